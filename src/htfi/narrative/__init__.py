@@ -1,1 +1,1 @@
-"""News and rationale: what is read, and what is said."""
+"""News and rationale: screening, scoring, routing, reading and explaining the news."""

@@ -1,7 +1,8 @@
-"""The form of an answer about news, what it means as a view, and the answer that a known truth would be.
+"""The grammar of an answer about news, its meaning as a view, and the answer that states a known truth.
 
-The reader asks with `view_form` and understands with `to_view`; training teaches `ideal`. A field's number is
-the place of the chosen option in its scale, so every answer in the form is a view.
+A reader asks with `view_grammar` and reads the answer with `parse_answer` and `to_view`; training teaches
+`ideal_answer`. A field's number is the place of the chosen option in its scale, so every answer in the grammar is a
+view.
 """
 
 from collections.abc import Sequence
@@ -57,9 +58,10 @@ MARKS = (
 
 
 class ConfidenceCalibration(msgspec.Struct, frozen=True):
-    """How often a model was right, for each step of the confidence that it states: where it calls no move, or one.
+    """How often a model was right, for each step of the confidence that it states: where it expects no move, and where
+    it expects one.
 
-    A model states how sure one could be; how well it reads has to be measured (`htfi models calibrate`).
+    A model states a confidence; how often it is right has to be measured (`htfi models calibrate`).
     """
 
     flat: tuple[float, ...] = CONFIDENCES
@@ -77,7 +79,7 @@ UNCALIBRATED = ConfidenceCalibration()
 
 
 class ParsedAnswer(msgspec.Struct, frozen=True):
-    """An answer as values: what a writing says, or what is true. `cited` counts items from 0."""
+    """An answer as values: what a completion states, or what is true. `cited` counts items from 0."""
 
     direction: float
     size_sigmas: float
@@ -91,12 +93,12 @@ class ParsedAnswer(msgspec.Struct, frozen=True):
 
 @lru_cache(maxsize=2 * (MAX_ITEMS + 1))
 def view_grammar(dialect: PromptDialect, num_items: int) -> OutputGrammar:
-    """The form of an answer about `num_items` items: cites, cause, consistency, words, then the numbers."""
+    """The grammar of an answer about `num_items` items: citations, cause, consistency, words, then the numbers."""
     return _mini_grammar(num_items) if dialect is PromptDialect.MINI else _plain_grammar(num_items)
 
 
 def parse_answer(fields: dict[str, str], trust: ConfidenceCalibration = UNCALIBRATED) -> ParsedAnswer:
-    """The values of a writing in the form of `view_form`, its confidence as it has proved."""
+    """The values of a completion in the grammar of `view_grammar`, its confidence calibrated."""
     place = {name: int(text) for name, text in fields.items() if name != "words"}
     cited = tuple(dict.fromkeys(place[f"cite{turn}"] - 1 for turn in range(MAX_CITED)))
     direction = DIRECTIONS[place["direction"]]
@@ -113,7 +115,7 @@ def parse_answer(fields: dict[str, str], trust: ConfidenceCalibration = UNCALIBR
 
 
 def to_view(said: ParsedAnswer, question: Question, half_life_ns: int, reader: str) -> NewsView:
-    """The view that an understanding gives; a flat direction has no size."""
+    """The view that a parsed answer gives; a flat direction has no size."""
     items = shown_items(question)
     return NewsView(
         direction=said.direction,
@@ -131,7 +133,7 @@ def to_view(said: ParsedAnswer, question: Question, half_life_ns: int, reader: s
 
 
 def ideal_answer(truth: ParsedAnswer) -> Prompt:
-    """The mini model's answer that says `truth`, each value as the nearest of its scale."""
+    """The mini model's answer that states `truth`, each value as the nearest of its scale."""
     cites = [ControlToken(f"h{place + 1}") for place in truth.cited[:MAX_CITED]]
     cites += [ControlToken("uncited")] * (MAX_CITED - len(cites))
     return (

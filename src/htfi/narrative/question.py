@@ -1,7 +1,7 @@
-"""A question to a reader, and how it is put to a language model: the news first, then who asks about what.
+"""A question to a reader, and its prompt for a language model: the news first, then the symbol and its recent returns.
 
-News come first because many questions share them: one about each symbol of a moment finds them already read.
-Training asks with the same function, so that a model is asked as it was taught.
+News comes first because many questions share it: one about each symbol at one instant finds the news already in the
+prefix cache. Training uses the same function, so that a model is asked as it was taught.
 """
 
 import zlib
@@ -15,9 +15,9 @@ from htfi.domain.decision import PromptItem
 from htfi.domain.events import News
 from htfi.domain.generation import ControlToken, PlainText, Prompt, PromptDialect, PromptSegment, ScaledMoves
 
-MAX_ITEMS = 6  # items put to a model unless it reads in depth, newest first; the marks h1..h6 name them
-MAX_TICKERS = 4  # of an item, told to the model
-MAX_CONTEXT_RETURNS = 32  # recent returns put to a model
+MAX_ITEMS = 6  # items shown to a model unless it reads in depth, newest first; the marks h1..h6 name them
+MAX_TICKERS = 4  # of an item, shown to the model
+MAX_CONTEXT_RETURNS = 32  # recent returns shown to a model
 AGE_EDGES = (0.5, 1.5, 3.5, 8.5)  # edges in bars of the age marks a0..a4
 
 _PLAIN_OPENING = (
@@ -27,15 +27,15 @@ _PLAIN_OPENING = (
 
 
 def item_name(item_id: str) -> str:
-    """An item among what a kept value is about."""
+    """An item's name among what a cached value is about."""
     return f"item:{item_id}"
 
 
 class Question(msgspec.Struct, frozen=True):
-    """What the news mean for `symbol` at an instant.
+    """What does the news mean for `symbol` at an instant?
 
-    Units: `context` holds the last returns in units of the EWMA volatility before each, oldest first;
-    `bar_ns` is the length of the series' bar. `items` come cleaned by the wire, newest first.
+    Units: `context` holds the last returns in units of the EWMA volatility before each, oldest first; `bar_ns` is the
+    length of the series' bar. `items` are cleaned, newest first.
     """
 
     symbol: str
@@ -44,16 +44,16 @@ class Question(msgspec.Struct, frozen=True):
     items: tuple[News, ...]
     context: tuple[float, ...] = ()
     name: str = ""  # what the symbol stands for, where known
-    most_items: int = MAX_ITEMS  # that a model is shown, newest first
+    most_items: int = MAX_ITEMS  # shown to a model, newest first
 
 
 def shown_items(question: Question) -> tuple[News, ...]:
-    """The items that a model is shown; their places are the numbers it cites."""
+    """The items that a model is shown; their places are the numbers that it cites."""
     return question.items[: question.most_items]
 
 
 def shown_record(question: Question) -> tuple[PromptItem, ...]:
-    """The same for the record of the answer."""
+    """The shown items, for the record of the answer."""
     return tuple(
         PromptItem(item.id, item.available_at_ns, item.symbols, item.headline)
         for item in shown_items(question)
@@ -61,12 +61,12 @@ def shown_record(question: Question) -> tuple[PromptItem, ...]:
 
 
 def reading_seed(symbol: str, as_of_ns: int, *, in_depth: bool = False) -> int:
-    """What an answer is drawn with: the first of several answers' seeds where it is read in depth."""
+    """The seed of a reading; of a deep reading, the first of its answers' seeds."""
     return zlib.crc32(f"{symbol}@{as_of_ns}{'/deep' if in_depth else ''}".encode())
 
 
 def question_id(question: Question) -> str:
-    """What a reader is told, and of which moment, as a name: the same in every process."""
+    """A name for everything that a reader is shown and the instant of the question: the same in every process."""
     told = (
         question.symbol,
         question.as_of_ns,
@@ -79,22 +79,22 @@ def question_id(question: Question) -> str:
 
 
 def without_bodies(question: Question) -> Question:
-    """The question with nothing that a reader is not told: the same id, the same prompt, the same view."""
+    """The question without what no reader is shown: the same id, the same prompt, the same view."""
     return replace(question, items=tuple(replace(item, body="") for item in shown_items(question)))
 
 
 def residency_tags(question: Question) -> frozenset[str]:
-    """The tags of all that a reader is told: it may go where every one of them is admitted."""
+    """The residency tags of everything that a reader is shown: the question may go where all of them are admitted."""
     return frozenset(tag for item in shown_items(question) for tag in item.residency)
 
 
 def item_names(question: Question) -> tuple[str, ...]:
-    """The items that a reader is told of, as names for a cache that may have to forget them."""
+    """The shown items, as names for a cache that may have to forget them."""
     return tuple(item_name(item.id) for item in shown_items(question))
 
 
 def build_prompt(question: Question, dialect: PromptDialect) -> tuple[Prompt, int]:
-    """The prompt, and how many of its leading segments questions on the same news share."""
+    """The prompt, and how many of its leading segments are shared by questions on the same news."""
     bar_ns = max(question.bar_ns, 1)  # a volume bar of one trade has no length
     ages = [max(question.as_of_ns - item.available_at_ns, 0) / bar_ns for item in shown_items(question)]
     return (_mini_prompt if dialect is PromptDialect.MINI else _plain_prompt)(question, ages)

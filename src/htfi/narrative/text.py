@@ -1,7 +1,4 @@
-"""Which characters nobody sees, and text without them; `narrative.text.clean` and `undo` call it.
-
-Cleans text from outside before anything shows or quotes it (D11). The wire calls it on every item.
-"""
+"""Cleans text from outside before it is shown or quoted (D11): no invisible characters, one line, cut to size."""
 
 import re
 import unicodedata
@@ -15,14 +12,14 @@ _BLANK_LETTERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0") |
     for code in span
 }
 _INVISIBLE_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
-_MAX_MARKS = 2  # stacked marks beyond this smear over neighbouring lines
+_MAX_MARKS = 2  # more stacked marks overlap neighbouring lines
 
 
 _PRINTABLE_ASCII = frozenset(map(chr, range(0x20, 0x7F)))
 
 
 def one_line(text: str) -> str:
-    """The text in NFC on one line, without what nobody sees; runs of blanks become one."""
+    """The text in NFC on one line, without invisible characters; runs of blanks become one."""
     return " ".join((text if text.isascii() and text.isprintable() else visible_text(text)).split())
 
 
@@ -47,11 +44,11 @@ def visible_text(text: str) -> str:
         num_marks = num_marks + 1 if category[0] == "M" else 0
         if num_marks <= _MAX_MARKS:
             kept.append(char)
-    return unicodedata.normalize("NFC", "".join(kept))  # again, for what now stands side by side
+    return unicodedata.normalize("NFC", "".join(kept))  # again, for characters that are now neighbours
 
 
 def _needs_work(char: str) -> bool:
-    """Whether a character may have to go or to change: a blank, a mark, or one that nobody sees."""
+    """Whether a character may have to be removed or changed: a blank, a mark, or an invisible one."""
     category = unicodedata.category(char)
     return (
         (category[0] in "ZM" and char != " ") or category in _INVISIBLE_CATEGORIES or char in _BLANK_LETTERS

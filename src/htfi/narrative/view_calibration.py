@@ -1,7 +1,7 @@
-"""What a reader's statements have proved to mean: the shift and the stretch of returns that followed its views.
+"""What a reader's views mean, measured: the shift and the stretch of the returns that followed them.
 
-Measured on stories with a known course by `htfi models calibrate` and kept beside the model, as `Trust` is. Without it
-a view is taken at its word.
+`htfi models calibrate` measures it on stories with a known course and stores it beside the model, as
+`ConfidenceCalibration`. Without it a view is taken as stated.
 """
 
 import math
@@ -17,20 +17,21 @@ from htfi.narrative.answer import CAUSES, CONSISTENCIES
 AGAINST_NEWS = CONSISTENCIES[2]
 MAX_STRETCH = 4.0  # no view stretches a forecast further, or shrinks it below a quarter of it
 MAX_SHIFT_SIGMAS = 12.0  # of one bar: no view shifts a forecast further
-_DECIMALS = 4  # more would be the machine's: its exponential may differ in the last bit
+_DECIMALS = 4  # more would depend on the machine: its exponential may differ in the last bit
 NUM_MOVE_FEATURES = len(CAUSES) + 1
 NUM_WIDTH_FEATURES = 4 + len(CONSISTENCIES)
 
 
 class ViewCalibration(msgspec.Struct, frozen=True):
-    """Coefficients by horizon in bars, for what `moves` and `widths` read off a view; between horizons by their log.
+    """Coefficients by horizon in bars for the features of a view; between horizons they are interpolated by the
+    horizon's log.
 
-    shift = moves·shifts in sigmas of one bar, stretch = exp(widths·stretches).
+    shift = move_features·shifts in sigmas of one bar, stretch = exp(width_features·stretches).
     """
 
     horizons: tuple[int, ...]
-    shifts: tuple[tuple[float, ...], ...]  # [H][NUM_MOVES]
-    stretches: tuple[tuple[float, ...], ...]  # [H][NUM_WIDTHS]
+    shifts: tuple[tuple[float, ...], ...]  # [H][NUM_MOVE_FEATURES]
+    stretches: tuple[tuple[float, ...], ...]  # [H][NUM_WIDTH_FEATURES]
 
     def __post_init__(self) -> None:
         for what, table, num in (
@@ -49,7 +50,7 @@ class ViewCalibration(msgspec.Struct, frozen=True):
             raise InvalidInput(f"meaning: horizons {self.horizons} must be whole bars, rising")
 
     def meanings(self, view: NewsView) -> tuple[CalibratedEffect, ...]:
-        """What such a view has meant, at the horizons that were measured."""
+        """What such a view means at the horizons that were measured."""
         return tuple(
             CalibratedEffect(
                 horizon,
@@ -60,12 +61,12 @@ class ViewCalibration(msgspec.Struct, frozen=True):
         )
 
     def shift_sigmas(self, view: NewsView, horizon: int) -> float:
-        """By how many sigmas of one bar the return over `horizon` bars is shifted."""
+        """The shift of the return over `horizon` bars, in sigmas of one bar."""
         shift = _dot(move_features(view), self._at(self.shifts, horizon))
         return min(max(shift, -MAX_SHIFT_SIGMAS), MAX_SHIFT_SIGMAS)
 
     def stretch(self, view: NewsView, horizon: int) -> float:
-        """By how much distances from the median over `horizon` bars are multiplied."""
+        """The factor on distances from the median over `horizon` bars."""
         return math.exp(
             min(
                 max(_dot(width_features(view), self._at(self.stretches, horizon)), -_MAX_LOG_STRETCH),
@@ -74,7 +75,7 @@ class ViewCalibration(msgspec.Struct, frozen=True):
         )
 
     def _at(self, table: Sequence[Sequence[float]], horizon: int) -> list[float]:
-        """The row of a horizon; a view says nothing of what lies beyond the longest that it does not of that."""
+        """The coefficients of a horizon; beyond the longest, those of the longest."""
         last = len(self.horizons) - 1
         above = next((place for place, known in enumerate(self.horizons) if known >= horizon), last)
         below = max(above - 1, 0) if self.horizons[above] > horizon else above
@@ -89,9 +90,9 @@ _MAX_LOG_STRETCH = math.log(MAX_STRETCH)
 
 
 def move_features(view: NewsView) -> list[float]:
-    """The effect that the view states in sigmas, under its cause; and once more where prices stand against the news.
+    """The effect that the view states in sigmas, under its cause; and once more where prices moved against the news.
 
-    A stated effect is discounted and never turned round, so coefficients are at least 0.
+    A stated effect may be discounted but not reversed, so coefficients are at least 0.
     """
     effect = view.direction * view.size_sigmas
     by_cause = [effect if view.cause == cause else 0.0 for cause in CAUSES]
@@ -99,7 +100,7 @@ def move_features(view: NewsView) -> list[float]:
 
 
 def width_features(view: NewsView) -> list[float]:
-    """One; whether a move is called and its size; what is said of volatility; how prices stand to the news."""
+    """One; whether the view states a move, and its size; its volatility; how prices compare with the news."""
     moving = float(view.direction != 0.0)
     return [
         1.0,

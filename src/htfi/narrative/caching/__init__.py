@@ -1,1 +1,1 @@
-"""Keeps what was worked out from texts, so that nobody works it out twice: points of texts, views, keys and values."""
+"""Caches what was computed from texts: points of texts, views, keys and values of prompts."""

@@ -1,4 +1,4 @@
-"""A reader that asks its model only what nobody has asked before. Wiring puts it around the readers of the rungs."""
+"""A reader that asks its model only for views that are not cached. Wiring puts it around the readers of the rungs."""
 
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -21,12 +21,12 @@ _DECODER = msgspec.msgpack.Decoder(NewsView)
 
 @dataclass(frozen=True, slots=True)
 class ViewCachePolicy:
-    """Where views are kept, and by what they are found again.
+    """Where views are cached, and by what they are found.
 
-    `identity` names all that shapes a view besides the question: model, draft, trust, meaning, settings, code and
-    machine. How a target's rounds went depends on the questions beside it, and is recorded; so a view is found again
-    among the same questions, where `alone` does not say that it is read as if alone. `deep` tells of a reader that is
-    shown all items. A provisional view and a refusal are not kept.
+    `identity` names everything that shapes a view besides the question: model, draft, calibration, settings, code and
+    machine. The rounds of a target depend on the questions beside it and are recorded; so a view is found among the
+    same questions only, unless `is_isolated` says that it is read as if alone. `is_deep` marks a reader that is shown
+    all items. Provisional views and refusals are not cached.
     """
 
     cache: ContextCache
@@ -38,7 +38,7 @@ class ViewCachePolicy:
 
 
 class CachedReader:
-    """Gives the views that its reader would give, bit for bit: those kept, or its own."""
+    """Gives the views that its reader would give, bit for bit: cached ones, or its own."""
 
     def __init__(self, reader: NewsReader, keeping: ViewCachePolicy) -> None:
         self._reader, self._policy = reader, keeping
@@ -71,12 +71,12 @@ class CachedReader:
         return [view for view in views if view is not None]
 
     def close(self) -> None:
-        """Close the reader, where it wants that."""
+        """Close the reader, if it can be closed."""
         if isinstance(self._reader, Closable):
             self._reader.close()
 
     def _with_all_items(self, question: Question) -> Question:
-        """With all that the reader may be shown of it."""
+        """With every item that the reader may be shown."""
         if not self._policy.is_deep:
             return question
         return replace(question, most_items=max(len(question.items), question.most_items))
@@ -108,11 +108,11 @@ class CachedReader:
         )
 
     def _remember(self, name: str, key: bytes, question: Question) -> None:
-        """A provisional view was given; what follows it is heard by those who hear what is late."""
+        """A provisional view was given; late views are received by `LateCachedReader` alone."""
 
 
 class LateCachedReader(CachedReader):
-    """The same around a reader that tells later what it could not tell in time."""
+    """The same around a reader whose views may arrive late."""
 
     def __init__(self, reader: LateNewsReader, keeping: ViewCachePolicy) -> None:
         super().__init__(reader, keeping)
@@ -121,7 +121,7 @@ class LateCachedReader(CachedReader):
         self._ready: list[tuple[str, NewsView | RequestRefused]] = []
 
     def take_late_views(self) -> list[tuple[str, NewsView | RequestRefused]]:
-        """Views that came since the last call, by the id of their question; see `LateReader`."""
+        """Views that arrived since the last call, by the id of their question; see `LateNewsReader`."""
         told, self._ready = self._ready, []
         for name, view in self._late.take_late_views():
             key, question = self._pending.pop(name, (b"", None))
@@ -131,7 +131,7 @@ class LateCachedReader(CachedReader):
         return told
 
     def request_views(self, questions: Sequence[Question]) -> None:
-        """Ask for views that nobody waits for; what is kept comes with the next `later`."""
+        """Request views that no decision waits for; cached ones are handed out by the next `take_late_views`."""
         asked = [self._with_all_items(question) for question in questions]
         keys = [key for question in asked for key in self._keys([question])]
         rest: list[Question] = []
@@ -150,7 +150,7 @@ class LateCachedReader(CachedReader):
 
 
 def with_cache(reader: NewsReader, keeping: ViewCachePolicy) -> CachedReader:
-    """The reader behind the cache, as late as it is."""
+    """The reader behind the cache; late where the reader is."""
     return (
         LateCachedReader(reader, keeping)
         if isinstance(reader, LateNewsReader)
@@ -159,7 +159,7 @@ def with_cache(reader: NewsReader, keeping: ViewCachePolicy) -> CachedReader:
 
 
 def _decoded_view(value: bytes | None) -> NewsView | None:
-    """None where it is not a view: kept by another version of this program."""
+    """None where the value is no view: cached by another version of this program."""
     if value is None:
         return None
     try:

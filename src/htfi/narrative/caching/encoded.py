@@ -1,5 +1,6 @@
-"""An encoder and its heads that work a text out once, and the scoring around them that says whose text it is. Wiring
-puts them into the scorer: what is kept depends on the text alone, never on what was read before, as novelty does.
+"""An encoder with its heads that computes each text once, and the scorer around them that states whose text it is.
+
+What is cached depends on the text alone, never on what was read before, as novelty does.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +23,7 @@ HeadShares = dict[str, NDArray[np.float64]]  # by head
 
 
 class CacheableScorer(Protocol):
-    """What scores screened items: `encoding.scorer.Scorer`."""
+    """Scores screened items: `encoding.scorer.NewsScorer`."""
 
     version: str
 
@@ -34,7 +35,7 @@ class CacheableScorer(Protocol):
 
 
 class _StoredText(msgspec.Struct, frozen=True, array_like=True):
-    """Of one text: its point as float32, and by head the probabilities of its labels as float64, little-endian."""
+    """One text: its point as float32, and by head the probabilities of its labels as float64, little-endian."""
 
     point: bytes
     shares: dict[str, bytes]
@@ -45,7 +46,7 @@ _DECODER = msgspec.msgpack.Decoder(_StoredText)
 
 
 class _ScoredText:
-    """What is known of one text: its point [D], and by head [labels]."""
+    """One text: its point [D], and by head the probabilities [labels]."""
 
     __slots__ = ("point", "shares")
 
@@ -56,8 +57,8 @@ class _ScoredText:
 class CachedEncoder:
     """Gives the points and, by `heads`, the probabilities that its encoder and its heads would give, bit for bit.
 
-    `identity` names encoder, heads, code and machine. The states of tokens are worked out and used, and not kept: what
-    is read here has none. Texts that nobody has told of with `tell` are not kept: where they may lie is not known.
+    `identity` names encoder, heads, code and machine. The states of tokens are used and not cached: what is read here
+    has none. Texts that `expect_items` did not announce are not cached, because their residency is unknown.
     """
 
     def __init__(
@@ -78,7 +79,7 @@ class CachedEncoder:
 
     @property
     def heads(self) -> Heads | None:
-        """The heads, for whoever reads with this encoder."""
+        """The heads, for the scorer that reads with this encoder."""
         judges = self._heads
         return (
             None
@@ -87,7 +88,7 @@ class CachedEncoder:
         )
 
     def expect_items(self, items: Sequence[ScreenedItem]) -> None:
-        """The items whose texts come next; those of before are no longer known."""
+        """The items whose texts come next; earlier ones are forgotten."""
         self._expected = {}
         for one in items:
             names, residency = self._expected.get(scored_text(one), (set[str](), frozenset[str]()))
@@ -122,7 +123,7 @@ class CachedEncoder:
         return TextEmbeddings(points, [np.empty((0, self.size), np.float32)] * len(texts))
 
     def last_shares(self) -> HeadShares:
-        """Probabilities [n, labels] by head of what was read last."""
+        """Probabilities [n, labels] by head of the texts read last."""
         names = [] if self._heads is None else list(self._heads.heads)
         return {name: np.array([one.shares[name] for one in self._last_read]) for name in names}
 
@@ -135,7 +136,7 @@ class CachedEncoder:
         ]
 
     def _decoded(self, value: bytes | None) -> _ScoredText | None:
-        """None where it is nothing that this encoder and these heads say."""
+        """None where the value does not fit this encoder and these heads."""
         if value is None:
             return None
         try:
@@ -158,7 +159,7 @@ class CachedEncoder:
 
 @dataclass(frozen=True, slots=True)
 class _CachedHeads(Heads):
-    """Heads that say what was said of the texts that `reads` has read last; for it alone."""
+    """Heads that repeat the probabilities of the texts which `cached_encoder` read last; for it alone."""
 
     cached_encoder: CachedEncoder | None = None
 
@@ -172,7 +173,7 @@ class _CachedHeads(Heads):
 
 
 class CachedScorer:
-    """The scorer, telling its encoder whose texts come."""
+    """The scorer, announcing to its encoder whose texts come."""
 
     def __init__(self, scorer: CacheableScorer, encoder: CachedEncoder, time: EventClock) -> None:
         self._scorer, self._encoder, self._time = scorer, encoder, time
@@ -192,7 +193,7 @@ class CachedScorer:
 
 
 def cache_names(screened: ScreenedItem) -> tuple[str, ...]:
-    """What a cache must forget when an item is corrected or taken back: its id, and the text as it was scored."""
+    """What a cache must forget when an item is corrected or retracted: its id, and the text as it was scored."""
     return item_name(screened.item.id), text_name(text_digest(scored_text(screened)))
 
 

@@ -1,29 +1,26 @@
-"""Names of what is kept, by content: equal names mean equal values, on any machine. All that caches asks here.
-
-The time of events as the context cache knows it: that of the latest that was asked about. Its readers move it on.
-"""
+"""Keys of cached values, by content: equal keys mean equal values, on any machine; and the clock of the cache."""
 
 from collections.abc import Iterable
 from hashlib import blake2b
 from math import log2
 
 KEY_BYTES = 20
-_FORMAT_NAME = b"htfi-context-1"  # what a key or a value looks like; another number starts afresh
+_FORMAT_NAME = b"htfi-context-1"  # the format of keys and values; another number starts an empty cache
 
 
 def cache_key(kind: str, *parts: bytes) -> bytes:
-    """The name of a value of this kind, shaped by these parts and nothing else."""
+    """The key of a value of this kind, shaped by these parts and nothing else."""
     whole = b"".join(len(part).to_bytes(4, "little") + part for part in (kind.encode(), *parts))
     return blake2b(whole, digest_size=KEY_BYTES, person=_FORMAT_NAME).digest()
 
 
 def identity(parts: Iterable[str | bytes]) -> bytes:
-    """One short name for many things that shape a value: versions, digests, settings."""
+    """One short name for everything that shapes a value: versions, digests, settings."""
     return cache_key("identity", *(part.encode() if isinstance(part, str) else part for part in parts))
 
 
 def text_name(digest: str) -> str:
-    """A cleaned text among what a value may be about."""
+    """A cleaned text's name among what a cached value is about."""
     return f"text:{digest}"
 
 
@@ -38,7 +35,7 @@ def lifetime_ns(half_life_ns: int, min_weight: float) -> int:
 
 
 class EventClock:
-    """Never goes back."""
+    """The latest event time that a reader asked about. It never goes back."""
 
     def __init__(self) -> None:
         self._now_ns = 0

@@ -1,17 +1,17 @@
-"""The context cache's first tier: values in this process, the least recently used dropped first. `Tiers` asks it."""
+"""The first tier of the context cache: values in this process, least recently used first out."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 
 from htfi.narrative.caching.tier import CacheEntry
 
-MAX_VALUE_BYTES = 2**17  # what is larger, keys and values of a prompt, lies in the engine's own memory
-_ENTRY_BYTES = 600  # what an entry takes besides key and value: slots of the tables, its tuple
+MAX_VALUE_BYTES = 2**17  # larger values, keys and values of a prompt, lie in the engine's own memory
+_ENTRY_BYTES = 600  # of an entry besides key and value: slots of the tables, its tuple
 MAX_FORGOTTEN = 65_536
 
 
 class MemoryTier:
-    """Bounded in bytes, each value too. `now_ns` is the time of events, so that in a replay what was old is old."""
+    """Bounded in bytes, also per value. `now_ns` is event time, so that a replay expires what the run expired."""
 
     name = "memory"
 
@@ -40,7 +40,7 @@ class MemoryTier:
         return found[0]
 
     def get_many(self, keys: Sequence[bytes], about: Sequence[Sequence[str]]) -> list[bytes | None]:
-        """See `Tier`. What is about something forgotten was dropped then, and is not taken in since."""
+        """See `CacheTier`. What is about something forgotten was removed then, and is not accepted since."""
         del about
         return [self.get(key) for key in keys]
 
@@ -79,7 +79,7 @@ class MemoryTier:
         return True
 
     def clear(self) -> None:
-        """Drop every value; what was forgotten stays forgotten."""
+        """Remove every value; what was forgotten stays forgotten."""
         self._entries.clear()
         self._keys_about.clear()
         self.num_bytes = 0

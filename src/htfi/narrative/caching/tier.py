@@ -1,9 +1,8 @@
-"""What one tier of the context cache is: memory, a file of this machine, a server of several. `Tiers` joins them.
+"""A tier of the context cache (memory, a file of this machine, a server of several) and the seal of values outside.
 
-Values as they lie outside of this process: sealed, so that what is damaged or foreign is no value. `Tiers` seals.
-
-Layout: version 1 byte, seal 16 bytes, lifetime in ns 8 bytes little-endian, value. The seal is BLAKE2b over the cache's
-key, lifetime and value, keyed where a secret is given: then nobody without it can put words into a reader's mouth.
+Layout of a sealed value: version 1 byte, seal 16 bytes, lifetime in ns 8 bytes little-endian, value. The seal is
+BLAKE2b over the cache's key, lifetime and value, keyed where a secret is given: without the secret nobody can forge a
+value.
 """
 
 from collections.abc import Sequence
@@ -12,7 +11,7 @@ from typing import NamedTuple, Protocol
 
 
 class CacheEntry(NamedTuple):
-    """A value on its way into a tier, to be kept for at most `ttl_ns`."""
+    """A value on its way into a tier, to be cached for at most `ttl_ns`."""
 
     key: bytes
     value: bytes
@@ -21,32 +20,37 @@ class CacheEntry(NamedTuple):
 
 
 class CacheTier(Protocol):
-    """Bounded in bytes and in time to answer. Nothing is raised: a tier that fails knows nothing, and says so once."""
+    """Bounded in bytes and in time to answer. It raises nothing: a failing tier holds nothing, and reports
+    that once.
+    """
 
     @property
     def name(self) -> str: ...
 
     def get_many(self, keys: Sequence[bytes], about: Sequence[Sequence[str]]) -> list[bytes | None]:
-        """The value of each key; None where there is none, or where one of what it is about was forgotten."""
+        """The value of each key; None where there is none, or where something that it is about was forgotten."""
         ...
 
     def put_many(self, entries: Sequence[CacheEntry]) -> None:
-        """Keep these, but for what is about something that was forgotten."""
+        """Cache these, except what is about something that was forgotten."""
         ...
 
     def forget(self, about: Sequence[str]) -> bool:
-        """Drop all that is about one of these, and refuse what comes later. False where it must be asked again."""
+        """Remove everything that is about one of these, and refuse what comes later. False where it must be asked
+        again.
+        """
         ...
 
     def forgotten(self) -> Sequence[str] | None:
-        """What others have had forgotten since the last call; None: more than is known, so trust nothing kept before.
+        """What other processes had forgotten since the last call; None: more than is known, so trust nothing cached
+        before.
 
-        Asked before every look-up, so it costs next to nothing.
+        Asked before every look-up, so it must cost next to nothing.
         """
         ...
 
     def clear(self) -> None:
-        """Trust nothing that was kept here without the knowledge of what others had forgotten."""
+        """Trust nothing that was cached here without knowing what others had forgotten."""
         ...
 
     def drain(self, timeout_s: float) -> bool:

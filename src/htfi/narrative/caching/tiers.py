@@ -1,7 +1,7 @@
-"""The context cache: memory first, then the tiers beyond this process. Readers, the encoder and the engine ask it.
+"""The context cache: memory first, then the tiers outside this process. Readers, the encoder and the engine use it.
 
-A value found beyond is taken into memory; a value put is in memory at once and goes further with `settle`, after the
-release. What is forgotten is forgotten at once here and asked of every tier until it has heard.
+A value found outside is copied into memory; a value that is put is in memory at once and goes outside with `flush`,
+after the release. What is forgotten is forgotten here at once, and by every tier as soon as it answers.
 """
 
 from collections import OrderedDict
@@ -16,7 +16,7 @@ _MAX_FORGET_QUEUE = 65_536
 
 @dataclass(frozen=True, slots=True)
 class OuterTier:
-    """A tier beyond this process, the residency tags of what may lie there, and its largest value; None admits all."""
+    """A tier outside this process, the residency tags of what may lie there, and its largest value; None admits all."""
 
     tier: CacheTier
     admits: frozenset[str] | None = None
@@ -30,7 +30,7 @@ class OuterTier:
 
 
 class TieredCache:
-    """Implements `ContextCache`. `max_pending_bytes` bounds what waits for `settle`; the oldest is let go."""
+    """Implements `ContextCache`. `max_pending_bytes` bounds what waits for `flush`; the oldest is dropped."""
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ class TieredCache:
             self._send_forget(place)
 
     def flush(self) -> None:
-        """Write on to the tiers beyond what was put since the last call, and tell them what they were not told yet."""
+        """Write to the outer tiers what was put since the last call, and send them what they have yet to forget."""
         for place in range(len(self.outer)):
             self._send_forget(place)
         if not self._pending:
@@ -128,14 +128,16 @@ class TieredCache:
         self._memory.close()
 
     def _apply_forgotten(self) -> None:
-        """Forget here what others had forgotten."""
+        """Forget here what other processes had forgotten."""
         for place, one in enumerate(self.outer):
             told = one.tier.forgotten()
             if told is None:
                 for tier in (self._memory, *(other.tier for other in self.outer if other is not one)):
                     tier.clear()
                 continue
-            told = [name for name in told if not self._memory.is_forgotten((name,))]  # one's own come back
+            told = [
+                name for name in told if not self._memory.is_forgotten((name,))
+            ]  # without those that this process sent itself
             if told:
                 self._forget_here(told)
                 for other in range(len(self.outer)):

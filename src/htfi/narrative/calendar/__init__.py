@@ -1,1 +1,1 @@
-"""Scheduled releases: when they come, what they may say, and which of it a headline tells."""
+"""Scheduled announcements: when they come, their plausible outcomes, and which outcome a headline reports."""

@@ -1,11 +1,7 @@
-"""A scheduled release and what may come of it, as values. The calendar's modules and the prepared reader use them.
+"""Scheduled announcements and their plausible outcomes, likeliest first, with the headlines that stand for them.
 
-How headlines name central banks, regions and measures. Outcomes are told and read with these names.
-
-What a release may turn out to say: outcomes, likeliest first, with headlines of ours. Matching tells their keys.
-
-Keys: 'hold', 'cut 25', 'raise 50' (basis points); 'far above', 'above', 'in line', 'below', 'far below' (consensus);
-'beat, raised', 'miss, kept' and so on (results against estimates, and the outlook).
+Keys of outcomes: 'hold', 'cut 25', 'raise 50' (basis points); 'far above', 'above', 'in line', 'below', 'far below'
+(against consensus); 'beat, raised', 'miss, kept' and so on (results against estimates, and the outlook).
 """
 
 from collections.abc import Mapping
@@ -16,7 +12,7 @@ import msgspec
 
 
 class AnnouncementKind(StrEnum):
-    """What is released; each kind has outcomes of its own."""
+    """What is announced; each kind has outcomes of its own."""
 
     RATE = "rate_decision"
     CPI = "cpi"
@@ -32,13 +28,13 @@ class Announcement(msgspec.Struct, frozen=True):
     """One entry of a calendar.
 
     `subject` is who decides or is measured: a bank's key ('fed'), a region's ('us'), a company's name. `names` are
-    further names that a headline may give it. No `symbols`: the whole market. `publishers` are those whose items may
-    tell it, any where none is named.
+    further names that a headline may give it. Without `symbols` it concerns the whole market. `publishers` are those
+    whose items may report it, any if none is named.
 
-    Units: `level` is the policy rate before, in percent, `series` the macro series that tells it where it is not
-    given; `consensus` is in percent (CPI, GDP), thousands of jobs (payrolls) or currency per share (earnings);
-    `basis` says what the percent are of: 'mom', 'yoy', 'qoq' or 'annualised'. `odds` are pairs of an outcome's key
-    and its weight; without them the kind's usual ones stand.
+    Units: `level` is the policy rate before, in percent, `series` the macro series that gives it otherwise; `consensus`
+    is in percent (CPI, GDP), thousands of jobs (payrolls) or currency per share (earnings); `basis` is what the percent
+    are of: 'mom', 'yoy', 'qoq' or 'annualised'. `odds` are pairs of an outcome's key and its weight; without them the
+    kind's usual ones hold.
     """
 
     id: str
@@ -56,7 +52,7 @@ class Announcement(msgspec.Struct, frozen=True):
 
 
 class AnnouncementOutcome(msgspec.Struct, frozen=True):
-    """One way a release may turn out: its key, how likely it is, a headline for it, and a few words."""
+    """A plausible outcome: its key, its probability, a headline for it, and a few words."""
 
     key: str
     probability: float
@@ -65,7 +61,7 @@ class AnnouncementOutcome(msgspec.Struct, frozen=True):
 
 
 class Calendar(msgspec.Struct, frozen=True):
-    """Releases by rising `at_ns`, and the digest (hex) of the text that they were read from."""
+    """Announcements by rising `at_ns`, and the digest (hex) of the text that they were read from."""
 
     releases: tuple[Announcement, ...] = ()
     digest: str = ""
@@ -120,7 +116,7 @@ REGIONS: dict[str, tuple[str, ...]] = {
     "ru": ("Russia", "Russia's", "Russian"),
 }
 
-# Abroad that no calendar names, and parts of a country: a figure of theirs is not the country's.
+# Places without a key, and parts of a country: their figures are not those of a region above.
 OTHER_PLACES = (
     "Greece", "Greek", "Portugal", "Portuguese", "Ireland", "Irish", "Poland", "Polish", "Hungary", "Hungarian",
     "Czech", "Romania", "Israel", "Israeli", "Egypt", "Taiwan", "Thai", "Thailand", "Indonesia", "Indonesian",
@@ -140,13 +136,13 @@ def region_names(key: str) -> tuple[str, ...]:
     return REGIONS.get(key, ())
 
 
-MIN_POLICY_RATE = -1.0  # percent: no policy rate is prepared to fall below it
+MIN_POLICY_RATE = -1.0  # percent: no outcome is prepared with a lower policy rate
 MIN_LARGE_SURPRISE: Mapping[AnnouncementKind, float] = MappingProxyType(
     {AnnouncementKind.CPI: 0.2, AnnouncementKind.GDP: 1.0, AnnouncementKind.PAYROLLS: 75.0}
-)  # a surprise of at least so much is a big one
+)  # from here on a surprise is a large one
 MIN_SURPRISE: Mapping[AnnouncementKind, float] = MappingProxyType(
     {AnnouncementKind.CPI: 0.05, AnnouncementKind.GDP: 0.1, AnnouncementKind.PAYROLLS: 10.0}
-)  # one of less than so much is none
+)  # below this a figure is in line
 
 _SURPRISE_ODDS = {"in line": 0.30, "above": 0.25, "below": 0.25, "far above": 0.10, "far below": 0.10}
 _USUAL_ODDS: dict[AnnouncementKind, dict[str, float]] = {
@@ -188,7 +184,7 @@ def outcome_keys(kind: AnnouncementKind) -> tuple[str, ...]:
 
 
 def likely_outcomes(release: Announcement, level: float | None = None) -> tuple[AnnouncementOutcome, ...]:
-    """Plausible outcomes, likeliest first; `level` is the policy rate before, in percent, where it is known."""
+    """Plausible outcomes, likeliest first; `level` is the policy rate before, in percent, if known."""
     odds = dict(release.odds) or _USUAL_ODDS[release.kind]
     if level is not None and release.kind is AnnouncementKind.RATE:
         odds = {
@@ -219,7 +215,7 @@ def rate_key(bp: int) -> str:
 
 
 def surprise_key(kind: AnnouncementKind, actual: float, consensus: float) -> str:
-    """How a figure stands to what was expected, both in the units of `Release.consensus`."""
+    """How a figure compares with what was expected, both in the units of `Announcement.consensus`."""
     gap = round(actual - consensus, 6)
     if abs(gap) < MIN_SURPRISE[kind]:
         return "in line"

@@ -1,4 +1,4 @@
-"""Settings of predictive buffering: how long before a release views are made ready, and how much may be spent on it."""
+"""Settings of the views prepared before announcements: how long before, and how much time they may take."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -13,10 +13,10 @@ _DAY_S = 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class BufferingConfig:
-    """Views are made ready `lead_s` before a release, from what is known by then, and dropped `window_s` after it.
+    """Views are prepared `lead_s` before an announcement, from what is known by then, and dropped `window_s` after it.
 
-    A reading is reckoned at `reading_ms` and a release's at `budget_ms` together, so that a replay makes the same
-    ready, however fast its machine. An item may be `early_s` before its hour: clocks differ.
+    A reading counts as `reading_ms` and all of an announcement as `budget_ms`, so that a replay prepares the same
+    views, however fast its machine. An item may arrive `early_s` before the announcement's time, because clocks differ.
     """
 
     lead_s: Annotated[float, Meta(gt=0.0, le=_DAY_S)] = 300.0
@@ -32,5 +32,5 @@ class BufferingConfig:
 
     @property
     def max_readings(self) -> int:
-        """How many readings are made ready for one release."""
+        """How many readings are prepared for one announcement."""
         return int(self.budget_ms / self.reading_ms)

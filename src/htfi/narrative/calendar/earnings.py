@@ -1,4 +1,6 @@
-"""What a headline says of a company's results against estimates, and of its outlook; nothing where it is not sure."""
+"""Reads from a headline how a company's results compare with estimates, and what becomes of its outlook; nothing if
+unsure.
+"""
 
 import re
 from functools import lru_cache
@@ -110,7 +112,7 @@ _HEDGED = re.compile(
 
 
 def earnings_outcome(headline: str, release: Announcement) -> HeadlineOutcome:
-    """The outcome that a headline tells of a company's results."""
+    """The outcome of a company's results that a headline reports."""
     report = factual_report(headline)
     if not report:
         return HeadlineOutcome(None, "no report of what has happened")
@@ -174,7 +176,7 @@ def _blank(match: re.Match[str]) -> str:
 
 
 def _result_by_figure(text: str, release: Announcement) -> int | None:
-    """Earnings per share beside what was expected, as the headline or the calendar has it."""
+    """Earnings per share against what was expected, as the headline or the calendar has it."""
     if not _EPS.search(text) or _LOSS.search(text):
         return None
     figures = list(per_share_amounts(text))
@@ -198,7 +200,7 @@ def _result_by_figure(text: str, release: Announcement) -> int | None:
 
 
 def _outlook_key(rest: str) -> str | None:
-    """What becomes of the outlook: 'kept' also where it is not spoken of; None where it is and cannot be told."""
+    """What becomes of the outlook: 'kept' also where it is not mentioned; None where it is and remains unclear."""
     raised, cut, kept = (pattern.search(rest) for pattern in (_RAISES, _CUTS, _KEEPS))
     told = [name for name, match in (("raised", raised), ("cut", cut), ("kept", kept)) if match]
     if len(told) > 1:

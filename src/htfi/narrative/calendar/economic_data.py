@@ -1,4 +1,4 @@
-"""What a headline says of consumer prices, payrolls or GDP against what was expected. It answers only where it is sure.
+"""Reads from a headline how consumer prices, payrolls or GDP compare with what was expected; nothing if unsure.
 
 The region, the measure and a verb of fact must follow each other; words of comparison and figures must agree.
 """
@@ -86,7 +86,7 @@ _ANNUALISED = re.compile(r"\b(?:annuali[sz]ed|annual (?:rate|pace)|saar)\b")
 _QUARTER = re.compile(
     r"\b(?:q/q|qoq|quarter[- ](?:on|over)[- ]quarter|on the quarter|from the (?:previous|prior) quarter)\b"
 )
-# Before a figure: it is not this release's.
+# Before a figure: it is not the announced one.
 _ASIDE = re.compile(
     r"(?:vs\.?|versus|against|from|after|than|forecasts? (?:of|for)|expectations? (?:of|for)|estimates? (?:of|for)|"
     r"consensus(?: of)?|"
@@ -125,7 +125,7 @@ class _ReportedMove(NamedTuple):
 
 
 def data_outcome(headline: str, release: Announcement) -> HeadlineOutcome:
-    """The outcome that a headline tells of a figure."""
+    """The outcome of economic data that a headline reports."""
     report = factual_report(headline)
     if not report:
         return HeadlineOutcome(None, "no report of what has happened")
@@ -204,7 +204,7 @@ def _other_regions(subject: str) -> re.Pattern[str]:
 
 
 def _reported_figure(release: Announcement, move: _ReportedMove) -> float | None:
-    """The figure that is told, in the calendar's units; None where none is, or where it is of another basis."""
+    """The reported figure, in the calendar's units; None where there is none, or where it is of another basis."""
     rest = move.rest
     figures: Iterable[HeadlineFigure] = (
         job_counts(rest) if release.kind is AnnouncementKind.PAYROLLS else percent_figures(rest)
@@ -246,7 +246,7 @@ def _basis(release: Announcement, rest: str, *, is_level: bool) -> str:
 
 
 def _consensus_figures(release: Announcement, move: _ReportedMove) -> list[float]:
-    """What was expected: as the calendar has it, and as the headline says itself."""
+    """What was expected: as the calendar has it, and as the headline states it."""
     found = [release.consensus] if release.consensus is not None else []
     for match in _BESIDE.finditer(move.rest):
         after = move.rest[match.end() :][:24]

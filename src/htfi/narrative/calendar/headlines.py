@@ -1,8 +1,7 @@
-"""Figures in headlines, as wires write them: 'half a point', '5-1/4 to 5-1/2 percent', '209,000'. Telling uses it.
+"""The parts of a headline about an announcement: its figures, its clauses, and how a figure compares with expectations.
 
-A headline taken apart into clauses; refused where it reports nothing that has happened. Telling uses it.
-
-How a figure is said to stand to what was expected: 'more than expected', 'tops forecasts'. Telling uses it.
+Figures as news agencies write them: 'half a point', '5-1/4 to 5-1/2 percent', '209,000'. Comparisons: 'more than
+expected', 'tops forecasts'. A headline that reports nothing that has happened is refused.
 """
 
 import re
@@ -88,7 +87,7 @@ def parse_number(text: str) -> float | None:
 
 
 def rate_steps_bp(text: str) -> list[HeadlineFigure]:
-    """Sizes of steps in basis points, in `plain` text."""
+    """Sizes of steps in basis points, in plain letters."""
     found: list[HeadlineFigure] = []
     for match in _STEP.finditer(text):
         value: float | None
@@ -108,7 +107,7 @@ def rate_steps_bp(text: str) -> list[HeadlineFigure]:
 
 
 def rate_levels(text: str) -> list[HeadlineFigure]:
-    """Levels of a policy rate in percent, the upper end of a range, in `plain` text."""
+    """Levels of a policy rate in percent, the upper end of a range, in plain letters."""
     found: list[HeadlineFigure] = []
     for match in _LEVEL.finditer(text):
         low = parse_number(match["low"]) if match["low"] else None
@@ -153,7 +152,7 @@ def per_share_amounts(text: str) -> Iterator[HeadlineFigure]:
 
 
 MAX_HEADLINE_CHARS = 400
-# What a wire puts before the report itself.
+# What news agencies put before the report itself.
 _WIRE_TAGS = re.compile(
     r"^\W*(?:(?:(?:update|wrapup|wrap|refile|rpt|brief|snap|flash|breaking(?: news)?|just in|news alert|alert|urgent|"
     r"text|table|instant view|us|u\.s\.|eco|econ|economy|news|exclusive|live|official)"
@@ -169,7 +168,7 @@ _GENRES = re.compile(
     r"highlights?|quotes?|reaction|fact box|insight|special report|feature|essay|book review|repeat|recap|refile|"
     r"withdrawn|kill|satire|fiction|test)(?: ?\d+)?(?: ?[-:|]|$)"
 )
-# Said by others, foreseen, hoped, conditional, or past.
+# Hearsay, forecasts, hopes, conditions and the past.
 _HEARSAY = re.compile(
     r"\?|\b(?:if|unless|whether|rumou?rs?|reportedly|sources?|source says|analysts? (?:say|see|expect|predict)|"
     r"economists? (?:say|see|expect|predict)|traders?|futures|bets?|betting|odds|poll|survey(?:ed)?|minutes|"
@@ -198,7 +197,7 @@ _CLAUSE_BOUNDARY = re.compile(
 
 @lru_cache(maxsize=512)
 def factual_report(headline: str) -> str:
-    """The headline without tags, in `plain` letters; empty where it does not report what has happened."""
+    """The headline without tags, in plain letters; empty where it does not report what has happened."""
     text = " ".join(plain_letters(headline[:MAX_HEADLINE_CHARS]).split())
     if _GENRES.match(text):
         return ""
@@ -222,7 +221,7 @@ def first_sentence(body: str) -> str:
 
 @lru_cache(maxsize=512)
 def name_pattern(names: tuple[str, ...]) -> str:
-    """A pattern for any of the names, the longest first, in `plain` letters."""
+    """A pattern for any of the names, the longest first, in plain letters."""
     ordered = sorted({plain_letters(name) for name in names}, key=lambda name: (-len(name), name))
     return "(?:" + "|".join(re.escape(name) for name in ordered) + ")"
 
@@ -291,7 +290,7 @@ _LESS = ("less", "smaller", "slower", "fewer", "narrower", "shallower")
 
 
 class ExpectationSide(NamedTuple):
-    """Which side of what was expected: 1 above, 0 in line, −1 below; whether far; where the words stand."""
+    """A comparison with what was expected: 1 above, 0 in line, −1 below; whether far; where the words stand."""
 
     direction: int
     is_far: bool
@@ -300,10 +299,10 @@ class ExpectationSide(NamedTuple):
 
 
 def expectation_sides(text: str, moving: int, better: int = 0) -> list[ExpectationSide] | None:
-    """Every comparison with expectations in `plain` text; None where one cannot be told for sure.
+    """Every comparison with expectations in a text of plain letters; None where one remains unclear.
 
-    `moving` says whether the figure is said to rise (1), to fall (−1) or neither (0):
-    'less than expected' turns with it. `better` is the side that is better, where that can be said.
+    `moving` is 1 where the figure is reported to rise, −1 where it falls, else 0: 'less than expected' turns with it.
+    `better` is the side that is better, if there is one.
     """
     if _NEGATION.search(text):
         return None
@@ -340,4 +339,4 @@ def _side_of_than(word: str, moving: int) -> int:
         return -1
     if word in _MORE:
         return moving
-    return -moving if word in _LESS else 0  # better and worse: of what, the caller knows
+    return -moving if word in _LESS else 0  # better and worse: the caller knows of what

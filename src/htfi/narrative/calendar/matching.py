@@ -1,7 +1,7 @@
-"""Which release of the calendar an item reports, and with which outcome. It refuses where it is not sure.
+"""Finds which announcement of the calendar an item reports, and with which outcome; none if unsure.
 
-An item that corrects or retracts another, that comes out of quarantine, or that counts for less than another is never
-taken for a release.
+An item that corrects or retracts another, that a person admitted from quarantine, or that has less than full trust is
+never matched.
 """
 
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from htfi.narrative.calendar.rate_decisions import HeadlineOutcome, rate_outcome
 
 
 class AnnouncementMatch(NamedTuple):
-    """An item's release, the key of its outcome, and what told it."""
+    """An item's announcement, the key of its outcome, and the evidence."""
 
     release: Announcement
     key: str
@@ -24,9 +24,9 @@ class AnnouncementMatch(NamedTuple):
 def match_item(
     item: News, releases: tuple[Announcement, ...], levels: dict[str, float]
 ) -> AnnouncementMatch | None:
-    """The release among those open that the item reports; None where it is none of them, or could be several.
+    """The open announcement that the item reports; None if it is none of them, or could be several.
 
-    `levels` are the policy rates before, by the id of the release.
+    `levels` are the policy rates before, by the id of the announcement.
     """
     if item.corrects or item.retracts or item.released_by:
         return None
@@ -41,7 +41,7 @@ def match_item(
 
 
 def may_report(release: Announcement, item: News) -> bool:
-    """Whether this publisher may tell this release, and the item's symbols do not speak against it."""
+    """Whether this publisher may report this announcement, and the item's symbols do not rule it out."""
     if release.publishers:
         told_by = {item.publisher.casefold(), item.source.casefold()} - {""}
         if told_by.isdisjoint(name.casefold() for name in release.publishers):
@@ -50,7 +50,7 @@ def may_report(release: Announcement, item: News) -> bool:
 
 
 def item_outcome(item: News, release: Announcement, level: float | None) -> HeadlineOutcome:
-    """What an item says of a release, whoever has published it."""
+    """The outcome of an announcement that an item reports, whoever published it."""
     if release.kind is AnnouncementKind.RATE:
         return rate_outcome(item.headline, item.body, release, level)
     if release.kind is AnnouncementKind.EARNINGS:

@@ -1,4 +1,4 @@
-"""Reads a calendar from a person's text, TOML or CSV: one clear line for whatever is wrong. Wiring calls it."""
+"""Reads a calendar file, TOML or CSV; an error is one line that states what is wrong, where, and what to do."""
 
 import csv
 import hashlib
@@ -37,19 +37,19 @@ CalendarRow = dict[str, Any]
 
 
 def parse_calendar(data: bytes, name: str) -> Calendar:
-    """The calendar in a file's bytes; `name`, its path, tells the format: .csv, else TOML.
+    """The calendar in a file's bytes; `name`, its path, gives the format: .csv, else TOML.
 
-    Raises: InvalidInput with one line that says what is wrong, where, and what to do.
+    Raises: InvalidInput with one line that states what is wrong, where, and what to do.
     """
     if len(data) > MAX_BYTES:
-        raise InvalidInput(f"calendar {name}: {len(data)} bytes; a calendar has at most {MAX_BYTES}")
+        raise InvalidInput(f"calendar {name}: {len(data)} bytes; the maximum is {MAX_BYTES}")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InvalidInput(f"calendar {name}: not UTF-8 at byte {error.start}: save it as UTF-8") from error
     rows = _csv_rows(text, name) if name.lower().endswith(".csv") else _toml_rows(text, name)
     if len(rows) > MAX_ANNOUNCEMENTS:
-        raise InvalidInput(f"calendar {name}: {len(rows)} releases; at most {MAX_ANNOUNCEMENTS} are taken")
+        raise InvalidInput(f"calendar {name}: {len(rows)} releases; the maximum is {MAX_ANNOUNCEMENTS}")
     found: dict[str, Announcement] = {}
     for place, row in rows:
         try:
@@ -57,7 +57,9 @@ def parse_calendar(data: bytes, name: str) -> Calendar:
         except InvalidInput as error:
             raise InvalidInput(f"calendar {name}, {place}: {error}") from error
         if release.id in found:
-            raise InvalidInput(f"calendar {name}, {place}: id '{release.id}' stands twice: give each its own")
+            raise InvalidInput(
+                f"calendar {name}, {place}: id '{release.id}' is used twice: give each release its own"
+            )
         found[release.id] = release
     ordered = sorted(found.values(), key=lambda one: (one.at_ns, one.id))
     return Calendar(tuple(ordered), hashlib.sha256(data).hexdigest())
@@ -71,12 +73,12 @@ def _toml_rows(text: str, name: str) -> list[tuple[str, CalendarRow]]:
     rows, common = told.pop("release", []), told.pop("defaults", {})
     if told:
         raise InvalidInput(
-            f"calendar {name}: unknown '{_shortened(next(iter(told)))}': it holds [[release]] tables, and [defaults]"
+            f"calendar {name}: unknown '{_shortened(next(iter(told)))}': it may hold [[release]] tables and [defaults]"
         )
     if not isinstance(common, dict):
         raise InvalidInput(f"calendar {name}: 'defaults' must be a table, [defaults]")
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in cast("list[Any]", rows)):
-        raise InvalidInput(f"calendar {name}: 'release' must be tables, each under [[release]]")
+        raise InvalidInput(f"calendar {name}: each 'release' must be a table under [[release]]")
     return [
         (f"release {place}", {**cast(CalendarRow, common), **row})
         for place, row in enumerate(cast("list[CalendarRow]", rows), 1)
@@ -94,8 +96,8 @@ def _csv_rows(text: str, name: str) -> list[tuple[str, CalendarRow]]:
         for row in reader:
             if None in row or None in row.values():
                 raise InvalidInput(
-                    f"calendar {name}, line {reader.line_num}: {len(reader.fieldnames)} cells are needed, as the "
-                    "first line names"
+                    f"calendar {name}, line {reader.line_num}: {len(reader.fieldnames)} cells are needed, one for "
+                    "each column of the first line"
                 )
             cells = {key.strip(): cell.strip() for key, cell in row.items()}
             if any(cells.values()):
@@ -127,7 +129,7 @@ def _announcement(row: Mapping[str, Any]) -> Announcement:
             )
     symbols = _texts(row, "symbols")
     if kind is AnnouncementKind.EARNINGS and not symbols:
-        raise InvalidInput('symbols are missing: whose earnings they are, such as symbols = ["AAPL"]')
+        raise InvalidInput('symbols are missing: name the company, such as symbols = ["AAPL"]')
     basis = _text(row, "basis")
     if basis not in _BASES:
         raise InvalidInput(f"basis '{_shortened(basis)}' is not known: one of {', '.join(_BASES[1:])}")
@@ -160,22 +162,22 @@ def _announcement_time(row: Mapping[str, Any]) -> int:
     if isinstance(told, datetime):
         told = told.isoformat()
     if isinstance(told, date) or (isinstance(told, str) and re.fullmatch(r"\d{4}-\d\d-\d\d", told.strip())):
-        raise InvalidInput(f"at = {told} is a date without an hour: write such as 2026-01-28 14:00")
+        raise InvalidInput(f"at = {told} is a date without a time: write it as 2026-01-28 14:00")
     if not isinstance(told, str) or not told:
-        raise InvalidInput("at is missing or no time: write such as at = 2026-01-28 14:00, with a zone")
+        raise InvalidInput("at is missing or not a time: write at = 2026-01-28 14:00, with a zone")
     try:
         moment = datetime.fromisoformat(told.strip())
     except ValueError:
-        raise InvalidInput(f"at = '{_shortened(told)}' is no time: write such as 2026-01-28 14:00") from None
+        raise InvalidInput(f"at = '{_shortened(told)}' is not a time: write it as 2026-01-28 14:00") from None
     if not 1970 <= moment.year <= 2100:
-        raise InvalidInput(f"at = '{_shortened(told)}' lies outside 1970 to 2100")
+        raise InvalidInput(f"at = '{_shortened(told)}' is outside 1970 to 2100")
     if moment.tzinfo is not None:
         return parse_timestamp(told)
     if zone is None:
         raise InvalidInput(
             f"at = '{_shortened(told)}' has no zone: add zone = \"America/New_York\", or an offset"
         )
-    # A clock set back shows an hour twice, one set forward leaves one out.
+    # A clock that is set back shows an hour twice, one that is set forward skips an hour.
     earlier, later = (moment.replace(tzinfo=zone, fold=fold) for fold in (0, 1))
     if earlier.utcoffset() != later.utcoffset():
         passed = earlier.astimezone(UTC).astimezone(zone).replace(tzinfo=None) != moment
@@ -190,7 +192,7 @@ def _zone(name: str) -> ZoneInfo | None:
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise InvalidInput(f"zone '{name}' is not known: write such as America/New_York or UTC") from None
+        raise InvalidInput(f"zone '{name}' is not known: write it as America/New_York or UTC") from None
 
 
 def _text(row: Mapping[str, Any], key: str, *, needed: bool = False) -> str:
@@ -212,7 +214,7 @@ def _texts(row: Mapping[str, Any], key: str) -> tuple[str, ...]:
         raise InvalidInput(f'{key} must be a list of texts, such as {key} = ["..."]')
     found = tuple(clean(one, _MAX_CHARS) for one in cast("list[str]", told))
     if len(found) > 64:
-        raise InvalidInput(f"{key}: {len(found)} of them; at most 64 are taken")
+        raise InvalidInput(f"{key}: {len(found)} entries; the maximum is 64")
     return tuple(one for one in found if one)
 
 
@@ -227,7 +229,9 @@ def _number(row: Mapping[str, Any], key: str, limit: float) -> float | None:
     except (ValueError, OverflowError):
         value = math.nan
     if not abs(value) <= limit:
-        raise InvalidInput(f"{key} = '{_shortened(str(told))}' is no number between {-limit:g} and {limit:g}")
+        raise InvalidInput(
+            f"{key} = '{_shortened(str(told))}' is not a number between {-limit:g} and {limit:g}"
+        )
     return value
 
 
@@ -246,14 +250,14 @@ def _odds(row: Mapping[str, Any], kind: AnnouncementKind) -> tuple[tuple[str, fl
             kind is AnnouncementKind.RATE and re.fullmatch(r"(cut|raise) [1-9]\d{0,2}", key)
         ):
             raise InvalidInput(
-                f"odds: '{_shortened(key)}' is no outcome of {kind}: one of {', '.join(outcome_keys(kind))}"
+                f"odds: '{_shortened(key)}' is not an outcome of {kind}: one of {', '.join(outcome_keys(kind))}"
             )
         share = _number(table, key, 1e6)
         if share is None or share < 0.0:
             raise InvalidInput(f"odds: '{key}' must be at least 0")
         found.append((key, share))
     if found and not sum(share for _, share in found) > 0.0:
-        raise InvalidInput("odds: one of them must be above 0")
+        raise InvalidInput("odds: at least one must be above 0")
     return tuple(found)
 
 

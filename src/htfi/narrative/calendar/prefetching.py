@@ -1,9 +1,9 @@
-"""Views read ahead of scheduled releases: what may be said is read before it is, and what was said is served at once.
-The pipeline's `preparing` drives it.
+"""Prepares views before scheduled announcements: each plausible outcome is read in advance, and the reported one is
+served.
 
-A release is opened `lead_s` before its hour: then its outcomes and the news they would join are settled, so all depends
-on the events until that instant, the calendar and the settings. When the readings are done does not matter: those that
-are not when an item tells the outcome are done then, and give the same views.
+An announcement is opened `lead_s` before its time: then its outcomes and the news beside them are fixed, so everything
+depends on the events until that instant, the calendar and the settings. When the readings are done does not matter:
+those that are missing when an item reports the outcome are done then, and give the same views.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,15 +29,15 @@ from htfi.narrative.calendar.matching import match_item
 from htfi.narrative.question import Question, shown_items, without_bodies
 
 ReadFunction = Callable[[Sequence[Question]], Sequence[NewsView]]
-MAX_OPEN_NS = NS_PER_DAY  # a series that is not decided on within a day of a release is read for as usual
+MAX_OPEN_NS = NS_PER_DAY  # a series without a decision within a day of an announcement is read as usual
 MAX_OPEN = 64
-MAX_REPORTING_ITEMS = 8  # that tell a release, kept
+MAX_REPORTING_ITEMS = 8  # that report one announcement
 CALENDAR_SOURCE = "calendar"
 
 
 @dataclass(slots=True)
 class PrefetchStats:
-    """What has come of it: releases opened, told and contradicted; readings ahead; views served."""
+    """Announcements opened, reported and contradicted; readings done in advance; views served."""
 
     num_opened: int = 0
     num_told: int = 0
@@ -47,21 +47,21 @@ class PrefetchStats:
 
 
 class OpenAnnouncement(msgspec.Struct):
-    """One release that is open. `wanted` are the readings that its budget admits, likeliest outcome first."""
+    """One open announcement. `wanted` are the readings that its budget admits, likeliest outcome first."""
 
     release: Announcement
     level: float | None
     outcomes: list[AnnouncementOutcome]
-    asked: dict[str, Question]  # by series, without the headline that is to come
+    asked: dict[str, Question]  # by series, without the anticipated headline
     wanted: list[tuple[str, str]]  # outcome's key, series
     views: dict[str, dict[str, NewsView]]  # by outcome, by series
-    told: str = ""  # the outcome's key, once an item has told it
+    told: str = ""  # the outcome's key, once an item reported it
     told_by: list[str] = []
     is_contradicted: bool = False
-    done: list[str] = []  # series that have decided since
+    done: list[str] = []  # series with a decision since
 
     def pending_readings(self, key: str | None = None) -> list[tuple[str, str]]:
-        """Readings that are wanted and not done; of one outcome where its key is given."""
+        """Readings that are wanted and not done; of one outcome if its key is given."""
         if self.is_contradicted or (key is None and self.told):
             return []
         return [
@@ -72,11 +72,13 @@ class OpenAnnouncement(msgspec.Struct):
 
 
 class AnnouncementPrefetcher:
-    """Opens releases in the calendar's order, reads ahead, matches items, and serves each series once a release."""
+    """Opens announcements in the calendar's order, reads in advance, matches items, and serves each series once per
+    announcement.
+    """
 
     def __init__(self, calendar: Calendar, config: BufferingConfig) -> None:
         self._calendar, self._config = calendar, config
-        self._next = 0  # the release to open next
+        self._next = 0  # the announcement to open next
         self._levels: dict[str, float] = {}
         self._series = {release.series for release in calendar.releases if release.series}
         self._open: list[OpenAnnouncement] = []
@@ -94,7 +96,7 @@ class AnnouncementPrefetcher:
             self._levels[item.series] = item.value
 
     def take_due(self, now_ns: int) -> list[Announcement]:
-        """The releases that time, going on to `now_ns`, brings within their lead; each once. Those gone by are left."""
+        """The announcements whose lead begins by `now_ns`, each once. Those whose window has passed are left out."""
         found: list[Announcement] = []
         releases, lead_ns = self._calendar.releases, round(self._config.lead_s * NS_PER_S)
         while self._next < len(releases) and releases[self._next].at_ns - lead_ns < now_ns:
@@ -106,7 +108,7 @@ class AnnouncementPrefetcher:
         return found
 
     def open_announcement(self, release: Announcement, asked: Sequence[tuple[str, Question]]) -> None:
-        """Settle what is read ahead for a release: `asked` by series, the first most worth it, with the news so far."""
+        """Fix what is read in advance: `asked` by series, the most important first, with the news so far."""
         level = release.level if release.level is not None else self._levels.get(release.series)
         likely = likely_outcomes(release, level)
         wanted = [(outcome.key, series) for outcome in likely for series, _ in asked]
@@ -119,7 +121,7 @@ class AnnouncementPrefetcher:
         self.stats.num_opened += 1
 
     def read_ahead(self, read: ReadFunction, most: int) -> int:
-        """Do at most so many of the readings that are wanted; how many were done. Raises: DependencyUnavailable."""
+        """Do at most so many of the wanted readings; returns how many were done. Raises: DependencyUnavailable."""
         for ahead in self._open:
             wanted = ahead.pending_readings()[:most]
             if wanted:
@@ -127,7 +129,8 @@ class AnnouncementPrefetcher:
         return 0
 
     def receive(self, screened: ScreenedItem, read: ReadFunction) -> None:
-        """Take in an item that passed the sanitiser whole; where it tells a release, have its outcome's readings done.
+        """Take in an item that passed the sanitiser with full trust; if it reports an announcement, do its outcome's
+        readings.
 
         Raises: DependencyUnavailable.
         """
@@ -160,9 +163,9 @@ class AnnouncementPrefetcher:
             self._read(ahead, wanted, read)
 
     def serve(self, series: str, question: Question) -> NewsView | None:
-        """The view prepared for what the question's news tell, as of its instant; None where there is none.
+        """The view prepared for what the question's news reports, as of its instant; None if there is none.
 
-        Call it once for every decision: the first after a release is told is the only one that is served.
+        Call it once for every decision: only the first one after the report is served.
         """
         for ahead in self._open:
             if not ahead.told or series in ahead.done or series not in ahead.asked:
@@ -204,12 +207,12 @@ class AnnouncementPrefetcher:
 
 
 def prepared_label(release: Announcement, key: str) -> str:
-    """What a view was prepared for, as `View.prepared` tells it."""
+    """What a view was prepared for, as `NewsView.prepared` records it."""
     return f"{release.id}, {describe_outcome(release.kind, key)}"
 
 
 def _anticipated_question(ahead: OpenAnnouncement, outcome: AnnouncementOutcome, series: str) -> Question:
-    """What would be asked at the release's hour if it turned out so."""
+    """The question at the announcement's time if it turned out so."""
     release, question = ahead.release, ahead.asked[series]
     headline = News(
         available_at_ns=release.at_ns,

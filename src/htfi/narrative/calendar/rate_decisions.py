@@ -1,4 +1,4 @@
-"""What a headline says that a central bank has decided on its rate. It answers only where the words leave no doubt.
+"""Reads from a headline what a central bank decided on its rate; nothing unless the words leave no doubt.
 
 A report is accepted by its form, <bank> <verb of fact> <its rate> <by so much | to a level | unchanged>, not by the
 absence of words of doubt: 'Fed to cut', 'Fed may cut', 'Fed considers' and 'Fed cuts discount rate' do not have it.
@@ -91,7 +91,7 @@ _STATEMENT = re.compile(
     r"vote)(?: (?:vote )?of [\w-]+)?)){0,3}(?: by [\w -]{1,20})? to (?P<verb>lower|reduce|cut|raise|"
     r"increase|keep|maintain|leave|hold|establish|set)(?P<rest>(?:[^.;]|\.\d){0,400})"
 )
-# 'The Committee will maintain the target range … at 0 to 1/4 percent': how the bank says that it stays.
+# 'The Committee will maintain the target range … at 0 to 1/4 percent': how the bank states no change.
 _WILL = re.compile(r"\bcommittee will (?P<verb>maintain|keep)(?P<rest>(?:[^.;]|\.\d){0,400})")
 _WHILE = re.compile(
     r" and (?:continues|currently|will|to (?:employ|continue|anticipate)|anticipates)\b| in light of | until "
@@ -108,7 +108,7 @@ _NOT_YET = re.compile(
     r"starts?|begins?|"
     r"opens?|meets|convenes|awaits?|faces?)\b"
 )
-# A clause that goes on about the same bank has a verb that can only be one of fact.
+# A clause that continues about the same bank needs a verb that can only be one of fact.
 _GOES_ON = re.compile(
     r"^ (?:also |again )?(?:cuts?|lowers|slashes|reduces|trims|raises|hikes|lifts|increases|boosts|leaves|left|"
     r"keeps|kept|holds|"
@@ -117,14 +117,14 @@ _GOES_ON = re.compile(
 
 
 class HeadlineOutcome(NamedTuple):
-    """The key of the outcome that a text tells, None where it tells none; and why, or why not."""
+    """The key of the outcome that a text reports, None where it reports none; and why, or why not."""
 
     key: str | None
     why: str
 
 
 def rate_outcome(headline: str, body: str, release: Announcement, level: float | None) -> HeadlineOutcome:
-    """The outcome that an item tells of a rate decision. `level` is the rate before, in percent, where it is known."""
+    """The outcome of a rate decision that an item reports. `level` is the rate before, in percent, if known."""
     names = CENTRAL_BANKS.get(release.subject, ()) + release.names
     report = factual_report(headline)
     if not report:
@@ -170,7 +170,7 @@ def _outcome_in_report(report: str, names: tuple[str, ...], level: float | None)
 
 
 def _outcome_in_clause(rest: str, level: float | None) -> HeadlineOutcome | None:
-    """What the clause after its subject decides; None where it is about something else."""
+    """What the clause after its subject decides; None if it is about something else."""
     rest = _adverbs().sub("", rest, count=1)
     if _STANDS_PAT.match(rest):
         return _unchanged_outcome(rest, level)
@@ -243,7 +243,7 @@ def _unchanged_outcome(rest: str, level: float | None) -> HeadlineOutcome:
 
 
 def _moved_outcome(rest: str, level: float | None, way: int) -> HeadlineOutcome:
-    """A move in a clause; `way` 0 where only the level can tell."""
+    """A move in a clause; `way` is 0 where only the level can show it."""
     if _VAGUE.search(rest):
         return HeadlineOutcome(None, "words of doubt")
     steps, found = rate_steps_bp(rest), rate_levels(rest)
@@ -305,7 +305,7 @@ def _outcome_in_statement(body: str, level: float | None) -> HeadlineOutcome:
 
 
 def _agrees_with_headline(key: str, report: str) -> bool:
-    """Whether what the lead tells goes the way that the headline says."""
+    """Whether the lead's outcome has the direction of the headline."""
     way = key.partition(" ")[0]
     cut, rise = re.search(rf"\b(?:{_CUT})\b", report), re.search(rf"\b(?:{_RAISE})\b", report)
     return (way == "cut" and cut is not None and rise is None) or (

@@ -1,1 +1,1 @@
-"""Scores of news items: sentiment, stance, kind of event, relevance, novelty and the symbols that a text names."""
+"""Scores of news items: sentiment, stance, kind of event, relevance, novelty, and the symbols that a text names."""

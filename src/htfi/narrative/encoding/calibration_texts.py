@@ -1,4 +1,4 @@
-"""Texts of every sort, written for this project: an encoder in int8 learns from them how large its values become."""
+"""Texts of many kinds, written for this project: the int8 encoder calibrates the range of its activations on them."""
 
 CALIBRATION_TEXTS = (
     "Fed leaves its target rate unchanged and says inflation remains the main concern",

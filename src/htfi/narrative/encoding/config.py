@@ -1,4 +1,4 @@
-"""Settings of the encoder: which model scores, how much of a text it reads, how long an item counts as read."""
+"""Settings of the encoder: which model scores, how much of a text it reads, how long an item counts for novelty."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -14,11 +14,10 @@ WEIGHTS = ("auto", "none")
 
 @dataclass(frozen=True, slots=True)
 class EncodingConfig:
-    """`model` is 'auto' (the pinned package, where it is installed), 'none', or a folder that holds a BERT encoder.
+    """`model` is 'auto' (the pinned package, if installed), 'none', or a folder that holds a BERT encoder.
 
     The encoder reads at most `max_tokens` of a text. `threads` share a batch, 0 for all cores; their number changes no
-    bit.
-    An item is compared with the last `max_recent` read; its likeness to one halves every `recent_half_life_ns`.
+    bit. An item is compared with the last `max_recent` items; its likeness to one halves every `recent_half_life_ns`.
     """
 
     model: str = "auto"

@@ -1,4 +1,4 @@
-"""Fits a head to labelled texts that were encoded: deterministic, numpy alone. `htfi models heads` calls it."""
+"""Fits a head to labelled, encoded texts: deterministic, with numpy alone. `htfi models heads` calls it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,16 +11,15 @@ from htfi.domain.errors import ShapeMismatch
 from htfi.narrative.encoding.heads import Floats, Head, cue_ids, softmax
 
 _MOMENTS = (0.9, 0.999)
-_RAREST_WEIGHT = 1.3  # the rarest cue weighs as one; the scale of logistic regression on unit rows
+_RAREST_WEIGHT = 1.3  # weight of the rarest cue; the scale of logistic regression on unit rows
 
 
 @dataclass(frozen=True, slots=True)
 class FittingConfig:
-    """How a head learns. `num_seen` is what it sees in each token, by each of `num_fits` fits that are averaged.
+    """How a head is fitted. `num_seen` features are learnt per token, by each of `num_fits` fits that are averaged.
 
-    `decay` shrinks weights at every step (AdamW); `dropout` hides that share of what is weighed; `smoothing` of
-    labels is against certainty.
-    Of the sum, `cue_share` is what words say: logistic regression of cost `cue_cost`, learnt apart.
+    `decay` is AdamW's weight decay; `dropout` hides that share of the inputs; `smoothing` is label smoothing.
+    `cue_share` of the sum comes from the words: logistic regression of cost `cue_cost`, fitted apart.
     """
 
     num_seen: int = 16
@@ -40,7 +39,7 @@ class FittingConfig:
 
 @dataclass(frozen=True, slots=True)
 class HeadExamples:
-    """What a head learns from: points [n, D], states n × [T, D], texts, targets [n], and how much each counts [n]."""
+    """Training examples of a head: points [n, D], states n × [T, D], texts, targets [n], and weights [n]."""
 
     points: Floats
     states: Sequence[NDArray[np.floating[Any]]]
@@ -51,13 +50,13 @@ class HeadExamples:
     def __post_init__(self) -> None:
         sizes = {len(part) for part in (self.points, self.states, self.texts, self.targets, self.weights)}
         if len(sizes) != 1:
-            raise ShapeMismatch(f"lessons of several lengths: {sorted(sizes)}")
+            raise ShapeMismatch(f"examples of several lengths: {sorted(sizes)}")
 
 
 def fit_head(
     name: str, labels: Sequence[str], lessons: HeadExamples, config: FittingConfig | None = None
 ) -> Head:
-    """The head that tells the lessons' targets, places in `labels`. The same input gives the same head."""
+    """The head that predicts the examples' targets, places in `labels`. The same input gives the same head."""
     config = config or FittingConfig()
     fits = [HeadFit(len(labels), lessons, config, config.seed + number) for number in range(config.num_fits)]
     for fit in fits:
@@ -84,9 +83,9 @@ def fit_head(
 def fit_cues(
     num_labels: int, lessons: HeadExamples, config: FittingConfig
 ) -> tuple[NDArray[np.uint32], Floats]:
-    """The cues that lessons hold, [K], and what each says of each label, [K, labels].
+    """The cues in the examples, [K], and their weight for each label, [K, labels].
 
-    Logistic regression on the words alone; a cue counts the more, the fewer texts hold it.
+    Logistic regression on the words alone; a cue weighs the more, the fewer texts hold it.
     """
     found = [cue_ids(text) for text in lessons.texts]
     num = len(found)
@@ -121,7 +120,7 @@ def fit_cues(
 
 
 class HeadFit:
-    """One fit from one seed: AdamW on cross-entropy, by hand."""
+    """One fit from one seed: AdamW on cross-entropy."""
 
     def __init__(self, num_labels: int, lessons: HeadExamples, config: FittingConfig, seed: int) -> None:
         self._examples, self._config, self._num_labels = lessons, config, num_labels
@@ -146,7 +145,7 @@ class HeadFit:
                 self._adam(grads, self._config.rate * (1.0 - self._step / num_steps))
 
     def gradients(self, rows: NDArray[np.int64]) -> list[Floats]:
-        """Of the loss on these rows: by eyes, lids, scale and bias."""
+        """Gradients of the loss on these rows, by token_weights, token_biases, weights and bias."""
         lessons, width, seen = self._examples, self._examples.points.shape[1], self._config.num_seen
         states, mask = _padded(
             [lessons.states[row] for row in cast(list[int], rows.tolist())]

@@ -1,7 +1,4 @@
-"""Words of a text as hashed cues: one or two words, numbers as their kind. Heads weigh them beside the embedding.
-
-Heads on what the encoder makes of a text: sentiment, stance and others, as probabilities. The scorer asks them.
-"""
+"""Heads on the encoder's output and on hashed words of the text: sentiment, stance and others, as probabilities."""
 
 import hashlib
 import itertools
@@ -28,7 +25,7 @@ _WORD = re.compile(
 
 
 def cue_words(text: str) -> list[str]:
-    """Lower-case words; links, cash tags, names of users and numbers become their kind."""
+    """Lower-case words; links, cash tags, user names and numbers become their kind."""
     found: list[str] = []
     for match in _WORD.finditer(text.lower()):
         word = match[0]
@@ -51,7 +48,7 @@ def cue_words(text: str) -> list[str]:
 
 
 def cue_ids(text: str) -> list[int]:
-    """CRC-32 of the text's words and of its neighbours of two, each once, in rising order."""
+    """CRC-32 of the text's words and of its pairs of neighbours, each once, in rising order."""
     heard = cue_words(text)
     grams = [*heard, *(f"{one} {two}" for one, two in itertools.pairwise(heard))]
     return sorted({crc32(gram.encode()) for gram in grams})
@@ -64,8 +61,7 @@ _MAX_LABELS, _MAX_WIDTH, _MAX_CUES = 64, 4096, 1 << 20
 
 
 class HeadMetadata(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One head as its file tells it. `width` of a point, `num_seen` of what it sees in each token,
-    `num_cues` of the words that it knows."""
+    """One head as its file describes it: `width` of a point, `num_seen` features per token, `num_cues` known words."""
 
     name: str
     labels: tuple[str, ...]
@@ -76,7 +72,7 @@ class HeadMetadata(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class HeadsMetadata(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """All heads of a folder, the encoder that they stand on, and what they were made of and reached."""
+    """All heads of a folder, the encoder that they need, their training data and their scores."""
 
     format: int
     encoder: str  # name of the encoder whose points they read
@@ -86,12 +82,12 @@ class HeadsMetadata(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """Tells labels from a text's point, from the states of its tokens, and from its words.
+    """Predicts labels from a text's point, from the states of its tokens, and from its words.
 
-    Shapes: eyes [D, S] and lids [S] look at each token, tanh(state · eyes + lids), of which the largest and the mean
-    over the tokens count; scale [D + 2S, labels] and bias [labels] weigh the point and these; cues [K, labels]
-    are what the words say whose hashes are `known` [K], rising. Probabilities are softmax of the sum over
-    `temperature`.
+    Shapes: token_weights [D, S] and token_biases [S] give features of each token, tanh(state · token_weights +
+    token_biases), of which the largest and the mean over the tokens count; weights [D + 2S, labels] and bias [labels]
+    weigh the point and these; cue_weights [K, labels] are those of the words with the hashes `cue_hashes` [K], rising.
+    Probabilities are the softmax of the sum over `temperature`.
     """
 
     name: str
@@ -109,7 +105,7 @@ class Head:
     ) -> NDArray[np.float64]:
         """P [n, labels] from points [n, D], states n × [T, D] and the texts' cues; rows are finite and sum to 1.
 
-        Each row is worked out by itself, so that how items come in batches changes no bit. Raises: ShapeMismatch.
+        Each row is computed by itself, so that batching changes no bit. Raises: ShapeMismatch.
         """
         width = len(self.token_weights)
         if points.ndim != 2 or points.shape[1] != width or not (len(states) == len(words) == len(points)):
@@ -129,7 +125,7 @@ class Head:
         return softmax(rows / self.temperature)
 
     def cue_logits(self, words: Sequence[int]) -> Floats:
-        """What cues say together, [labels]; those that are not known say nothing."""
+        """The sum of the weights of known cues, [labels], by the root of their number."""
         if not len(self.cue_hashes):
             return np.zeros(len(self.labels), np.float32)
         hashes = np.array(words, dtype=np.uint32)
@@ -146,7 +142,7 @@ def _head_logits(point: Floats, states: Floats, eyes: Floats, lids: Floats, scal
 
 @dataclass(frozen=True)
 class Heads:
-    """The heads of one folder. `digest` (hex) names their very bits."""
+    """The heads of one folder. `digest` (hex) names their bits."""
 
     heads: Mapping[str, Head]
     encoder: str = ""
@@ -155,18 +151,18 @@ class Heads:
 
     @classmethod
     def load(cls, folder: Path, digest: str = "") -> "Heads":
-        """Read a folder, holding it to `digest` where one is given. Raises: InvalidInput, IntegrityError."""
+        """Read a folder, and check its `digest` if one is given. Raises: InvalidInput, IntegrityError."""
         try:
             facts_bytes = (folder / METADATA_FILE).read_bytes()
             weights = (folder / WEIGHTS_FILE).read_bytes()
         except OSError as error:
             raise InvalidInput(
-                f"{folder}: no heads ({error.strerror}); make them with `htfi models heads`"
+                f"{folder}: no heads ({error.strerror}); create them with `htfi models heads`"
             ) from error
         found = _digest(facts_bytes, weights)
         if digest and found != digest:
             raise IntegrityError(
-                f"{folder}: heads were changed: digest {found[:12]}, not {digest[:12]}; reinstall, or make them anew"
+                f"{folder}: heads were changed: digest {found[:12]}, not {digest[:12]}; reinstall, or create them again"
             )
         try:
             facts = msgspec.json.decode(facts_bytes, type=HeadsMetadata)
@@ -205,7 +201,7 @@ class Heads:
 
     @cached_property
     def _stacked(self) -> tuple[Floats, Floats, Floats, Floats]:
-        """All heads as one that has the labels of all, so that a token is looked at once."""
+        """All heads as one with the labels of all, so that a token is looked at once."""
         heads = list(self.heads.values())
         width, num_seen = len(heads[0].token_weights), sum(head.token_weights.shape[1] for head in heads)
         scale = np.zeros((width + 2 * num_seen, sum(len(head.labels) for head in heads)), np.float32)
@@ -250,12 +246,12 @@ def softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def clip_finite(embeddings: Floats) -> Floats:
-    """What an encoder in trouble may hand over, made finite: not-a-number is 0, all within ±1000."""
+    """Embeddings of a failing encoder made finite: not-a-number becomes 0, everything lies within ±1000."""
     return np.clip(np.nan_to_num(embeddings, nan=0.0, posinf=1e3, neginf=-1e3), -1e3, 1e3).astype(np.float32)
 
 
 def _clipped_if_needed(embeddings: Floats) -> Floats:
-    """`tame`, at once where no number can be out of bounds: each is below the length of all."""
+    """`clip_finite`, skipped if no number can be out of bounds: each is below the length of all."""
     flat = embeddings.ravel()
     with np.errstate(over="ignore", invalid="ignore"):
         return embeddings if float(flat @ flat) < 1e6 else clip_finite(embeddings)
@@ -288,7 +284,7 @@ def _unpack_heads(facts: HeadsMetadata, weights: bytes, folder: Path) -> dict[st
         array = np.frombuffer(weights, dtype="<f2", count=size // 2, offset=offset).reshape(shape)
         offset += size
         if not np.isfinite(array).all():
-            raise InvalidInput(f"{folder / WEIGHTS_FILE}: holds numbers that are not finite")
+            raise InvalidInput(f"{folder / WEIGHTS_FILE}: contains numbers that are not finite")
         return array.astype(np.float32)
 
     def take_hashes(num: int) -> NDArray[np.uint32]:
@@ -298,7 +294,7 @@ def _unpack_heads(facts: HeadsMetadata, weights: bytes, folder: Path) -> dict[st
         hashes = np.frombuffer(weights, dtype="<u4", count=num, offset=offset).astype(np.uint32)
         offset += 4 * num
         if not (hashes[1:] > hashes[:-1]).all():
-            raise InvalidInput(f"{folder / WEIGHTS_FILE}: its words are out of order")
+            raise InvalidInput(f"{folder / WEIGHTS_FILE}: its word hashes are not in order")
         return hashes
 
     for told in facts.heads:
@@ -315,5 +311,5 @@ def _unpack_heads(facts: HeadsMetadata, weights: bytes, folder: Path) -> dict[st
             told.name, told.labels, scale, bias, eyes, lids, told.temperature, known, cues
         )
     if offset != len(weights):
-        raise InvalidInput(f"{folder / WEIGHTS_FILE}: {len(weights) - offset} bytes too many")
+        raise InvalidInput(f"{folder / WEIGHTS_FILE}: {len(weights) - offset} bytes too long")
     return heads

@@ -1,7 +1,7 @@
-"""Finds whom a text names: firms, central banks, indices, commodities, currencies. The scorer asks for each item.
+"""Finds what a text names: firms, central banks, indices, commodities, currencies.
 
 A ticker that is a word counts only with a sign that it is one: $ALL, (ALL.N), NYSE: ALL. A firm whose name is a word
-counts only beside a sign that the firm is meant. One pass over the words, however many names there are.
+counts only in a context that shows the firm is meant. One pass over the words, however many names there are.
 """
 
 import re
@@ -11,7 +11,7 @@ from functools import cache
 from importlib import resources
 from typing import Any, NamedTuple
 
-MAX_CHARS = 4096  # of a text; whom it is about it has said by then
+MAX_CHARS = 4096  # of a text; its subjects stand in the beginning
 MAX_SYMBOLS = 16
 _CONTEXT_MARK = "~"
 
@@ -49,7 +49,7 @@ class _EntityName(NamedTuple):
 
 
 class EntityMention(NamedTuple):
-    """Where a text names a symbol: from `start` to before `end`, a possessive's ending left out."""
+    """Where a text names a symbol: from `start` to before `end`, without a possessive ending."""
 
     start: int
     end: int
@@ -60,8 +60,9 @@ class EntityLinker:
     """Names by symbol: those of the run, then the built-in ones. The same text gives the same symbols."""
 
     def __init__(self, names: Mapping[str, Iterable[str]], *, built_in: bool = True) -> None:
-        """`names` are what the run's symbols are called, such as {"SPX": ["S&P 500"]}; a name is given to the first
-        that claims it, the run's own before others."""
+        """`names` are those of the run's symbols, such as {"SPX": ["S&P 500"]}; a name belongs to the first symbol that
+        claims it, the run's own before others.
+        """
         self._by_word: dict[str, list[_EntityName]] = {}
         own = [(symbol, name) for symbol, called in names.items() for name in called]
         known: set[tuple[str, ...]] = set()
@@ -79,7 +80,7 @@ class EntityLinker:
         return tuple(dict.fromkeys(mention.symbol for mention in self.mentions(text)))[:MAX_SYMBOLS]
 
     def mentions(self, text: str, expected: Collection[str] = ()) -> list[EntityMention]:
-        """Every place in which the text names a symbol, in order; a name of an `expected` one needs no sign."""
+        """Every place in which the text names a symbol, in order; the name of an `expected` symbol needs no context."""
         text = text[:MAX_CHARS]
         found: list[EntityMention] = []
         for kind, sign, pattern in _TICKERS:
@@ -134,7 +135,7 @@ class EntityLinker:
 
 
 def affected_symbols(symbol: str) -> tuple[str, ...]:
-    """The series and currencies that a central bank's word bears on; nothing for others."""
+    """The series and currencies that a central bank's words affect; nothing for others."""
     return _bears_on().get(symbol, ())
 
 
@@ -145,7 +146,7 @@ def entity_kind(symbol: str) -> str:
 
 
 def is_company(symbol: str) -> bool:
-    """Whether a symbol is that of a firm, and of no bank, index, commodity or currency."""
+    """Whether a symbol is that of a firm, not of a bank, index, commodity or currency."""
     return entity_kind(symbol) == "companies"
 
 
@@ -178,7 +179,7 @@ def _is_written_so(word: str, name: _EntityName) -> bool:
 def _is_company_here(
     text: str, matches: list[re.Match[str]], words: list[str], folded: list[str], place: int, end: int
 ) -> bool:
-    """Whether a word that may be a firm's name is one here: by what follows, or a capital among small letters."""
+    """Whether a word that may be a firm's name is one here: by what follows, or by a capital among lower-case words."""
     if matches[end - 1][0] != words[end - 1]:  # a possessive
         return True
     if end < len(words) and folded[end] in _company_signs():
@@ -214,7 +215,7 @@ def _tables() -> dict[str, dict[str, str]]:
 
 @cache
 def _company_signs() -> frozenset[str]:
-    """What tells that the word before it is a firm."""
+    """Words that show the word before them to be a firm."""
     return frozenset(word for words in _read()["signs"].values() for word in words.split())
 
 
@@ -225,7 +226,7 @@ def _bears_on() -> dict[str, tuple[str, ...]]:
 
 @cache
 def _read() -> dict[str, Any]:
-    """Both tables that ship."""
+    """Both built-in tables."""
     folder = resources.files("htfi.narrative.encoding")
     tables: dict[str, Any] = {}
     for file in ("entities.toml", "companies.toml"):

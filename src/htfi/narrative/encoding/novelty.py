@@ -1,6 +1,6 @@
-"""How new an item is against what was read before of the same symbols. The scorer asks for each item, in order.
+"""How new an item is against earlier items on the same symbols.
 
-Points are kept as whole numbers, so that a likeness has the same bits on every machine and after a restart.
+Points are stored as whole numbers, so that a likeness has the same bits on every machine and after a restart.
 """
 
 import base64
@@ -16,10 +16,10 @@ from htfi.domain.news import TRUST_STEPS
 
 _SCALE = np.float32(
     254
-)  # components of a point of length 1 beyond a half are cut to it: there are at most three
+)  # of a point of length 1, components beyond a half are cut to it: there are at most three
 _MAX_COMPONENT = 127
 _STEPS = 16  # a half-life in so many steps
-_MAX_STEPS = 10 * _STEPS  # older than that is as if never read
+_MAX_STEPS = 10 * _STEPS  # older items do not count
 _DECAY = np.array(
     [round(TRUST_STEPS * 2.0 ** (-step / _STEPS)) for step in range(_MAX_STEPS)] + [0], np.int64
 )
@@ -46,8 +46,9 @@ class NoveltyIndex:
         self._step_ns = max(half_life_ns // _STEPS, 1)
 
     def measure(self, point: NDArray[np.float32], symbols: Iterable[str], at_ns: int) -> int:
-        """Novelty in thousandths: 1000 − the largest likeness to an item read before, faded by its age; then
-        the item counts as read."""
+        """Novelty in thousandths: 1000 − the largest likeness to an earlier item, decayed by its age; then the item is
+        stored.
+        """
         of = tuple(sorted(set(symbols))) or (WHOLE_MARKET_SYMBOL,)
         whole = np.clip(np.rint(np.nan_to_num(point) * _SCALE), -_MAX_COMPONENT, _MAX_COMPONENT).astype(
             np.float32
@@ -68,7 +69,7 @@ class NoveltyIndex:
         return TRUST_STEPS - min(max(likest, 0), TRUST_STEPS)
 
     def state(self) -> dict[str, Any]:
-        """Plain values, oldest item first; `restore` of them goes on to the same novelties."""
+        """Plain values, oldest item first; `restore` continues with the same novelties."""
         size = len(self._read_ns)
         order = [place for turn in range(size) if self._symbols[place := (self._next + turn) % size]]
         points = base64.b64encode(self._points[order].astype(np.int8).tobytes()).decode()
@@ -79,7 +80,7 @@ class NoveltyIndex:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Raises: InvalidInput, for what `state` has not given, or of points of another size."""
+        """Raises: InvalidInput, for a state that `state` did not give, or of points of another size."""
         size = self._points.shape[1]
         try:
             raw = base64.b64decode(state["points"], validate=True)

@@ -1,4 +1,4 @@
-"""Scores screened items: encoded together, judged, linked, compared with what was read. The news desk calls it."""
+"""Scores screened items: encoded together, judged by heads, linked to symbols, compared with earlier items."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,13 +14,13 @@ from htfi.narrative.encoding.linking import EntityLinker
 from htfi.narrative.encoding.novelty import NoveltyIndex
 from htfi.narrative.ports import TextEncoder
 
-MIN_HEADLINE_WORDS = 5  # of a headline that stands for its item
+MIN_HEADLINE_WORDS = 5  # of a headline that is read without its body
 
 LabelShares = Mapping[str, NDArray[np.float64]]  # by head, [n, labels]
 
 
 class NewsScorer:
-    """Scores in the order of the items; how they come in batches changes no bit."""
+    """Scores in the order of the items; batching changes no bit."""
 
     def __init__(
         self, config: EncodingConfig, encoder: TextEncoder | None, heads: Heads | None, linker: EntityLinker
@@ -33,7 +33,7 @@ class NewsScorer:
             self.version += f"+heads@{heads.digest[:12]}"
 
     def score(self, items: Sequence[ScreenedItem]) -> list[NewsScores]:
-        """One for each item, in order; each then counts as read. Raises: DependencyUnavailable."""
+        """One result per item, in order; each item then counts for novelty. Raises: DependencyUnavailable."""
         links = [self._linker.link(f"{item.item.headline}\n{item.item.body}") for item in items]
         if self._encoder is None or not items:
             return [
@@ -68,19 +68,21 @@ class NewsScorer:
         )
 
     def state(self) -> dict[str, Any]:
-        """What was read, as plain values."""
+        """What counts for novelty, as plain values."""
         return {"encoder": self.version, "novelty": self._novelty.state()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from `state`; what another encoder read cannot be compared and is forgotten. Raises: InvalidInput."""
+        """Continue from `state`; what another encoder read cannot be compared and is forgotten. Raises:
+        InvalidInput.
+        """
         if state.get("encoder") == self.version:
             self._novelty.restore(state["novelty"])
 
 
 def scored_text(item: ScreenedItem) -> str:
-    """What the encoder reads of an item: its headline, and its body after it where the headline says little.
+    """The text that the encoder reads of an item: its headline, and its body after a headline of few words.
 
-    A lead takes five times as long to read as a headline and mostly says the same at length.
+    A body takes five times as long to read as a headline and mostly repeats it at length.
     """
     headline, body = item.item.headline, item.item.body
     if not body or headline.count(" ") + 1 >= MIN_HEADLINE_WORDS:
@@ -89,7 +91,7 @@ def scored_text(item: ScreenedItem) -> str:
 
 
 def _scores_without_encoder(item: ScreenedItem, symbols: tuple[str, ...]) -> NewsScores:
-    """Nobody has judged it: neither good nor bad, perhaps of interest, new unless it was told before."""
+    """Without an encoder: neither good nor bad, perhaps relevant, new unless repeated."""
     return NewsScores(0.0, 0.0, CAUSES[0], 0.0, 0.5, round(1.0 / max(item.num_alike, 1), 3), symbols)
 
 

@@ -1,7 +1,4 @@
-"""What is usual for each series: a running mean of each feature's magnitude. The loop asks, then teaches.
-
-Finds the features that moved a forecast: those furthest from what is usual for them. The loop asks.
-"""
+"""Finds the features that stand out: those furthest from their usual magnitude, which is learnt per series."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,7 +11,7 @@ _NO_MAGNITUDES: Mapping[str, float] = {}
 
 
 class FeatureBaseline:
-    """Per series, the plain mean of |feature| at first and its exponentially weighted mean later on."""
+    """The mean of |feature| per series: plain at first, exponentially weighted later on."""
 
     def __init__(self, config: NarrativeConfig | None = None) -> None:
         config = config or NarrativeConfig()
@@ -28,7 +25,7 @@ class FeatureBaseline:
         return self._means[series] if self._num_bars.get(series, 0) >= self._min_bars else _NO_MAGNITUDES
 
     def learn(self, series: str, features: Mapping[str, float]) -> None:
-        """Take in the features of one bar; finite values only."""
+        """Learn the features of one bar; finite values only."""
         num_bars = self._num_bars[series] = self._num_bars.get(series, 0) + 1
         gain = max(1.0 / num_bars, self._min_gain)
         means = self._means.get(series)
@@ -50,12 +47,12 @@ class FeatureBaseline:
         self._num_bars = dict(state["num_bars"])
 
 
-MIN_RATIO = 1.25  # nearer to usual than this, either way, a feature explains nothing
+MIN_RATIO = 1.25  # nearer to usual than this, either way, a feature does not stand out
 MAX_RATIO = (
-    1e6  # further away, what is usual is no measure: a mean that has faded to nothing, a value out of range
+    1e6  # further away the ratio is no measure: the mean has decayed to nothing, or the value is out of range
 )
 _MAX_RATIO_BELOW = 1.0 / MIN_RATIO
-_RETURN_PREFIX = "return"  # that the last move was small moves nothing
+_RETURN_PREFIX = "return"  # a small last move is no driver
 
 
 def find_drivers(

@@ -1,1 +1,1 @@
-"""From raw items to ones that may be read: what is hidden undone, what is forged held back, with reasons."""
+"""Screens raw items: disguises are removed, forged and manipulative items held back, with reasons."""

@@ -1,5 +1,5 @@
-"""Finds concerted noise: many voices of little credit that say much the same on a symbol within minutes, or one that
-says it again and again, against what is usual for the symbol. The sanitiser asks it about each item.
+"""Finds coordinated posting: many voices without credit with similar items on a symbol within minutes, or one that
+repeats itself, against what is usual for the symbol.
 """
 
 from collections import OrderedDict, deque
@@ -26,7 +26,7 @@ _MAX_VOICES = 4_096
 
 
 class BurstItem(msgspec.Struct, frozen=True, gc=False):
-    """An item as the burst check knows it. `low`: its voice has earned no credit."""
+    """An item as the burst check stores it. `is_low_credit`: its voice has no credit."""
 
     id: str
     at_ns: int
@@ -38,15 +38,15 @@ class BurstItem(msgspec.Struct, frozen=True, gc=False):
 
 
 class BurstResult(NamedTuple):
-    """`finding`, where there is one; `members` are the ids of items that belong to it and were let through."""
+    """The `finding`, if any; `members` are the ids of passed items that belong to the burst."""
 
     finding: ScreeningFinding | None
     members: tuple[str, ...] = ()
 
 
 class _SymbolActivity(msgspec.Struct):
-    told: deque[tuple[int, BurstItem]]  # with its number, at most _MOST_TOLD
-    usual: float = 0.0  # items, fading
+    told: deque[tuple[int, BurstItem]]  # with its number, at most _MAX_ITEMS_PER_SYMBOL
+    usual: float = 0.0  # items, decaying
     hour: int = 0
 
 
@@ -54,7 +54,7 @@ _NO_BURST = BurstResult(None)
 
 
 class BurstDetector:
-    """What was said on each symbol within minutes, in bounded memory."""
+    """Items on each symbol within minutes, in bounded memory."""
 
     def __init__(self, config: SanitiserConfig) -> None:
         self._config = config
@@ -62,13 +62,13 @@ class BurstDetector:
         self._posted: OrderedDict[str, deque[tuple[int, str]]] = OrderedDict()  # (when, symbol), by voice
         self._order: OrderedDict[int, str] = (
             OrderedDict()
-        )  # symbols of all that is told, by number, oldest first
+        )  # symbols of all stored items, by number, oldest first
         self._next = 0
 
     def judge_cashtag_flood(
         self, voice: str, symbols: tuple[str, ...], now_ns: int
     ) -> ScreeningFinding | None:
-        """What there is to say of a low voice that posts on these symbols: whether it floods many within minutes."""
+        """A finding if a voice without credit posts on many symbols within minutes."""
         posted = self._posted.setdefault(voice, deque(maxlen=4 * _MIN_FLOOD_SYMBOLS))
         self._posted.move_to_end(voice)
         posted.extend((now_ns, symbol) for symbol in symbols)
@@ -86,7 +86,7 @@ class BurstDetector:
         return ScreeningFinding("cashtags", 0.6, f"the same voice posts on {num} tickers within minutes")
 
     def observe(self, said: BurstItem, symbols: tuple[str, ...]) -> BurstResult:
-        """Take in what was said on these symbols; without any, on the market."""
+        """Judge and store an item on these symbols; without any, on the whole market."""
         worst = _NO_BURST
         self._expire(said.at_ns)
         for symbol in symbols[:_MAX_SYMBOLS_PER_ITEM] or ("",):
@@ -109,7 +109,7 @@ class BurstDetector:
         self._next += 1
 
     def _expire(self, now_ns: int) -> None:
-        """Drop what was said before the last minutes, on whatever symbol, and what goes beyond `max_items`."""
+        """Remove items from before the last minutes, on any symbol, and what exceeds `max_items`."""
         oldest_ns = now_ns - self._config.burst_ns
         while self._order:
             told = self._shelves[next(iter(self._order.values()))].told
@@ -125,7 +125,7 @@ class BurstDetector:
             if (found := jaccard_estimate(said.signature, one.signature)) < _MIN_SIMILARITY:
                 continue
             alike.append(one)
-            # A feed that writes by a pattern fills it with other names, or with other figures market-wide.
+            # A feed that writes by a pattern fills in other names, or other figures market-wide.
             if (
                 one.voice == said.voice
                 and found >= _MIN_REPEAT_SIMILARITY
@@ -134,13 +134,15 @@ class BurstDetector:
                 repeated.append(one)
         if alike and all(
             one.is_low_credit for one in alike
-        ):  # what a voice of credit says too is being passed on
+        ):  # what a voice with credit reports too is being passed on
             voices = {one.voice for one in alike} | {said.voice}
             if (more := len(voices) - self._config.burst_voices) >= 0:
-                detail = f"{len(voices)} voices without credit say much the same within minutes"
+                detail = f"{len(voices)} voices without credit post similar items within minutes"
                 return _burst(BURST_RULE, 0.5 + 0.1 * more, detail, alike)
             if (more := len(repeated) + 1 - self._config.burst_repeats) >= 0:
-                detail = f"the same voice says it for the {_ordinal(len(repeated) + 1)} time within minutes"
+                detail = (
+                    f"the same voice repeats it for the {_ordinal(len(repeated) + 1)} time within minutes"
+                )
                 return _burst("repetition", min(0.5 + 0.05 * more, 0.6), detail, [])
         return self._one_sided(said, shelf, symbol)
 
@@ -158,7 +160,7 @@ class BurstDetector:
             or len(sided) + 1 < 4.0 * usual + 3.0
         ):
             return _NO_BURST
-        detail = f"{len(voices)} voices without credit all push one way within minutes"
+        detail = f"{len(voices)} voices without credit push in one direction within minutes"
         return _burst(BURST_RULE, 0.5 + 0.07 * (len(voices) - _MIN_ONE_SIDED_VOICES), detail, with_it)
 
     def _activity(self, symbol: str, now_ns: int) -> _SymbolActivity:
@@ -216,7 +218,7 @@ def _burst(rule: str, strength: float, detail: str, members: list[BurstItem]) ->
 
 
 def _name_different_parties(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    """Whether each names somebody whom the other does not."""
+    """Whether each names a party that the other does not."""
     return bool(set(one) - set(other) and set(other) - set(one))
 
 

@@ -1,9 +1,8 @@
-"""Takes out characters that nobody sees and puts text that is drawn backwards in order; `undo` calls it.
+"""Removes invisible characters, and marks and accents that no spelling uses; puts text that is drawn backwards in
+order.
 
-Joiners belong to Arabic and Indic spelling and to emoji, marks of direction to Hebrew and Arabic: there they mean
-nothing. Within a Latin word they hide it from a machine, and in long runs they carry messages.
-
-Takes off marks and accents that no spelling puts there; names keep theirs. `homoglyphs` calls it.
+Joiners belong to Arabic and Indic spelling and to emoji, marks of direction to Hebrew and Arabic: there they are
+honest. Within a Latin word they hide it from a machine, and in long runs they carry messages.
 """
 
 import re
@@ -21,16 +20,14 @@ _OVERRIDES = re.compile("([\u202d\u202e])([^\u202c\u202d\u202e\u2066-\u2069\r\n\
 _FLAG_OF_REGION = re.compile("\U0001f3f4[\U000e0061-\U000e007a\U000e0030-\U000e0039]{1,8}\U000e007f")
 _JOINING = re.compile("[\u0590-\u109f\u1780-\u18af\ufb1d-\ufdff\ufe70-\ufeff]")
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
-_OVERRIDE_BIAS = (
-    0.2  # names alone say little: then an override that is ended was meant, one that is not was strewn
-)
+_OVERRIDE_BIAS = 0.2  # of names alone the order is unclear: then an override that is ended counts as meant
 _LONG_RUN = 8
 _MIN_MESSAGE = 4
 _SHY = "\u00ad"
 
 
 def remove_invisible(text: str) -> tuple[str, list[ScreeningFinding], list[str]]:
-    """The text without the unseen, findings, and messages that were written in it."""
+    """The text without invisible characters, findings, and the messages that were written in them."""
     found = _HIDDEN.search(text)
     if found is None:
         return text, [], []
@@ -45,9 +42,7 @@ def remove_invisible(text: str) -> tuple[str, list[ScreeningFinding], list[str]]
         if len(run) >= _MIN_MESSAGE:
             messages += _hidden_messages(run)
         if len(run) >= _LONG_RUN and not is_joining:
-            findings.append(
-                ScreeningFinding("unseen", 0.8, f"a run of {len(run)} characters that nobody sees")
-            )
+            findings.append(ScreeningFinding("unseen", 0.8, f"a run of {len(run)} invisible characters"))
         before, after = text[: match.start()][-1:], text[match.end() : match.end() + 1]
         if not (before.isalnum() and after.isalnum()):
             continue
@@ -59,25 +54,23 @@ def remove_invisible(text: str) -> tuple[str, list[ScreeningFinding], list[str]]
             num_inside += 1
     if num_inside:
         findings.append(
-            ScreeningFinding("unseen", 0.7, f"{num_inside} words were broken by characters that nobody sees")
+            ScreeningFinding("unseen", 0.7, f"{num_inside} words were broken by invisible characters")
         )
     if num_soft:
         findings.append(ScreeningFinding("soft hyphens", 0.1, f"{num_soft} soft hyphens"))
     if messages:
-        findings.append(
-            ScreeningFinding("smuggled", 0.9, "a message was written in characters that nobody sees")
-        )
+        findings.append(ScreeningFinding("smuggled", 0.9, "a message was written in invisible characters"))
     text = _HIDDEN.sub(_replacement, text)
     return text, findings, messages
 
 
 def _replacement(match: re.Match[str]) -> str:
-    """Nothing, but for control characters that stood for a blank."""
+    """A blank for control characters that stood for one, else nothing."""
     return " " if any(char in "\x1c\x1d\x1e\x1f" for char in match[0]) else ""
 
 
 def _is_hyphenation(text: str, at: int) -> bool:
-    """A soft hyphen where a typesetter would put one: two letters or more on either side."""
+    """Whether a soft hyphen stands where a typesetter would put it: two letters or more on either side."""
     return (
         text[max(at - 2, 0) : at].isalpha()
         and text[at + 1 : at + 3].isalpha()
@@ -87,7 +80,7 @@ def _is_hyphenation(text: str, at: int) -> bool:
 
 
 def _reorder_overrides(text: str, findings: list[ScreeningFinding]) -> str:
-    """Runs that were drawn from right to left as they were seen, where that is how they make sense."""
+    """Runs that were drawn from right to left in the order in which they were seen, where that makes sense."""
     if "\u202e" not in text and "\u202d" not in text:
         return text
     num = 0
@@ -106,14 +99,14 @@ def _reorder_overrides(text: str, findings: list[ScreeningFinding]) -> str:
     text = _OVERRIDES.sub(drawn, text)
     findings.append(
         ScreeningFinding(
-            "direction", 0.3 if is_mixed else 0.8, f"{num} runs were forced to be drawn in another order"
+            "direction", 0.3 if is_mixed else 0.8, f"{num} runs were forced into another drawing order"
         )
     )
     return text
 
 
 def _hidden_messages(run: str) -> list[str]:
-    """What a run of unseen characters may spell: tags, variation selectors as bytes, two kinds as bits."""
+    """What a run of invisible characters may spell: tags, variation selectors as bytes, two kinds as bits."""
     found: list[str] = []
     tags = "".join(chr(ord(char) - 0xE0000) for char in run if 0xE0020 <= ord(char) < 0xE007F)
     if len(tags) >= _MIN_MESSAGE:
@@ -156,7 +149,7 @@ _MARKED_LETTER = re.compile(rf"([A-Za-z\u00c0-\u024f\u1e00-\u1eff0-9])([{_OVERLA
 
 
 def without_overlays(text: str) -> tuple[str, int]:
-    """Latin letters without marks that no spelling puts there, and how many letters had them."""
+    """Latin letters without marks that no spelling uses, and how many letters had them."""
     num = 0
 
     def bare(found: re.Match[str]) -> str:
@@ -173,7 +166,7 @@ def without_overlays(text: str) -> tuple[str, int]:
 
 
 def without_accents(text: str, findings: list[ScreeningFinding]) -> str:
-    """Accents that turn English words into nonsense taken off; those of names and of other languages stay."""
+    """The text without accents that turn English words into nonsense; those of names and of other languages stay."""
     if text.isascii():
         return text
     num_accented = len(_ACCENTED.findall(text))
@@ -182,7 +175,7 @@ def without_accents(text: str, findings: list[ScreeningFinding]) -> str:
     if num_accented > _MAX_ACCENTED_SHARE * len(text) / 2 and num_accented > _MAX_ACCENTED_SHARE * max(
         8, sum(map(str.isalpha, text))
     ):
-        findings.append(ScreeningFinding("accents", 0.7, "nearly every letter carried an accent"))
+        findings.append(ScreeningFinding("accents", 0.7, "nearly every letter had an accent"))
         return "".join(_base_letter(char) for char in text)
     num = 0
 
@@ -209,7 +202,7 @@ def without_accents(text: str, findings: list[ScreeningFinding]) -> str:
     if num_common < 2 * num or num_common < 3:
         return text
     findings.append(
-        ScreeningFinding("accents", 0.5, f"{num} English words carried accents that they do not have")
+        ScreeningFinding("accents", 0.5, f"{num} English words had accents that they do not have")
     )
     return stripped
 

@@ -1,4 +1,4 @@
-"""Settings of the sanitiser: how long things are remembered, what counts as much, what a verdict takes."""
+"""Settings of the sanitiser: how long things are remembered, what counts as similar, what a verdict takes."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -16,15 +16,15 @@ _NS_PER_MINUTE = 60_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class SanitiserConfig:
-    """Strengths, likeness and trust run 0–1.
+    """Strengths, similarity and trust run 0–1.
 
     An item whose findings together reach `quarantine_at` is held back, one from `discount_at` counts for less; a
-    finding beneath `noted_below` is told and counts for nothing. Items are compared with those of the last `window_ns`
-    and at most `max_items`; from `near_alike` on they are alike. A source whose standing reaches `good_standing` is
-    trusted in full. `kinds` says of feeds, by name, what they are: official, wire, press, release, unknown, social.
-    `publishers` add to those that are known. Whatever a reader has earned, news of one source alone moves an end of a
-    forecast's 90% band by `max_moved_alone` of the band at most and the median by 0.4 of that, what several believed
-    sources tell and what an official one does by `max_moved_confirmed`; an item that is discounted by so much less.
+    finding beneath `noted_below` is recorded without effect. Items are compared with those of the last `window_ns` and
+    at most `max_items`; from `near_alike` on they are similar. A source whose standing reaches `good_standing` is
+    trusted in full. `kinds` names what feeds are: official, wire, press, release, unknown, social. `publishers` add to
+    the built-in ones. Whatever a reader's track record, news of a single source moves an end of a forecast's 90% band
+    by at most `max_moved_alone` of the band and the median by 0.4 of that; news that several believed sources or an
+    official one confirm, by `max_moved_confirmed`; a discounted item by less.
     """
 
     discount_at: PositiveShare = 0.5
@@ -39,11 +39,11 @@ class SanitiserConfig:
     max_sources: Count = 4_096
     max_symbols: Count = 4_096
     burst_ns: SpanNs = 15 * _NS_PER_MINUTE
-    burst_voices: Annotated[int, Meta(ge=2, le=10_000)] = 3  # low ones that tell alike
-    burst_repeats: Annotated[int, Meta(ge=2, le=10_000)] = 4  # of one low voice
+    burst_voices: Annotated[int, Meta(ge=2, le=10_000)] = 3  # voices without credit with similar items
+    burst_repeats: Annotated[int, Meta(ge=2, le=10_000)] = 4  # of one voice without credit
     claim_ns: SpanNs = 2 * NS_PER_DAY
     late_ns: SpanNs = NS_PER_DAY // 4
-    early_ns: SpanNs = 5 * _NS_PER_MINUTE  # a clock may be that far off
+    early_ns: SpanNs = 5 * _NS_PER_MINUTE  # of clocks that differ
     max_moved_alone: Annotated[float, Meta(gt=0.0, le=4.0)] = 1.5
     max_moved_confirmed: Annotated[float, Meta(gt=0.0, le=4.0)] = 2.0
     max_symbols_moved: Annotated[int, Meta(ge=1, le=64)] = 8  # by one item

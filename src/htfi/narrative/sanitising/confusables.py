@@ -1,9 +1,9 @@
 # ruff: noqa: E501 -- a line is a row of the table
-"""Which characters look like Latin letters and digits; `homoglyphs` maps them back, `simulation.attacks` uses them.
+"""Characters that look like Latin letters and digits; `homoglyphs` maps them back.
 
-Compatibility characters (full width, mathematical, enclosed, superscript, Roman numerals) come from the Unicode data
-that Python holds, letters with hooks, strokes and small capitals from their names. What merely looks alike was written
-down here, letter by letter, with an eye on which likeness is close and which needs a Latin word around it.
+Compatibility characters (full width, mathematical, enclosed, superscript, Roman numerals) come from the Unicode data of
+Python, letters with hooks, strokes and small capitals from their names. Look-alikes of other scripts are listed letter
+by letter, by how close they are and whether they need a Latin word around them.
 """
 
 import re
@@ -16,15 +16,15 @@ from typing import NamedTuple
 class LookalikeKind(IntEnum):
     """How a character stands for a Latin one."""
 
-    PLAIN = 0  # a way to set it: ligature, Roman numeral, superscript; nothing is meant by it
+    PLAIN = 0  # typesetting: ligature, Roman numeral, superscript; no deceit
     STYLED = 1  # a font of its own: 𝐬𝐞𝐥𝐥, ｓｅｌｌ, ⓢⓔⓛⓛ
-    CLOSE = 2  # cannot be told apart, or hardly: Cyrillic а, Greek Ο, Lisu ꓢ
+    CLOSE = 2  # hardly distinguishable: Cyrillic а, Greek Ο, Lisu ꓢ
     LOOSE = 3  # stands for it only beside letters that are surely Latin: ε, Я, 卂
     SYMBOL = 4  # no letter at all, but between letters it reads as one: ℮, ∂, ○
 
 
 class Lookalike(NamedTuple):
-    """What a character stands for, how closely, and the script that it is from."""
+    """What a character stands for, how closely, and its script."""
 
     latin: str
     kind: LookalikeKind
@@ -63,9 +63,9 @@ _SYMBOL_LOOKALIKES = {
     "!": "ǃ", "%": "٪", ",": "‚‚，", "?": "ʔ",
 }
 # fmt: on
-_MARKS = ".:/-';!%,?"  # read so wherever they stand between letters or digits
+_MARKS = ".:/-';!%,?"  # read as such wherever they stand between letters or digits
 
-# Letters of living European, Turkic, African and Vietnamese spellings: nobody's trick, unless an English word shows it.
+# Letters of living European, Turkic, African and Vietnamese spellings: no disguise, except in an English word.
 _LIVING_LETTERS = frozenset("ıøłđðþßæœŋħĸſƒəɛɔɓɗƙƴɣʒǝơưŧŉŁØĐÐÞÆŒŊĦŦƠƯƏƐƆƁƊƘƳẞĿŀĳĲǆǅǄǉǈǇǌǋǊǳǲǱ")
 _BY_NAME = re.compile(
     r"LATIN (?:LETTER )?(?P<case>SMALL LETTER|CAPITAL LETTER|SMALL CAPITAL(?: LETTER)?|LETTER SMALL CAPITAL)"
@@ -88,7 +88,7 @@ _SUPERSCRIPT = ("<super>", "<sub>")
 
 @cache
 def lookalike_table() -> dict[str, Lookalike]:
-    """Every character beyond ASCII that stands for Latin letters, digits or marks, with how it does."""
+    """Every character beyond ASCII that stands for Latin letters, digits or marks."""
     table: dict[str, Lookalike] = {}
     for block in _LATIN_BLOCKS:
         for code in block:
@@ -125,7 +125,9 @@ def lookalike_table() -> dict[str, Lookalike]:
 
 @cache
 def latin_substitutes() -> dict[str, str]:
-    """For each Latin letter or digit what can stand in its place unmistakably: styled and close look-alikes."""
+    """For each Latin letter or digit, the characters that can stand in its place unmistakably: styled and close
+    look-alikes.
+    """
     found: dict[str, str] = {}
     for char, glyph in sorted(lookalike_table().items()):
         if glyph.kind in (LookalikeKind.STYLED, LookalikeKind.CLOSE) and len(glyph.latin) == 1:
@@ -146,13 +148,13 @@ def script_of(char: str) -> str:
     if found is None:
         first = unicodedata.name(char, "").partition(" ")[0]
         found = first if unicodedata.category(char)[0] in "LMN" else ""
-        if len(_scripts) < 8192:  # bounded: a text may hold any character there is
+        if len(_scripts) < 8192:  # bounded: a text may hold any character
             _scripts[char] = found
     return found
 
 
 def _by_name(char: str) -> str:
-    """The letter that a Latin character's own name says; '' where accents are all it adds."""
+    """The letter in a Latin character's Unicode name; '' where it differs by accents alone."""
     named = _BY_NAME.fullmatch(unicodedata.name(char, ""))
     if named is None or unicodedata.decomposition(char):
         return ""
@@ -161,7 +163,7 @@ def _by_name(char: str) -> str:
 
 
 def _compatible(char: str) -> Lookalike | None:
-    """By its compatibility decomposition, where that is all letters and digits of ASCII."""
+    """The look-alike by compatibility decomposition, if that is ASCII letters and digits alone."""
     tag, _, _ = unicodedata.decomposition(char).partition(" ")
     if not tag.startswith("<"):
         return None

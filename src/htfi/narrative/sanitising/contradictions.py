@@ -1,7 +1,7 @@
-"""Finds claims that contradict each other: who says the opposite of whom, and who is believed. The sanitiser asks it.
+"""Finds claims that contradict each other, and which of them is believed.
 
-A claim is made of a subject, a topic and a way: "FDA approves X" against "X denies approval". It is a glance at the
-headline, so that it takes two that share both; what one voice says anew is news and no contradiction.
+A claim has a subject, a topic and a direction: "FDA approves X" against "X denies approval". It is taken from the
+headline at a glance, so two claims need both in common; what one voice states anew is news and no contradiction.
 """
 
 from collections import OrderedDict, deque
@@ -25,17 +25,17 @@ from htfi.narrative.sanitising.text_features import (
 
 CONTRADICTION_RULE = "contradicted"
 _MIN_GOOD_CREDIBILITY = 0.85
-_MIN_CREDIBILITY_GAP = 0.1  # of credibility between the one who is believed and the other
-_MAX_CLAIMS = 6  # remembered of one subject and topic
+_MIN_CREDIBILITY_GAP = 0.1  # of credibility between the believed voice and the other
+_MAX_CLAIMS = 6  # stored per subject and topic
 _MAX_SUBJECTS = 4
-_MIN_WORD_OVERLAP = 0.25  # of the headlines' words, where subject and topic do not say enough
-_BINARY_TOPICS = frozenset(EVENTS.values()) | {"approval"}  # either it is so or it is not
+_MIN_WORD_OVERLAP = 0.25  # of the headlines' words, where subject and topic do not suffice
+_BINARY_TOPICS = frozenset(EVENTS.values()) | {"approval"}  # topics that are either so or not
 _MIN_VERBATIM_SIMILARITY = 0.8
-_MIN_COPY_SIMILARITY = 0.6  # likeness from which a text with another figure is an altered copy
+_MIN_COPY_SIMILARITY = 0.6  # similarity from which a text with another figure is an altered copy
 
 
 class Claimant(NamedTuple):
-    """Who says something: its name and how far it is believed."""
+    """A voice that makes a claim, and its credibility."""
 
     voice: str
     credibility: float
@@ -53,7 +53,7 @@ class NewsClaim(msgspec.Struct, frozen=True, gc=False):
 
 
 class Contradiction(NamedTuple):
-    """`finding` on the item in hand; `fallen` are earlier claims (id, voice) that it overturns."""
+    """The `finding` on the item in hand; `fallen` are earlier claims (id, voice) that it overturns."""
 
     finding: ScreeningFinding | None
     fallen: tuple[tuple[str, str], ...] = ()
@@ -63,7 +63,7 @@ _NO_CONTRADICTION = Contradiction(None)
 
 
 class ClaimIndex:
-    """What was claimed of late, by subject and topic, in bounded number."""
+    """Recent claims by subject and topic, in bounded number."""
 
     def __init__(self, config: SanitiserConfig) -> None:
         self._config = config
@@ -72,7 +72,7 @@ class ClaimIndex:
     def observe(
         self, name: str, told: TextFeatures, symbols: tuple[str, ...], who: Claimant, now_ns: int
     ) -> Contradiction:
-        """Compare an item's claims with those that stand, and remember them."""
+        """Compare an item's claims with earlier ones, and store them."""
         heading = told.words[: told.head]
         if TOPICS.isdisjoint(heading):
             return _NO_CONTRADICTION
@@ -140,8 +140,8 @@ def _claim(told: list[Any]) -> NewsClaim:
 def judge_altered_copy(
     alike: SimilarItems, told: TextFeatures, who: Claimant, believed: float, voices: Collection[str]
 ) -> Contradiction:
-    """Whether an item is another's text with a figure or its sense changed; `believed` is that other's credibility,
-    `voices` are those that told that story.
+    """Whether an item is another's text with a figure or its direction changed; `believed` is the other's credibility,
+    `voices` are those of its story.
     """
     near = alike.near
     if (
@@ -156,20 +156,20 @@ def judge_altered_copy(
     if (told.way | near.way) & CORRECTS:
         if told.way & CORRECTS and who.voice not in voices:
             return Contradiction(
-                ScreeningFinding(CONTRADICTION_RULE, 0.5, "corrects what others have told, not itself")
+                ScreeningFinding(CONTRADICTION_RULE, 0.5, "corrects items of others, not its own")
             )
         return _NO_CONTRADICTION
     replaced = bool(set(near.figures) - told.figures) or _is_reversed(near, told)
     if (
         not replaced and alike.similarity < _MIN_VERBATIM_SIMILARITY
-    ):  # another who tells the story may know more
+    ):  # another source of the story may know more
         return _NO_CONTRADICTION
     if who.credibility >= believed + _MIN_CREDIBILITY_GAP:
         return Contradiction(None, ((near.id, near.source),))
     if believed >= who.credibility + _MIN_CREDIBILITY_GAP:
         strength = 0.7 if replaced and alike.similarity >= _MIN_VERBATIM_SIMILARITY else 0.5
         return Contradiction(
-            ScreeningFinding(CONTRADICTION_RULE, strength, "a copy of what a better source told, and altered")
+            ScreeningFinding(CONTRADICTION_RULE, strength, "an altered copy of a more credible source's item")
         )
     return _NO_CONTRADICTION
 
@@ -179,7 +179,7 @@ def _is_reversed(near: StoryItem, told: TextFeatures) -> bool:
 
 
 def _claimed_topics(heading: list[str], way: int) -> list[tuple[str, int]]:
-    """Topics of a headline, each with the way that it is claimed."""
+    """Topics of a headline, each with its claimed direction."""
     found: dict[str, int] = {}
     denied = -1 if way & DENIES else 1
     for word in heading:
@@ -193,7 +193,7 @@ def _claimed_topics(heading: list[str], way: int) -> list[tuple[str, int]]:
 
 
 def _are_comparable(earlier: NewsClaim, claim: NewsClaim, way: int, settled: bool) -> bool:
-    """Whether two claims of opposite ways are about the same. What a voice says anew only a denial takes back."""
+    """Whether two opposite claims are about the same. A voice contradicts its own earlier claim only by a denial."""
     if earlier.voice == claim.voice and not way & DENIES:
         return False
     if settled and earlier.voice != claim.voice:
@@ -204,10 +204,8 @@ def _are_comparable(earlier: NewsClaim, claim: NewsClaim, way: int, settled: boo
 def _contradiction_finding(earlier: NewsClaim, who: Claimant) -> ScreeningFinding:
     if earlier.credibility >= who.credibility + _MIN_CREDIBILITY_GAP:
         strength = 0.7 if earlier.credibility >= _MIN_GOOD_CREDIBILITY else 0.5
-        return ScreeningFinding(
-            CONTRADICTION_RULE, strength, "says the opposite of what a better source told"
-        )
-    return ScreeningFinding(CONTRADICTION_RULE, 0.2, "says the opposite of what another told")
+        return ScreeningFinding(CONTRADICTION_RULE, strength, "contradicts a more credible source")
+    return ScreeningFinding(CONTRADICTION_RULE, 0.2, "contradicts another source")
 
 
 def _overlap(one: tuple[str, ...], other: tuple[str, ...]) -> float:

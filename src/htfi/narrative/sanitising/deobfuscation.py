@@ -1,12 +1,8 @@
-"""Cuts what stands around the news and tells nothing: agency tails, notices, pleas to click; `undo` calls it.
+"""Removes what was done to a text to deceive a reader, and the boilerplate around the news.
 
-Only whole sentences or whole brackets at the end of a text, and datelines of a plea at its start. No finding: such
-lines are honest.
-
-Undoes what was done to a text to deceive a reader: the sanitiser calls it on each headline and body.
-
-Steps run until none changes the text any more: markup, entities and broken encodings, what nobody sees, look-alikes,
-split words, tails. What a person would not have seen is handed on, to be examined and never shown.
+Steps run until none changes the text any more: markup, entities and broken encodings, invisible characters,
+look-alikes, split words, boilerplate. What a person would not have seen is returned apart, to be examined and never
+shown.
 """
 
 import html
@@ -57,7 +53,10 @@ _MIN_LEFT = 12
 
 
 def trim_boilerplate(text: str) -> str:
-    """The text without such tails; unchanged where little else would be left."""
+    """The text without agency tails, notices and pleas to click; unchanged if little else would be left.
+
+    Only whole sentences or whole brackets at the end of a text are cut. There is no finding: such lines are honest.
+    """
     for _ in range(_MAX_TAILS):
         end = text[-_TAIL_CHARS:].lower()
         if not end.endswith(")") and not any(hint in end for hint in _TAIL_HINTS):
@@ -90,10 +89,10 @@ _CP1252 = {char: code for code in range(0x80, 0xA0) if (char := bytes([code]).de
 
 
 class Deobfuscated(msgspec.Struct, frozen=True):
-    """`text` as a person would see and mean it, one line; a finding for each trick that was undone.
+    """`text` as a person would see and mean it, on one line; a finding for each disguise that was removed.
 
-    `hidden` are messages that a person would not have seen (comments, tag characters, decoded runs): only to be
-    examined, never shown.
+    `hidden` are messages that a person would not have seen (comments, tag characters, decoded runs): to be examined,
+    never shown.
     """
 
     text: str
@@ -102,10 +101,10 @@ class Deobfuscated(msgspec.Struct, frozen=True):
 
 
 def deobfuscate(text: str, max_chars: int) -> Deobfuscated:
-    """Strengths of findings: from 0.75 a deceit beyond doubt, from 0.5 suspicious, below that only noted.
+    """Strengths of findings: from 0.75 certain deceit, from 0.5 suspicious, below that recorded only.
 
-    Guarantees: no character that nobody sees is left; `undo` of its own text changes nothing; at most `max_chars`.
-    The work is linear in the part that is looked at, a few times `max_chars`.
+    Guarantees: no invisible character is left; applied to its own text it changes nothing; at most `max_chars`. The
+    work is linear in the part that is examined, a few times `max_chars`.
     """
     findings: list[ScreeningFinding] = []
     hidden: list[str] = []
@@ -118,8 +117,8 @@ def deobfuscate(text: str, max_chars: int) -> Deobfuscated:
         if text == before or text == " ".join(before.split()):
             break
         if number == _MAX_PASSES - 1 and _one_pass(text, max_chars, [], []) != text:
-            text = _NESTING.sub(" ", text)  # markup within markup within markup
-            findings.append(ScreeningFinding("nesting", 0.5, "tricks were nested in one another"))
+            text = _NESTING.sub(" ", text)  # deeply nested markup
+            findings.append(ScreeningFinding("nesting", 0.5, "disguises were nested in one another"))
     coded, messages = decode_messages(text)
     findings += coded
     hidden += messages
@@ -156,7 +155,9 @@ def _entity_character(found: re.Match[str]) -> str:
 
 
 def _repaired_encoding(text: str) -> str:
-    """UTF-8 that was read as Windows-1252 put right, and control characters that were its quotes and dashes."""
+    """UTF-8 that was read as Windows-1252 repaired, and control characters that stand for quotes and dashes
+    replaced.
+    """
     text = _OUTLINED.sub(lambda found: chr(ord(found[0]) - 0x1CCD6 + 0x1D400), text)
     text = _OUTLINED_DIGITS.sub(lambda found: chr(ord(found[0]) - 0x1CCF0 + 0x1D7CE), text)
     text = _MOJIBAKE.sub(_redecoded, text)
@@ -177,7 +178,7 @@ def _redecoded(found: re.Match[str]) -> str:
 
 
 def _strongest_by_rule(findings: list[ScreeningFinding]) -> tuple[ScreeningFinding, ...]:
-    """The strongest of each rule, in the order in which rules spoke."""
+    """The strongest finding of each rule, in the order of the rules."""
     strongest: dict[str, ScreeningFinding] = {}
     for finding in findings:
         known = strongest.get(finding.rule)

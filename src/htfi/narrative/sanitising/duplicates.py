@@ -1,13 +1,11 @@
-"""How alike two texts are: MinHash signatures of their words and pairs of words. Duplicates compare by them.
+"""Finds items that repeat a story, and the first item of it, by MinHash signatures of words and pairs of words.
 
-The share of equal places estimates the Jaccard index (Broder 1997); eight bits of each minimum are kept
-(Li and König, "b-bit minwise hashing", arXiv 0910.3349). Hashes are fixed: the same text has the same signature
+The share of equal places of two signatures estimates the Jaccard index (Broder 1997); eight bits of each minimum are
+stored (Li and König, "b-bit minwise hashing", arXiv 0910.3349). Hashes are fixed: the same text has the same signature
 on every machine.
 
-Which items tell the same story again, and which one told it first. The sanitiser asks it about each item.
-
-Alike is not the same: an item that brings another figure, turns round what was said ("raises", "cuts", "denies") or
-corrects itself is a new story, however few its words differ by. The first that could be believed is kept.
+Similar is not the same: an item with another figure, a reversed statement ("raises", "cuts", "denies") or a correction
+is a new story, however few its words differ by. The first item that could be believed stands for the story.
 """
 
 import struct
@@ -23,7 +21,7 @@ from htfi.narrative.sanitising.config import SanitiserConfig
 from htfi.narrative.sanitising.text_features import CORRECTS, DENIES, TextFeatures, direction_of
 
 NUM_HASHES = 64
-NUM_BANDS = 16  # of four places: alike by half is found with 64%, by 0.7 with 99%
+NUM_BANDS = 16  # of four places: a similarity of 0.5 is found with 64%, of 0.7 with 99%
 MAX_WORDS = 160
 
 _BAND_STRUCT = struct.Struct(f"<{NUM_BANDS}I")
@@ -42,7 +40,7 @@ _TIMES, _PLUS = _draw()
 
 
 class _WordHashes(dict[str, int]):
-    """Hashes of words that were met: a memory of a pure function."""
+    """Cached hashes of words."""
 
     def __missing__(self, word: str) -> int:
         if len(self) > _MAX_KNOWN_WORDS:
@@ -56,7 +54,7 @@ _known = _WordHashes()
 
 
 def minhash_signature(words: list[str]) -> bytes:
-    """64 bytes that tell how alike this text is to others; empty where there are no words."""
+    """The text's signature of 64 bytes; empty for a text without words."""
     if not words:
         return b""
     words = words[:MAX_WORDS]
@@ -83,12 +81,12 @@ def lsh_bands(signed: bytes) -> tuple[int, ...]:
     return tuple([value << 4 | place for place, value in enumerate(_BAND_STRUCT.unpack(signed))])
 
 
-_MIN_LONG_TEXT_WORDS = 20  # words: where one name stands for another, little else differs
-_MAX_VOICES = 16  # names remembered of those that told a story
+_MIN_LONG_TEXT_WORDS = 20  # words: in a shorter text another name makes another story
+_MAX_VOICES = 16  # voices stored per story
 
 
 class StoryItem(msgspec.Struct):
-    """One item as it is remembered."""
+    """One item as the index stores it."""
 
     id: str
     source: str
@@ -101,12 +99,12 @@ class StoryItem(msgspec.Struct):
     way: int
     trust: float
     credit: float  # how far its source was believed
-    feed: str = ""  # that it came through
+    feed: str = ""  # it came through
     bands: tuple[int, ...] = ()
 
 
 class SimilarItems(NamedTuple):
-    """`same` is an item that told the same, `near` the most alike of all, in how far (0–1)."""
+    """`same` is an item of the same story, `near` the most similar of all, with its similarity (0–1)."""
 
     signature: bytes
     bands: tuple[int, ...]
@@ -116,19 +114,17 @@ class SimilarItems(NamedTuple):
 
 
 class StoryCluster(msgspec.Struct):
-    """A story: how many tell it, by which names, and how many of them are remembered."""
+    """A story: how many items repeat it, from which voices, and how many of them are stored."""
 
     num_alike: int
     voices: list[str]
     num_kept: int
-    believed: list[
-        str
-    ] = []  # independent ones among them that are, and the feeds of those that are not proven
+    believed: list[str] = []  # independent voices that are believed, and the feeds of unproven ones
     is_official: bool = False
 
 
 class DuplicateIndex:
-    """Items of the last days, in bounded number, found again by what they share."""
+    """Items of the last days, in bounded number, found by their signatures."""
 
     def __init__(self, config: SanitiserConfig) -> None:
         self._config = config
@@ -139,7 +135,7 @@ class DuplicateIndex:
         self._next = 0
 
     def find(self, told: TextFeatures, symbols: tuple[str, ...], now_ns: int) -> SimilarItems:
-        """What was told before that is like this."""
+        """Earlier items that are similar to this one."""
         self._expire(now_ns)
         signed = minhash_signature(told.words)
         near, most = None, 0.0
@@ -158,8 +154,8 @@ class DuplicateIndex:
         return SimilarItems(signed, keys, same, near, most)
 
     def add(self, telling: StoryItem, believed: str = "", is_official: bool = False) -> StoryCluster:
-        """Remember an item; its story, with this telling counted. `believed` names who bears it out, '' where nobody
-        does; `is_official` where an official source does.
+        """Store an item; returns its story, with this item counted. `believed` names the source that confirms it, '' if
+        none; `is_official` if an official source does.
         """
         place, self._next = self._next, self._next + 1
         self._tellings[place] = telling
@@ -184,7 +180,7 @@ class DuplicateIndex:
         return self._clusters.get(name)
 
     def item(self, name: str) -> StoryItem | None:
-        """The item of that id, where it is remembered."""
+        """The item of that id, if stored."""
         place = self._by_id.get(name)
         return None if place is None else self._tellings[place]
 
@@ -244,7 +240,7 @@ def _story_item(told: list[Any]) -> StoryItem:
 
 
 def is_same_story(earlier: StoryItem, told: TextFeatures, symbols: tuple[str, ...]) -> bool:
-    """Whether a text that is alike brings nothing that the earlier one did not say."""
+    """Whether a similar text brings nothing that the earlier one did not state."""
     if told.figures.difference(earlier.figures):
         return False
     if (told.way ^ earlier.way) & (DENIES | CORRECTS) or told.direction * direction_of(earlier.way) < 0:

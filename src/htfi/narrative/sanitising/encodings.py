@@ -1,5 +1,5 @@
 # ruff: noqa: E501 -- a line is one pattern
-"""Finds messages written in codes (base64, hex, percent, ROT13, …) and decodes them to be examined; `undo` calls it.
+"""Finds messages written in codes (base64, hex, percent, ROT13, …) and decodes them to be examined.
 
 The text keeps its runs as they stand: what is decoded is never shown and never read by a model. Only what decodes to
 words counts: digests, addresses and ticket numbers decode to noise.
@@ -43,7 +43,7 @@ _INSTRUCTION_KIND_LIST = (
     "reader machine must act command field strong value drop rules prior role system call sure"
 )
 _INSTRUCTION_KINDS = frozenset(_INSTRUCTION_KIND_LIST.split())
-_FEW_KINDS, _MANY_KINDS = 2, 3  # kinds of words that orders are made of, in whatever language
+_FEW_KINDS, _MANY_KINDS = 2, 3  # kinds of instruction words, in any language
 _SHOWN_FLUENCY = -2.75  # a sentence lies near −2.4, random letters near −4
 _MORSE_SIGNS = (
     ".- -... -.-. -.. . ..-. --. .... .. .--- -.- .-.. -- -. --- .--. --.- .-. ... - ..- ...- .-- -..- -.-- --.. "
@@ -63,7 +63,7 @@ _ATBASH = str.maketrans(
 
 
 def decode_messages(text: str, depth: int = 0) -> tuple[list[ScreeningFinding], list[str]]:
-    """Findings and decoded messages; codes within codes three deep."""
+    """Findings and decoded messages; codes within codes up to three levels."""
     found: list[tuple[str, str]] = []
     if _may_hold_codes(text):
         found = _encoded_runs(text, depth)
@@ -114,13 +114,13 @@ def _encoded_runs(text: str, depth: int) -> list[tuple[str, str]]:
 
 
 def _holds_more(message: str, depth: int) -> bool:
-    """A code within a code."""
+    """Whether a message contains a further code."""
     is_plain = message.isascii() and message.isprintable()
     return depth + 1 < _MAX_DEPTH and is_plain and bool(_encoded_runs(message, depth + 1))
 
 
 def _is_language(message: str) -> bool:
-    """Printable, mostly letters and blanks, with words or at least the feel of them."""
+    """Whether a message is printable, mostly letters and blanks, and made of words or of plausible letters."""
     if len(message) < _MIN_CHARS or not message.replace("\n", " ").replace("\t", " ").isprintable():
         return False
     num_letters = sum(char.isalpha() or script_of(char) != "" for char in message)
@@ -254,24 +254,24 @@ def _ciphered_texts(text: str) -> list[tuple[str, str]]:
         ):
             found.append((kind, best))
             continue
-        if 2 * sum(map(str.islower, run.split())) >= len(run.split()):  # else names, one after another
+        if 2 * sum(map(str.islower, run.split())) >= len(run.split()):  # otherwise they are names
             found += [one for one in candidates if _reads_more_like_instructions(one[1], run)][:1]
     return found
 
 
 def _reads_more_like_instructions(message: str, text: str) -> bool:
-    """Whether a message holds words that orders are made of, in whatever language, and the text as it stands few."""
+    """Whether a message holds words of instructions, in any language, and the text as it stands few of them."""
     num = _num_instruction_kinds(message)
     return num >= _MANY_KINDS and num >= _num_instruction_kinds(text) + 2
 
 
 def _num_instruction_kinds(text: str) -> int:
-    """Kinds of words that orders are made of, in the language that has most."""
+    """Kinds of instruction words, in the language that has most."""
     return max((len(kinds & _INSTRUCTION_KINDS) for kinds in kinds_in(text.lower())), default=0)
 
 
 def _unknown_word_runs(text: str) -> list[str]:
-    """Runs of four words or more of which no common English one is a part, and that hardly look like language."""
+    """Runs of four or more words without a common English one that hardly look like language."""
     known = common_words()
     tokens = text[:4_000].split()
     strange = [

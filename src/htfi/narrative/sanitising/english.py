@@ -1,9 +1,8 @@
-"""Which words are common English of finance: tells a split, masked or accented word from a name. `undo` uses it.
+"""Common English words of finance and the statistics of English letters: they separate split, masked or ciphered words
+from names.
 
-The list was written for this project; endings are added by rule, which makes some words that nobody says: harmless,
-since a word counts only where a trick would have produced it.
-
-How much a run of letters reads like English, by pairs of letters; finds ciphers and text written backwards.
+The word list was written for this project; endings are added by rule. Some of the words that result do not exist:
+harmless, since a word counts only where a disguise would have produced it.
 """
 
 from functools import cache
@@ -47,7 +46,7 @@ _MIN_LETTERS = 3
 
 
 def reads_better_backwards(text: str, doubt: float) -> bool:
-    """Whether the text makes more sense from its end; `doubt` is what it may make less and still be taken so."""
+    """Whether the text is more plausible from its end; `doubt` is the handicap that it is granted."""
     return _plausibility(text[::-1]) > _plausibility(text) - doubt
 
 
@@ -59,7 +58,7 @@ def _plausibility(text: str) -> float:
 
 
 def _num_names(text: str) -> int:
-    """Words that begin with a capital and go on in lower case."""
+    """Words with a capital followed by lower case."""
     return sum(
         word[0].isupper() and word[-1].islower() for word in text.replace("'", " ").replace(".", " ").split()
     )

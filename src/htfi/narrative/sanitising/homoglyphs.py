@@ -1,7 +1,7 @@
-"""Maps letters of other scripts and fonts back to the Latin ones that they pose as; `undo` calls it.
+"""Maps letters of other scripts and fonts back to the Latin letters that they imitate.
 
-Words of a living script stay as they are: what counts is whether a word mixes scripts, and whether a word made of
-look-alikes alone stands in a text that is otherwise Latin.
+Words of a living script stay as they are: a word is a disguise if it mixes scripts, or if it consists of look-alikes in
+a text that is otherwise Latin.
 """
 
 import re
@@ -23,7 +23,7 @@ from htfi.narrative.sanitising.english import is_common
 _EAST_ASIAN = frozenset(
     {"CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO", "HALFWIDTH", "FULLWIDTH", "IDEOGRAPHIC"}
 )
-_LATIN_SHARE = 4  # Latin letters to one of a living script, from which a text counts as Latin throughout
+_LATIN_SHARE = 4  # Latin letters per letter of a living script, from which a text counts as all Latin
 _LATIN_WORDS = re.compile("[A-Za-z]+")
 _FOREIGN_WORDS = re.compile(r"[^\W\d_a-zA-Z]{2,}")
 _ASCII_OR_STYLED = re.compile(
@@ -32,7 +32,7 @@ _ASCII_OR_STYLED = re.compile(
 _FLAGS = re.compile("[\U0001f1e6-\U0001f1ff]{2,}")
 _FLAG_A = 0x1F1E6
 _DIGITS = {"O": "0", "o": "0", "I": "1", "l": "1", "i": "1"}
-_CASELESS_BARS = frozenset("Ӏǀꓲᛁ𐊊𐌉∣│┃❘ǃ⎮")  # without a case that would tell I from l
+_CASELESS_BARS = frozenset("Ӏǀꓲᛁ𐊊𐌉∣│┃❘ǃ⎮")  # without a case that distinguishes I from l
 _LIGATURES = frozenset("ﬀﬁﬂﬃﬄﬅﬆ")
 _GREEK_SIGNS = frozenset("αβγδεζηθκλμµνξπρσςτυφχψωΓΔΘΛΞΠΣΦΨΩ")
 _COUNTRIES_WORDS = (
@@ -49,17 +49,17 @@ _COUNTRIES = frozenset(_COUNTRIES_WORDS.split())
 
 
 class _TextScripts(NamedTuple):
-    """What the whole text says of its parts: living scripts, and whether it reads as Latin despite them."""
+    """The scripts of the whole text: those that live in it, and whether it reads as Latin despite them."""
 
     living: frozenset[str]
-    foreign: frozenset[str]  # letters that have no Latin likeness
+    foreign: frozenset[str]  # letters without a Latin look-alike
     is_latin: bool
     is_latin_throughout: bool
     east_asian: bool
 
 
 class _MaskedWord(NamedTuple):
-    """One run of letters, what it reads as, how strong a sign of deceit that is, and whether only beside others."""
+    """One run of letters, its Latin reading, the strength of the finding, and whether it counts only beside others."""
 
     start: int
     end: int
@@ -69,7 +69,7 @@ class _MaskedWord(NamedTuple):
 
 
 def replace_homoglyphs(text: str) -> tuple[str, list[ScreeningFinding]]:
-    """The text with look-alikes mapped back; a finding for each kind of mask."""
+    """The text with look-alikes mapped back; a finding for each kind of disguise."""
     if text.isascii():
         return text, []
     findings: list[ScreeningFinding] = []
@@ -105,16 +105,16 @@ def _findings_of(words: list[_MaskedWord]) -> list[ScreeningFinding]:
     if strongest >= 0.7:
         return [
             ScreeningFinding(
-                "homoglyphs", strongest, f"letters of other scripts posed as Latin ones in {num} words"
+                "homoglyphs", strongest, f"letters of other scripts imitated Latin ones in {num} words"
             )
         ]
     if strongest > 0:
-        return [ScreeningFinding("styled", strongest, f"{num} words stood in letters of a font of their own")]
+        return [ScreeningFinding("styled", strongest, f"{num} words were written in a font of their own")]
     return []
 
 
 def _scripts_of_text(text: str) -> _TextScripts:
-    """Words of a script that are more than look-alikes show that it lives here."""
+    """A script lives in a text if some of its words are more than look-alikes."""
     living: set[str] = set()
     foreign: set[str] = set()
     num_foreign = 0
@@ -142,7 +142,7 @@ def _scripts_of_text(text: str) -> _TextScripts:
 
 @cache
 def _only_alike() -> frozenset[str]:
-    """Characters that no word of a living script need hold: close look-alikes, styled letters, accented Latin."""
+    """Characters that no word of a living script needs: close look-alikes, styled letters, accented Latin."""
     found = {
         char
         for char, glyph in lookalike_table().items()
@@ -154,7 +154,7 @@ def _only_alike() -> frozenset[str]:
 def _read_masked(
     word: str, start: int, page: _TextScripts, table: dict[str, Lookalike]
 ) -> _MaskedWord | None:
-    """What a word that is not all ASCII reads as; None where it is what it seems."""
+    """The Latin reading of a word that is not all ASCII; None for an honest word."""
     has_foreign = not page.foreign.isdisjoint(word)
     is_pure = _ASCII_OR_STYLED.search(word) is None
     if is_pure and (has_foreign or (not page.is_latin_throughout and script_of(word[0]) in page.living)):
@@ -233,7 +233,7 @@ def _read_in_living_script(
     num_ascii: int,
     page: _TextScripts,
 ) -> _MaskedWord | None:
-    """A word with letters that have no Latin likeness: Latin letters in it may pose as those of its script."""
+    """A word with letters that have no Latin look-alike: Latin letters in it may imitate those of its script."""
     scripts = {script_of(char) for char in foreign}
     end = start + len(word)
     if num_ascii and len(scripts) == 1 and not scripts & _EAST_ASIAN:
@@ -253,7 +253,7 @@ def _read_in_living_script(
 
 @cache
 def _twins(script: str) -> dict[str, str]:
-    """For each Latin letter the one of `script` that cannot be told from it."""
+    """For each Latin letter its close look-alike in `script`."""
     return {
         glyph.latin: char
         for char, glyph in lookalike_table().items()

@@ -1,7 +1,7 @@
-"""Finds items that claim to come from somebody else: names, links and datelines that do not fit. The sanitiser asks it.
+"""Finds items that claim to come from another source: names, links and datelines that do not fit.
 
-A name proves nothing by itself: it is the publisher's where the link leads to the publisher, or where the person has
-called the feed by that name.
+A name proves nothing by itself: it is the publisher's if the link leads to the publisher, or if the feed was given that
+name.
 """
 
 import re
@@ -41,9 +41,9 @@ _MAX_REMEMBERED = 4096
 class Provenance(NamedTuple):
     """Who an item is believed to come from.
 
-    `voice` is the name that its credit and blame go to, `kind` that of the voice; `proven` says that the publisher is
-    who it says it is, `by_feed` that the feed itself bears the publisher's name: a link is told by whoever wrote the
-    item, and a feed that anybody may write to proves nothing by it.
+    `voice` is the name that its credit and blame go to, `kind` the voice's kind; `proven` marks a publisher that is who
+    it claims to be, `by_feed` a feed that has the publisher's name itself: a link is written by the item's author, and
+    proves nothing in a feed to which anybody may post.
     """
 
     voice: str
@@ -54,7 +54,7 @@ class Provenance(NamedTuple):
 
 
 class ImpersonationChecker:
-    """Judges where items come from. What it remembers are answers of a pure function."""
+    """Judges where items come from; its results are cached."""
 
     def __init__(self, config: SanitiserConfig) -> None:
         self._registry = PublisherRegistry(config.publishers)
@@ -62,7 +62,7 @@ class ImpersonationChecker:
         self._judged: OrderedDict[tuple[str, str, str], Provenance] = OrderedDict()
 
     def judge(self, item: News, headline: str, body: str) -> Provenance:
-        """Where an item comes from. `headline` and `body` are undone, its other fields as they came."""
+        """Where an item comes from. `headline` and `body` are deobfuscated, its other fields as they came."""
         key = (item.source, item.publisher[:_MAX_NAME_CHARS], host_of(item.url) if item.url else "")
         known = self._judged.get(key)
         if known is None:
@@ -80,13 +80,15 @@ class ImpersonationChecker:
         own = registry.named(source) or self._publisher_of_feed(source)
         if own is None and (like := registry.looks_like(source)) is not None:
             findings.append(
-                ScreeningFinding(IMPERSONATION_RULE, 0.8, f"its source is named like {like.name} and is not")
+                ScreeningFinding(
+                    IMPERSONATION_RULE, 0.8, f"its source has a name like {like.name} and is not it"
+                )
             )
         before, _, host = host.rpartition("@")
         if before and registry.of_domain(before):
             findings.append(
                 ScreeningFinding(
-                    IMPERSONATION_RULE, 0.9, "its link shows another's domain and leads elsewhere"
+                    IMPERSONATION_RULE, 0.9, "its link shows a publisher's domain and leads elsewhere"
                 )
             )
         if host and (like := registry.imitates(host)) is not None:
@@ -97,31 +99,33 @@ class ImpersonationChecker:
         if publisher and one_line(publisher) != " ".join(publisher.split()):
             findings.append(
                 ScreeningFinding(
-                    IMPERSONATION_RULE, 0.8, "its publisher's name has characters in it that nobody sees"
+                    IMPERSONATION_RULE, 0.8, "its publisher's name contains invisible characters"
                 )
             )
         if publisher and claimed is None and (like := registry.looks_like(publisher)) is not None:
             findings.append(
                 ScreeningFinding(
-                    IMPERSONATION_RULE, 0.9, f"its publisher is written like {like.name} and is not"
+                    IMPERSONATION_RULE, 0.9, f"its publisher's name is written like {like.name} and is not it"
                 )
             )
         social = (host and registry.is_social(host)) or is_post
         if claimed is not None and claimed is not own and claimed is not at_home:
             if social and not at_home:
                 findings.append(
-                    ScreeningFinding(IMPERSONATION_RULE, 0.8, f"a post that says it is {claimed.name}")
+                    ScreeningFinding(IMPERSONATION_RULE, 0.8, f"a post that claims to be from {claimed.name}")
                 )
             elif host and not registry.carries(host):
                 findings.append(
                     ScreeningFinding(
-                        IMPERSONATION_RULE, 0.6, f"says it is {claimed.name}, its link leads elsewhere"
+                        IMPERSONATION_RULE,
+                        0.6,
+                        f"claims to be from {claimed.name}, but its link leads elsewhere",
                     )
                 )
             elif not host:
                 findings.append(
                     ScreeningFinding(
-                        IMPERSONATION_RULE, 0.2, f"says it is {claimed.name}: nothing bears it out"
+                        IMPERSONATION_RULE, 0.2, f"claims to be from {claimed.name} without proof"
                     )
                 )
         proven = own if claimed is None and not publisher else claimed
@@ -133,7 +137,7 @@ class ImpersonationChecker:
         return Provenance(voice, "social" if social else self.kind(source), False, tuple(findings))
 
     def kind(self, source: str) -> str:
-        """Of a feed, whatever it carries."""
+        """The kind of a feed, whatever it carries."""
         told = self._kinds.get(source)
         if told in KINDS:
             return told
@@ -143,12 +147,12 @@ class ImpersonationChecker:
         return "social" if not _SOCIAL_NAMES.isdisjoint(_SPLIT.split(source.lower())) else "unknown"
 
     def _publisher_of_feed(self, source: str) -> Publisher | None:
-        """The publisher that a feed is called by, as in 'reuters.jsonl': the person who runs us named it."""
+        """The publisher that a feed is named after, as in 'reuters.jsonl': the operator named it."""
         first = _SPLIT.split(source.lower().rpartition("/")[2])[0]
         return self._registry.named(first) if len(first) > 2 and "://" not in source else None
 
     def _dateline(self, text: str, known: Provenance, source: str) -> ScreeningFinding | None:
-        """A text that says '(Reuters) -' and comes from somebody else."""
+        """A finding for a text with '(Reuters) -' from another source."""
         found = _DATELINE.search(text)
         claimed = self._registry.named(found[1]) if found else None
         if claimed is None or known.voice == folded(claimed.name):
@@ -156,9 +160,7 @@ class ImpersonationChecker:
         if self._registry.named(source) is claimed or self._publisher_of_feed(source) is claimed:
             return None
         if known.kind == "social":
-            return ScreeningFinding(
-                IMPERSONATION_RULE, 0.8, f"a post that bears the dateline of {claimed.name}"
-            )
+            return ScreeningFinding(IMPERSONATION_RULE, 0.8, f"a post with the dateline of {claimed.name}")
         return ScreeningFinding(
-            IMPERSONATION_RULE, 0.2, f"bears the dateline of {claimed.name}, from elsewhere"
+            IMPERSONATION_RULE, 0.2, f"has the dateline of {claimed.name} and comes from elsewhere"
         )

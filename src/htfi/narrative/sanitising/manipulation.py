@@ -1,13 +1,9 @@
-"""Finds calls to a crowd to trade, in many languages: an order to buy or sell, beside a promise, a tip or a hurry.
+"""Finds text that would steer a machine or the crowd: instructions to a model, and calls to trade by those who pump a
+price.
 
-An opinion that a named person gives is one, however loud; a report on those who promise and on those who pursue them is
-none. `manipulation` asks it, and lets the model of words alone hold nothing that has no mark of a call.
-
-Finds text that would steer a machine or the crowd: orders to a model, and pump language. The sanitiser calls it.
-
-Orders and calls to trade are found by how they are built, in many languages (`address`, `enticement`), phrases beyond
-doubt by pattern, what is left by a small linear model of English wording, sentence by sentence. What was hidden from
-people's eyes is judged harder: nobody hides an honest sentence.
+Instructions and calls to trade are found by how they are built, in many languages (`prompt_injection`,
+`pump_call_strength`), phrases beyond doubt by pattern, and the rest by a small linear model of English wording,
+sentence by sentence. Hidden text is judged more strictly: nobody hides an honest sentence.
 """
 
 import re
@@ -47,8 +43,10 @@ _NO_PERSON = frozenset(_NO_PERSON_WORDS.split())
 
 
 def pump_call_strength(text: str, kinds: Collection[frozenset[str]]) -> float:
-    """0–1, how surely a text calls to trade as those do who pump a price; `kinds` are those of its words,
-    by language.
+    """0–1, how surely a text calls to trade: an order to buy or sell, beside a promise, a tip or a hurry. `kinds` are
+    those of its words, by language.
+
+    The opinion of a named person, however loud, and a report on those who promise are no call.
     """
     if not any("call" in told and not told.isdisjoint(("sure", "tip", "rich")) for told in kinds):
         return 0.0
@@ -69,7 +67,7 @@ def pump_call_strength(text: str, kinds: Collection[frozenset[str]]) -> float:
 
 
 def is_attributed(headline: str) -> bool:
-    """Whether a headline gives somebody's words: 'Cramer: buy, buy, buy'."""
+    """Whether a headline quotes a person: 'Cramer: buy, buy, buy'."""
     found = _NAMED_SPEAKER.match(headline)
     if found is None or len(headline) > _HEADLINE_CHARS or _ENDED.search(headline):
         return False
@@ -91,7 +89,7 @@ def _is_order(said: MarkedSentence, call: LexiconMark) -> bool:
 
 
 def _has_promise(kinds: set[str]) -> bool:
-    """A promise of sure gain; or two among a tip, riches and a hurry."""
+    """A promise of sure gain; or two of a tip, riches and a hurry."""
     return "sure" in kinds or len(kinds & {"tip", "rich", "urgent"}) >= 2
 
 
@@ -99,26 +97,26 @@ def _has_promise(kinds: set[str]) -> bool:
 # leads is a false alarm, and by how much more it is beyond doubt.
 _ORDER_AT, _PUMP_AT = 0.9, 0.65
 _CERTAIN_AFTER = 1.5
-_OPINION = 0.5  # more, for what a named person says: opinions are worded as orders
+_OPINION = 0.5  # more, for a named person's words: opinions are worded as orders
 _USUAL_WORDS = 80
 _FOR_LENGTH = 0.25
-_MAX_LONG_TEXT_STRENGTH = 0.7  # at most, of a long text: wording alone holds no speech back
+_MAX_LONG_TEXT_STRENGTH = 0.7  # at most, for a long text: wording alone holds back no speech
 _HIDDEN_AT = -0.5
 _WEAKEST, _STRONGEST = 0.5, 0.95
 _MANY_CASHTAGS, _FLOOD_OF_CASHTAGS = 8, 16
-_CASHTAG_LIST, _CASHTAG_FLOOD = 0.5, 0.8  # a list of tickers is discounted, a flood of them held back
-_MAX_RAW_CHARS = 4_096  # in which templates are looked for: `undo` may have taken them for markup
+_CASHTAG_LIST, _CASHTAG_FLOOD = 0.5, 0.8  # a list of tickers is discounted, a flood held back
+_MAX_RAW_CHARS = 4_096  # searched for templates: `deobfuscate` may have removed them as markup
 _PATTERNS = (
-    ("overrides", "injection", orders.OVERRIDES, 0.9, "orders a model to drop its instructions"),
-    ("steering", "injection", orders.STEERING, 0.8, "tells a reader how to score it"),
+    ("overrides", "injection", orders.OVERRIDES, 0.9, "instructs a model to drop its instructions"),
+    ("steering", "injection", orders.STEERING, 0.8, "instructs a reader how to score it"),
     ("exfiltration", "injection", orders.EXFILTRATION, 0.9, "asks for secrets to be sent away"),
-    ("addressed", "injection", orders.ADDRESSED, 0.8, "speaks to a model"),
+    ("addressed", "injection", orders.ADDRESSED, 0.8, "addresses a model"),
     (
         "foreign",
         "injection",
         orders.FOREIGN,
         0.9,
-        "orders a model to drop its instructions, in another language",
+        "instructs a model to drop its instructions, in another language",
     ),
     ("promises", "pump", orders.PROMISES, 0.5, "promises sure gains"),
 )
@@ -129,12 +127,12 @@ _NOT_ENGLISH_WORDS = (
 _NOT_ENGLISH = frozenset(_NOT_ENGLISH_WORDS.split())
 _NUM_NOT_ENGLISH = 3  # Los Angeles and El Niño together are no Spanish
 _LATIN = re.compile("[a-z]")
-_WORLDWIDE = ("foreign", "promises")  # tried on whatever is not ASCII
+_WORLDWIDE = ("foreign", "promises")  # tried on every text that is not ASCII
 _TEMPLATE_WORDS = frozenset({"system", "assistant", "human", "developer"})
 
 
 def find_manipulation(text: str, undone: Deobfuscated) -> tuple[ScreeningFinding, ...]:
-    """Findings in the undone text and in what was hidden; `text` is the raw one, `undone` what `undo` made of it."""
+    """Findings in the deobfuscated text and in what was hidden; `text` is the raw one."""
     strongest: dict[str, ScreeningFinding] = {}
     raw = text[:_MAX_RAW_CHARS]
     has_marks = "<" in raw or "[" in raw or "#" in raw or "`" in raw or '"' in raw
@@ -143,11 +141,11 @@ def find_manipulation(text: str, undone: Deobfuscated) -> tuple[ScreeningFinding
     ) and orders.TEMPLATES.search(raw):
         _keep_strongest(
             strongest,
-            ScreeningFinding("injection", 0.9, "holds the marks of a chat template or of a tool call"),
+            ScreeningFinding("injection", 0.9, "contains the marks of a chat template or of a tool call"),
         )
     _examine_text(strongest, undone.text, _ORDER_AT, _PUMP_AT, "")
     for message in undone.hidden:
-        _examine_text(strongest, message, _HIDDEN_AT, _HIDDEN_AT, ", where nobody sees it")
+        _examine_text(strongest, message, _HIDDEN_AT, _HIDDEN_AT, ", in hidden text")
     num_cashtags = len(set(orders.CASHTAG.findall(undone.text))) if "$" in undone.text else 0
     if num_cashtags >= _MANY_CASHTAGS:
         strength = _CASHTAG_FLOOD if num_cashtags >= _FLOOD_OF_CASHTAGS else _CASHTAG_LIST
@@ -164,14 +162,14 @@ def _examine_text(
     kinds = kinds_in(lower, present)
     addressed = find_injection(text, kinds)
     if addressed.strength:
-        detail = "tells the machine that reads it what to answer" + where
+        detail = "instructs the machine that reads it what to answer" + where
         _keep_strongest(
             strongest, ScreeningFinding("injection", 0.95 if where else addressed.strength, detail)
         )
-    plain = addressed.plain  # a report of attacks gives no order by what it quotes
+    plain = addressed.plain  # a report of attacks gives no instruction by what it quotes
     enticed = pump_call_strength(plain, kinds)
     if enticed:
-        detail = "calls to trade and promises or hints at a sure gain" + where
+        detail = "calls to trade and promises a sure gain" + where
         _keep_strongest(strongest, ScreeningFinding("pump", 0.95 if where else enticed, detail))
     if plain != text:
         lower = plain.lower()
@@ -186,7 +184,7 @@ def _examine_text(
         ):
             _keep_strongest(strongest, ScreeningFinding(rule, 0.95 if where else strength, told + where))
     if not is_ascii and 2 * len(_LATIN.findall(lower)) < len(lower) - lower.count(" "):
-        return  # another script: the wording is not known
+        return  # another script: the model does not know the words
     if len(present & _NOT_ENGLISH) >= max(_NUM_NOT_ENGLISH, len(tokens) // 10):
         return
     order, pump = wording.max_log_odds(tokens, wording.shipped_weights())
@@ -199,13 +197,12 @@ def _examine_text(
         if len(tokens) > _USUAL_WORDS and not where:
             strength = min(strength, _MAX_LONG_TEXT_STRENGTH)
         _keep_strongest(
-            strongest, ScreeningFinding("injection", strength, "is worded as an order to a model" + where)
+            strongest,
+            ScreeningFinding("injection", strength, "is worded like an instruction to a model" + where),
         )
     if pump >= pump_at and (enticed or not is_opinion):
         strength = 0.95 if where else _strength(pump - pump_at)
-        _keep_strongest(
-            strongest, ScreeningFinding("pump", strength, "is worded as those do who pump a price" + where)
-        )
+        _keep_strongest(strongest, ScreeningFinding("pump", strength, "is worded like a pump" + where))
 
 
 def _strength(beyond: float) -> float:

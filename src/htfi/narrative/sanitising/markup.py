@@ -1,9 +1,6 @@
-"""What Markdown, BBCode, LaTeX and terminals can hide, taken out; `markup` calls it after HTML.
+"""Removes markup from a text, and with it what the page would not have shown; that is returned to be examined.
 
-Takes markup out of a text, and with it what the page would not have shown; `undo` calls it.
-
-One pass over HTML as a lenient browser reads it, then what Markdown, BBCode, LaTeX and terminals can hide. What was
-hidden is handed back to be examined.
+One pass over HTML as a lenient browser reads it, then what Markdown, BBCode, LaTeX and terminals can hide.
 """
 
 import re
@@ -40,7 +37,7 @@ def strip_markdown(text: str, findings: list[ScreeningFinding], hidden: list[str
 
 
 def strip_bbcode_latex(text: str, findings: list[ScreeningFinding], hidden: list[str]) -> str:
-    """Without what BBCode and LaTeX paint white or do not draw."""
+    """Without what BBCode and LaTeX colour white or do not draw."""
     return _BRACKETED.sub(lambda match: _strip_bracketed(match, findings, hidden), text)
 
 
@@ -49,7 +46,7 @@ def _strip_link(match: re.Match[str], findings: list[ScreeningFinding], hidden: 
     if image is not None:
         hidden += [one for one in (alt, image_title) if one]
         if "?" in image and len(image) > 40:
-            findings.append(ScreeningFinding("beacon", 0.35, "an image carries data away in its address"))
+            findings.append(ScreeningFinding("beacon", 0.35, "the address of an image may carry data away"))
             hidden.append(image)
         return ""
     if words is not None:
@@ -77,16 +74,14 @@ def _strip_bracketed(match: re.Match[str], findings: list[ScreeningFinding], hid
         found = painted if white else phantom
     if any(char.isalnum() for char in found):
         findings.append(
-            ScreeningFinding(
-                "hidden text", 0.8, f"{len(found)} characters stood where a page does not show them"
-            )
+            ScreeningFinding("hidden text", 0.8, f"{len(found)} characters were hidden on the page")
         )
         hidden.append(found)
     return ""
 
 
 def strip_terminal_codes(text: str, findings: list[ScreeningFinding], hidden: list[str]) -> str:
-    """As a terminal would show it: concealed runs out, what was struck over gone."""
+    """As a terminal would show it: without concealed runs and overstruck letters."""
     for _ in range(8):
         if "\x08" not in text:
             break
@@ -166,7 +161,7 @@ _NUM_WORDS_OF_A_NOTE = 5
 
 
 class _HtmlReading:
-    """One text as it is read: what is shown, what is not, and within which elements one stands."""
+    """The state of one pass: what is shown, what is not, and the open elements."""
 
     def __init__(self) -> None:
         self.shown: list[str] = []
@@ -245,7 +240,7 @@ def _strip_html(text: str, findings: list[ScreeningFinding], hidden: list[str]) 
 
 
 def _end_of(text: str, found: re.Match[str]) -> int:
-    """Where the tag or comment ends, past its '>'; −1 where it is none."""
+    """Where the tag or comment ends, past its '>'; −1 if it is none."""
     if found[0] == "<!--":
         ends = [
             end + num for mark, num in (("-->", 3), ("--!>", 4)) if (end := text.find(mark, found.end())) >= 0
@@ -287,7 +282,7 @@ def _read_tag(reading: _HtmlReading, name: str, is_closing: bool, rest: str) -> 
 
 
 def _learn_rules(reading: _HtmlReading) -> None:
-    """Which classes and ids the sheet just read hides."""
+    """Learn which classes and ids the style sheet just read hides."""
     sheet = reading.code[-1] if reading.code else ""
     reading.hiding_names |= {name for name, body in _RULE.findall(sheet[:32_000]) if style_hides(body)}
 
@@ -312,7 +307,7 @@ def _hides(name: str, attributes: dict[str, str], hiding_names: set[str]) -> boo
 
 
 def style_hides(style: str) -> bool:
-    """Whether what is set so cannot be seen on a white page."""
+    """Whether a style makes text invisible on a white page."""
     style = re.sub(r"/\*.{0,200}?\*/", "", style)
     if _STYLE_HIDES.search(style):
         return True
@@ -332,16 +327,14 @@ def _report_hidden(reading: _HtmlReading, findings: list[ScreeningFinding], hidd
     unseen = " ".join("".join(reading.hidden).split())
     if any(char.isalnum() for char in unseen):
         findings.append(
-            ScreeningFinding(
-                "hidden text", 0.8, f"{len(unseen)} characters stood where a page does not show them"
-            )
+            ScreeningFinding("hidden text", 0.8, f"{len(unseen)} characters were hidden on the page")
         )
         hidden.append(unseen)
     notes = [" ".join(note.split()) for note in reading.notes]
     long = [note for note in notes if len(note.split()) >= _NUM_WORDS_OF_A_NOTE]
     if long:
         findings.append(
-            ScreeningFinding("remarks", 0.35, f"{len(long)} comments or attributes held sentences")
+            ScreeningFinding("remarks", 0.35, f"{len(long)} comments or attributes contained sentences")
         )
     hidden += [note for note in notes if len(note) >= 8]
     hidden += [code for one in reading.code if len(code := one.strip()) >= 16]

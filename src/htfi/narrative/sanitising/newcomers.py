@@ -1,8 +1,8 @@
-"""Finds voices that nobody has heard of before, while others are known: alone, their word counts for little at first.
+"""Finds voices that are new here while others are established: alone, their items count for little at first.
 
-The sanitiser asks about each item. A lie that is well written, told once and by nobody known, looks like any other
-headline; what tells it apart is who says it. A voice is on probation until it has been heard for days. Those heard
-before anybody was known are the run's own feeds, and none of them is new; nor is a publisher that is proven itself.
+A lie that is well written and told once looks like any other headline; only its source gives it away. A voice is on
+probation until it has been active for days. Voices active before any was established are the run's own feeds, and none
+of them is new; nor is a proven publisher.
 """
 
 from collections import OrderedDict
@@ -14,8 +14,8 @@ from htfi.domain.news import ScreeningFinding
 from htfi.domain.time import NS_PER_DAY
 
 NEWCOMER_RULE = "newcomer"
-NEWCOMER_TRUST = 0.04  # of what it says alone
-_NEWCOMER_STRENGTH = 0.5  # discounts and holds nothing back
+NEWCOMER_TRUST = 0.04  # in its items alone
+_NEWCOMER_STRENGTH = 0.5  # discounts, and holds nothing back
 _PROBATION_NS = 7 * NS_PER_DAY
 _MAX_PROBATION_ITEMS = 3
 
@@ -26,7 +26,7 @@ class _NewVoice(msgspec.Struct):
 
 
 class NewcomerRegister:
-    """Voices by how long they have been heard, in bounded number: a flood of new ones displaces only new ones."""
+    """Voices by how long they have been active, in bounded number: a flood of new ones displaces only new ones."""
 
     def __init__(self, max_voices: int) -> None:
         self._most = max_voices
@@ -34,7 +34,7 @@ class NewcomerRegister:
         self._new: OrderedDict[str, _NewVoice] = OrderedDict()  # likewise
 
     def judge(self, voice: str, now_ns: int) -> ScreeningFinding | None:
-        """Take in that a voice is heard at an instant; what there is to say of it."""
+        """Record that a voice is active at an instant; a finding if it is new here."""
         if voice in self._known:
             self._known.move_to_end(voice)
             return None
@@ -51,17 +51,19 @@ class NewcomerRegister:
         if not self._known:
             return None
         days = max(now_ns - heard.first_ns, 0) // NS_PER_DAY
-        since = f"first heard {days} days ago" if days else "first heard today"
+        since = f"first seen {days} days ago" if days else "first seen today"
         return ScreeningFinding(
-            NEWCOMER_RULE, _NEWCOMER_STRENGTH, f"its source is new here, {since}: alone it counts for little"
+            NEWCOMER_RULE,
+            _NEWCOMER_STRENGTH,
+            f"its source is new here, {since}, so it counts for little alone",
         )
 
     def is_new(self, voice: str) -> bool:
-        """Whether others are known and this voice is not."""
+        """Whether others are established and this voice is not."""
         return bool(self._known) and voice not in self._known
 
     def _admit(self, voice: str) -> None:
-        """Let a voice be known; the first such ends the beginning, in which nobody is new."""
+        """Establish a voice; the first one ends the initial period, in which none is new."""
         found = [*self._new, voice] if not self._known else [voice]
         for name in dict.fromkeys(found):
             self._new.pop(name, None)

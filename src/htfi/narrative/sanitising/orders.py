@@ -1,8 +1,8 @@
 # ruff: noqa: E501 -- a line is a family of phrases
-"""Phrases that only someone writing to a model would use, in many languages; `manipulation` looks for them.
+"""Patterns of phrases that only someone writing to a model would use, in many languages.
 
-They are tried on text in lower case (but for the marks of templates), each only where one of its hints is among the
-words, and repeat nothing without a bound.
+They are tried on text in lower case (except the marks of templates), each only if one of its hints is among the words,
+and repeat nothing without a bound.
 """
 
 import re

@@ -1,7 +1,7 @@
-"""Marks words of address.toml in a text, by language: who is spoken to, what must be done, what is promised.
+"""Marks entries of address.toml in a text, by language: who is addressed, what must be done, what is promised.
 
-`address` and `enticement` judge by the marks. Latin, Cyrillic and Arabic text is marked at whole words, text of scripts
-without spaces wherever an entry stands. Case, accents, and in Arabic the article and joined particles do not matter.
+Latin, Cyrillic and Arabic text is marked at whole words, text of scripts without spaces wherever an entry stands. Case,
+accents, and in Arabic the article and joined particles do not matter.
 """
 
 import re
@@ -33,7 +33,7 @@ _MAX_TOKENS = 3_000
 
 
 class LexiconMark(NamedTuple):
-    """One entry in a text: of which kind, from one place to another; places count words, or letters where wide."""
+    """One entry in a text: its kind, and its place in words, or in letters for scripts without spaces."""
 
     kind: str
     start: int
@@ -52,7 +52,7 @@ class MarkedSentence(NamedTuple):
 
 
 def fold_text(text: str) -> str:
-    """Lower case without accents, hamzas and vowel marks; what joins letters is a blank."""
+    """Lower case without accents, hamzas and vowel marks; what joins letters becomes a blank."""
     text = text.lower()
     if not text.isascii():
         text = _MARKS.sub("", unicodedata.normalize("NFKD", text)).translate(_ARABIC)
@@ -66,8 +66,8 @@ def has_wide(text: str) -> bool:
 
 
 def kinds_in(text: str, words: Iterable[str] | None = None) -> tuple[frozenset[str], ...]:
-    """By language, the kinds of which a text may hold an entry; what is in none is not there. `words` are its own, if
-    at hand.
+    """By language, the kinds of which a text may hold an entry; other kinds are certainly absent. `words` are its own,
+    if at hand.
     """
     found = 0
     for bits in map(_bits_of, set(_TOKEN.findall(text)[:_MAX_TOKENS]) if words is None else words):
@@ -144,7 +144,7 @@ def _without_article(word: str) -> str:
 
 
 def _forms(word: str) -> tuple[str, ...]:
-    """A word as entries may have it: an Arabic one also without article and without a joined particle."""
+    """A word as entries may have it: an Arabic one also without article and joined particle."""
     if not "\u0600" <= word[0] <= "\u06ff" or len(word) < 4:
         return (word,)
     bare = _without_article(word)
@@ -168,7 +168,7 @@ def _entries_of(word: str) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
 
 @lru_cache(maxsize=1 << 15)
 def _bits_of(word: str) -> int:
-    """A bit for each language and kind of the entries whose longest word is this, as it stands in a text or folded."""
+    """A bit for each language and kind of the entries whose longest word is this one."""
     exact, by_head = _kind_bits()
     bits = 0
     for part in _TOKEN.findall(fold_text(word)):
@@ -237,7 +237,7 @@ def _words() -> tuple[
     dict[str, list[tuple[str, str, tuple[str, ...]]]],
     dict[str, list[tuple[str, str, str, tuple[str, ...]]]],
 ]:
-    """Entries by their first word, and those whose first word may end in any way by its first letters."""
+    """Entries by their first word; those whose first word may have any ending by its first letters."""
     exact: dict[str, list[tuple[str, str, tuple[str, ...]]]] = {}
     by_head: dict[str, list[tuple[str, str, str, tuple[str, ...]]]] = {}
     for language, entries in _entries().items():
@@ -256,7 +256,7 @@ def _words() -> tuple[
 
 @cache
 def _wide(language: str) -> tuple[re.Pattern[str], dict[str, dict[str, int]]]:
-    """What finds the longest entry at each place, and by entry its kinds with their lengths."""
+    """The pattern of the longest entry at each place, and by entry its kinds with their lengths."""
     kinds: dict[str, dict[str, int]] = {}
     for name in (_EVERYWHERE, language):
         for kind, entry in _entries()[name]:

@@ -1,8 +1,8 @@
-"""Finds orders to the machine that reads, in many languages, by what makes an order: address, obligation, act, answer.
+"""Finds instructions to the machine that reads, in many languages, by their parts: address, obligation, act, answer.
 
-An item that says who must do what says it of somebody; an order is said to the reader, and asks for an answer of our
-own vocabulary, or to drop what it was told. Words alone do not make one: carmakers have models, banks must respond.
-What is quoted in a report of attacks is mentioned and not used; in any other quotation it counts as it stands.
+News states who must do what; an instruction is addressed to the reader, and asks for an answer in our own vocabulary,
+or to drop earlier instructions. Words alone do not make one: carmakers have models, banks must respond. What a report
+of attacks quotes is mentioned, not used; any other quotation counts as it stands.
 """
 
 import re
@@ -28,7 +28,7 @@ _CLAUSE = frozenset(
 )
 _COLON = frozenset(":：")
 _SOON, _FAR = 3, 10  # words
-_MACHINE_KINDS = {"reader", "name", "machine", "drop"}  # that what is told of attacks on machines speaks of
+_MACHINE_KINDS = {"reader", "name", "machine", "drop"}  # kinds in a report of attacks on machines
 _ANSWER_KINDS = {"strong", "value", "field", "rules", "role"}
 _KEYS = re.compile(
     r"[\"'“]?(?:direction|confidence|sentiment|volatility(?:_multiplier)?|size(?:_sigmas)?|verdict|rating)[\"'”]?\s*:\s*"
@@ -40,14 +40,14 @@ INJECTION_CERTAIN, INJECTION_MENTIONED = 0.85, 0.5
 
 
 class InjectionFinding(NamedTuple):
-    """`strength` 0–1 of an order to a reader, 0 where there is none; `plain` the text without what it only reports."""
+    """`strength` 0–1 of an instruction to a reader, 0 for none; `plain` is the text without what it only reports."""
 
     strength: float
     plain: str
 
 
 def find_injection(text: str, kinds: Collection[frozenset[str]]) -> InjectionFinding:
-    """What a text says to the machine that reads it; `kinds` are those of its words, by language."""
+    """The instruction in a text to the machine that reads it; `kinds` are those of its words, by language."""
     strength, plain = 0.0, text
     if any("report" in told and not told.isdisjoint(_MACHINE_KINDS) for told in kinds):
         plain, quoted = _without_reports(text)
@@ -67,7 +67,7 @@ def find_injection(text: str, kinds: Collection[frozenset[str]]) -> InjectionFin
 
 
 def _may_order(kinds: frozenset[str]) -> bool:
-    """Whether all that one of the rules asks for is among the kinds of words."""
+    """Whether everything that one of the rules needs is among the kinds of words."""
     if "drop" in kinds and "rules" in kinds and ("prior" in kinds or "you" in kinds):
         return True
     if not ("value" in kinds or "strong" in kinds or "field" in kinds or "role" in kinds):
@@ -114,7 +114,7 @@ def _without_reports(text: str) -> tuple[str, list[str]]:
 
 
 def _order_strength(said: MarkedSentence, is_quoted: bool) -> int:
-    """How surely a sentence is an order to its reader: 0 not, 1 likely, 2 in our very vocabulary."""
+    """How surely a sentence is an instruction to its reader: 0 not, 1 likely, 2 in our own vocabulary."""
     kinds = {mark.kind for mark in said.marks}
     if kinds.isdisjoint(_ANSWER_KINDS):
         return 0
@@ -147,7 +147,7 @@ def _order_strength(said: MarkedSentence, is_quoted: bool) -> int:
 
 
 def _address_strength(said: MarkedSentence, kinds: set[str]) -> int:
-    """2 where the reader is named as who is spoken to, 1 where a machine or a person is among the words, else 0."""
+    """2 where the reader is addressed by name, 1 where a machine or a person is among the words, else 0."""
     if not kinds.isdisjoint(("answer", "role")):
         return 2
     machines = said.of_kinds("reader", "name", "machine")
@@ -189,7 +189,7 @@ def _is_followed_by(said: MarkedSentence, mark: LexiconMark, signs: frozenset[st
 
 
 def _opens_clause(said: MarkedSentence, at: int, joined: tuple[str, ...] = ("joining", "only")) -> bool:
-    """Whether what begins at a place may be an order: it opens a clause, or goes on from another order."""
+    """Whether an instruction can begin at a place: it opens a clause, or continues another instruction."""
     if at == 0:
         return True
     before = said.words[at - 1]
@@ -199,7 +199,7 @@ def _opens_clause(said: MarkedSentence, at: int, joined: tuple[str, ...] = ("joi
 
 
 def _orders(said: MarkedSentence) -> list[LexiconMark]:
-    """Acts that stand where orders stand, and those that can be nothing else."""
+    """Acts that stand where instructions stand, and those that can be nothing else."""
     return [
         mark
         for mark in said.of_kinds("act", "drop", "command")
@@ -208,7 +208,7 @@ def _orders(said: MarkedSentence) -> list[LexiconMark]:
 
 
 def _answer_strength(said: MarkedSentence, kinds: set[str]) -> int:
-    """How far what is asked for is an answer of ours: 2 in words that no reporter uses, 1 in others, 0 not."""
+    """How far the answer asked for is in our vocabulary: 2 in words that no reporter uses, 1 in others, 0 not."""
     if "strong" in kinds:
         return 2
     fields, values = said.of_kinds("field"), said.of_kinds("value")
@@ -230,7 +230,7 @@ def _has_figure(said: MarkedSentence, field: LexiconMark) -> bool:
 
 
 def _drops_instructions(said: MarkedSentence, orders: list[LexiconMark], reported: bool) -> bool:
-    """Whether the reader is told to drop what it was told."""
+    """Whether the reader is told to drop its instructions."""
     near = 24 if said.is_wide else 9
     prior = said.of_kinds("prior", "you")
     for mark in said.of_kinds("drop"):
@@ -252,7 +252,9 @@ def _drops_instructions(said: MarkedSentence, orders: list[LexiconMark], reporte
 
 
 def _is_bound_reader(said: MarkedSentence, act: LexiconMark) -> bool:
-    """'You must ignore', 'the assistant shall forget': an act that a reader must do. Wide scripts say it at the end."""
+    """'You must ignore', 'the assistant shall forget': an act that a reader must do. Scripts without spaces state it at
+    the end.
+    """
     if said.is_wide:
         return bool(said.of_kinds("reader", "name", "machine", "you", "must")) or any(
             mark.start <= act.start <= mark.end for mark in said.of_kinds("drop") if len(said.words) < 60

@@ -1,6 +1,5 @@
-"""Who the known publishers are, and what looks like one and is none. Impersonation checks ask it.
-
-The list that ships is `publishers.toml`; settings add to it.
+"""The known publishers, and names and domains that imitate them. `publishers.toml` holds the built-in ones; settings
+add to it.
 """
 
 import tomllib
@@ -16,9 +15,9 @@ from htfi.narrative.sanitising.sources import KINDS
 
 _MAX_NAME_CHARS = 128
 _MAX_HOST_CHARS = 253
-_MIN_TYPO_CHARS = 6  # letters: shorter names have neighbours of their own
+_MIN_TYPO_CHARS = 6  # letters: shorter names are one edit apart from honest ones
 
-# Drawn like Latin letters: the common cases of Unicode TS 39, and figures that stand for letters.
+# Letters and digits that look like Latin letters: the common cases of Unicode TS 39.
 _SKELETON = {
     ord(drawn): latin
     for latin, many in {
@@ -32,7 +31,7 @@ _SKELETON = {
 
 @dataclass(frozen=True, slots=True)
 class Publisher:
-    """A publisher: its name, how far it is believed at first, its domains and other names."""
+    """A publisher: its name, its kind, its domains and other names."""
 
     name: str
     kind: str = "press"
@@ -47,7 +46,7 @@ class Publisher:
             raise InvalidInput(f"publisher {self.name}: kind must be one of {', '.join(sorted(KINDS))}")
         for domain in self.domains:
             if not domain or "/" in domain or domain != domain.lower() or "." not in domain:
-                raise InvalidInput(f"publisher {self.name}: '{domain}' is no domain, as in 'reuters.com'")
+                raise InvalidInput(f"publisher {self.name}: '{domain}' is not a domain such as 'reuters.com'")
 
 
 class PublisherRegistry:
@@ -75,7 +74,7 @@ class PublisherRegistry:
         return self._by_name.get(folded(name))
 
     def looks_like(self, name: str) -> Publisher | None:
-        """The publisher whose name this one imitates: drawn alike, or a letter off."""
+        """The publisher whose name this one imitates: it looks alike, or is one edit apart."""
         if folded(name) in self._by_name:
             return None
         like = self._by_drawn.get(visual_skeleton(name))
@@ -97,7 +96,7 @@ class PublisherRegistry:
         return any(one in self._carriers for one in _parent_domains(host))
 
     def imitates(self, host: str) -> Publisher | None:
-        """The publisher whose domain a host imitates: its name beside others, drawn alike, or a letter off."""
+        """The publisher whose domain a host imitates: its name beside others, a look-alike, or one edit apart."""
         if self.of_domain(host) or self.is_social(host) or self.carries(host):
             return None
         for label in host.split("."):
@@ -115,9 +114,9 @@ class PublisherRegistry:
 
 
 def host_of(url: str) -> str:
-    """The host that a link leads to, lower case; empty where it names none.
+    """The host that a link leads to, lower case; empty if it has none.
 
-    Where a name is told before it, as in 'shown.com@real.com', both are given: only the last is a host.
+    If a name stands before it, as in 'shown.com@real.com', both are given: only the last is a host.
     """
     _, found, rest = url.strip()[:2048].partition("://")
     if not found:
@@ -134,13 +133,13 @@ def host_of(url: str) -> str:
 
 
 def folded(name: str) -> str:
-    """A name without case, marks of punctuation and blanks: how a person says it."""
+    """A name without case, punctuation and blanks."""
     plain = unicodedata.normalize("NFKC", name[:_MAX_NAME_CHARS]).casefold()
     return "".join(char for char in plain if char.isalnum())
 
 
 def visual_skeleton(name: str) -> str:
-    """What a name looks like: names that look the same have the same."""
+    """What a name looks like: names that look alike have the same skeleton."""
     plain = "".join(
         char
         for char in unicodedata.normalize("NFKD", name[:_MAX_NAME_CHARS].casefold())
@@ -156,7 +155,7 @@ def _parent_domains(host: str) -> list[str]:
 
 
 def _decoded_label(label: str) -> str:
-    """A label as a browser would draw it: RFC 3492 undone."""
+    """A label as a browser shows it: RFC 3492 decoded."""
     if not label.startswith("xn--"):
         return label
     try:
@@ -166,7 +165,7 @@ def _decoded_label(label: str) -> str:
 
 
 def _is_one_edit_apart(one: str, other: str) -> bool:
-    """Whether one letter was put in, left out, changed, or swapped with the next."""
+    """Whether one letter was inserted, removed, changed, or swapped with the next."""
     if one == other or min(len(one), len(other)) < _MIN_TYPO_CHARS - 1 or abs(len(one) - len(other)) > 1:
         return False
     if max(len(one), len(other)) < _MIN_TYPO_CHARS:

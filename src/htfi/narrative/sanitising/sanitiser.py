@@ -1,7 +1,7 @@
-"""Screens every item of news before anything else sees it: pass, discount or quarantine, always with reasons (D11).
+"""Screens every news item before anything else reads it: pass, discount or quarantine, always with reasons (D11).
 
-The news desk calls `screen` on each item in order of `available_at_ns`. The same items in the same order give the
-same verdicts, on any machine and across a restart.
+`screen` is called on each item in order of `available_at_ns`. The same items in the same order give the same verdicts,
+on any machine and across a restart.
 """
 
 from collections.abc import Iterable
@@ -29,17 +29,17 @@ from htfi.narrative.text import cut, one_line
 
 MAX_ID_CHARS = 128
 _MAX_URL_CHARS = 2_048
-_OPEN_KINDS = frozenset(("unknown", "social"))  # in which anybody may speak up
-_MIN_CREDIBILITY = 0.7  # credibility from which a voice counts as one that has credit
-_MIN_CONFIRMING_TRUST = 0.9  # trust in an item that bears a story out
-_DISCOUNTED_SHARE = 0.4  # of what it may move by its trust, an item that is discounted
-_MIN_CONFIRMING_SOURCES = 2  # sources that tell a story make it no single voice's
+_OPEN_KINDS = frozenset(("unknown", "social"))  # feeds to which anybody may post
+_MIN_CREDIBILITY = 0.7  # from here on a voice has credit
+_MIN_CONFIRMING_TRUST = 0.9  # trust in an item that confirms a story
+_DISCOUNTED_SHARE = 0.4  # of a discounted item's influence, beside its trust
+_MIN_CONFIRMING_SOURCES = 2  # sources that confirm a story
 _MIN_LARGE_MOVE_SIGMAS = 3.0  # standard deviations
-_FEED_BLAME_SHARE = 0.2  # of a voice's blame that the feed it came through bears
+_FEED_BLAME_SHARE = 0.2  # of a voice's blame that falls on the feed it came through
 
 
 class ScreeningIncident(msgspec.Struct, frozen=True, gc=False):
-    """An item was held back: from which source, on which symbols, by which rule, when it came."""
+    """An item was held back: its source, its symbols, the rule, and when it came."""
 
     source: str
     symbols: tuple[str, ...]
@@ -48,7 +48,7 @@ class ScreeningIncident(msgspec.Struct, frozen=True, gc=False):
 
 
 class Sanitiser:
-    """What the sanitiser remembers between items, in bounded memory."""
+    """Screens items one by one; what it remembers between them is bounded."""
 
     def __init__(self, config: SanitiserConfig | None = None) -> None:
         self._config = config = config or SanitiserConfig()
@@ -71,7 +71,7 @@ class Sanitiser:
         if len(item.symbols) > (most := self._config.max_symbols_moved):
             findings.append(
                 ScreeningFinding(
-                    "symbols", 0.2, f"names {len(item.symbols)} symbols: it counts for the first {most}"
+                    "symbols", 0.2, f"names {len(item.symbols)} symbols, of which the first {most} count"
                 )
             )
             item = replace(item, symbols=item.symbols[:most])
@@ -96,7 +96,7 @@ class Sanitiser:
         return self._record(item, told, alike, origin, verdict, trust, findings)
 
     def _deobfuscated(self, item: News) -> tuple[News, list[ScreeningFinding]]:
-        """The item without what hides in it, and what its text gives away."""
+        """The item without hidden text and disguises, and the findings on them."""
         findings: list[ScreeningFinding] = []
         headline = deobfuscate(item.headline, self._config.max_headline_chars)
         findings += headline.findings
@@ -119,7 +119,7 @@ class Sanitiser:
         )
 
     def _provenance(self, item: News) -> Provenance:
-        """Where an item comes from; the link of an item proves nothing in a feed that is new here."""
+        """Where an item comes from; an item's link proves nothing in a feed that is new here."""
         origin = self._impersonation.judge(item, item.headline, item.body)
         if not origin.proven or origin.by_feed or not self._newcomers.is_new(item.source):
             return origin
@@ -129,14 +129,14 @@ class Sanitiser:
         )
 
     def _with_own_id(self, item: News, voice: str) -> News:
-        """An id that another voice's item bears already is told apart, so that neither takes the other's place."""
+        """An id that another voice's item has already is changed, so that neither replaces the other."""
         holder = self._duplicates.item(item.id)
         if holder is None or holder.source == voice:
             return item
         return replace(item, id=_clean(f"{item.source}:{item.row}:{item.id}", MAX_ID_CHARS))
 
     def _source_belief(self, origin: Provenance, source: str) -> SourceBelief:
-        """Of the voice; and no more than of the feed it came through, unless it is proven."""
+        """The belief in the voice; unless it is proven, no more than in the feed that it came through."""
         belief = self._sources.belief(origin.voice, self._now_ns, origin.kind)
         if origin.proven or origin.voice == source:
             return belief
@@ -182,15 +182,15 @@ class Sanitiser:
                 self._sources.record_contradicted(voice, 2.0 * who.credibility, self._now_ns)
 
     def _correction_findings(self, item: News, origin: Provenance) -> Iterable[ScreeningFinding]:
-        """A source corrects its own, through the feed that it told it by: who else says that it does is doubted."""
+        """A source may correct its own items, through the feed of the original; a correction by others is a finding."""
         earlier = self._duplicates.item(item.corrects)
         if earlier is None:
             return ()
         own = earlier.source == origin.voice and (earlier.feed == item.source or origin.by_feed)
         if not own:
-            act = "take back" if item.retracts else "correct"
-            strength = 0.6 if earlier.feed == item.source else 0.8  # a feed may leave out whom it quotes
-            return (ScreeningFinding("contradicted", strength, f"would {act} what another source has told"),)
+            act = "retract" if item.retracts else "correct"
+            strength = 0.6 if earlier.feed == item.source else 0.8  # a feed may leave out its original source
+            return (ScreeningFinding("contradicted", strength, f"tries to {act} an item of another source"),)
         self._invalidate((earlier.id,))
         self._sources.record_contradicted(earlier.source, 0.5 if item.retracts else 0.2, self._now_ns)
         return ()
@@ -200,15 +200,19 @@ class Sanitiser:
     ) -> tuple[Screening, float, list[ScreeningFinding]]:
         if item.released_by:
             findings.append(
-                ScreeningFinding("released", 0.0, f"let out of quarantine by {_clean(item.released_by, 90)}")
+                ScreeningFinding(
+                    "released", 0.0, f"admitted from quarantine by {_clean(item.released_by, 90)}"
+                )
             )
             return Screening.PASS, 1.0, findings
         doubt = self._combined_strength(findings)
         standing = round(min(belief.standing / self._config.good_standing, 1.0), 3)
-        if standing < 1.0:  # it takes from what an item counts, and holds nothing back by itself
+        if standing < 1.0:  # it lowers an item's trust, and holds nothing back by itself
             findings.append(
                 ScreeningFinding(
-                    "standing", round(1.0 - standing, 3), f"its source is believed to {belief.standing:.2f}"
+                    "standing",
+                    round(1.0 - standing, 3),
+                    f"the standing of its source is {belief.standing:.2f}",
                 )
             )
         if doubt >= self._config.quarantine_at:
@@ -228,10 +232,10 @@ class Sanitiser:
         trust: float,
         findings: list[ScreeningFinding],
     ) -> tuple[Screening, float]:
-        """A voice that nobody has heard of before counts for little alone, however well it writes."""
+        """A voice that is new here counts for little alone, however well it writes."""
         if item.released_by or origin.by_feed:
             return verdict, trust
-        if origin.proven:  # by its link: it speaks for its feed as well
+        if origin.proven:  # by its link: its feed gains from it
             self._newcomers.judge(item.source, self._now_ns)
             return verdict, trust
         if origin.kind not in _OPEN_KINDS:
@@ -243,7 +247,7 @@ class Sanitiser:
         return Screening.DISCOUNT, min(trust, newcomers.NEWCOMER_TRUST)
 
     def _combined_strength(self, findings: Iterable[ScreeningFinding]) -> float:
-        """The chance that at least one finding is right, those of a rule taken for one."""
+        """The chance that at least one finding is right; findings of one rule count once."""
         worst: dict[str, float] = {}
         for one in findings:
             if one.strength >= self._config.noted_below:
@@ -266,7 +270,7 @@ class Sanitiser:
         credit = self._sources.belief(origin.voice, self._now_ns, origin.kind).credibility
         same = alike.same
         if same is not None and same.trust < 0.5 * trust:
-            same = None  # it was told before by nobody who could be believed: this is who told it first
+            same = None  # the earlier one could not be believed: this one is the first
         if (
             same is not None
             and same.source != origin.voice
@@ -302,7 +306,7 @@ class Sanitiser:
         )
 
     def _credit_first_source(self, earlier: StoryItem, credit: float) -> None:
-        """Who told it first is borne out by one who has credit; who tells it after has only heard it."""
+        """The first source of a story is confirmed by one with credit; a repeating source gains nothing."""
         story = self._duplicates.cluster(earlier.cluster)
         first = self._duplicates.item(earlier.cluster)
         if first is not None and story is not None and len(story.voices) == 1:
@@ -316,7 +320,7 @@ class Sanitiser:
             self._sources.record_held_back(item.source, _FEED_BLAME_SHARE, self._now_ns)
 
     def _invalidate(self, names: Iterable[str]) -> None:
-        """Items that were let through and no longer count: nobody tells after them."""
+        """Mark passed items as no longer valid: nothing is a repetition of them."""
         for name in names:
             telling = self._duplicates.item(name)
             if telling is not None and telling.trust:
@@ -324,7 +328,9 @@ class Sanitiser:
                 self._invalidated.append(name)
 
     def learn_price_effect(self, item_id: str, direction: float, return_sigmas: float) -> None:
-        """What followed an item: the direction −1..1 that it was read as, and the return in standard deviations."""
+        """Learn what followed an item: the direction −1..1 that was read in it, and the return in standard
+        deviations.
+        """
         telling = self._duplicates.item(item_id)
         moved = min(abs(return_sigmas) / 2.0, 1.0)
         if telling is None or moved < 0.25 or not direction:
@@ -333,13 +339,15 @@ class Sanitiser:
         self._sources.record_price_move(telling.source, weight, direction * return_sigmas > 0.0, self._now_ns)
 
     def observe_return(self, symbol: str, at_ns: int, return_sigmas: float) -> None:
-        """A symbol's return over a bar that ended at an instant; a great one shows who was wise after the event."""
+        """A symbol's return over a bar that ended at an instant; a large one exposes items dated before it that came
+        after it.
+        """
         if abs(return_sigmas) >= _MIN_LARGE_MOVE_SIGMAS:
             self._instants.observe_move(symbol, at_ns, 1 if return_sigmas > 0.0 else -1)
 
     def max_influence(self, screened: ScreenedItem) -> float:
-        """The share of a forecast's 90% band that an item may move, whatever its reader has earned: more where several
-        believed sources tell it, or an official one.
+        """The share of a forecast's 90% band that an item may move, whatever its reader's track record: more if several
+        believed sources confirm it, or an official one.
         """
         story = self._duplicates.cluster(screened.cluster)
         confirmed = story is not None and (
@@ -354,29 +362,29 @@ class Sanitiser:
 
     @property
     def max_symbols_moved(self) -> int:
-        """By one item."""
+        """The number of symbols that one item may move."""
         return self._config.max_symbols_moved
 
     def standing(self, source: str) -> float:
-        """How far a source is believed now, 0–1: its credibility, less after trouble in the last hours."""
+        """How far a source is believed now, 0–1: its credibility, less after recent incidents."""
         return round(self._sources.belief(source, self._now_ns).standing, 3)
 
     def reading_suspicion(self, sources: Iterable[str]) -> float:
-        """How far work on behalf of these sources should go behind others', 0–1: by the least believed of them."""
+        """How far readings for these sources should queue behind others, 0–1: by the least believed of them."""
         least = min((self.standing(source) for source in sources), default=1.0)
         return round(1.0 - min(least / self._config.good_standing, 1.0), 3)
 
     def belief(self, source: str) -> SourceBelief:
-        """A source's credibility with the evidence behind it, and how it stands now."""
+        """A source's credibility with the evidence behind it, and its current standing."""
         return self._sources.belief(source, self._now_ns)
 
     def take_incidents(self) -> list[ScreeningIncident]:
-        """Items held back since this was last asked."""
+        """Items held back since the last call."""
         taken, self._incidents = self._incidents, []
         return taken
 
     def take_invalidated(self) -> list[str]:
-        """Ids of items that were corrected, taken back or overturned since this was last asked."""
+        """Ids of items that were corrected, retracted or contradicted since the last call."""
         taken, self._invalidated = self._invalidated, []
         return taken
 

@@ -1,11 +1,8 @@
-"""Powers by multiplication alone, so that what fades comes to the same bits on every machine. Item checks use it.
-
-How far each source and publisher is believed, from what its items came to. The sanitiser teaches and asks it.
+"""How far each source and publisher is believed, from what became of its items.
 
 Belief is the mean of a Beta distribution (Jøsang and Ismail, "The beta reputation system", 2002): a prior by the kind
-of source, then what others bore out or contradicted. It is lessened by the share of items that were held back, of late
-and over weeks, and shifted a little by how prices followed. All evidence fades; it is quick to tell against a source
-and slow to tell for it.
+of source, then what others confirmed or contradicted. It is lowered by the share of items that were held back, recently
+and over weeks, and shifted a little by how prices followed. All evidence decays; belief falls fast and rises slowly.
 """
 
 from collections import OrderedDict
@@ -18,7 +15,9 @@ _MAX_STEPS = 10_000
 
 
 def decayed(kept: float, steps: int) -> float:
-    """What is left after so many steps, each of which keeps the fraction `kept`."""
+    """What is left after so many steps, each of which keeps the fraction `kept`; by multiplication alone, so that every
+    machine has the same bits.
+    """
     left, steps = 1.0, min(steps, _MAX_STEPS)
     while steps > 0:
         if steps & 1:
@@ -31,14 +30,14 @@ def decayed(kept: float, steps: int) -> float:
 _LONG_HOURLY_DECAY = 0.9990377588  # an hour: half in 30 days
 _SHORT_HOURLY_DECAY = 0.8908987181  # an hour: half in 6 hours
 _MAX_EVIDENCE = 200.0
-_HALVING_SHARE = 0.1  # of items held back that halves belief
-_FEW_WEEKS, _FEW_HOURS = 20.0, 4.0  # items as if let through: one held back among none is no share of 1
-_PRICE_PRIOR = 10.0  # price moves as if they had agreed, and as if not
-_MAX_PRICE_LOSS, _MAX_PRICE_GAIN = 0.2, 0.1  # through prices
+_HALVING_SHARE = 0.1  # share of items held back that halves belief
+_FEW_WEEKS, _FEW_HOURS = 20.0, 4.0  # items added as if passed: one held back among none is no share of 1
+_PRICE_PRIOR = 10.0  # price moves added as agreeing, and as disagreeing
+_MAX_PRICE_LOSS, _MAX_PRICE_GAIN = 0.2, 0.1  # by prices
 _KNOWN_ITEMS, _KNOWN_HOURS, _UNTROUBLED = 20.0, 48, 0.9
-_NUM_EVICTION_CANDIDATES = 8  # of those longest silent, the one with the least evidence makes room
+_NUM_EVICTION_CANDIDATES = 8  # of those longest silent, the one with the least evidence is removed
 
-# mean and weight of what is believed before there is evidence
+# mean and weight of the prior
 _PRIORS = {
     "official": (0.95, 24.0),
     "wire": (0.90, 24.0),
@@ -51,9 +50,9 @@ KINDS = frozenset(_PRIORS)
 
 
 class SourceBelief(NamedTuple):
-    """`credibility` 0–1 over weeks, with the pieces of `evidence` behind it; `standing` 0–1 counts the last hours.
+    """`credibility` 0–1 over weeks, with the pieces of `evidence` behind it; `standing` 0–1 includes the last hours.
 
-    `known` says that it has told much for some time, and nothing of it was held back of late: it is no newcomer.
+    `known` marks a source with many items over some time, of which none was held back recently: it is no newcomer.
     """
 
     credibility: float
@@ -63,7 +62,7 @@ class SourceBelief(NamedTuple):
 
 
 class _SourceRecord(msgspec.Struct):
-    """Counts that fade over weeks, those `of_late` over hours."""
+    """Counts that decay over weeks, those `of_late` over hours."""
 
     kind: str
     since: int
@@ -90,7 +89,7 @@ class SourceReputation:
         self._records: OrderedDict[str, _SourceRecord] = OrderedDict()  # longest silent first
 
     def belief(self, name: str, now_ns: int, kind: str = "unknown") -> SourceBelief:
-        """What is believed of a name; that of its kind where nothing is known."""
+        """The belief in a name; that of its kind if nothing is known."""
         record = self._records.get(name)
         if record is None:
             mean = _PRIORS[kind][0]
@@ -112,17 +111,17 @@ class SourceReputation:
         )
 
     def record_confirmed(self, name: str, weight: float, now_ns: int, kind: str = "unknown") -> None:
-        """Somebody independent of it, who is believed so far, said the same."""
+        """An independent source with some credibility reported the same."""
         record = self._record(name, now_ns, kind)
         record.good = min(record.good + weight, _MAX_EVIDENCE)
 
     def record_contradicted(self, name: str, weight: float, now_ns: int, kind: str = "unknown") -> None:
-        """What it said was contradicted or taken back."""
+        """Its item was contradicted or retracted."""
         record = self._record(name, now_ns, kind)
         record.bad = min(record.bad + weight, _MAX_EVIDENCE)
 
     def record_price_move(self, name: str, weight: float, agreed: bool, now_ns: int) -> None:
-        """A price moved after an item: as it had said, or not."""
+        """A price moved after an item: in its direction, or not."""
         record = self._record(name, now_ns, "unknown")
         if agreed:
             record.agreed = min(record.agreed + weight, _MAX_EVIDENCE)
@@ -130,19 +129,19 @@ class SourceReputation:
             record.missed = min(record.missed + weight, _MAX_EVIDENCE)
 
     def record_passed(self, name: str, now_ns: int, kind: str = "unknown") -> None:
-        """An item of it was let through."""
+        """One of its items passed."""
         record = self._record(name, now_ns, kind)
         record.told += 1.0
         record.told_of_late += 1.0
 
     def record_held_back(self, name: str, weight: float, now_ns: int, kind: str = "unknown") -> None:
-        """An item of it went to quarantine, by its own fault or, with less weight, by another's."""
+        """One of its items was quarantined, by its own fault or, with less weight, by another's."""
         record = self._record(name, now_ns, kind)
         record.held += weight
         record.held_of_late += weight
 
     def record_admitted(self, name: str, now_ns: int) -> None:
-        """A person let an item out: it had been held back by mistake."""
+        """A person admitted an item from quarantine: it had been held back by mistake."""
         record = self._records.get(name)
         if record is not None:
             _apply_decay(record, now_ns)
@@ -161,7 +160,7 @@ class SourceReputation:
         return record
 
     def _make_room(self) -> None:
-        """Thousands of new names do not wash out what is known of an old one."""
+        """Thousands of new names do not displace what is known of an old one."""
         silent = [name for name, _ in zip(self._records, range(_NUM_EVICTION_CANDIDATES), strict=False)]
         least = min(silent, key=lambda name: self._records[name].evidence)
         del self._records[least]

@@ -1,4 +1,4 @@
-"""Puts words together that were split so that no filter would know them, and reads leetspeak; `undo` calls it.
+"""Joins words that were split to pass filters, and reads leetspeak.
 
 Dotted acronyms (U.S.A., S.p.A.), initials and tables of single letters stay as they are.
 """
@@ -100,7 +100,7 @@ def _join_three(match: re.Match[str], found: list[str]) -> str:
 
 
 def _join_inside(match: re.Match[str], found: list[str]) -> str:
-    """se.ll, pro*fit: parts that are no words, and together are one."""
+    """se.ll, pro*fit: parts that are no words, and a word together."""
     run = match[0]
     word = "".join(char for char in run if char.isalpha())
     known = common_words()
@@ -118,7 +118,7 @@ def _join_inside(match: re.Match[str], found: list[str]) -> str:
 
 
 def _join_fragments(text: str, found: list[str]) -> str:
-    """Neighbours that are no words, and together are one: "mar kets", "ear nin gs"."""
+    """Neighbours that are no words, and a word together: "mar kets", "ear nin gs"."""
     known = common_words()
     tokens = text.split(" ")
     strange = [
@@ -145,7 +145,7 @@ def _join_fragments(text: str, found: list[str]) -> str:
 
 
 def _num_of_one_word(tokens: list[str], first: int, at: int, known: frozenset[str]) -> int:
-    """How many tokens from `first` on, beyond `at`, are pieces of one word; 0 where none are."""
+    """How many tokens from `first` on, beyond `at`, are pieces of one word; 0 for none."""
     head = tokens[first]
     if not head.isalpha() or not (head.islower() or head.istitle()) or not _is_piece(head, known):
         return 0
@@ -164,14 +164,14 @@ def _num_of_one_word(tokens: list[str], first: int, at: int, known: frozenset[st
 
 
 def _is_piece(token: str, known: frozenset[str]) -> bool:
-    """What could be a part of a word: no word, or a short one that is not of grammar."""
+    """Whether a token can be a part of a word: no word, or a short one that is not of grammar."""
     low = token.lower()
     return low not in known or (len(low) <= 4 and low not in _GRAMMAR)
 
 
 @lru_cache(maxsize=4096)
 def _core(token: str) -> str:
-    """The word without signs about it, in lower case; '' where it has more than letters."""
+    """The word without signs about it, in lower case; '' if it has more than letters."""
     bare = token.strip(".,:;!?\"'()[]").lower()
     return bare if bare.isalpha() else ""
 
@@ -200,7 +200,7 @@ def _read_leetspeak(match: re.Match[str], found: list[str]) -> str:
 
 
 def segment_words(letters: str) -> list[str] | None:
-    """A run of letters as words, each known; None where no reading is. The fewest words win."""
+    """A run of letters as known words, as few as possible; None if there is no such reading."""
     known = common_words()
     low = letters.lower()
     if low in known:

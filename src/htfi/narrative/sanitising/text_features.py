@@ -1,8 +1,6 @@
-"""The words of `bearings.toml`, by what they tell at a glance. The item checks read it once.
+"""What a text states at a glance: its words, figures, names and direction, by the word lists of `bearings.toml`.
 
-What an item says, at a glance: its words, figures, names and which way it points. The item checks share it.
-
-It is made of undone text only. A glance is no reading: it tells items apart, it does not understand them.
+It is made of deobfuscated text only. It tells items apart; it does not understand them.
 """
 
 import re
@@ -33,11 +31,13 @@ EVENTS, MEASURES = _topic_of_word("events"), _topic_of_word("measures")
 TOPICS = frozenset(EVENTS) | frozenset(MEASURES)
 
 
-MAX_CHARS = 800  # of headline and body together: what two tellings of a story share stands at the front
+MAX_CHARS = 800  # of headline and body together: what two items of a story share stands at the front
 MAX_FIGURES = 12
 MAX_NAMES = 12
 
-_WORD = re.compile(r"(?<![A-Za-z])\d[\d,.]*|[^\W\d_]+")  # a figure after a letter, as in Q1, counts or names
+_WORD = re.compile(
+    r"(?<![A-Za-z])\d[\d,.]*|[^\W\d_]+"
+)  # a figure after a letter, as in Q1, is a count or a name
 _LABEL = re.compile(
     r"\s*(?:\(?(?:update|wrapup|rpt|refile|recast|corrected|correction|exclusive|breaking|alert|flash|urgent)\)?"
     r"(?:[ -]*\d{1,2})?\s*[-:–—|]+\s*)+",
@@ -53,8 +53,8 @@ _DIRECTION_WORDS = ((UP_WORDS, 1), (DOWN_WORDS, 2), (DENYING_WORDS, DENIES))
 class TextFeatures(NamedTuple):
     """`words` of headline and body in order, lower case; `head` of them stand in the headline.
 
-    `way` are bits of the headline: 1 up, 2 down, 4 denied, 8 says that it corrects something. `names` are its words
-    in capitals, lower case; none where every word has one.
+    `way` holds bits of the headline: 1 up, 2 down, 4 denied, 8 marked as a correction. `names` are its words in
+    capitals, lower case; none where every word has one.
     """
 
     words: list[str]
@@ -69,13 +69,13 @@ class TextFeatures(NamedTuple):
 
 
 def direction_of(way: int) -> int:
-    """1 up, −1 down, 0 where it points both ways or neither. A denial turns it round."""
+    """1 up, −1 down, 0 for both or neither. A denial reverses it."""
     side = (way & 1) - (way >> 1 & 1)
     return -side if way & DENIES else side
 
 
 def text_features(headline: str, body: str) -> TextFeatures:
-    """What an undone headline and body say."""
+    """The features of a deobfuscated headline and body."""
     labelled = _LABEL.match(headline)
     told = headline[labelled.end() : MAX_CHARS] if labelled else headline[:MAX_CHARS]
     plain = told.isascii()
@@ -114,6 +114,6 @@ def _plain_figure(word: str) -> str:
 
 
 def _figure_but_no_year(word: str) -> str:
-    """A number without its commas; empty for a year, which in a body dates a story and does not tell it."""
+    """A number without its commas; empty for a year, which in a body is a date."""
     plain = _plain_figure(word)
     return "" if len(plain) == 4 and _YEAR.match(plain) else plain

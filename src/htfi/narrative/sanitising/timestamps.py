@@ -1,5 +1,5 @@
-"""Finds items whose times do not fit: told before they arrived by more than their source ever takes, dated in the
-future, or dated before a move of the price that they came after. The sanitiser asks it about each item.
+"""Finds items whose times do not fit: delivered far later than their source usually takes, dated in the future, or
+dated before a move of the price that they came after.
 """
 
 from collections import OrderedDict, deque
@@ -15,12 +15,12 @@ _MIN_USUAL_NS = 60 * 1_000_000_000
 _HINDSIGHT_NS = 600 * 1_000_000_000
 _HOUR_NS = 3_600_000_000_000
 _DAY_NS = 24 * _HOUR_NS
-_MAX_USUAL_MULTIPLE = 4  # times the usual
+_MAX_USUAL_MULTIPLE = 4  # times the usual delay
 _MAX_MOVES = 8  # of a symbol
 
 
 class TimestampChecker:
-    """The usual delay of each source, and the last great moves of each symbol, in bounded number."""
+    """The usual delay of each source, and the last large moves of each symbol, in bounded number."""
 
     def __init__(self, config: SanitiserConfig) -> None:
         self._config = config
@@ -28,7 +28,7 @@ class TimestampChecker:
         self._moves: OrderedDict[str, deque[tuple[int, int]]] = OrderedDict()
 
     def observe_move(self, symbol: str, at_ns: int, way: int) -> None:
-        """A great move of a symbol's price that was seen at an instant: 1 up, −1 down."""
+        """A large move of a symbol's price at an instant: 1 up, −1 down."""
         moves = self._moves.setdefault(symbol, deque(maxlen=_MAX_MOVES))
         moves.append((at_ns, way))
         self._moves.move_to_end(symbol)
@@ -36,7 +36,9 @@ class TimestampChecker:
             self._moves.popitem(last=False)
 
     def judge(self, item: News, words: list[str], side: int) -> ScreeningFinding | None:
-        """What is wrong with an item's times, and learn what its source usually takes. No time told, nothing wrong."""
+        """A finding if an item's times do not fit; learns the usual delay of its source. An item without a date has no
+        finding.
+        """
         if item.event_time_ns <= 0:
             return None
         delay_ns = item.available_at_ns - item.event_time_ns
@@ -58,21 +60,25 @@ class TimestampChecker:
                 for at_ns, way in self._moves.get(symbol, ()):
                     if item.event_time_ns < at_ns <= item.available_at_ns and way == side:
                         return ScreeningFinding(
-                            TIMESTAMP_RULE, 0.6, "dated before the move that it tells of, and came after it"
+                            TIMESTAMP_RULE,
+                            0.6,
+                            "dated before the price move that it reports, and delivered after it",
                         )
         if delay_ns > max(_MAX_USUAL_MULTIPLE * usual_ns, self._config.late_ns):
-            late = f"arrived {_time_span(delay_ns)} after its date, its source usually takes {_time_span(usual_ns)}"
+            late = f"arrived {_time_span(delay_ns)} after its date; its source usually takes {_time_span(usual_ns)}"
             fresh = not FRESH_WORDS.isdisjoint(words)
             strength = (
                 0.6 if fresh else 0.3 if item.event_time_ns % _DAY_NS == 0 else 0.5
             )  # a date without a time
             return ScreeningFinding(
-                TIMESTAMP_RULE, strength, f"{late}{', and says it is new' if fresh else ''}"
+                TIMESTAMP_RULE, strength, f"{late}{', and it claims to be new' if fresh else ''}"
             )
         return None
 
     def _learn(self, source: str, usual_ns: int, delay_ns: int) -> None:
-        """Towards what 19 of 20 items take: up by a fifth of itself, down by a hundredth (a stochastic quantile)."""
+        """Towards the delay that 19 of 20 items stay below: up by a fifth of itself, down by a hundredth (a stochastic
+        quantile).
+        """
         after = usual_ns + usual_ns // 5 if delay_ns > usual_ns else usual_ns - usual_ns // 100
         self._usual_ns[source] = min(max(after, _MIN_USUAL_NS), 30 * _DAY_NS)
         self._usual_ns.move_to_end(source)

@@ -1,7 +1,7 @@
-"""How far a text reads like orders to a model, or like a pump: a linear model of words and pairs of words.
+"""A linear model of words and pairs of words: how much a text reads like instructions to a model, or like a pump.
 
-`manipulation` calls it; `simulation.attacks.fitting` makes the weights from text that this project wrote. A text is
-judged sentence by sentence, so that one planted sentence does not drown in honest ones.
+`simulation.attacks.fitting` fits the weights to text that this project wrote. A text is judged sentence by sentence, so
+that one planted sentence does not drown in honest ones.
 """
 
 import re
@@ -23,31 +23,32 @@ _TOKEN = re.compile(
 _ENDS = frozenset(".:…\n。！？；")
 _START = "^"
 _MIN_WORDS = 2
-_MIN_KNOWN = 0.45  # of a sentence's words: what is written in another language is not judged by these weights
-_SHORT = 8  # words of a sentence that is judged with its neighbour too
-_MAX_WORDS = 48  # what goes on longer is judged in pieces
+_MIN_KNOWN = 0.45  # of a sentence's words: other languages are not judged by these weights
+_SHORT = 8  # words of a sentence that is also judged with its neighbour
+_MAX_WORDS = 48  # a longer sentence is judged in pieces
 _MAX_TOKENS = 4_000
-# Without one of these, or a sign such as 🚀, ! or $XYZ, a sentence calls nobody: ranges of rates read like targets.
+# Without one of these, or a sign such as 🚀, ! or $XYZ, a sentence calls nobody to trade: ranges of rates look like
+# price targets.
 _CALL_WORD_LIST = (
     "pump pumps pumped pumping coin coins moon mooning buy buying hold holding hodl signal signals vip join telegram "
     "discord profit profits guaranteed targets tp insiders whales whale fomo rocket explode explodes squeeze btc usdt "
     "boom congrats guys fam apes ape dip shill entry hurry hype gem gems countdown ready boys channel x 100x 10x "
     "alert alerts bullish penny hot secret leaked tip tips insider results gains moonshot breakout skyrocket"
 )
-_SIGNS = "\u2190"  # arrows, and all that is drawn after them
+_SIGNS = "\u2190"  # arrows, and every sign after them
 _CALL_WORDS = frozenset(_CALL_WORD_LIST.split())
 
 
 @dataclass(frozen=True, slots=True)
 class WordingWeights:
-    """For each feature what it adds to the log-odds of each class; `biases` of neither."""
+    """For each feature its weight in the log-odds of each class; `biases` are the constants."""
 
     of: dict[str, tuple[float, float]]
     biases: tuple[float, float]
 
 
 _NO_WEIGHT = (0.0, 0.0)
-# Of both classes, over how many tokens, whether it reads as English, and whether it calls anybody.
+# Of both classes, over how many tokens, whether it reads as English, and whether it calls to trade.
 _SentenceScore = tuple[float, float, int, bool, bool]
 
 
@@ -57,7 +58,7 @@ def tokens(lower: str) -> list[str]:
 
 
 def max_log_odds(tokens: list[str], weights: WordingWeights) -> tuple[float, float]:
-    """The highest log-odds of any sentence: that it gives orders to a model, that it pumps."""
+    """The highest log-odds of any sentence: of instructions to a model, of a pump."""
     best, second_best = -9.0, -9.0
     first, second = weights.biases
     before: _SentenceScore = (0.0, 0.0, 0, False, False)
@@ -112,7 +113,7 @@ def _sentences(tokens: list[str], of: dict[str, tuple[float, float]]) -> Iterato
 
 
 def features(text: str) -> list[str]:
-    """Words, pairs of neighbours, and how each sentence begins: what `judge` looks up, two for each word."""
+    """Words, pairs of neighbours, and how each sentence begins: the features of `max_log_odds`, two per word."""
     found: list[str] = []
     before = _START
     for token in tokens(text.lower()):
@@ -126,7 +127,7 @@ def features(text: str) -> list[str]:
 
 
 def _plain(token: str) -> str:
-    """Names of tickers, tags, addresses and numbers made alike."""
+    """Tickers, tags, addresses and numbers as their kind."""
     first = token[0]
     if first.isalpha():
         return "<url>" if "://" in token else token.replace("’", "'")
