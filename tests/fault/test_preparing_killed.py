@@ -250,14 +250,14 @@ def test_what_was_changed_in_a_record_is_named(whole: list[bytes]) -> None:
     assert one.view is not None
     slots = {**one.rationale.slots, "prepared": "fomc-99, no change"}
     cases = {
-        (place, "prepared is told wrongly"): replace(one, plan=replace(one.plan, then=None)),
+        (place, "prepared is stated wrongly"): replace(one, plan=replace(one.plan, then=None)),
         (place, "does not say what the view was prepared for"): replace(
             one, plan=replace(one.plan, reason="prepared for fomc-99, no change")
         ),
-        (place, "what the reading was prepared for is told wrongly"): replace(
+        (place, "what the reading was prepared for is stated wrongly"): replace(
             one, rationale=replace(one.rationale, slots=slots)
         ),
-        (place, "provisional is told wrongly"): replace(one, view=replace(one.view, provisional=False)),
+        (place, "provisional is stated wrongly"): replace(one, view=replace(one.view, provisional=False)),
         (later, "plan does not follow"): replace(after, plan=replace(after.plan, reason="because")),
         (later, "plan does not follow "): replace(after, plan=replace(after.plan, rung=Rung.DEEP)),
     }

@@ -162,10 +162,10 @@ def test_a_ledger_with_amendments_is_derived_again_and_tampering_is_named(run: P
         "changes more than the view": changed(entries, place, replace(amended, last_price=1.0)),
         "not named after": changed(entries, place, replace(amended, id=before.id)),
         "no view of the target's own": changed(entries, place, replace(amended, view=None)),
-        "confirms the provisional view is told wrongly": changed(
+        "confirms the provisional view is stated wrongly": changed(
             entries, place, replace(amended, rationale=otherwise)
         ),
-        "provisional is told wrongly": changed(entries, first, replace(before, rationale=amended.rationale)),
+        "provisional is stated wrongly": changed(entries, first, replace(before, rationale=amended.rationale)),
     }
     for told, altered in changes.items():
         with pytest.raises(IntegrityError, match=told):

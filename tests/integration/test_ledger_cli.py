@@ -224,7 +224,7 @@ def test_witnesses_cosign_and_verification_demands_them(htfi: Run, folder: Path,
     assert err == f"witness.example/w1 vouches for 300 entries of {ORIGIN}\n"
     assert out in (folder / "checkpoint").read_text()
     code, _, err = htfi("verify", folder, *demand)
-    assert (code, err) == (1, "htfi: the checkpoint carries 1 of the 2 required cosignatures\n")
+    assert (code, err) == (1, "htfi: the checkpoint has 1 of the 2 required cosignatures\n")
     code, out, _ = htfi("verify", folder, *demand, "--need", 1)
     assert code == 0
     assert out.splitlines()[3] == "1 cosignatures, the newest by witness.example/w1"

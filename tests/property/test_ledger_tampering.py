@@ -155,17 +155,17 @@ def test_altered_hash_is_told_from_an_altered_entry(ledger: Path, index: int) ->
         ("DELETE FROM entries WHERE idx = 300", "entry 300 is missing"),
         (
             f"DELETE FROM entries WHERE idx = {NUM_ENTRIES - 1}",
-            "holds 556 entries but its newest checkpoint says 557",
+            "holds 556 entries but its newest checkpoint is of size 557",
         ),
         (
             f"INSERT INTO entries VALUES ({NUM_ENTRIES}, x'00')",
-            "holds 558 entries but its newest checkpoint says 557",
+            "holds 558 entries but its newest checkpoint is of size 557",
         ),
         ("DELETE FROM tiles WHERE level = 1", "hash tile 1/0 was altered; the entries themselves hold"),
         ("UPDATE checkpoints SET size = 98 WHERE size = 100", "checkpoint kept for size 98 is of size 100"),
         (
             f"DELETE FROM checkpoints WHERE size = {NUM_ENTRIES}",
-            "holds 557 entries but its newest checkpoint says 257",
+            "holds 557 entries but its newest checkpoint is of size 257",
         ),
         ("UPDATE meta SET value = 'nobody'", "damaged"),
         ("DELETE FROM meta", "does not say which key signs it"),

@@ -56,7 +56,7 @@ def test_a_row_stamped_twice_or_a_second_later_shortens_nothing() -> None:
 def test_uneven_rows_are_refused(gaps: list[float]) -> None:
     found = clock(gaps)
     assert found.intervals == ("",)
-    assert "cannot be told" in found.refusals[0]
+    assert "cannot be determined" in found.refusals[0]
     assert "state `interval`" in found.refusals[0]
 
 

@@ -64,7 +64,7 @@ def test_four_of_four_real_witnesses_satisfy_the_policy() -> None:
 
 
 def test_policy_fails_where_a_witness_is_absent() -> None:
-    with pytest.raises(IntegrityError, match="carries 4 of the 5 required cosignatures"):
+    with pytest.raises(IntegrityError, match="has 4 of the 5 required cosignatures"):
         require_witnesses(parse_note(STAGING), [*WITNESSES, ABSENT], 5, verify_signature)
 
 

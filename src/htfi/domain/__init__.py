@@ -1,1 +1,1 @@
-"""Values that every room shares: events, forecasts, decisions, time and errors. Imports nothing of ours."""
+"""Values that all packages share: events, forecasts, decisions, time and errors. Imports no other package of ours."""

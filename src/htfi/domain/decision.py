@@ -1,4 +1,4 @@
-"""A decision: what was known, forecast, judged and said, in the form that the ledger keeps for good.
+"""A decision: what was known, forecast and judged, in the form that the ledger keeps for good.
 
 `Decision` is what pipeline records and releases; governance stores its canonical bytes; apps show it.
 Nothing here depends on the wall clock, the machine or the output folder, so a replay gives the same bytes.
@@ -40,7 +40,7 @@ class Rung(StrEnum):
 
 
 class PolicyOutcome(StrEnum):
-    """What policy says of a forecast: release it, release it marked, or record it and keep it back."""
+    """The outcome of policy: release the forecast, release it marked, or record it and withhold it."""
 
     RELEASE = "release"
     CAUTION = "caution"
@@ -68,7 +68,7 @@ class NewsTilt(msgspec.Struct, frozen=True):
     """How a view of the news moved a forecast: q ← q + weight·(shift + (stretch − 1)·(q − median)), per horizon.
 
     Shapes: shift, stretch, weight [H]. Units: shift in log return; stretch multiplies distances from the median;
-    weight 0–1 is what the narrator's past views have earned. `divergence` 0–1 says how far the view, taken at its
+    weight 0–1 follows from the narrator's track record. `divergence` 0–1 states how far the view, taken at its
     word, lies from the numbers at the first horizon; its rank 0–1 is the share of the narrator's tilts before that
     diverged less, so that one in twenty has 0.95 or more. At any weight an end of the 90% band moves by `max_moved` of
     that band at most, and the median by 0.4 of that: shift and stretch are cut to it (unset before narrator version 2).
@@ -138,12 +138,12 @@ class GenerationTrace(msgspec.Struct, frozen=True, gc=False):
     """How a model came to a view, so that its tokens can be written again: `htfi ledger replay`.
 
     The token at place t is the target's argmax of logits over temperature plus the noise of (seed, t), among what
-    the form of an answer on `num_items` headlines admits. `rounds` tell what was drafted and what stood; they decide
-    how long it took and nothing else.
+    the form of an answer on `num_items` headlines admits. `rounds` record what was drafted and what was accepted: they
+    decide how long it took and nothing else.
     """
 
     target: str  # name and version of who decided
-    draft: str  # of who guessed ahead; empty where nobody did
+    draft: str  # name and version of the draft model; empty without one
     strategy: str
     seed: int
     temperature: float
@@ -152,14 +152,12 @@ class GenerationTrace(msgspec.Struct, frozen=True, gc=False):
     tokens: tuple[int, ...]
     rounds: tuple[DraftRound, ...]
     place: str = ""  # where the target wrote, where that was another machine
-    num_settled: int = -1  # tokens that the target settled, the draft writing the others; −1: all
+    num_settled: int = -1  # tokens that the target accepted, the draft writing the others; −1: all
     paths: tuple[
         tuple[int, ...], ...
     ] = ()  # of several answers, all their tokens; path k has the seed `path_seed`
     # Fields below are left out of an entry where they are UNSET: entries of version 0.1.0 have none of them.
-    shown: tuple[PromptItem, ...] | msgspec.UnsetType = (
-        msgspec.UNSET
-    )  # the items that the prompt tells, in its order
+    shown: tuple[PromptItem, ...] | msgspec.UnsetType = msgspec.UNSET  # the items in the prompt, in its order
     asked_ns: int | msgspec.UnsetType = (
         msgspec.UNSET
     )  # the instant asked about, where it is not the decision's
@@ -202,7 +200,7 @@ class NewsView(msgspec.Struct, frozen=True, gc=False):
     """What a reader makes of the news on one symbol: an opinion drawn from text, that fades with its half-life.
 
     Units: direction −1..1 (down..up); size in standard deviations of one bar; volatility_multiplier scales
-    the band (1 leaves it); confidence 0..1, where 0 says that there is no opinion. `words` hold no digit:
+    the band (1 leaves it); confidence 0..1, where 0 means that there is no opinion. `words` hold no digit:
     a figure is a slot in braces. `meant`, by rising horizon, is what such words have proved to mean, where that was
     measured: a forecast is tilted by it, and else by the view at its word. Where several readings went into it, or one
     that is not fully trusted, `parts` are those, and the numbers follow from them (`narrative.merging`).
@@ -266,7 +264,7 @@ class BarCircumstances(msgspec.Struct, frozen=True):
 
 
 class PolicyVerdict(msgspec.Struct, frozen=True):
-    """What policy said, with the rules that spoke."""
+    """The outcome of policy, with the objections of its rules."""
 
     outcome: PolicyOutcome
     reasons: list[str]
@@ -334,7 +332,7 @@ _DECODER = msgspec.json.Decoder(Decision)
 def encode_decision(decision: Decision) -> bytes:
     """Canonical bytes: JSON with fields in declared order, maps in the order they were filled, shortest floats.
 
-    Raises: IntegrityError where a number is not finite: JSON has no word for it, and nobody could read it back.
+    Raises: IntegrityError where a number is not finite: JSON cannot express it.
     """
     entry = _ENCODER.encode(decision)
     if entry.count(b"null") > _num_none_fields(decision):

@@ -1,4 +1,4 @@
-"""The one error tree. A person at the command line sees `str(error)` as a single line."""
+"""The one error tree. At the command line a person sees `str(error)` as a single line."""
 
 
 class HtfiError(Exception):
@@ -23,10 +23,6 @@ class DependencyUnavailable(HtfiError):
 
 class LedgerUnavailable(DependencyUnavailable):
     """A decision could not be made durable, so it is not released either."""
-
-
-class DeadlineExceeded(HtfiError):
-    """The answer came too late to be of use."""
 
 
 class MissingExtra(HtfiError):

@@ -1,9 +1,8 @@
-"""What can happen: trades, quotes, bars, news, macro releases. Feeds make events; every room reads them.
+"""Events: trades, quotes, bars, news, macro announcements; and what each kind of number from outside can be.
 
-An event is immutable and becomes visible at `available_at_ns`, never before (D6). `source` and `row` say
-where it came from, so that a decision can name its inputs and a person can find the line.
-
-What each kind of number from outside can be. Intake refuses the rest, so that no arithmetic overflows later.
+An event is immutable and becomes visible at `available_at_ns`, never before (docs/decisions/d06-available-at.md).
+`source` and `row` state where it came from, so that a decision can name its inputs and a person can find the line.
+Intake refuses numbers out of bounds, so that no arithmetic overflows later.
 """
 
 import msgspec
@@ -24,7 +23,7 @@ class Trade(msgspec.Struct, frozen=True, gc=False, tag="trade"):
 
 
 class Quote(msgspec.Struct, frozen=True, gc=False, tag="quote"):
-    """Best bid and ask of one venue. A side that the message does not carry is None and stays as it was."""
+    """Best bid and ask of one venue. A side that the message does not have is None and stays as it was."""
 
     available_at_ns: int
     event_time_ns: int
@@ -61,9 +60,9 @@ class Bar(msgspec.Struct, frozen=True, gc=False, tag="bar"):
 class News(msgspec.Struct, frozen=True, gc=False, tag="news"):
     """One item of text, untrusted. No symbols means that it concerns the whole market.
 
-    `residency` are tags of where it may lie: it goes only to machines that admit all of them. `publisher` is who it
-    says has published it. `corrects` is the id of an earlier item that it corrects, or takes back where `retracts`.
-    `released_by` names the person who let it out of quarantine.
+    `residency` are tags of where it may lie: it goes only to machines that admit all of them. `publisher` is the
+    publisher that it names. `corrects` is the id of an earlier item that it corrects, or takes back where `retracts`.
+    `released_by` names the person who admitted it from quarantine.
     """
 
     available_at_ns: int
@@ -126,7 +125,7 @@ class FieldRepair(msgspec.Struct, frozen=True, gc=False):
 
 
 class QuarantinedRow(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """A row that did not become an event: where it stood, why, and what it said.
+    """A row that did not become an event: where it stood, why, and its text.
 
     `num_bytes` and `sha256` are of the whole row where `raw` is not, byte for byte, all of it. With `repairs` the row
     did become an event, with these fields put right.

@@ -1,13 +1,10 @@
-"""Files that only their owner may read, made without following links; whoever writes a run's files calls it.
+"""Files that only their owner may read, made without following links. All writers of a run's files use it.
 
-A draft beside the file takes its place, so a reader finds the old content or the new one, whole. Drafts have names that
-nobody can guess and are made exclusively: a link that somebody planted is neither followed nor overwritten. Modes are
-set on the open file and do not depend on the umask.
+A temporary file beside the file replaces it, so a reader finds the old content or the new one, whole. Its name cannot
+be guessed and it is made exclusively: a planted link is neither followed nor overwritten. Modes are set on the open
+file and do not depend on the umask. Every function raises OSError; callers translate it.
 
-Every function raises OSError; callers translate it.
-
-A checksum in each line of a file that a run appends to and reads back: a line that is not as written is found.
-
+Files that a run appends to and reads back have a checksum in each line, so that a line that is not as written is found.
 It stands last in the line's JSON object, `"sum":"16 hexadecimal digits"`, and covers what stands before it and the
 line's place in the file, so that lines that were lost, repeated or swapped are found too. It shows damage and careless
 edits; who edits on purpose can make new sums. Lines from before there were sums have none and pass.
@@ -57,7 +54,7 @@ def atomic_writer(path: Path, *, private: bool = True, over: bool = True) -> Gen
 
 
 def temporary_path(path: Path) -> Path:
-    """A name beside the file that nobody can guess."""
+    """A name beside the file that cannot be guessed."""
     return path.with_name(f"{path.name}.{secrets.token_hex(4)}{_TEMPORARY_SUFFIX}")
 
 
@@ -76,7 +73,7 @@ def open_private(path: Path, flags: int) -> int:
     Raises: OSError where the name is a link or no plain file.
     """
     try:
-        # Not waiting: to open somebody's pipe for writing would hang.
+        # Without waiting: opening a foreign pipe for writing would hang.
         descriptor = os.open(
             path, flags | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, PRIVATE_FILE
         )
@@ -113,7 +110,7 @@ def make_private(folder: Path) -> None:
 def restrict_to_owner(place: Path) -> bool:
     """Take a file or folder from everybody but its owner; whether that was needed. A link is left alone.
 
-    Raises: OSError, also where it belongs to somebody else.
+    Raises: OSError, also where it has another owner.
     """
     found = place.lstat()
     if stat.S_ISLNK(found.st_mode) or not found.st_mode & _GROUP_AND_OTHERS:
@@ -123,7 +120,7 @@ def restrict_to_owner(place: Path) -> bool:
 
 
 def remove_temporary_files(folder: Path, names: Iterable[str]) -> None:
-    """Take away what a process that was killed had begun to write; only where nobody else writes these files."""
+    """Remove what a killed process had begun to write. Only where no other process writes these files."""
     for name in names:
         for draft in (
             folder / f"{name}{_TEMPORARY_SUFFIX}",

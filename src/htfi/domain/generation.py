@@ -1,7 +1,7 @@
 """What a language model is asked and what it answers. Narrative asks, decoding and remote engines write.
 
-Marks are control tokens. They come from code alone: text from outside is a `Text`, and whatever it says is read
-as text, never as a mark (D11).
+Control tokens come from code alone. Text from outside is a `PlainText`, and is read as text, whatever it contains
+(docs/decisions/d11-text-is-data.md).
 """
 
 from enum import StrEnum
@@ -32,7 +32,7 @@ Prompt = tuple[PromptSegment, ...]
 
 
 class FixedField(msgspec.Struct, frozen=True):
-    """What the answer must say here: put in without asking the model."""
+    """A fixed part of the answer: put in without asking the model."""
 
     segments: Prompt
 
@@ -69,10 +69,10 @@ class PromptDialect(StrEnum):
 class GenerationRequest(msgspec.Struct, frozen=True):
     """One question. At temperature 0 the likeliest token is taken and the seed changes nothing.
 
-    `shared` says how many leading segments of the prompt other questions are likely to share. `kind` names the sort
+    `shared` counts the leading segments of the prompt that other questions are likely to share. `kind` names the sort
     of question: how well a draft does is learned for each apart. `max_draft` bounds the tokens drafted at once for
     this request: 0 opts out of speculation, None leaves it to the planner; the answer is the same. `doubt` 0–1 is how
-    far what it tells of is suspected: work on it goes behind other work.
+    far its subject is suspected: work on it goes behind other work.
     """
 
     prompt: Prompt
@@ -91,13 +91,13 @@ class GenerationRequest(msgspec.Struct, frozen=True):
     in_full: bool = (
         False  # by the target in full precision, where there are clouds: elsewhere the author is that
     )
-    subjects: tuple[str, ...] = ()  # names of what the prompt tells of, for caches that must forget it
+    subjects: tuple[str, ...] = ()  # names of what the prompt contains, for caches that must forget it
 
 
 class DraftRound(msgspec.Struct, frozen=True, gc=False):
-    """One round of speculation: what was drafted, how far the target agreed, and what it said next.
+    """One round of speculation: what was drafted, how far the target agreed, and its next token.
 
-    `parents` tell a tree (the node before each, −1 the settled text); empty for a chain. `accepted` are the nodes
+    `parents` describe a tree (the node before each, −1 the accepted text); empty for a chain. `accepted` are the nodes
     that stood, from the first on; `token` is the target's own next one, −1 where the answer ended.
     """
 
@@ -138,12 +138,12 @@ class Completion(msgspec.Struct, frozen=True):
     draft: str = ""  # name and version of the draft, where one guessed ahead
     rounds: tuple[DraftRound, ...] = ()  # one for each pass of the target after the prompt's
     place: str = ""  # where it was written, where it was not here: 'cloud1, in flight'
-    num_settled: int = -1  # tokens that the target settled, the others being the draft's own; −1: all
+    num_settled: int = -1  # tokens that the target accepted, the others being the draft's own; −1: all
     rule: RuleTrace | None = None  # None: drafted tokens were accepted by the shared noise
 
     @property
     def is_provisional(self) -> bool:
-        """Whether the target has not said all of it; its answer comes later."""
+        """Whether the target has not written all of it; its answer comes later."""
         return self.num_settled >= 0
 
 
@@ -159,6 +159,6 @@ class SpeculationStats(msgspec.Struct, frozen=True):
 
 
 class RequestRefused(msgspec.Struct, frozen=True):
-    """No answer, and why: no room, no time, no budget."""
+    """No answer, and why: no capacity, no time, no budget."""
 
     reason: str

@@ -13,7 +13,7 @@ TRUST_STEPS = 1000  # trust and scores are recorded in thousandths
 
 
 class Screening(StrEnum):
-    """What the sanitiser says of an item: use it, use it for less, keep it back until a person has looked."""
+    """The sanitiser's verdict on an item: use it, use it for less, hold it until a person admits it."""
 
     PASS = "pass"
     DISCOUNT = "discount"
@@ -23,7 +23,7 @@ class Screening(StrEnum):
 class Route(StrEnum):
     """Who reads an item, from the cheapest to the dearest."""
 
-    TEMPLATE = "template"  # nobody: it is cited at most
+    TEMPLATE = "template"  # no model: it is cited at most
     ENCODER = "encoder"
     DRAFT = "draft"
     TARGET = "target"
@@ -45,7 +45,7 @@ class ScreenedItem(msgspec.Struct, frozen=True):
     """An item as the sanitiser leaves it.
 
     `item` is cleaned and may be shown, scored and read. `trust` 0–1 is how much of its effect counts: 1 for a clean
-    item of a source in good standing, 0 in quarantine. `cluster` is the id of the first item that told the same,
+    item of a source in good standing, 0 in quarantine. `cluster` is the id of the first item that reported the same,
     its own where it is the first; `num_alike` counts the items of the cluster so far. `digest` (hex) names its
     cleaned text, the same wherever and whenever it is met.
     """
@@ -78,7 +78,7 @@ class NewsScores(msgspec.Struct, frozen=True, gc=False):
 
 
 class ReadingBudget(msgspec.Struct, frozen=True, gc=False):
-    """What a router has for one decision: the time until its deadline, the reckoned time left in the moment, money."""
+    """What a router has for one decision: the time until its deadline, the expected time left, and money."""
 
     deadline_ms: float
     budget_ms: float
@@ -86,7 +86,7 @@ class ReadingBudget(msgspec.Struct, frozen=True, gc=False):
 
 
 class NewsItemAudit(msgspec.Struct, frozen=True):
-    """An item as a decision knew it: what the sanitiser and the encoder said, who was to read it, and why."""
+    """An item as a decision knew it: the sanitiser's verdict, the encoder's scores, its route and why."""
 
     id: str
     source: str
@@ -99,7 +99,7 @@ class NewsItemAudit(msgspec.Struct, frozen=True):
     route: Route
     why: str  # the route's reason
     position: float = 1.0  # at stake, 0–1: the largest among its symbols
-    told_before: str = ""  # id of the first item that told the same
+    told_before: str = ""  # id of the first item that reported the same
     is_tagged: bool = False  # it came with symbols, or names one of the run's
     # Share of the forecast's 90% band by which it may move an end of that band, whatever its reader has earned.
     # Unset in entries before narrator version 2.
@@ -110,7 +110,7 @@ class NewsContext(msgspec.Struct, frozen=True):
     """What a decision knew of the news: items considered, items set aside, and whether something is suspected."""
 
     considered: tuple[NewsItemAudit, ...]
-    set_aside: tuple[NewsItemAudit, ...]  # in quarantine, or told before
+    set_aside: tuple[NewsItemAudit, ...]  # in quarantine, or reported before
     means: ReadingBudget
     suspicion: str = ""  # why the secure mode is on; empty where it is off
     cleared: str = ""  # by whom it was ended of late, and why

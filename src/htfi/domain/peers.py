@@ -10,11 +10,11 @@ import msgspec
 class PeerState(StrEnum):
     """From well to gone. Slow counts as ill before dead does."""
 
-    UNKNOWN = "unknown"  # never heard of
+    UNKNOWN = "unknown"  # no heartbeat so far
     HEALTHY = "well"
     DEGRADED = "ill"  # answers, but slower than is usual for it, or is hot or throttled
     DRAINING = "draining"  # finishes what it has and takes nothing new
-    SUSPECT = "suspect"  # not heard of for longer than is usual
+    SUSPECT = "suspect"  # no heartbeat for longer than is usual
     DEAD = "dead"
 
 
@@ -24,7 +24,7 @@ class PeerChange(msgspec.Struct, frozen=True, gc=False):
     `what` is a state, or 'reroute', 'refused', 'leads', 'follows', 'joined', 'stale', 'reconnect'.
     """
 
-    at_ns: int  # UTC of the node that tells
+    at_ns: int  # UTC of the node that reports
     peer: str
     what: str
     words: str

@@ -37,7 +37,7 @@ def check_bounds(table: str, settings: Any) -> None:
 
 
 def check_values(table: str, kind: type[Any], values: dict[str, Any]) -> None:
-    """The same for values that are to become a table of that kind; other types are left to whoever converts them."""
+    """The same for values that are to become a table of that kind; the conversion checks other types."""
     for name, hint in _hints(kind).items():
         if name in values:
             check_value(f"{table}.{name}", values[name], hint)

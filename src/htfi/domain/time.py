@@ -1,4 +1,4 @@
-"""Time as integer UTC nanoseconds, and the one clock. Every room takes time from here."""
+"""Time as integer UTC nanoseconds, and the one clock. Every package takes time from here."""
 
 import re
 import time
@@ -60,7 +60,7 @@ def format_duration(duration_ns: int) -> str:
 def parse_timestamp(text: str, zone: ZoneInfo | None = None) -> int:
     """UTC nanoseconds of an ISO 8601 instant, exact to the nanosecond.
 
-    `zone` is the stated zone of texts that carry none; without it such a text is refused.
+    `zone` is the stated zone of texts without one; without it such a text is refused.
     Raises: InvalidInput.
     """
     body = text.strip()

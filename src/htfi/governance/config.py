@@ -16,7 +16,7 @@ class PolicyConfig:
     """Limits; each is part of the settings' digest, so a decision names the limits it was judged by.
 
     `allowed_symbols` lists what may be forecast: '*' allows all, nothing allows none. `restricted_symbols`
-    are kept back whatever the first list says. Ages are in seconds, except that a bar may be late by
+    are withheld whatever the first list holds. Ages are in seconds, except that a bar may be late by
     `max_bar_age_lengths` times its own length. Band width and return are natural-log returns.
     """
 

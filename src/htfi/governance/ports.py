@@ -1,4 +1,4 @@
-"""What the ledger needs from the world: where leaves are kept, a key that signs. Adapters implement these."""
+"""Interfaces that the ledger needs: a store of leaves, a key that signs. Adapters implement them."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -59,7 +59,7 @@ class LeafStore(Protocol):
         ...
 
     def cosigned_sizes(self) -> list[int]:
-        """The sizes whose checkpoints carry a cosignature, ascending."""
+        """The sizes whose checkpoints have a cosignature, ascending."""
         ...
 
     def append(self, group: EntryGroup) -> None:
@@ -67,7 +67,7 @@ class LeafStore(Protocol):
         ...
 
     def tidy(self) -> None:
-        """Housekeeping that may wait until nobody does; what was appended is durable without it."""
+        """Housekeeping that no decision waits for; what was appended is durable without it."""
         ...
 
     def add_cosignature(self, size: int, verifier_key: str, line: str) -> None:

@@ -1,8 +1,7 @@
-"""What became of provisional views: which decisions that carry one await the target, and what takes their place.
+"""Amendments of provisional decisions: which decisions await one, and how it is made.
 
-The loop owns one `Awaited`. An amendment is a second decision on the same numbers, with another view weighed into
-them: the target's, heard late, or that of a reading in depth. Which of the target's and when is the weather's doing, so
-after a crash amendments are made again from the ledger and not asked for.
+An amendment is a second decision on the same numbers, with another view weighed into them: the target's, which came
+late, or that of a reading in depth. `LateViews` owns the pending ones.
 """
 
 from collections import OrderedDict
@@ -38,11 +37,11 @@ POLL_STEP_S = 0.005
 
 
 class DependentDecision(msgspec.Struct, frozen=True):
-    """A decision that carries a view which is awaited: its entry in the ledger, and what the reader's views had earned
-    by then, so that no outcome that came since moves the amendment.
+    """A decision that keeps a provisional view: its entry in the ledger, and its reader's weight by then, so that no later
+    outcome changes the amendment.
 
-    `age` counts the bars of the series before the decision's, `weight` [H] is as in `Tilt`. Not `is_read_for`: the
-    view was kept from an earlier decision of the series.
+    `age` counts the bars of the series before the decision's, `weight` [H] is as in `NewsTilt`. Where it is not
+    `is_read_for`, the view was kept from an earlier decision of the series.
     """
 
     index: int
@@ -53,8 +52,8 @@ class DependentDecision(msgspec.Struct, frozen=True):
 
 
 class PendingAmendment(msgspec.Struct, frozen=True):
-    """What was asked for a series and is not answered, and all decisions that carry what stands in for the answer:
-    the one that it was read for, then those that kept it, oldest first.
+    """A question without an answer yet, and the decisions that keep the provisional view instead: the one that it was read
+    for, then those of its series that kept it, oldest first.
     """
 
     series: str
@@ -69,14 +68,14 @@ class PendingAmendment(msgspec.Struct, frozen=True):
 
 
 class PendingAmendments:
-    """What is awaited, by the name of its question (`awaited_name`), oldest first: one for each series that asked it.
+    """Pending amendments by the id of their question (`late_question_id`), oldest first; one for each series.
 
-    At most `most` decisions are kept once the ledger has been caught up with; the oldest are given up with all that
-    carry their views, and counted.
+    At most `max_decisions` are kept once recovery is done. The oldest are abandoned and counted, with all that keep
+    their views.
     """
 
-    def __init__(self, most: int) -> None:
-        self._max_decisions = most
+    def __init__(self, max_decisions: int) -> None:
+        self._max_decisions = max_decisions
         self.by_question: OrderedDict[str, list[PendingAmendment]] = OrderedDict()
         self._by_read_time: dict[tuple[str, int], PendingAmendment] = {}  # by series and instant
         self.num_decisions = 0  # that await an amendment
@@ -84,68 +83,68 @@ class PendingAmendments:
 
     @property
     def questions(self) -> dict[Rung, list[Question]]:
-        """What is awaited, by the rung at which it was asked."""
+        """The pending questions, by the rung at which they were asked."""
         found: dict[Rung, list[Question]] = {}
         for one, *_ in self.by_question.values():
             found.setdefault(one.rung, []).append(one.question)
         return found
 
-    def add(self, awaiting: PendingAmendment) -> None:
+    def add(self, pending: PendingAmendment) -> None:
         """Note a decision that awaits its amendment; one of an instant is enough for its series."""
-        key = _read_key(awaiting)
+        key = _read_key(pending)
         if key not in self._by_read_time:
-            self._by_read_time[key] = awaiting
-            self.num_decisions += len(awaiting.dependents)
-            self.by_question.setdefault(_question_name(awaiting), []).append(awaiting)
+            self._by_read_time[key] = pending
+            self.num_decisions += len(pending.dependents)
+            self.by_question.setdefault(_question_name(pending), []).append(pending)
 
     def find_by_read_time(self, series: str, read_ns: int) -> PendingAmendment | None:
-        """What is awaited of a view that was read for a series at an instant."""
+        """The pending amendment of a view that was read for a series at an instant."""
         return self._by_read_time.get((series, read_ns))
 
-    def add_dependent(self, awaiting: PendingAmendment, carrier: DependentDecision) -> None:
-        """Note a decision that keeps a view which is awaited; one of an instant is enough."""
-        if all(one.first_id != carrier.first_id for one in awaiting.dependents):
-            awaiting.dependents.append(carrier)
+    def add_dependent(self, pending: PendingAmendment, dependent: DependentDecision) -> None:
+        """Note a decision that keeps a provisional view; one of an instant is enough."""
+        if all(one.first_id != dependent.first_id for one in pending.dependents):
+            pending.dependents.append(dependent)
             self.num_decisions += 1
 
     def drop_oldest(self) -> None:
-        """Give up the oldest beyond the limit. Not while redeciding: the ledger may yet amend them."""
+        """Abandon the oldest beyond the limit. Not while a crash is recovered from: the ledger may yet amend them."""
         while self.num_decisions > self._max_decisions:
             self.count_abandoned(self.pop_answered(next(iter(self.by_question))))
 
-    def count_abandoned(self, several: Sequence[PendingAmendment]) -> None:
+    def count_abandoned(self, answered: Sequence[PendingAmendment]) -> None:
         """Count decisions that will not be amended."""
-        self.num_abandoned += sum(len(one.dependents) for one in several)
+        self.num_abandoned += sum(len(one.dependents) for one in answered)
 
     def pop_answered(self, name: str) -> list[PendingAmendment]:
-        """What awaited this question's answer, and awaits it no more."""
-        several = self.by_question.pop(name, [])
-        for awaiting in several:
-            self._forget(awaiting)
-        return several
+        """Take out what this question's answer amends."""
+        answered = self.by_question.pop(name, [])
+        for pending in answered:
+            self._forget(pending)
+        return answered
 
     def pop_recorded(self, decision: Decision) -> PendingAmendment:
-        """What awaited the view of a recorded amendment. Raises: IntegrityError."""
-        for name, several in self.by_question.items():
-            for awaiting in several:
-                if awaiting.first_id == decision.amends:
-                    several.remove(awaiting)
-                    self._forget(awaiting)
-                    if not several:
+        """Take out what a recorded amendment amends. Raises: IntegrityError."""
+        for name, answered in self.by_question.items():
+            for pending in answered:
+                if pending.first_id == decision.amends:
+                    answered.remove(pending)
+                    self._forget(pending)
+                    if not answered:
                         del self.by_question[name]
-                    return awaiting
+                    return pending
         raise IntegrityError(
-            f"{decision.id} in the ledger amends {decision.amends}, which awaits nothing: "
+            f"{decision.id} in the ledger amends {decision.amends}, which awaits no amendment: "
             "the inputs, the settings or the code changed since; use a new folder"
         )
 
-    def _forget(self, awaiting: PendingAmendment) -> None:
-        del self._by_read_time[_read_key(awaiting)]
-        self.num_decisions -= len(awaiting.dependents)
+    def _forget(self, pending: PendingAmendment) -> None:
+        del self._by_read_time[_read_key(pending)]
+        self.num_decisions -= len(pending.dependents)
 
     def state(self) -> dict[str, Any]:
-        several = [one for found in self.by_question.values() for one in found]
-        return {"waiting": [msgspec.to_builtins(one) for one in several], "num_given_up": self.num_abandoned}
+        answered = [one for found in self.by_question.values() for one in found]
+        return {"waiting": [msgspec.to_builtins(one) for one in answered], "num_given_up": self.num_abandoned}
 
     def restore(self, state: dict[str, Any]) -> None:
         self.by_question.clear()
@@ -156,36 +155,38 @@ class PendingAmendments:
         self.num_abandoned = state["num_given_up"]
 
 
-def _question_name(awaiting: PendingAmendment) -> str:
-    return late_question_id(awaiting.rung, question_id(awaiting.question))
+def _question_name(pending: PendingAmendment) -> str:
+    return late_question_id(pending.rung, question_id(pending.question))
 
 
-def _read_key(awaiting: PendingAmendment) -> tuple[str, int]:
-    return awaiting.series, awaiting.question.as_of_ns
+def _read_key(pending: PendingAmendment) -> tuple[str, int]:
+    return pending.series, pending.question.as_of_ns
 
 
 def make_amendment(
     first: Decision,
-    carrier: DependentDecision,
+    dependent: DependentDecision,
     question: Question,
     view: NewsView,
-    told: str,
+    template: str,
     forecaster: Forecaster,
-    terms: RunContext,
+    context: RunContext,
 ) -> Decision:
-    """The decision that takes the place of one that awaited it: the same numbers, with this view weighed and judged.
+    """The decision that replaces a provisional one: the same numbers, with this view weighed and judged.
 
-    `view` is what was read; the readings of other items that went into the first view go into this one as well. `told`
-    is the part of the rationale that says how the view stands to the one before, where another decision that carried
-    that one was amended; how it was worded is recorded once, with the decision that it was read for.
+    `view` is what was read; the readings of other items that went into the first view go into this one as well.
+    `template` is the part of the rationale that compares the view with the first one, where another decision that kept
+    that one is amended already. The generation trace is recorded once, with the decision that the view was read for.
     """
-    read = view if carrier.is_read_for else replace(view, wording=None)
+    read = view if dependent.is_read_for else replace(view, wording=None)
     view = bound_view(
         remerge(read, mean_trust(first.hearing, read.cited), first.view, first.as_of_ns),
         recorded_limits(first.hearing),
     )
     opinion = recorded_opinion(first, view)
-    forecast = forecaster.replace_opinion(first.series, carrier.age, first.forecast, opinion, carrier.weight)
+    forecast = forecaster.replace_opinion(
+        first.series, dependent.age, first.forecast, opinion, dependent.weight
+    )
     low, high = forecast.central_band
     rationale = amend_rationale(
         first.rationale,
@@ -197,34 +198,34 @@ def make_amendment(
         headlines=[item for item in question.items if item.id in view.cited],
         view=view,
         tilt=forecast.tilt,
-        ending=told or amendment_template(first, view),
+        ending=template or amendment_template(first, view),
         phrasing=phrasing_of(first.models),
     )
     amendment = replace(
         first,
         id=amendment_id(first.id),
-        plan=_amendment_plan(first.plan, terms),
+        plan=_amendment_plan(first.plan, context),
         forecast=forecast,
         view=view,
         rationale=rationale,
         amends=first.id,
     )
-    return replace(amendment, verdict=judge(amendment, terms.policy))
+    return replace(amendment, verdict=judge(amendment, context.policy))
 
 
-def _amendment_plan(first: FidelityPlan, terms: RunContext) -> FidelityPlan:
+def _amendment_plan(first: FidelityPlan, context: RunContext) -> FidelityPlan:
     """The plan of an amendment, from that of the decision it takes the place of."""
     if first.then is None:
         return first
     return (
-        deep_read_plan(first, terms.fidelity)
+        deep_read_plan(first, context.fidelity)
         if first.then is Rung.DEEP
-        else verification_plan(first, terms.fidelity)
+        else verification_plan(first, context.fidelity)
     )
 
 
 def amendment_template(first: Decision, view: NewsView) -> str:
-    """The part of an amendment's rationale that says how its view stands to the first one's."""
+    """The part of an amendment's rationale that compares its view with the first one's."""
     before = first.view
     if first.plan.then is not None:
         same = before is not None and _sign(before.direction) == _sign(view.direction)
@@ -235,7 +236,7 @@ def amendment_template(first: Decision, view: NewsView) -> str:
 
 
 def recorded_amendment_template(amended: Decision) -> str:
-    """That part of an amendment's rationale."""
+    """That part of a recorded amendment's rationale."""
     return amended.rationale.template.rsplit("+", 1)[-1]
 
 
@@ -265,7 +266,7 @@ def _opinion_fields(view: NewsView) -> Sequence[object]:
 def wait_until(
     limit_ms: float, clock: Callable[[], float], sleep: Callable[[float], None], step_s: float = POLL_STEP_S
 ) -> Callable[[], bool]:
-    """A wait for what is late: each call sleeps a step and says whether time is left, counted from the first.
+    """A wait for late views: each call sleeps a step and returns whether time is left, counted from the first call.
 
     `clock` in seconds, monotonic.
     """

@@ -1,4 +1,4 @@
-"""What the loop works with: the rooms' states, and the terms of the run. Wiring fills both; `state` saves the first."""
+"""What the loop works with: the components of a run, and its context. Wiring builds both; `state` saves the first."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,7 +18,7 @@ from htfi.scheduling.config import FidelityConfig
 
 @dataclass(frozen=True, slots=True)
 class Components:
-    """Every room's state, each behind its own door."""
+    """The parts of a run that have state of their own."""
 
     market: MarketState
     forecaster: Forecaster
@@ -60,7 +60,7 @@ class Components:
 
 @dataclass(frozen=True, slots=True)
 class RunContext:
-    """What holds for the whole run: limits, and what a decision says of its maker."""
+    """What holds for the whole run: limits, and the versions that a decision records."""
 
     pipeline: PipelineConfig
     policy: PolicyConfig

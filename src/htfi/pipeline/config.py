@@ -1,4 +1,4 @@
-"""Settings of the main path; wiring composes them with the other rooms'."""
+"""Settings of the main path; wiring composes them with those of the other packages."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -10,11 +10,11 @@ from htfi.domain.settings import HOUR_MS, Count, check_bounds
 
 @dataclass(frozen=True, slots=True)
 class PipelineConfig:
-    """`deadline_ms` is for the reading of one moment's news; within it as many series are read as have time.
+    """`deadline_ms` limits the reading of news at one decision point; as many series are read as it leaves time for.
 
-    `group_ms` 0 commits at every moment: least delay; more amortises the disk's sync over a fast replay. At most
-    `max_awaited` decisions that carry a provisional view wait for the target, which is asked every `listen_ms` while
-    events come; a run that ends waits `linger_ms` for it.
+    `group_ms` 0 commits at every decision point, with the least delay; more spreads the disk's sync over a fast replay.
+    At most `max_awaited` decisions with a provisional view wait for the target, which is polled every `listen_ms` while
+    events come. A run that ends waits `linger_ms` for it.
     """
 
     deadline_ms: Annotated[float, Meta(gt=0.0, le=HOUR_MS)] = 250.0

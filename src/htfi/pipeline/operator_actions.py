@@ -1,4 +1,4 @@
-"""What people say while a run goes on: news out of quarantine, suspicion that is to end. Their words enter between two
+"""What operators do while a run goes on: admit news from quarantine, end a suspicion. Their actions enter between two
 events; wiring puts `ReleasingFeed` around a run's feed.
 
 Where each one entered is written down before it is handed out. So a run that goes on after a crash, or runs again with
@@ -17,12 +17,12 @@ from htfi.domain.news import ScreenedItem
 from htfi.pipeline.ports import EventFeed, Position
 
 MAX_REASON_CHARS = 120  # characters of a name, and of a reason
-OPERATOR_SOURCE = "people"  # the source of what they say
-_POLL_INTERVAL_NS = 1_000_000_000  # how often a run looks whether somebody has released something
+OPERATOR_SOURCE = "people"  # the source of operators' actions, in events
+_POLL_INTERVAL_NS = 1_000_000_000  # how often a run looks for new actions
 
 
 class HeldItem(msgspec.Struct, frozen=True):
-    """An item in quarantine: its number in the run from 1 on, the item as it came, and what the sanitiser said."""
+    """An item in quarantine: its number in the run from 1 on, the item as it came, and the sanitiser's verdict."""
 
     number: int
     item: News
@@ -81,7 +81,7 @@ class HeldNewsStore(Protocol):
 
 
 class NullHeldNews:
-    """Implements `HeldNews` for what nobody will look at again: an evaluation, a test."""
+    """Null store of held news: discards everything. For evaluations and tests."""
 
     num_held = 0
 
@@ -114,7 +114,7 @@ class OperatorActions(Protocol):
 
 
 class OperatorFeed:
-    """A feed with the items that people let out of quarantine, and what else they say, in between."""
+    """A feed with operators' actions in between: items that they admit, suspicions that they end."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What the main path needs from the world. Adapters implement these; wiring introduces them."""
+"""Interfaces that the main path needs. Adapters implement them; wiring connects them."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
@@ -43,7 +43,7 @@ class RowQuarantine(Protocol):
         ...
 
     def example(self, source: str, reason: str) -> str:
-        """What was said of the first such row since the start; '' where none is known."""
+        """The detail of the first such row since the start; '' where none is known."""
         ...
 
     def num_repaired(self) -> int:
@@ -68,14 +68,14 @@ class DecisionLedger(Protocol):
         ...
 
     def tidy(self) -> None:
-        """Do what may wait until nobody does. Raises: LedgerUnavailable."""
+        """Do housekeeping that no decision waits for. Raises: LedgerUnavailable."""
         ...
 
     def close(self) -> None: ...
 
 
 class DecisionSink(Protocol):
-    """Where decisions go once they are recorded; one whose verdict withholds it is settled without its forecast."""
+    """Where decisions go once they are recorded; a withheld one leaves a line without its forecast."""
 
     @property
     def num_released(self) -> int:

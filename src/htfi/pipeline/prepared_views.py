@@ -1,7 +1,7 @@
-"""Readies views for scheduled releases, and has decisions served with them. The loop calls it between its steps.
+"""Prepares views for scheduled announcements, and serves decisions with them. The loop calls it between its steps.
 
-A decision that is served has done no work for its view: its plan says for what the view was prepared, and which rung
-reads the news themselves right after the release.
+A decision that is served needs no time for its view: its plan states what the view was prepared for, and which rung
+reads the news itself right after the decision is released.
 """
 
 from collections import OrderedDict
@@ -26,7 +26,7 @@ RecentReturns = Callable[[str], tuple[float, ...]]  # series → its last return
 
 
 class PreparedViews:
-    """The prepared reader, and the series that decisions were made on, by name."""
+    """The prefetcher of announcements, and the series that decisions were made on, by name."""
 
     def __init__(
         self, calendar: Calendar, config: BufferingConfig, desk: NewsProcessor, readings: ViewCache
@@ -44,11 +44,11 @@ class PreparedViews:
         return self.reader.models if self._is_on else {}
 
     def due_announcements(self, now_ns: int) -> list[Announcement]:
-        """Releases to `open` before anything that happens at `now_ns` is taken in."""
+        """Announcements to open before any event at `now_ns` is taken in."""
         return self.reader.take_due(now_ns) if self._is_on else []
 
     def open_announcements(self, releases: Sequence[Announcement], context: RecentReturns) -> None:
-        """Settle what is read ahead. All that happened until now must have been learnt from."""
+        """Decide what is read ahead. All that happened until now must have been learnt from."""
         for release in releases:
             asked: list[tuple[str, Question]] = []
             for series, (symbol, bar_ns) in sorted(self._series.items()):

@@ -85,7 +85,7 @@ class DecisionRecorder:
         return index
 
     def maintain_ledger(self) -> None:
-        """Let the ledger do what no decision waits for. Raises: LedgerUnavailable."""
+        """Let the ledger do its housekeeping, which no decision waits for. Raises: LedgerUnavailable."""
         try:
             self.ledger.tidy()
         except LedgerUnavailable as error:
@@ -95,7 +95,7 @@ class DecisionRecorder:
             ) from error
 
     def commit(self, *, now: bool = False) -> None:
-        """Commit the open group when it is full, due or wanted `now`, and only then let it out."""
+        """Commit the open group when it is full, due or wanted `now`, and only then release it."""
         if not self._pending:
             return
         due = self.elapsed_ns() - self._oldest_ns >= self._group_ns

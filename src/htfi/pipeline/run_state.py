@@ -97,7 +97,7 @@ class LedgerTruncated(IntegrityError):
 
 @dataclass(frozen=True, slots=True)
 class SavedRun:
-    """One saved state: the loop's, where its feed and its quarantine stood, and how many entries were let out."""
+    """One saved state: the loop's, the positions of its feed and its quarantine, and how many entries were released."""
 
     num_released: int
     loop: dict[str, Any]
@@ -107,7 +107,7 @@ class SavedRun:
 
 
 class RunStateStore:
-    """Keeps the newest state of one run; `identity` (plain values) tells runs apart.
+    """Keeps the newest state of one run; `identity` (plain values) distinguishes runs.
 
     `root` gives the ledger's root (hex) over its first entries: a state belongs to the ledger that it was saved with.
     """

@@ -1,8 +1,8 @@
-"""Has the news of a moment read, once for as long as they stay the same. `Loop.decide` calls it before it forecasts.
+"""Reads the news of a decision point, once for as long as it stays the same. The step `read_news` calls it.
 
-A series whose news did not change keeps its view, which fades with its half-life; so a model reads a headline
-once, not at every bar, and a shock that leaves no time to read still has what was read before. Views are part of
-the run's state: what was read before a crash is not read again.
+A series whose news did not change keeps its view, which fades with its half-life. So a model reads a headline once, not
+at every bar, and a shock that leaves no time to read still has what was read before. Views are part of the run's state:
+what was read before a crash is not read again.
 """
 
 from collections import OrderedDict
@@ -76,12 +76,12 @@ class ViewCache:
         return {f"reader.{rung.value}": reader.version for rung, reader in self._readers.items()}
 
     def version(self, rung: Rung) -> str:
-        """Who reads at a rung that has a reader: the narrator of what is read there."""
+        """The version of a rung's reader: the narrator of what is read there."""
         return self._readers[rung].version
 
     @property
     def speculation_stats(self) -> dict[Rung, SpeculationStats]:
-        """What the models that read have done so far."""
+        """What the models' speculation has come to so far, by rung."""
         told = {rung: reader.speculation_stats for rung, reader in self._readers.items()}
         return {rung: spoken for rung, spoken in told.items() if spoken is not None and spoken.num_answers}
 
@@ -97,10 +97,10 @@ class ViewCache:
     def reading_turns(
         self, gathered: Sequence[tuple[str, Question]], doubts: Mapping[int, float] = MappingProxyType({})
     ) -> list[int]:
-        """The places that a model could still read for: those unread first, and those longest without a reading.
+        """The places that a model could still read for: unread ones first, then those longest without a reading.
 
-        `doubts`, 0–1 by place, are how far the news come from sources in doubt: reading them goes behind the rest.
-        Where it is 1, manipulation is suspected, and only a reading in secure mode counts.
+        `doubts`, 0–1 by place, state how far the sources of the news are suspected: those are read after the rest. At 1
+        manipulation is suspected, and only a reading in secure mode counts.
         """
         usual = (rung for rung in self._readers if rung not in (Rung.DEEP, Rung.SECURE))
         best = max(usual, key=_RUNG_RANK.__getitem__)
@@ -148,23 +148,23 @@ class ViewCache:
         return views
 
     def read_uncached(self, rung: Rung, questions: Sequence[Question], deadline_ms: float) -> list[NewsView]:
-        """What a rung makes of the news, ahead of a decision or after it; not kept. Raises: DependencyUnavailable."""
+        """What a rung reads in the news, ahead of a decision or after it; not cached. Raises: DependencyUnavailable."""
         return self._readers[rung].read(questions, deadline_ms) if questions else []
 
     def answers_late(self, rung: Rung) -> bool:
-        """Whether the reader of a rung may tell later what it could not tell in time."""
+        """Whether the reader of a rung may answer after its deadline."""
         return rung in self._late_readers
 
     def _store(self, series: str, items: tuple[str, ...], rung: Rung, view: NewsView) -> None:
         read_ns = self._read_ns(series) if rung is Rung.TEMPLATE else view.as_of_ns
-        # How it was worded belongs to the decision it was read for; later ones name that moment.
+        # The generation trace belongs to the decision it was read for; later ones name its instant.
         self._views[series] = _CachedView(items, rung, replace(view, wording=None), read_ns)
         self._views.move_to_end(series)
         if len(self._views) > self._max_series:
             self._views.popitem(last=False)
 
     def late_views(self) -> list[tuple[str, NewsView | RequestRefused]]:
-        """What readers have told late since the last call, by the question's name; a refusal: nothing will come."""
+        """What readers have answered late since the last call, by the question's id; refused: no answer will come."""
         return [
             (late_question_id(rung, name), view)
             for rung, reader in self._late_readers.items()
@@ -177,7 +177,7 @@ class ViewCache:
             self._late_readers[rung].request_views(questions)
 
     def store_amended(self, series: str, question: Question, rung: Rung, view: NewsView) -> None:
-        """Keep what was said late: in depth, or by the target if the provisional view of its instant still stands."""
+        """Store a late view: one in depth, or the target's if the provisional view of its instant still stands."""
         kept = self._views.get(series)
         if rung is Rung.DEEP:
             if kept is None or kept.view.as_of_ns <= view.as_of_ns:
@@ -196,7 +196,7 @@ class ViewCache:
 
 
 def late_question_id(rung: Rung, question: str) -> str:
-    """A question, by its id, as it is awaited: in depth it is another than at the rungs that share an author."""
+    """The id of a pending question: in depth it differs from that at the rungs that share a text generator."""
     return f"{question}/deep" if rung is Rung.DEEP else question
 
 

@@ -24,9 +24,9 @@ from htfi.pipeline.view_cache import ReadRequest
 def opinion_of(
     view: NewsView, as_of_ns: int, bar_ns: int, last_return: float | None, max_moved: float | None
 ) -> Opinion:
-    """What a view says at an instant, of a series whose last bar was so long and returned so much.
+    """The opinion of a view at an instant, on a series whose last bar lasted `bar_ns` and returned `last_return`.
 
-    It may move `max_moved` of the forecast's 90% band; None where nothing bounds it but `narrator.MOST_SIGMAS`.
+    It may move `max_moved` of the forecast's 90% band; None where only `MAX_SHIFT_SIGMAS` bounds it.
     """
     half_life_ns = max(view.half_life_ns, 1)
     return Opinion(
@@ -44,7 +44,7 @@ def opinion_of(
 
 
 def recorded_opinion(decision: Decision, view: NewsView) -> Opinion:
-    """What a view says in the place of a decision's own."""
+    """The opinion of a view in the place of a decision's own."""
     bar = decision.circumstances
     return opinion_of(
         view,
@@ -132,7 +132,7 @@ def _least_trusted_source(cited: Sequence[str], news: NewsProcessor) -> str:
 
 
 def suspicion_problems(decision: Decision, config: SecureConfig) -> list[str]:
-    """What of a recorded decision goes further than suspicion lets it."""
+    """Where a recorded decision goes further than suspicion allows."""
     tilt, hearing = decision.forecast.tilt, decision.hearing
     if tilt is None or hearing is None or not hearing.suspicion:
         return []

@@ -39,7 +39,7 @@ def audit_log(
     num_entries, size = store.extent()
     if num_entries != size:
         raise IntegrityError(
-            f"{store.name} holds {num_entries} entries but its newest checkpoint says {size}"
+            f"{store.name} holds {num_entries} entries but its newest checkpoint is of size {size}"
         )
     walk = _LogWalk(store, key, verify)
     for start in range(0, size, TILE_WIDTH):
@@ -57,7 +57,7 @@ def audit_log(
 
 @dataclass(frozen=True, slots=True)
 class _Discrepancy:
-    """Two stored things disagree: what to say once a signed root over `entry` tells which of them is true."""
+    """Two stored things disagree: what to report once a signed root over `entry` shows which of them is true."""
 
     entry: int
     if_entries_hold: str
@@ -126,7 +126,7 @@ class _LogWalk:
             )
 
     def _first_difference(self, level: int, index: int, hashes: bytes) -> int | None:
-        """Which hash of a stored tile is not the recomputed one; None once there is a doubt to settle."""
+        """Which hash of a stored tile is not the recomputed one; None once a discrepancy is open."""
         stored = self._store.tile(level, index)
         if self._discrepancy is not None or stored[: len(hashes)] == hashes:
             return None

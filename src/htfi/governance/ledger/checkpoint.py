@@ -129,7 +129,7 @@ def require_witnesses(
         if signatures:
             found.append(key)
     if len(found) < need:
-        raise IntegrityError(f"the checkpoint carries {len(found)} of the {need} required cosignatures")
+        raise IntegrityError(f"the checkpoint has {len(found)} of the {need} required cosignatures")
     return found
 
 

@@ -146,7 +146,7 @@ class LogReader:
         checkpoint, note = open_checkpoint(content, self.key, self._verify_signature)
         if checkpoint.size != size:
             raise IntegrityError(
-                f"{self._store.name}: the checkpoint kept for size {size} says {checkpoint.size}"
+                f"{self._store.name}: the checkpoint kept for size {size} is of size {checkpoint.size}"
             )
         lines = tuple(parse_signature_line(line) for _, line in self._store.cosignatures(size))
         return checkpoint, SignedNote(note.text, note.signatures + lines)
@@ -195,7 +195,9 @@ class TransparencyLog(LogReader):
         self._signer = signer
         num_entries, size = store.extent()
         if num_entries != size:
-            raise IntegrityError(f"{store.name} holds {num_entries} entries but its checkpoint says {size}")
+            raise IntegrityError(
+                f"{store.name} holds {num_entries} entries but its checkpoint is of size {size}"
+            )
         checkpoint, _ = super().checkpoint(size)
         self._frontier: Frontier = frontier_at(size, subtrees(store.tile))
         if self._frontier.root() != checkpoint.root:
@@ -234,7 +236,7 @@ class TransparencyLog(LogReader):
         return [Receipt(start + offset, leaf.hex()) for offset, leaf in enumerate(leaves)]
 
     def tidy(self) -> None:
-        """Let the store do what may wait until nobody does. Raises: LedgerUnavailable."""
+        """Let the store do its housekeeping. Raises: LedgerUnavailable."""
         self._store.tidy()
 
     def close(self) -> None:

@@ -1,5 +1,5 @@
 """What a run knew of each series when it asked about its news, from the decisions that it recorded: the recent returns
-that were put to a model, the view that was kept, and who had read it. An auditor follows it in the ledger's order.
+in a model's prompt, the view that was kept, and its reader. An auditor follows it in the ledger's order.
 """
 
 from collections import deque
@@ -22,9 +22,9 @@ class PromptContext(NamedTuple):
 
 
 class RetainedView(NamedTuple):
-    """The view that the series' next decisions carry, without its wording, and the decision that it was read for.
+    """The view that the series' next decisions keep, without its trace, and the decision that it was read for.
 
-    `items` are the news that it is of, as far as that decision tells them; None where it does not.
+    `items` are the news that it is of, as far as that decision records them; None where it does not.
     """
 
     view: NewsView
@@ -39,7 +39,7 @@ class _PastBar(NamedTuple):
 
 
 class RecordedHistory:
-    """Of all series. Tell it every decision in the ledger's order."""
+    """The history of all series. `add` every decision in the ledger's order."""
 
     def __init__(self) -> None:
         self.views: dict[str, RetainedView] = {}
@@ -48,7 +48,7 @@ class RecordedHistory:
         self._awaiting: dict[str, PromptContext] = {}
 
     def prompt_context(self, decision: Decision) -> PromptContext:
-        """What its reader was told besides the news; of an amendment, what that of the first one was told."""
+        """What its reader was given besides the news; for an amendment, what that of the first decision was given."""
         if decision.amends:
             return self._awaiting.get(decision.amends, PromptContext((), 0))
         sigma, last = self._scaled.sigma(decision.series), decision.features.get("return_last")
@@ -58,7 +58,7 @@ class RecordedHistory:
         return PromptContext(context, _bar_ns(decision))
 
     def prompt_context_at(self, series: str, at_ns: int) -> PromptContext:
-        """What a reader was told that read ahead: what was learnt of the decisions until then."""
+        """What a reader that read ahead was given: what was learnt from the decisions until then."""
         past = [one for one in self._past.get(series, ()) if one.as_of_ns <= at_ns]
         scaled = [one.scaled for one in past if one.scaled is not None]
         return PromptContext(tuple(scaled[-NUM_RECENT_RETURNS:]), past[-1].bar_ns if past else 0)

@@ -40,7 +40,7 @@ PROMOTED_DRAFTS_KEY = (
 
 
 class ReadingSettings(NamedTuple):
-    """What a run's settings say of readings; what is read ahead of a release is opened `lead_ns` before it."""
+    """What a run's settings state about readings; reading ahead of an announcement begins `lead_ns` before it."""
 
     narrative: NarrativeConfig
     lead_ns: int
@@ -75,14 +75,14 @@ def identity_problems(
     in_depth = rung is Rung.DEEP
     expected = deep_reader_version(wording.target, len(wording.paths)) if wording.paths else wording.target
     if reader != expected:
-        found.append(f"{expected} wrote, where {reader or 'nobody'} reads at the rung {rung}")
+        found.append(f"{expected} wrote it, while {reader or 'no model'} reads at the rung {rung}")
     if bool(wording.paths) and (not in_depth or len(wording.paths) != config.deep_paths):
         found.append(
             f"it has {len(wording.paths)} answers, which is not what a reading at the rung {rung} has"
         )
     temperature = config.deep_temperature if wording.paths else config.temperature
     if wording.temperature != temperature:
-        found.append(f"its temperature is {wording.temperature:g}; the settings say {temperature:g}")
+        found.append(f"its temperature is {wording.temperature:g}; that of the settings is {temperature:g}")
     drafts = decision.models.get("reader.edge", wording.draft)
     may_change = wording.num_settled < 0 and (
         PROMOTED_DRAFTS_KEY in decision.models or "readings" not in decision.models
@@ -93,7 +93,7 @@ def identity_problems(
         found.append("whether the view is provisional does not follow from who wrote it")
     if wording.num_settled >= max(len(wording.tokens), 1):
         found.append(
-            f"{wording.num_settled} of {len(wording.tokens)} tokens are said to be settled: "
+            f"{wording.num_settled} of {len(wording.tokens)} tokens are recorded as the target's: "
             "nothing is left to the draft"
         )
     if read.as_of_ns != decision.as_of_ns:
@@ -114,7 +114,9 @@ def prompt_items(
         ), []
     shown, found = wording.shown, list[str]()
     if wording.num_items != len(shown):
-        found.append(f"it is said to have read {wording.num_items} items; {len(shown)} are recorded")
+        found.append(
+            f"it is recorded to have read {wording.num_items} items; {len(shown)} of them are recorded"
+        )
     if read.prepared:
         name, asked_ns = shown[0].id if shown else "", wording.asked_ns
         if (
@@ -157,7 +159,7 @@ def expected_view(
 def prepared_problems(
     decision: Decision, read: NewsView, wording: GenerationTrace, expected: NewsView
 ) -> list[str]:
-    """Whether what was read ahead is cited as the item that told it, and all else as it was then."""
+    """Whether what was read ahead is cited as the item that reported it, and all else as it was then."""
     heard = {one.id for one in decision.hearing.considered} if decision.hearing is not None else set[str]()
     foreseen = wording.shown[0].id if wording.shown else ""
     left = list(read.cited)
@@ -165,11 +167,15 @@ def prepared_problems(
         if left and (left[0] == name or (name == foreseen and left[0] in heard)):
             del left[0]
         elif name == foreseen:
-            return ["it does not cite the item that told the release"]
+            return ["it does not cite the item that reported the announcement"]
     return ["it cites what was not cited when it was prepared"] if left else []
 
 
-_OWN_READERS = ("reader.edge", "reader.speculative", "reader.secure")  # who tells the tokens of every reading
+_OWN_READERS = (
+    "reader.edge",
+    "reader.speculative",
+    "reader.secure",
+)  # readers that record the tokens of every reading
 
 
 class WeightlessModel(NamedTuple):
@@ -183,7 +189,7 @@ class WeightlessModel(NamedTuple):
 
 
 class ReadingAuditor:
-    """Tell it every decision of a ledger in order. `find` gives a model by its version, None where it is not here.
+    """It gets every decision of a ledger in order. `find` gives a model by its version, None where it is not here.
 
     `num_undone` counts readings by what could not be held against them.
     """
@@ -211,22 +217,22 @@ class ReadingAuditor:
         self.history.add(decision)
         return found
 
-    # --- the view, whoever read
+    # --- the view, whatever reader it is from
 
     def _news_problems(self, decision: Decision, view: NewsView) -> list[str]:
         """Whether it rests on items that the decision knew, as far as these are trusted."""
         hearing = decision.hearing
         if hearing is None:
-            return ["it has a view and heard no news"]
+            return ["it has a view and no news"]
         known = {item.id: item for item in (*hearing.considered, *hearing.set_aside)}
         found: list[str] = []
         if (
             len(hearing.considered) < MAX_ITEMS
-        ):  # else a view in depth may cite items beyond those that are told
+        ):  # else a view in depth may cite items beyond those that are recorded
             unknown = [name for name in view.cited if name not in known]
             found += [f"it cites {name}, which is none of its news" for name in unknown]
         if view.half_life_ns != self._terms.narrative.half_life_ns:
-            found.append("its view fades with another half-life than the settings say")
+            found.append("its view fades with another half-life than that of the settings")
         if "readings" not in decision.models:
             return found
         parts: list[ViewPart] = []
@@ -310,7 +316,7 @@ class ReadingAuditor:
             asked_ns = wording.asked_ns
             known = self.history.prompt_context_at(decision.series, asked_ns - self._terms.lead_ns)
         elif wording.asked_ns is not msgspec.UNSET:
-            found.append("it tells an instant that was asked about, and nothing was prepared")
+            found.append("it records an instant that was asked about, and nothing was prepared")
         expected = reading_seed(decision.symbol, asked_ns, in_depth=bool(wording.paths))
         if wording.seed != expected:
             found.append(f"its seed is {wording.seed}; its symbol and instant give {expected}")
@@ -350,7 +356,7 @@ class ReadingAuditor:
         question: Question,
         model: WeightlessModel,
     ) -> list[str]:
-        """Whether the tokens hold to the form of an answer on these items, and say what the view says."""
+        """Whether the tokens follow the grammar of an answer on these items, and mean what the view states."""
         finisher = model
         if wording.num_settled >= 0:
             found = self._find(wording.draft)
@@ -392,5 +398,5 @@ class ReadingAuditor:
 
 def _is_same_view(kept: NewsView, read: NewsView, decision: Decision) -> bool:
     if decision.view is not None and decision.view.parts and "readings" not in decision.models:
-        kept = replace(kept, provisional=read.provisional)  # a merged view did not tell it
+        kept = replace(kept, provisional=read.provisional)  # a merged view did not record it
     return kept == read

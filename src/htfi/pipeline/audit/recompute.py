@@ -1,12 +1,12 @@
 """Ranks recorded divergences again, decision by decision in the ledger's order. `htfi ledger verify` asks for it.
 
-The run ranked a moment's opinions among all before that moment, and an amendment's among all before it. A moment's
-decisions follow each other, know the same inputs and are of different series.
+The run ranked the opinions of a decision point among all before it, and an amendment's likewise. The decisions of a
+point follow each other, have the same inputs and are of different series.
 
 Derives a recorded decision again from its own record: tilt, quantiles, words, verdict. Auditors call it.
 
 What needs the inputs themselves (features, expert quantiles, weights) is recomputed by running the same inputs
-into a fresh folder: the roots must be equal, where no reading depended on a link's weather.
+into a fresh folder: the roots must be equal, unless a reading depended on network conditions.
 """
 
 from collections import deque
@@ -46,13 +46,13 @@ from htfi.scheduling.fidelity import VERIFIED_SUFFIX, is_high_value
 
 
 class DivergenceRankAuditor:
-    """What the narrators' opinions diverged by so far, as the ledger tells it."""
+    """How far the narrators' opinions have diverged so far, as the ledger records it."""
 
     def __init__(self) -> None:
         self._divergences = DivergenceRanks()
         self._point: tuple[int, str] | None = None
         self._series: set[str] = set()
-        self._open: list[NewsTilt] = []  # of the moment in hand: not yet among those before
+        self._open: list[NewsTilt] = []  # of the decision point in hand: not yet among those before
 
     def problems(self, decision: Decision) -> list[str]:
         """Whether the rank of this decision's divergence follows from the decisions before it."""
@@ -92,16 +92,16 @@ _AMENDED_FIELDS = frozenset({"id", "plan", "forecast", "view", "rationale", "ver
 
 
 class AmendmentAuditor:
-    """Which decisions of a run await an amendment, and how opinions diverged, told in the ledger's order."""
+    """Which decisions of a run await an amendment, and how opinions diverged, in the ledger's order."""
 
     def __init__(self, entry: Callable[[int], bytes]) -> None:
-        """`entry` gives the bytes of one that was told before."""
+        """`entry` gives the bytes of an earlier one."""
         self._entry = entry
         self._awaiting: dict[str, int] = {}
         self._dependents: dict[
             tuple[str, int], list[str]
         ] = {}  # by series and instant of the view that they keep
-        self._lead: Decision | None = None  # the amendment whose view those that are due carry
+        self._lead: Decision | None = None  # the amendment whose view the due ones keep
         self._due: deque[str] = deque()  # what is amended next
         self._num = 0
         self._ranks = DivergenceRankAuditor()
@@ -134,13 +134,15 @@ class AmendmentAuditor:
         return found + _amendment_problems(first, decision)
 
     def _missing_amendment(self, decision: Decision) -> list[str]:
-        """What should stand here: all that carried a view are amended right after the one that it was read for."""
+        """An amendment that should stand here: all that kept a view are amended right after its first decision."""
         if not self._due or decision.amends == self._due[0]:
             return []
         missing = self._due[0]
         self._due.clear()
         lead = self._lead.amends if self._lead is not None else ""
-        return [f"the amendment of {missing} is missing before it: that carries the view of {lead} as well"]
+        return [
+            f"the amendment of {missing} is missing before it: that decision keeps the view of {lead} as well"
+        ]
 
     def _note(self, decision: Decision, index: int) -> None:
         if not decision.awaits_amendment or decision.view is None:
@@ -182,11 +184,11 @@ def _amendment_problems(first: Decision, decision: Decision, lead: Decision | No
         if decision.view != _view_in_place_of(first, lead.view):
             problems.append(f"its view is not the one of {lead.id}")
         if recorded_amendment_template(decision) != recorded_amendment_template(lead):
-            problems.append("whether it confirms the provisional view is told wrongly")
+            problems.append("whether it confirms the provisional view is stated wrongly")
     elif decision.view is None or decision.view.provisional or decision.view.read_at_ns != first.as_of_ns:
         problems.append("it has no view of the target's own on that instant")
     elif not has_part(decision.rationale, amendment_template(first, decision.view)):
-        problems.append("whether it confirms the provisional view is told wrongly")
+        problems.append("whether it confirms the provisional view is stated wrongly")
     return problems
 
 
@@ -268,42 +270,42 @@ def _rationale_problems(decision: Decision) -> list[str]:
     view = decision.view
     told = phrasing.view_slots(view, decision.symbol) if view is not None else {}
     if any(rationale.slots.get(slot) != words for slot, words in told.items()):
-        problems.append("what the rationale says of the news does not follow from the view")
+        problems.append("what the rationale states of the news does not follow from the view")
     low, high = decision.forecast.central_band
     unit = phrasing.recorded_unit(rationale.slots) if decision.amends else phrasing.unit(high - low)
     told = phrasing.band_slots(decision.last_price, low, high, unit)
     tilt = decision.forecast.tilt
     told |= phrasing.tilt_slots(tilt, unit) if tilt is not None else {}
     if (tilt is not None) != has_part(rationale, "weighed"):
-        problems.append("whether the view is weighed is told wrongly")
+        problems.append("whether the view is weighed is stated wrongly")
     if has_part(rationale, "deepening") and tilt is not None:
         told["divergence"] = phrasing.divergence(tilt)
     if any(rationale.slots.get(slot) != words for slot, words in told.items()):
         problems.append(
-            "what the rationale says of the band and of the view's weight does not follow from the forecast"
+            "what the rationale states of the band and of the view's weight does not follow from the forecast"
         )
     contested = view is not None and bool(find_contradictions(view.parts, view.as_of_ns))
     if has_part(rationale, "contested") != contested:
-        problems.append("whether its readings contradict each other is told wrongly")
+        problems.append("whether its readings contradict each other is stated wrongly")
     if has_part(rationale, "suspected") != (
         decision.hearing is not None and bool(decision.hearing.suspicion)
     ):
-        problems.append("whether manipulation is suspected is told wrongly")
+        problems.append("whether manipulation is suspected is stated wrongly")
     then = decision.plan.then
     consulting = is_high_value(decision.plan)
     if has_part(rationale, "consulting") != consulting:
-        problems.append("whether the best reader follows is told wrongly")
+        problems.append("whether the best reader follows is stated wrongly")
     if has_part(rationale, "deepening") != (then is Rung.DEEP and not consulting):
-        problems.append("whether a reading in depth follows is told wrongly")
+        problems.append("whether a reading in depth follows is stated wrongly")
     served = then is not None and then is not Rung.DEEP
     if has_part(rationale, PREPARED) != served or served != decision.plan.reason.startswith(PREPARED_FOR):
         if not decision.amends:
-            problems.append("whether the reading was prepared is told wrongly")
+            problems.append("whether the reading was prepared is stated wrongly")
     elif served and view is not None:
         if decision.plan.reason != PREPARED_FOR + view.prepared:
             problems.append("the plan does not say what the view was prepared for")
         if rationale.slots.get("prepared") != phrasing.prepared(view):
-            problems.append("what the reading was prepared for is told wrongly")
+            problems.append("what the reading was prepared for is stated wrongly")
     if has_part(rationale, *PROVISIONAL_PARTS) != (view is not None and view.provisional):
-        problems.append("whether the reading is provisional is told wrongly")
+        problems.append("whether the reading is provisional is stated wrongly")
     return problems

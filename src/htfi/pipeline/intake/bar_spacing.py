@@ -1,7 +1,7 @@
 """How long each symbol's bars are, by the spacing of its rows, and whether that agrees with what is stated.
 
 A bar is no longer than the gap to the next row of its symbol, so a gap bounds its length from above, whatever the
-file says. Readers survey a file of bars before they read it; `times` looks each bar up.
+file states. Readers survey a file of bars before they read it; `times` looks each bar up.
 """
 
 from array import array
@@ -198,7 +198,7 @@ def _doubtful_bars(starts: Instants, gaps: Instants, usual: Instants) -> tuple[I
 
 
 def _disagreement(symbol: str, stated: str, stated_ns: int, length_ns: int, gaps: Instants) -> str:
-    """Why the spacing does not allow bars of the stated interval; '' where it does, or where it tells nothing."""
+    """Why the spacing does not allow bars of the stated interval; '' where it does, or where it is no evidence."""
     if not stated_ns or not length_ns or _OVERLAP * stated_ns <= length_ns < _APART * stated_ns:
         return ""
     count = int((gaps == length_ns).sum())
@@ -220,7 +220,9 @@ def _interval_name(length_ns: int) -> str:
 
 def _unknown_length(symbol: str, num_rows: int) -> str:
     why = "it has one row" if num_rows == 1 else f"its {num_rows} rows are not evenly spaced"
-    return f"the length of bars of {symbol} cannot be told, {why}: state `interval`, or map a column to it"
+    return (
+        f"the length of bars of {symbol} cannot be determined, {why}: state `interval`, or map a column to it"
+    )
 
 
 def _calendar_gaps(gaps: Instants) -> Instants:

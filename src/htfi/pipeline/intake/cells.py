@@ -91,7 +91,7 @@ def read_text(row: Row, column: str | None) -> str:
 
 
 def read_flag(row: Row, column: str | None) -> bool:
-    """Whether a cell says yes: true, 1, yes."""
+    """Whether a cell is true, 1 or yes."""
     value = row.get(column) if column is not None else None
     return value is True or str(value).strip().lower() in ("true", "1", "yes")
 
@@ -117,7 +117,7 @@ def read_symbols(value: Any) -> tuple[str, ...]:
 
 
 def read_tags(value: Any) -> tuple[str, ...]:
-    """The residency of a news item, told as symbols are. What cannot be read could not be kept: Raises: Refusal."""
+    """The residency tags of a news item, separated as symbols are. Raises: RowRefused."""
     tags = [part.strip() if isinstance(part, str) else "" for part in _parts(value)]
     if not all(map(is_residency_tag, tags)):
         raise RowRefused(QuarantineReason.BAD_TAG, f"residency '{str(value)[:40]}': {TAG_RULE}")

@@ -104,9 +104,9 @@ class ColumnLayout:
 
     kind: str
     fields: Mapping[str, str]
-    time_unit: str  # of numbers in the `ts` column, '' where their size says it
+    time_unit: str  # of numbers in the `ts` column, '' where their size decides
     available_unit: str
-    stamps_end: bool  # the time column's name says that it is the bar's end
+    stamps_end: bool  # by its name the time column is the bar's end
     clock: str = ""  # a second column with the time of day, for a date
 
     def missing_fields(self, spec: SourceSpec) -> list[str]:
@@ -129,7 +129,7 @@ def recognise_layout(
 ) -> ColumnLayout | None:
     """The layout of rows with these column names, or None where no kind fits.
 
-    `sample` holds a few rows: they tell a quote's side (bid, ask) from a trade's (buy, sell).
+    `sample` holds a few rows: they distinguish a quote's side (bid, ask) from a trade's (buy, sell).
     """
     mapped = {field: name for field, name in spec.columns.items() if name in names}
     plain = {_plain(name): name for name in reversed(names) if name not in mapped.values()}

@@ -1,4 +1,4 @@
-"""What a file tells before it is read: its kind, its bars, whether its rows need sorting. Readers call it."""
+"""The profile of a file before it is read: its kind, its bars, whether its rows need sorting. Readers call it."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from htfi.pipeline.intake.columns import ColumnLayout
 from htfi.pipeline.intake.rows import RowParser
 from htfi.pipeline.intake.spec import SourceSpec
 
-HEAD_ROWS = 200  # enough to tell the kind, and a quote's side from a trade's
+HEAD_ROWS = 200  # enough to recognise the kind, and a quote's side from a trade's
 LONG_HEAD_ROWS = 4096
 NUM_PROBES = 64  # places in the rest of a file, each a few rows
 PROBE_ROWS = 8

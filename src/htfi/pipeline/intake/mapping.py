@@ -1,4 +1,4 @@
-"""A small TOML file that says where sources are and how their rows are read. Wiring loads it.
+"""A small TOML file of sources: where they are, and how their rows are read. Wiring loads it.
 
 [[source]]
 name = "trades"

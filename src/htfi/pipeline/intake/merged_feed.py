@@ -123,7 +123,7 @@ class MergedFeed:
         return chunk
 
     def _mark_handed_out(self) -> None:
-        """Tell each source the last of its items that was handed out."""
+        """Note for each source the last of its items that was handed out."""
         if self._num_accounted == self._num_handed:
             return
         for item in self._chunk[self._num_accounted : self._num_handed]:

@@ -2,7 +2,7 @@
 
 `Source` owns one. Items are events and refused rows; a refused row keeps its place in the stream.
 
-What makes two rows the same: the id that their source gave, else all that they say. Readers call it.
+Two rows are the same where their source gave them the same id, else where all their cells are equal.
 """
 
 from bisect import bisect_right
@@ -166,7 +166,7 @@ class ReorderBuffer:
         return judged
 
     def _vote(self, item: Event | QuarantinedRow) -> bool | None:
-        """Whether the row that leapt is believed, once the rows after it have told."""
+        """Whether the row that leapt is believed, once enough rows after it agree or disagree; None until then."""
         leapt = cast("Event", self._waiting[0])
         if not isinstance(item, QuarantinedRow):
             agrees = item.available_at_ns >= leapt.available_at_ns - self._tolerance_ns

@@ -44,7 +44,7 @@ _MAX_LAYOUTS = 256
 class RowParser:
     """Reads rows of one source. `layout` fixes the columns; without it each row's own keys are recognised.
 
-    `sample` (a few first rows) settles what one row cannot tell; `clocks` say how long a file's bars are.
+    `sample` (a few first rows) decides what one row leaves open; `clocks` hold how long a file's bars are.
     """
 
     def __init__(

@@ -31,7 +31,7 @@ MIN_EVERY_NS = NS_PER_S
 class SourceSpec:
     """An empty text means: not stated, so recognised from the rows or by the rule in docs/feeds.md.
 
-    `path`, `url` or `stdin` says where the rows come from. `columns` maps a field's own name to the source's.
+    `path`, `url` or `stdin` is where the rows come from. `columns` maps a field's own name to the source's.
     Raises: InvalidInput, naming the key.
     """
 
@@ -43,7 +43,7 @@ class SourceSpec:
     kind: str = ""
     symbol: str = ""
     only: tuple[str, ...] = ()  # symbols or series wanted; other rows are not read
-    zone: str = ""  # of timestamps that carry none
+    zone: str = ""  # of timestamps without one
     unit: str = ""  # of timestamps that are numbers
     interval: str = ""
     bar_stamp: str = ""

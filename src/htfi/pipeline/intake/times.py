@@ -159,7 +159,7 @@ def _from_iso(text: str, zone: ZoneInfo | None) -> int:
 
 
 def _from_number(value: int | float, unit: str) -> int | date:
-    """A count since 1970 in `unit`; without one, its size tells; eight digits such as 20131007 are a date."""
+    """A count since 1970 in `unit`; without one, by its size; eight digits such as 20131007 are a date."""
     if not unit:
         if 1900_01_01 <= value < 2200_01_01 and value == (whole := int(value)):
             return date(whole // 10_000, whole // 100 % 100, whole % 100)
@@ -193,7 +193,7 @@ def _quoted(value: Any) -> str:
 
 DAY_INTERVAL = format_duration(NS_PER_DAY)
 _STREAM_INTERVAL_MISSING = (
-    "a bar of a stream must state its length, which its rows tell too late: state `interval`"
+    "a bar of a stream must state its length, which its rows show too late: state `interval`"
 )
 
 
@@ -214,7 +214,7 @@ class RowTimes:
         self._by_arrival = spec.by_arrival
 
     def stamp(self, row: Row, layout: ColumnLayout) -> int | date | None:
-        """What the time column says; None where the row has none."""
+        """The row's time column; None where it is empty."""
         column = layout.fields.get("ts")
         value = row.get(column) if column is not None else None
         if value is None or value == "":
@@ -243,7 +243,7 @@ class RowTimes:
         if arrival_ns is not None and self._by_arrival:
             if event_ns is None:
                 return arrival_ns, arrival_ns
-            # A date tells only the day: its usual hour may lie after the row has come.
+            # A date is only a day: its usual hour may lie after the row has come.
             return arrival_ns, min(event_ns, arrival_ns) if isinstance(moment, date) else event_ns
         if event_ns is None:
             event_ns = known_ns
@@ -317,7 +317,7 @@ class RowTimes:
                 return stated, 0
             raise RowRefused(
                 QuarantineReason.BAD_INTERVAL,
-                f"the length of bars of {symbol} cannot be told: state `interval`",
+                f"the length of bars of {symbol} cannot be determined: state `interval`",
             )
         part, known_after_ns = clock.find_one(begin_ns(moment))
         if clock.refusals[part]:
