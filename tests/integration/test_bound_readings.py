@@ -132,7 +132,7 @@ ALONE: dict[str, Callable[[Decision], Decision]] = {  # what is made up
     "its seed is": lambda one: worded(one, seed=parts_of(one)[1].seed + 1),
     "its temperature is": lambda one: worded(one, temperature=0.5),
     "items": lambda one: worded(one, num_items=parts_of(one)[1].num_items + 1),
-    "other-int8@0123 wrote, where": lambda one: worded(one, target="other-int8@0123"),
+    "other-int8@0123 wrote it, while": lambda one: worded(one, target="other-int8@0123"),
     "drafted, where": lambda one: replace(
         worded(one, draft="other@1"), models={**one.models, "reader.edge": "draft@2"}
     ),

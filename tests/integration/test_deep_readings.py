@@ -108,7 +108,7 @@ def test_both_answers_are_kept_and_the_amendment_follows_its_moment(whole: list[
         assert one.view.reader == "16 answers of target@7a26"
         assert one.view.wording is not None
         assert len(one.view.wording.paths) == 16
-        assert "read again in depth" in one.rationale.text
+        assert "the deeper reading points" in one.rationale.text
         between = found[by_id[one.amends] : by_id[one.id]]
         assert all(other.as_of_ns == one.as_of_ns for other in between)
         assert one.forecast.experts == first.forecast.experts

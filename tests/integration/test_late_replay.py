@@ -80,12 +80,12 @@ def test_who_read_is_told_as_it_was(run: Path) -> None:
     for decision, view, wording in nonempty(worded(run)):
         if not view.provisional:
             assert view.reader == wording.target
-            assert "provisional:" not in decision.rationale.text
+            assert "is provisional" not in decision.rationale.text
             continue
         both = f"{wording.target}, then {wording.draft}"
         assert view.reader == (both if wording.num_settled else wording.draft)
         assert (
-            f"provisional: {wording.num_settled} of its {len(wording.tokens)} tokens are the target's"
+            f"the target model has confirmed {wording.num_settled} of its {len(wording.tokens)} tokens"
             in decision.rationale.text
         )
 
@@ -165,7 +165,9 @@ def test_a_ledger_with_amendments_is_derived_again_and_tampering_is_named(run: P
         "confirms the provisional view is stated wrongly": changed(
             entries, place, replace(amended, rationale=otherwise)
         ),
-        "provisional is stated wrongly": changed(entries, first, replace(before, rationale=amended.rationale)),
+        "provisional is stated wrongly": changed(
+            entries, first, replace(before, rationale=amended.rationale)
+        ),
     }
     for told, altered in changes.items():
         with pytest.raises(IntegrityError, match=told):

@@ -37,9 +37,9 @@ POLL_STEP_S = 0.005
 
 
 class DependentDecision(msgspec.Struct, frozen=True):
-    """A decision that keeps a provisional view: its entry in the ledger, and its reader's weight by then, so that no later
-    outcome changes the amendment.
+    """A decision that keeps a provisional view: its entry in the ledger, and its reader's weight then.
 
+    So no later outcome changes the amendment.
     `age` counts the bars of the series before the decision's, `weight` [H] is as in `NewsTilt`. Where it is not
     `is_read_for`, the view was kept from an earlier decision of the series.
     """
@@ -52,8 +52,9 @@ class DependentDecision(msgspec.Struct, frozen=True):
 
 
 class PendingAmendment(msgspec.Struct, frozen=True):
-    """A question without an answer yet, and the decisions that keep the provisional view instead: the one that it was read
-    for, then those of its series that kept it, oldest first.
+    """A question without an answer yet, and the decisions that keep the provisional view instead.
+
+    First the one that it was read for, then those of its series that kept it, oldest first.
     """
 
     series: str
