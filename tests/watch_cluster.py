@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from htfi.scheduling.health.config import HealthConfig
+from htfi.scheduling.health.config import TICK_MS, HealthConfig
 from htfi.scheduling.health.monitor import PeerMonitor, PeerTransition
 
 
@@ -122,7 +122,7 @@ class Cluster:
         self._send(node, node.watch.tick(self.clock(node)))
         self._read(node, held)
         self._drain(node)
-        tick_s = self.config.tick_ms / 1e3
+        tick_s = TICK_MS / 1e3
         self.at(self.now_s + tick_s * float(self.dice.uniform(0.98, 1.06)), lambda: self._tick(node))
 
     def _read(self, node: Node, held: list[tuple[str, bytes]]) -> None:

@@ -189,7 +189,13 @@ def test_rows_of_several_kinds_share_a_file(tmp_path: Path) -> None:
         {"kind": "bar", "ts": "2013-10-07T14:00:04Z", "close": 1, "interval": "1s"},
     ]
     events, counts = read(file(tmp_path, "mixed.jsonl", "\n".join(map(json.dumps, rows))))
-    assert [type(event).__name__ for event in events] == ["Trade", "Quote", "News", "MacroAnnouncement", "Bar"]
+    assert [type(event).__name__ for event in events] == [
+        "Trade",
+        "Quote",
+        "News",
+        "MacroAnnouncement",
+        "Bar",
+    ]
     assert counts == {}
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from htfi.domain.events import Bar
 from htfi.domain.time import NS_PER_S
-from htfi.forecasting.config import ForecastConfig
+from htfi.forecasting.config import SESSION_GAP_BARS, ForecastConfig
 from htfi.forecasting.experts.garch import GarchTExpert, GjrTExpert
 from htfi.forecasting.experts.har import HarExpert
 from htfi.forecasting.experts.seasonal import SeasonalExpert
@@ -36,7 +36,7 @@ blocks = st.lists(
 def instants(history: list[tuple[str, int, int]], seed: int, length_ns: int) -> list[BarBatch]:
     """Two series with the same blocks and other dice; now and then there is a pause of hours or a weekend."""
     rng = np.random.Generator(np.random.PCG64(seed))
-    panel, logs, clock_ns, found = Panel(CONFIG.horizons, CONFIG.session_gap_bars), np.zeros(2), 0, []
+    panel, logs, clock_ns, found = Panel(CONFIG.horizons, SESSION_GAP_BARS), np.zeros(2), 0, []
     for kind, num, pause in history:
         clock_ns += (0, 5 * HOUR_NS, 62 * HOUR_NS, 400 * 24 * HOUR_NS)[pause]
         for moves in zip(KINDS[kind](rng, num), KINDS[kind](rng, num), strict=True):

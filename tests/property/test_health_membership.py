@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from examples import examples
 from htfi.scheduling.health import membership
-from htfi.scheduling.health.config import HealthConfig
+from htfi.scheduling.health.config import FORGET_MS, HealthConfig
 from htfi.scheduling.health.membership import MembershipTable
 from htfi.scheduling.health.messages import MAX_INCARNATION, MembershipClaim, NodeStatus
 
@@ -30,7 +30,7 @@ def _members() -> MembershipTable:
 def _merged(told: list[MembershipClaim]) -> MembershipTable:
     members = _members()
     for claim in told:
-        members = membership.merge(members, claim, 1.0, CONFIG)
+        members = membership.merge(members, claim, 1.0)
     return members
 
 
@@ -50,7 +50,7 @@ def test_the_order_of_claims_does_not_matter(
 def test_a_claim_told_again_changes_nothing(told: list[MembershipClaim]) -> None:
     members = _merged(told)
     others = [claim for claim in told if claim.node != ME]
-    assert all(membership.merge(members, claim, 2.0, CONFIG) is members for claim in others)
+    assert all(membership.merge(members, claim, 2.0) is members for claim in others)
 
 
 @given(st.lists(claims, max_size=20), st.lists(claims, max_size=20))
@@ -60,9 +60,9 @@ def test_tables_that_exchange_their_claims_agree(
     a, b = _merged(here), _merged(there)
     from_a, from_b = list(_held(a).values()), list(_held(b).values())
     for claim in from_b:
-        a = membership.merge(a, claim, 2.0, CONFIG)
+        a = membership.merge(a, claim, 2.0)
     for claim in from_a:
-        b = membership.merge(b, claim, 2.0, CONFIG)
+        b = membership.merge(b, claim, 2.0)
     assert _held(a) == _held(b)
 
 
@@ -75,7 +75,7 @@ def test_a_node_refutes_what_others_say_of_it_and_keeps_its_standing(
 ) -> None:
     members = membership.declare_status(_members(), standing)
     for claim in told:
-        after = membership.merge(members, claim, 1.0, CONFIG)
+        after = membership.merge(members, claim, 1.0)
         assert after.me.status is standing
         assert after.me.incarnation <= MAX_INCARNATION  # or no peer could read it
         assert after.me.incarnation >= members.me.incarnation
@@ -87,21 +87,22 @@ def test_a_node_refutes_what_others_say_of_it_and_keeps_its_standing(
 @settings(max_examples=examples(30))
 @given(st.integers(1, 40), st.integers(1, 6))
 def test_every_claim_reaches_a_peer_though_beats_carry_few(num_nodes: int, num_claims: int) -> None:
-    config = HealthConfig(num_claims=num_claims)
     members = _members()
     for index in range(num_nodes):
-        members = membership.merge(
-            members, MembershipClaim(f"node-{index}", 1, NodeStatus.ALIVE), 1.0, config
-        )
+        members = membership.merge(members, MembershipClaim(f"node-{index}", 1, NodeStatus.ALIVE), 1.0)
     reached: set[str] = set()
     num_passed = 0
     for _ in range(num_nodes * 12):
-        members, chosen = membership.choose_claims(members, NORTH, config)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("htfi.scheduling.health.membership.NUM_CLAIMS", num_claims)
+            members, chosen = membership.choose_claims(members, NORTH)
         assert len(chosen) <= num_claims + 1
         reached |= {claim.node for claim in chosen}
         num_passed += len(chosen)
     assert reached == {f"node-{index}" for index in range(num_nodes)}
-    _, chosen = membership.choose_claims(members, NORTH, config)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("htfi.scheduling.health.membership.NUM_CLAIMS", num_claims)
+        _, chosen = membership.choose_claims(members, NORTH)
     assert len(chosen) <= 1  # news has an end; one claim goes round
 
 
@@ -110,17 +111,17 @@ def test_a_peer_is_told_first_what_is_held_of_it_until_it_says_so_too(standing: 
     held = MembershipClaim("north", 3, standing)
     members = _merged([held, MembershipClaim("south", 0, NodeStatus.ALIVE)])
     for _ in range(100):
-        members, chosen = membership.choose_claims(members, NORTH, CONFIG)
+        members, chosen = membership.choose_claims(members, NORTH)
         assert chosen[0] == held
     for _ in range(100):
-        members, chosen = membership.choose_claims(members, held, CONFIG)
+        members, chosen = membership.choose_claims(members, held)
         assert held not in chosen
 
 
 def test_a_suspicion_becomes_death_unless_refuted_or_vouched_for() -> None:
     told = [MembershipClaim(name, 1, NodeStatus.SUSPECT) for name in ("north", "south", "west")]
     members = _merged(told)
-    members = membership.merge(members, MembershipClaim("south", 2, NodeStatus.ALIVE), 2.0, CONFIG)
+    members = membership.merge(members, MembershipClaim("south", 2, NodeStatus.ALIVE), 2.0)
     late_s = 1.0 + CONFIG.suspect_ms / 1e3
     assert membership.expire_suspicions(members, {"west"}, late_s - 0.01, CONFIG) is members
     members = membership.expire_suspicions(members, {"west"}, late_s, CONFIG)
@@ -129,18 +130,18 @@ def test_a_suspicion_becomes_death_unless_refuted_or_vouched_for() -> None:
         "south": MembershipClaim("south", 2, NodeStatus.ALIVE),
         "west": MembershipClaim("west", 1, NodeStatus.SUSPECT),
     }
-    members = membership.expire_suspicions(members, set(), late_s + CONFIG.forget_ms / 1e3, CONFIG)
+    members = membership.expire_suspicions(members, set(), late_s + FORGET_MS / 1e3, CONFIG)
     assert "north" not in members.others
 
 
-def test_a_full_table_takes_newcomers_in_the_place_of_the_dead_only() -> None:
-    config = HealthConfig(num_members=2)
+def test_a_full_table_takes_newcomers_in_the_place_of_the_dead_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("htfi.scheduling.health.membership.NUM_MEMBERS", 2)
     members = _members()
     for claim in (
         MembershipClaim("a", 0, NodeStatus.ALIVE),
         MembershipClaim("b", 0, NodeStatus.DEAD),
         MembershipClaim("c", 0, NodeStatus.ALIVE),
     ):
-        members = membership.merge(members, claim, 1.0, config)
+        members = membership.merge(members, claim, 1.0)
     assert set(members.others) == {"a", "c"}
-    assert membership.merge(members, MembershipClaim("d", 0, NodeStatus.ALIVE), 1.0, config) is members
+    assert membership.merge(members, MembershipClaim("d", 0, NodeStatus.ALIVE), 1.0) is members

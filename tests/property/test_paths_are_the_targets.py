@@ -1,6 +1,7 @@
 """Paths are those of plain sampling bit for bit, whatever is guessed, by whom, how far, and what else is in memory."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -93,7 +94,7 @@ def test_paths_are_those_drawn_one_by_one(
     num_others: int,
     max_forks: int,
 ):
-    config = DecodingConfig(block_tokens=8, batch_bytes=2**22, max_forks=max_forks)
+    config = DecodingConfig(block_tokens=8, batch_bytes=2**22)
     target = KVSessions(NETWORKS[0], config)
     expected = one_by_one(target, num_paths, horizon, seed, sampling)
     others = [target.open([3, 4, 5 + k], 60).row for k in range(num_others)]
@@ -101,9 +102,19 @@ def test_paths_are_those_drawn_one_by_one(
     plan: PathPlan = {"plain": PlainPathPlan, "fewest": FewestPasses, "least": LeastTime}.get(
         plan_kind, lambda: Fitful(plan_seed)
     )()
-    sampled = sample_paths(
-        target, VOCABULARY, PREFIX, num_paths, horizon, seed=seed, sampling=sampling, draft=draft, plan=plan
-    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("htfi.decoding.paths.sample.MAX_FORKS", max_forks)
+        sampled = sample_paths(
+            target,
+            VOCABULARY,
+            PREFIX,
+            num_paths,
+            horizon,
+            seed=seed,
+            sampling=sampling,
+            draft=draft,
+            plan=plan,
+        )
     assert not isinstance(sampled, RequestRefused)
     assert np.array_equal(sampled.bins, expected)
     rounds = sampled.rounds

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from examples import examples
 from htfi.domain.events import News
 from htfi.domain.news import ScreenedItem, Screening
-from htfi.narrative.sanitising.config import SanitiserConfig
 from htfi.narrative.sanitising.sanitiser import Sanitiser
 
 S = 1_000_000_000
@@ -122,9 +121,15 @@ def test_in_whatever_order_tellings_come_the_first_is_kept_and_all_are_counted(o
 @pytest.mark.parametrize(
     "num", [pytest.param(6_000, id="thousands"), pytest.param(100_000, id="1e5", marks=pytest.mark.slow)]
 )
-def test_memory_is_bounded_whatever_sources_symbols_and_words_come(num: int):
-    config = SanitiserConfig(max_items=500, max_sources=300, max_symbols=200)
-    sanitiser, dice = Sanitiser(config), np.random.Generator(np.random.PCG64(20))
+def test_memory_is_bounded_whatever_sources_symbols_and_words_come(num: int, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("htfi.narrative.sanitising.duplicates.MAX_ITEMS", 500)
+    monkeypatch.setattr("htfi.narrative.sanitising.bursts.MAX_ITEMS", 500)
+    monkeypatch.setattr("htfi.narrative.sanitising.sanitiser.MAX_SOURCES", 300)
+    monkeypatch.setattr("htfi.narrative.sanitising.timestamps.MAX_SOURCES", 300)
+    monkeypatch.setattr("htfi.narrative.sanitising.contradictions.MAX_SYMBOLS", 200)
+    monkeypatch.setattr("htfi.narrative.sanitising.bursts.MAX_SYMBOLS", 200)
+    monkeypatch.setattr("htfi.narrative.sanitising.timestamps.MAX_SYMBOLS", 200)
+    sanitiser, dice = Sanitiser(), np.random.Generator(np.random.PCG64(20))
     words = [f"w{n}x" for n in range(2_000)]
     sizes: list[int] = []
     for number in range(num):

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from htfi.domain.events import SuspicionReset
-from htfi.narrative.config import SecureConfig
+from htfi.narrative.config import SUSPICION_HALF_LIFE_NS, SecureConfig
 from htfi.narrative.sanitising.sanitiser import ScreeningIncident
 from htfi.narrative.suspicion import SuspicionMonitor
 
@@ -56,7 +56,7 @@ def test_it_ends_when_a_cool_down_has_passed_and_the_trouble_has_faded(
         now_ns += wait_ns
         secure.observe(found, now_ns)
     # four thresholds of trouble fade below off_at in at most five half-lives
-    assert not any(told(secure, now_ns + CONFIG.cool_down_ns + 5 * CONFIG.half_life_ns).values())
+    assert not any(told(secure, now_ns + CONFIG.cool_down_ns + 5 * SUSPICION_HALF_LIFE_NS).values())
 
 
 @given(course=courses, cut=st.integers(0, 12), cleared=st.sampled_from(["A", ""]))

@@ -15,7 +15,7 @@ from htfi.adapters.onnx.sentence_encoder import OnnxSentenceEncoder, mean_pooled
 from htfi.adapters.onnx.session import Precision
 from htfi.decoding.checkpoint.folder import ModelFolder
 from htfi.domain.errors import InvalidInput, ShapeMismatch
-from htfi.narrative.encoding.config import EncodingConfig
+from htfi.narrative.encoding.config import MAX_TOKENS, EncodingConfig
 from htfi.wiring.encoder import open_encoder, package_folder
 from model_folders import bert_model, save
 
@@ -102,7 +102,7 @@ def test_any_text_has_a_point_of_length_one(minilm, text: str) -> None:
     (point,), (states,) = minilm.read([text])
     assert np.isfinite(point).all()
     assert abs(float(point @ point) - 1.0) < 1e-5
-    assert 2 <= len(states) <= EncodingConfig().max_tokens
+    assert 2 <= len(states) <= MAX_TOKENS
 
 
 @needs_package

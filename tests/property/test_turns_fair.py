@@ -143,7 +143,7 @@ def test_edge_with_one_request_is_not_starved_by_one_with_thirty():
 def test_every_request_joins_within_a_bound_whatever_else_comes(
     data: st.DataObject, num_tenants: int, slacks_ms: list[float]
 ):
-    config = TurnsConfig(patience_ms=200.0, aging=2.0)
+    config = TurnsConfig(patience_ms=200.0)
     engine = Engine(FairScheduler(config), max_rows=4)
     for at, slack_ms in enumerate(slacks_ms):
         engine.ask(f"edge{at % num_tenants}", slack_ms, 4)

@@ -11,7 +11,6 @@ from htfi.narrative.caching.encoded import CachedEncoder, CachedScorer, cache_na
 from htfi.narrative.caching.keys import EventClock
 from htfi.narrative.caching.memory import MemoryTier
 from htfi.narrative.caching.tiers import OuterTier, TieredCache
-from htfi.narrative.encoding.config import EncodingConfig
 from htfi.narrative.encoding.heads import Head, Heads
 from htfi.narrative.encoding.linking import EntityLinker
 from htfi.narrative.encoding.scorer import NewsScorer, scored_text
@@ -82,12 +81,12 @@ HEADS = made_up_heads()
 
 def scoring(encoder: Letters, cache: TieredCache, time: EventClock) -> CachedScorer:
     cached = CachedEncoder(encoder, HEADS, cache, b"who", 3 * DAY)
-    return CachedScorer(NewsScorer(EncodingConfig(), cached, cached.heads, EntityLinker({})), cached, time)
+    return CachedScorer(NewsScorer(cached, cached.heads, EntityLinker({})), cached, time)
 
 
 def test_scores_are_the_same_cold_warm_and_without_a_cache(cache: TieredCache, time: EventClock) -> None:
     items = [item(1, "Fed cuts rates"), item(2, "Fed cuts rates"), item(3, "Oil falls")]
-    alone = NewsScorer(EncodingConfig(), Letters(), HEADS, EntityLinker({})).score(items)
+    alone = NewsScorer(Letters(), HEADS, EntityLinker({})).score(items)
     encoder = Letters()
     assert scoring(encoder, cache, time).score(items) == alone
     assert encoder.asked == ["Fed cuts rates", "Oil falls"]

@@ -410,7 +410,7 @@ def test_draining_desk_finishes_what_it_has_and_takes_nothing_new():
 
 def test_stream_that_takes_nothing_hears_all_in_few_frames_later_or_is_dropped():
     time = Time()
-    cloud = desk(VerificationServerConfig(resend_ms=1.0, slow_ms=100.0), time=time)
+    cloud = desk(VerificationServerConfig(resend_ms=1.0, slow_reader_ms=100.0), time=time)
     edge = Edge(cloud)
     edge.say(edge.opening(PATH_ASKED))
     deliver(cloud, edge)
@@ -463,8 +463,9 @@ def run_to_writing(cloud: VerificationServer, edge: Edge) -> None:
     assert (cloud.metrics.num_rows, cloud.metrics.num_waiting) == (1, 1)
 
 
-def test_work_under_suspicion_is_read_after_work_that_is_not() -> None:
-    cloud = desk(VerificationServerConfig(), TurnsConfig(doubted_ms=1e6))
+def test_work_under_suspicion_is_read_after_work_that_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("htfi.scheduling.turns.fair_share.SUSPECTED_DELAY_MS", 1e6)
+    cloud = desk(VerificationServerConfig())
     doubted, plain = Edge(cloud, "s1", "edge1"), Edge(cloud, "s2", "edge2")
     asked = requests(2)
     doubted.say(replace(doubted.opening(asked[0]), suspicion=1000))

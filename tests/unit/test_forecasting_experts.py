@@ -8,7 +8,7 @@ import pytest
 
 from htfi.domain.events import Bar
 from htfi.domain.time import NS_PER_DAY
-from htfi.forecasting.config import LEVELS, ForecastConfig
+from htfi.forecasting.config import LEVELS, SESSION_GAP_BARS, ForecastConfig
 from htfi.forecasting.experts import EXPERTS, build_experts
 from htfi.forecasting.experts.ewma import EwmaExpert
 from htfi.forecasting.experts.historical_simulation import HistoricalSimulationExpert
@@ -57,7 +57,7 @@ def market(sigmas: np.ndarray, seed: int = 0) -> list[Bar]:
 
 def fed(expert: Expert, bars: list[Bar]) -> np.ndarray:
     """Quantiles [H, Q] after all bars."""
-    panel = Panel(CONFIG.horizons, CONFIG.session_gap_bars)
+    panel = Panel(CONFIG.horizons, SESSION_GAP_BARS)
     expert.grow(1)
     for bar in bars:
         batch = panel.enter([bar])
@@ -157,7 +157,7 @@ def test_one_wild_print_widens_the_band_for_days_not_for_years(expert: type):
 def test_every_expert_but_that_on_the_market_is_vectorised_the_same_as_alone():
     config = replace(CONFIG, experts=tuple(name for name in EXPERTS if name != "market_har"))
     together = build_experts(config)
-    panel = Panel(config.horizons, config.session_gap_bars)
+    panel = Panel(config.horizons, SESSION_GAP_BARS)
     series = [market(np.full(80, sigma), seed=seed) for seed, sigma in enumerate((0.003, 0.01, 0.03))]
     for expert in together:
         expert.grow(3)
@@ -204,7 +204,7 @@ def test_expert_on_the_market_knows_of_a_storm_that_has_not_reached_its_series()
     ]
     bands = []
     for world in (calm, wild):
-        expert, panel = MarketHarExpert(CONFIG), Panel(CONFIG.horizons, CONFIG.session_gap_bars)
+        expert, panel = MarketHarExpert(CONFIG), Panel(CONFIG.horizons, SESSION_GAP_BARS)
         expert.grow(8)
         for day in range(400):
             batch = panel.enter([daily_as(bars[day], f"S{place}") for place, bars in enumerate(world)])
@@ -219,7 +219,7 @@ def test_expert_on_the_market_goes_on_bit_for_bit_from_its_state():
     bars = market(np.full(200, 0.01), seed=3)
     whole, first, second = MarketHarExpert(CONFIG), MarketHarExpert(CONFIG), MarketHarExpert(CONFIG)
     expected = fed(whole, bars)
-    panel = Panel(CONFIG.horizons, CONFIG.session_gap_bars)
+    panel = Panel(CONFIG.horizons, SESSION_GAP_BARS)
     first.grow(1)
     second.grow(1)
     for day, bar in enumerate(bars):

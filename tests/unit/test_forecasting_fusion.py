@@ -172,8 +172,9 @@ def test_one_altered_weight_changes_what_is_recomputed():
 
 
 @pytest.mark.parametrize("scale", [0.8, 1.3])
-def test_calibration_brings_a_wrong_band_to_ninety_percent(scale: float):
-    calibration = Calibration(ForecastConfig(horizons=(1,), calibration_gain=0.02), NUM_REGIMES)
+def test_calibration_brings_a_wrong_band_to_ninety_percent(scale: float, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("htfi.forecasting.calibration.CALIBRATION_GAIN", 0.02)
+    calibration = Calibration(ForecastConfig(horizons=(1,)), NUM_REGIMES)
     calibration.columns.grow(1)
     outcomes = np.random.default_rng(9).standard_normal(6000)
     inside = []

@@ -9,7 +9,7 @@ from scipy import stats
 from checks import nonempty
 from htfi.domain.events import Bar
 from htfi.domain.time import NS_PER_DAY
-from htfi.forecasting.config import LEVELS, ForecastConfig
+from htfi.forecasting.config import LEVELS, SESSION_GAP_BARS, ForecastConfig
 from htfi.forecasting.experts.garch import GarchTExpert, GjrTExpert
 from htfi.forecasting.panel import Panel
 
@@ -30,7 +30,7 @@ def bars_of(returns: np.ndarray, symbol: str = "A") -> list[Bar]:
 
 def fed(expert: GarchTExpert | GjrTExpert, *series: np.ndarray) -> np.ndarray:
     """Quantiles [n, H, Q] after all bars of series that end together."""
-    panel = Panel(CONFIG.horizons, CONFIG.session_gap_bars)
+    panel = Panel(CONFIG.horizons, SESSION_GAP_BARS)
     expert.grow(len(series))
     for bars in zip(*(bars_of(each, f"S{k}") for k, each in enumerate(series)), strict=True):
         batch = panel.enter(bars)
@@ -111,7 +111,7 @@ def test_silent_until_twenty_bars_are_in(expert: type):
 @pytest.mark.parametrize("expert", [GarchTExpert, GjrTExpert])
 def test_one_series_is_forecast_the_same_beside_others(expert: type):
     series = [normal(260, seed, sigma) for seed, sigma in enumerate((0.003, 0.01, 0.05))]
-    panel = Panel(CONFIG.horizons, CONFIG.session_gap_bars)
+    panel = Panel(CONFIG.horizons, SESSION_GAP_BARS)
     alone = expert(CONFIG)
     alone.grow(1)
     for bar in bars_of(series[1], "S1"):

@@ -7,7 +7,7 @@ import pytest
 
 from htfi.domain.events import Bar
 from htfi.domain.time import NS_PER_DAY
-from htfi.forecasting.config import LEVELS, ForecastConfig
+from htfi.forecasting.config import LEVELS, SESSION_GAP_BARS, ForecastConfig
 from htfi.forecasting.experts.har import HarExpert
 from htfi.forecasting.panel import Panel
 
@@ -31,7 +31,7 @@ def bars_of(sigmas: np.ndarray, seed: int) -> list[Bar]:
 
 def fed(expert: HarExpert, bars: list[Bar]) -> tuple[np.ndarray, np.ndarray]:
     """Quantiles [H, Q] after all bars, and every bar's variance [T]."""
-    panel, variances = Panel(CONFIG.horizons, CONFIG.session_gap_bars), []
+    panel, variances = Panel(CONFIG.horizons, SESSION_GAP_BARS), []
     expert.grow(1)
     for bar in bars:
         batch = panel.enter([bar])
@@ -91,7 +91,7 @@ def test_variance_stays_positive_where_the_regression_says_otherwise():
     bars = bars_of(np.full(60, 0.01), 7)
     fed(expert, bars)
     expert._fit.columns["beta"][:] = [-1.0, -1.0, -1.0, -1.0]
-    panel = Panel(CONFIG.horizons, CONFIG.session_gap_bars)
+    panel = Panel(CONFIG.horizons, SESSION_GAP_BARS)
     for bar in bars:
         batch = panel.enter([bar])
     assert batch is not None

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from htfi.scheduling.health import phi
-from htfi.scheduling.health.config import HealthConfig
+from htfi.scheduling.health.config import LATE_MS, MIN_STD_MS, TICK_MS, HealthConfig
 
 CONFIG = HealthConfig()
 
@@ -24,7 +24,7 @@ def _silence_until_noticed_ms(rhythm: phi.HeartbeatHistory) -> float:
 
 def test_phi_is_the_normal_tail_in_decades() -> None:
     rhythm = _steady(50)
-    five_std_s = rhythm.last_heard_s + (75.0 + 5.0 * CONFIG.min_std_ms) / 1e3
+    five_std_s = rhythm.last_heard_s + (75.0 + 5.0 * MIN_STD_MS) / 1e3
     assert phi.phi(rhythm, five_std_s, CONFIG) == pytest.approx(-math.log10(2.8665e-7), abs=1e-3)
     assert phi.phi(rhythm, rhythm.last_heard_s, CONFIG) < 0.1
     assert phi.phi(rhythm, 1e6, CONFIG) == 300.0
@@ -46,7 +46,7 @@ def test_silence_is_noticed_within_the_hard_bound_however_irregular_the_beats(st
         rhythm = phi.record_heartbeat_interval(rhythm, at_s, CONFIG)
     noticed_ms = _silence_until_noticed_ms(rhythm)
     assert 300.0 <= noticed_ms <= CONFIG.silence_ms + 1.0
-    assert CONFIG.silence_ms + 2 * CONFIG.tick_ms <= 450.0
+    assert CONFIG.silence_ms + 2 * TICK_MS <= 450.0
 
 
 def test_an_even_rhythm_is_missed_sooner_than_an_irregular_one() -> None:
@@ -67,14 +67,12 @@ def test_an_outage_and_a_burst_after_it_do_not_spoil_the_rhythm() -> None:
 def test_time_in_which_the_observer_did_not_run_does_not_count() -> None:
     clock = phi.RunningClock(50.0)
     for index in range(40):
-        clock = phi.advance_clock(clock, 50.0 + index * 0.025, CONFIG)
+        clock = phi.advance_clock(clock, 50.0 + index * 0.025)
     assert clock.ran_s == pytest.approx(39 * 0.025)
-    frozen = phi.advance_clock(clock, clock.last_s + 3.0, CONFIG)
-    assert frozen.ran_s == pytest.approx(clock.ran_s + CONFIG.late_ms / 1e3)
+    frozen = phi.advance_clock(clock, clock.last_s + 3.0)
+    assert frozen.ran_s == pytest.approx(clock.ran_s + LATE_MS / 1e3)
     assert frozen.resumed_s == frozen.last_s
-    assert (
-        phi.advance_clock(frozen, frozen.last_s - 1.0, CONFIG) is frozen
-    )  # a clock that goes back stands still
+    assert phi.advance_clock(frozen, frozen.last_s - 1.0) is frozen  # a clock that goes back stands still
 
 
 def test_false_suspicion_is_rare_with_jitter_steps_of_rtt_and_lost_beats() -> None:

@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from htfi.narrative.config import NarrativeConfig
 from htfi.narrative.rationale.drivers import FeatureBaseline, find_drivers
 
 
@@ -30,8 +29,11 @@ def test_levels_zeros_and_unknown_features_drive_nothing() -> None:
     assert find_drivers({"mid": 9.0, "a": 0.0, "b": 9.0, "c": 9.0}, {"mid": 1.0, "a": 1.0, "b": 0.0}) == []
 
 
-def test_usual_speaks_only_after_enough_bars_and_is_their_mean_at_first() -> None:
-    usual = FeatureBaseline(NarrativeConfig(usual_min_bars=3))
+def test_usual_speaks_only_after_enough_bars_and_is_their_mean_at_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("htfi.narrative.rationale.drivers.USUAL_MIN_BARS", 3)
+    usual = FeatureBaseline()
     for size in (1.0, -2.0):
         usual.learn("SPX/1d", {"a": size})
     assert not usual.magnitudes("SPX/1d")
@@ -40,8 +42,9 @@ def test_usual_speaks_only_after_enough_bars_and_is_their_mean_at_first() -> Non
     assert not usual.magnitudes("VIX/1d")
 
 
-def test_usual_follows_a_change_with_its_half_life() -> None:
-    usual = FeatureBaseline(NarrativeConfig(usual_half_life_bars=10.0, usual_min_bars=1))
+def test_usual_follows_a_change_with_its_half_life(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("htfi.narrative.rationale.drivers.USUAL_HALF_LIFE_BARS", 10.0)
+    usual = FeatureBaseline()
     for _ in range(500):
         usual.learn("s", {"a": 1.0})
     for _ in range(10):

@@ -7,13 +7,13 @@ import pytest
 
 from htfi.domain.errors import InvalidInput
 from htfi.domain.events import News
-from htfi.narrative.config import NarrativeConfig
+from htfi.narrative.config import MAX_HEADLINE_CHARS, NarrativeConfig
 from htfi.narrative.question import Question
 from htfi.narrative.readers import TemplateReader
 from htfi.narrative.recent_news import RecentNews
 
 HALF_LIFE_NS = 1_000
-CONFIG = NarrativeConfig(half_life_ns=HALF_LIFE_NS, min_weight=0.125, max_items_per_symbol=4, max_symbols=3)
+CONFIG = NarrativeConfig(half_life_ns=HALF_LIFE_NS, max_symbols=3)
 
 
 def news(at_ns: int, *symbols: str, id_: str = "", headline: str = "Something happened") -> News:
@@ -48,7 +48,8 @@ def test_item_is_forgotten_after_its_weight_falls_below_the_least() -> None:
     assert wire.recent("IBM", 3 * HALF_LIFE_NS + 1) == []
 
 
-def test_memory_is_bounded_by_items_and_by_symbols() -> None:
+def test_memory_is_bounded_by_items_and_by_symbols(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("htfi.narrative.recent_news.MAX_ITEMS_PER_SYMBOL", 4)
     wire = filled(*(news(n, "IBM") for n in range(100)))
     assert ids(wire.recent("IBM", 100)) == ["n99", "n98", "n97", "n96"]
     for n, symbol in enumerate(("A", "B", "C"), start=100):
@@ -69,7 +70,7 @@ def test_text_is_cleaned_cut_and_blank_headlines_dropped() -> None:
     )
     (item,) = wire.recent("IBM", 3)
     assert item.headline.startswith("good[31m news!!!")
-    assert len(item.headline) == CONFIG.max_headline_chars
+    assert len(item.headline) == MAX_HEADLINE_CHARS
 
 
 def test_restored_wire_goes_on_as_if_never_stopped() -> None:
@@ -93,7 +94,7 @@ def test_template_reader_cites_and_claims_nothing() -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"half_life_ns": 0}, {"min_weight": 1.0}, {"usual_half_life_bars": float("nan")}, {"max_cited": 4}],
+    [{"half_life_ns": 0}, {"deep_paths": 0}, {"temperature": float("nan")}, {"max_cited": 4}],
 )
 def test_senseless_settings_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(InvalidInput, match=next(iter(wrong))):

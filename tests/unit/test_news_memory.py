@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Iterator
-from dataclasses import replace
 
 import msgspec
 import pytest
@@ -11,10 +10,10 @@ from test_news_desk import ByWord
 from htfi.domain.events import News
 from htfi.domain.time import NS_PER_DAY, NS_PER_S
 from htfi.narrative import processor as desk_module
-from htfi.narrative.config import NarrativeConfig, RoutingConfig, SecureConfig
+from htfi.narrative.config import NarrativeConfig, RoutingConfig
 from htfi.narrative.processor import NewsProcessor
 from htfi.narrative.sanitising.bursts import BurstDetector, BurstItem
-from htfi.narrative.sanitising.config import SanitiserConfig
+from htfi.narrative.sanitising.config import BURST_NS, SanitiserConfig
 from htfi.narrative.sanitising.duplicates import minhash_signature
 from htfi.narrative.sanitising.sanitiser import Sanitiser
 from htfi.narrative.suspicion import SuspicionMonitor
@@ -44,12 +43,20 @@ def few_notes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(desk_module, "MAX_RECORDS", FEW)
 
 
+@pytest.fixture(autouse=True)
+def small_memories(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("duplicates", "bursts"):
+        monkeypatch.setattr(f"htfi.narrative.sanitising.{module}.MAX_ITEMS", FEW)
+    for module in ("sanitiser", "timestamps"):
+        monkeypatch.setattr(f"htfi.narrative.sanitising.{module}.MAX_SOURCES", 32)
+    for module in ("contradictions", "bursts", "timestamps"):
+        monkeypatch.setattr(f"htfi.narrative.sanitising.{module}.MAX_SYMBOLS", 64)
+    monkeypatch.setattr("htfi.narrative.suspicion.MAX_SCOPES", 64)
+
+
 def small_desk() -> NewsProcessor:
-    sanitiser = Sanitiser(SanitiserConfig(max_items=FEW, max_sources=32, max_symbols=64))
     config = NarrativeConfig(max_symbols=64)
-    return NewsProcessor(
-        config, RoutingConfig(), sanitiser, ByWord(), SuspicionMonitor(SecureConfig(max_scopes=64))
-    )
+    return NewsProcessor(config, RoutingConfig(), Sanitiser(), ByWord(), SuspicionMonitor())
 
 
 def flood(num: int, spacing_s: int, body: str = "", seed: int = 1) -> Iterator[News]:
@@ -150,13 +157,14 @@ def _without_numbers(made: NewsProcessor) -> dict[str, object]:
     return state
 
 
-def test_what_was_said_minutes_ago_is_dropped_on_every_symbol() -> None:
-    config = replace(SanitiserConfig(), max_items=100)
-    bursts = BurstDetector(config)
+def test_what_was_said_minutes_ago_is_dropped_on_every_symbol(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("htfi.narrative.sanitising.bursts.MAX_ITEMS", 100)
+    monkeypatch.setattr("htfi.narrative.sanitising.bursts.MAX_SYMBOLS", 4_096)
+    bursts = BurstDetector(SanitiserConfig())
     words = minhash_signature(["record", "profit"])
     for at in range(1_000):
         bursts.observe(BurstItem(f"n{at}", at * NS_PER_S, f"v{at}", True, 1, words), (f"S{at}",))
     assert sum(len(told) for *_, told in bursts.state()["shelves"]) == 100
-    late_ns = 1_000 * NS_PER_S + 2 * config.burst_ns
+    late_ns = 1_000 * NS_PER_S + 2 * BURST_NS
     bursts.observe(BurstItem("late", late_ns, "v", True, 1, words), ("S1",))
     assert [(symbol, len(told)) for symbol, _, _, told in bursts.state()["shelves"] if told] == [("S1", 1)]

@@ -9,7 +9,6 @@ from checks import nonempty
 from htfi.domain.events import News
 from htfi.domain.news import ScreenedItem, Screening
 from htfi.narrative.answer import CAUSES
-from htfi.narrative.encoding.config import EncodingConfig
 from htfi.narrative.encoding.heads import Head, Heads
 from htfi.narrative.encoding.linking import EntityLinker
 from htfi.narrative.encoding.scorer import NewsScorer, scored_text
@@ -60,14 +59,14 @@ def item(at: int, headline: str, body: str = "", num_alike: int = 1) -> Screened
 
 
 def scorer() -> NewsScorer:
-    return NewsScorer(EncodingConfig(), Letters(), heads(), EntityLinker({}))
+    return NewsScorer(Letters(), heads(), EntityLinker({}))
 
 
 ITEMS = [item(at, f"Boeing tells of {word} orders today", "$AAPL too") for at, word in enumerate("abcabdea")]
 
 
 def test_without_an_encoder_items_are_linked_and_the_scores_say_that_nobody_judged() -> None:
-    plain = NewsScorer(EncodingConfig(), None, None, EntityLinker({}))
+    plain = NewsScorer(None, None, EntityLinker({}))
     first, again = plain.score([item(0, "Boeing wins"), item(1, "Boeing wins", num_alike=4)])
     assert plain.version == first.encoder == ""
     assert (first.symbols, first.sentiment, first.stance, first.relevance) == (("BA",), 0.0, 0.0, 0.5)

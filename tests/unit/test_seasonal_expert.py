@@ -10,7 +10,7 @@ import pytest
 
 from htfi.domain.events import Bar
 from htfi.domain.time import NS_PER_S
-from htfi.forecasting.config import LEVELS, ForecastConfig
+from htfi.forecasting.config import LEVELS, SESSION_GAP_BARS, ForecastConfig
 from htfi.forecasting.experts.log_range_har import LogRangeHarExpert
 from htfi.forecasting.experts.seasonal import SeasonalExpert, new_york_slots
 from htfi.forecasting.panel import Panel
@@ -47,7 +47,7 @@ def bars_at(
 
 def bands(expert: Expert, bars: list[Bar]) -> np.ndarray:
     """The 95% quantile [T, H] after each bar."""
-    panel = Panel(CONFIG.horizons, CONFIG.session_gap_bars)
+    panel = Panel(CONFIG.horizons, SESSION_GAP_BARS)
     expert.grow(1)
     found = []
     for bar in bars:
@@ -160,7 +160,7 @@ def test_a_series_is_forecast_the_same_beside_others():
         Bar(*(getattr(bar, name) if name != "symbol" else "B" for name in Bar.__struct_fields__))
         for bar in bars_at(half, 0.5 * HOUR, busy_at_14, 9)
     ]
-    panel, together = Panel(CONFIG.horizons, CONFIG.session_gap_bars), SeasonalExpert(CONFIG)
+    panel, together = Panel(CONFIG.horizons, SESSION_GAP_BARS), SeasonalExpert(CONFIG)
     together.grow(2)
     by_end: dict[int, list[Bar]] = {}
     for bar in (*other, *mine):

@@ -101,8 +101,9 @@ def test_a_person_clears_a_symbol_or_everything() -> None:
     assert secure.active_suspicions(NOW) == []
 
 
-def test_memory_is_bounded_and_a_flood_of_names_turns_it_on_for_all() -> None:
-    secure = SuspicionMonitor(SecureConfig(max_scopes=16))
+def test_memory_is_bounded_and_a_flood_of_names_turns_it_on_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("htfi.narrative.suspicion.MAX_SCOPES", 16)
+    secure = SuspicionMonitor()
     secure.observe([trouble()] * 3, NOW)
     secure.observe([trouble(symbols=(f"S{k}",), source=f"site{k}") for k in range(1_000)], NOW)
     assert len(secure.state()["levels"]) == 16
@@ -118,18 +119,17 @@ def test_hostile_names_are_told_cleaned_and_cut() -> None:
 
 
 def test_divergence_is_trouble_only_where_it_is_rare_and_little_trusted_items_drive_it() -> None:
-    config = SecureConfig()
     low, high = ("blog", 0.2, 0.6), ("reuters", 1.0, 0.4)
-    found = divergence_incident("JPM", NOW, 0.995, [low, high], config)
+    found = divergence_incident("JPM", NOW, 0.995, [low, high])
     assert found == ScreeningIncident("blog", ("JPM",), DIVERGENCE, NOW)
-    assert divergence_incident("JPM", NOW, 0.95, [low, high], config) is None
-    assert divergence_incident("JPM", NOW, 0.995, [("blog", 0.2, 0.3), high], config) is None
-    assert divergence_incident("JPM", NOW, 0.995, [], config) is None
+    assert divergence_incident("JPM", NOW, 0.95, [low, high]) is None
+    assert divergence_incident("JPM", NOW, 0.995, [("blog", 0.2, 0.3), high]) is None
+    assert divergence_incident("JPM", NOW, 0.995, []) is None
 
 
 @pytest.mark.parametrize(
     "values",
-    [{"off_at": 0}, {"on_at": 9_000}, {"cool_down_ns": 0}, {"most_weight": 1.5}, {"grave_weight": 10}],
+    [{"on_at": 0}, {"on_at": 9_000}, {"cool_down_ns": 0}, {"most_weight": 1.5}],
 )
 def test_settings_out_of_range_are_refused(values: dict[str, float]) -> None:
     with pytest.raises(InvalidInput):

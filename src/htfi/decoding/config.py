@@ -6,7 +6,7 @@ from typing import Annotated, Literal, get_args
 from msgspec import Meta
 
 from htfi.domain.errors import InvalidInput
-from htfi.domain.settings import Bytes, NonNegativeCount, check_bounds
+from htfi.domain.settings import Bytes, NonNegativeCount, check_bounds, setting
 
 LengthPlannerName = Literal["nominal", "measured", "bandit", "fixed"]
 RuleName = Literal["coupled", "rejection", "entropy_aware"]
@@ -15,6 +15,9 @@ RuleName = Literal["coupled", "rejection", "entropy_aware"]
 STRATEGIES = ("plain", "chain", "tree", "lookup", "jacobi", "outcomes")
 LENGTH_PLANNERS: tuple[LengthPlannerName, ...] = get_args(LengthPlannerName)
 RULES: tuple[RuleName, ...] = get_args(RuleName)
+
+
+MAX_FORKS = 256  # sequences that one answer may branch into
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,17 +35,28 @@ class DecodingConfig:
     changes the distribution.
     """
 
-    batch_bytes: Bytes = 512 * 2**20
-    cache_bytes: Annotated[int, Meta(ge=0, le=2**40)] = 256 * 2**20
-    block_tokens: Annotated[int, Meta(ge=1, le=4096)] = 32
-    max_batch: Annotated[int, Meta(ge=1, le=4096)] = 16
-    max_forks: Annotated[int, Meta(ge=1, le=65536)] = 256
-    strategy: str = "chain"
-    lookahead: LengthPlannerName = "nominal"
-    max_draft: Annotated[int, Meta(ge=0, le=64)] = 12
-    plain_above: NonNegativeCount | None = None
-    cache_tokens: Annotated[int, Meta(ge=0, le=2**30)] = 1024
-    rule: RuleName = "coupled"
+    batch_bytes: Bytes = setting(512 * 2**20, "memory for keys and values of the requests being decoded")
+    cache_bytes: Annotated[int, Meta(ge=0, le=2**40)] = setting(
+        256 * 2**20, "memory for keys and values of prompts that may be asked again"
+    )
+    block_tokens: Annotated[int, Meta(ge=1, le=4096)] = setting(
+        32, "unit in which prompts are read and reused; replays need the recorded value"
+    )
+    max_batch: Annotated[int, Meta(ge=1, le=4096)] = setting(16, "requests decoded together", "requests")
+    strategy: str = setting(
+        "chain", "what drafts ahead of the target: chain, tree, lookup, jacobi, outcomes or plain (nothing)"
+    )
+    lookahead: LengthPlannerName = setting(
+        "nominal", "how the draft length is chosen: nominal, measured, bandit or fixed"
+    )
+    max_draft: Annotated[int, Meta(ge=0, le=64)] = setting(12, "longest draft of one round", "tokens")
+    plain_above: NonNegativeCount | None = setting(
+        None, "batches larger than this are decoded without speculation; empty: never", "requests"
+    )
+    cache_tokens: Annotated[int, Meta(ge=0, le=2**30)] = setting(
+        1024, "most tokens of prompts kept for reuse"
+    )
+    rule: RuleName = setting("coupled", "how draft tokens are accepted: coupled, rejection or entropy_aware")
 
     def __post_init__(self) -> None:
         check_bounds("decoding", self)

@@ -3,14 +3,18 @@
 A setting outside its bounds would ask for memory that no machine has, never end, or be no number at all.
 """
 
+from collections.abc import Callable
+from dataclasses import field
 from functools import lru_cache
 from types import UnionType
-from typing import Annotated, Any, Union, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from msgspec import Meta
 
 from htfi.domain.errors import InvalidInput
 from htfi.domain.time import NS_PER_DAY
+
+T = TypeVar("T")
 
 HOUR_MS = 3_600_000.0
 DAY_MS = 24 * HOUR_MS
@@ -28,6 +32,19 @@ Celsius = Annotated[float, Meta(gt=0.0, le=200.0)]
 Factor = Annotated[float, Meta(gt=0.0, le=1e3)]
 NonNegativeFactor = Annotated[float, Meta(ge=0.0, le=1e3)]
 SpanNs = Annotated[int, Meta(ge=1, le=3660 * NS_PER_DAY)]
+
+
+def setting(default: T, meaning: str, unit: str = "") -> T:
+    """A field of a table of settings with what `htfi settings` says of it; empty: it is not for people to set.
+
+    Where `unit` is empty the end of the field's name states it.
+    """
+    return field(default=default, metadata={"meaning": meaning, "unit": unit})
+
+
+def setting_from(make: Callable[[], T], meaning: str, unit: str = "") -> T:
+    """The same for a default that is made anew each time."""
+    return field(default_factory=make, metadata={"meaning": meaning, "unit": unit})
 
 
 def check_bounds(table: str, settings: Any) -> None:

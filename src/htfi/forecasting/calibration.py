@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from htfi.domain import portable_math as exact
 from htfi.forecasting.columns import SeriesColumns
-from htfi.forecasting.config import ForecastConfig
+from htfi.forecasting.config import CALIBRATION_GAIN, SHARED_CALIBRATION_GAIN, ForecastConfig
 from htfi.forecasting.fusion import MaturedForecasts
 
 Array = NDArray[np.float64]
@@ -33,8 +33,8 @@ class Calibration:
     def __init__(self, config: ForecastConfig, num_regimes: int) -> None:
         self._low, self._high = config.levels.index(0.05), config.levels.index(0.95)
         horizons = np.array(config.horizons, np.float64)
-        self._own_gains = config.calibration_gain / horizons
-        self._horizons, self._shared_gain = horizons, config.shared_calibration_gain
+        self._own_gains = CALIBRATION_GAIN / horizons
+        self._horizons, self._shared_gain = horizons, SHARED_CALIBRATION_GAIN
         self._num_regimes = num_regimes
         self.columns, self.shared = SeriesColumns(), SeriesColumns()
         self.columns.declare("log_stretch", np.zeros(len(horizons)))

@@ -6,7 +6,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from htfi.domain.errors import InvalidInput
-from htfi.domain.settings import Bars, InnerShare, check_bounds
+from htfi.domain.settings import Bars, InnerShare, check_bounds, setting
 
 LEVELS = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 MAX_QUANTILES = 3_000  # of one decision: some 40 kB of the 64 that an entry of the ledger holds
@@ -14,23 +14,37 @@ Horizon = Annotated[int, Meta(ge=1, le=1_000)]
 EXPERTS = ("ewma", "historical_simulation", "log_range_har", "market_har", "random_walk")
 
 
+RESIDUAL_HALF_TRUST = 50.0  # bars after which a series' own residuals weigh as much as the pooled ones
+USUAL_WINDOW_BARS = 250  # over which the usual volatility is a median
+SESSION_GAP_BARS = 5.0  # a pause of so many bars is a night, whose return is not a bar's
+CALIBRATION_GAIN = (
+    0.002  # of a series' own quantile tracker: 0.002 moves the 90% band by 1% in some 50 misses
+)
+SHARED_CALIBRATION_GAIN = 0.03  # of the tracker that all series share
+
+
 @dataclass(frozen=True, slots=True)
 class ForecastConfig:
-    """What is forecast, and how fast each part forgets. Windows and half-lives count bars of the series."""
+    """What is forecast, by which experts, and how fast they forget."""
 
-    horizons: Annotated[tuple[Horizon, ...], Meta(min_length=1, max_length=16)] = (1, 5, 22)
-    levels: Annotated[tuple[InnerShare, ...], Meta(min_length=3, max_length=99)] = LEVELS
-    experts: Annotated[tuple[str, ...], Meta(min_length=1, max_length=64)] = EXPERTS
-    foundation: str = ""  # folder of the model that the expert 'chronos' asks
-    history_bars: Annotated[int, Meta(ge=2, le=10_000)] = 20
-    ewma_decay: InnerShare = 0.94
-    residual_window_bars: Annotated[int, Meta(ge=2, le=20_000)] = 500
-    residual_half_trust: Bars = 50.0
-    usual_window_bars: Annotated[int, Meta(ge=2, le=1_000_000)] = 250
-    session_gap_bars: Bars = 5.0
-    weight_half_life_bars: Bars = 500.0
-    calibration_gain: Annotated[float, Meta(ge=0.0, le=0.1)] = 0.002
-    shared_calibration_gain: Annotated[float, Meta(ge=0.0, le=0.5)] = 0.03
+    horizons: Annotated[tuple[Horizon, ...], Meta(min_length=1, max_length=16)] = setting(
+        (1, 5, 22), "how far ahead to forecast", "bars"
+    )
+    levels: Annotated[tuple[InnerShare, ...], Meta(min_length=3, max_length=99)] = setting(
+        LEVELS, "quantile levels of each forecast; 0.05, 0.5 and 0.95 must be among them"
+    )
+    experts: Annotated[tuple[str, ...], Meta(min_length=1, max_length=64)] = setting(
+        EXPERTS, "models whose forecasts are combined"
+    )
+    foundation: str = setting("", "folder of the model for the expert chronos")
+    history_bars: Annotated[int, Meta(ge=2, le=10_000)] = setting(
+        20, "bars of a series before its first forecast"
+    )
+    ewma_decay: InnerShare = setting(0.94, "decay of the exponentially weighted volatility", "per bar")
+    residual_window_bars: Annotated[int, Meta(ge=2, le=20_000)] = setting(
+        500, "past residuals that shape the distribution"
+    )
+    weight_half_life_bars: Bars = setting(500.0, "half-life of the scores that set the experts' weights")
 
     def __post_init__(self) -> None:
         check_bounds("forecasting", self)

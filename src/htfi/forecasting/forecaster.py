@@ -12,7 +12,7 @@ from htfi.domain.events import Bar
 from htfi.forecasting.batch import BAND_SIGMAS, ForecastBatch
 from htfi.forecasting.calibration import Calibration
 from htfi.forecasting.columns import SeriesColumns
-from htfi.forecasting.config import ForecastConfig
+from htfi.forecasting.config import SESSION_GAP_BARS, USUAL_WINDOW_BARS, ForecastConfig
 from htfi.forecasting.fusion import ZONES, CrpsAggregation, MaturedForecasts, mix, on_grid
 from htfi.forecasting.joint.history import JointHistory, NormalScores
 from htfi.forecasting.opinions import OpinionTracker
@@ -48,7 +48,7 @@ class Forecaster:
         self._horizons = np.array(config.horizons)
         self._low, self._high = config.levels.index(0.05), config.levels.index(0.95)
         k, h, q = len(names), len(config.horizons), len(config.levels)
-        self._panel = Panel(config.horizons, config.session_gap_bars)
+        self._panel = Panel(config.horizons, SESSION_GAP_BARS)
         self._learning = CrpsAggregation(config.levels, k, h, _NUM_REGIMES, config.weight_half_life_bars)
         self._calibration = Calibration(config, _NUM_REGIMES)
         self._joint = JointHistory(config.levels)
@@ -168,7 +168,7 @@ class Forecaster:
         width = fused[:, 0, self._high] - fused[:, 0, self._low]
         num = self._newest["num"][batch.rows] + np.isfinite(width)
         usual = self._newest["usual_sigma"][batch.rows]
-        gain = np.maximum(1.0 / np.maximum(num, 1), 1.0 / self._config.usual_window_bars)
+        gain = np.maximum(1.0 / np.maximum(num, 1), 1.0 / USUAL_WINDOW_BARS)
         away = np.where(np.isfinite(width), width / BAND_SIGMAS - usual, 0.0)
         self._newest["usual_sigma"][batch.rows] = usual + gain * away
         self._newest["num"][batch.rows] = num

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from htfi.forecasting.columns import SeriesColumns
-from htfi.forecasting.config import ForecastConfig
+from htfi.forecasting.config import RESIDUAL_HALF_TRUST, ForecastConfig
 from htfi.forecasting.panel import BarBatch, Rows
 
 Array = NDArray[np.float64]
@@ -54,7 +54,7 @@ class ResidualShapes:
         self._mirrored = np.concatenate([self._levels, 1.0 - self._levels])
         self._median = config.levels.index(0.5)
         self._gaussian = gaussian_quantiles(config.levels)
-        self._half_trust = config.residual_half_trust * self._horizons
+        self._half_trust = RESIDUAL_HALF_TRUST * self._horizons
         self._skew_samples = skew_samples * self._horizons
         self._width = config.residual_window_bars
         longest, num_horizons = config.horizons[-1], len(config.horizons)

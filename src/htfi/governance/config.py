@@ -6,30 +6,39 @@ from typing import Annotated
 from msgspec import Meta
 
 from htfi.domain.events import MAX_LOG_RETURN
-from htfi.domain.settings import Share, check_bounds
+from htfi.domain.settings import Share, check_bounds, setting
 
 ANY_SYMBOL = "*"
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyConfig:
-    """Limits; each is part of the settings' digest, so a decision names the limits it was judged by.
+    """Limits that every forecast is judged by. All are recorded, so a decision states its limits."""
 
-    `allowed_symbols` lists what may be forecast: '*' allows all, nothing allows none. `restricted_symbols`
-    are withheld whatever the first list holds. Ages are in seconds, except that a bar may be late by
-    `max_bar_age_lengths` times its own length. Band width and return are natural-log returns.
-    """
-
-    allowed_symbols: tuple[str, ...] = (ANY_SYMBOL,)
-    restricted_symbols: tuple[str, ...] = ()
-    max_quote_age_s: Annotated[float, Meta(gt=0.0, le=1e9)] = 60.0
-    max_bar_age_lengths: Annotated[float, Meta(gt=0.0, le=1e6)] = 1.0
-    min_bar_age_s: Annotated[float, Meta(gt=0.0, le=1e9)] = 5.0
-    max_bar_lead_s: Annotated[float, Meta(gt=0.0, le=1e9)] = 1.0
-    max_band_width: Annotated[float, Meta(gt=0.0, le=2 * MAX_LOG_RETURN)] = 0.50
-    max_jump_sigmas: Annotated[float, Meta(gt=0.0, le=1e6)] = 25.0
-    max_jump_return: Annotated[float, Meta(gt=0.0, le=2 * MAX_LOG_RETURN)] = 0.20
-    max_quarantine_share: Share = 0.05
+    allowed_symbols: tuple[str, ...] = setting((ANY_SYMBOL,), "symbols that may be forecast; '*' allows all")
+    restricted_symbols: tuple[str, ...] = setting((), "symbols whose forecasts are always withheld")
+    max_quote_age_s: Annotated[float, Meta(gt=0.0, le=1e9)] = setting(
+        60.0, "oldest quote that a forecast may rest on"
+    )
+    max_bar_age_lengths: Annotated[float, Meta(gt=0.0, le=1e6)] = setting(
+        1.0, "how late a bar may be", "bar lengths"
+    )
+    min_bar_age_s: Annotated[float, Meta(gt=0.0, le=1e9)] = setting(
+        5.0, "lateness that is always allowed for a bar"
+    )
+    max_bar_lead_s: Annotated[float, Meta(gt=0.0, le=1e9)] = setting(
+        1.0, "how far a bar may end in the future"
+    )
+    max_band_width: Annotated[float, Meta(gt=0.0, le=2 * MAX_LOG_RETURN)] = setting(
+        0.50, "widest 90% band of the shortest horizon", "log return"
+    )
+    max_jump_sigmas: Annotated[float, Meta(gt=0.0, le=1e6)] = setting(
+        25.0, "largest price jump", "standard deviations"
+    )
+    max_jump_return: Annotated[float, Meta(gt=0.0, le=2 * MAX_LOG_RETURN)] = setting(
+        0.20, "largest price jump", "log return"
+    )
+    max_quarantine_share: Share = setting(0.05, "largest share of rows in quarantine", "0–1")
 
     def __post_init__(self) -> None:
         check_bounds("policy", self)

@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from htfi.domain.errors import InvalidInput
 from htfi.domain.events import MAX_SIZE, is_size
-from htfi.domain.settings import PositiveShare, check_bounds
+from htfi.domain.settings import PositiveShare, check_bounds, setting
 from htfi.domain.time import NS_PER_DAY, NS_PER_MS, parse_duration
 
 
@@ -32,27 +32,29 @@ class BarClock:
 
 @dataclass(frozen=True, slots=True)
 class MarketConfig:
-    """How ticks become bars and features.
+    """How ticks become bars and features."""
 
-    `bar`: one clock or several, separated by commas: '60s', 'volume:5000', 'dollar:1000000'.
-    `scales`: steps of the sampled price, whose last `window` returns make realised variance and its kin.
-    `base_scale`: the one of them on which jumps are tested and the regime of ticks is judged.
-    `session_gap`: silence of a symbol that ends its session; no return spans it.
-    `quote_stale`: age from which a mid no longer stands for the price, and trades do.
-    `cross_patience`: age from which a quote that crosses a newer one is taken for stale.
-    `max_spread_fraction`: a spread wider than this share of the mid is no price, but a stub.
-    """
-
-    bar: str = "60s"
-    scales: Annotated[tuple[str, ...], Meta(min_length=1, max_length=16)] = ("1s", "10s", "60s", "300s")
-    base_scale: str = "10s"
-    window: Annotated[int, Meta(ge=4, le=100_000)] = 120
-    session_gap: str = "4h"
-    quote_stale: str = "5m"
-    cross_patience: str = "1s"
-    max_spread_fraction: PositiveShare = 0.05
-    ofi_half_life: str = "10s"
-    max_venues: Annotated[int, Meta(ge=1, le=4096)] = 64
+    bar: str = setting(
+        "60s", "when a bar ends: 60s, volume:5000 or dollar:1000000; several separated by commas"
+    )
+    scales: Annotated[tuple[str, ...], Meta(min_length=1, max_length=16)] = setting(
+        ("1s", "10s", "60s", "300s"),
+        "time steps of the sampled price for realised variance and its relatives",
+    )
+    base_scale: str = setting("10s", "the one of scales on which jumps are tested and the regime is judged")
+    window: Annotated[int, Meta(ge=4, le=100_000)] = setting(
+        120, "how many returns of each scale are used", "returns"
+    )
+    session_gap: str = setting("4h", "silence of a symbol that ends its session; no return spans it")
+    quote_stale: str = setting("5m", "age at which a quote no longer stands for the price")
+    max_spread_fraction: PositiveShare = setting(
+        0.05, "a spread wider than this share of the mid price is ignored", "share of the mid price"
+    )
+    cross_patience: str = setting("1s", "age at which a quote that crosses a newer one is ignored")
+    ofi_half_life: str = setting("10s", "half-life of the order flow imbalance")
+    max_venues: Annotated[int, Meta(ge=1, le=4096)] = setting(
+        64, "venues whose quotes are tracked for one symbol", "venues"
+    )
 
     def __post_init__(self) -> None:
         check_bounds("market", self)

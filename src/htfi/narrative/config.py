@@ -1,44 +1,40 @@
-"""Settings of the narrative package: how long headlines count, what an item must be worth, what turns the secure mode
-on.
-"""
+"""Settings and constants of the narrative package: news, routing, the secure mode."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated
 
 from msgspec import Meta
 
 from htfi.domain.errors import InvalidInput
-from htfi.domain.settings import Bars, Count, InnerShare, Share, SpanNs, check_bounds
+from htfi.domain.settings import Count, Share, SpanNs, check_bounds, setting, setting_from
 from htfi.domain.time import NS_PER_DAY
+
+MIN_WEIGHT = 0.125  # three half-lives: an item that weighs less is forgotten
+MAX_ITEMS_PER_SYMBOL = 32  # the newest are kept
+MAX_HEADLINE_CHARS = 160  # of a headline in a rationale; the sanitiser reads more
+MAX_BODY_CHARS = 8_000  # recorded in settings.json since the first ledgers; no body is kept
+USUAL_HALF_LIFE_BARS = 60.0  # of what is usual of a feature
+USUAL_MIN_BARS = 20  # before which nothing is called unusual
 
 
 @dataclass(frozen=True, slots=True)
 class NarrativeConfig:
-    """Limits of the news that is held and of the rationale.
+    """How long news counts, how it is read and cited."""
 
-    A headline's weight halves every `half_life_ns`; below `min_weight` it is forgotten. The usual size of a feature is
-    averaged with a half-life of `usual_half_life_bars` and used after `usual_min_bars`. A deep reading is `deep_paths`
-    answers sampled at `deep_temperature`.
-    """
-
-    half_life_ns: SpanNs = NS_PER_DAY
-    min_weight: InnerShare = 0.125
-    max_items_per_symbol: Annotated[int, Meta(ge=1, le=10_000)] = 32
-    max_symbols: Count = 4096
-    max_headline_chars: Annotated[int, Meta(ge=1, le=10_000)] = 160
-    max_body_chars: Annotated[int, Meta(ge=1, le=1_000_000)] = (
-        8_000  # in old ledgers' settings; bodies are not held
+    half_life_ns: SpanNs = setting(NS_PER_DAY, "time after which the weight of a news item has halved")
+    max_symbols: Count = setting(4096, "symbols whose news is kept", "symbols")
+    max_cited: Annotated[int, Meta(ge=0, le=3)] = setting(2, "headlines cited in a rationale", "headlines")
+    temperature: Annotated[float, Meta(ge=0.0, le=2.0)] = setting(
+        0.0, "sampling temperature of a reading model; 0 takes the most likely words"
     )
-    max_cited: Annotated[int, Meta(ge=0, le=3)] = 2
-    temperature: Annotated[float, Meta(ge=0.0, le=2.0)] = (
-        0.0  # of a reading model: 0 takes the likeliest words
+    deep_paths: Annotated[int, Meta(ge=1, le=256)] = setting(
+        16, "answers drawn for one reading in depth", "answers"
     )
-    deep_paths: Annotated[int, Meta(ge=1, le=256)] = 16
-    deep_temperature: Annotated[float, Meta(ge=0.0, le=2.0)] = 1.0
-    usual_half_life_bars: Bars = 60.0
-    usual_min_bars: Count = 20
-    names: dict[str, str] = field(default_factory=dict[str, str])  # names of symbols in the news
-    calendar: str = ""  # a file of scheduled announcements, TOML or CSV
+    deep_temperature: Annotated[float, Meta(ge=0.0, le=2.0)] = setting(
+        1.0, "sampling temperature of a reading in depth"
+    )
+    names: dict[str, str] = setting_from(dict[str, str], "company names by symbol, as the news writes them")
+    calendar: str = setting("", "file of scheduled announcements (TOML or CSV), or 'sample'")
 
     def __post_init__(self) -> None:
         check_bounds("narrative", self)
@@ -46,25 +42,22 @@ class NarrativeConfig:
 
 @dataclass(frozen=True, slots=True)
 class RoutingConfig:
-    """Shares run 0–1; an item's value is relevance · novelty · (½ + ½ position).
+    """Which model reads an item. Its worth is relevance · novelty · (½ + ½ position), all 0–1."""
 
-    An item with symbols, or one that names one of the run's, has a relevance of at least `tagged_relevance`. Below
-    `draft_worth` the encoder alone reads it, below `target_worth` the draft model; from `frontier_worth` on a frontier
-    model is asked after the release, if one is wired. Each such reading is charged `frontier_cents`, as long as
-    `frontier_budget_cents` of the run last. `positions` are the shares at stake, by symbol; other symbols have
-    `position`.
-    """
-
-    min_relevance: Share = 0.2
-    tagged_relevance: Share = 0.5
-    min_novelty: Share = 0.05
-    draft_worth: Share = 0.15
-    target_worth: Share = 0.3
-    frontier_worth: Share = 0.9
-    position: Share = 1.0
-    positions: dict[str, Share] = field(default_factory=dict[str, float])
-    frontier_cents: Annotated[float, Meta(gt=0.0, le=1e9)] = 1.0
-    frontier_budget_cents: Annotated[float, Meta(ge=0.0, le=1e9)] = 100.0
+    min_relevance: Share = setting(0.2, "an item less relevant is not read", "0–1")
+    tagged_relevance: Share = setting(0.5, "least relevance of an item that names a symbol", "0–1")
+    min_novelty: Share = setting(0.05, "an item less novel is not read", "0–1")
+    draft_worth: Share = setting(0.15, "worth from which the draft model reads an item", "0–1")
+    target_worth: Share = setting(0.3, "worth from which the target model reads it", "0–1")
+    frontier_worth: Share = setting(0.9, "worth from which the frontier model is asked, after release", "0–1")
+    position: Share = setting(1.0, "position at stake in a symbol that positions does not name", "0–1")
+    positions: dict[str, Share] = setting_from(dict[str, float], "position at stake by symbol", "0–1")
+    frontier_cents: Annotated[float, Meta(gt=0.0, le=1e9)] = setting(
+        1.0, "estimated price of one question to the frontier model", "cents"
+    )
+    frontier_budget_cents: Annotated[float, Meta(ge=0.0, le=1e9)] = setting(
+        100.0, "what a run may spend on the frontier model", "cents"
+    )
 
     def __post_init__(self) -> None:
         check_bounds("routing", self)
@@ -76,36 +69,35 @@ class RoutingConfig:
         return self.positions.get(symbol, self.position)
 
 
+# Suspicious share of all news from which the whole stream is suspected: a large stream has a few false alarms.
+MIN_SHARE_FOR_ALL = 0.05
+CALM_BELOW = 1_000  # suspicion beneath which the cool-down begins
+FINDING_WEIGHT = 1_000  # thousandths that one finding adds
+GRAVE_FINDING_WEIGHT = 2_000  # that a finding of GRAVE_RULES adds
+SHARE_FOR_ALL = 0.25  # of a finding on some symbols that counts for all
+SUSPICION_HALF_LIFE_NS = NS_PER_DAY // 4  # of suspicion
+EXTREME_DIVERGENCE = (
+    0.99  # rank of divergence that adds suspicion where the source is trusted less than LOW_TRUST
+)
+LOW_TRUST = 0.5  # see EXTREME_DIVERGENCE
+MAX_SCOPES = 4_096  # symbols and sources under suspicion at once
+GRAVE_RULES = ("injection", "impersonation", "contradicted", "hidden")  # what is done on purpose
+
+
 @dataclass(frozen=True, slots=True)
 class SecureConfig:
-    """Incidents are counted in thousandths and halve every `half_life_ns`.
+    """When the secure mode starts and ends. Suspicion is counted in thousandths and fades."""
 
-    An incident weighs `plain_weight`, or `grave_weight` if its rule begins with one of `grave_rules`: those that show
-    intent. SECURE is on for a symbol or a source from `on_at`, market-wide from `on_at_for_all`. An incident that names
-    symbols counts market-wide by `share_for_all` only, and the market is suspected only if incidents are
-    `least_share_for_all` of all items: the few false alarms of a large stream are no attack. It goes off `cool_down_ns`
-    after incidents last came to `off_at`. While it is on, no view weighs more than `most_weight`. A divergence that
-    ranks from `extreme_divergence`, of items trusted less than `low_trust`, is an incident itself.
-    """
-
-    on_at: Count = 3_000
-    on_at_for_all: Count = 6_000
-    least_share_for_all: Share = 0.05
-    off_at: Count = 1_000
-    plain_weight: Count = 1_000
-    grave_weight: Count = 2_000
-    share_for_all: Share = 0.25
-    half_life_ns: SpanNs = NS_PER_DAY // 4
-    cool_down_ns: SpanNs = NS_PER_DAY
-    most_weight: Share = 0.25
-    extreme_divergence: Share = 0.99
-    low_trust: Share = 0.5
-    max_scopes: Count = 4_096
-    grave_rules: tuple[str, ...] = ("injection", "impersonation", "contradicted", "hidden")
+    on_at: Count = setting(
+        3_000, "suspicion of a symbol or source at which the secure mode starts", "thousandths"
+    )
+    on_at_for_all: Count = setting(
+        6_000, "suspicion of the whole stream at which it starts for all symbols", "thousandths"
+    )
+    cool_down_ns: SpanNs = setting(NS_PER_DAY, "time without new suspicion after which the secure mode ends")
+    most_weight: Share = setting(0.25, "the most a view may weigh in the secure mode", "0–1")
 
     def __post_init__(self) -> None:
         check_bounds("secure", self)
-        if not self.off_at <= self.on_at <= self.on_at_for_all:
-            raise InvalidInput("secure: need off_at <= on_at <= on_at_for_all")
-        if not self.plain_weight <= self.grave_weight:
-            raise InvalidInput("secure: need plain_weight <= grave_weight")
+        if not CALM_BELOW <= self.on_at <= self.on_at_for_all:
+            raise InvalidInput(f"secure: need {CALM_BELOW} <= on_at <= on_at_for_all")

@@ -10,7 +10,13 @@ import msgspec
 from htfi.domain.decision import FidelityPlan
 from htfi.domain.events import News
 from htfi.domain.news import NewsItemAudit, NewsScores, ReadingBudget, Route, ScreenedItem
-from htfi.narrative.config import NarrativeConfig, RoutingConfig
+from htfi.narrative.config import (
+    MAX_HEADLINE_CHARS,
+    MAX_ITEMS_PER_SYMBOL,
+    MIN_WEIGHT,
+    NarrativeConfig,
+    RoutingConfig,
+)
 from htfi.narrative.routing import choose_route
 from htfi.narrative.text import clean
 
@@ -24,13 +30,13 @@ class RecentNews:
 
     def __init__(self, config: NarrativeConfig | None = None) -> None:
         self._config = config or NarrativeConfig()
-        self.lifetime_ns = int(-log2(self._config.min_weight) * self._config.half_life_ns)
-        self._market: deque[News] = deque(maxlen=self._config.max_items_per_symbol)
+        self.lifetime_ns = int(-log2(MIN_WEIGHT) * self._config.half_life_ns)
+        self._market: deque[News] = deque(maxlen=MAX_ITEMS_PER_SYMBOL)
         self._by_symbol: OrderedDict[str, deque[News]] = OrderedDict()  # latest in the news last
 
     def add(self, item: News) -> None:
         """Take in one item, in order of `available_at_ns`. An item with a blank headline is ignored."""
-        headline = clean(item.headline, self._config.max_headline_chars)
+        headline = clean(item.headline, MAX_HEADLINE_CHARS)
         if not headline:
             return
         symbols = tuple(symbol for symbol in item.symbols if symbol)[:_MAX_SYMBOLS_PER_ITEM]
@@ -59,7 +65,7 @@ class RecentNews:
     def recent(self, symbol: str, as_of_ns: int, limit: int | None = None) -> list[News]:
         """Items on `symbol` or on the whole market, known at `as_of_ns` and within their lifetime, newest first."""
         oldest_ns = as_of_ns - self.lifetime_ns
-        most = self._config.max_items_per_symbol if limit is None else limit
+        most = MAX_ITEMS_PER_SYMBOL if limit is None else limit
         own = self._by_symbol.get(symbol)
         found = _newest_items(own, oldest_ns, as_of_ns, most) if own else []
         shared = _newest_items(self._market, oldest_ns, as_of_ns, most) if self._market else []
@@ -87,7 +93,7 @@ class RecentNews:
     def _items_of(self, symbol: str) -> deque[News]:
         shelf = self._by_symbol.get(symbol)
         if shelf is None:
-            shelf = self._by_symbol[symbol] = deque(maxlen=self._config.max_items_per_symbol)
+            shelf = self._by_symbol[symbol] = deque(maxlen=MAX_ITEMS_PER_SYMBOL)
             if len(self._by_symbol) > self._config.max_symbols:
                 self._by_symbol.popitem(last=False)
         else:

@@ -15,7 +15,19 @@ import numpy as np
 from htfi.domain import portable_math as exact
 from htfi.domain.events import SuspicionReset
 from htfi.domain.time import format_ns
-from htfi.narrative.config import SecureConfig
+from htfi.narrative.config import (
+    CALM_BELOW,
+    EXTREME_DIVERGENCE,
+    FINDING_WEIGHT,
+    GRAVE_FINDING_WEIGHT,
+    GRAVE_RULES,
+    LOW_TRUST,
+    MAX_SCOPES,
+    MIN_SHARE_FOR_ALL,
+    SHARE_FOR_ALL,
+    SUSPICION_HALF_LIFE_NS,
+    SecureConfig,
+)
 from htfi.narrative.sanitising.sanitiser import ScreeningIncident
 from htfi.narrative.text import clean
 
@@ -53,9 +65,9 @@ _CALM = SuspicionLevel()
 
 def decay_level(level: SuspicionLevel, now_ns: int, config: SecureConfig) -> SuspicionLevel:
     """The level at an instant, decayed; calm once nothing is left."""
-    left = _faded(level, now_ns, config)
+    left = _faded(level, now_ns)
     cooled = now_ns - level.last_ns >= config.cool_down_ns
-    if level.since_ns and not (cooled and left < config.off_at):
+    if level.since_ns and not (cooled and left < CALM_BELOW):
         return level
     return msgspec.structs.replace(level, since_ns=0) if left else _CALM
 
@@ -70,12 +82,12 @@ def add_incident(
 ) -> SuspicionLevel:
     """The level after one more incident of this weight in thousandths."""
     before = decay_level(level, now_ns, config)
-    total = min(_faded(before, now_ns, config) + weight, _MAX_THRESHOLDS * on_at)
+    total = min(_faded(before, now_ns) + weight, _MAX_THRESHOLDS * on_at)
     now_ns = max(now_ns, before.at_ns, 1)
     return SuspicionLevel(
         trouble=total,
         at_ns=now_ns,
-        last_ns=now_ns if total >= config.off_at else before.last_ns,
+        last_ns=now_ns if total >= CALM_BELOW else before.last_ns,
         since_ns=before.since_ns or (now_ns if total >= on_at else 0),
         rules=_counted(before.rules, trouble.rule),
         source=trouble.source,
@@ -107,22 +119,18 @@ class SuspicionMonitor:
         """
         config = self._config
         if num_items:
-            heard = _faded(self._recent_items, now_ns, config) + _THOUSANDTHS * num_items
+            heard = _faded(self._recent_items, now_ns) + _THOUSANDTHS * num_items
             self._recent_items = SuspicionLevel(
                 min(heard, _MAX_RECENT_ITEMS), max(now_ns, self._recent_items.at_ns)
             )
         for trouble in troubles:
-            weight = (
-                config.grave_weight if trouble.rule.startswith(config.grave_rules) else config.plain_weight
-            )
+            weight = GRAVE_FINDING_WEIGHT if trouble.rule.startswith(GRAVE_RULES) else FINDING_WEIGHT
             for symbol in dict.fromkeys(trouble.symbols):
                 self._raise_level((_SYMBOL, symbol), trouble, weight, now_ns)
             self._raise_level((_SOURCE, trouble.source), trouble, weight, now_ns)
-            for_all = round(weight * config.share_for_all) if trouble.symbols else weight
+            for_all = round(weight * SHARE_FOR_ALL) if trouble.symbols else weight
             if for_all:
-                on_at = max(
-                    config.on_at_for_all, round(config.least_share_for_all * self._recent_items.trouble)
-                )
+                on_at = max(config.on_at_for_all, round(MIN_SHARE_FOR_ALL * self._recent_items.trouble))
                 self._all = add_incident(self._all, trouble, for_all, now_ns, on_at, config)
 
     def observe_once(self, trouble: ScreeningIncident, names: Sequence[str], now_ns: int) -> None:
@@ -132,7 +140,7 @@ class SuspicionMonitor:
             return
         self._items_observed[symbol] = told
         self._items_observed.move_to_end(symbol)
-        if len(self._items_observed) > self._config.max_scopes:
+        if len(self._items_observed) > MAX_SCOPES:
             self._items_observed.popitem(last=False)
         self.observe([trouble], now_ns, num_items=0)
 
@@ -142,7 +150,7 @@ class SuspicionMonitor:
         level = self._levels.get(scope, _CALM)
         self._levels[scope] = add_incident(level, trouble, weight, now_ns, self._config.on_at, self._config)
         self._levels.move_to_end(scope)
-        if len(self._levels) > self._config.max_scopes:
+        if len(self._levels) > MAX_SCOPES:
             self._levels.popitem(last=False)
 
     @property
@@ -224,27 +232,27 @@ class SuspicionMonitor:
 
 
 def divergence_incident(
-    symbol: str, now_ns: int, rank: float, told_by: Sequence[tuple[str, float, float]], config: SecureConfig
+    symbol: str, now_ns: int, rank: float, told_by: Sequence[tuple[str, float, float]]
 ) -> ScreeningIncident | None:
     """The incident of a view that diverges further than almost all before it and rests mostly on items of little trust.
 
     `rank` 0–1 is the calibrated divergence, `told_by` the (source, trust 0–1, weight) of what the view rests on.
     """
     total = sum(weight for _, _, weight in told_by)
-    low = [(weight, source) for source, trust, weight in told_by if trust < config.low_trust]
-    if rank < config.extreme_divergence or not low or 2.0 * sum(weight for weight, _ in low) < total:
+    low = [(weight, source) for source, trust, weight in told_by if trust < LOW_TRUST]
+    if rank < EXTREME_DIVERGENCE or not low or 2.0 * sum(weight for weight, _ in low) < total:
         return None
     loudest = max(low, key=lambda one: one[0])[1]
     return ScreeningIncident(loudest, (symbol,), DIVERGENCE, now_ns)
 
 
-def _faded(level: SuspicionLevel, now_ns: int, config: SecureConfig) -> int:
+def _faded(level: SuspicionLevel, now_ns: int) -> int:
     """What is left of its incidents, in whole thousandths; it decays by the steps of one clock, however often it is
     asked.
     """
     if not level.trouble or now_ns <= level.at_ns:
         return level.trouble
-    step_ns = max(config.half_life_ns // _STEPS, 1)
+    step_ns = max(SUSPICION_HALF_LIFE_NS // _STEPS, 1)
     halves, steps = divmod(now_ns // step_ns - level.at_ns // step_ns, _STEPS)
     return int(level.trouble * _DECAY[steps]) >> min(halves, 64)
 

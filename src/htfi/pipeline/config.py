@@ -1,29 +1,31 @@
-"""Settings of the main path; wiring composes them with those of the other packages."""
+"""Settings of the main path; wiring composes them with the other rooms'."""
 
 from dataclasses import dataclass
 from typing import Annotated
 
 from msgspec import Meta
 
-from htfi.domain.settings import HOUR_MS, Count, check_bounds
+from htfi.domain.settings import HOUR_MS, Count, check_bounds, setting
+
+LISTEN_MS = 5.0  # between looks at late answers while events come
 
 
 @dataclass(frozen=True, slots=True)
 class PipelineConfig:
-    """`deadline_ms` limits the reading of news at one decision point; as many series are read as it leaves time for.
+    """Time for reading, grouping of writes, saving of state, and late answers."""
 
-    `group_ms` 0 commits at every decision point, with the least delay; more spreads the disk's sync over a fast replay.
-    At most `max_awaited` decisions with a provisional view wait for the target, which is polled every `listen_ms` while
-    events come. A run that ends waits `linger_ms` for it.
-    """
-
-    deadline_ms: Annotated[float, Meta(gt=0.0, le=HOUR_MS)] = 250.0
-    group_entries: Count = 256
-    group_ms: Annotated[float, Meta(ge=0.0, le=HOUR_MS)] = 25.0
-    snapshot_s: Annotated[float, Meta(gt=0.0, le=1e6)] = 5.0
-    max_awaited: Count = 8192
-    listen_ms: Annotated[float, Meta(ge=0.0, le=HOUR_MS)] = 5.0
-    linger_ms: Annotated[float, Meta(ge=0.0, le=HOUR_MS)] = 5_000.0
+    deadline_ms: Annotated[float, Meta(gt=0.0, le=HOUR_MS)] = setting(
+        250.0, "time for reading the news of one moment"
+    )
+    group_entries: Count = setting(256, "decisions written together at most", "decisions")
+    group_ms: Annotated[float, Meta(ge=0.0, le=HOUR_MS)] = setting(
+        25.0, "how long decisions are grouped before they are written; 0 writes at once"
+    )
+    snapshot_s: Annotated[float, Meta(gt=0.0, le=1e6)] = setting(5.0, "how often the state of a run is saved")
+    max_awaited: Count = setting(8192, "provisional decisions that wait for the target model", "decisions")
+    linger_ms: Annotated[float, Meta(ge=0.0, le=HOUR_MS)] = setting(
+        5_000.0, "how long a run that ends waits for the target's late answers"
+    )
 
     def __post_init__(self) -> None:
         check_bounds("pipeline", self)

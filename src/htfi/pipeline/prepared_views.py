@@ -12,7 +12,7 @@ from htfi.domain.decision import Decision, FidelityPlan, NewsView, Rung
 from htfi.domain.events import MacroAnnouncement
 from htfi.domain.news import ScreenedItem
 from htfi.narrative.calendar.announcements import Announcement, Calendar
-from htfi.narrative.calendar.config import BufferingConfig
+from htfi.narrative.calendar.config import READING_MS, BufferingConfig
 from htfi.narrative.calendar.prefetching import AnnouncementPrefetcher
 from htfi.narrative.processor import NewsProcessor
 from htfi.narrative.question import Question
@@ -107,7 +107,7 @@ class PreparedViews:
 
     def _read(self, questions: Sequence[Question]) -> list[NewsView]:
         assert self.rung is not None
-        deadline_ms = len(questions) * self._config.reading_ms
+        deadline_ms = len(questions) * READING_MS
         return self._readings.read_uncached(self.rung, questions, deadline_ms)
 
     def state(self) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from htfi.domain.decision import Decision, Forecast, NewsView, Quantiles
 from htfi.forecasting.fusion import combine
 from htfi.forecasting.tilts import VERSION_WITHOUT_BOUND, Opinion, derive_tilt, tilt_record
-from htfi.narrative.config import SecureConfig
+from htfi.narrative.config import EXTREME_DIVERGENCE, SecureConfig
 from htfi.narrative.influence import influence_problems as leverage_problems
 from htfi.narrative.influence import max_view_influence, recorded_limits
 from htfi.narrative.merging import part_weight, rederive
@@ -106,11 +106,11 @@ def report_divergence(series: Sequence[SeriesContext], news: NewsProcessor) -> N
     monitor = news.suspicion_monitor
     for one in series:
         tilt, view = one.forecast.tilt if one.forecast is not None else None, one.view
-        if tilt is None or view is None or tilt.divergence_rank < monitor.config.extreme_divergence:
+        if tilt is None or view is None or tilt.divergence_rank < EXTREME_DIVERGENCE:
             continue
         symbol, now_ns = one.bar.symbol, one.request.question.as_of_ns
         sources = _supporting_sources(view, now_ns, news)
-        incident = divergence_incident(symbol, now_ns, tilt.divergence_rank, sources, monitor.config)
+        incident = divergence_incident(symbol, now_ns, tilt.divergence_rank, sources)
         if incident is not None:
             monitor.observe_once(incident, view.cited, now_ns)
 

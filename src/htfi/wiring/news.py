@@ -50,7 +50,7 @@ def build_news_processor(
         else context.wrap_encoder(encoder, heads, settings.narrative)
     )
     linker = EntityLinker({symbol: [name] for symbol, name in settings.narrative.names.items()})
-    scorer = NewsScorer(settings.encoding, cached or encoder, cached.heads if cached else heads, linker)
+    scorer = NewsScorer(cached or encoder, cached.heads if cached else heads, linker)
     return NewsProcessor(
         settings.narrative,
         settings.routing,
@@ -68,7 +68,7 @@ def open_scorer(config: EncodingConfig, names: Mapping[str, Iterable[str]] | Non
     Raises: IntegrityError, InvalidInput, where the encoder or the heads are not what they should be.
     """
     encoder = open_encoder(config)
-    return NewsScorer(config, encoder, heads_for(encoder), EntityLinker(names or {}))
+    return NewsScorer(encoder, heads_for(encoder), EntityLinker(names or {}))
 
 
 def heads_for(encoder: TextEncoder | None) -> Heads | None:

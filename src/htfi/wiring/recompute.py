@@ -42,7 +42,7 @@ def recompute_all(
     data = read_whole(file)
     if data is None:
         raise IntegrityError(f"{file} is missing: without the settings no verdict can be reached again")
-    digest, settings = sha256(data).hexdigest(), decode_settings(data)
+    digest, settings = sha256(data).hexdigest(), decode_settings(data, to_verify=True)
     amendments = AmendmentAuditor(log.entry)
     readings = ReadingAuditor(reading_terms(settings), ModelsByVersion(settings.models, named).model)
     for index, entry in enumerate(log.entries(0, size)):

@@ -357,4 +357,4 @@ def run_settings(run: Path, decision: Decision) -> Settings:
         raise IntegrityError(f"{file} is missing: it tells the precision that the model ran in")
     if sha256(data).hexdigest() != decision.settings_digest:
         raise IntegrityError(f"{file} is not what {decision.id} was made under: give the run's command again")
-    return decode_settings(data)
+    return decode_settings(data, to_verify=True)

@@ -29,6 +29,7 @@ from htfi.forecasting.scenarios.measures import (
 )
 from htfi.forecasting.scenarios.positions import Positions
 from htfi.forecasting.scenarios.requests import ScenarioKind, ScenarioRequest, parse_shocks, require_series
+from htfi.narrative.config import MAX_HEADLINE_CHARS
 from htfi.narrative.headline_roles import CompanyRole
 from htfi.narrative.text import quote
 from htfi.wiring.scenario import ScenarioBasis
@@ -195,7 +196,7 @@ def _read_headlines(
 ) -> list[ScenarioAnswer]:
     """Headlines, put to the reader in one batch: other quantiles for every series that they are read for."""
     today = frame.today
-    most = ground.settings.narrative.max_headline_chars
+    most = MAX_HEADLINE_CHARS
     sizes = np.abs(frame.positions.portfolio.notionals)
     held = [int(place) for place in np.argsort(-sizes, kind="stable") if sizes[place] > 0.0]
     concerned: list[AffectedSeries] = []

@@ -2,16 +2,21 @@
 
 An unknown key, a value of the wrong type or out of range stops the start with one line. The digest of the
 settings goes into every decision.
+
+What nobody would change is a constant in the package that owns it. Constants that shape decisions and were settings
+once are still written into settings.json: the file states every parameter, its digest does not change when a setting
+becomes a constant, and a run of an earlier version is read by what it states.
 """
 
 import hashlib
 import os
+import sys
 import tomllib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import MISSING, Field, asdict, dataclass, field, fields, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import msgspec
 
@@ -31,11 +36,15 @@ from htfi.scheduling.config import FidelityConfig
 from htfi.scheduling.health.config import HealthConfig
 from htfi.scheduling.placement.config import PlacementConfig
 from htfi.scheduling.turns.config import TurnsConfig
-from htfi.wiring.config import ClusterConfig
+from htfi.wiring.config import ClusterConfig, NodeConfig
 from htfi.wiring.models.caching import CacheConfig
 from htfi.wiring.models.readers import ModelsConfig
 
 ENV_PREFIX = "HTFI_"
+_UNITS = {
+    "_ms": "ms", "_ns": "ns", "_s": "s", "_bytes": "bytes", "_c": "°C", "_bars": "bars", "_tokens": "tokens",
+    "_cents": "cents", "_sigmas": "standard deviations", "_lengths": "bar lengths", "_share": "0–1", "_fraction": "0–1",
+}  # by the end of a setting's name  # fmt: skip
 _RESULT_SHAPING_DECODING = ("block_tokens", "strategy", "lookahead", "max_draft", "plain_above", "max_batch")
 _SHARING_TABLES = (
     "cache",
@@ -48,10 +57,39 @@ _SHARING_TABLES = (
 )  # tables of how work is shared among machines
 SETTINGS_FILE = "settings.json"  # where a run leaves those it was made under
 
+# Constants that settings.json states beside the settings, by table; each is that name in capitals in the table's module.
+RECORDED_CONSTANTS = {
+    "forecasting": (
+        "residual_half_trust", "usual_window_bars", "session_gap_bars", "calibration_gain", "shared_calibration_gain",
+    ),
+    "narrative": (
+        "min_weight", "max_items_per_symbol", "max_headline_chars", "max_body_chars", "usual_half_life_bars",
+        "usual_min_bars",
+    ),
+    "sanitiser": (
+        "noted_below", "max_headline_chars", "max_body_chars", "window_ns", "max_items", "near_alike", "good_standing",
+        "max_sources", "max_symbols", "burst_ns", "burst_voices", "burst_repeats", "claim_ns", "late_ns", "early_ns",
+        "max_symbols_moved",
+    ),
+    "encoding": ("max_tokens", "max_recent", "recent_half_life_ns"),
+    "secure": (
+        "share_for_all", "extreme_divergence", "low_trust", "grave_rules", "least_share_for_all", "off_at",
+        "plain_weight", "grave_weight", "half_life_ns", "max_scopes",
+    ),
+    "buffering": ("early_s", "reading_ms"),
+}  # fmt: skip
+_CONSTANT_NAMES = {
+    ("secure", "least_share_for_all"): "MIN_SHARE_FOR_ALL",
+    ("secure", "off_at"): "CALM_BELOW",
+    ("secure", "plain_weight"): "FINDING_WEIGHT",
+    ("secure", "grave_weight"): "GRAVE_FINDING_WEIGHT",
+    ("secure", "half_life_ns"): "SUSPICION_HALF_LIFE_NS",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """One table of the TOML file per room."""
+    """One table of the TOML file per package."""
 
     market: MarketConfig = field(default_factory=MarketConfig)
     forecasting: ForecastConfig = field(default_factory=ForecastConfig)
@@ -98,6 +136,8 @@ def encode_settings(settings: Settings) -> bytes:
     shaping = asdict(settings)
     for table in _SHARING_TABLES:
         del shaping[table]
+    for table, keys in RECORDED_CONSTANTS.items():
+        shaping[table] |= {key: constant(table, key) for key in keys}
     shaping["narrative"]["calendar"] = ""  # nor where a calendar lies: its digest stands in the decisions
     shaping["forecasting"]["foundation"] = ""  # its version, a digest of the model, stands in the decisions
     shaping["models"] = {"engine": settings.models.engine, "precision": settings.models.precision}
@@ -112,13 +152,85 @@ def encode_settings(settings: Settings) -> bytes:
     return msgspec.json.encode(shaping, order="deterministic")
 
 
-def decode_settings(data: bytes) -> Settings:
-    """The settings that a run left behind. Raises: InvalidInput."""
+def decode_settings(data: bytes, *, to_verify: bool = False) -> Settings:
+    """The settings that a run left behind, an earlier version's too. Raises: InvalidInput.
+
+    What is a constant by now must have its value, or the forecasts of the run could not be made here. `to_verify` a
+    record it may have any: no constant takes part in judging an entry.
+    """
     try:
         tables = msgspec.json.decode(data, type=dict[str, dict[str, Any]])
     except msgspec.DecodeError as error:
         raise InvalidInput(f"these are not the settings of a run: {error}") from error
+    for table, keys in RECORDED_CONSTANTS.items():
+        for key in keys:
+            stated = tables.get(table, {}).pop(key, None)
+            fixed = constant(table, key)
+            if to_verify or stated is None:
+                continue
+            if msgspec.json.encode(stated) != msgspec.json.encode(fixed):
+                raise InvalidInput(
+                    f"the run was made with {table}.{key} = {_toml(stated)}, which this version fixes at {_toml(fixed)}: "
+                    "use the version that made it"
+                )
     return _overlay(Settings(), tables, "the saved settings")
+
+
+def constant(table: str, key: str) -> Any:
+    """The constant that a key of a table stands for; None where there is none."""
+    kind = cast("type[Any]", type(getattr(Settings(), table)))
+    name = _CONSTANT_NAMES.get((table, key), key.upper())
+    return vars(sys.modules[kind.__module__]).get(name)
+
+
+class SettingInfo(NamedTuple):
+    """One setting as people read of it: its default as TOML."""
+
+    table: str
+    key: str
+    default: str
+    unit: str
+    meaning: str
+
+
+def list_settings() -> list[SettingInfo]:
+    """Every setting that a person can change, in the order of the tables."""
+    found: list[SettingInfo] = []
+    for table in fields(Settings):
+        for item in fields(getattr(Settings(), table.name)):
+            found += _describe(table.name, "", item)
+            if item.name == "nodes":
+                found += [
+                    one for each in fields(NodeConfig) for one in _describe(table.name, "nodes.NAME.", each)
+                ]
+    return found
+
+
+def _describe(table: str, prefix: str, item: "Field[Any]") -> list[SettingInfo]:
+    meaning, unit = item.metadata.get("meaning", ""), item.metadata.get("unit", "")
+    if not meaning:
+        return []
+    default = item.default_factory() if item.default_factory is not MISSING else item.default
+    default = None if default is MISSING else default
+    unit = unit or next((text for end, text in _UNITS.items() if item.name.endswith(end)), "")
+    return [SettingInfo(table, prefix + item.name, _toml(default), unit, meaning)]
+
+
+def _toml(value: Any) -> str:
+    """A value as it stands in a TOML file; nothing where there is none."""
+    match value:
+        case None:
+            return ""
+        case bool():
+            return str(value).lower()
+        case int() | float():
+            return f"{value:_}" if isinstance(value, int) else f"{value:g}"
+        case tuple() | list():
+            return f"[{', '.join(map(_toml, cast('list[Any]', value)))}]"
+        case dict():
+            return "{}"
+        case _:
+            return f'"{value}"'
 
 
 def settings_digest(settings: Settings) -> str:
@@ -165,9 +277,14 @@ def _overlay(settings: Settings, tables: dict[str, Any], origin: str) -> Setting
 
 
 def _overlay_table(table: str, room: Any, values: dict[str, Any], origin: str) -> Any:
-    known = [item.name for item in fields(room)]
+    known = [item.name for item in fields(room) if item.metadata.get("meaning")]
     for key in values:
         if key not in known:
+            fixed = constant(table, key)
+            if fixed is not None:
+                raise InvalidInput(
+                    f"{origin}: {table}.{key} is not a setting: it is fixed at {_toml(fixed)}; remove it"
+                )
             raise InvalidInput(f"{origin}: {table}: unknown key '{key}': the keys are {', '.join(known)}")
     kind = cast("type[Any]", type(room))
     try:

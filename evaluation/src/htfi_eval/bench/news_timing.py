@@ -19,6 +19,7 @@ import numpy as np
 
 from htfi.domain.events import News
 from htfi.domain.news import ScreenedItem, Screening
+from htfi.narrative.encoding.config import MAX_RECENT, RECENT_HALF_LIFE_NS
 from htfi.narrative.encoding.linking import EntityLinker
 from htfi.narrative.encoding.novelty import NoveltyIndex
 from htfi.narrative.encoding.scorer import scored_text
@@ -151,8 +152,7 @@ def stages_us(settings: Settings, pairs: Pairs, encoder: TextEncoder) -> dict[st
         points, states = encoder.read(texts)
         if heads is not None:
             found["heads"] = _us(lambda: heads.score(points, states, texts), len(items))
-        config = settings.encoding
-        novelty = NoveltyIndex(encoder.size, config.max_recent, config.recent_half_life_ns)
+        novelty = NoveltyIndex(encoder.size, MAX_RECENT, RECENT_HALF_LIFE_NS)
         found["novelty"] = _us(
             lambda: [novelty.measure(point, (), at) for at, point in enumerate(points)], len(items)
         )

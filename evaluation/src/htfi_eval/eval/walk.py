@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from htfi.domain.decision import Regime, series_id
 from htfi.domain.events import Bar
-from htfi.forecasting.config import ForecastConfig
+from htfi.forecasting.config import SESSION_GAP_BARS, ForecastConfig
 from htfi.forecasting.forecaster import Forecaster
 from htfi.forecasting.panel import BarBatch, Panel
 from htfi.forecasting.ports import Expert
@@ -140,7 +140,7 @@ class _SeriesOrder:
     """A panel beside the forecaster's, and the order in which it keeps its series: that of their first bars."""
 
     def __init__(self, num_series: int, config: ForecastConfig) -> None:
-        self.panel = Panel(config.horizons, config.session_gap_bars)
+        self.panel = Panel(config.horizons, SESSION_GAP_BARS)
         self._row = np.full(num_series, -1)
         self._num = 0
 

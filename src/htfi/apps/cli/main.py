@@ -74,6 +74,7 @@ COMMANDS = {
     "quarantine": ("htfi.apps.cli.quarantine:command", "News that were held back: list, look, release."),
     "secure": ("htfi.apps.cli.secure:command", "Suspicion of manipulation: what stands, and its end."),
     "ledger": ("htfi.apps.cli.ledger.command:command", "Verify, prove, show, export and cosign the record."),
+    "settings": ("htfi.apps.cli.settings:command", "List the settings: unit, default, meaning."),
     "models": (
         "htfi.apps.cli.models.command:command",
         "Language models: list, inspect, convert, check, train.",

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from htfi.decoding.config import MAX_FORKS
 from htfi.decoding.noise import noise_keys
 from htfi.decoding.paths.drawing import Clock, PathDrawing, PathSamplingStats, PriceTokenSampler
 from htfi.decoding.paths.plan import LeastTime, PathPlan
@@ -69,7 +70,7 @@ def sample_paths(
     ranks = np.empty((num_paths, horizon), np.int64)
     begin = 0
     while begin < num_paths:
-        num = min(sessions.num_rows_free(limit), sessions.config.max_forks, num_paths - begin)
+        num = min(sessions.num_rows_free(limit), MAX_FORKS, num_paths - begin)
         if num == 0:
             return RequestRefused("the memory is held by other sequences; ask again")
         streams: Ids = np.arange(begin, begin + num) + FIRST_PATH_STREAM

@@ -1,4 +1,4 @@
-"""Settings of the views prepared before announcements: how long before, and how much time they may take."""
+"""Settings of predictive buffering: how long before a release views are made ready, and how much may be spent on it."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -6,31 +6,35 @@ from typing import Annotated
 from msgspec import Meta
 
 from htfi.domain.errors import InvalidInput
-from htfi.domain.settings import HOUR_MS, check_bounds
+from htfi.domain.settings import HOUR_MS, check_bounds, setting
 
 _DAY_S = 86_400.0
 
 
+EARLY_S = 1.0  # an item may come that long before its announcement: clocks differ
+READING_MS = 80.0  # reckoned for one reading, whatever the machine, so that a replay prepares the same
+
+
 @dataclass(frozen=True, slots=True)
 class BufferingConfig:
-    """Views are prepared `lead_s` before an announcement, from what is known by then, and dropped `window_s` after it.
+    """Views that are prepared before a scheduled announcement."""
 
-    A reading counts as `reading_ms` and all of an announcement as `budget_ms`, so that a replay prepares the same
-    views, however fast its machine. An item may arrive `early_s` before the announcement's time, because clocks differ.
-    """
-
-    lead_s: Annotated[float, Meta(gt=0.0, le=_DAY_S)] = 300.0
-    window_s: Annotated[float, Meta(gt=0.0, le=_DAY_S)] = 1_800.0
-    early_s: Annotated[float, Meta(ge=0.0, le=_DAY_S)] = 1.0
-    budget_ms: Annotated[float, Meta(ge=0.0, le=HOUR_MS)] = 2_000.0
-    reading_ms: Annotated[float, Meta(ge=0.01, le=HOUR_MS)] = 80.0
+    lead_s: Annotated[float, Meta(gt=0.0, le=_DAY_S)] = setting(
+        300.0, "how long before a scheduled announcement views are prepared"
+    )
+    window_s: Annotated[float, Meta(gt=0.0, le=_DAY_S)] = setting(
+        1_800.0, "how long after it prepared views are kept"
+    )
+    budget_ms: Annotated[float, Meta(ge=0.0, le=HOUR_MS)] = setting(
+        2_000.0, "reading time spent on one announcement"
+    )
 
     def __post_init__(self) -> None:
         check_bounds("buffering", self)
-        if not self.early_s < self.lead_s:
+        if not self.lead_s > EARLY_S:
             raise InvalidInput("buffering: early_s must be less than lead_s")
 
     @property
     def max_readings(self) -> int:
-        """How many readings are prepared for one announcement."""
-        return int(self.budget_ms / self.reading_ms)
+        """How many readings are made ready for one release."""
+        return int(self.budget_ms / READING_MS)

@@ -24,7 +24,7 @@ from htfi.narrative.calendar.announcements import (
     describe_outcome,
     likely_outcomes,
 )
-from htfi.narrative.calendar.config import BufferingConfig
+from htfi.narrative.calendar.config import EARLY_S, BufferingConfig
 from htfi.narrative.calendar.matching import match_item
 from htfi.narrative.question import Question, shown_items, without_bodies
 
@@ -137,7 +137,7 @@ class AnnouncementPrefetcher:
         item = screened.item
         if not self._open or screened.verdict is not Screening.PASS or screened.trust < 1.0:
             return
-        early_ns = round(self._config.early_s * NS_PER_S)
+        early_ns = round(EARLY_S * NS_PER_S)
         live = {
             one.release.id: one
             for one in self._open

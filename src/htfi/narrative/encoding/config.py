@@ -1,4 +1,4 @@
-"""Settings of the encoder: which model scores, how much of a text it reads, how long an item counts for novelty."""
+"""Settings of the encoder: which model scores, how much of a text it reads, how long an item counts as read."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -6,26 +6,26 @@ from typing import Annotated
 from msgspec import Meta
 
 from htfi.domain.errors import InvalidInput
-from htfi.domain.settings import SpanNs, check_bounds
+from htfi.domain.settings import check_bounds, setting
 from htfi.domain.time import NS_PER_DAY
 
 WEIGHTS = ("auto", "none")
 
 
+MAX_TOKENS = 64  # of a text: headlines are shorter, bodies say the same again
+MAX_RECENT = 512  # items that a new one is compared with
+RECENT_HALF_LIFE_NS = 2 * NS_PER_DAY  # of the likeness to an earlier item
+
+
 @dataclass(frozen=True, slots=True)
 class EncodingConfig:
-    """`model` is 'auto' (the pinned package, if installed), 'none', or a folder that holds a BERT encoder.
+    """Which encoder scores the news."""
 
-    The encoder reads at most `max_tokens` of a text. `threads` share a batch, 0 for all cores; their number changes no
-    bit. An item is compared with the last `max_recent` items; its likeness to one halves every `recent_half_life_ns`.
-    """
-
-    model: str = "auto"
-    precision: str = "int8"
-    max_tokens: Annotated[int, Meta(ge=4, le=512)] = 64
-    threads: Annotated[int, Meta(ge=0, le=64)] = 1
-    max_recent: Annotated[int, Meta(ge=1, le=65_536)] = 512
-    recent_half_life_ns: SpanNs = 2 * NS_PER_DAY
+    model: str = setting("auto", "auto (the shipped encoder), none, or the folder of a BERT encoder")
+    precision: str = setting("int8", "int8 or fp32")
+    threads: Annotated[int, Meta(ge=0, le=64)] = setting(
+        1, "threads that share a batch; 0 uses all cores", "threads"
+    )
 
     def __post_init__(self) -> None:
         check_bounds("encoding", self)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from htfi.domain.news import TRUST_STEPS, NewsScores, ScreenedItem
 from htfi.narrative.answer import CAUSES
-from htfi.narrative.encoding.config import EncodingConfig
+from htfi.narrative.encoding.config import MAX_RECENT, RECENT_HALF_LIFE_NS
 from htfi.narrative.encoding.heads import Head, Heads
 from htfi.narrative.encoding.linking import EntityLinker
 from htfi.narrative.encoding.novelty import NoveltyIndex
@@ -22,12 +22,10 @@ LabelShares = Mapping[str, NDArray[np.float64]]  # by head, [n, labels]
 class NewsScorer:
     """Scores in the order of the items; batching changes no bit."""
 
-    def __init__(
-        self, config: EncodingConfig, encoder: TextEncoder | None, heads: Heads | None, linker: EntityLinker
-    ) -> None:
+    def __init__(self, encoder: TextEncoder | None, heads: Heads | None, linker: EntityLinker) -> None:
         self._encoder, self._heads, self._linker = encoder, heads, linker
         size = 1 if encoder is None else encoder.size
-        self._novelty = NoveltyIndex(size, config.max_recent, config.recent_half_life_ns)
+        self._novelty = NoveltyIndex(size, MAX_RECENT, RECENT_HALF_LIFE_NS)
         self.version = "" if encoder is None else encoder.version
         if encoder is not None and heads is not None:
             self.version += f"+heads@{heads.digest[:12]}"

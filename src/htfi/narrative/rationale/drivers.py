@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from htfi.domain.decision import FeatureDriver
-from htfi.narrative.config import NarrativeConfig
+from htfi.narrative.config import USUAL_HALF_LIFE_BARS, USUAL_MIN_BARS, NarrativeConfig
 from htfi.narrative.rationale.units import feature_family
 
 _NO_MAGNITUDES: Mapping[str, float] = {}
@@ -15,8 +15,8 @@ class FeatureBaseline:
 
     def __init__(self, config: NarrativeConfig | None = None) -> None:
         config = config or NarrativeConfig()
-        self._min_bars = config.usual_min_bars
-        self._min_gain = 1.0 - 2.0 ** (-1.0 / config.usual_half_life_bars)
+        self._min_bars = USUAL_MIN_BARS
+        self._min_gain = 1.0 - 2.0 ** (-1.0 / USUAL_HALF_LIFE_BARS)
         self._means: dict[str, dict[str, float]] = {}
         self._num_bars: dict[str, int] = {}
 

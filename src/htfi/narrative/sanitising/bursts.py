@@ -8,7 +8,14 @@ from typing import Any, NamedTuple
 import msgspec
 
 from htfi.domain.news import ScreeningFinding
-from htfi.narrative.sanitising.config import SanitiserConfig
+from htfi.narrative.sanitising.config import (
+    BURST_NS,
+    BURST_REPEATS,
+    BURST_VOICES,
+    MAX_ITEMS,
+    MAX_SYMBOLS,
+    SanitiserConfig,
+)
 from htfi.narrative.sanitising.duplicates import jaccard_estimate
 from htfi.narrative.sanitising.sources import NS_PER_HOUR, decayed
 
@@ -72,7 +79,7 @@ class BurstDetector:
         posted = self._posted.setdefault(voice, deque(maxlen=4 * _MIN_FLOOD_SYMBOLS))
         self._posted.move_to_end(voice)
         posted.extend((now_ns, symbol) for symbol in symbols)
-        oldest_ns = now_ns - self._config.burst_ns
+        oldest_ns = now_ns - BURST_NS
         while posted and posted[0][0] < oldest_ns:
             posted.popleft()
         while len(self._posted) > 1:
@@ -110,10 +117,10 @@ class BurstDetector:
 
     def _expire(self, now_ns: int) -> None:
         """Remove items from before the last minutes, on any symbol, and what exceeds `max_items`."""
-        oldest_ns = now_ns - self._config.burst_ns
+        oldest_ns = now_ns - BURST_NS
         while self._order:
             told = self._shelves[next(iter(self._order.values()))].told
-            if told[0][1].at_ns >= oldest_ns and len(self._order) < self._config.max_items:
+            if told[0][1].at_ns >= oldest_ns and len(self._order) < MAX_ITEMS:
                 return
             told.popleft()
             self._order.popitem(last=False)
@@ -136,10 +143,10 @@ class BurstDetector:
             one.is_low_credit for one in alike
         ):  # what a voice with credit reports too is being passed on
             voices = {one.voice for one in alike} | {said.voice}
-            if (more := len(voices) - self._config.burst_voices) >= 0:
+            if (more := len(voices) - BURST_VOICES) >= 0:
                 detail = f"{len(voices)} voices without credit post similar items within minutes"
                 return _burst(BURST_RULE, 0.5 + 0.1 * more, detail, alike)
-            if (more := len(repeated) + 1 - self._config.burst_repeats) >= 0:
+            if (more := len(repeated) + 1 - BURST_REPEATS) >= 0:
                 detail = (
                     f"the same voice repeats it for the {_ordinal(len(repeated) + 1)} time within minutes"
                 )
@@ -152,7 +159,7 @@ class BurstDetector:
             return _NO_BURST
         with_it = [one for one in sided if one.side == said.side]
         voices = {one.voice for one in with_it} | {said.voice}
-        usual = shelf.usual * (1.0 - _HOURLY_DECAY) * self._config.burst_ns / NS_PER_HOUR
+        usual = shelf.usual * (1.0 - _HOURLY_DECAY) * BURST_NS / NS_PER_HOUR
         if (
             len(voices) < _MIN_ONE_SIDED_VOICES
             or not all(one.is_low_credit for one in with_it)
@@ -168,7 +175,7 @@ class BurstDetector:
         hour = now_ns // NS_PER_HOUR
         if shelf is None:
             shelf = self._shelves[symbol] = _SymbolActivity(deque(), 0.0, hour)
-            if len(self._shelves) > self._config.max_symbols:
+            if len(self._shelves) > MAX_SYMBOLS:
                 _, gone = self._shelves.popitem(last=False)
                 for number, _ in gone.told:
                     del self._order[number]

@@ -1,4 +1,4 @@
-"""Settings of the sanitiser: how long things are remembered, what counts as similar, what a verdict takes."""
+"""Settings of the sanitiser: how long things are remembered, what counts as much, what a verdict takes."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -6,49 +6,51 @@ from typing import Annotated
 from msgspec import Meta
 
 from htfi.domain.errors import InvalidInput
-from htfi.domain.settings import Count, PositiveShare, SpanNs, check_bounds
+from htfi.domain.settings import PositiveShare, check_bounds, setting
 from htfi.domain.time import NS_PER_DAY
 from htfi.narrative.sanitising.publishers import Publisher
 from htfi.narrative.sanitising.sources import KINDS
 
 _NS_PER_MINUTE = 60_000_000_000
 
+NOTED_BELOW = 0.5  # a weaker finding is reported and counts for nothing
+MAX_HEADLINE_CHARS = 500  # that are screened
+MAX_BODY_CHARS = 8_000  # that are screened
+WINDOW_NS = 3 * NS_PER_DAY  # items are compared with those of the last three days
+MAX_ITEMS = 8_192  # that are remembered for it
+NEAR_ALIKE = 0.5  # likeness from which two items are the same report
+GOOD_STANDING = 0.5  # track record from which a source is trusted in full
+MAX_SOURCES = 4_096  # whose track records are kept
+MAX_SYMBOLS = 4_096  # for which bursts are watched
+BURST_NS = 15 * _NS_PER_MINUTE  # within which repeated reports are a burst
+BURST_VOICES = 3  # sources of low trust that report alike
+BURST_REPEATS = 4  # reports of one source of low trust
+CLAIM_NS = 2 * NS_PER_DAY  # how long a claim waits for confirmation
+LATE_NS = NS_PER_DAY // 4  # an item dated longer ago than this arrives late
+EARLY_NS = 5 * _NS_PER_MINUTE  # clocks of publishers may be that far ahead
+MAX_SYMBOLS_MOVED = 8  # by one item: a report on more symbols is a list
+
 
 @dataclass(frozen=True, slots=True)
 class SanitiserConfig:
-    """Strengths, similarity and trust run 0–1.
+    """From which strength of findings an item is discounted or quarantined, and how far news may move a forecast."""
 
-    An item whose findings together reach `quarantine_at` is held back, one from `discount_at` counts for less; a
-    finding beneath `noted_below` is recorded without effect. Items are compared with those of the last `window_ns` and
-    at most `max_items`; from `near_alike` on they are similar. A source whose standing reaches `good_standing` is
-    trusted in full. `kinds` names what feeds are: official, wire, press, release, unknown, social. `publishers` add to
-    the built-in ones. Whatever a reader's track record, news of a single source moves an end of a forecast's 90% band
-    by at most `max_moved_alone` of the band and the median by 0.4 of that; news that several believed sources or an
-    official one confirm, by `max_moved_confirmed`; a discounted item by less.
-    """
-
-    discount_at: PositiveShare = 0.5
-    quarantine_at: PositiveShare = 0.75
-    noted_below: PositiveShare = 0.5
-    max_headline_chars: Annotated[int, Meta(ge=1, le=10_000)] = 500
-    max_body_chars: Annotated[int, Meta(ge=1, le=1_000_000)] = 8_000
-    window_ns: SpanNs = 3 * NS_PER_DAY
-    max_items: Count = 8_192
-    near_alike: PositiveShare = 0.5
-    good_standing: PositiveShare = 0.5
-    max_sources: Count = 4_096
-    max_symbols: Count = 4_096
-    burst_ns: SpanNs = 15 * _NS_PER_MINUTE
-    burst_voices: Annotated[int, Meta(ge=2, le=10_000)] = 3  # voices without credit with similar items
-    burst_repeats: Annotated[int, Meta(ge=2, le=10_000)] = 4  # of one voice without credit
-    claim_ns: SpanNs = 2 * NS_PER_DAY
-    late_ns: SpanNs = NS_PER_DAY // 4
-    early_ns: SpanNs = 5 * _NS_PER_MINUTE  # of clocks that differ
-    max_moved_alone: Annotated[float, Meta(gt=0.0, le=4.0)] = 1.5
-    max_moved_confirmed: Annotated[float, Meta(gt=0.0, le=4.0)] = 2.0
-    max_symbols_moved: Annotated[int, Meta(ge=1, le=64)] = 8  # by one item
-    kinds: tuple[tuple[str, str], ...] = ()
-    publishers: tuple[Publisher, ...] = ()
+    discount_at: PositiveShare = setting(
+        0.5, "strength of findings from which an item counts for less", "0–1"
+    )
+    quarantine_at: PositiveShare = setting(
+        0.75, "strength of findings from which an item is quarantined", "0–1"
+    )
+    max_moved_alone: Annotated[float, Meta(gt=0.0, le=4.0)] = setting(
+        1.5, "how far news of a single source may move an end of the 90% band", "widths of the band"
+    )
+    max_moved_confirmed: Annotated[float, Meta(gt=0.0, le=4.0)] = setting(
+        2.0, "how far news of several trusted sources may move it", "widths of the band"
+    )
+    kinds: tuple[tuple[str, str], ...] = setting(
+        (), "what a feed is, by its name: official, wire, press, release, unknown or social"
+    )
+    publishers: tuple[Publisher, ...] = setting((), "publishers to know beside the built-in list")
 
     def __post_init__(self) -> None:
         check_bounds("sanitiser", self)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from htfi.domain.news import ScreeningFinding
-from htfi.narrative.sanitising.config import SanitiserConfig
+from htfi.narrative.sanitising.config import CLAIM_NS, MAX_SYMBOLS, SanitiserConfig
 from htfi.narrative.sanitising.duplicates import SimilarItems, StoryItem
 from htfi.narrative.sanitising.text_features import (
     CORRECTS,
@@ -108,11 +108,11 @@ class ClaimIndex:
         stand = self._claims.get(key)
         if stand is None:
             stand = self._claims[key] = deque(maxlen=_MAX_CLAIMS)
-            if len(self._claims) > self._config.max_symbols:
+            if len(self._claims) > MAX_SYMBOLS:
                 self._claims.popitem(last=False)
         else:
             self._claims.move_to_end(key)
-            while stand and stand[0].at_ns < now_ns - self._config.claim_ns:
+            while stand and stand[0].at_ns < now_ns - CLAIM_NS:
                 stand.popleft()
         return stand
 

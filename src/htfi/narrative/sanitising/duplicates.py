@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import astuple
 
-from htfi.narrative.sanitising.config import SanitiserConfig
+from htfi.narrative.sanitising.config import MAX_ITEMS, NEAR_ALIKE, WINDOW_NS, SanitiserConfig
 from htfi.narrative.sanitising.text_features import CORRECTS, DENIES, TextFeatures, direction_of
 
 NUM_HASHES = 64
@@ -145,7 +145,7 @@ class DuplicateIndex:
         for place in sorted(found, reverse=True):
             other = self._tellings[place]
             alike = jaccard_estimate(signed, other.signature)
-            if alike < self._config.near_alike:
+            if alike < NEAR_ALIKE:
                 continue
             if alike > most:
                 near, most = other, alike
@@ -172,7 +172,7 @@ class DuplicateIndex:
         if believed and believed not in cluster.believed and len(cluster.believed) < _MAX_VOICES:
             cluster.believed.append(believed)
         cluster.is_official = cluster.is_official or is_official
-        if len(self._tellings) > self._config.max_items:
+        if len(self._tellings) > MAX_ITEMS:
             self._drop()
         return cluster
 
@@ -185,7 +185,7 @@ class DuplicateIndex:
         return None if place is None else self._tellings[place]
 
     def _expire(self, now_ns: int) -> None:
-        oldest_ns = now_ns - self._config.window_ns
+        oldest_ns = now_ns - WINDOW_NS
         while self._tellings and next(iter(self._tellings.values())).at_ns < oldest_ns:
             self._drop()
 

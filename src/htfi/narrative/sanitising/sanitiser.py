@@ -15,7 +15,15 @@ from htfi.domain.events import News
 from htfi.domain.news import ScreenedItem, Screening, ScreeningFinding
 from htfi.narrative.sanitising import newcomers
 from htfi.narrative.sanitising.bursts import BurstDetector, BurstItem
-from htfi.narrative.sanitising.config import SanitiserConfig
+from htfi.narrative.sanitising.config import (
+    GOOD_STANDING,
+    MAX_BODY_CHARS,
+    MAX_HEADLINE_CHARS,
+    MAX_SOURCES,
+    MAX_SYMBOLS_MOVED,
+    NOTED_BELOW,
+    SanitiserConfig,
+)
 from htfi.narrative.sanitising.contradictions import Claimant, ClaimIndex, Contradiction, judge_altered_copy
 from htfi.narrative.sanitising.deobfuscation import deobfuscate
 from htfi.narrative.sanitising.duplicates import DuplicateIndex, SimilarItems, StoryItem
@@ -52,14 +60,14 @@ class Sanitiser:
 
     def __init__(self, config: SanitiserConfig | None = None) -> None:
         self._config = config = config or SanitiserConfig()
-        self._duplicates, self._sources = DuplicateIndex(config), SourceReputation(config.max_sources)
+        self._duplicates, self._sources = DuplicateIndex(config), SourceReputation(MAX_SOURCES)
         self._bursts, self._claims, self._instants = (
             BurstDetector(config),
             ClaimIndex(config),
             TimestampChecker(config),
         )
         self._impersonation = ImpersonationChecker(config)
-        self._newcomers = NewcomerRegister(config.max_sources)
+        self._newcomers = NewcomerRegister(MAX_SOURCES)
         self._incidents: list[ScreeningIncident] = []
         self._invalidated: list[str] = []
         self._now_ns = 0
@@ -68,7 +76,7 @@ class Sanitiser:
         """The item cleaned, with a verdict and its reasons."""
         self._now_ns = now_ns = max(item.available_at_ns, self._now_ns)
         item, findings = self._deobfuscated(item)
-        if len(item.symbols) > (most := self._config.max_symbols_moved):
+        if len(item.symbols) > (most := MAX_SYMBOLS_MOVED):
             findings.append(
                 ScreeningFinding(
                     "symbols", 0.2, f"names {len(item.symbols)} symbols, of which the first {most} count"
@@ -98,12 +106,12 @@ class Sanitiser:
     def _deobfuscated(self, item: News) -> tuple[News, list[ScreeningFinding]]:
         """The item without hidden text and disguises, and the findings on them."""
         findings: list[ScreeningFinding] = []
-        headline = deobfuscate(item.headline, self._config.max_headline_chars)
+        headline = deobfuscate(item.headline, MAX_HEADLINE_CHARS)
         findings += headline.findings
         findings += find_manipulation(item.headline, headline)
         body = item.body
         if body:
-            undone = deobfuscate(body, self._config.max_body_chars)
+            undone = deobfuscate(body, MAX_BODY_CHARS)
             findings += undone.findings
             findings += find_manipulation(body, undone)
             body = undone.text
@@ -206,7 +214,7 @@ class Sanitiser:
             )
             return Screening.PASS, 1.0, findings
         doubt = self._combined_strength(findings)
-        standing = round(min(belief.standing / self._config.good_standing, 1.0), 3)
+        standing = round(min(belief.standing / GOOD_STANDING, 1.0), 3)
         if standing < 1.0:  # it lowers an item's trust, and holds nothing back by itself
             findings.append(
                 ScreeningFinding(
@@ -250,7 +258,7 @@ class Sanitiser:
         """The chance that at least one finding is right; findings of one rule count once."""
         worst: dict[str, float] = {}
         for one in findings:
-            if one.strength >= self._config.noted_below:
+            if one.strength >= NOTED_BELOW:
                 worst[one.rule] = max(worst.get(one.rule, 0.0), one.strength)
         right = 1.0
         for strength in worst.values():
@@ -363,7 +371,7 @@ class Sanitiser:
     @property
     def max_symbols_moved(self) -> int:
         """The number of symbols that one item may move."""
-        return self._config.max_symbols_moved
+        return MAX_SYMBOLS_MOVED
 
     def standing(self, source: str) -> float:
         """How far a source is believed now, 0–1: its credibility, less after recent incidents."""
@@ -372,7 +380,7 @@ class Sanitiser:
     def reading_suspicion(self, sources: Iterable[str]) -> float:
         """How far readings for these sources should queue behind others, 0–1: by the least believed of them."""
         least = min((self.standing(source) for source in sources), default=1.0)
-        return round(1.0 - min(least / self._config.good_standing, 1.0), 3)
+        return round(1.0 - min(least / GOOD_STANDING, 1.0), 3)
 
     def belief(self, source: str) -> SourceBelief:
         """A source's credibility with the evidence behind it, and its current standing."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from htfi.domain.events import News
 from htfi.domain.news import ScreeningFinding
-from htfi.narrative.sanitising.config import SanitiserConfig
+from htfi.narrative.sanitising.config import EARLY_NS, LATE_NS, MAX_SOURCES, MAX_SYMBOLS, SanitiserConfig
 from htfi.narrative.sanitising.text_features import FRESH_WORDS
 
 TIMESTAMP_RULE = "instant"
@@ -32,7 +32,7 @@ class TimestampChecker:
         moves = self._moves.setdefault(symbol, deque(maxlen=_MAX_MOVES))
         moves.append((at_ns, way))
         self._moves.move_to_end(symbol)
-        if len(self._moves) > self._config.max_symbols:
+        if len(self._moves) > MAX_SYMBOLS:
             self._moves.popitem(last=False)
 
     def judge(self, item: News, words: list[str], side: int) -> ScreeningFinding | None:
@@ -42,7 +42,7 @@ class TimestampChecker:
         if item.event_time_ns <= 0:
             return None
         delay_ns = item.available_at_ns - item.event_time_ns
-        usual_ns = self._usual_ns.get(item.source, self._config.late_ns // _MAX_USUAL_MULTIPLE)
+        usual_ns = self._usual_ns.get(item.source, LATE_NS // _MAX_USUAL_MULTIPLE)
         found = self._judge(item, delay_ns, usual_ns, words, side)
         self._learn(item.source, usual_ns, max(delay_ns, 0))
         return found
@@ -50,7 +50,7 @@ class TimestampChecker:
     def _judge(
         self, item: News, delay_ns: int, usual_ns: int, words: list[str], side: int
     ) -> ScreeningFinding | None:
-        if delay_ns < -self._config.early_ns:
+        if delay_ns < -EARLY_NS:
             strength = 0.6 if delay_ns < -_DAY_NS else 0.5 if delay_ns < -_HOUR_NS else 0.3
             return ScreeningFinding(
                 TIMESTAMP_RULE, strength, f"dated {_time_span(-delay_ns)} after it arrived"
@@ -64,7 +64,7 @@ class TimestampChecker:
                             0.6,
                             "dated before the price move that it reports, and delivered after it",
                         )
-        if delay_ns > max(_MAX_USUAL_MULTIPLE * usual_ns, self._config.late_ns):
+        if delay_ns > max(_MAX_USUAL_MULTIPLE * usual_ns, LATE_NS):
             late = f"arrived {_time_span(delay_ns)} after its date; its source usually takes {_time_span(usual_ns)}"
             fresh = not FRESH_WORDS.isdisjoint(words)
             strength = (
@@ -82,7 +82,7 @@ class TimestampChecker:
         after = usual_ns + usual_ns // 5 if delay_ns > usual_ns else usual_ns - usual_ns // 100
         self._usual_ns[source] = min(max(after, _MIN_USUAL_NS), 30 * _DAY_NS)
         self._usual_ns.move_to_end(source)
-        if len(self._usual_ns) > self._config.max_sources:
+        if len(self._usual_ns) > MAX_SOURCES:
             self._usual_ns.popitem(last=False)
 
     def state(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Settings of the watch over peers: how often nodes speak, what counts as silence or illness, how long leases last."""
+"""Settings and constants of the health monitor: heartbeats, suspicion, degradation, leases."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -6,73 +6,69 @@ from typing import Annotated
 from msgspec import Meta
 
 from htfi.domain.errors import InvalidInput
-from htfi.domain.settings import Celsius, Count, Factor, InnerShare, PositiveMilliseconds, check_bounds
+from htfi.domain.settings import (
+    Celsius,
+    PositiveMilliseconds,
+    check_bounds,
+    setting,
+)
+
+TICK_MS = 25.0  # what the shell owes the monitor
+# On an even link phi reaches 8 after 75 + 5.61 · 45 = 327 ms: a segment that TCP sends again costs 150 ms and
+# 1.25 RTT. However uneven the link, `silence_ms` is the end.
+PHI_THRESHOLD = 8.0
+MIN_STD_MS = 45.0  # of heartbeat intervals
+NUM_INTERVALS = 64  # that are remembered
+NUM_INTERVALS_MIN = 8  # before phi is trusted
+FIRST_HEARTBEAT_MS = 2_000.0  # that a new stream may take to its first heartbeat
+LATE_MS = 50.0  # of a gap between our own ticks: what is longer was our own pause
+NUM_BACK = 3  # heartbeats on time that end a suspicion
+PROBE_MS = 400.0  # SWIM: between questions to others about a silent peer
+NUM_PROBED = 3  # SWIM: peers that are asked
+FORGET_MS = 600_000.0  # after which a dead peer is forgotten
+NUM_CLAIMS = 6  # SWIM: claims in one heartbeat
+SPREAD = 3.0  # SWIM: a claim is passed on spread · log2(members) times
+NUM_MEMBERS = 256  # that are known at most
+NUM_RTTS = 24  # round trips that are remembered
+WARM_UP_MS = 5_000.0  # of health metrics before a usual is trusted
+LEARN_MS = 60_000.0  # time constant of what is usual
+SLOW_RATIO = 3.0  # step time over the usual one
+SLOW_FLOOR_MS = 2.0  # a faster step is never slow
+STALL_MS = 1_000.0  # without a step while work waits
+STALL_STEPS = 10.0  # usual step times without a step
+QUEUE_RATIO = 4.0  # queue over the usual one
+QUEUE_FLOOR = 64  # a shorter queue is never long
+RTT_RATIO = 3.0  # round trip over the usual one
+RTT_FLOOR_MS = 400.0  # the planner prices round trips; from here on no deadline can stand them
+THROTTLE_SHARE = 0.3  # of its clock that a device has lost
+RECOVERY_SHARE = 0.7  # what degraded it must fall to this share of its limit
+COOLED_BY_C = 5.0  # degrees below hot_c
+DEGRADED_AFTER_MS = 400.0  # in trouble before a node counts as degraded
+HEALTHY_AFTER_MS = 2_000.0  # without trouble before it counts as healthy
+NUM_ROLES = 64  # that can be led
 
 
 @dataclass(frozen=True, slots=True)
 class HealthConfig:
-    """A tick each `tick_ms` is what the shell owes the watch.
+    """How soon silence and heat are noticed, and who leads. All voters must use the same list, lease and drift."""
 
-    `voters` are the nodes whose grants make a leader. All of them must be told the same list, lease and drift.
-    """
-
-    tick_ms: PositiveMilliseconds = 25.0
-    beat_ms: PositiveMilliseconds = 75.0
-    # On an even link phi reaches 8 after 75 + 5.61 · 45 = 327 ms: a segment that TCP sends again costs 150 ms and
-    # 1.25 RTT. However uneven the link, `silence_ms` is the end.
-    phi_threshold: Factor = 8.0
-    min_std_ms: PositiveMilliseconds = 45.0
-    num_intervals: Annotated[int, Meta(ge=1, le=65_536)] = 64
-    num_intervals_min: Annotated[int, Meta(ge=1, le=65_536)] = 8
-    silence_ms: PositiveMilliseconds = 400.0
-    first_beat_ms: PositiveMilliseconds = 2_000.0  # a new stream may take so long to bring its first
-    late_ms: PositiveMilliseconds = 50.0  # of a gap between our own calls: what is longer was our own pause
-    num_back: Annotated[int, Meta(ge=1, le=65_536)] = 3  # beats on time that end a suspicion
-    # SWIM
-    probe_ms: PositiveMilliseconds = 400.0  # between questions to others about a silent peer
-    num_probed: Annotated[int, Meta(ge=1, le=65_536)] = 3
-    suspect_ms: PositiveMilliseconds = 4_000.0  # a suspicion that nobody refutes becomes death
-    forget_ms: PositiveMilliseconds = 600_000.0
-    num_claims: Annotated[int, Meta(ge=1, le=16)] = 6  # in one beat
-    spread: Factor = 3.0  # a claim is passed on spread · log2(members) times
-    num_members: Annotated[int, Meta(ge=1, le=65_536)] = 256
-    # Illness
-    num_rtts: Annotated[int, Meta(ge=1, le=65_536)] = 24
-    warm_up_ms: PositiveMilliseconds = 5_000.0  # of vitals before a usual is trusted
-    learn_ms: PositiveMilliseconds = 60_000.0  # time constant of what is usual
-    slow_ratio: Factor = 3.0  # step time over the usual one
-    slow_floor_ms: PositiveMilliseconds = 2.0  # a step that is faster is never slow
-    stall_ms: PositiveMilliseconds = 1_000.0
-    stall_steps: Factor = 10.0
-    queue_ratio: Factor = 4.0
-    queue_floor: Count = 64
-    rtt_ratio: Factor = 3.0
-    rtt_floor_ms: PositiveMilliseconds = (
-        400.0  # the planner prices RTT; this is where no deadline can stand it
+    beat_ms: PositiveMilliseconds = setting(75.0, "how often nodes send a heartbeat")
+    silence_ms: PositiveMilliseconds = setting(400.0, "silence after which a node is suspected at the latest")
+    suspect_ms: PositiveMilliseconds = setting(
+        4_000.0, "how long a suspicion lasts before the node counts as dead"
     )
-    hot_c: Celsius = 92.0
-    throttle_share: InnerShare = 0.3
-    clearing: InnerShare = 0.7  # what made it ill must fall to this share of its limit
-    hot_clearing_c: Celsius = 5.0
-    ill_after_ms: PositiveMilliseconds = 400.0
-    well_after_ms: PositiveMilliseconds = 2_000.0
-    # Leases
-    voters: tuple[str, ...] = ()
-    lease_ms: PositiveMilliseconds = 2_000.0
-    clock_drift: Annotated[float, Meta(gt=0.0, lt=0.5)] = 0.01  # of each clock, either way, at most
-    num_roles: Annotated[int, Meta(ge=1, le=65_536)] = 64
+    hot_c: Celsius = setting(92.0, "temperature from which a node is degraded")
+    voters: tuple[str, ...] = setting((), "nodes that elect the leader; all clouds if empty")
+    lease_ms: PositiveMilliseconds = setting(2_000.0, "how long a leader leads without renewal")
+    clock_drift: Annotated[float, Meta(gt=0.0, lt=0.5)] = setting(
+        0.01, "largest drift of a node's clock", "fraction"
+    )
 
     def __post_init__(self) -> None:
         check_bounds("health", self)
-        if not self.tick_ms <= self.late_ms <= self.beat_ms:
-            raise InvalidInput("health: need tick_ms <= late_ms <= beat_ms")
+        if not self.beat_ms >= LATE_MS:
+            raise InvalidInput(f"health: need beat_ms >= {LATE_MS:g}")
         if not 2 * self.beat_ms < self.silence_ms:
             raise InvalidInput("health.silence_ms must be above two beats, or one lost beat is a silence")
-        if not self.num_intervals_min <= self.num_intervals:
-            raise InvalidInput("health.num_intervals_min must not be above num_intervals")
-        if self.slow_ratio * self.clearing <= 1.0 or self.queue_ratio <= 1.0 or self.rtt_ratio <= 1.0:
-            raise InvalidInput(
-                "health: ratios to what is usual must lie above 1, and slow_ratio * clearing too"
-            )
         if len(set(self.voters)) != len(self.voters) or not all(0 < len(each) <= 64 for each in self.voters):
             raise InvalidInput("health.voters must be different names of 1 to 64 characters")

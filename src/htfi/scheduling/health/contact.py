@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from htfi.domain.peers import PeerState
 from htfi.scheduling.health import phi
-from htfi.scheduling.health.config import HealthConfig
+from htfi.scheduling.health.config import NUM_RTTS, TICK_MS, HealthConfig
 from htfi.scheduling.health.degradation import Degradation, assess
 from htfi.scheduling.health.messages import Heartbeat, MembershipClaim, NodeHealthMetrics, NodeStatus
 
@@ -63,9 +63,9 @@ def has_heartbeat(contact: PeerContact | None) -> bool:
     return contact is not None and bool(contact.streams) and contact.rhythm.num_heartbeats > 0
 
 
-def is_heartbeat_due(contact: PeerContact, now_s: float, config: HealthConfig) -> bool:
+def is_heartbeat_due(contact: PeerContact, now_s: float) -> bool:
     """Half a tick early rather than most of one late."""
-    return bool(contact.streams) and now_s + config.tick_ms / 2e3 >= contact.next_at_s
+    return bool(contact.streams) and now_s + TICK_MS / 2e3 >= contact.next_at_s
 
 
 def next_heartbeat(
@@ -121,7 +121,7 @@ def receive_heartbeat(
     rtt_ms = _round_trip_ms(contact, beat, clock, now_s)
     rtts = contact.rtts_ms
     if rtt_ms is not None:
-        rtts = (*rtts[1 - config.num_rtts :], rtt_ms)
+        rtts = (*rtts[1 - NUM_RTTS :], rtt_ms)
     vitals = beat.metrics if beat.metrics is not None else contact.vitals
     illness = contact.illness
     if vitals is not None:

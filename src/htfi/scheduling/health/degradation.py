@@ -7,7 +7,24 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from htfi.scheduling.health.config import HealthConfig
+from htfi.scheduling.health.config import (
+    COOLED_BY_C,
+    DEGRADED_AFTER_MS,
+    HEALTHY_AFTER_MS,
+    LEARN_MS,
+    QUEUE_FLOOR,
+    QUEUE_RATIO,
+    RECOVERY_SHARE,
+    RTT_FLOOR_MS,
+    RTT_RATIO,
+    SLOW_FLOOR_MS,
+    SLOW_RATIO,
+    STALL_MS,
+    STALL_STEPS,
+    THROTTLE_SHARE,
+    WARM_UP_MS,
+    HealthConfig,
+)
 from htfi.scheduling.health.messages import NodeHealthMetrics
 
 _NUM_PASS_SIZES = 8  # powers of two of rows
@@ -53,13 +70,13 @@ def assess(
         progress=vitals.progress,
         moved_s=now_s if has_moved else illness.moved_s,
     )
-    scale = config.clearing if illness.is_degraded else 1.0
+    scale = RECOVERY_SHARE if illness.is_degraded else 1.0
     signs = "; ".join(_symptoms(now, vitals, rtt_ms, now_s, scale, config))
-    learnt = _update_baselines(illness, vitals, rtt_ms, now_s, bool(signs), config)
+    learnt = _update_baselines(illness, vitals, rtt_ms, now_s, bool(signs))
     if bool(signs) == illness.is_degraded:
         return replace(now, words=signs, turning_s=math.inf, usual=learnt)
     turning_s = min(illness.turning_s, now_s)
-    needed_ms = config.well_after_ms if illness.is_degraded else config.ill_after_ms
+    needed_ms = HEALTHY_AFTER_MS if illness.is_degraded else DEGRADED_AFTER_MS
     if (now_s - turning_s) * 1e3 < needed_ms:
         return replace(now, turning_s=turning_s, usual=learnt)
     return replace(now, words=signs, turning_s=math.inf, usual=learnt)
@@ -74,24 +91,24 @@ def _symptoms(
     config: HealthConfig,
 ) -> Iterator[str]:
     step = vitals.step_p50_ms
-    usual = _baseline_of(illness, _pass_size_key(vitals), config)
-    if usual is not None and step > max(config.slow_floor_ms, config.slow_ratio * usual) * scale:
+    usual = _baseline_of(illness, _pass_size_key(vitals))
+    if usual is not None and step > max(SLOW_FLOOR_MS, SLOW_RATIO * usual) * scale:
         yield f"a step takes {step:.1f} ms, {usual:.1f} is usual"
     still_ms = (now_s - illness.moved_s) * 1e3
-    if still_ms >= max(config.stall_ms, config.stall_steps * vitals.step_p95_ms):
+    if still_ms >= max(STALL_MS, STALL_STEPS * vitals.step_p95_ms):
         yield f"no progress for {still_ms:.0f} ms with work waiting"
-    usual = _baseline_of(illness, "queue", config)
-    limit = max(config.queue_floor, config.queue_ratio * (usual or 0.0))
+    usual = _baseline_of(illness, "queue")
+    limit = max(QUEUE_FLOOR, QUEUE_RATIO * (usual or 0.0))
     if vitals.queue > limit * scale:
         yield f"{vitals.queue} requests wait"
     if rtt_ms is not None:
-        usual = _baseline_of(illness, "rtt", config)
-        if rtt_ms > max(config.rtt_floor_ms, config.rtt_ratio * (usual or 0.0)) * scale:
+        usual = _baseline_of(illness, "rtt")
+        if rtt_ms > max(RTT_FLOOR_MS, RTT_RATIO * (usual or 0.0)) * scale:
             yield f"{rtt_ms:.0f} ms away"
-    hot_c = config.hot_c - (config.hot_clearing_c if illness.is_degraded else 0.0)
+    hot_c = config.hot_c - (COOLED_BY_C if illness.is_degraded else 0.0)
     if vitals.temperature_c is not None and vitals.temperature_c >= hot_c:
         yield f"{vitals.temperature_c:.0f} °C"
-    if vitals.throttle_share >= config.throttle_share * scale:
+    if vitals.throttle_share >= THROTTLE_SHARE * scale:
         yield f"throttled {vitals.throttle_share:.0%} of the time"
 
 
@@ -101,7 +118,6 @@ def _update_baselines(
     rtt_ms: float | None,
     now_s: float,
     is_odd: bool,
-    config: HealthConfig,
 ) -> Mapping[str, Baseline]:
     """What is usual, slowly; ten times as slowly while it is not: illness must not soon pass for health."""
     gap_ms = min(1_000.0, max(0.0, (now_s - illness.judged_s) * 1e3))
@@ -115,18 +131,18 @@ def _update_baselines(
             usual[name] = Baseline(math.log(figure))
             continue
         # As a plain mean at first, so that the first figure does not rule for a minute.
-        span_ms = min(config.learn_ms, before.learned_ms + gap_ms) * (10.0 if is_odd else 1.0)
+        span_ms = min(LEARN_MS, before.learned_ms + gap_ms) * (10.0 if is_odd else 1.0)
         share = gap_ms / span_ms if span_ms else 0.0
         usual[name] = Baseline(
             before.log + share * (math.log(figure) - before.log),
-            min(config.learn_ms, before.learned_ms + gap_ms),
+            min(LEARN_MS, before.learned_ms + gap_ms),
         )
     return usual
 
 
-def _baseline_of(illness: Degradation, name: str, config: HealthConfig) -> float | None:
+def _baseline_of(illness: Degradation, name: str) -> float | None:
     known = illness.usual.get(name)
-    return math.exp(known.log) if known is not None and known.learned_ms >= config.warm_up_ms else None
+    return math.exp(known.log) if known is not None and known.learned_ms >= WARM_UP_MS else None
 
 
 def _pass_size_key(vitals: NodeHealthMetrics) -> str:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from htfi.scheduling.health.config import HealthConfig
+from htfi.scheduling.health.config import NUM_PROBED, PROBE_MS, HealthConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +26,13 @@ class PeerSuspicion:
 
 
 def choose_probes(
-    doubt: PeerSuspicion, others: Sequence[str], ran_s: float, config: HealthConfig
+    doubt: PeerSuspicion, others: Sequence[str], ran_s: float
 ) -> tuple[PeerSuspicion, tuple[str, ...]]:
     """Whom to ask now: nobody, or `num_probed` of the others, in turn. Its token is the doubt's new one."""
-    if (ran_s - doubt.asked_s) * 1e3 < config.probe_ms:
+    if (ran_s - doubt.asked_s) * 1e3 < PROBE_MS:
         return doubt, ()
-    turn = (doubt.token * config.num_probed) % max(1, len(others))
-    asked = (*others[turn:], *others[:turn])[: config.num_probed]
+    turn = (doubt.token * NUM_PROBED) % max(1, len(others))
+    asked = (*others[turn:], *others[:turn])[:NUM_PROBED]
     return replace(doubt, token=doubt.token + 1, asked_s=ran_s), asked
 
 
@@ -45,16 +45,14 @@ def record_reply(
     return replace(doubt, witness=witness, witness_s=ran_s)
 
 
-def is_seen_by_others(doubt: PeerSuspicion, ran_s: float, config: HealthConfig) -> bool:
+def is_seen_by_others(doubt: PeerSuspicion, ran_s: float) -> bool:
     """Somebody has lately heard it."""
-    return (ran_s - doubt.witness_s) * 1e3 <= 2.0 * config.probe_ms
+    return (ran_s - doubt.witness_s) * 1e3 <= 2.0 * PROBE_MS
 
 
-def is_confirmed(doubt: PeerSuspicion, ran_s: float, config: HealthConfig) -> bool:
+def is_confirmed(doubt: PeerSuspicion, ran_s: float) -> bool:
     """The others had time to answer, and none hears it."""
-    return (ran_s - doubt.since_s) * 1e3 >= 2.0 * config.probe_ms and not is_seen_by_others(
-        doubt, ran_s, config
-    )
+    return (ran_s - doubt.since_s) * 1e3 >= 2.0 * PROBE_MS and not is_seen_by_others(doubt, ran_s)
 
 
 def record_heartbeat(doubt: PeerSuspicion, ran_s: float, config: HealthConfig) -> PeerSuspicion | None:

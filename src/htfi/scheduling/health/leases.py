@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from htfi.scheduling.health.config import HealthConfig
+from htfi.scheduling.health.config import NUM_ROLES, HealthConfig
 from htfi.scheduling.health.messages import LeaseGrant, LeaseRelinquish, LeaseRequest
 
 _NUM_OPEN_REQUESTS = 8  # that may still be answered
@@ -47,7 +47,7 @@ def vote_on_request(
     held = granted.get(ask.role)
     if held is not None and (held.holder, held.life) != (asker, ask.life):
         return ballot, _make_denial(ask, held.holder, held.until_s - now_s)
-    if held is None and len(granted) >= config.num_roles:
+    if held is None and len(granted) >= NUM_ROLES:
         return ballot, _make_denial(ask, "", config.lease_ms / 1e3)
     # A late ask must not lower the number, or the release that once followed it would free a newer grant.
     seq = max(ask.seq, held.seq) if held is not None else ask.seq

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from htfi.scheduling.health.config import HealthConfig
+from htfi.scheduling.health.config import FORGET_MS, NUM_CLAIMS, NUM_MEMBERS, SPREAD, HealthConfig
 from htfi.scheduling.health.messages import MAX_INCARNATION, MembershipClaim, NodeStatus
 
 
@@ -43,9 +43,7 @@ def declare_status(members: MembershipTable, standing: NodeStatus) -> Membership
     return replace(members, me=MembershipClaim(members.me.node, members.me.incarnation + 1, standing))
 
 
-def merge(
-    members: MembershipTable, claim: MembershipClaim, ran_s: float, config: HealthConfig
-) -> MembershipTable:
+def merge(members: MembershipTable, claim: MembershipClaim, ran_s: float) -> MembershipTable:
     """The members after a claim; the same object where it tells nothing new.
 
     A claim about this node itself that is not its own is refuted: by an incarnation above the claimed one.
@@ -59,27 +57,27 @@ def merge(
     if known is not None and not wins(claim, known.claim):
         return members
     others = dict(members.others)
-    if known is None and len(others) >= config.num_members and not _drop_oldest_dead(others):
+    if known is None and len(others) >= NUM_MEMBERS and not _drop_oldest_dead(others):
         return members
     others[claim.node] = KnownClaim(claim, ran_s)
     return replace(members, others=others)
 
 
 def choose_claims(
-    members: MembershipTable, said: MembershipClaim, config: HealthConfig
+    members: MembershipTable, said: MembershipClaim
 ) -> tuple[MembershipTable, tuple[MembershipClaim, ...]]:
     """The claims that ride on a beat to a peer, which `said` that of itself: first what is held of it instead, for it
     to refute (of its life before this one, too), then the least passed on, then the next in turn.
     """
     to = said.node
-    most = math.ceil(config.spread * math.log2(len(members.others) + 2))
+    most = math.ceil(SPREAD * math.log2(len(members.others) + 2))
     hot = sorted(
         (known.num_passed, node) for node, known in members.others.items() if known.num_passed < most
     )
-    chosen = [node for _, node in hot if node != to][: config.num_claims]
+    chosen = [node for _, node in hot if node != to][:NUM_CLAIMS]
     about = members.others.get(to)
     if about is not None and about.claim != said:
-        chosen = [to, *chosen[: config.num_claims - 1]]
+        chosen = [to, *chosen[: NUM_CLAIMS - 1]]
     others = members.others
     if chosen:
         passed = {node: others[node]._replace(num_passed=others[node].num_passed + 1) for node in chosen}
@@ -112,7 +110,7 @@ def expire_suspicions(
         age_ms = (ran_s - known.since_s) * 1e3
         if known.claim.status is NodeStatus.SUSPECT and age_ms >= config.suspect_ms and node not in alive:
             changed[node] = KnownClaim(MembershipClaim(node, known.claim.incarnation, NodeStatus.DEAD), ran_s)
-        elif known.claim.status is NodeStatus.DEAD and age_ms >= config.forget_ms and node not in alive:
+        elif known.claim.status is NodeStatus.DEAD and age_ms >= FORGET_MS and node not in alive:
             forgotten.add(node)
     if not (changed or forgotten):
         return members
@@ -120,11 +118,11 @@ def expire_suspicions(
     return replace(members, others={**kept, **changed})
 
 
-def suspect_node(members: MembershipTable, node: str, ran_s: float, config: HealthConfig) -> MembershipTable:
+def suspect_node(members: MembershipTable, node: str, ran_s: float) -> MembershipTable:
     """This node and nobody whom it can ask hears that one."""
     known = members.others.get(node)
     incarnation = known.claim.incarnation if known is not None else 0
-    return merge(members, MembershipClaim(node, incarnation, NodeStatus.SUSPECT), ran_s, config)
+    return merge(members, MembershipClaim(node, incarnation, NodeStatus.SUSPECT), ran_s)
 
 
 def _drop_oldest_dead(others: dict[str, KnownClaim]) -> bool:

@@ -13,7 +13,7 @@ from htfi.domain.errors import InvalidInput
 
 VERSION = 1
 MAX_BODY_BYTES = 4_096
-MAX_CLAIMS = 17  # config.num_claims, and one that goes round
+MAX_CLAIMS = 17  # NUM_CLAIMS, and one that goes round
 
 MAX_NAME = 64  # characters
 

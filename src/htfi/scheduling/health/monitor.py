@@ -18,7 +18,7 @@ from htfi.domain.peers import PeerState
 from htfi.scheduling.health import contact as lines
 from htfi.scheduling.health import doubt as doubts
 from htfi.scheduling.health import membership, phi
-from htfi.scheduling.health.config import HealthConfig
+from htfi.scheduling.health.config import NUM_BACK, HealthConfig
 from htfi.scheduling.health.contact import PeerContact, PeerFigures
 from htfi.scheduling.health.degradation import Degradation, assess
 from htfi.scheduling.health.messages import (
@@ -188,7 +188,7 @@ class PeerMonitor:
     # How.
 
     def _advance_clock(self, now_s: float) -> None:
-        self._clock = phi.advance_clock(self._clock, now_s, self._config)
+        self._clock = phi.advance_clock(self._clock, now_s)
 
     def _encode_reachable(self, messages: Iterable[tuple[str, HealthMessage]]) -> list[tuple[str, bytes]]:
         """As bytes, to those that can be reached."""
@@ -204,7 +204,6 @@ class PeerMonitor:
             self._suspicions.get(peer),
             known.claim.status if known is not None else None,
             self._clock.ran_s,
-            self._config,
         )
 
     def _record(self, peer: str, what: str, words: str) -> None:
@@ -231,9 +230,7 @@ class PeerMonitor:
     def _suspect(self, peer: str, why: str) -> None:
         before = self._suspicions.get(peer)
         if before is None:
-            self._suspicions[peer] = doubts.PeerSuspicion(
-                why, self._clock.ran_s, needs_back=self._config.num_back
-            )
+            self._suspicions[peer] = doubts.PeerSuspicion(why, self._clock.ran_s, needs_back=NUM_BACK)
         else:
             self._suspicions[peer] = replace(before, why=why, num_back=0)
 
@@ -247,10 +244,10 @@ class PeerMonitor:
         standing = NodeStatus.DRAINING if self._metrics.is_draining else standing
         self._members = membership.declare_status(self._members, standing)
         for peer, contact in list(self._contacts.items()):
-            if not lines.is_heartbeat_due(contact, now_s, self._config):
+            if not lines.is_heartbeat_due(contact, now_s):
                 continue
             said = MembershipClaim(peer, contact.incarnation, contact.standing)
-            self._members, claims = membership.choose_claims(self._members, said, self._config)
+            self._members, claims = membership.choose_claims(self._members, said)
             self._contacts[peer], beat = lines.next_heartbeat(
                 contact, self._members.me, self._life, self._metrics, claims, now_s, self._config
             )
@@ -262,20 +259,16 @@ class PeerMonitor:
         for peer, doubt in list(self._suspicions.items()):
             if self._announced.get(peer) is PeerState.DEAD:
                 continue
-            self._suspicions[peer], asked = doubts.choose_probes(doubt, fresh, ran_s, self._config)
+            self._suspicions[peer], asked = doubts.choose_probes(doubt, fresh, ran_s)
             for other in asked:
                 yield other, PeerProbe(self._suspicions[peer].token, peer)
-            if doubts.is_confirmed(doubt, ran_s, self._config):
-                self._members = membership.suspect_node(self._members, peer, ran_s, self._config)
+            if doubts.is_confirmed(doubt, ran_s):
+                self._members = membership.suspect_node(self._members, peer, ran_s)
 
     def _expire(self) -> None:
         ran_s = self._clock.ran_s
         alive = {peer for peer in self._contacts if self._is_healthy_contact(peer)}
-        alive |= {
-            peer
-            for peer, doubt in self._suspicions.items()
-            if doubts.is_seen_by_others(doubt, ran_s, self._config)
-        }
+        alive |= {peer for peer, doubt in self._suspicions.items() if doubts.is_seen_by_others(doubt, ran_s)}
         before, self._members = (
             self._members,
             membership.expire_suspicions(self._members, alive, ran_s, self._config),
@@ -322,7 +315,7 @@ class PeerMonitor:
 
     def _learn(self, teller: str, claim: MembershipClaim) -> None:
         before = self._members.others.get(claim.node)
-        self._members = membership.merge(self._members, claim, self._clock.ran_s, self._config)
+        self._members = membership.merge(self._members, claim, self._clock.ran_s)
         doubt = self._suspicions.get(claim.node)
         if doubt is None or before is None or claim.node == teller:
             return

@@ -8,7 +8,15 @@ are on the observer's *running* clock, which stands still while the observer doe
 import math
 from dataclasses import dataclass
 
-from htfi.scheduling.health.config import HealthConfig
+from htfi.scheduling.health.config import (
+    FIRST_HEARTBEAT_MS,
+    LATE_MS,
+    MIN_STD_MS,
+    NUM_INTERVALS,
+    NUM_INTERVALS_MIN,
+    PHI_THRESHOLD,
+    HealthConfig,
+)
 
 _MAX_PHI = 300.0  # the chance underflows there
 
@@ -22,12 +30,12 @@ class RunningClock:
     resumed_s: float = -math.inf  # when the last pause of our own ended
 
 
-def advance_clock(clock: RunningClock, now_s: float, config: HealthConfig) -> RunningClock:
+def advance_clock(clock: RunningClock, now_s: float) -> RunningClock:
     """A gap above `late_ms` between two calls was a pause of our own, and counts as `late_ms`."""
     gap_s = now_s - clock.last_s
     if gap_s <= 0.0:
         return clock
-    late_s = config.late_ms / 1e3
+    late_s = LATE_MS / 1e3
     if gap_s > late_s:
         return RunningClock(now_s, clock.ran_s + late_s, now_s)
     return RunningClock(now_s, clock.ran_s + gap_s, clock.resumed_s)
@@ -56,7 +64,7 @@ def record_heartbeat_interval(
     gap_ms = (ran_s - rhythm.last_heartbeat_s) * 1e3
     intervals = rhythm.intervals_ms
     if rhythm.num_heartbeats and gap_ms <= config.silence_ms:
-        intervals = (*intervals[1 - config.num_intervals :], gap_ms)
+        intervals = (*intervals[1 - NUM_INTERVALS :], gap_ms)
     mean = sum(intervals) / len(intervals) if intervals else config.beat_ms
     variance = sum((each - mean) ** 2 for each in intervals) / len(intervals) if intervals else 0.0
     return HeartbeatHistory(ran_s, ran_s, rhythm.num_heartbeats + 1, intervals, mean, math.sqrt(variance))
@@ -84,8 +92,8 @@ def phi(rhythm: HeartbeatHistory, ran_s: float, config: HealthConfig) -> float:
     The mean counts as a beat at least, since beats that come in a burst (after a pause) say nothing of the next one.
     """
     mean, std = config.beat_ms, config.beat_ms
-    if len(rhythm.intervals_ms) >= config.num_intervals_min:
-        mean, std = max(config.beat_ms, rhythm.mean_ms), max(config.min_std_ms, rhythm.std_ms)
+    if len(rhythm.intervals_ms) >= NUM_INTERVALS_MIN:
+        mean, std = max(config.beat_ms, rhythm.mean_ms), max(MIN_STD_MS, rhythm.std_ms)
     chance = 0.5 * math.erfc((silence_ms(rhythm, ran_s) - mean) / (std * math.sqrt(2.0)))
     return min(_MAX_PHI, -math.log10(chance)) if chance > 0.0 else _MAX_PHI
 
@@ -93,5 +101,5 @@ def phi(rhythm: HeartbeatHistory, ran_s: float, config: HealthConfig) -> float:
 def is_silent(rhythm: HeartbeatHistory, ran_s: float, config: HealthConfig) -> bool:
     quiet_ms = silence_ms(rhythm, ran_s)
     if not rhythm.num_heartbeats:
-        return quiet_ms >= config.first_beat_ms
-    return quiet_ms >= config.silence_ms or phi(rhythm, ran_s, config) >= config.phi_threshold
+        return quiet_ms >= FIRST_HEARTBEAT_MS
+    return quiet_ms >= config.silence_ms or phi(rhythm, ran_s, config) >= PHI_THRESHOLD

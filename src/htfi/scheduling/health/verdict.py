@@ -21,7 +21,6 @@ def judge_peer(
     doubt: PeerSuspicion | None,
     claimed: NodeStatus | None,
     ran_s: float,
-    config: HealthConfig,
 ) -> tuple[PeerState, str]:
     """The peer's state, and why. `claimed`: what gossip holds of it; nothing while its beats are heard, for then
     whatever gossip says is late, and the peer itself refutes it.
@@ -29,7 +28,7 @@ def judge_peer(
     if doubt is not None:
         if claimed is NodeStatus.DEAD:
             return PeerState.DEAD, f"{doubt.why}, and nobody hears it"
-        if is_seen_by_others(doubt, ran_s, config):
+        if is_seen_by_others(doubt, ran_s):
             return PeerState.SUSPECT, f"{doubt.why}; others hear it: {doubt.witness}"
         return PeerState.SUSPECT, doubt.why
     if contact is not None and has_heartbeat(contact):

@@ -6,35 +6,30 @@ from typing import Annotated
 from msgspec import Meta
 
 from htfi.domain.errors import InvalidInput
-from htfi.domain.settings import Celsius, InnerShare, Milliseconds, NonNegativeFactor, check_bounds
+from htfi.domain.settings import Celsius, NonNegativeFactor, check_bounds, setting
+
+EDGE_MS_PER_MS = 0.05  # price of drafting here, time that others could use
+STRAIN_MS_PER_MS = 4.0  # price on a device that is fully strained, on top
+FRAME_MS = 0.1  # what a window costs both sides beside its tokens
+MAX_WINDOW = 32  # tokens of one window
+MAX_IN_FLIGHT = 32  # windows on their way
+NUM_SAMPLES = 64  # of each figure that are remembered
+HALF_LIFE_S = 5.0  # of measured figures
+REPRICE_SHARE = 0.15  # change of a figure from which prices are reckoned again
+EXPLORE_FIRST = 2.0  # requests' worth of time that may be spent exploring before any is earned
+PRIOR_RATE = 0.9  # acceptance of a draft token before it is measured
 
 
 @dataclass(frozen=True, slots=True)
 class PlacementConfig:
-    """Prices are in ms: a joule costs `ms_per_joule`, an ms of drafting here, which others could use,
-    `edge_ms_per_ms`, and on a strained device `strain_ms_per_ms` more.
-    `frame_ms` is what a window costs both sides beside its tokens.
+    """What energy and heat cost beside time, and how much time may go into exploring."""
 
-    A device is strained from `hot_c` on, fully so at `critical_c`; a clock that is throttled counts alike.
-    `explore_share` of all time spent is what trying other ways may cost beyond the best, as it is estimated, and
-    `explore_first` requests' worth may be spent before that. Prices are reckoned anew where a figure has moved by a
-    share `moved`.
-    """
-
-    ms_per_joule: Annotated[float, Meta(ge=0.0, le=1e6)] = 0.02
-    edge_ms_per_ms: NonNegativeFactor = 0.05
-    strain_ms_per_ms: Annotated[float, Meta(ge=0.0, le=1e6)] = 4.0
-    frame_ms: Milliseconds = 0.1
-    hot_c: Celsius = 80.0
-    critical_c: Celsius = 95.0
-    max_window: Annotated[int, Meta(ge=1, le=256)] = 32
-    max_in_flight: Annotated[int, Meta(ge=1, le=1024)] = 32
-    num_samples: Annotated[int, Meta(ge=8, le=4096)] = 64
-    half_life_s: Annotated[float, Meta(gt=0.0, le=1e6)] = 5.0
-    moved: NonNegativeFactor = 0.15
-    explore_share: NonNegativeFactor = 0.02
-    explore_first: NonNegativeFactor = 2.0
-    prior_rate: InnerShare = 0.9
+    ms_per_joule: Annotated[float, Meta(ge=0.0, le=1e6)] = setting(0.02, "price of energy", "ms per joule")
+    hot_c: Celsius = setting(80.0, "temperature from which a device counts as strained")
+    critical_c: Celsius = setting(95.0, "temperature at which it is fully strained")
+    explore_share: NonNegativeFactor = setting(
+        0.02, "time spent on trying other placements", "share of all time"
+    )
 
     def __post_init__(self) -> None:
         check_bounds("placement", self)

@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import NamedTuple
 
-from htfi.scheduling.placement.config import PlacementConfig
+from htfi.scheduling.placement.config import HALF_LIFE_S, NUM_SAMPLES
 from htfi.scheduling.placement.figures import CloudFigures, EdgeFigures, LinkFigures, PassCostModel
 
 _SHIFT_SAMPLES = (
@@ -113,9 +113,9 @@ class CloudReport(NamedTuple):
 class LinkEstimator:
     """A link's figures; None until its RTT was seen."""
 
-    def __init__(self, config: PlacementConfig) -> None:
-        self._rtt = RecentQuantiles(config.num_samples, config.half_life_s)
-        self._bytes_per_s = RecentQuantiles(config.num_samples, config.half_life_s * 4)
+    def __init__(self) -> None:
+        self._rtt = RecentQuantiles(NUM_SAMPLES, HALF_LIFE_S)
+        self._bytes_per_s = RecentQuantiles(NUM_SAMPLES, HALF_LIFE_S * 4)
         self._loss = 0.0
         self._is_suspect = False
 
@@ -151,10 +151,10 @@ class LinkEstimator:
 class CloudEstimator:
     """A cloud's figures, from a prior on."""
 
-    def __init__(self, prior: CloudFigures, config: PlacementConfig) -> None:
+    def __init__(self, prior: CloudFigures) -> None:
         self._now = prior
-        self._queue = RecentQuantiles(config.num_samples, config.half_life_s)
-        self._pace = RecentQuantiles(config.num_samples, config.half_life_s)
+        self._queue = RecentQuantiles(NUM_SAMPLES, HALF_LIFE_S)
+        self._pace = RecentQuantiles(NUM_SAMPLES, HALF_LIFE_S)
 
     def report(self, at_s: float, report: CloudReport) -> None:
         now = self._now
@@ -203,9 +203,9 @@ class CloudEstimator:
 class EdgeEstimator:
     """This machine's figures, from a prior on."""
 
-    def __init__(self, prior: EdgeFigures, config: PlacementConfig) -> None:
+    def __init__(self, prior: EdgeFigures) -> None:
         self._now = prior
-        self._draft = RecentQuantiles(config.num_samples, config.half_life_s)
+        self._draft = RecentQuantiles(NUM_SAMPLES, HALF_LIFE_S)
 
     def sample(
         self,

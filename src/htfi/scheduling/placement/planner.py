@@ -16,7 +16,7 @@ from htfi.scheduling.placement.choosing import (
     exclusion_reason,
     explore_instead,
 )
-from htfi.scheduling.placement.config import PlacementConfig
+from htfi.scheduling.placement.config import EXPLORE_FIRST, PRIOR_RATE, REPRICE_SHARE, PlacementConfig
 from htfi.scheduling.placement.correction import CostCorrection
 from htfi.scheduling.placement.decoding_times import EXACT_PLACES
 from htfi.scheduling.placement.figures import (
@@ -89,7 +89,7 @@ class PlacementPlanner:
         self._can_draft = can_draft
         self._links: dict[str, LinkEstimator] = {}
         self._clouds: dict[str, CloudEstimator] = {}
-        self._edge = EdgeEstimator(edge_prior, config)
+        self._edge = EdgeEstimator(edge_prior)
         self._profiles: dict[str, RequestProfile] = {}
         self._corrections: dict[tuple[str, str], CostCorrection] = {}
         self._held_terms: dict[str, CostTerms] = {}
@@ -112,7 +112,7 @@ class PlacementPlanner:
         """A sample of the link to a cloud."""
         link = self._links.get(cloud)
         if link is None:
-            link = self._links[cloud] = LinkEstimator(self._config)
+            link = self._links[cloud] = LinkEstimator()
         shifts = link.num_shifts
         link.sample(at_s, rtt_ms, bytes_per_s, loss, is_suspect)
         if link.num_shifts != shifts:
@@ -124,7 +124,7 @@ class PlacementPlanner:
         """What a cloud says of itself."""
         live = self._clouds.get(cloud)
         if live is None:
-            live = self._clouds[cloud] = CloudEstimator(self._cloud_prior, self._config)
+            live = self._clouds[cloud] = CloudEstimator(self._cloud_prior)
         live.report(at_s, report)
 
     def observe_edge(
@@ -200,7 +200,7 @@ class PlacementPlanner:
     def _explore(self, ask: PlacementRequest, decision: PlacementDecision) -> PlacementDecision:
         """The decision, or the way instead that may be cheapest as far as is known: what that may cost is bounded."""
         best, config = decision.choice, self._config
-        allowed_ms = config.explore_share * self._spent_ms + config.explore_first * best.price_ms
+        allowed_ms = config.explore_share * self._spent_ms + EXPLORE_FIRST * best.price_ms
         instead, lowest = best, best.price_ms
         for one in decision.options:
             if (
@@ -236,7 +236,7 @@ class PlacementPlanner:
     def _profile(self, kind: str) -> RequestProfile:
         known = self._profiles.get(kind)
         if known is None:
-            known = self._profiles[kind] = RequestProfile(self._config.prior_rate)
+            known = self._profiles[kind] = RequestProfile(PRIOR_RATE)
         return known
 
     def _corrections_for(self, cloud: str, kind: str) -> tuple[CostCorrection, CostCorrection]:
@@ -271,7 +271,7 @@ class PlacementPlanner:
                 excluded_option(cloud, way, forbidden) for way in Placement if way is not Placement.EDGE_ONLY
             ]
         now = self._held_terms[cloud] = hold_terms(
-            self._held_terms.get(cloud), round_terms(link, figures, edge, config), config.moved
+            self._held_terms.get(cloud), round_terms(link, figures, edge, config), REPRICE_SHARE
         )
         num_prompt = max(ask.num_prompt - ask.num_known.get(cloud, 0), 0)
         task = DecodingTask(num_tokens, _round_prompt(num_prompt), _round_prompt(ask.num_prompt), curve)

@@ -11,7 +11,14 @@ it may move as it likes.
 import math
 from typing import NamedTuple
 
-from htfi.scheduling.placement.config import PlacementConfig
+from htfi.scheduling.placement.config import (
+    EDGE_MS_PER_MS,
+    FRAME_MS,
+    MAX_IN_FLIGHT,
+    MAX_WINDOW,
+    STRAIN_MS_PER_MS,
+    PlacementConfig,
+)
 from htfi.scheduling.placement.decoding_times import (
     DecodingTime,
     best_verify_window,
@@ -65,7 +72,7 @@ def device_strain(edge: EdgeFigures, config: PlacementConfig) -> float:
 def price_edge_only(task: DecodingTask, edge: EdgeFigures, config: PlacementConfig) -> OptionCost:
     """The draft writes. Provisional: no target has seen it."""
     ms = task.num_prompt_edge * edge.prompt_ms + task.num_tokens * edge.draft_ms
-    spared = (config.edge_ms_per_ms + device_strain(edge, config) * config.strain_ms_per_ms) * ms
+    spared = (EDGE_MS_PER_MS + device_strain(edge, config) * STRAIN_MS_PER_MS) * ms
     return OptionCost(Placement.EDGE_ONLY, 0, 0, 0.0, ms, ms * edge.watts / 1e3, spared, task.num_tokens)
 
 
@@ -105,7 +112,7 @@ def make_cost_inputs(
     edge: EdgeFigures | None,
     config: PlacementConfig,
 ) -> CostInputs:
-    widest = max(min(config.max_window, task.num_tokens - 1), 1)
+    widest = max(min(MAX_WINDOW, task.num_tokens - 1), 1)
     pass_ms = [cloud.plane.ms(cloud.rows_busy + 1.0, 1.0 + g) for g in range(widest + 1)]
     depth = best_verify_window(task.curve, pass_ms)
     spare = device_strain(edge, config) if edge else 0.0
@@ -127,7 +134,7 @@ def price_at_cloud(seen: CostInputs) -> list[OptionCost]:
 def price_window(seen: CostInputs, way: Placement, window: int, in_flight: int) -> OptionCost:
     """One way with windows of so many guesses."""
     n, curve, edge, pass_ms = seen.task.num_tokens, seen.task.curve, seen.edge, seen.pass_ms
-    draft_ms = edge.draft_ms + seen.config.frame_ms / max(window, 1) if edge else 0.0
+    draft_ms = edge.draft_ms + FRAME_MS / max(window, 1) if edge else 0.0
     match way:
         case Placement.CLOUD_SPECULATIVE:
             spent = lockstep_time(n - 1, window, curve, seen.cloud.draft_ms or 0.0, pass_ms)
@@ -171,10 +178,10 @@ def _best_window_cost(seen: CostInputs, way: Placement) -> OptionCost:
 def _in_flight_candidates(seen: CostInputs, way: Placement, window: int) -> list[int]:
     if way is not Placement.PIPELINED or seen.edge is None:
         return [1]
-    draft_ms = seen.edge.draft_ms + seen.config.frame_ms / window
+    draft_ms = seen.edge.draft_ms + FRAME_MS / window
     cover = windows_to_cover_trip(window, seen.rtt_ms, draft_ms, seen.pass_ms[min(window, seen.max_window)])
     to_the_end = -(-seen.task.num_tokens // window) + 1
-    most = max(min(seen.config.max_in_flight, seen.cloud.num_in_flight, to_the_end), 1)
+    most = max(min(MAX_IN_FLIGHT, seen.cloud.num_in_flight, to_the_end), 1)
     if seen.strain > 0.0 or seen.task.curve[3:4] < (
         _HIGH_ACCEPTANCE,
     ):  # much would be thrown away, or would cost much
@@ -185,16 +192,16 @@ def _in_flight_candidates(seen: CostInputs, way: Placement, window: int) -> list
 def _make_cost(
     seen: CostInputs, way: Placement, window: int, in_flight: int, num_trips: float, spent: DecodingTime
 ) -> OptionCost:
-    edge, config, cloud = seen.edge, seen.config, seen.cloud
+    edge, cloud = seen.edge, seen.cloud
     prompt_ms = seen.task.num_prompt * cloud.prompt_ms
     joules = (spent.ms + prompt_ms) * cloud.watts / (cloud.rows_busy + 1.0) / 1e3  # a pass is shared
     spared = 0.0
     if edge is not None and window:
         joules += spent.edge_ms * edge.watts / 1e3
         # of frames, the cloud's share delays others; without it windows of one token would often be as good
-        frames = spent.edge_ms / (edge.draft_ms * window + config.frame_ms + 1e-6)
-        price = config.edge_ms_per_ms + seen.strain * config.strain_ms_per_ms
-        spared = price * spent.edge_ms + frames * config.frame_ms
+        frames = spent.edge_ms / (edge.draft_ms * window + FRAME_MS + 1e-6)
+        price = EDGE_MS_PER_MS + seen.strain * STRAIN_MS_PER_MS
+        spared = price * spent.edge_ms + frames * FRAME_MS
     return OptionCost(way, window, in_flight, num_trips, spent.ms, joules, spared, seen.task.num_tokens)
 
 

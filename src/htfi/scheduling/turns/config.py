@@ -2,41 +2,30 @@
 
 from dataclasses import dataclass
 
-from htfi.domain.errors import InvalidInput
 from htfi.domain.settings import (
     Count,
-    Factor,
-    Milliseconds,
     PositiveMilliseconds,
-    PositiveShare,
     check_bounds,
+    setting,
 )
+
+AGING = 2.0  # ms of slack lost for each ms of waiting: nothing waits for ever behind the urgent
+GRACE_MS = 5.0  # of use between tenants that still have equal rights
+SAFETY = 1.5  # a request is admitted if it would end within its deadline over this: predictions miss what comes next
+SUSPECTED_SHARE = 0.25  # of another tenant's share, for a tenant under suspicion
+SUSPECTED_DELAY_MS = 50.0  # that it comes in behind
+MIN_RETRY_MS = 10.0  # earliest advice to come again
+MAX_RETRY_MS = 5_000.0  # latest advice to come again
 
 
 @dataclass(frozen=True, slots=True)
 class TurnsConfig:
-    """`max_waiting` requests may wait in all, `max_waiting_each` of one tenant, and a pass has `max_rows` at most.
+    """How many requests wait for a cloud, and how many it decodes together."""
 
-    Those whose slack is above `patience_ms`, or whose deadline has passed, count as if they had just that slack; each
-    ms of waiting takes `aging` ms off, so that nobody waits for ever behind the urgent. Tenants whose use differs by
-    less than `grace_ms` have equal rights. Who would finish later than its deadline over
-    `safety` is not admitted: predictions do not know who comes next. A tenant under suspicion has `doubted_share` of
-    another's, and comes in `doubted_ms` behind.
-    """
-
-    max_waiting: Count = 1024
-    max_waiting_each: Count = 256
-    max_rows: Count = 64
-    patience_ms: PositiveMilliseconds = 2_000.0
-    aging: Factor = 2.0
-    grace_ms: Milliseconds = 5.0
-    safety: Factor = 1.5
-    doubted_share: PositiveShare = 0.25
-    doubted_ms: Milliseconds = 50.0
-    least_retry_ms: Milliseconds = 10.0
-    most_retry_ms: Milliseconds = 5_000.0
+    max_waiting: Count = setting(1024, "requests that may wait", "requests")
+    max_waiting_each: Count = setting(256, "requests of one tenant that may wait", "requests")
+    max_rows: Count = setting(64, "requests decoded in one pass", "requests")
+    patience_ms: PositiveMilliseconds = setting(2_000.0, "slack beyond which requests are equally urgent")
 
     def __post_init__(self) -> None:
         check_bounds("turns", self)
-        if not self.least_retry_ms <= self.most_retry_ms:
-            raise InvalidInput("turns: need least_retry_ms ≤ most_retry_ms")

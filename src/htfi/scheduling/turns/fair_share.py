@@ -22,7 +22,16 @@ Turns at a cloud's engine, fair among tenants: holds what each has used. The des
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple, Protocol
 
-from htfi.scheduling.turns.config import TurnsConfig
+from htfi.scheduling.turns.config import (
+    AGING,
+    GRACE_MS,
+    MAX_RETRY_MS,
+    MIN_RETRY_MS,
+    SAFETY,
+    SUSPECTED_DELAY_MS,
+    SUSPECTED_SHARE,
+    TurnsConfig,
+)
 
 UsageCounters = Mapping[str, float]
 
@@ -73,15 +82,15 @@ def admission_retry_ms(
     """None to admit it; else when to ask again: the queue is full, or the answer would come after its deadline."""
     backlog = sum(backlog_ms.values())
     if num_waiting.get(tenant, 0) >= config.max_waiting_each:
-        return _bounded_retry_ms(backlog_ms.get(tenant, 0.0) / 2.0, config)
+        return _bounded_retry_ms(backlog_ms.get(tenant, 0.0) / 2.0)
     if sum(num_waiting.values()) >= config.max_waiting:
-        return _bounded_retry_ms(backlog / 2.0, config)
-    late_ms = predicted_finish_ms(own_ms, alone_ms, tenant, backlog_ms) * config.safety - deadline_ms
-    return None if late_ms <= 0.0 else _bounded_retry_ms(late_ms, config)
+        return _bounded_retry_ms(backlog / 2.0)
+    late_ms = predicted_finish_ms(own_ms, alone_ms, tenant, backlog_ms) * SAFETY - deadline_ms
+    return None if late_ms <= 0.0 else _bounded_retry_ms(late_ms)
 
 
-def _bounded_retry_ms(ms: float, config: TurnsConfig) -> float:
-    return min(max(ms, config.least_retry_ms), config.most_retry_ms)
+def _bounded_retry_ms(ms: float) -> float:
+    return min(max(ms, MIN_RETRY_MS), MAX_RETRY_MS)
 
 
 class EngineTurn(Protocol):
@@ -126,7 +135,7 @@ def urgency_ms(turn: EngineTurn, config: TurnsConfig) -> float:
     """The smaller, the sooner. What is late already waits as the tolerant do: who can still be in time goes first."""
     patience = config.patience_ms
     slack = turn.slack_ms if 0.0 <= turn.slack_ms <= patience else patience
-    return slack - config.aging * turn.waited_ms
+    return slack - AGING * turn.waited_ms
 
 
 def choose_next_request(
@@ -143,7 +152,7 @@ def choose_next_request(
     if not waiting:
         return None
     least = min(accounts.get(turn.tenant, 0.0) for turn in waiting)
-    entitled = (turn for turn in waiting if accounts.get(turn.tenant, 0.0) <= least + config.grace_ms)
+    entitled = (turn for turn in waiting if accounts.get(turn.tenant, 0.0) <= least + GRACE_MS)
     first = min(entitled, key=lambda turn: (urgency_ms(turn, config), turn.key))
     return None if _would_delay_others(first, accounts, writing, pace, config) else first.key
 
@@ -162,7 +171,7 @@ def _would_delay_others(
     if first.waited_ms > config.patience_ms:
         return False
     reading_ms = pace.prompt_ms * first.num_tokens
-    right_ms = accounts.get(first.tenant, 0.0) + config.grace_ms
+    right_ms = accounts.get(first.tenant, 0.0) + GRACE_MS
     return any(
         0.0 <= turn.slack_ms < reading_ms
         and not 0.0 <= first.slack_ms < turn.slack_ms
@@ -242,22 +251,22 @@ class PendingReading(NamedTuple):
 
 
 def charge_with_suspicion(
-    costs: Iterable[tuple[str, float]], doubts: SuspicionLevels, config: TurnsConfig
+    costs: Iterable[tuple[str, float]], doubts: SuspicionLevels
 ) -> Iterator[tuple[str, float]]:
     """What tenants used, as it counts: one wholly in doubt is charged so that it has `doubted_share` of another's."""
-    dearer = 1.0 / config.doubted_share - 1.0
+    dearer = 1.0 / SUSPECTED_SHARE - 1.0
     for tenant, ms in costs:
         yield tenant, ms * (1.0 + dearer * _clamp_share(doubts.get(tenant, 0.0)))
 
 
-def penalise_suspects(accounts: UsageCounters, doubts: SuspicionLevels, config: TurnsConfig) -> UsageCounters:
+def penalise_suspects(accounts: UsageCounters, doubts: SuspicionLevels) -> UsageCounters:
     """Accounts by which turns are given: those in doubt as if they had used up to `doubted_ms` more."""
     if not doubts:
         return accounts
     return {
         **accounts,
         **{
-            tenant: accounts.get(tenant, 0.0) + config.doubted_ms * _clamp_share(doubt)
+            tenant: accounts.get(tenant, 0.0) + SUSPECTED_DELAY_MS * _clamp_share(doubt)
             for tenant, doubt in doubts.items()
         },
     }
@@ -304,13 +313,11 @@ class FairScheduler:
         self, waiting: Sequence[EngineTurn], writing: Sequence[EngineTurn], pace: EngineCostModel
     ) -> int | None:
         return choose_next_request(
-            penalise_suspects(self.usage, self.suspicions, self.config), waiting, writing, pace, self.config
+            penalise_suspects(self.usage, self.suspicions), waiting, writing, pace, self.config
         )
 
     def passes(self, ready: Sequence[EngineTurn], pace: EngineCostModel) -> list[list[int]]:
-        return group_into_passes(
-            ready, pace, penalise_suspects(self.usage, self.suspicions, self.config), self.config
-        )
+        return group_into_passes(ready, pace, penalise_suspects(self.usage, self.suspicions), self.config)
 
     def reading_depth(self, num_rows: int, num_offered: int, acceptance: float, pace: EngineCostModel) -> int:
         return best_verify_depth(num_rows, num_offered, acceptance, pace)
@@ -323,4 +330,4 @@ class FairScheduler:
         self.suspicions = {tenant: doubt for tenant, doubt in doubts.items() if doubt > 0.0}
 
     def spent(self, costs: Iterable[tuple[str, float]]) -> None:
-        self.usage = charge_usage(self.usage, charge_with_suspicion(costs, self.suspicions, self.config))
+        self.usage = charge_usage(self.usage, charge_with_suspicion(costs, self.suspicions))

@@ -37,7 +37,7 @@ from htfi.domain.peers import PeerChange, PeerState
 from htfi.narrative.deep_reader import LateDeepReader
 from htfi.narrative.ports import NewsReader
 from htfi.narrative.readers import ModelReader, SecureReader, TemplateReader
-from htfi.scheduling.health.config import HealthConfig
+from htfi.scheduling.health.config import FIRST_HEARTBEAT_MS, HealthConfig
 from htfi.scheduling.health.messages import NodeHealthMetrics
 from htfi.scheduling.placement.planner import PlacementPlanner
 from htfi.wiring.cluster.node import NodeMonitor, fast_thread_switching
@@ -179,7 +179,7 @@ def open_edge(settings: Settings, name: str, *, secure: bool = True) -> Generato
             closing.enter_context(
                 ProbeServer(node.probes, lambda: ProbeResult(True), lambda: _edge_readiness(edge))
             )
-        author.wait_ready(health.first_beat_ms / 1e3)
+        author.wait_ready(FIRST_HEARTBEAT_MS / 1e3)
         yield edge
 
 

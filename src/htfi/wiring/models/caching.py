@@ -19,14 +19,14 @@ from htfi.decoding.kv_cache import SharedKVBlocks
 from htfi.decoding.ports import Network
 from htfi.domain.decision import Rung
 from htfi.domain.errors import InvalidInput
-from htfi.domain.settings import check_bounds
+from htfi.domain.settings import check_bounds, setting
 from htfi.narrative.caching.cached_reader import ViewCachePolicy, with_cache
 from htfi.narrative.caching.encoded import CacheableScorer, CachedEncoder, CachedScorer
 from htfi.narrative.caching.keys import EventClock, identity, lifetime_ns
 from htfi.narrative.caching.memory import MemoryTier
 from htfi.narrative.caching.tier import MAX_SECRET_BYTES
 from htfi.narrative.caching.tiers import OuterTier, TieredCache
-from htfi.narrative.config import NarrativeConfig
+from htfi.narrative.config import MIN_WEIGHT, NarrativeConfig
 from htfi.narrative.deep_reader import DeepReader
 from htfi.narrative.encoding.heads import Heads
 from htfi.narrative.ports import NewsReader, TextEncoder
@@ -38,27 +38,23 @@ MIB = 2**20
 
 @dataclass(frozen=True, slots=True)
 class CacheConfig:
-    """Where what was worked out from texts is kept: in memory, in a folder of this machine, on a server of several.
+    """Where what was computed from texts is cached: in memory, in a folder of this machine, on a server of several."""
 
-    `memory_mb` 0 keeps nothing at all. `folder` 'run' is a folder in the run's own, 'none' none; another name is
-    shared by all runs that name it. `redis` is a URL (redis://, rediss://, unix://) and lasts for each look-up at most
-    `redis_timeout_ms`; user and password come with it, and are better put into HTFI_CACHE__REDIS. `redis_ca` names the
-    file of the authority that its certificate is checked against. Items with residency tags go to it only where
-    `redis_admits` holds all their tags, and values of more than `redis_max_kb` never do: to fetch keys and values of a
-    small model over a network takes as long as to read again. `secret` seals what lies outside of this process.
-    """
-
-    memory_mb: Annotated[float, Meta(ge=0.0, le=65_536.0)] = 16.0
-    folder: str = "run"
-    folder_mb: Annotated[float, Meta(ge=4.0, le=1_048_576.0)] = 32.0
-    redis: str = ""
-    redis_prefix: str = "htfi"
-    redis_timeout_ms: Annotated[float, Meta(ge=1.0, le=1_000.0)] = 20.0
-    redis_ca: str = ""
-    redis_admits: tuple[str, ...] = ()
-    redis_max_kb: Annotated[float, Meta(ge=0.0, le=524_288.0)] = 32.0
-    secret: str = ""
-    prefixes: bool = True  # whether keys and values of read prompts are kept beyond the engine
+    memory_mb: Annotated[float, Meta(ge=0.0, le=65_536.0)] = setting(
+        16.0, "memory of the context cache; 0 switches it off", "MB"
+    )
+    folder: str = setting("run", "run (in the run's folder), none, or a folder shared by runs")
+    folder_mb: Annotated[float, Meta(ge=4.0, le=1_048_576.0)] = setting(32.0, "size of that folder", "MB")
+    redis: str = setting("", "URL of a shared cache; better set as HTFI_CACHE__REDIS (extra [cluster])")
+    redis_prefix: str = setting("htfi", "prefix of its keys")
+    redis_timeout_ms: Annotated[float, Meta(ge=1.0, le=1_000.0)] = setting(20.0, "longest wait for it")
+    redis_ca: str = setting("", "file of the authority that signed its certificate")
+    redis_admits: tuple[str, ...] = setting((), "residency tags of data that it may hold")
+    redis_max_kb: Annotated[float, Meta(ge=0.0, le=524_288.0)] = setting(
+        32.0, "largest value stored there", "kB"
+    )
+    secret: str = setting("", "key that encrypts what leaves this process")
+    prefixes: bool = setting(True, "whether read prompts are cached beyond the engine")
 
     def __post_init__(self) -> None:
         check_bounds("cache", self)
@@ -100,7 +96,7 @@ class RunCache:
             Rung.SECURE: (target, ""),
             Rung.DEEP: (full, ""),
         }
-        life_ns = lifetime_ns(narrative.half_life_ns, narrative.min_weight)
+        life_ns = lifetime_ns(narrative.half_life_ns, MIN_WEIGHT)
         cached = dict(readers)
         for rung, (model, drafted_by) in models.items():
             if rung not in readers or (rung is Rung.DEEP and not isinstance(readers[rung], DeepReader)):
@@ -121,7 +117,7 @@ class RunCache:
         self, encoder: TextEncoder, heads: Heads | None, narrative: NarrativeConfig
     ) -> CachedEncoder:
         """The encoder and its heads behind the cache."""
-        life_ns = lifetime_ns(narrative.half_life_ns, narrative.min_weight)
+        life_ns = lifetime_ns(narrative.half_life_ns, MIN_WEIGHT)
         judges = heads.digest if heads is not None else ""
         shape = identity((encoder.version, judges, code_digest(), machine_digest()))
         return CachedEncoder(encoder, heads, self.tiers, shape, life_ns)
@@ -130,7 +126,7 @@ class RunCache:
         """What gives a network the prompts that were read elsewhere; None where they are not kept."""
         if not self.keeps_prefixes:
             return None
-        life_ns = lifetime_ns(narrative.half_life_ns, narrative.min_weight)
+        life_ns = lifetime_ns(narrative.half_life_ns, MIN_WEIGHT)
 
         def kept(network: Network) -> SharedKVBlocks:
             engine = f"{type(network).__module__}.{type(network).__qualname__}"

@@ -22,6 +22,7 @@ from htfi.decoding.vocabulary import Vocabulary
 from htfi.domain.decision import Rung
 from htfi.domain.errors import InvalidInput
 from htfi.domain.generation import Completion, GenerationRequest, RequestRefused, SpeculationStats
+from htfi.domain.settings import setting
 from htfi.narrative.config import NarrativeConfig
 from htfi.narrative.deep_reader import DeepReader
 from htfi.narrative.ports import NewsReader, TextGenerator
@@ -34,23 +35,19 @@ from htfi.wiring.models.speculation import require_shared_noise, speculative_aut
 
 @dataclass(frozen=True, slots=True)
 class ModelsConfig:
-    """Which models read, and what runs them. A folder that is not named is the shipped one.
+    """Which models read the news, and what runs them."""
 
-    `engine` is 'onnx', the embedded one, or 'torch' (extra [train]), which uses a GPU where there is one. A draft that
-    is promoted in the folder `drafts` is picked up between requests; what the target says is kept in the folder
-    `recent`, from which `htfi models distil` teaches a draft. `frontier_url` and `frontier_model` name a model behind
-    an OpenAI-compatible address (extra [frontier]) that reads in depth, its key in the variable `frontier_key`.
-    """
-
-    target: str = ""
-    draft: str = ""
-    engine: str = "onnx"
-    precision: str = Precision.INT8.value
-    drafts: str = ""
-    recent: str = ""
-    frontier_url: str = ""
-    frontier_model: str = ""
-    frontier_key: str = "OPENAI_API_KEY"
+    target: str = setting("", "folder of the target model; empty uses the shipped one")
+    draft: str = setting("", "folder of the draft model; empty uses the shipped one")
+    engine: str = setting("onnx", "onnx (embedded) or torch (extra [train], uses a GPU if there is one)")
+    precision: str = setting(Precision.INT8.value, "of the weights: int8, fp32 or, with torch, bf16")
+    drafts: str = setting("", "folder of promoted drafts to follow while a run goes on")
+    recent: str = setting("", "folder that collects the target's answers for `htfi models distil`")
+    frontier_url: str = setting(
+        "", "address of an OpenAI-compatible model that reads in depth (extra [frontier])"
+    )
+    frontier_model: str = setting("", "name of that model")
+    frontier_key: str = setting("OPENAI_API_KEY", "environment variable that holds its key")
 
     def __post_init__(self) -> None:
         engines = {"onnx": PRECISIONS, "torch": tuple(TORCH_PRECISIONS)}

@@ -94,9 +94,7 @@ def load_tickers(file: Path) -> Tickers:
     where = f"tickers {file}"
     try:
         if file.stat().st_size > _MAX_TICKER_BYTES:
-            raise InvalidInput(
-                f"{where}: larger than {_MAX_TICKER_BYTES} bytes: is it company_tickers.json?"
-            )
+            raise InvalidInput(f"{where}: larger than {_MAX_TICKER_BYTES} bytes: is it company_tickers.json?")
         document: Any = msgspec.json.decode(file.read_bytes())
     except OSError as error:
         raise DependencyUnavailable(f"{where}: {error.strerror}: check the path and its rights") from error

@@ -38,7 +38,9 @@ def add_node_counters(counters: RunCounters, run: "OpenRun", edge: "EdgeNode") -
         ),
         changes=edge.monitor.changes()[-_CHANGES_SHOWN:],
         num_answered_locally=alone.total(),
-        num_provisional=loop.recorder.num_amended + loop.late.pending.num_decisions + loop.late.pending.num_abandoned,
+        num_provisional=loop.recorder.num_amended
+        + loop.late.pending.num_decisions
+        + loop.late.pending.num_abandoned,
         num_amended=loop.recorder.num_amended,
         num_pending=loop.late.pending.num_decisions,
         num_lost=loop.late.pending.num_abandoned,

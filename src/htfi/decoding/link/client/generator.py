@@ -30,7 +30,7 @@ from htfi.decoding.link.client.next_action import (
     next_change_s,
 )
 from htfi.decoding.link.client.request import InFlightRequest, WireRequest, grammar_part
-from htfi.decoding.link.config import EdgeConfig
+from htfi.decoding.link.config import FIRST_DRAFT_MS, LOOK_MS, MAX_PARTS_KNOWN, EdgeConfig
 from htfi.decoding.link.ports import RequestPlacer, Transport
 from htfi.decoding.local_generator import LocalGenerator
 from htfi.decoding.sequence import TokenizedRequest
@@ -78,11 +78,9 @@ class LinkedGenerator:
         self.version = expected.version
         self.config = config or EdgeConfig()
         self._transport, self._usable, self._clock = transport, usable, clock
-        self._drafter = AheadDrafter(alone, clock, self.config.draft_ms)
+        self._drafter = AheadDrafter(alone, clock, FIRST_DRAFT_MS)
         tokenizer = alone.vocabulary.tokenizer.digest
-        self._clouds = CloudConnections(
-            transport, node, expected.digest, tokenizer, self.config.max_parts_known
-        )
+        self._clouds = CloudConnections(transport, node, expected.digest, tokenizer, MAX_PARTS_KNOWN)
         self._attempts = CloudAttempts(self._clouds, placer, clock, report, self.config, alarm)
         self._writing: dict[int, InFlightRequest] = {}  # by place
         self._answers: dict[int, Completion | RequestRefused] = {}
@@ -196,7 +194,7 @@ class LinkedGenerator:
     def _wait(self, weather: NetworkConditions | None, most_s: float = 1.0) -> None:
         """Wait for the next arrival, or for the next thing to do."""
         now_s = self._clock()
-        wait_s = min(most_s, self.config.look_ms / 1e3)
+        wait_s = min(most_s, LOOK_MS / 1e3)
         if weather is not None:
             pursuits = (*self._writing.values(), *self._late, *self._late_in_full)
             wait_s = min([wait_s, *(next_change_s(each, weather, self.config) - now_s for each in pursuits)])

@@ -2,7 +2,14 @@
 
 from collections.abc import Callable
 
-from htfi.decoding.link.config import VerificationServerConfig
+from htfi.decoding.link.config import (
+    BUDGET_ABUSE,
+    HELLO_MS,
+    MAX_BEGUN_PARTS,
+    MAX_GATHERING_EACH,
+    PARTS_BYTES,
+    VerificationServerConfig,
+)
 from htfi.decoding.link.frames import (
     CancelFrame,
     Frame,
@@ -44,7 +51,7 @@ class FrameHandler:
         self._docket = docket
         self._config = config
         self._clock = clock
-        self._parts = PartStore(config.parts_bytes, config.max_begun_parts)
+        self._parts = PartStore(PARTS_BYTES, MAX_BEGUN_PARTS)
 
     def handle(self, stream: EdgeStream, body: bytes) -> None:
         """Take in an unsealed frame. Never raises for what a peer sent."""
@@ -78,7 +85,7 @@ class FrameHandler:
         """Give up who did not greet, and requests whose parts did not come, in time."""
         now_s = self._clock()
         for stream in self._streams:
-            if not stream.is_greeted and now_s - stream.since_s > self._config.hello_ms / 1e3:
+            if not stream.is_greeted and now_s - stream.since_s > HELLO_MS / 1e3:
                 self._streams.drop(stream, "it did not greet in time")
             for listener in list(stream.awaiting_parts.values()):
                 if now_s - listener.since_s > self._config.parts_ms / 1e3:
@@ -158,7 +165,7 @@ class FrameHandler:
                 self._join(stream, listener)
             else:
                 self._deny(stream, listener, refusal)
-        elif len(stream.awaiting_parts) >= self._config.max_gathering_each:
+        elif len(stream.awaiting_parts) >= MAX_GATHERING_EACH:
             words = f"{len(stream.awaiting_parts)} requests of this stream wait for their parts already"
             self._deny(stream, listener, Denial(RefusalReason.BUSY, words, self._config.drain_retry_ms))
         else:
@@ -183,7 +190,7 @@ class FrameHandler:
             return
         listener.num_bytes += num_bytes
         budget = listener.opened.budget_bytes
-        if budget and listener.num_bytes > self._config.budget_abuse * budget:
+        if budget and listener.num_bytes > BUDGET_ABUSE * budget:
             words = f"{listener.num_bytes} bytes for a request that may take {budget}"
             self._deny(stream, listener, Denial(RefusalReason.BUDGET, words))
         elif listener.request is not None:

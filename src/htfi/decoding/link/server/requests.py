@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from htfi.decoding.engine import GenerationJob
-from htfi.decoding.link.config import VerificationServerConfig
+from htfi.decoding.link.config import MAX_PROMPT_PARTS, VerificationServerConfig
 from htfi.decoding.link.frames import (
     NAME_BYTES,
     PROTOCOL,
@@ -205,10 +205,10 @@ def check_open(
     if not 0 <= asked.handle < _MAX_HANDLE or asked.epoch < 0:
         return RefusalReason.MALFORMED, "a handle and an epoch are counts"
     names = (asked.request, asked.grammar, *asked.prompt)
-    if not 0 < len(asked.prompt) <= config.max_prompt_parts or any(len(name) != NAME_BYTES for name in names):
+    if not 0 < len(asked.prompt) <= MAX_PROMPT_PARTS or any(len(name) != NAME_BYTES for name in names):
         return (
             RefusalReason.MALFORMED,
-            f"a prompt has 1 to {config.max_prompt_parts} parts, named by {NAME_BYTES} bytes each",
+            f"a prompt has 1 to {MAX_PROMPT_PARTS} parts, named by {NAME_BYTES} bytes each",
         )
     if (
         asked.lead not in _LEADS

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from htfi.decoding.engine import DecodingEngine
-from htfi.decoding.link.config import VerificationServerConfig
+from htfi.decoding.link.config import REPORT_MS, VerificationServerConfig
 from htfi.decoding.link.frames import PROTOCOL, AcceptedFrame, RefusalReason, WelcomeFrame, encode, pack
 from htfi.decoding.link.ports import EngineSpeed, StreamArrival, StreamEvent, TurnPolicy
 from htfi.decoding.link.server.frame_handler import FrameHandler
@@ -191,7 +191,7 @@ class VerificationServer:
         if not done.refused:
             # First tokens, outcomes and ends are waited for; what a cloud writes alone may ride together.
             is_awaited = done.is_done or done.num_accepted >= 0 or not listener.num_sent
-            due_s = 0.0 if is_awaited else listener.last_sent_s + self.config.tell_ms / 1e3
+            due_s = 0.0 if is_awaited else listener.last_sent_s + REPORT_MS / 1e3
             self._streams.notify(stream, listener, due_s)
             return
         why, retry_ms = (

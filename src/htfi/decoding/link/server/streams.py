@@ -7,7 +7,7 @@ from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from htfi.decoding.link.config import VerificationServerConfig
+from htfi.decoding.link.config import MAX_UNSENT, STRIKE_MS, VerificationServerConfig
 from htfi.decoding.link.frames import Frame, OpenFrame, RefusalReason, RefusedFrame, WindowFrame, encode
 from htfi.decoding.link.ports import StreamArrival
 from htfi.decoding.link.server.requests import RequestSubscriber
@@ -208,8 +208,8 @@ class EdgeStreams:
         if stream.slow_since_s is None:
             stream.slow_since_s = now_s
         self._with_output[name] = stream
-        is_stuck = now_s - stream.slow_since_s > self._config.slow_ms / 1e3
-        if is_stuck or len(stream.unsent) + len(stream.frames) > self._config.max_unsent:
+        is_stuck = now_s - stream.slow_since_s > self._config.slow_reader_ms / 1e3
+        if is_stuck or len(stream.unsent) + len(stream.frames) > MAX_UNSENT:
             self.drop(stream, "it takes no frames")
 
     def dropped(self) -> list[tuple[str, str, EdgeStream]]:
@@ -232,7 +232,7 @@ class EdgeStreams:
 
     def _strike(self, stream: EdgeStream) -> None:
         now_s = self._clock()
-        forgiven = 1e3 * (now_s - stream.struck_s) / self._config.forgiving_ms
+        forgiven = 1e3 * (now_s - stream.struck_s) / STRIKE_MS
         stream.strikes, stream.struck_s = max(stream.strikes - forgiven, 0.0) + 1.0, now_s
         if stream.strikes > self._config.max_strikes - 1:
             self.drop(stream, "too many malformed frames")
