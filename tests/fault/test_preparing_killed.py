@@ -5,10 +5,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from htfi.domain.decision import Decision, Rung, decode_decision, encode_decision
 from htfi.domain.events import Bar, FeedItem, MacroAnnouncement, News, TimePassed
+from htfi.domain.plan import PlanReason
 from htfi.domain.time import NS_PER_DAY, NS_PER_S, format_ns
 from htfi.narrative.ports import NewsReader
 from htfi.narrative.readers import ModelReader, TemplateReader
@@ -152,12 +154,12 @@ def test_what_was_told_is_served_at_once_and_read_right_after(whole: list[bytes]
         assert one.view is not None
         assert one.view.provisional
         assert one.view.as_of_ns == one.as_of_ns
-        assert one.plan.reason == f"prepared for {one.view.prepared}"
+        assert one.plan.reasons == (PlanReason.PREPARED,)
         assert one.view.prepared in one.rationale.text
         assert all(not name.startswith("fomc-") for name in one.view.cited)
         after = found[places[f"{one.id}/amended"]]
         assert after.plan.rung is Rung.SPECULATIVE
-        assert after.plan.reason == f"{one.plan.reason}; then the news itself"
+        assert after.plan.reasons == (PlanReason.PREPARED, PlanReason.VERIFICATION)
         assert after.view is not None
         assert not after.view.provisional
         assert after.view.prepared == ""
@@ -252,13 +254,13 @@ def test_what_was_changed_in_a_record_is_named(whole: list[bytes]) -> None:
     cases = {
         (place, "prepared is stated wrongly"): replace(one, plan=replace(one.plan, then=None)),
         (place, "does not say what the view was prepared for"): replace(
-            one, plan=replace(one.plan, reason="prepared for fomc-99, no change")
+            one, plan=replace(one.plan, sentence="prepared for fomc-99, no change", codes=UNSET)
         ),
         (place, "what the reading was prepared for is stated wrongly"): replace(
             one, rationale=replace(one.rationale, slots=slots)
         ),
         (place, "provisional is stated wrongly"): replace(one, view=replace(one.view, provisional=False)),
-        (later, "plan does not follow"): replace(after, plan=replace(after.plan, reason="because")),
+        (later, "plan does not follow"): replace(after, plan=replace(after.plan, codes=(PlanReason.NORMAL,))),
         (later, "plan does not follow "): replace(after, plan=replace(after.plan, rung=Rung.DEEP)),
     }
     settings = load_settings(environment={})

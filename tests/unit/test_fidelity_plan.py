@@ -1,58 +1,179 @@
-"""The ladder's table, rung by rung, and what stands in where a rung is not wired."""
+"""The ladder's table, rung by rung; what stands in for a rung without a reader; what the record keeps of a choice."""
 
+from itertools import pairwise
+
+import msgspec
 import pytest
 
-from htfi.domain.decision import FidelityPlan, Regime, Rung
+from htfi.domain.decision import Regime
 from htfi.domain.errors import InvalidInput
+from htfi.domain.plan import FidelityPlan, LadderInputs, PlanReason, Rung
 from htfi.scheduling.config import FidelityConfig
-from htfi.scheduling.fidelity import plan
+from htfi.scheduling.fidelity import follows, is_prepared, plan, plan_problems, verification_plan
+from htfi.scheduling.load import ReadingTimes, deadline_of, left_after
 
 ALL = frozenset(Rung)
 LONG_MS, MIDDLE_MS, SHORT_MS, NONE_MS = 5_000.0, 300.0, 50.0, 5.0
+CALM_INPUTS = LadderInputs(1, LONG_MS, 20.0, 80.0)
+LOADED = LadderInputs(9, 800.0, 20.0, 80.0)  # a load of 0.9
+DIVERGED = LadderInputs(1, LONG_MS, 20.0, 80.0, divergence=0.95)
 
 
 @pytest.mark.parametrize(
-    ("regime", "deadline_ms", "facts", "rung"),
+    ("regime", "deadline_ms", "inputs", "rung", "reasons"),
     [
-        (Regime.NORMAL, MIDDLE_MS, {}, Rung.SPECULATIVE),
-        (Regime.SHOCK, LONG_MS, {}, Rung.TEMPLATE),
-        (Regime.CALM, NONE_MS, {}, Rung.TEMPLATE),
-        (Regime.CALM, float("nan"), {}, Rung.TEMPLATE),
-        (Regime.STRESSED, SHORT_MS, {}, Rung.EDGE),
-        (Regime.NORMAL, LONG_MS, {"load": 0.9}, Rung.EDGE),
-        (Regime.NORMAL, LONG_MS, {"load": float("nan")}, Rung.EDGE),
-        (Regime.NORMAL, LONG_MS, {"divergence": 0.95}, Rung.DEEP),
-        (Regime.NORMAL, MIDDLE_MS, {"divergence": 0.95}, Rung.SPECULATIVE),
-        (Regime.NORMAL, LONG_MS, {"suspicion": True}, Rung.SECURE),
-        (Regime.SHOCK, NONE_MS, {"suspicion": True}, Rung.SECURE),
+        (Regime.NORMAL, MIDDLE_MS, msgspec.UNSET, Rung.SPECULATIVE, (PlanReason.NORMAL,)),
+        (Regime.NORMAL, MIDDLE_MS, CALM_INPUTS, Rung.SPECULATIVE, (PlanReason.NORMAL,)),
+        (Regime.SHOCK, LONG_MS, CALM_INPUTS, Rung.TEMPLATE, (PlanReason.SHOCK,)),
+        (Regime.CALM, NONE_MS, CALM_INPUTS, Rung.TEMPLATE, (PlanReason.NO_TIME,)),
+        (Regime.CALM, NONE_MS, LOADED, Rung.TEMPLATE, (PlanReason.HIGH_LOAD, PlanReason.NO_TIME)),
+        (Regime.CALM, float("nan"), msgspec.UNSET, Rung.TEMPLATE, (PlanReason.NO_TIME,)),
+        (Regime.STRESSED, SHORT_MS, CALM_INPUTS, Rung.EDGE, (PlanReason.SHORT_DEADLINE,)),
+        (Regime.NORMAL, LONG_MS, LOADED, Rung.EDGE, (PlanReason.HIGH_LOAD,)),
+        (Regime.NORMAL, LONG_MS, LadderInputs(1, float("nan"), 20.0, 80.0), Rung.EDGE, (PlanReason.HIGH_LOAD,)),
+        (Regime.NORMAL, LONG_MS, DIVERGED, Rung.DEEP, (PlanReason.DISAGREEMENT,)),
+        (Regime.NORMAL, MIDDLE_MS, DIVERGED, Rung.SPECULATIVE, (PlanReason.NORMAL,)),
     ],
-)
+)  # fmt: skip
 def test_rung_follows_the_ladder(
-    regime: Regime, deadline_ms: float, facts: dict[str, float], rung: Rung
+    regime: Regime, deadline_ms: float, inputs: LadderInputs, rung: Rung, reasons: tuple[PlanReason, ...]
 ) -> None:
-    assert plan(regime, deadline_ms, ALL, **facts).rung is rung  # type: ignore[arg-type]
+    found = plan(regime, deadline_ms, ALL, inputs=inputs)
+    assert (found.rung, found.reasons, found.inputs) == (rung, reasons, inputs)
+    assert plan_problems(found, regime, ALL, False, FidelityConfig()) == []
+
+
+@pytest.mark.parametrize(("regime", "deadline_ms"), [(Regime.NORMAL, LONG_MS), (Regime.SHOCK, NONE_MS)])
+def test_suspicion_comes_before_all_else(regime: Regime, deadline_ms: float) -> None:
+    found = plan(regime, deadline_ms, ALL, inputs=LOADED, suspicion=True)
+    assert (found.rung, found.reasons) == (Rung.SECURE, (PlanReason.SUSPICION,))
 
 
 @pytest.mark.parametrize(
-    ("facts", "available", "rung"),
+    ("inputs", "suspicion", "available", "rung"),
     [
-        ({}, set(), Rung.TEMPLATE),
-        ({}, {Rung.EDGE, Rung.DEEP}, Rung.EDGE),
-        ({"divergence": 0.95}, {Rung.EDGE, Rung.SPECULATIVE}, Rung.SPECULATIVE),
-        ({"load": 0.9}, {Rung.SPECULATIVE, Rung.DEEP}, Rung.TEMPLATE),
-        ({"suspicion": True}, {Rung.EDGE, Rung.SPECULATIVE, Rung.DEEP}, Rung.TEMPLATE),
+        (CALM_INPUTS, False, set(), Rung.TEMPLATE),
+        (CALM_INPUTS, False, {Rung.EDGE, Rung.DEEP}, Rung.EDGE),
+        (DIVERGED, False, {Rung.EDGE, Rung.SPECULATIVE}, Rung.SPECULATIVE),
+        (LOADED, False, {Rung.SPECULATIVE, Rung.DEEP}, Rung.TEMPLATE),
+        (CALM_INPUTS, True, {Rung.EDGE, Rung.SPECULATIVE, Rung.DEEP}, Rung.TEMPLATE),
     ],
 )
-def test_missing_rung_falls_to_a_lower_one(facts: dict[str, float], available: set[Rung], rung: Rung) -> None:
-    found = plan(Regime.NORMAL, LONG_MS, frozenset(available), **facts)  # type: ignore[arg-type]
+def test_missing_rung_falls_to_a_lower_one(
+    inputs: LadderInputs, suspicion: bool, available: set[Rung], rung: Rung
+) -> None:
+    found = plan(Regime.NORMAL, LONG_MS, frozenset(available), inputs=inputs, suspicion=suspicion)
     assert found.rung is rung
-    assert "is not wired" in found.reason
+    assert found.reasons[-1] is PlanReason.UNAVAILABLE
 
 
 def test_plan_keeps_the_deadline_and_gives_its_reason_in_words() -> None:
-    assert plan(Regime.SHOCK, 50.0, frozenset({Rung.TEMPLATE})) == FidelityPlan(
-        Rung.TEMPLATE, "shock: answer at once", 50.0
+    found = plan(Regime.SHOCK, 50.0, frozenset({Rung.TEMPLATE}))
+    assert found.deadline_ms == 50.0
+    assert found.reason == "market in shock, so no model reads"
+    assert plan(Regime.NORMAL, LONG_MS, ALL, inputs=LOADED).reason == (
+        "high load: 9 readings need 720 ms, 800 ms are left"
     )
+
+
+@pytest.mark.parametrize(
+    ("sentence", "reasons"),
+    [
+        ("normal case", (PlanReason.NORMAL,)),
+        ("normal case; the draft is enough", (PlanReason.NORMAL, PlanReason.DRAFT_SUFFICES)),
+        ("normal case; speculative is not wired, so edge", (PlanReason.NORMAL, PlanReason.UNAVAILABLE)),
+        ("short deadline; the news are worth the best reader", (PlanReason.SHORT_DEADLINE, PlanReason.HIGH_VALUE)),
+        ("prepared for FED-0508, cuts by 25 bp", (PlanReason.PREPARED,)),
+        ("numeric experts only", ()),
+    ],
+)  # fmt: skip
+def test_an_old_entry_keeps_its_bytes_and_its_sentence_is_read_as_codes(
+    sentence: str, reasons: tuple[PlanReason, ...]
+) -> None:
+    entry = msgspec.json.encode(
+        {"rung": "speculative", "reason": sentence, "deadline_ms": 80.0, "then": None}
+    )
+    found = msgspec.json.decode(entry, type=FidelityPlan)
+    assert msgspec.json.encode(found) == entry
+    assert (found.reason, found.reasons) == (sentence, reasons)
+    assert plan_problems(found, Regime.NORMAL, ALL, False, FidelityConfig()) == []
+
+
+def test_a_plan_is_read_back_from_its_record() -> None:
+    found = plan(Regime.NORMAL, LONG_MS, ALL, inputs=LOADED)
+    assert msgspec.json.decode(msgspec.json.encode(found), type=FidelityPlan) == found
+    assert b'"reason"' not in msgspec.json.encode(found)
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        {"rung": Rung.SPECULATIVE},
+        {"codes": (PlanReason.NORMAL,)},
+        {"inputs": CALM_INPUTS},
+        {"inputs": msgspec.UNSET},
+    ],
+)
+def test_a_rung_that_does_not_follow_from_the_load_is_found(forged: dict[str, object]) -> None:
+    found = msgspec.structs.replace(plan(Regime.NORMAL, LONG_MS, ALL, inputs=LOADED), **forged)
+    assert plan_problems(found, Regime.NORMAL, ALL, False, FidelityConfig()) != []
+
+
+def test_the_plan_of_an_amendment_follows_from_the_first() -> None:
+    first = msgspec.json.decode(
+        b'{"rung":"template","reason":"prepared for F, up","deadline_ms":80.0,"then":"speculative"}',
+        type=FidelityPlan,
+    )
+    amended = msgspec.json.decode(
+        b'{"rung":"speculative","reason":"prepared for F, up; then the news itself","deadline_ms":80.0}',
+        type=FidelityPlan,
+    )
+    assert is_prepared(first)
+    assert follows(first, amended)
+    assert follows(first, verification_plan(first))
+    assert not follows(first, plan(Regime.NORMAL, MIDDLE_MS, ALL))
+
+
+def test_a_reading_takes_what_the_settings_state_until_a_slower_one_is_measured() -> None:
+    now_ns = 0
+    times = ReadingTimes(FidelityConfig(), lambda: now_ns)
+    assert times.expected_ms(Rung.SPECULATIVE) == 80.0
+    with times.measure(Rung.SPECULATIVE, 2):
+        now_ns += 600_000_000
+    assert times.expected_ms(Rung.SPECULATIVE) == 300.0
+    assert times.inputs(1, 250.0).load == pytest.approx(1.2)
+    waited: list[float] = []
+    for _ in range(6):
+        now_ns += 5_000_000_000
+        waited.append(times.expected_ms(Rung.SPECULATIVE))
+    assert waited[0] == pytest.approx(190.0)
+    assert all(later < earlier for earlier, later in pairwise(waited))
+    with times.measure(Rung.EDGE, 1):
+        now_ns += 5_000_000
+    assert times.expected_ms(Rung.EDGE) == 20.0
+
+
+def test_without_a_clock_nothing_is_measured() -> None:
+    times = ReadingTimes(FidelityConfig())
+    with times.measure(Rung.EDGE, 1):
+        pass
+    assert times.inputs(3, 250.0) == LadderInputs(3, 250.0, 20.0, 80.0)
+
+
+@pytest.mark.parametrize("slow", [1.0, 2.5, 7.0])
+@pytest.mark.parametrize("num", [1, 2, 3, 4, 12, 500])
+def test_readings_of_an_instant_keep_its_deadline_however_slow_they_are(num: int, slow: float) -> None:
+    config, left_ms, used_ms = FidelityConfig(), 250.0, 0.0
+    rungs: list[Rung] = []
+    for turn in range(num):
+        inputs = LadderInputs(num - turn, left_ms, 20.0 * slow, 80.0 * slow)
+        chosen = plan(Regime.NORMAL, deadline_of(inputs), ALL, inputs=inputs)
+        used_ms += {Rung.TEMPLATE: 0.0, Rung.EDGE: 20.0 * slow}.get(chosen.rung, 80.0 * slow)
+        left_ms = left_after(inputs, chosen.rung, config)
+        rungs.append(chosen.rung)
+    assert len(rungs) == num
+    assert used_ms <= 250.0
+    assert num < 500 or rungs[-1] is Rung.TEMPLATE
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,8 @@ import msgspec
 from htfi.domain.errors import IntegrityError
 from htfi.domain.generation import DraftRound, RuleTrace
 from htfi.domain.news import NewsContext
+from htfi.domain.plan import FidelityPlan as FidelityPlan
+from htfi.domain.plan import Rung as Rung
 
 Quantiles = list[list[float]]  # [H, Q], never decreasing along Q
 TICKS_PER_UNIT = 1e10  # of log return
@@ -29,16 +31,6 @@ class Regime(StrEnum):
     SHOCK = "shock"
 
 
-class Rung(StrEnum):
-    """The fidelity ladder: how much work a decision is given."""
-
-    TEMPLATE = "template"
-    EDGE = "edge"
-    SPECULATIVE = "speculative"
-    DEEP = "deep"
-    SECURE = "secure"
-
-
 class PolicyOutcome(StrEnum):
     """The outcome of policy: release the forecast, release it marked, or record it and withhold it."""
 
@@ -53,15 +45,6 @@ class DecisionInputs(msgspec.Struct, frozen=True):
     digest: str
     num_events: int
     rows: dict[str, tuple[int, int]]  # source → first and last row, counted from 1
-
-
-class FidelityPlan(msgspec.Struct, frozen=True):
-    """Which rung was chosen, and why; `then` is the one that reads again after the release, which amends."""
-
-    rung: Rung
-    reason: str
-    deadline_ms: float
-    then: Rung | None = None
 
 
 class NewsTilt(msgspec.Struct, frozen=True):

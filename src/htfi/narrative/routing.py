@@ -8,13 +8,11 @@ rung and the money that are left. The reason is recorded in the words of the dec
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from msgspec.structs import replace
-
 from htfi.domain.decision import FidelityPlan, Rung
 from htfi.domain.news import NewsContext, NewsScores, ReadingBudget, Route, Screening
+from htfi.domain.plan import PlanReason
 from htfi.narrative.config import RoutingConfig
 
-SUSPECTED_REASON = "manipulation suspected"
 _ROUTE_OF_RUNG = {
     Rung.TEMPLATE: Route.TEMPLATE,
     Rung.EDGE: Route.DRAFT,
@@ -136,7 +134,7 @@ def cap_plan(plan: FidelityPlan, routes: Sequence[Route], available: frozenset[R
     if plan.rung is not Rung.SPECULATIVE or Rung.EDGE not in available:
         return plan
     if all(one is Route.DRAFT for one in routes):
-        return replace(plan, rung=Rung.EDGE, reason=f"{plan.reason}; the draft model suffices")
+        return plan.with_reason(PlanReason.DRAFT_SUFFICES, Rung.EDGE)
     return plan
 
 
@@ -158,6 +156,6 @@ def routing_problems(
         )
         if (heard.route, heard.why) != choose_route(most, why, plan, hearing.means, config, reasons):
             found.append(f"the route of {heard.id} does not follow from its record")
-    if hearing.suspicion and plan.rung is not Rung.SECURE and not plan.reason.startswith(SUSPECTED_REASON):
+    if hearing.suspicion and plan.rung is not Rung.SECURE and PlanReason.SUSPICION not in plan.reasons:
         found.append("manipulation is suspected, but the plan does not state it")
     return found

@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from htfi.domain.decision import Decision, FidelityPlan, NewsView, Rung
+from htfi.domain.decision import Decision, NewsView, Rung
 from htfi.domain.events import MacroAnnouncement
 from htfi.domain.news import ScreenedItem
 from htfi.narrative.calendar.announcements import Announcement, Calendar
@@ -18,8 +18,8 @@ from htfi.narrative.processor import NewsProcessor
 from htfi.narrative.question import Question
 from htfi.narrative.rationale.amendment import BORNE_OUT, has_part
 from htfi.pipeline.view_cache import ReadRequest, ViewCache
+from htfi.scheduling.fidelity import is_prepared, prepared_plan
 
-PREPARED_FOR = "prepared for "
 MAX_READINGS_PER_STEP = 4  # readings between two steps: no decision waits longer
 MAX_SERIES = 4096
 RecentReturns = Callable[[str], tuple[float, ...]]  # series → its last returns, in units of volatility
@@ -89,13 +89,11 @@ class PreparedViews:
             view = recorded if is_prepared else None
         if view is None or request.news.suspicion:
             return request._replace(known=recorded)
-        reason = f"{PREPARED_FOR}{view.prepared}"
-        plan = FidelityPlan(Rung.TEMPLATE, reason, request.plan.deadline_ms, self.rung)
-        return request._replace(plan=plan, known=view)
+        return request._replace(plan=prepared_plan(request.plan, self.rung), known=view)
 
     def count_verified(self, decision: Decision) -> None:
         """Count an amendment that takes the place of a decision which was served."""
-        if decision.plan.reason.startswith(PREPARED_FOR):
+        if is_prepared(decision.plan):
             self.num_verified += 1
             self.num_confirmed += has_part(decision.rationale, BORNE_OUT)
 

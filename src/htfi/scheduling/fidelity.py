@@ -1,28 +1,31 @@
-"""Chooses the rung of the fidelity ladder for one decision, and says why. The loop calls `plan` and `go_deeper`.
+"""Chooses the rung of the fidelity ladder for one decision, with its reasons. Pure; pipeline and auditors call it.
 
-| rung        | when                                       |
-|-------------|--------------------------------------------|
-| TEMPLATE    | shock, or no time                          |
-| EDGE        | short deadline, high load                  |
-| SPECULATIVE | the normal case                            |
-| DEEP        | numbers and narrative disagree             |
-| SECURE      | manipulation suspected                     |
+| rung        | when                                                   |
+|-------------|--------------------------------------------------------|
+| TEMPLATE    | shock, or no time                                      |
+| EDGE        | short deadline, high load                              |
+| SPECULATIVE | the normal case                                        |
+| DEEP        | news and numbers disagree                              |
+| SECURE      | manipulation suspected                                 |
 """
 
 from collections.abc import Sequence
 from functools import lru_cache
 
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from htfi.domain.decision import FidelityPlan, Regime, Rung
+from htfi.domain.decision import Regime
+from htfi.domain.plan import FidelityPlan, LadderInputs, PlanReason, Rung
 from htfi.scheduling.config import FidelityConfig
+from htfi.scheduling.load import rung_time_ms
 
+VERSION = (
+    "fidelity/2"  # how rungs are chosen and recorded; 1 knew no load and recorded its reasons as sentences
+)
 _DEFAULT = FidelityConfig()
-DISAGREEMENT = "numbers and narrative disagree"
-HIGH_VALUE = "the news are worth the best reader"
-VERIFIED_SUFFIX = "; then the news itself"
 
-# What stands in for a rung that is not wired, best first. Nothing that drafts from text stands in for SECURE.
+# What stands in for a rung that has no reader, best first. Nothing that drafts from text stands in for SECURE.
 _FALLBACKS = {
     Rung.TEMPLATE: (),
     Rung.EDGE: (),
@@ -38,23 +41,47 @@ def plan(
     deadline_ms: float,
     available: frozenset[Rung],
     *,
-    load: float = 0.0,
-    divergence: float = 0.0,
+    inputs: LadderInputs | UnsetType = UNSET,
     suspicion: bool = False,
     config: FidelityConfig = _DEFAULT,
 ) -> FidelityPlan:
-    """The rung that suits the moment, or the next lower one that is wired; TEMPLATE always is.
+    """The rung that suits the moment, or the next lower one that has a reader; TEMPLATE needs none.
 
-    Units: load is the share of capacity in use; divergence the share of cases in which narrative and numbers disagree
-    less, so that 0.9 is exceeded once in ten; both 0–1.
+    `inputs` are the load and the divergence that the decision faces; without them there is neither.
     """
-    rung, why = _preferred_rung(regime, deadline_ms, load, divergence, suspicion, config)
-    if rung is Rung.TEMPLATE or rung in available:
-        return FidelityPlan(rung, why, deadline_ms)
-    for other in _FALLBACKS[rung]:
-        if other in available:
-            return FidelityPlan(other, f"{why}; {rung.value} is not wired, so {other.value}", deadline_ms)
-    return FidelityPlan(Rung.TEMPLATE, f"{why}; {rung.value} is not wired, so template", deadline_ms)
+    rung, reasons = _preferred_rung(regime, deadline_ms, inputs, suspicion, config)
+    if rung is not Rung.TEMPLATE and rung not in available:
+        rung = next((other for other in _FALLBACKS[rung] if other in available), Rung.TEMPLATE)
+        reasons = (*reasons, PlanReason.UNAVAILABLE)
+    return FidelityPlan(rung, UNSET, deadline_ms, None, reasons, inputs)
+
+
+def _preferred_rung(
+    regime: Regime,
+    deadline_ms: float,
+    inputs: LadderInputs | UnsetType,
+    suspicion: bool,
+    config: FidelityConfig,
+) -> tuple[Rung, tuple[PlanReason, ...]]:
+    if suspicion:
+        return Rung.SECURE, (PlanReason.SUSPICION,)
+    if regime is Regime.SHOCK:
+        return Rung.TEMPLATE, (PlanReason.SHOCK,)
+    edge_ms, speculative_ms, is_overloaded, divergence = config.edge_ms, config.speculative_ms, False, 0.0
+    if inputs is not UNSET:
+        edge_ms, speculative_ms = max(edge_ms, inputs.edge_ms), max(speculative_ms, inputs.speculative_ms)
+        is_overloaded, divergence = not inputs.load < config.high_load, inputs.divergence
+    # Written so that a deadline or load that is not a number counts as no time and full load.
+    if not deadline_ms >= edge_ms:
+        overload = (PlanReason.HIGH_LOAD,) if is_overloaded else ()
+        return Rung.TEMPLATE, (*overload, PlanReason.NO_TIME)
+    if is_overloaded:
+        return Rung.EDGE, (PlanReason.HIGH_LOAD,)
+    if not deadline_ms >= speculative_ms:
+        return Rung.EDGE, (PlanReason.SHORT_DEADLINE,)
+    if divergence >= config.high_divergence and deadline_ms >= config.deep_ms:
+        return Rung.DEEP, (PlanReason.DISAGREEMENT,)
+    return Rung.SPECULATIVE, (PlanReason.NORMAL,)
 
 
 def plan_deep_reads(
@@ -64,11 +91,11 @@ def plan_deep_reads(
     config: FidelityConfig = _DEFAULT,
     most: int | None = None,
 ) -> tuple[dict[int, FidelityPlan], int]:
-    """The plans, by place, whose news are to be read again in depth once they are released; and how many had to go
-    without for want of time, or of money: at most `most` are affordable.
+    """The plans, by place, whose news is read again in depth once they are released; and how many are skipped for want
+    of time or budget: at most `most` are affordable.
 
-    `divergences` are shares as `plan` takes them. Those that disagree most come first. Time is as the settings reckon
-    it, so that a replay asks for the same.
+    `divergences` are ranks 0–1; the largest come first. Time is as the settings state it, so that a replay asks for
+    the same.
     """
     wanting = [place for place, divergence in enumerate(divergences) if divergence >= config.high_divergence]
     wanting = [place for place in wanting if plans[place].rung not in (Rung.DEEP, Rung.SECURE)]
@@ -79,58 +106,64 @@ def plan_deep_reads(
 
 
 def mark_high_value(plan: FidelityPlan) -> FidelityPlan:
-    """A plan to read again in depth because the news are worth it, whether or not the numbers disagree."""
-    return replace(plan, reason=f"{plan.reason}; {HIGH_VALUE}")
+    """A plan to read again in depth because the news is worth it, whether or not the numbers disagree."""
+    return plan.with_reason(PlanReason.HIGH_VALUE)
 
 
 def is_high_value(plan: FidelityPlan) -> bool:
-    """Whether the news are read again in depth for what they are worth."""
-    return plan.then is Rung.DEEP and plan.reason.endswith(HIGH_VALUE)
+    """Whether the news is read again in depth for what it is worth."""
+    return plan.then is Rung.DEEP and PlanReason.HIGH_VALUE in plan.reasons
+
+
+def prepared_plan(plan: FidelityPlan, then: Rung | None) -> FidelityPlan:
+    """The plan of a decision that takes a prepared view, the news itself being read at a rung after its release."""
+    return FidelityPlan(Rung.TEMPLATE, UNSET, plan.deadline_ms, then, (PlanReason.PREPARED,), plan.inputs)
+
+
+def is_prepared(plan: FidelityPlan) -> bool:
+    """Whether the decision was served with a view that was prepared ahead."""
+    return PlanReason.PREPARED in plan.reasons
 
 
 def deep_read_plan(first: FidelityPlan, config: FidelityConfig = _DEFAULT) -> FidelityPlan:
     """That of a decision which was read again in depth, from the plan of the first."""
-    return FidelityPlan(Rung.DEEP, HIGH_VALUE if is_high_value(first) else DISAGREEMENT, config.deep_ms)
+    reason = PlanReason.HIGH_VALUE if is_high_value(first) else PlanReason.DISAGREEMENT
+    return FidelityPlan(Rung.DEEP, UNSET, config.deep_ms, None, (reason,))
 
 
 def verification_plan(first: FidelityPlan, config: FidelityConfig = _DEFAULT) -> FidelityPlan:
-    """That of a decision whose news were read once it was released, with a view that was prepared ahead of them."""
+    """That of a decision whose news was read after its release, where it took a view that was prepared ahead."""
     rung = first.then or first.rung
-    return FidelityPlan(rung, first.reason + VERIFIED_SUFFIX, rung_time_ms(rung, config))
+    codes = (*first.reasons, PlanReason.VERIFICATION)
+    return FidelityPlan(rung, UNSET, rung_time_ms(rung, config), None, codes)
 
 
-def rung_time_ms(rung: Rung, config: FidelityConfig = _DEFAULT) -> float:
-    """The time that one reading at a rung is allowed for."""
-    match rung:
-        case Rung.TEMPLATE:
-            return 0.0
-        case Rung.EDGE:
-            return config.edge_ms
-        case Rung.SPECULATIVE | Rung.SECURE:
-            return config.speculative_ms
-        case Rung.DEEP:
-            return config.deep_ms
+def follows(first: FidelityPlan, plan: FidelityPlan) -> bool:
+    """Whether the plan of an amendment follows from that of the decision that it amends."""
+    if first.then is None:
+        return plan == first
+    verified = first.then is Rung.DEEP or plan.reasons == (*first.reasons, PlanReason.VERIFICATION)
+    return plan.rung is first.then and plan.then is None and verified
 
 
-def _preferred_rung(
+_LATER = frozenset({PlanReason.DRAFT_SUFFICES, PlanReason.HIGH_VALUE})
+
+
+def plan_problems(
+    found: FidelityPlan,
     regime: Regime,
-    deadline_ms: float,
-    load: float,
-    divergence: float,
+    available: frozenset[Rung],
     suspicion: bool,
     config: FidelityConfig,
-) -> tuple[Rung, str]:
-    if suspicion:
-        return Rung.SECURE, "manipulation suspected"
-    if regime is Regime.SHOCK:
-        return Rung.TEMPLATE, "shock: answer at once"
-    # Written so that a deadline or load that is not a number counts as no time and full load.
-    if not deadline_ms >= config.edge_ms:
-        return Rung.TEMPLATE, "no time for a model"
-    if not deadline_ms >= config.speculative_ms:
-        return Rung.EDGE, "short deadline"
-    if not load < config.high_load:
-        return Rung.EDGE, "high load"
-    if divergence >= config.high_divergence and deadline_ms >= config.deep_ms:
-        return Rung.DEEP, DISAGREEMENT
-    return Rung.SPECULATIVE, "normal case"
+) -> list[str]:
+    """Whether a recorded plan follows from what was recorded with it; entries without codes are not judged."""
+    if found.codes is UNSET or is_prepared(found):
+        return []
+    expected = plan(
+        regime, found.deadline_ms, available, inputs=found.inputs, suspicion=suspicion, config=config
+    )
+    reasons = tuple(code for code in found.codes if code not in _LATER)
+    is_capped = PlanReason.DRAFT_SUFFICES in found.codes and found.rung is Rung.EDGE
+    if reasons != expected.reasons or (found.rung is not expected.rung and not is_capped):
+        return [f"the rung {found.rung.value} does not follow from deadline and load"]
+    return []

@@ -37,6 +37,7 @@ from htfi.pipeline.recorder import DecisionRecorder
 from htfi.pipeline.run_state import LedgerTruncated, RunStateStore, SavedRun
 from htfi.pipeline.view_cache import READINGS_VERSION as READINGS
 from htfi.pipeline.view_cache import ViewCache
+from htfi.scheduling import fidelity
 from htfi.simulation.pacing import PacedFeed
 from htfi.wiring.experts import open_experts
 from htfi.wiring.feeds import describe, open_feed, resolve
@@ -285,6 +286,7 @@ def build_loop(
             "policy": policy.VERSION,
             MODEL_KEY: VERSION,
             "readings": READINGS,
+            "fidelity": fidelity.VERSION,
             **({PROMOTED_DRAFTS_KEY: "promoted while it runs"} if settings.models.drafts else {}),
             **rooms.news.models,
             **rooms.views.models,

@@ -12,11 +12,11 @@ into a fresh folder: the roots must be equal, unless a reading depended on netwo
 from collections import deque
 from collections.abc import Callable
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from htfi.domain.decision import (
     Decision,
-    FidelityPlan,
     NewsTilt,
     NewsView,
     Rung,
@@ -38,11 +38,10 @@ from htfi.narrative.routing import routing_problems
 from htfi.narrative.sanitising.config import SanitiserConfig
 from htfi.pipeline.amendments import amendment_template, recorded_amendment_template
 from htfi.pipeline.audit.readings import ReadingAuditor
-from htfi.pipeline.prepared_views import PREPARED_FOR
 from htfi.pipeline.weighing import forecast_problems as forecast_problems
 from htfi.pipeline.weighing import is_leverage_bounded, without_view
 from htfi.pipeline.weighing import suspicion_problems as suspicion_problems
-from htfi.scheduling.fidelity import VERIFIED_SUFFIX, is_high_value
+from htfi.scheduling.fidelity import follows, is_high_value, is_prepared
 
 
 class DivergenceRankAuditor:
@@ -174,7 +173,7 @@ def _amendment_problems(first: Decision, decision: Decision, lead: Decision | No
         and told.weight != before.weight
     ):
         problems.append("its narrator's weight is not what it was when the forecast was made")
-    if not _plan_follows(first.plan, decision.plan):
+    if not follows(first.plan, decision.plan):
         problems.append(f"its plan does not follow from that of {first.id}")
     if decision.id != amendment_id(first.id):
         problems.append(f"it is not named after {first.id}")
@@ -200,14 +199,6 @@ def _view_in_place_of(first: Decision, amended: NewsView) -> NewsView | None:
     trust = mean_trust(first.hearing, read.cited)
     merged = remerge(replace(read, wording=None), trust, first.view, first.as_of_ns)
     return bound_view(merged, recorded_limits(first.hearing)) if is_leverage_bounded(first) else merged
-
-
-def _plan_follows(first: FidelityPlan, plan: FidelityPlan) -> bool:
-    """Whether the plan of an amendment follows from the first one's."""
-    if first.then is None:
-        return plan == first
-    told = first.then is Rung.DEEP or plan.reason == first.reason + VERIFIED_SUFFIX
-    return plan.rung is first.then and plan.then is None and told
 
 
 def check_entry(
@@ -298,11 +289,11 @@ def _rationale_problems(decision: Decision) -> list[str]:
     if has_part(rationale, "deepening") != (then is Rung.DEEP and not consulting):
         problems.append("whether a reading in depth follows is stated wrongly")
     served = then is not None and then is not Rung.DEEP
-    if has_part(rationale, PREPARED) != served or served != decision.plan.reason.startswith(PREPARED_FOR):
+    if has_part(rationale, PREPARED) != served or served != is_prepared(decision.plan):
         if not decision.amends:
             problems.append("whether the reading was prepared is stated wrongly")
     elif served and view is not None:
-        if decision.plan.reason != PREPARED_FOR + view.prepared:
+        if decision.plan.codes is UNSET and decision.plan.reason != f"prepared for {view.prepared}":
             problems.append("the plan does not say what the view was prepared for")
         if rationale.slots.get("prepared") != phrasing.prepared(view):
             problems.append("what the reading was prepared for is stated wrongly")

@@ -1,0 +1,139 @@
+"""How much work a decision is given: the rung of the fidelity ladder, the reasons for it, and what it was chosen from.
+
+scheduling chooses a `FidelityPlan`; it is recorded with its decision. Reasons are codes; `reason` makes the words.
+"""
+
+import math
+from enum import StrEnum
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+
+class Rung(StrEnum):
+    """The fidelity ladder."""
+
+    TEMPLATE = "template"
+    EDGE = "edge"
+    SPECULATIVE = "speculative"
+    DEEP = "deep"
+    SECURE = "secure"
+
+
+class PlanReason(StrEnum):
+    """Why a rung was chosen. The first five choose it; the others state what changed the choice."""
+
+    SUSPICION = "suspicion"
+    SHOCK = "shock"
+    SHORT_DEADLINE = "short_deadline"
+    DISAGREEMENT = "disagreement"
+    NORMAL = "normal"
+    HIGH_LOAD = "high_load"
+    NO_TIME = "no_time"
+    UNAVAILABLE = "unavailable"  # the rung has no reader in this run
+    DRAFT_SUFFICES = "draft_suffices"
+    HIGH_VALUE = "high_value"
+    PREPARED = "prepared"
+    VERIFICATION = "verification"
+
+
+_WORDS = {
+    PlanReason.SUSPICION: "manipulation suspected",
+    PlanReason.SHOCK: "market in shock, so no model reads",
+    PlanReason.SHORT_DEADLINE: "short deadline",
+    PlanReason.DISAGREEMENT: "news and numbers disagree",
+    PlanReason.NORMAL: "normal case",
+    PlanReason.HIGH_LOAD: "high load",
+    PlanReason.NO_TIME: "no time for a model",
+    PlanReason.UNAVAILABLE: "no better reader is available",
+    PlanReason.DRAFT_SUFFICES: "the draft model suffices",
+    PlanReason.HIGH_VALUE: "the news is worth the best reader",
+    PlanReason.PREPARED: "prepared before the announcement",
+    PlanReason.VERIFICATION: "verified against the news itself",
+}
+
+# The sentences of entries that record no codes (before "fidelity/2"), by how they begin.
+_SENTENCES = {
+    "manipulation suspected": PlanReason.SUSPICION,
+    "shock: answer at once": PlanReason.SHOCK,
+    "short deadline": PlanReason.SHORT_DEADLINE,
+    "numbers and narrative disagree": PlanReason.DISAGREEMENT,
+    "normal case": PlanReason.NORMAL,
+    "high load": PlanReason.HIGH_LOAD,
+    "no time for a model": PlanReason.NO_TIME,
+    "the draft is enough": PlanReason.DRAFT_SUFFICES,
+    "the news are worth the best reader": PlanReason.HIGH_VALUE,
+    "prepared for ": PlanReason.PREPARED,
+    "then the news itself": PlanReason.VERIFICATION,
+}
+_NOT_WIRED = " is not wired, so "
+
+
+class LadderInputs(msgspec.Struct, frozen=True, gc=False):
+    """What the ladder saw of the load when it chose the rung of a series with news to read.
+
+    `num_waiting` readings wait at this instant, this one included; `left_ms` of the instant's deadline are left for
+    them. `edge_ms` and `speculative_ms`: the time of one reading, that of the settings or of recent readings where
+    these took longer. `divergence` 0–1 is the rank of the disagreement between the view that the series has on the same
+    news and its forecast; 0 where it has none.
+    """
+
+    num_waiting: int
+    left_ms: float
+    edge_ms: float
+    speculative_ms: float
+    divergence: float = 0.0
+
+    @property
+    def load(self) -> float:
+        """The time that the waiting readings need over the time left; above 1 not all can be read."""
+        needed_ms = self.num_waiting * self.speculative_ms
+        return needed_ms / self.left_ms if self.left_ms > 0.0 else math.inf
+
+
+class FidelityPlan(msgspec.Struct, frozen=True, rename={"sentence": "reason", "codes": "reasons"}):
+    """Which rung was chosen, and why; `then` is the one that reads again after the release, which amends.
+
+    Entries before "fidelity/2" have a `sentence` and no `codes`, later ones the codes alone.
+    """
+
+    rung: Rung
+    sentence: str | UnsetType = UNSET
+    deadline_ms: float = 0.0
+    then: Rung | None = None
+    codes: tuple[PlanReason, ...] | UnsetType = UNSET
+    inputs: LadderInputs | UnsetType = UNSET  # where there was news to read
+
+    @property
+    def reasons(self) -> tuple[PlanReason, ...]:
+        return self.codes if self.codes is not UNSET else _codes(self.sentence or "")
+
+    @property
+    def reason(self) -> str:
+        """The reasons in words."""
+        if self.sentence is not UNSET:
+            return self.sentence
+        return "; ".join(self._words(code) for code in self.reasons)
+
+    def _words(self, code: PlanReason) -> str:
+        if code is PlanReason.HIGH_LOAD and self.inputs is not UNSET:
+            seen = self.inputs
+            needed_ms = seen.num_waiting * seen.speculative_ms
+            return f"high load: {seen.num_waiting} readings need {needed_ms:,.0f} ms, {seen.left_ms:,.0f} ms are left"
+        return _WORDS[code]
+
+    def with_reason(self, code: PlanReason, rung: Rung | None = None) -> "FidelityPlan":
+        """The plan with one more reason, and another rung where one is given."""
+        codes = (*self.reasons, code)
+        return FidelityPlan(rung or self.rung, UNSET, self.deadline_ms, self.then, codes, self.inputs)
+
+
+def _codes(sentence: str) -> tuple[PlanReason, ...]:
+    found: list[PlanReason] = []
+    for part in sentence.split("; "):
+        code = next((code for words, code in _SENTENCES.items() if part.startswith(words)), None)
+        if code is None and _NOT_WIRED in part:
+            code = PlanReason.UNAVAILABLE
+        if code is not None:
+            found.append(code)
+    return tuple(found)
