@@ -213,6 +213,11 @@ class Forecaster:
         (row,) = self._panel.rows_of([series]).tolist()
         return self._panel.age(row)
 
+    def divergence(self, series: str) -> float:
+        """How rare the latest disagreement between news and numbers on a series was, as a rank 0–1; 0 for none."""
+        (row,) = self._panel.rows_of([series]).tolist()
+        return self._opinions.divergence(row) if row >= 0 else 0.0
+
     def track_record_weight(self, narrator: str) -> list[float]:
         """The weight [H] that a narrator's opinions have now."""
         return self._opinions.track_record_weight(narrator)

@@ -127,6 +127,7 @@ class OpinionTracker:
         self._divergences = DivergenceRanks()
         self._columns = SeriesColumns()
         self._columns.declare("newest", np.full((len(config.horizons), _FIELDS), np.nan))
+        self._columns.declare("rank", 0.0)  # of the divergence of the newest tilt
         for horizon in config.horizons:
             self._columns.declare(str(horizon), np.full((horizon, _FIELDS), np.nan))
 
@@ -146,6 +147,7 @@ class OpinionTracker:
         if tilts:
             rows = batch.rows[list(tilts)]
             self._columns["newest"][rows] = [self._pending_row(tilt) for tilt in tilts.values()]
+            self._columns["rank"][rows] = [tilt.divergence_rank for tilt in tilts.values()]
             batch.apply_tilts(tilts, tilt_batch(batch.quantiles, tilts, batch.levels))
 
     def reweigh(
@@ -168,8 +170,14 @@ class OpinionTracker:
         for j, horizon in enumerate(self._horizons):
             if newest_age - age < horizon:
                 self._columns[str(horizon)][row, age % horizon] = told[j]
+        if newest_age == age:
+            self._columns["rank"][row] = tilt.divergence_rank if tilt is not None else 0.0
         quantiles = plain if tilt is None else tilt_record(plain, tilt, forecast.levels)
         return replace(forecast, quantiles=quantiles, tilt=tilt)
+
+    def divergence(self, row: int) -> float:
+        """The rank 0–1 of the divergence of a series' newest tilt; 0 before the first."""
+        return float(self._columns["rank"][row])
 
     def _learn_divergences(self, tilts: Sequence[NewsTilt]) -> None:
         """Later divergences are ranked among these."""

@@ -22,6 +22,7 @@ from htfi.domain.decision import (
 )
 from htfi.domain.events import Bar
 from htfi.domain.news import ReadingBudget
+from htfi.domain.plan import LadderInputs
 from htfi.domain.time import NS_PER_MS, format_ns
 from htfi.forecasting.forecaster import ForecastBatch
 from htfi.governance.policy import judge
@@ -39,7 +40,8 @@ from htfi.pipeline.recovery import Recovery
 from htfi.pipeline.series import DecisionPoint, SeriesContext
 from htfi.pipeline.view_cache import ReadRequest
 from htfi.pipeline.weighing import max_view_weight, opinion_of, report_divergence
-from htfi.scheduling.fidelity import is_high_value, mark_high_value, plan, plan_deep_reads, rung_time_ms
+from htfi.scheduling.fidelity import is_high_value, mark_high_value, plan, plan_deep_reads
+from htfi.scheduling.load import deadline_of, left_after
 
 _NOT_JUDGED = PolicyVerdict(PolicyOutcome.WITHHOLD, [])
 
@@ -54,7 +56,11 @@ def close_bars(bars: Sequence[Bar], components: Components) -> ForecastBatch:
 
 
 def plan_readings(
-    point: DecisionPoint, rows: Iterable[int], components: Components, context: RunContext
+    point: DecisionPoint,
+    rows: Iterable[int],
+    components: Components,
+    context: RunContext,
+    recovery: Recovery,
 ) -> list[SeriesContext]:
     """The series in these rows of a decision point: the news on each, and the rung that reads them.
 
@@ -72,12 +78,15 @@ def plan_readings(
     turns = components.views.reading_turns(questions, suspicion)
     for turn, place in enumerate(turns):
         one = series[place]
-        deadline_ms = max(left_ms / (len(turns) - turn), min(left_ms, context.fidelity.edge_ms))
-        plan = _plan(one.regime, deadline_ms, one.request.news, components, context)
-        budget = _budget(deadline_ms, left_ms, components)
+        inputs = recovery.next_inputs(place, one.bar.symbol, point.as_of_ns)
+        if inputs is None:
+            inputs = components.views.times.inputs(len(turns) - turn, left_ms, _divergence(one, components))
+        deadline_ms = deadline_of(inputs)
+        plan = _plan(one.regime, deadline_ms, one.request.news, components, context, inputs)
+        budget = _budget(deadline_ms, inputs.left_ms, components)
         series[place] = replace(one, request=one.request._replace(plan=plan, budget=budget))
-        if not components.views.has(*questions[place], plan.rung):
-            left_ms -= rung_time_ms(plan.rung, context.fidelity)
+        is_read = not components.views.has(*questions[place], plan.rung)
+        left_ms = left_after(inputs, plan.rung, context.fidelity) if is_read else inputs.left_ms
     rest = _budget(context.pipeline.deadline_ms, left_ms, components)
     return [
         one
@@ -104,11 +113,23 @@ def _planned(row: int, point: DecisionPoint, components: Components, context: Ru
     return SeriesContext(bar, row, regime, features, ReadRequest(series, question, plan, news))
 
 
+def _divergence(one: SeriesContext, components: Components) -> float:
+    """The rank of the divergence of the view that the series has on the same news; 0 where there is none."""
+    request = one.request
+    is_known = components.views.has(request.series, request.question, Rung.EDGE)
+    return components.forecaster.divergence(request.series) if is_known else 0.0
+
+
 def _plan(
-    regime: Regime, deadline_ms: float, news: NewsSelection, components: Components, context: RunContext
+    regime: Regime,
+    deadline_ms: float,
+    news: NewsSelection,
+    components: Components,
+    context: RunContext,
+    inputs: LadderInputs | UnsetType = UNSET,
 ) -> FidelityPlan:
     rungs, suspicion = components.views.rungs, bool(news.suspicion)
-    chosen = plan(regime, deadline_ms, rungs, suspicion=suspicion, config=context.fidelity)
+    chosen = plan(regime, deadline_ms, rungs, inputs=inputs, suspicion=suspicion, config=context.fidelity)
     return cap_plan(chosen, components.news.max_routes(news.items), rungs) if news.items else chosen
 
 
@@ -223,6 +244,7 @@ def make_decision(
         deepening=plan.then is Rung.DEEP and not is_high_value(plan),
         consulting=is_high_value(plan),
         suspected=bool(request.news.suspicion),
+        plan=plan,
     )
     circumstances = BarCircumstances(
         bar_start_ns=bar.start_ns,

@@ -76,7 +76,7 @@ class DecisionLoop:
         if not rows:
             return
         inputs = components.inputs.close()
-        series = plan_readings(point, rows, components, context)
+        series = plan_readings(point, rows, components, context, self.recorder.recovery)
         series = read_news(series, components, self.recorder.recovery)
         series = weigh_views(series, forecasts, components)
         series, num_skipped = plan_deep_readings(series, components, context)

@@ -5,8 +5,11 @@ follows them in the ledger. What depends on more than the inputs (a view that a 
 taken from there and not asked for again, so that the run comes to the same bytes.
 """
 
+from msgspec import UNSET
+
 from htfi.domain.decision import Decision, NewsView, decode_decision
 from htfi.domain.errors import IntegrityError
+from htfi.domain.plan import LadderInputs
 from htfi.narrative.merging import unmerged
 from htfi.pipeline.ports import DecisionLedger
 
@@ -40,6 +43,17 @@ class Recovery:
         """What the ledger holds where the next decision, or the one so far ahead of it, will stand."""
         index = self.position + ahead
         return decode_decision(self._ledger.entry(index)) if index < self._ledger.size else None
+
+    def next_inputs(self, ahead: int, symbol: str, as_of_ns: int) -> LadderInputs | None:
+        """What the ladder saw for that decision, where it is of this symbol and instant: it is not measured again."""
+        found = self.next_decision(ahead)
+        if (
+            found is None
+            or (found.symbol, found.as_of_ns) != (symbol, as_of_ns)
+            or found.plan.inputs is UNSET
+        ):
+            return None
+        return found.plan.inputs
 
     def next_view(self, ahead: int = 0) -> NewsView | None:
         """What was read for that decision, before other readings were merged into it."""

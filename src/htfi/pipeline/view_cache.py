@@ -19,6 +19,8 @@ from htfi.domain.news import ReadingBudget
 from htfi.narrative.ports import LateNewsReader, NewsReader
 from htfi.narrative.question import Question
 from htfi.narrative.recent_news import NO_NEWS, NewsSelection
+from htfi.scheduling.config import FidelityConfig
+from htfi.scheduling.load import ReadingTimes
 from htfi.scheduling.turns.fair_share import PendingReading, reading_order
 
 # How views are cached, amended and recorded. Version 1 did not amend decisions that kept a provisional view.
@@ -57,7 +59,10 @@ class _CachedView(msgspec.Struct, frozen=True):
 class ViewCache:
     """The latest view per series, in bounded number, by what was read and by whom."""
 
-    def __init__(self, readers: Mapping[Rung, NewsReader], max_series: int) -> None:
+    def __init__(
+        self, readers: Mapping[Rung, NewsReader], max_series: int, times: ReadingTimes | None = None
+    ) -> None:
+        self.times = times or ReadingTimes(FidelityConfig())
         self._readers = readers
         self._max_series = max_series
         self._views: OrderedDict[str, _CachedView] = OrderedDict()
@@ -139,7 +144,9 @@ class ViewCache:
             if rest:
                 questions = [requests[place].question for place in rest]
                 deadline_ms = requests[places[0]].plan.deadline_ms
-                for place, view in zip(rest, self._readers[rung].read(questions, deadline_ms), strict=True):
+                with self.times.measure(rung, 0 if self.answers_late(rung) else len(rest)):
+                    found = self._readers[rung].read(questions, deadline_ms)
+                for place, view in zip(rest, found, strict=True):
                     views[place] = view
             for place in places:
                 request, view = requests[place], views[place]

@@ -56,6 +56,7 @@ def recompute_all(
                 settings.secure,
                 readings,
                 settings.sanitiser,
+                settings.scheduling,
             )
         except (msgspec.DecodeError, ValueError, KeyError, IndexError) as error:
             problems = [f"it is no decision: {error}"]

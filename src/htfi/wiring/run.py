@@ -38,6 +38,7 @@ from htfi.pipeline.run_state import LedgerTruncated, RunStateStore, SavedRun
 from htfi.pipeline.view_cache import READINGS_VERSION as READINGS
 from htfi.pipeline.view_cache import ViewCache
 from htfi.scheduling import fidelity
+from htfi.scheduling.load import ReadingTimes
 from htfi.simulation.pacing import PacedFeed
 from htfi.wiring.experts import open_experts
 from htfi.wiring.feeds import describe, open_feed, resolve
@@ -200,7 +201,9 @@ def open_run(
         live = feed.progress() is None
         if live:  # nobody knows when the next item comes, so no group may wait for it
             settings = override(settings, "pipeline", group_ms=0.0)
-        loop = build_loop(settings, feed, ledger, journal, watch, readers, cache, held)
+        # Files give the same decisions on any machine: only readings of a live run are measured.
+        clock = time.monotonic_ns if live else None
+        loop = build_loop(settings, feed, ledger, journal, watch, readers, cache, held, clock)
         if saved is not None:
             loop.restore(saved.loop)
         yield OpenRun(
@@ -237,11 +240,15 @@ def _close_keeping_error(close: Callable[[], None]) -> Callable[[object, BaseExc
 
 
 def build_components(
-    settings: Settings, readers: Mapping[Rung, NewsReader] | None = None, cache: RunCache | None = None
+    settings: Settings,
+    readers: Mapping[Rung, NewsReader] | None = None,
+    cache: RunCache | None = None,
+    reading_clock: Callable[[], int] | None = None,
 ) -> Components:
     """Fresh rooms, without history. Without readers news are cited and not read."""
     readers = readers or {Rung.TEMPLATE: TemplateReader(settings.narrative)}
-    readings = ViewCache(readers, settings.narrative.max_symbols)
+    times = ReadingTimes(settings.scheduling, reading_clock)
+    readings = ViewCache(readers, settings.narrative.max_symbols, times)
     has_frontier = bool(settings.models.frontier_url) and Rung.DEEP in readers
     desk = build_news_processor(settings, cache, has_frontier=has_frontier)
     calendar = open_calendar(settings.narrative.calendar)
@@ -266,9 +273,10 @@ def build_loop(
     readers: Mapping[Rung, NewsReader] | None = None,
     cache: RunCache | None = None,
     held: HeldNewsStore | None = None,
+    reading_clock: Callable[[], int] | None = None,
 ) -> DecisionLoop:
     """The loop over any feed, ledger and outlet, with fresh rooms; `held` keeps the news in quarantine."""
-    rooms = build_components(settings, readers, cache)
+    rooms = build_components(settings, readers, cache, reading_clock)
     recorder = DecisionRecorder(
         ledger,
         outlet,

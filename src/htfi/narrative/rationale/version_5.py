@@ -87,6 +87,7 @@ _SENTENCES = Sentences(
             "A reading of the news itself follows."
         ),
         "contested": " The readings contradict each other; all are kept, and the band is wider because of it.",
+        "loaded": " Load was high: {waiting} readings were due in {time_left}, so the {reader_rung}.",
         "suspected": (
             " Manipulation is suspected: only the target model reads, and only items that passed every check."
         ),

@@ -6,8 +6,11 @@ The main path calls `write_rationale` once per decision; `amendment` and auditor
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
+from msgspec import UNSET
+
 from htfi.domain.decision import FeatureDriver, NewsTilt, NewsView, Rationale, Regime, series_id
 from htfi.domain.events import News
+from htfi.domain.plan import FidelityPlan, LadderInputs, PlanReason, Rung
 from htfi.narrative.merging import find_contradictions
 from htfi.narrative.rationale.phrasing import Phrasing, fill
 from htfi.narrative.rationale.versions import CURRENT
@@ -46,6 +49,7 @@ def write_rationale(
     deepening: bool = False,
     consulting: bool = False,
     suspected: bool = False,
+    plan: FidelityPlan | None = None,
     phrasing: Phrasing = CURRENT,
 ) -> Rationale:
     """One paragraph for one forecast, from plain values, in the words of `phrasing`.
@@ -55,7 +59,7 @@ def write_rationale(
     standard deviations then expected. `weights` are the experts' at the first horizon. `headlines` are cleaned, newest
     first; `view` is what a reader made of them, and `tilt` what that changed in the forecast. A deeper reading follows
     because numbers and news disagree (`deepening`) or because of what the news is worth (`consulting`); `suspected`
-    says that manipulation is. At most three drivers and three headlines are stated; without a driver, `has_usual` says
+    says that manipulation is; `plan` says whether load lowered the rung. At most three drivers and three headlines are stated; without a driver, `has_usual` says
     that there was something usual to compare with.
     """
     width = high - low
@@ -91,8 +95,18 @@ def write_rationale(
         template += "+consulting"
     if suspected:
         template += "+suspected"
+    if plan is not None and PlanReason.HIGH_LOAD in plan.reasons and plan.inputs is not UNSET:
+        template += "+loaded"
+        slots.update(load_slots(plan.rung, plan.inputs))
     text = fill(template, slots, phrasing)
     return Rationale(text, template, slots, list(stated), [item.id for item in cited])
+
+
+def load_slots(rung: Rung, inputs: LadderInputs) -> dict[str, str]:
+    """The slots of the sentence on high load: how many readings were due in which time, and who read instead."""
+    reader = "draft model read alone" if rung is Rung.EDGE else "news was cited without a reading"
+    left = f"{inputs.left_ms:,.0f} ms" if inputs.left_ms >= 0.5 else "no time"
+    return {"waiting": f"{inputs.num_waiting:,}", "time_left": left, "reader_rung": reader}
 
 
 def news_parts(

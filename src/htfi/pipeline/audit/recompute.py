@@ -25,6 +25,7 @@ from htfi.domain.decision import (
     encode_decision,
 )
 from htfi.domain.errors import InvalidInput
+from htfi.domain.plan import PlanReason
 from htfi.forecasting.opinions import DivergenceRanks
 from htfi.governance.config import PolicyConfig
 from htfi.governance.policy import judge
@@ -34,6 +35,7 @@ from htfi.narrative.merging import find_contradictions, mean_trust, remerge, unm
 from htfi.narrative.rationale.amendment import PREPARED, PROVISIONAL_PARTS, differs_only_in_news, has_part
 from htfi.narrative.rationale.phrasing import fill
 from htfi.narrative.rationale.versions import MODEL_KEY, phrasing_of
+from htfi.narrative.rationale.writer import load_slots
 from htfi.narrative.routing import routing_problems
 from htfi.narrative.sanitising.config import SanitiserConfig
 from htfi.pipeline.amendments import amendment_template, recorded_amendment_template
@@ -41,7 +43,8 @@ from htfi.pipeline.audit.readings import ReadingAuditor
 from htfi.pipeline.weighing import forecast_problems as forecast_problems
 from htfi.pipeline.weighing import is_leverage_bounded, without_view
 from htfi.pipeline.weighing import suspicion_problems as suspicion_problems
-from htfi.scheduling.fidelity import follows, is_high_value, is_prepared
+from htfi.scheduling.config import FidelityConfig
+from htfi.scheduling.fidelity import follows, is_high_value, is_prepared, plan_problems
 
 
 class DivergenceRankAuditor:
@@ -210,12 +213,13 @@ def check_entry(
     secure: SecureConfig | None = None,
     readings: ReadingAuditor | None = None,
     sanitiser: SanitiserConfig | None = None,
+    fidelity: FidelityConfig | None = None,
 ) -> list[str]:
     """What does not come out as recorded, in words; empty when all does.
 
     `amendments` knows the entries before this one; without it what amends another is not held against that. Without
     `routing` the routes of news items are not taken again, without `secure` a weight is not held against suspicion,
-    without `sanitiser` what an item may move is taken as it stands; `readings`, which knows the earlier entries too,
+    without `sanitiser` what an item may move is taken as it stands, without `fidelity` the rung; `readings`, which knows the earlier entries too,
     holds a reading against its decision.
     Raises: msgspec.ValidationError where the entry is no decision.
     """
@@ -233,12 +237,22 @@ def check_entry(
         )
     if sanitiser is not None and decision.hearing is not None:
         problems += limit_problems(decision.hearing, sanitiser)
+    if fidelity is not None and not decision.amends:
+        problems += _plan_problems(decision, fidelity)
     if secure is not None:
         problems += suspicion_problems(decision, secure)
     if readings is not None:
         problems += readings.problems(decision)
     problems += _verdict_problems(decision, policy)
     return problems + (amendments.problems(decision) if amendments is not None else [])
+
+
+def _plan_problems(decision: Decision, config: FidelityConfig) -> list[str]:
+    """Whether the rung follows from the deadline, the load and the readers that were recorded."""
+    readers = (name.removeprefix("reader.") for name in decision.models if name.startswith("reader."))
+    is_suspected = decision.hearing is not None and bool(decision.hearing.suspicion)
+    available = frozenset(Rung(reader) for reader in readers)
+    return plan_problems(decision.plan, decision.regime, available, is_suspected, config)
 
 
 def _verdict_problems(decision: Decision, policy: PolicyConfig) -> list[str]:
@@ -282,6 +296,7 @@ def _rationale_problems(decision: Decision) -> list[str]:
         decision.hearing is not None and bool(decision.hearing.suspicion)
     ):
         problems.append("whether manipulation is suspected is stated wrongly")
+    problems += _load_problems(decision)
     then = decision.plan.then
     consulting = is_high_value(decision.plan)
     if has_part(rationale, "consulting") != consulting:
@@ -300,3 +315,16 @@ def _rationale_problems(decision: Decision) -> list[str]:
     if has_part(rationale, *PROVISIONAL_PARTS) != (view is not None and view.provisional):
         problems.append("whether the reading is provisional is stated wrongly")
     return problems
+
+
+def _load_problems(decision: Decision) -> list[str]:
+    plan, rationale = decision.plan, decision.rationale
+    if decision.amends or plan.codes is UNSET:
+        return []
+    is_loaded = PlanReason.HIGH_LOAD in plan.codes and plan.inputs is not UNSET
+    if has_part(rationale, "loaded") != is_loaded:
+        return ["the rationale misstates whether load lowered the rung"]
+    stated = load_slots(plan.rung, plan.inputs) if is_loaded and plan.inputs is not UNSET else {}
+    if any(rationale.slots.get(slot) != words for slot, words in stated.items()):
+        return ["the rationale misstates the load"]
+    return []
