@@ -60,7 +60,7 @@ def plan_readings(
     rows: Iterable[int],
     components: Components,
     context: RunContext,
-    recovery: Recovery,
+    recovery: Recovery | None = None,
 ) -> list[SeriesContext]:
     """The series in these rows of a decision point: the news on each, and the rung that reads them.
 
@@ -78,7 +78,7 @@ def plan_readings(
     turns = components.views.reading_turns(questions, suspicion)
     for turn, place in enumerate(turns):
         one = series[place]
-        inputs = recovery.next_inputs(place, one.bar.symbol, point.as_of_ns)
+        inputs = recovery.next_inputs(place, one.bar.symbol, point.as_of_ns) if recovery is not None else None
         if inputs is None:
             inputs = components.views.times.inputs(len(turns) - turn, left_ms, _divergence(one, components))
         deadline_ms = deadline_of(inputs)

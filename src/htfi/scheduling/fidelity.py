@@ -70,7 +70,7 @@ def _preferred_rung(
     edge_ms, speculative_ms, is_overloaded, divergence = config.edge_ms, config.speculative_ms, False, 0.0
     if inputs is not UNSET:
         edge_ms, speculative_ms = max(edge_ms, inputs.edge_ms), max(speculative_ms, inputs.speculative_ms)
-        is_overloaded, divergence = not inputs.load < config.high_load, inputs.divergence
+        is_overloaded, divergence = not inputs.load <= config.high_load, inputs.divergence
     # Written so that a deadline or load that is not a number counts as no time and full load.
     if not deadline_ms >= edge_ms:
         overload = (PlanReason.HIGH_LOAD,) if is_overloaded else ()

@@ -70,6 +70,7 @@ _SENTENCES = Sentences(
             "itself follows."
         ),
         "contested": " Its readings contradict each other: all are kept, and the band is wider for it.",
+        "loaded": " Load was high: {waiting} readings were due in {time_left}, so the {reader_rung}.",
         "suspected": " Manipulation is suspected: the target alone reads, and only what passed every check.",
         "amending": " It takes the place of a provisional reading: the target, heard late, says otherwise.",
         "confirming": " It takes the place of a provisional reading: the target, heard late, says the same.",

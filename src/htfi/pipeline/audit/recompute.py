@@ -219,8 +219,8 @@ def check_entry(
 
     `amendments` knows the entries before this one; without it what amends another is not held against that. Without
     `routing` the routes of news items are not taken again, without `secure` a weight is not held against suspicion,
-    without `sanitiser` what an item may move is taken as it stands, without `fidelity` the rung; `readings`, which knows the earlier entries too,
-    holds a reading against its decision.
+    without `sanitiser` what an item may move is taken as it stands, without `fidelity` the rung; `readings`, which
+    knows the earlier entries too, holds a reading against its decision.
     Raises: msgspec.ValidationError where the entry is no decision.
     """
     decision = decode_decision(entry)
