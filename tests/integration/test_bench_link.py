@@ -23,9 +23,9 @@ def test_a_quick_run_writes_every_figure_and_a_page(tmp_path: Path) -> None:
         "unfairness_p95", "detect_loss_ms", "lost_requests", "overhead_bytes_per_round",
     }  # fmt: skip
     assert found["metrics"]["lost_requests"] == 0
-    unlike = [note for note in found["notes"] if "unlike" in note]
+    unlike = [note for note in found["notes"] if "differ" in note]
     assert len(unlike) == 3
-    assert all(" 0 of " in note or " 0 unlike" in note for note in unlike), unlike
+    assert all(" 0 of " in note or ", 0 different" in note for note in unlike), unlike
     text = page.read_text()
     assert text.count("<svg") == 1
     assert re.search(r"<(script|link|img|iframe)[^>]* (src|href)=", text) is None

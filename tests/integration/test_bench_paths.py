@@ -77,6 +77,6 @@ def test_bench_reports_each_case_on_both_targets(tmp_path: Path, monkeypatch: py
     assert rows["shipped · 3 × 6 · plain"]["passes"] == 5
     assert rows["shipped · 3 × 6 · fewest passes"]["× plain"] > 0
     assert (
-        rows["60M-cost · 2 × 4 · least time"]["ms"] > rows["60M-cost · 2 × 4 · least time"]["prefix ms"] > 0
+        rows["60M-cost · 2 × 4 · least time"]["ms"] > rows["60M-cost · 2 × 4 · least time"]["prefix, ms"] > 0
     )
-    assert "sets of paths unlike plain: 0 of 5" in body["notes"]
+    assert "sets of paths that differ from plain sampling: 0 of 5" in body["notes"]

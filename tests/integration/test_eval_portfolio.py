@@ -47,7 +47,7 @@ def test_figures_charts_and_trials_of_a_file_of_bars(tmp_path: Path):
     assert len(told["rows"]) == 2 * 3 * 5  # horizons, books, methods
     assert 0.0 <= told["metrics"]["passes_joint_scenarios"] <= 1.0
     assert {chart["type"] for chart in told["charts"]} >= {"fan", "lines", "bars", "histogram"}
-    assert any("no rules" in note for note in told["notes"])
+    assert any("rules are left out" in note for note in told["notes"])
     assert (tmp_path / "p.html").stat().st_size > 1000
     assert {trial.settings["method"] for trial in list_trials(tmp_path / "trials")} >= {
         "joint scenarios",
@@ -103,3 +103,11 @@ def test_panel_without_a_complete_series_is_refused():
     ends_ns = np.arange(100)
     with pytest.raises(InvalidInput, match="no series"):
         complete_series(Prices("made", ("A", "B"), "1d", ends_ns, ends_ns, close, close, close, close), 2, 50)
+
+
+@pytest.mark.parametrize("costs", ["nan", "inf", "-1"])
+def test_costs_that_are_not_a_number_from_zero_are_refused(tmp_path: Path, costs: str):
+    done = invoke(tmp_path, "--costs-bps", costs)
+    assert done.exit_code == 2
+    assert "--costs-bps" in done.output
+    assert not (tmp_path / "p.json").exists()

@@ -30,7 +30,7 @@ def test_the_sample_is_judged_with_a_note_and_a_page(run, tmp_path):
     assert done.exit_code == 0
     told = json.loads(file.read_text())
     assert any("embedded sample" in note for note in told["notes"])
-    assert any("the planted cheat was caught" in note for note in told["notes"])
+    assert any("the planted leak was detected" in note for note in told["notes"])
     metrics = told["metrics"]
     assert metrics["leaks"] == 0.0
     assert metrics["planted_leak_caught"] == 1.0
@@ -39,7 +39,7 @@ def test_the_sample_is_judged_with_a_note_and_a_page(run, tmp_path):
     )
     assert metrics["roc_auc_low"] <= metrics["roc_auc"] <= metrics["roc_auc_high"]
     assert metrics["num_events"] == 4  # 2008-01, -06, -09 and 2009-01
-    assert "So few events prove nothing" in told["lead"]
+    assert "So few events are no proof" in told["lead"]
     assert {chart["type"] for chart in told["charts"]} >= {
         "lines",
         "curves",
@@ -62,7 +62,7 @@ def test_own_files_are_taken_and_too_short_ones_refused(run, tmp_path):
         with path.open("w", newline="") as out:
             csv.writer(out).writerows([("date", "close"), *kept])
     assert "num_events = 4\n" in run("--index", str(mine)).output
-    with pytest.raises(InvalidInput, match="300 sessions hold too few events"):
+    with pytest.raises(InvalidInput, match="300 sessions have too few events"):
         run("--index", str(short))
     with pytest.raises(InvalidInput, match=r"no folder 'panels'"):
         run("--data", str(tmp_path))

@@ -13,8 +13,8 @@ import pytest
 from chromium import CHROMIUM, Chromium
 from htfi.apps.cli.report.command import write_report
 from htfi.domain.decision import Decision, NewsTilt, NewsView
-from htfi_eval.bench.decode.charts import charts as decode_charts
 from htfi_eval.bench.decode.measurements import DecodeRuns
+from htfi_eval.bench.decode.measurements import charts as decode_charts
 from htfi_eval.bench.decode.methods import CHAIN, CHAIN_OF_8, PLAIN
 from htfi_eval.bench.decode.methods import DecodeMeasurement as Decoded
 from htfi_eval.bench.link.figures import charts as link_charts

@@ -105,7 +105,7 @@ def test_command_lists_and_verifies(tmp_path: Path):
     record_trials("rules", "d", [({"k": k}, {"s": float(k)}) for k in range(3)], folder=tmp_path)
     told = CliRunner().invoke(command, ["--trials", str(tmp_path), "--json", str(tmp_path / "t.json")])
     assert told.exit_code == 0
-    assert "holds: 3 entries" in told.output
+    assert "verifies: 3 entries" in told.output
     assert "num_configurations = 3" in told.output
     each = CliRunner().invoke(command, ["--trials", str(tmp_path), "--all"])
     assert each.output.count("rules") == 3

@@ -28,7 +28,7 @@ from htfi_eval.charts.specs import (
     TimeLines,
     TimeSpan,
 )
-from htfi_eval.eval.report import command as report_command
+from htfi_eval.report import command as report_command
 from htfi_eval.report import write_outputs, write_page
 from htfi_eval.results import Card, Evaluation, read_result
 
@@ -198,7 +198,7 @@ def test_json_gives_the_evaluation_back_and_one_page_shows_all(tmp_path):
     assert "What &lt;stands&gt;" in text
     assert "fused &lt;1&gt;" in text
     assert "<stands>" not in text
-    assert "benches left out: ticks" in text
+    assert "benchmarks left out: ticks" in text
 
 
 def test_what_is_no_evaluation_is_refused_in_one_line(tmp_path):

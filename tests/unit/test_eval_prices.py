@@ -61,7 +61,7 @@ def test_a_file_of_closes_is_read(tmp_path: Path) -> None:
     file.write_text("date,close\n2020-01-02,10\n2020-01-03,\n2020-01-06,11\n")
     prices = load_prices(file)
     assert prices.close[:, 0].tolist() == [10.0, 11.0]
-    assert any("1 rows were set aside" in note for note in prices.notes)
+    assert any("1 rows were unusable" in note for note in prices.notes)
 
 
 @pytest.mark.parametrize(

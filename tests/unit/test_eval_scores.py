@@ -129,7 +129,7 @@ def test_a_case_whose_number_of_items_is_its_own_is_left_out():
 
 
 def test_a_seed_that_training_may_use_is_refused():
-    with pytest.raises(InvalidInput, match="training may have seen it"):
+    with pytest.raises(InvalidInput, match="training may have used it"):
         unseen_cases(FIRST_EVALUATION_SEED - 1, 2)
 
 

@@ -17,7 +17,7 @@ EVALUATIONS = {
     ),
     "sanitise": ("htfi_eval.eval.sanitise.command:command", "Attacks on the news, and false alarms."),
     "trials": ("htfi_eval.eval.trials:command", "Every configuration that was ever evaluated."),
-    "report": ("htfi_eval.eval.report:command", "One page of all evaluations."),
+    "report": ("htfi_eval.report:command", "One page of all evaluations."),
 }
 
 BENCHMARKS = {

@@ -1,4 +1,4 @@
-"""The page of an evaluation or a benchmark, and `write_outputs`, in which every command ends.
+"""The page of an evaluation or a benchmark, `write_outputs`, in which every command ends, and `htfi eval report`.
 
 A page is one file that loads nothing: SVG and HTML, and a small script that shows values under the pointer.
 """
@@ -11,9 +11,19 @@ from typing import Any
 
 import click
 
+from htfi.domain.errors import InvalidInput
 from htfi_eval.charts.figures import chart_html
 from htfi_eval.charts.frame import number
-from htfi_eval.results import Card, Evaluation, commit, device, print_result, split_notes, write_file
+from htfi_eval.results import (
+    Card,
+    Evaluation,
+    commit,
+    device,
+    print_result,
+    read_result,
+    split_notes,
+    write_file,
+)
 
 MAX_CARDS = 12
 LONG_TABLE = 40  # rows above which a table opens only on request
@@ -38,8 +48,8 @@ def write_gallery(file: Path, evaluations: Sequence[Evaluation], notes: Sequence
         f'<li><a href="#{_anchor(one)}">{escape(one.title or one.name)}</a><p>{escape(one.lead)}</p>{_cards(one)}</li>'
         for one in evaluations
     )
-    told = "".join(f'<p class="note">{escape(note)}</p>' for note in notes)
-    parts = ["<h1>What the forecasts are worth</h1>", f'<ol class="contents">{contents}</ol>{told}']
+    lines = "".join(f'<p class="note">{escape(note)}</p>' for note in notes)
+    parts = ["<h1>Evaluations of forecasts and models</h1>", f'<ol class="contents">{contents}</ol>{lines}']
     parts.append(f"<details><summary>all figures</summary>{_all_figures(evaluations)}</details>")
     parts += [f'<section id="{_anchor(one)}">{_head(one, 2)}{_body(one)}</section>' for one in evaluations]
     _write(file, "HTFI evaluations", "".join(parts))
@@ -58,11 +68,11 @@ def _head(evaluation: Evaluation, level: int) -> str:
 
 def _body(evaluation: Evaluation) -> str:
     charts = "".join(chart_html(chart) for chart in evaluation.charts)
-    rows, told = split_notes(evaluation.rows, evaluation.notes)
-    notes = "".join(f"<li>{escape(note)}</li>" for note in told)
+    rows, sentences = split_notes(evaluation.rows, evaluation.notes)
+    notes = "".join(f"<li>{escape(note)}</li>" for note in sentences)
     origin = " · ".join(
-        escape(told)
-        for told in (
+        escape(sentences)
+        for sentences in (
             f"commit {evaluation.commit or commit()}",
             evaluation.device or device(),
             f"seed {evaluation.seed}",
@@ -150,3 +160,38 @@ def _write(file: Path, title: str, body: str) -> None:
     parts = folder.joinpath("page.html").read_text(encoding="utf-8").split("@@")
     write_file(file, "".join(pieces[part] if place % 2 else part for place, part in enumerate(parts)))
     click.echo(f"page written to {file}", err=True)
+
+
+# In which order they are read; others follow by name.
+_ORDER = ("returns", "volatility", "narrative", "portfolio", "warning", "mini-returns", "mini")
+FOLDER = Path("build/goals")
+
+_EPILOG = """\b
+Examples:
+  htfi eval warning --json build/goals/warning.json
+  htfi eval report                                     all of build/goals, as build/evaluation.html
+  htfi eval report mine/*.json --html mine/all.html
+"""
+
+
+@click.command("report", short_help="One page of all evaluations.", epilog=_EPILOG)
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path, dir_okay=False))
+@click.option(
+    "--html", "html_file", default="build/evaluation.html", show_default=True,
+    type=click.Path(path_type=Path, dir_okay=False), help="Write the page to FILE.",
+)  # fmt: skip
+def command(files: tuple[Path, ...], html_file: Path) -> None:
+    """Put the evaluations in FILES, written by other commands with --json, on one page.
+
+    Without FILES: those in build/goals. Benchmarks are left out.
+    """
+    given = files or tuple(sorted(FOLDER.glob("*.json")))
+    if not given:
+        raise InvalidInput(f"{FOLDER} has no JSON; name files, or write some with htfi eval NAME --json FILE")
+    found = [read_result(file) for file in given]
+    shown = [one for one in found if one.kind == "eval"]
+    if not shown:
+        raise InvalidInput(f"{given[0]}: only benchmarks, no evaluation; see htfi eval --help")
+    shown.sort(key=lambda one: (_ORDER.index(one.name) if one.name in _ORDER else len(_ORDER), one.name))
+    passed = [one.name for one in found if one.kind != "eval"]
+    write_gallery(html_file, shown, [f"benchmarks left out: {', '.join(passed)}"] if passed else [])

@@ -57,20 +57,20 @@ def texts_rows(folder: Path) -> tuple[list[Row], dict[str, float], list[str]]:
         if not file.is_file():
             continue
         table = _columns(file)
-        num, told, hits, wrong = judge(table, rates)
+        num, num_decisions, hits, wrong = judge(table, rates)
         rows.append(
             {
-                "release": f"{name} of {file.name}",
-                "headline": f"{num:,} texts, {told} decisions",
+                "announcement": f"{name} of {file.name}",
+                "headline": f"{num:,} texts, {num_decisions} decisions",
                 "served": hits,
             }
         )
-        figures |= {f"{name}_hits": hits / max(told, 1), f"{name}_wrong": float(wrong)}
+        figures |= {f"{name}_hits": hits / max(num_decisions, 1), f"{name}_wrong": float(wrong)}
     if not rows:
         raise InvalidInput(
             f"{folder} holds neither {NEWS} nor {STATEMENTS}: name a folder that does with --data"
         )
-    return rows, figures, ["An archive's hits: decisions that at least one of its texts tells rightly."]
+    return rows, figures, ["An archive's hits: decisions that at least one of its texts states correctly."]
 
 
 def _columns(file: Path) -> Columns:
@@ -87,7 +87,7 @@ def _level_before(rates: list[tuple[int, float]], at_ns: int) -> float:
 
 
 def _headlines(table: Columns, rates: list[tuple[int, float]]) -> Judged:
-    told: set[int] = set()
+    matched: set[int] = set()
     wrong = 0
     times: list[int] = table["published_at"].astype("datetime64[ns]").astype(np.int64).tolist()
     for headline, lead, at_ns in zip(table["headline"], table["lead"], times, strict=True):
@@ -99,9 +99,9 @@ def _headlines(table: Columns, rates: list[tuple[int, float]]) -> Judged:
         is_right = key == rate_key(round(100.0 * (now - before)))
         wrong += key is not None and not is_right
         if is_right and at_ns - decided_ns <= WINDOW_NS:
-            told.add(decided_ns)
+            matched.add(decided_ns)
     num = sum(min(times) <= at_ns <= max(times) for at_ns, _ in rates)
-    return len(times), num, len(told), wrong
+    return len(times), num, len(matched), wrong
 
 
 def _statements(table: Columns, rates: list[tuple[int, float]]) -> Judged:
@@ -128,34 +128,37 @@ SEED = 7
 QUICK = 5
 
 
-@click.command("buffering", short_help="Views read before a scheduled release, beside views read after it.")
+@click.command(
+    "buffering", short_help="Views read before a scheduled announcement, beside views read after it."
+)
 @quick_option
 @click.option(
-    "--data", type=click.Path(path_type=Path, file_okay=False), help="Folder of news texts to match as well."
+    "--data",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder of news texts to match to the decisions.",
 )
 @json_option
-@click.option("--seed", default=SEED, show_default=True, help="Of the prices around the releases.")
+@click.option("--seed", default=SEED, show_default=True, help="Seed of the prices around the announcements.")
 def command(quick: bool, data: Path | None, json_file: Path | None, seed: int) -> None:
-    """Measure the time from a scheduled release's headline to the first decision that weighs it.
+    """Measure the time from a scheduled announcement's headline to the first decision that uses it.
 
-    The scheduled Fed decisions of the embedded sample come in the middle of minute bars of three series, once with a
-    calendar and once without, read by the shipped models on the same items. A hit is a release whose prepared views
-    were served to every series; a wrong match is a view served for another outcome than was decided. Confirmed are the
-    served views with whose direction the reading of the news itself, right after the release, agrees. With --data, the
-    headlines of a news archive are matched to the same decisions.
+    The Fed decisions of the embedded sample are announced in the middle of minute bars of three series, once with a
+    calendar and once without; the shipped models read the same items. A hit is an announcement whose prepared views
+    were served to every series. A wrong match is a view served for another outcome than the one announced. A served
+    view is confirmed when the reading of the news itself, right after the announcement, has the same direction.
 
     \b
     Examples:
       htfi bench buffering
       htfi bench buffering --data ../shared/data --json build/buffering.json
     """
-    told = latest_fed_decisions(QUICK if quick else None)
-    click.echo(f"{len(told)} releases without a calendar", err=True)
-    plain = run(told, seed, buffered=False)
-    click.echo(f"{len(told)} releases with a calendar", err=True)
-    buffered = run(told, seed, buffered=True)
-    rows = [_row(one, was, now) for one, was, now in zip(told, plain, buffered, strict=True)]
-    figures = metrics(told, plain, buffered)
+    decisions = latest_fed_decisions(QUICK if quick else None)
+    click.echo(f"{len(decisions)} announcements without a calendar", err=True)
+    plain = run(decisions, seed, buffered=False)
+    click.echo(f"{len(decisions)} announcements with a calendar", err=True)
+    buffered = run(decisions, seed, buffered=True)
+    rows = [_row(one, was, now) for one, was, now in zip(decisions, plain, buffered, strict=True)]
+    figures = metrics(decisions, plain, buffered)
     notes: list[str] = []
     if data is not None:
         found, more, notes = texts_rows(data)
@@ -168,22 +171,24 @@ def command(quick: bool, data: Path | None, json_file: Path | None, seed: int) -
 
 
 def metrics(
-    told: Sequence[FedDecision], plain: Sequence[AnnouncementTiming], buffered: Sequence[AnnouncementTiming]
+    decisions: Sequence[FedDecision],
+    plain: Sequence[AnnouncementTiming],
+    buffered: Sequence[AnnouncementTiming],
 ) -> dict[str, float]:
     """Shares 0–1, times in milliseconds."""
     hits = [bool(now.served) for now in buffered]
     wrong = sum(
         any(words != right_words(one) for words in now.served)
-        for one, now in zip(told, buffered, strict=True)
+        for one, now in zip(decisions, buffered, strict=True)
     )
     pairs = [(was.view_ms, now.view_ms) for was, now in zip(plain, buffered, strict=True) if now.served]
     amended = sum(now.num_amended for now in buffered)
     figures = {
-        "hits": sum(hits) / len(told),
-        "wrong_matches": wrong / len(told),
+        "hits": sum(hits) / len(decisions),
+        "wrong_matches": wrong / len(decisions),
         "confirmed": sum(now.num_confirmed for now in buffered) / max(amended, 1),
         "confirmed_to_the_figure": sum(now.num_same for now in buffered) / max(amended, 1),
-        "readings_ahead": sum(now.num_ahead for now in buffered) / len(told),
+        "readings_ahead": sum(now.num_ahead for now in buffered) / len(decisions),
         "preparation_ms": median(now.ahead_ms for now in buffered),
     }
     if pairs:
@@ -199,14 +204,14 @@ def metrics(
 def _row(one: FedDecision, was: AnnouncementTiming, now: AnnouncementTiming) -> Row:
     served = set(now.served)
     return {
-        "release": one.id,
+        "announcement": one.id,
         "headline": one.item.headline[:48],
         "outcome": one.key,
         "served": "no" if not served else "wrong" if served != {right_words(one)} else "yes",
-        "read after ms": was.view_ms,
-        "served in ms": now.view_ms,
-        "saved ms": was.view_ms - now.view_ms if served else "",
+        "read after, ms": was.view_ms,
+        "prepared, ms": now.view_ms,
+        "saved, ms": was.view_ms - now.view_ms if served else "",
         "confirmed": f"{now.num_confirmed} of {now.num_amended}" if now.num_amended else "",
-        "readings ahead": now.num_ahead,
-        "ahead ms": now.ahead_ms,
+        "readings before": now.num_ahead,
+        "before, ms": now.ahead_ms,
     }

@@ -50,8 +50,8 @@ def command(num_runs: int, json_file: Path | None) -> None:
     """Measure one pass of a random Llama of 56M parameters after 128 tokens, on one core, in milliseconds.
 
     A row is a number of texts times a number of new tokens: 1×1 is a decode step, 1×8 verifies eight drafted tokens.
-    Engines run in processes of their own, in turn, on the same weights; openvino runs the graphs that we write. A
-    floor is the time that reading the weights takes at this core's bandwidth, or multiplying them at its rate,
+    Every engine runs in a process of its own on the same weights, and the engines take turns; openvino runs the graphs
+    that we write. A floor is the time to read the weights at this core's bandwidth or to multiply them at its rate,
     whichever is longer. 'best' is the fastest of our precisions.
 
     \b
@@ -143,7 +143,7 @@ def _agreement() -> tuple[dict[str, float], list[Row]]:
     """The worse of the shipped pair, and a row for each."""
     pair = [folder for folder in (models.TARGET, models.DRAFT) if folder.is_dir()]
     if len(pair) < 2:
-        return {}, [{"what": "int8 agreement: the shipped pair is not in this package"}]
+        return {}, [{"what": "int8 agreement: not measured, the shipped models are not in this package"}]
     precisions = ("int8", "int8-wide")
     found = {
         (folder.name, precision): top1_agreement(folder, precision, story_texts(folder))
@@ -151,7 +151,7 @@ def _agreement() -> tuple[dict[str, float], list[Row]]:
         for precision in precisions
     }
     rows: list[Row] = [
-        {"what": f"likeliest token as in fp32: {name}, {precision}: {share:.4f}"}
+        {"what": f"top token agrees with fp32: {name}, {precision}: {share:.1%}"}
         for (name, precision), share in found.items()
     ]
     return {

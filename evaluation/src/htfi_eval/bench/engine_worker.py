@@ -99,7 +99,7 @@ def _openvino(hint: str, folder: Path, context: int, seed: int) -> Engine:
         ).create_infer_request()
     except RuntimeError as error:
         reason = (str(error).strip().splitlines() or ["no reason given"])[-1]
-        raise DependencyUnavailable(f"does not take our graph: {reason}") from error
+        raise DependencyUnavailable(f"cannot load our graph: {reason}") from error
     shape = of.architecture
 
     def prepare(num_rows: int, num_new: int) -> tuple[Pass, Pass]:
@@ -121,7 +121,7 @@ def _openvino(hint: str, folder: Path, context: int, seed: int) -> Engine:
 def _llama_cpp() -> Engine:
     """It reads GGUF alone, with a tokenizer inside: these weights have neither."""
     load_library("llama_cpp")
-    raise DependencyUnavailable("installed, but it reads GGUF files alone, which these weights are not")
+    raise DependencyUnavailable("installed, but it reads only GGUF files")
 
 
 def _new_tokens(num_rows: int, num_new: int, context: int, size: int, seed: int) -> tuple[Ids, Ids, Floats]:

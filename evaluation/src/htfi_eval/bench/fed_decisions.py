@@ -127,10 +127,10 @@ def sample_fed_decisions() -> list[FedDecision]:
     found: list[FedDecision] = []
     headlines = files("htfi.sample").joinpath("headlines.jsonl").read_text().splitlines()
     for row, line in enumerate(headlines, 1):
-        told: dict[str, Any] = json.loads(line)
-        at_ns = parse_timestamp(told["published_at"])
-        if at_ns in planned and told["id"].startswith("fomc-"):
-            item = News(at_ns, at_ns, "headlines", row, told["id"], told["headline"], body=told["body"])
+        fields: dict[str, Any] = json.loads(line)
+        at_ns = parse_timestamp(fields["published_at"])
+        if at_ns in planned and fields["id"].startswith("fomc-"):
+            item = News(at_ns, at_ns, "headlines", row, fields["id"], fields["headline"], body=fields["body"])
             found.append(FedDecision(planned[at_ns].id, item, keys[at_ns], by_instant[at_ns]))
     return found
 
@@ -146,24 +146,24 @@ def latest_fed_decisions(num: int | None) -> list[FedDecision]:
     return sample_fed_decisions()[1:][-num if num else None :]
 
 
-def items_around_decisions(told: Sequence[FedDecision], seed: int) -> list[FeedItem]:
+def items_around_decisions(decisions: Sequence[FedDecision], seed: int) -> list[FeedItem]:
     """Trades of a few symbols around every release, the item in the middle of a minute, and the rates decided."""
-    dice = random.Random(seed)
+    rng = random.Random(seed)
     rates = dict(sample_policy_rates())
     items: list[FeedItem] = []
     warm_ns = (
-        told[0].item.available_at_ns - 3000 * NS_PER_S
+        decisions[0].item.available_at_ns - 3000 * NS_PER_S
     )  # whatever is loaded at the first headline is loaded by it
     items.append(News(warm_ns, warm_ns, "headlines", 0, WARM_UP, "A quiet morning on the exchanges"))
     row = 1
     prices = dict.fromkeys(SYMBOLS, 100.0)
-    for one in told:
+    for one in decisions:
         at_ns = one.item.available_at_ns
         around: list[FeedItem] = []
         for step in range(-BEFORE_S // STEP_S, AFTER_S // STEP_S):
             for place, symbol in enumerate(SYMBOLS):
                 row += 1
-                prices[symbol] *= 1.0 + dice.gauss(0.0, 3e-4)
+                prices[symbol] *= 1.0 + rng.gauss(0.0, 3e-4)
                 tick_ns = at_ns + (step * STEP_S + 5 + place) * NS_PER_S
                 around.append(Trade(tick_ns, tick_ns, "trades", row, symbol, prices[symbol], 100.0))
         rate_ns, known_ns = at_ns + 2 * NS_PER_S, at_ns - (BEFORE_S + 60) * NS_PER_S
@@ -174,7 +174,7 @@ def items_around_decisions(told: Sequence[FedDecision], seed: int) -> list[FeedI
     return items
 
 
-def run(told: Sequence[FedDecision], seed: int, *, buffered: bool) -> list[AnnouncementTiming]:
+def run(decisions: Sequence[FedDecision], seed: int, *, buffered: bool) -> list[AnnouncementTiming]:
     """One run of the loop with the shipped models; what each release came to."""
     settings = override(load_settings(environment={}), "market", bar="60s")
     settings = override(settings, "pipeline", group_ms=0.0)
@@ -182,15 +182,15 @@ def run(told: Sequence[FedDecision], seed: int, *, buffered: bool) -> list[Annou
     opened = open_readers(settings.models, settings.narrative, settings.decoding)
     readers = {rung: _TimedReader(reader) for rung, reader in opened.items()}
     _warm(readers)
-    by_item = {one.item.id: AnnouncementTiming() for one in told}
+    by_item = {one.item.id: AnnouncementTiming() for one in decisions}
     with tempfile.TemporaryDirectory(prefix="htfi-bench-") as folder:
         ledger = open_ledger(Path(folder), origin="htfi.bench", durable=False)
         outlet = _FirstReleaseJournal(Path(folder))
-        _drive(settings, items_around_decisions(told, seed), readers, ledger, outlet, by_item)
-        _count([decode_decision(ledger.entry(index)) for index in range(ledger.size)], told, by_item)
+        _drive(settings, items_around_decisions(decisions, seed), readers, ledger, outlet, by_item)
+        _count([decode_decision(ledger.entry(index)) for index in range(ledger.size)], decisions, by_item)
         outlet.close()
         ledger.close()
-    return [by_item[one.item.id] for one in told]
+    return [by_item[one.item.id] for one in decisions]
 
 
 def _warm(readers: Mapping[Rung, _TimedReader]) -> None:
@@ -235,7 +235,7 @@ def _drive(
 
 
 def _count(
-    found: Sequence[Decision], told: Sequence[FedDecision], by_item: Mapping[str, AnnouncementTiming]
+    found: Sequence[Decision], decisions: Sequence[FedDecision], by_item: Mapping[str, AnnouncementTiming]
 ) -> None:
     """What was served for each release, and what became of it."""
     first: dict[str, Decision] = {}
@@ -243,7 +243,7 @@ def _count(
         view = decision.view
         if decision.amends in first and view is not None:
             before = first[decision.amends]
-            timed = by_item[_item_served(before, told)]
+            timed = by_item[_item_served(before, decisions)]
             timed.num_amended += 1
             timed.num_confirmed += has_part(decision.rationale, BORNE_OUT)
             assert has_part(decision.rationale, BORNE_OUT, OTHERWISE)
@@ -252,20 +252,16 @@ def _count(
                 was.direction,
                 was.size_sigmas,
                 was.volatility_multiplier,
-            ) == (
-                view.direction,
-                view.size_sigmas,
-                view.volatility_multiplier,
-            )
+            ) == (view.direction, view.size_sigmas, view.volatility_multiplier)
         elif view is not None and view.prepared and decision.plan.then is not None:
             first[decision.id] = decision
-            by_item[_item_served(decision, told)].served.append(view.prepared)
+            by_item[_item_served(decision, decisions)].served.append(view.prepared)
 
 
-def _item_served(decision: Decision, told: Sequence[FedDecision]) -> str:
+def _item_served(decision: Decision, decisions: Sequence[FedDecision]) -> str:
     """The item that told what a decision was served with."""
     release = decision.view.prepared.partition(",")[0] if decision.view is not None else ""
-    return next(one.item.id for one in told if one.id == release)
+    return next(one.item.id for one in decisions if one.id == release)
 
 
 def right_words(one: FedDecision) -> str:

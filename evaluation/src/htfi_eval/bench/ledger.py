@@ -46,13 +46,13 @@ _LEVELS = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 _EXPERTS = ("ewma", "har", "fhs", "random_walk")
 
 
-@click.command("ledger", short_help="Appends a second, verification, proofs.")
+@click.command("ledger", short_help="Appends per second, verification, proofs.")
 @click.option("--entries", "num_entries", default=100_000, show_default=True, type=click.IntRange(1000))
 @json_option
 @click.option(
     "--folder",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Where to write: the disk to measure (default: here).",
+    help="Folder on the disk to measure.  [default: the current one]",
 )
 def command(num_entries: int, json_file: Path | None, folder: Path | None) -> None:
     """Measure the ledger with decision-like entries of about 6 KB, on a real disk.
@@ -90,7 +90,7 @@ def _decision(index: int, noise: random.Random) -> Decision:
     symbol = f"S{index % 100:03d}"
     features = {f"realised_volatility_{scale}_bps": noise.lognormvariate(2, 1) for scale in range(12)}
     drivers = [FeatureDriver(name, value, 7.4, value / 7.4) for name, value in list(features.items())[:2]]
-    text = f"{symbol}: volatility is {drivers[0].ratio:.1f} times its usual level; the range widens with it."
+    text = f"{symbol}: volatility is {drivers[0].ratio:.1f} times its usual level; the range is wider."
     return Decision(
         id=f"{symbol}/60s@2013-10-07T14:{index % 60:02d}:00Z",
         symbol=symbol,

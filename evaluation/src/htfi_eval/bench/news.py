@@ -180,33 +180,33 @@ SEED = 7
 STAGED = Path("../shared/data")
 
 
-@click.command("narrative", short_help="Raw news to scored and linked, one by one and in batches.")
+@click.command("narrative", short_help="Time and memory from a raw news item to its scores.")
 @runs_option(5)
 @click.option(
     "--data",
     type=click.Path(path_type=Path, file_okay=False),
     default=STAGED,
     show_default=True,
-    help="Folder of staged data; without it headlines of the simulated market are read.",
+    help="Folder of staged data; without it, headlines of the simulated market.",
 )
 @click.option(
     "--memory-items",
     default=100_000,
     show_default=True,
     type=click.IntRange(0),
-    help="Items of the run whose memory is watched; 0: none.",
+    help="Items of the run whose memory is measured; 0: none.",
 )
 @click.option("--seed", default=SEED, show_default=True)
 @json_option
 def command(num_runs: int, data: Path, memory_items: int, seed: int, json_file: Path | None) -> None:
-    """Time the news desk on items that it has not seen: one by one and in batches on one core, in batches on all.
+    """Time the news processor on unseen items: one by one and in batches on one core, in batches on all cores.
 
-    An item is a headline and its lead: both are sanitised and linked, the encoder reads the headline, or the lead as
-    well where the headline has fewer than five words. A hit is the whole call for an item that was read before. The
+    An item is a headline and its lead. Both are sanitised and linked; the encoder reads the headline, and the lead
+    where the headline has fewer than five words. A cache hit is the whole call for an item that was read before. The
     peer is the same model in transformers, float32, which only encodes headlines.
 
-    Then a whole run over many items, with hourly prices and a calendar, is watched in a process of its own: how much
-    memory it takes as it goes, and at most. This takes minutes; --memory-items 0 leaves it out.
+    Then `htfi run` goes through many items with hourly prices and a calendar, in a process of its own, and its memory
+    is measured on the way and at its peak. This takes minutes; --memory-items 0 leaves it out.
 
     \b
     Examples:
@@ -228,12 +228,11 @@ def command(num_runs: int, data: Path, memory_items: int, seed: int, json_file: 
     ]
     stages = [stages_us(settings, pairs[at * NUM_ITEMS_PER_RUN :], encoder) for at in range(num_runs)]
     rows = _rows(runs) + [
-        {"what": f"stage: {name}", "µs an item": median(stage[name] for stage in stages)}
-        for name in stages[0]
+        {"what": f"stage: {name}", "µs/item": median(stage[name] for stage in stages)} for name in stages[0]
     ]
     notes = [
-        f"items: {found.source}; {ITEMS} one by one and twice {BATCH} in batches a run, each once; "
-        f"{num_tokens(encoder, spare):.1f} tokens an item; medians of {num_runs} runs",
+        f"items: {found.source}; a run takes {ITEMS} one by one and twice {BATCH} in batches, each item once; "
+        f"{num_tokens(encoder, spare):.1f} tokens per item; medians of {num_runs} runs",
         *([no_peer] if no_peer else []),
     ]
     metrics = {
@@ -267,13 +266,13 @@ def _rows(runs: list[ThroughputRun]) -> list[dict[str, Any]]:
         {"what": "one by one, one core", "p50 ms": of("item_p50_ms"), "p99 ms": of("item_p99_ms")},
         {"what": "in batches, one core", "items/s": of("one_core_items_per_s")},
         {"what": "in batches, all cores", "items/s": of("all_cores_items_per_s")},
-        {"what": "read before, in process", "µs an item": of("cache_hit_us")},
+        {"what": "read before, from the cache", "µs/item": of("cache_hit_us")},
     ]
     if not math.isnan(runs[0].peer_ms):
         rows += [
-            {"what": "transformers fp32, encoding alone, one core", "p50 ms": of("peer_ms")},
+            {"what": "transformers fp32, encoding only, one core", "p50 ms": of("peer_ms")},
             {
-                "what": "transformers fp32, encoding alone, in batches, one core",
+                "what": "transformers fp32, encoding only, in batches, one core",
                 "items/s": of("peer_batch_items_per_s"),
             },
         ]
@@ -291,5 +290,5 @@ def _memory_rows(watched: MemoryProfile) -> list[dict[str, Any]]:
     ]
     return [
         *on_its_way,
-        {"what": f"a run of {watched.num_items:,} items, at most", "resident MB": watched.peak_mb},
+        {"what": f"a run of {watched.num_items:,} items, peak", "resident MB": watched.peak_mb},
     ]

@@ -148,7 +148,7 @@ def stages_us(settings: Settings, pairs: Pairs, encoder: TextEncoder) -> dict[st
             lambda: [linker.link(f"{one.item.headline}\n{one.item.body}") for one in screened], len(items)
         )
         found["encode, one by one"] = _us(lambda: [encoder.read([text]) for text in texts], len(items))
-        found["encode, together"] = _us(lambda: encoder.read(texts), len(items))
+        found["encode, in batches"] = _us(lambda: encoder.read(texts), len(items))
         points, states = encoder.read(texts)
         if heads is not None:
             found["heads"] = _us(lambda: heads.score(points, states, texts), len(items))
@@ -180,9 +180,9 @@ def open_peer() -> Embed:
 
     def embed(texts: Sequence[str]) -> object:
         with torch.inference_mode():
-            told = tokenizer(list(texts), padding=True, truncation=True, max_length=64, return_tensors="pt")
-            states = model(**told).last_hidden_state
-            mask = told["attention_mask"][:, :, None]
+            tokens = tokenizer(list(texts), padding=True, truncation=True, max_length=64, return_tensors="pt")
+            states = model(**tokens).last_hidden_state
+            mask = tokens["attention_mask"][:, :, None]
             return torch.nn.functional.normalize((states * mask).sum(dim=1) / mask.sum(dim=1)).numpy()
 
     return embed

@@ -78,12 +78,12 @@ Passes = dict[PathsCase, list[list[int]]]  # with the fewest: for each prefix, b
 @quick_option
 @json_option
 def command(quick: bool, json_file: Path | None) -> None:
-    """Measure drawing N price paths of H steps after one unseen prefix, on one core, the prefix's reading included.
+    """Measure drawing N price paths of H steps after one unseen prefix, on one core, including reading the prefix.
 
-    Plain sampling settles one token of every path a pass. 'fewest passes' verifies all that is left of every path in
-    each pass, 'least time' weighs what a pass costs. All draw the same paths. Passes are the target's after the
-    prefix; their metrics take the worst of five prefixes, of each the median over three seeds. '× plain' is a ratio
-    within a run, the median of runs; '× drawing' leaves out what reading the prefix took.
+    Plain sampling draws one token of every path in each pass of the target. 'fewest passes' verifies all the rest of
+    every path in each pass; 'least time' weighs the cost of a pass. All methods draw the same paths. Passes are those
+    of the target after the prefix; their metrics take the worst of five prefixes, each the median over three seeds.
+    '× plain' is a ratio within a run, the median over runs; '× drawing' leaves out reading the prefix.
 
     \b
     Examples:
@@ -99,7 +99,7 @@ def command(quick: bool, json_file: Path | None) -> None:
     rows = [_row(case, way, of) for case, of in runs.items() for way in case.ways]
     unlike = sum(num_unlike(of) for of in runs.values())
     drawn = sum(len(one) for of in runs.values() for one in of)
-    rows.append({"what": f"sets of paths unlike plain: {unlike} of {drawn}"})
+    rows.append({"what": f"sets of paths that differ from plain sampling: {unlike} of {drawn}"})
     result = Evaluation(name="paths", kind="bench", metrics=dict(metrics(runs, passes)), rows=rows, seed=SEED)
     write_outputs(result, json_file=json_file)
 
@@ -154,12 +154,12 @@ def _row(case: PathsCase, way: str, runs: list[Run]) -> Row:
     row: Row = {
         "what": f"{case.target} · {case.num_paths} × {case.horizon} · {way}",
         "ms": median(one.taken_ms for one in of),
-        "prefix ms": median(one.read_ms for one in of),
+        "prefix, ms": median(one.read_ms for one in of),
         "passes": median(one.num_passes for one in of),
-        "worst passes": max(one.num_passes for one in of),
+        "passes, max": max(one.num_passes for one in of),
         "draft passes": median(one.num_draft_passes for one in of),
-        "target ms": median(one.target_ms for one in of),
-        "draft ms": median(one.draft_ms for one in of),
+        "target, ms": median(one.target_ms for one in of),
+        "draft, ms": median(one.draft_ms for one in of),
     }
     if way == PLAIN:
         return row

@@ -11,7 +11,7 @@ from typing import Any
 
 from htfi.domain.errors import DependencyUnavailable
 
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
 class WorkerProcess:
@@ -29,7 +29,7 @@ class WorkerProcess:
             stdout=subprocess.PIPE,
             stderr=self._errors,
             text=True,
-            env=os.environ | dict.fromkeys(_THREADS, "1") | {"XDG_CACHE_HOME": str(cache)},
+            env=os.environ | ONE_THREAD | {"XDG_CACHE_HOME": str(cache)},
         )
         self.ready = self._read()
         self.missing: str = self.ready.get("missing", "")

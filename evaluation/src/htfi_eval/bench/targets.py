@@ -48,9 +48,9 @@ def write_heavy_target(source: Path, folder: Path, cost: TargetSize) -> int:
     of = ModelFolder.open(source)
     narrow = of.architecture
     if narrow.family is not ModelFamily.LLAMA or narrow.attention_bias or narrow.mlp_bias:
-        raise InvalidInput(f"{source}: only a Llama without biases is made heavier")
+        raise InvalidInput(f"{source}: only a Llama without biases can be made larger")
     if narrow.num_layers > cost.num_layers or narrow.intermediate_size > cost.intermediate_size:
-        raise InvalidInput(f"{source} is larger than {cost.label} already")
+        raise InvalidInput(f"{source} is already larger than {cost.label}")
     wide = replace(
         narrow,
         hidden_size=_WIDENING * narrow.hidden_size,
@@ -89,7 +89,7 @@ def _widened(name: str, array: Array, wide: Architecture) -> NDArray[Any]:
         case "down_proj":
             shape = (wide.hidden_size, wide.intermediate_size)
         case _:
-            raise InvalidInput(f"tensor {name!r} is none of a Llama's")
+            raise InvalidInput(f"tensor {name!r} is not a Llama's")
     filled = np.zeros(shape, _STORED)
     filled[:rows, :columns] = array
     return filled

@@ -49,16 +49,16 @@ def bar_rows(chart: BarChart) -> str:
         value, low, high = (_at(of, place) for of in (chart.values, chart.lows, chart.highs))
         shapes = [_across(x, chart.zero, 28)]
         sure = low is None or high is None or not low <= chart.zero <= high
-        told = number(value, chart.unit)
+        text = number(value, chart.unit)
         if value is not None:
             left, right = sorted((x(chart.zero), x(value)))
             style = ("down" if value < chart.zero else "up") + ("" if sure else " unsure")
             shapes.append(f'<path class="bar {style}" d="M{left:.1f} 14H{max(right, left + 0.8):.1f}"/>')
             if low is not None and high is not None:
                 shapes.append(f'<path class="whisker" d="M{x(low):.1f} 14H{x(high):.1f}"/>')
-                told += f" <i>{number(low, chart.unit)} … {number(high, chart.unit)}</i>"
+                text += f" <i>{number(low, chart.unit)} … {number(high, chart.unit)}</i>"
             shapes.append(f'<path class="dot ink" style="stroke-width:6px" d="M{x(value):.1f} 14h0"/>')
-        rows.append(_row(name, shapes, 28, told))
+        rows.append(_row(name, shapes, 28, text))
     return _rows(rows, x, chart.unit)
 
 
@@ -89,9 +89,9 @@ def dot_rows(chart: DotChart) -> str:
             if low is not None and high is not None:
                 shapes.append(f'<path class="line thin {colour}" d="M{x(low):.1f} {y}H{x(high):.1f}"/>')
                 span = f" ({number(low, chart.unit)} … {number(high, chart.unit)})"
-            told = escape(f"{group.name}, {name}: {number(value, chart.unit)}{span}")
+            text = escape(f"{group.name}, {name}: {number(value, chart.unit)}{span}")
             place_px = f'style="stroke-width:8px" d="M{x(value):.1f} {y}h0"'
-            shapes.append(f'<path class="dot {colour}" {place_px}><title>{told}</title></path>')
+            shapes.append(f'<path class="dot {colour}" {place_px}><title>{text}</title></path>')
         rows.append(_row(name, shapes, height, ""))
     return _rows(rows, x, chart.unit)
 
@@ -109,10 +109,10 @@ def stack_rows(chart: StackChart) -> str:
         begin = 0.0
         for one, group in enumerate(chart.groups):
             value = _at(group.values, place) or 0.0
-            told = escape(f"{group.name}, {name}: {number(value, chart.unit)}")
+            text = escape(f"{group.name}, {name}: {number(value, chart.unit)}")
             shapes.append(
                 f'<rect class="part c{one % NUM_COLOURS}" x="{x(begin):.1f}" y="4" '
-                f'width="{x(value):.1f}" height="20"><title>{told}</title></rect>'
+                f'width="{x(value):.1f}" height="20"><title>{text}</title></rect>'
             )
             begin += value
         rows.append(_row(name, shapes, 28, number(totals[place], chart.unit)))
@@ -131,15 +131,15 @@ def heat_table(chart: HeatMap) -> str:
     for name, row in zip(chart.rows, chart.values, strict=False):
         cells: list[str] = []
         for column, value in zip(chart.columns, row, strict=False):
-            told = number(value, chart.unit)
+            text = number(value, chart.unit)
             if not finite([value]) or value is None:
                 cells.append("<td></td>")
                 continue
             side = "warm" if value > chart.centre else "cool"
             share = abs(value - chart.centre) / most
-            title = escape(f"{name}, {column}: {told}")
+            title = escape(f"{name}, {column}: {text}")
             cells.append(
-                f'<td class="{side}" style="--share:{80 * share:.0f}%" title="{title}">{told if plain else ""}</td>'
+                f'<td class="{side}" style="--share:{80 * share:.0f}%" title="{title}">{text if plain else ""}</td>'
             )
         lines.append(f"<tr><th>{escape(name)}</th>{''.join(cells)}</tr>")
     style = "heat" if plain else "heat dense"
@@ -160,8 +160,8 @@ def _across(x: AxisScale, at: float, height: int) -> str:
     return f'<path class="level" d="M{x(at):.1f} 0V{height}"/>'
 
 
-def _row(name: str, shapes: Sequence[str], height: int, told: str) -> str:
-    value = f'<span class="value">{told}</span>'
+def _row(name: str, shapes: Sequence[str], height: int, text: str) -> str:
+    value = f'<span class="value">{text}</span>'
     return (
         f'<span class="name">{escape(name)}</span><svg style="min-height:{height}px" viewBox="0 0 1000 {height}" '
         f'preserveAspectRatio="none" aria-hidden="true">{"".join(shapes)}</svg>{value}'
@@ -173,10 +173,10 @@ def _rows(rows: Sequence[str], x: AxisScale, unit: str) -> str:
         f'<span class="x{" minor" if tick.minor else ""}" style="left:{x.percent(tick.at):.2f}%">{tick.label}</span>'
         for tick in thinned(ticks(x.low, x.high, unit, 5), most=3)
     )
-    told = "" if unit in ("", "%", "×") else escape(unit)
+    text = "" if unit in ("", "%", "×") else escape(unit)
     return (
         f'<div class="rows">{"".join(rows)}<span></span><div class="axis">{marks}</div>'
-        f'<span class="value">{told}</span></div>'
+        f'<span class="value">{text}</span></div>'
     )
 
 
@@ -205,10 +205,10 @@ def chart_html(chart: Chart) -> str:
         case _:
             assert_never(chart)
     note = f'<p class="note">{escape(chart.note)}</p>' if chart.note else ""
-    told = f'<p class="legend">{legend}</p>' if legend and body else ""
+    text = f'<p class="legend">{legend}</p>' if legend and body else ""
     plot = body or '<p class="empty">nothing to draw: no value is known</p>'
     style = "chart wide" if wide else "chart"
-    return f'<figure class="{style}"><h3>{escape(chart.title)}</h3>{note}{told}{plot}</figure>'
+    return f'<figure class="{style}"><h3>{escape(chart.title)}</h3>{note}{text}{plot}</figure>'
 
 
 def _curves(chart: CurveChart) -> str:
@@ -241,18 +241,18 @@ def _curves(chart: CurveChart) -> str:
             continue
         for at, value, num in points:
             width_px = 2 * max(_MAX_RADIUS_PX * math.sqrt(num / most), 3.0) if most else 7.0
-            told = f"{curve.name}: {number(at)} → {number(value)}" + (f" of {num:,.0f}" if most else "")
-            plot.shapes.append(dot(x(at), y(value), width_px, f"{colour} soft", told))
+            text = f"{curve.name}: {number(at)} → {number(value)}" + (f" of {num:,.0f}" if most else "")
+            plot.shapes.append(dot(x(at), y(value), width_px, f"{colour} soft", text))
     return plot.html(chart.title)
 
 
 def _points(curve: Curve, chart: CurveChart) -> list[tuple[float, float, float]]:
     """x, y and number of what is known; 0 where numbers are not told."""
     counts = curve.counts or [0.0] * len(curve.values)
-    told = zip(curve.x or chart.x, curve.values, counts, strict=False)
+    text = zip(curve.x or chart.x, curve.values, counts, strict=False)
     return [
         (at, value, max(known(num) or 0.0, 0.0))
-        for at, value, num in ((known(at), known(value), num) for at, value, num in told)
+        for at, value, num in ((known(at), known(value), num) for at, value, num in text)
         if at is not None and value is not None
     ]
 
@@ -334,7 +334,7 @@ def _fan_legend(chart: FanChart) -> str:
         f'<span><i class="swatch" style="opacity:{(0.34 - 0.22 * band.share) * 1.8:.2f}"></i>{band.share:.0%}</span>'
         for band in sorted(chart.bands, key=lambda band: band.share)
     ]
-    return "".join([*bands, _entry("ink", "what came"), _entry("outside", "outside the widest band")])
+    return "".join([*bands, _entry("ink", "outcome"), _entry("outside", "outside the widest band")])
 
 
 def _dots_legend(chart: DotChart | StackChart) -> str:

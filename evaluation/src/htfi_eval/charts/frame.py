@@ -193,12 +193,12 @@ def _month_ticks(first: date, last: date, months: int, low: float, high: float) 
         year, month = divmod(count, 12)
         start = date(year, month + 1, 1)
         names.append((start, str(year) if month == 0 else start.strftime("%b")))
-    told = _within(names, low, high)
-    if told and not told[0].label.isdigit():  # the year of the first is said, the others follow
-        year = (_EPOCH + timedelta(days=told[0].at)).year
-        told[0] = AxisTick(told[0].at, f"{told[0].label} {year}")
-    years = sum(tick.label.isdigit() for tick in told)
-    return [AxisTick(tick.at, tick.label, years > 1 and not tick.label.isdigit()) for tick in told]
+    found = _within(names, low, high)
+    if found and not found[0].label.isdigit():  # the year of the first is said, the others follow
+        year = (_EPOCH + timedelta(days=found[0].at)).year
+        found[0] = AxisTick(found[0].at, f"{found[0].label} {year}")
+    years = sum(tick.label.isdigit() for tick in found)
+    return [AxisTick(tick.at, tick.label, years > 1 and not tick.label.isdigit()) for tick in found]
 
 
 def _day_ticks(low: float, high: float) -> list[AxisTick]:
@@ -215,11 +215,11 @@ def _day_ticks(low: float, high: float) -> list[AxisTick]:
 
 
 def _within(starts: Iterable[tuple[date, str]], low: float, high: float) -> list[AxisTick]:
-    told = [
+    found = [
         AxisTick(float((datetime(start.year, start.month, start.day) - _EPOCH).days), label)  # noqa: DTZ001
         for start, label in starts
     ]
-    return [tick for tick in told if low <= tick.at <= high]
+    return [tick for tick in found if low <= tick.at <= high]
 
 
 def _day(days: float) -> date:
@@ -291,9 +291,9 @@ def area(
     return "".join(parts)
 
 
-def dot(x: float, y: float, width_px: float, style: str, told: str) -> str:
+def dot(x: float, y: float, width_px: float, style: str, found: str) -> str:
     """A stroke without length under a round cap: a circle, however the plot is stretched."""
-    title = f"<title>{escape(told)}</title>" if told else ""
+    title = f"<title>{escape(found)}</title>" if found else ""
     return f'<path class="dot {style}" style="stroke-width:{width_px:.1f}px" d="M{x:.1f} {y:.1f}h0">{title}</path>'
 
 

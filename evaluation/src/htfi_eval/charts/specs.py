@@ -32,7 +32,7 @@ class Curve(msgspec.Struct, frozen=True):
 
 
 class FanChart(msgspec.Struct, frozen=True, tag="fan"):
-    """Forecast intervals and what came."""
+    """Forecast intervals and outcomes."""
 
     title: str
     note: str
@@ -67,7 +67,7 @@ class CurveChart(msgspec.Struct, frozen=True, tag="curves"):
     x_label: str
     y_label: str
     diagonal: bool = False
-    diagonal_label: str = "what would be right"
+    diagonal_label: str = "exact"
     log: bool = False  # both axes logarithmic; only for positive numbers
 
 

@@ -43,7 +43,7 @@ def fan_plot(chart: FanChart) -> str:
     x, at, x_ticks = _time_axis(times)
     low, high = spread(values)
     y = AxisScale(low, high, up=True)
-    plot = PlotFrame(x, y, x_ticks, ticks(low, high, chart.unit), y_label=_told_unit(chart.unit))
+    plot = PlotFrame(x, y, x_ticks, ticks(low, high, chart.unit), y_label=_unit_label(chart.unit))
     plot.readout = {"x": [round(x(one)) for one in at], "told": times, "curves": []}
     for band in bands:
         lows, highs = values_at(band.low, kept), values_at(band.high, kept)
@@ -79,13 +79,10 @@ def lines_plot(chart: TimeLines) -> str:
         low, high = 0.0, max(1.0, *(sum(finite(column)) for column in _columns(chart)))
     else:
         level = [] if chart.level is None else [chart.level]
-        low, high = spread(
-            [*level, *(value for curve in chart.curves for value in curve.values)],
-            pad=0.06,
-        )
+        low, high = spread([*level, *(value for curve in chart.curves for value in curve.values)], pad=0.06)
     y = AxisScale(low, high, up=True)
     unit = chart.unit or ("%" if chart.stacked else "")
-    plot = PlotFrame(x, y, x_ticks, ticks(low, high, unit), y_label=_told_unit(unit))
+    plot = PlotFrame(x, y, x_ticks, ticks(low, high, unit), y_label=_unit_label(unit))
     if is_date and not chart.stacked:
         _shade(plot, chart)
     plot.readout = {"x": [round(x(one)) for one in at], "told": times, "curves": []}
@@ -127,7 +124,7 @@ def _shade(plot: PlotFrame, chart: TimeLines) -> None:
             continue
         drawn.append((max(first, plot.x.low), min(last, plot.x.high), span.label))
     drawn.sort()
-    told = ""
+    last_label = ""
     for place, (first, last, label) in enumerate(drawn):
         width = max(plot.x(last) - plot.x(first), 1.5)
         plot.shapes.append(
@@ -136,8 +133,8 @@ def _shade(plot: PlotFrame, chart: TimeLines) -> None:
         )
         until = drawn[place + 1][0] if place + 1 < len(drawn) else plot.x.high
         room = plot.x.percent(until) - plot.x.percent(first)
-        if label and label != told and (room > _LABEL_PERCENT or room > 0.7 * len(label) + 0.6):
-            told = label
+        if label and label != last_label and (room > _LABEL_PERCENT or room > 0.7 * len(label) + 0.6):
+            last_label = label
             plot.labels.append(
                 f'<span class="span-label{over}" style="left:{plot.x.percent(first):.2f}%;max-width:{room:.2f}%">'
                 f"{escape(label)}</span>"
@@ -180,10 +177,10 @@ def _between(low: float | None, high: float | None, unit: str) -> str:
     return f"{number(low, unit)} … {number(high, unit)}"
 
 
-def _told_unit(unit: str) -> str:
+def _unit_label(unit: str) -> str:
     return "" if unit in ("%", "×") else unit
 
 
 def _readout(plot: PlotFrame) -> str:
-    told = json.dumps(plot.readout, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
-    return f'<script type="application/json">{told}</script>'
+    data = json.dumps(plot.readout, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    return f'<script type="application/json">{data}</script>'

@@ -179,7 +179,7 @@ class GarchPeer:
         persistence = np.minimum(parameters[:, ALPHA] + parameters[:, BETA], 0.9999)
         return parameters[:, MU], parameters[:, OMEGA] / (1.0 - persistence), persistence
 
-    def _make_shapes(self, config: ForecastConfig, tails: str, dice: np.random.Generator) -> Array:
+    def _make_shapes(self, config: ForecastConfig, tails: str, rng: np.random.Generator) -> Array:
         """Quantiles at unit variance [Y, N, ratios, H, Q]."""
         num_years, num_series, _ = self._fits.parameters.shape
         shapes = np.full(
@@ -194,19 +194,19 @@ class GarchPeer:
                     for j, h in enumerate(config.horizons):
                         shapes[y, n, :, j] = tables.at(4.0 + h * max(nu - 4.0, 0.2))
                 elif tails == "simulated":
-                    paths = _simulate(self._fits.parameters[y, n], config, dice)
+                    paths = _simulate(self._fits.parameters[y, n], config, rng)
                     beyond = self._horizons > 1
                     shapes[y, n][:, beyond] = paths[:, beyond]
         return shapes
 
 
-def _simulate(parameters: Array, config: ForecastConfig, dice: np.random.Generator) -> Array:
+def _simulate(parameters: Array, config: ForecastConfig, rng: np.random.Generator) -> Array:
     """Quantiles [ratios, H, Q] of summed simulated returns at unit variance, from each of `_RATIOS`; even about 0."""
     _, omega, alpha, beta, nu = parameters.tolist()
     persistence = min(alpha + beta, 0.9999)
     usual = omega / (1.0 - persistence)
     longest = config.horizons[-1]
-    z = dice.standard_t(nu, (longest, _NUM_PATHS)) * np.sqrt((nu - 2.0) / nu)
+    z = rng.standard_t(nu, (longest, _NUM_PATHS)) * np.sqrt((nu - 2.0) / nu)
     sigma2 = np.repeat((usual * _RATIOS)[:, None], _NUM_PATHS, axis=1)
     expected = usual * _RATIOS
     total, variance = np.zeros_like(sigma2), np.zeros(len(_RATIOS))

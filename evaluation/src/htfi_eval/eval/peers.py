@@ -219,8 +219,8 @@ def statsforecast_peers(
         whole[:, chosen] = made
         peers.append(PrecomputedPeer(name, whole))
     note = (
-        f"statsforecast {library.__version__}: slow, so {len(chosen)} series, a fit of {_WINDOW_BARS} bars every "
-        f"{_REFIT_BARS}, a forecast every {EVERY_BARS}; compared on these alone"
+        f"statsforecast {library.__version__}: slow: {len(chosen)} series, a fit of {_WINDOW_BARS} bars every "
+        f"{_REFIT_BARS}, a forecast every {EVERY_BARS}; compared on these only"
     )
     return peers, note
 

@@ -40,7 +40,7 @@ def _us_equities(data: Path) -> Prices:
         _fields(rows),
         (
             "us_equities: listed at the end of 2017 only (survivorship), without dividends; 218 daily moves above "
-            "50% are unverified and stay in; highs and lows of 0 count as absent",
+            "50% are unverified and kept; highs and lows of 0 count as missing",
         ),
     )
 
@@ -63,7 +63,7 @@ def _fx_hourly(data: Path) -> Prices:
     hourly = rows["res"] == "h1"
     rows = {key: column[hourly] for key, column in rows.items()}
     ends_ns = _stamps(rows["ts"]) + parse_duration("1h")
-    note = "fx_hourly: EURUSD and EURCHF are left out, they come by four hours only"
+    note = "fx_hourly: EURUSD and EURCHF are left out: their bars are four hours long"
     return on_grid("fx_hourly", rows["symbol"], ends_ns, ends_ns, _fields(rows), (note,), "1h")
 
 
@@ -76,7 +76,7 @@ def _vix(data: Path) -> Prices:
     for key, chosen in columns.items():
         known = dict(zip(rows["date"][chosen].tolist(), rows["value"][chosen].tolist(), strict=True))
         fields[key] = np.array([known.get(day, np.nan) for day in dates.tolist()], np.float64)
-    note = "vix: the index itself, which nobody can trade; the open of its first years is the close before"
+    note = "vix: the index itself, which cannot be traded; in its first years the open is the previous close"
     return on_grid("vix", np.full(len(dates), "VIX"), *_sessions(dates), fields, (note,))
 
 
@@ -114,8 +114,8 @@ def _etf(data: Path) -> Prices:
             fields[key][mine] *= product[own][place]
         usable[mine] = True
     note = (
-        "etf: splits and dividends by the vendor's factors; tickers that other companies had before start at their "
-        "listing, and series with a hole of months after it"
+        "etf: splits and dividends by the vendor's factors; reused tickers start at their current "
+        "listing, and series with a gap of months after the gap"
     )
     chosen = {key: column[usable] for key, column in fields.items()}
     return on_grid("etf", symbols[usable], *_sessions(days[usable].astype(object)), chosen, (note,))
@@ -186,7 +186,7 @@ def load_prices(name: str | Path, data: Path | None = None) -> Prices:
         folder = data_folder(data)
         if folder is None:
             raise InvalidInput(
-                f"no folder of staged data at {data or STAGED}: name one by --data, or a file of bars"
+                f"no folder of staged data at {data or STAGED}: name it with --data, or give a file of bars"
             )
         return read(folder)
     if str(name) == "sample":
@@ -203,7 +203,7 @@ def _own_file(path: Path) -> Prices:
 
     specs = resolve([str(path)])
     if any(spec.live for spec in specs):
-        raise InvalidInput(f"{path} is a live source: an evaluation needs a file")
+        raise InvalidInput(f"{path} is a live source; an evaluation needs a file")
     return _fed(path.name.split(".")[0], specs)
 
 
@@ -219,7 +219,7 @@ def _fed(name: str, specs: Sequence[SourceSpec]) -> Prices:
             feed.close()
     if not bars:
         raise InvalidInput(
-            f"{name} holds no bars: give a date, a symbol and open, high, low, close or close alone"
+            f"{name} has no bars: it needs a date, a symbol, and open, high, low and close or close alone"
         )
     lengths = Counter(bar.interval for bar in bars)
     interval = max(sorted(lengths), key=lengths.__getitem__)
@@ -228,7 +228,7 @@ def _fed(name: str, specs: Sequence[SourceSpec]) -> Prices:
     if len(taken) < len(bars):
         notes.append(f"{name}: {len(bars) - len(taken):,} bars of other lengths than {interval} are left out")
     if num_aside := sum(tray.counts().values()):
-        notes.append(f"{name}: {num_aside:,} rows were set aside as unusable")
+        notes.append(f"{name}: {num_aside:,} rows were unusable and left out")
     fields = {key: np.array([getattr(bar, key) for bar in taken], np.float64) for key in (*FIELDS, VOLUME)}
     ends_ns = np.array([bar.end_ns for bar in taken], np.int64)
     available_ns = np.array([bar.available_at_ns for bar in taken], np.int64)

@@ -85,7 +85,7 @@ def record_trials(
     log = _open(folder, wait_s)
     if log is None:
         late = _write_late(folder, trials)
-        click.echo(f"the trials in {folder} are being written elsewhere: left in {late} for later", err=True)
+        click.echo(f"another process writes the trials in {folder}; these wait in {late}", err=True)
         return num_configurations(list_trials(folder))
     try:
         waiting = sorted(folder.glob(_LATE))
@@ -140,7 +140,7 @@ def _trial(
     try:
         canonical = json.dumps([command, dict(settings)], sort_keys=True)
     except (TypeError, ValueError) as error:
-        raise InvalidInput(f"a trial's settings must be plain values: {error}") from error
+        raise InvalidInput(f"settings of a trial must be plain values: {error}") from error
     finite = {key: float(value) if np.isfinite(value) else None for key, value in scores.items()}
     return Trial(
         command=command,
@@ -173,7 +173,7 @@ def _write_late(folder: Path, trials: Sequence[Trial]) -> Path:
         write_atomically(late, b"\n".join(_encoded(trials)), private=False)
     except OSError as error:
         raise DependencyUnavailable(
-            f"cannot write trials to {folder}: {error.strerror}: name a folder by --trials"
+            f"cannot write trials to {folder}: {error.strerror}: name a folder with --trials"
         ) from error
     return late
 
@@ -195,7 +195,7 @@ def _decode(entry: bytes) -> Trial:
     try:
         return msgspec.json.decode(entry, type=Trial)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"the ledger of trials holds an entry that is no trial: {error}") from error
+        raise InvalidInput(f"the ledger of trials has an entry that is not a trial: {error}") from error
 
 
 def trials_option(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -205,13 +205,13 @@ def trials_option(command: Callable[..., Any]) -> Callable[..., Any]:
         type=click.Path(path_type=Path, file_okay=False),
         default=FOLDER,
         show_default=True,
-        help="Folder of the ledger in which every configuration tried is noted.",
+        help="Folder of the ledger that records every configuration.",
     )(command)
 
 
-@click.command("trials", short_help="Every configuration that evaluations have ever tried.")
+@click.command("trials", short_help="Every configuration that was ever evaluated.")
 @trials_option
-@click.option("--all", "every", is_flag=True, help="Every trial, not a line per command and data.")
+@click.option("--all", "every", is_flag=True, help="One line per trial instead of one per command and data.")
 @json_option
 def command(trials: Path, every: bool, json_file: Path | None) -> None:
     """List what was tried, and verify the ledger that holds it.
@@ -224,30 +224,25 @@ def command(trials: Path, every: bool, json_file: Path | None) -> None:
       htfi eval trials --all --json build/trials.json
     """
 
-    told = list_trials(trials)
-    notes = [f"no ledger of trials at {trials} yet: evaluations make it"]
+    found = list_trials(trials)
+    notes = [f"{trials} has no ledger of trials yet; evaluations create it"]
     if (trials / DATABASE).exists():
         log = open_ledger_readonly(trials)
         try:
             audit = log.verify()
         finally:
             log.close()
-        notes = [f"the ledger at {trials} holds: {audit.size:,} entries, root {audit.root.hex()}"]
-    rows = _each(told) if every else _by_command(told)
-    metrics = {"num_trials": len(told), "num_configurations": num_configurations(told)}
-    result = Evaluation(
-        name="trials",
-        metrics=dict(metrics),
-        rows=rows,
-        notes=notes,
-    )
+        notes = [f"the ledger at {trials} verifies: {audit.size:,} entries, root {audit.root.hex()}"]
+    rows = _each(found) if every else _by_command(found)
+    metrics = {"num_trials": len(found), "num_configurations": num_configurations(found)}
+    result = Evaluation(name="trials", metrics=dict(metrics), rows=rows, notes=notes)
     write_outputs(result, json_file=json_file)
 
 
 def _each(trials: Sequence[Trial]) -> list[dict[str, Any]]:
     return [
         {
-            "noted at": trial.noted_at,
+            "recorded at": trial.noted_at,
             "command": trial.command,
             "data": trial.data,
             "configuration": trial.configuration,

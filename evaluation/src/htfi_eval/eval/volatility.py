@@ -141,28 +141,28 @@ _EPILOG = """\b
 Examples:
   htfi eval volatility                            every staged set, all symbols
   htfi eval volatility us_equities --symbols 40   fast: 40 of the symbols
-  htfi eval volatility prices.csv                 your own bars; highs and lows make it worth while
+  htfi eval volatility prices.csv                 your own bars; with highs and lows
 """
 _HOW = (
-    "QLIKE = x − ln x − 1, x = realised/forecast variance. Realised is the sum of Parkinson's variance of the true "
-    "ranges of the next bars, scaled to squared returns by what was known before. A forecast's variance is (π/2)·E|y|² "
-    "of its quantiles; everyone's, HAR's too, is scaled by the mean of its own past x on that series. qlike_vs_har is "
+    "QLIKE = x − ln x − 1, x = realised/forecast variance. Realised variance is the sum of Parkinson's variance "
+    "of the true "
+    "ranges of the next bars, scaled to squared returns by past data. A forecast's variance is (π/2)·E|y|² "
+    "of its quantiles; each, HAR's too, is scaled by the mean of its own past x on that series. qlike_vs_har is "
     "against the better form of HAR at each horizon"
 )
 
 
 @click.command("volatility", short_help="Forecasts of variance beside HAR, on real data.", epilog=_EPILOG)
 @walk_options
-@click.option("--fast", is_flag=True, help="No peers that must be fitted but HAR.")
+@click.option("--fast", is_flag=True, help="No fitted peers except HAR.")
 def command(
     sets: tuple[str, ...], data: Path | None, num_symbols: int | None, first: str | None, settings: tuple[str, ...],
     fast: bool, fresh: bool, trials: Path, seed: int, html_file: Path | None, json_file: Path | None,
 ) -> None:  # fmt: skip
-    """Walk bars through the live forecaster and hold the variance it states to the ranges that came.
+    """Walk bars through the live forecaster and compare its variance with realised ranges.
 
-    Beside the fused forecast stand its experts, HAR of log ranges by rolling least squares, EWMA and arch's GARCH.
+    The fused forecast is compared with its experts, HAR of log ranges by rolling least squares, EWMA and arch's GARCH.
     """
-
     config = with_settings(load_settings(), settings).forecasting
     options = WalkOptions(config, first, with_fitted=not fast, fresh=fresh, seed=seed)
     notes: list[str] = [_HOW]
@@ -188,7 +188,7 @@ def command(
         row |= {"p, Holm": float(f"{by_holm:.2g}"), "q, BH": float(f"{by_rate:.2g}")}
     value = metrics["qlike_vs_har"] or 0.0
     notes.append(record_run("volatility", options, data_read, metrics, trials))
-    told = Evaluation(
+    result = Evaluation(
         name="volatility",
         title="Forecasts of volatility",
         lead=f"The fused forecast's QLIKE is {value:.3f} of HAR's at the horizon where it is worst.",
@@ -199,7 +199,7 @@ def command(
         notes=notes,
         seed=seed,
     )
-    write_outputs(told, json_file=json_file, html_file=html_file)
+    write_outputs(result, json_file=json_file, html_file=html_file)
 
 
 def judge(prices: Prices, options: WalkOptions) -> tuple["VolatilityScores", list[str]]:
@@ -218,7 +218,7 @@ def judge(prices: Prices, options: WalkOptions) -> tuple["VolatilityScores", lis
     scores = score(forecasts, measured, options.config.horizons, begin)
     if not scores.common.any():
         raise InvalidInput(
-            f"{prices.name}: no variance that everyone forecast has an outcome: HAR needs {MIN_BARS} bars of a series "
+            f"{prices.name}: no variance forecast by all has an outcome: HAR needs {MIN_BARS} bars of a series "
             f"before the first, and there are {len(prices.ends_ns)} instants"
         )
     return scores, [*prices.notes, *notes]
@@ -258,8 +258,8 @@ def _charts(prices: Prices, scores: "VolatilityScores") -> list[Chart]:
         groups.append(DotGroup("1 bar" if horizon == 1 else f"{horizon} bars", values, lows, highs))
     drawn: list[Chart] = [
         DotChart(
-            f"{prices.name}: QLIKE of the fused forecast over that of each other",
-            "Below 1 the fused forecast tells the variance better. 95% intervals by date (Newey-West).",
+            f"{prices.name}: QLIKE of the fused forecast over that of each forecaster",
+            "Below 1 the fused forecast is better. 95% intervals by date (Newey-West).",
             names,
             groups,
             zero=1.0,
@@ -285,9 +285,7 @@ def _charts(prices: Prices, scores: "VolatilityScores") -> list[Chart]:
     days = prices.dates()
     title = f"{prices.name}, {prices.symbols[n]}: volatility of the next bar, forecast and realised"
     drawn.append(
-        TimeLines(
-            title, "A year, in percent.", [days[int(place)] for place in places], curves, unit="% a year"
-        )
+        TimeLines(title, "Annualised, in percent.", [days[int(place)] for place in places], curves, unit="%")
     )
     return drawn
 

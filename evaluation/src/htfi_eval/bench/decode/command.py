@@ -18,8 +18,13 @@ from htfi.decoding.vocabulary import Vocabulary
 from htfi.domain.generation import Completion
 from htfi.wiring.draft_rounds import Line, legend, round_lines
 from htfi_eval.bench.decode import measurements
-from htfi_eval.bench.decode.charts import charts
-from htfi_eval.bench.decode.measurements import PeerComparison, ReportProgress, measure, measure_with_peer
+from htfi_eval.bench.decode.measurements import (
+    PeerComparison,
+    ReportProgress,
+    charts,
+    measure,
+    measure_with_peer,
+)
 from htfi_eval.bench.decode.methods import (
     CHAIN,
     CHAIN_OF_8,
@@ -49,43 +54,43 @@ def explain(pair: ModelPair) -> Iterator[Line]:
     """A view, then a price path, each by a chain and by a tree; every round of it, in lines for a console."""
     vocabulary = Vocabulary(pair.target.tokenizer)
     plain = METHODS[PLAIN](pair)
-    ways = {name: build(pair) for name, build in EXPLAINED.items()}
+    methods = {name: build(pair) for name, build in EXPLAINED.items()}
     yield legend()
     for kind in (kind for kind in prompt_kinds() if kind.name in ("view, T 1", "path, T 1")):
-        number = _instructive_request(kind, next(iter(ways.values())), vocabulary)
-        asked = request(kind, number, vocabulary)
+        number = _instructive_request(kind, next(iter(methods.values())), vocabulary)
+        prompt = request(kind, number, vocabulary)
         yield Text()
         yield from _question(kind, number)
-        told = plain.write(asked)
-        for name, way in ways.items():
-            yield from _answer(name, way.write(asked), told, vocabulary)
+        plain_answer = plain.write(prompt)
+        for name, method in methods.items():
+            yield from _answer(name, method.write(prompt), plain_answer, vocabulary)
 
 
-def _instructive_request(kind: PromptKind, way: DecodingMethod, vocabulary: Vocabulary) -> int:
+def _instructive_request(kind: PromptKind, method: DecodingMethod, vocabulary: Vocabulary) -> int:
     """The first story, of those that no measured run asks, whose answer has rounds of both sorts."""
     for number in range(2_000_000, 2_000_000 + _SEARCHED):
-        rounds = way.write(request(kind, number, vocabulary)).rounds
+        rounds = method.write(request(kind, number, vocabulary)).rounds
         if len({len(one.accepted) == len(one.drafted) for one in rounds if one.drafted}) > 1:
             return number
     return 2_000_000
 
 
 def _question(kind: PromptKind, number: int) -> Iterator[Text]:
-    told = unseen_story(number)
+    story = unseen_story(number)
     yield Text(
-        f"{kind.description}: {told.name or told.symbol} ({told.symbol}), temperature {kind.temperature:g}",
+        f"{kind.description}: {story.name or story.symbol} ({story.symbol}), temperature {kind.temperature:g}",
         "bold",
     )
-    for place, item in enumerate(told.items, 1):
+    for place, item in enumerate(story.items, 1):
         yield Text.assemble((f"  h{place} ", "bright_black"), item.headline)
-    moves = " ".join(f"{value:+.1f}" for value in told.context[-8:])
+    moves = " ".join(f"{value:+.1f}" for value in story.context[-8:])
     yield Text.assemble(("  last moves, in σ ", "bright_black"), moves)
 
 
 def _answer(name: str, answer: Completion, plain: Completion, vocabulary: Vocabulary) -> Iterator[Line]:
     yield Text()
     num_passes, num_plain = len(answer.rounds), len(plain.rounds)
-    same = "the same tokens" if answer.tokens == plain.tokens else "OTHER TOKENS"
+    same = "same tokens" if answer.tokens == plain.tokens else "DIFFERENT TOKENS"
     yield Text.assemble(
         (name, "bold"),
         f": {len(answer.tokens)} tokens in {num_passes} passes of the target; plain decoding: {same} in {num_plain}",
@@ -113,19 +118,20 @@ QUICK = DecodeWorkload(num_shipped_runs=1, num_heavy_runs=1, num_peer_runs=1, co
 
 
 @click.command("decode", short_help="Speculative decoding beside plain decoding and transformers.")
-@click.option("--explain", is_flag=True, help="Print the rounds of two real answers instead.")
+@click.option("--explain", is_flag=True, help="Print the rounds of two answers instead.")
 @quick_option
 @output_options
 def command(explain: bool, quick: bool, html_file: Path | None, json_file: Path | None) -> None:
-    """Measure every way of decoding on prompts that are asked once, on one core, one request at a time.
+    """Measure every method of decoding on unseen prompts, on one core, one request at a time.
 
-    All ways write the same tokens; they differ in time alone. Each run asks each way for the same fresh requests,
-    in turn. 'tokens/s' counts the time after the prompt is read, by whichever networks must read it; 'whole' counts
-    the whole request. '×' is a ratio within a run, the median of runs. Planners have had 20 rounds of a kind before
-    it is measured. Rows without a kind pool all five. Scrambled news at temperature 2, 'off law', are there to lose
-    on: spec_vs_plain is of the other four ('on the law'), worst_class_vs_plain of all. 'stood' is of the places
-    drafted, 'hits' of outcomes found drafted ahead; draft, wait and verify are shares of the time; energy is
-    estimated at 5 W a busy core. The heavier targets write what the shipped one writes, at the cost of larger models.
+    All methods generate the same tokens and differ in time alone. In each run every method answers the same new
+    requests. 'tokens/s' counts the time after the prompt was read; 'request' counts the whole request. '×' is the
+    ratio to plain decoding within a run, the median over runs. Planners learn for 20 rounds of a kind before it is
+    measured. Rows without a kind pool all five kinds. One kind, scrambled news at temperature 2, is unlike anything
+    the draft was trained on: spec_vs_plain leaves it out, worst_class_vs_plain does not. 'accepted %' is the share of
+    drafted tokens accepted, 'hits %' that of outcomes found in the cache; draft, wait and verify are shares of the
+    time; energy is estimated at 5 W for a busy core. Heavier targets generate the same tokens at the cost of a larger
+    model.
 
     \b
     Examples:
@@ -139,20 +145,32 @@ def command(explain: bool, quick: bool, html_file: Path | None, json_file: Path 
     effort = QUICK if quick else DecodeWorkload()
     scratch = Path(tempfile.mkdtemp(prefix="htfi-bench-decode-"))
     try:
-        runs, beside, missing = _measure_targets(scratch, effort, lambda stage: click.echo(stage, err=True))
+        runs, comparisons, missing = _measure_targets(
+            scratch, effort, lambda stage: click.echo(stage, err=True)
+        )
     finally:
         shutil.rmtree(scratch)
-    rows = [row for of in runs for row in _rows(of)] + _peer_rows(beside)
-    notes = [f"{of.label}: {of.num_unlike()} of {of.num_answers} answers are unlike plain" for of in runs]
+    rows = [row for of in runs for row in _rows(of)] + _peer_rows(comparisons)
+    notes = [
+        f"{of.label}: {of.num_unlike()} of {of.num_answers} answers differ from plain decoding" for of in runs
+    ]
     notes += [f"{name}: {reason}" for name, reason in (missing | absent_peers()).items()]
-    metrics = _metrics(runs, beside)
-    result = Evaluation(name="decode", kind="bench", metrics=dict(metrics), rows=rows, notes=notes, seed=SEED)
+    metrics = _metrics(runs, comparisons)
+    result = Evaluation(
+        name="decode",
+        kind="bench",
+        title="Speculative decoding",
+        metrics=dict(metrics),
+        rows=rows,
+        notes=notes,
+        seed=SEED,
+    )
     best = measurements.best_method(runs[0])
     result.charts = charts(runs, best, CHAIN_OF_8)
     write_outputs(result, json_file=json_file)
     if html_file is not None:
         result.rows += [
-            measurements.table_row(of, kind, way) for of in runs for kind in of.kinds for way in of.ways
+            measurements.table_row(of, kind, method) for of in runs for kind in of.kinds for method in of.ways
         ]
         write_page(html_file, result)
 
@@ -165,36 +183,36 @@ def _explain() -> None:
 
 
 def _measure_targets(
-    scratch: Path, effort: DecodeWorkload, tell: ReportProgress
+    scratch: Path, effort: DecodeWorkload, report: ReportProgress
 ) -> tuple[list[measurements.DecodeRuns], list[PeerComparison], dict[str, str]]:
     """The shipped target and each heavier one; free text beside the peer; what is missing."""
     with ExitStack() as closing:
         ours = _open(closing, "ours", models.TARGET, scratch)
-        found = [measure(ours, SHIPPED, list(METHODS), prompt_kinds(), effort.num_shipped_runs, tell)]
-        beside, missing = _compare_with_peer(
-            closing, ours, measurements.best_method(found[0]), scratch, effort.num_peer_runs, tell
+        found = [measure(ours, SHIPPED, list(METHODS), prompt_kinds(), effort.num_shipped_runs, report)]
+        comparisons, missing = _compare_with_peer(
+            closing, ours, measurements.best_method(found[0]), scratch, effort.num_peer_runs, report
         )
     for cost in effort.costs:
         with ExitStack() as closing:
-            tell(f"writing a target of {cost.label}")
+            report(f"writing a target of {cost.label}")
             write_heavy_target(models.TARGET, scratch / cost.label, cost)
             heavy = _open(closing, "ours", scratch / cost.label, scratch)
             found.append(
-                measure(heavy, cost.label, HEAVY_METHODS, prompt_kinds(), effort.num_heavy_runs, tell)
+                measure(heavy, cost.label, HEAVY_METHODS, prompt_kinds(), effort.num_heavy_runs, report)
             )
-    return found, beside, missing
+    return found, comparisons, missing
 
 
 def _compare_with_peer(
-    closing: ExitStack, ours: WorkerProcess, way: str, scratch: Path, num_runs: int, tell: ReportProgress
+    closing: ExitStack, ours: WorkerProcess, method: str, scratch: Path, num_runs: int, report: ReportProgress
 ) -> tuple[list[PeerComparison], dict[str, str]]:
     if num_runs == 0:
-        return [], {TRANSFORMERS: "not asked"}
+        return [], {TRANSFORMERS: "not measured"}
     peer = _open(closing, TRANSFORMERS, models.TARGET, scratch)
     return (
         ([], {TRANSFORMERS: peer.missing})
         if peer.missing
-        else (measure_with_peer(ours, peer, way, num_runs, tell), {})
+        else (measure_with_peer(ours, peer, method, num_runs, report), {})
     )
 
 
@@ -205,25 +223,25 @@ def _open(closing: ExitStack, role: str, target: Path, scratch: Path) -> WorkerP
 
 
 def _rows(runs: measurements.DecodeRuns) -> list[Row]:
-    way = measurements.best_method(runs)
-    worst, kind = measurements.worst_speedup(runs, way)
+    method = measurements.best_method(runs)
+    worst, kind = measurements.worst_speedup(runs, method)
     return [
-        *(measurements.table_row(runs, measurements.ALL, way) for way in runs.ways),
-        *(measurements.table_row(runs, kind, way) for way in (CHAIN, TREE) for kind in runs.kinds),
-        measurements.table_row(runs, measurements.ON_DISTRIBUTION, way),
-        {"what": f"{runs.label} · {way} · worst kind: {kind}", "× plain": worst},
+        *(measurements.table_row(runs, measurements.ALL, method) for method in runs.ways),
+        *(measurements.table_row(runs, kind, method) for method in (CHAIN, TREE) for kind in runs.kinds),
+        measurements.table_row(runs, measurements.ON_DISTRIBUTION, method),
+        {"what": f"{runs.label} · {method} · slowest kind: {kind}", "× plain": worst},
     ]
 
 
-def _peer_rows(beside: list[PeerComparison]) -> list[Row]:
+def _peer_rows(comparisons: list[PeerComparison]) -> list[Row]:
     rows: list[Row] = []
-    for kind in dict.fromkeys(one.kind for one in beside):
-        of = [one for one in beside if one.kind == kind]
+    for kind in dict.fromkeys(one.kind for one in comparisons):
+        of = [one for one in comparisons if one.kind == kind]
         rows += [
-            {"what": f"{kind} · {what}", "whole": median(getattr(one, name) for one in of)}
+            {"what": f"{kind} · {what}", "request": median(getattr(one, name) for one in of)}
             for name, what in (
                 ("ours_plain", "plain, int8"),
-                ("ours", "drafted, int8"),
+                ("ours", "speculative, int8"),
                 ("theirs_plain", "transformers fp32"),
                 ("theirs", "… assisted fp32"),
             )
@@ -231,7 +249,7 @@ def _peer_rows(beside: list[PeerComparison]) -> list[Row]:
     return rows
 
 
-def _metrics(runs: list[measurements.DecodeRuns], beside: list[PeerComparison]) -> dict[str, float]:
+def _metrics(runs: list[measurements.DecodeRuns], comparisons: list[PeerComparison]) -> dict[str, float]:
     best = {of.label: measurements.best_method(of) for of in runs}
     found = {
         name: measurements.speedup(of, measurements.ON_DISTRIBUTION, best[of.label], PLAIN)
@@ -246,9 +264,9 @@ def _metrics(runs: list[measurements.DecodeRuns], beside: list[PeerComparison]) 
     classic = measurements.cache_hit_rate(shipped, OUTCOMES_OF_4_CLASSIC, sampled)
     if classic:
         found["ssd_hit_vs_classic"] = measurements.cache_hit_rate(shipped, OUTCOMES_OF_4, sampled) / classic
-    if beside:  # the worse of greedy and sampled text
+    if comparisons:  # the worse of greedy and sampled text
         found["spec_vs_hf_assisted"] = min(
-            median(one.ours / one.theirs for one in beside if one.kind == kind)
-            for kind in {one.kind for one in beside}
+            median(one.ours / one.theirs for one in comparisons if one.kind == kind)
+            for kind in {one.kind for one in comparisons}
         )
     return found

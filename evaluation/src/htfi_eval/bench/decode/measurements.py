@@ -1,4 +1,4 @@
-"""Runs of every method on the same fresh prompts, and the rows and metrics that follow: rates, ratios, time shares.
+"""Runs of every method on the same fresh prompts, and the rows, metrics and charts that follow from them.
 
 A run generates some answers of one kind by every method. A ratio is taken within a run; the median over runs is
 reported. All kinds together are pooled run by run, so that each kind counts by its tokens.
@@ -15,9 +15,10 @@ import msgspec
 from htfi_eval.bench.decode.methods import CHAIN, PLAIN, TREE, DecodeMeasurement
 from htfi_eval.bench.decode.prompts import OFF_DISTRIBUTION, PromptKind, free_text_kinds
 from htfi_eval.bench.processes import WorkerProcess
+from htfi_eval.charts.specs import Chart, Curve, CurveChart, DotChart, DotGroup, StackChart
 
 Row = dict[str, Any]
-ALL, ON_DISTRIBUTION = "all kinds", "on the law"
+ALL, ON_DISTRIBUTION = "all kinds", "trained kinds"
 # An estimate: what a core of a server draws at full load, waiting for another process not counted.
 CORE_WATTS = 5.0
 
@@ -53,10 +54,10 @@ class DecodeRuns:
     def num_unlike(self) -> int:
         """Answers whose tokens are not those of the plain way."""
         return sum(
-            answer.tokens != told.tokens
+            answer.tokens != reference.tokens
             for (kind, _), runs in self.answers.items()
             for run, plain in zip(runs, self.answers[kind, PLAIN], strict=True)
-            for answer, told in zip(run, plain, strict=True)
+            for answer, reference in zip(run, plain, strict=True)
         )
 
     @property
@@ -100,24 +101,24 @@ def table_row(runs: DecodeRuns, kind: str, way: str) -> Row:
     """One kind in one way."""
     of = runs.of(kind, way)
     answers = [answer for run in of for answer in run]
-    told: Row = {
+    row: Row = {
         "what": f"{runs.label} · {way}" + ("" if kind == ALL else f" · {kind}"),
         "tokens/s": median(tokens_per_s(run) for run in of),
-        "whole": median(tokens_per_s(run, whole=True) for run in of),
+        "request": median(tokens_per_s(run, whole=True) for run in of),
     }
     is_plain = way == PLAIN
-    told["× plain"] = "" if is_plain else speedup(runs, kind, way, PLAIN)
-    told["× whole"] = "" if is_plain else speedup(runs, kind, way, PLAIN, whole=True)
-    told["per pass"] = total_of(answers, "num_tokens") / max(total_of(answers, "num_passes"), 1)
+    row["× plain"] = "" if is_plain else speedup(runs, kind, way, PLAIN)
+    row["× request"] = "" if is_plain else speedup(runs, kind, way, PLAIN, whole=True)
+    row["tokens/pass"] = total_of(answers, "num_tokens") / max(total_of(answers, "num_passes"), 1)
     offered, stood = (
         sum(map(sum, counts)) for counts in ([one.offered for one in answers], [one.stood for one in answers])
     )
     looked_up = total_of(answers, "hits") + total_of(answers, "misses")
-    told["stood %"] = 100 * stood / offered if offered else ""
-    told["hits %"] = 100 * total_of(answers, "hits") / looked_up if looked_up else ""
-    told["draft/wait/verify"] = " / ".join(f"{share:.0f}" for share in time_shares(answers).values())
-    told["mJ/token"] = CORE_WATTS * sum(map(_busy_ms, answers)) / total_of(answers, "num_tokens")
-    return told
+    row["accepted %"] = 100 * stood / offered if offered else ""
+    row["hits %"] = 100 * total_of(answers, "hits") / looked_up if looked_up else ""
+    row["draft/wait/verify"] = " / ".join(f"{share:.0f}" for share in time_shares(answers).values())
+    row["mJ/token"] = CORE_WATTS * sum(map(_busy_ms, answers)) / total_of(answers, "num_tokens")
+    return row
 
 
 def time_shares(answers: Sequence[DecodeMeasurement]) -> dict[str, float]:
@@ -199,17 +200,17 @@ def measure_with_peer(
     found: list[PeerComparison] = []
     for kind in free_text_kinds():
         for turn in range(num_runs + 1):
-            tell(f"beside the peer: {kind.name}, run {turn} of {num_runs}")
+            tell(f"with the peer: {kind.name}, run {turn} of {num_runs}")
             number = 1_000_000 + turn  # far from those of the other kinds
             pair: list[float] = []
             for one in (PLAIN, way):
                 answer = _completion(ours, kind.name, one, number)
                 pair.append(1e3 * answer.num_tokens / (answer.read_ms + answer.write_ms))
             for assisted in (False, True):
-                told: dict[str, Any] = peer.ask(
+                reply: dict[str, Any] = peer.ask(
                     {"assisted": assisted, "temperature": kind.temperature, "number": number}
                 )
-                pair.append(1e3 * told["num_tokens"] / told["whole_ms"])
+                pair.append(1e3 * reply["num_tokens"] / reply["whole_ms"])
             if turn:
                 found.append(PeerComparison(kind.name, *pair))
     return found
@@ -233,3 +234,54 @@ def _rotated(ways: Sequence[str], turn: int) -> list[str]:
 
 def _completion(worker: WorkerProcess, kind: str, way: str, number: int) -> DecodeMeasurement:
     return msgspec.convert(worker.ask({"way": way, "kind": kind, "number": number}), DecodeMeasurement)
+
+
+_MAX_DEPTH = 8
+
+
+def charts(all_runs: Sequence[DecodeRuns], planned: str, drafted: str) -> list[Chart]:
+    """`all_runs`: those of the shipped pair first. `planned`: the method of the first chart; `drafted`: of the last."""
+    shipped = all_runs[0]
+    return [_speedups(all_runs, planned), _times(shipped), _acceptance(shipped, drafted)]
+
+
+def _speedups(all_runs: Sequence[DecodeRuns], method: str) -> DotChart:
+    kinds = [ALL, *all_runs[0].kinds]
+    return DotChart(
+        "Speed-up by speculation",
+        f"Tokens per second over plain decoding, method {method}; one dot per target.",
+        kinds,
+        [DotGroup(of.label, [speedup(of, kind, method, PLAIN) for kind in kinds]) for of in all_runs],
+        zero=1.0,
+        unit="×",
+    )
+
+
+def _times(runs: DecodeRuns) -> StackChart:
+    answers = {method: [one for run in runs.of(ALL, method) for one in run] for method in runs.ways}
+    parts: dict[str, list[float | None]] = {}
+    for of in answers.values():
+        token_ms = total_of(of, "write_ms") / total_of(of, "num_tokens")
+        shares = time_shares(of)
+        shares["rest"] = max(100.0 - sum(shares.values()), 0.0)
+        for name, share in shares.items():
+            parts.setdefault(name, []).append(token_ms * share / 100.0)
+    return StackChart(
+        "Time per token",
+        "Shipped pair, all kinds: milliseconds spent drafting, waiting for a draft, verifying, and on the rest.",
+        list(answers),
+        [DotGroup(name, values) for name, values in parts.items()],
+        unit="ms",
+    )
+
+
+def _acceptance(runs: DecodeRuns, method: str) -> CurveChart:
+    found = {kind: acceptance_by_depth(runs, kind, method)[:_MAX_DEPTH] for kind in runs.kinds}
+    return CurveChart(
+        "Accepted drafts by depth",
+        f"Method {method}: of the rounds that drafted this deep, the share accepted up to this depth.",
+        [float(depth) for depth in range(1, _MAX_DEPTH + 1)],
+        [Curve(kind, list(shares)) for kind, shares in found.items()],
+        "depth, tokens",
+        "share accepted",
+    )

@@ -146,7 +146,7 @@ class DecodingMethod:
     def measure(self, request: GenerationRequest) -> DecodeMeasurement:
         """Write one answer. Raises: DependencyUnavailable where it is refused."""
         watch = self.timed_strategy.timing = StrategyTiming()
-        told = self.generator.counts = SpeculationCounts()
+        counts = self.generator.counts = SpeculationCounts()
         before = (self.hits.hits, self.hits.misses) if self.hits else (0, 0)
         began_s = time.perf_counter()
         answer = self.write(request)
@@ -161,9 +161,9 @@ class DecodingMethod:
             draft_ms=draft_ms,
             verify_ms=1e3 * watch.verify_s,
             wait_ms=draft_ms if self.has_own_process else 0.0,
-            num_passes=told.num_passes,
-            offered=told.num_drafted_at,
-            stood=told.num_accepted_at,
+            num_passes=counts.num_passes,
+            offered=counts.num_drafted_at,
+            stood=counts.num_accepted_at,
             hits=after[0] - before[0],
             misses=after[1] - before[1],
             has_own_process=self.has_own_process,

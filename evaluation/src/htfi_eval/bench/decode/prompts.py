@@ -27,7 +27,7 @@ from htfi.simulation.corpus import question, true_answer
 from htfi.simulation.stories import FIRST_EVALUATION_SEED, Story, stories_of_market
 
 SEED = FIRST_EVALUATION_SEED + 77
-OFF_DISTRIBUTION = "off law, T 2"
+OFF_DISTRIBUTION = "scrambled, T 2"
 NUM_TOKENS = 64  # of a path, and of free words
 _NEWS_MARKS = (
     *(ControlToken(f"h{place}") for place in range(1, MAX_ITEMS + 1)),
@@ -57,13 +57,11 @@ def prompt_kinds() -> tuple[PromptKind, ...]:
         PromptKind("view, T 0", "a view of the news", _question_prompt, _view, 0.0, 4),
         PromptKind("view, T 1", "a view of the news", _question_prompt, _view, 1.0, 4),
         PromptKind("path, T 1", f"one price path of {NUM_TOKENS} steps", _before_path, _path, 1.0),
-        PromptKind("words, T 1", f"the news told on, {NUM_TOKENS} tokens", _truncated_news, _news, 1.0),
         PromptKind(
-            OFF_DISTRIBUTION,
-            f"words after scrambled news, {NUM_TOKENS} tokens",
-            _scrambled,
-            _words,
-            2.0,
+            "words, T 1", f"a continuation of the news, {NUM_TOKENS} tokens", _truncated_news, _news, 1.0
+        ),
+        PromptKind(
+            OFF_DISTRIBUTION, f"text after scrambled news, {NUM_TOKENS} tokens", _scrambled, _words, 2.0
         ),
     )
 
@@ -71,15 +69,16 @@ def prompt_kinds() -> tuple[PromptKind, ...]:
 def free_text_kinds() -> tuple[PromptKind, ...]:
     """Text told on, which needs no form: what peers can be asked as well."""
     return tuple(
-        PromptKind(f"free, T {t:.0f}", "the news told on", _truncated_news, _news, t) for t in (0.0, 1.0)
+        PromptKind(f"free, T {t:.0f}", "a continuation of the news", _truncated_news, _news, t)
+        for t in (0.0, 1.0)
     )
 
 
 def request(kind: PromptKind, number: int, vocabulary: Vocabulary) -> GenerationRequest:
     """The request of this kind about story `number`."""
-    told = unseen_story(number)
+    story = unseen_story(number)
     return GenerationRequest(
-        kind.prompt(told), kind.form(told, vocabulary), number, kind.temperature, kind=kind.name
+        kind.prompt(story), kind.form(story, vocabulary), number, kind.temperature, kind=kind.name
     )
 
 
@@ -99,16 +98,16 @@ def path_prefix(number: int, vocabulary: Vocabulary) -> list[int]:
     return vocabulary.encode(_before_path(unseen_story(number)))
 
 
-def _question_prompt(told: Story) -> Prompt:
-    return build_prompt(question(told), PromptDialect.MINI)[0]
+def _question_prompt(story: Story) -> Prompt:
+    return build_prompt(question(story), PromptDialect.MINI)[0]
 
 
-def _view(told: Story, vocabulary: Vocabulary) -> OutputGrammar:
-    return view_grammar(vocabulary.dialect, len(shown_items(question(told))))
+def _view(story: Story, vocabulary: Vocabulary) -> OutputGrammar:
+    return view_grammar(vocabulary.dialect, len(shown_items(question(story))))
 
 
-def _before_path(told: Story) -> Prompt:
-    return (*_question_prompt(told), *ideal_answer(true_answer(told)), ControlToken("path"))
+def _before_path(story: Story) -> Prompt:
+    return (*_question_prompt(story), *ideal_answer(true_answer(story)), ControlToken("path"))
 
 
 def _path(_: Story, vocabulary: Vocabulary) -> OutputGrammar:
@@ -130,19 +129,19 @@ def _words(_told: Story, _vocabulary: Vocabulary) -> OutputGrammar:
     return _WORDS
 
 
-def _truncated_news(told: Story) -> Prompt:
+def _truncated_news(story: Story) -> Prompt:
     """The news up to the first headline."""
-    prompt = _question_prompt(told)
+    prompt = _question_prompt(story)
     second = ControlToken("h2") if ControlToken("h2") in prompt else ControlToken("/news")
     return prompt[: prompt.index(second)]
 
 
-def _scrambled(told: Story) -> Prompt:
+def _scrambled(story: Story) -> Prompt:
     """All headlines, the letters of each word in any order."""
-    dice = np.random.Generator(np.random.PCG64(SEED))
-    prompt = _question_prompt(told)
+    rng = np.random.Generator(np.random.PCG64(SEED))
+    prompt = _question_prompt(story)
     return tuple(
-        PlainText(" ".join("".join(dice.permutation(list(word))) for word in part.text.split(" ")))
+        PlainText(" ".join("".join(rng.permutation(list(word))) for word in part.text.split(" ")))
         if isinstance(part, PlainText)
         else part
         for part in prompt[: prompt.index(ControlToken("/news"))]

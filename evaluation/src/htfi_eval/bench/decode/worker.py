@@ -54,7 +54,7 @@ def open_transformers(target: Path, draft: Path) -> PeerGenerator:
         for folder in (target, draft)
     )
 
-    def tell(
+    def generate(
         ids: Sequence[int], num_tokens: int, temperature: float, seed: int, assisted: bool
     ) -> PeerCompletion:
         prompt = torch.tensor([list(ids)])
@@ -73,7 +73,7 @@ def open_transformers(target: Path, draft: Path) -> PeerGenerator:
         written = writer.generate(prompt, **asked)
         return PeerCompletion(written.shape[1] - len(ids), time.perf_counter() - began_s)
 
-    return tell
+    return generate
 
 
 def absent_peers() -> dict[str, str]:
@@ -82,7 +82,7 @@ def absent_peers() -> dict[str, str]:
     for name, module in ABSENT_PEERS.items():
         try:
             load_library(module)
-            lines[name] = "installed, but it does not read these folders: nothing to compare"
+            lines[name] = "installed, but it cannot read these model folders"
         except MissingExtra as missing:
             lines[name] = str(missing)
     return lines
@@ -126,14 +126,14 @@ def _our_answers(target: Path, draft: Path) -> AnswerRequest:
 
 
 def _peer_answers(target: Path, draft: Path) -> AnswerRequest:
-    tell = open_transformers(target, draft)
+    generate = open_transformers(target, draft)
     vocabulary = Vocabulary(open_model(target, "int8").tokenizer)
 
     def answer(asked: WorkerRequest) -> object:
         number = asked["number"]
         prompt = free_text_prompt(number, vocabulary)
-        told = tell(prompt, NUM_TOKENS, asked["temperature"], number, asked["assisted"])
-        return {"num_tokens": told.num_tokens, "whole_ms": 1e3 * told.taken_s}
+        completion = generate(prompt, NUM_TOKENS, asked["temperature"], number, asked["assisted"])
+        return {"num_tokens": completion.num_tokens, "whole_ms": 1e3 * completion.taken_s}
 
     return answer
 

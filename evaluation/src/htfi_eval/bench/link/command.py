@@ -23,7 +23,6 @@ from htfi_eval.bench.link.figures import (
     num_unlike_embedded,
     rows,
 )
-from htfi_eval.bench.link.fleet import FleetResult, measure_fleet
 from htfi_eval.bench.link.runs import (
     FORCED_PLACEMENTS,
     STEPS_MS,
@@ -37,7 +36,7 @@ from htfi_eval.bench.link.runs import (
     measured_kinds,
     steps_regret,
 )
-from htfi_eval.bench.link.setup import LinkSetup, link_conditions, open_link_setup
+from htfi_eval.bench.link.setup import FleetResult, LinkSetup, link_conditions, measure_fleet, open_link_setup
 from htfi_eval.bench.processes import available_cores, pin_to_core
 from htfi_eval.bench.targets import COST_200M, write_heavy_target
 from htfi_eval.commands import output_options, quick_option
@@ -69,8 +68,12 @@ QUICK = LinkWorkload(num_runs=1, num_steps=2, num_edges=4, span_s=1.0, num_silen
 
 @click.command("link", short_help="Edge and cloud over links of many round trips.")
 @click.option("--rtt", default="0,5,20,50,100,200", show_default=True, help="Round trips in ms.")
-@click.option("--jitter", default=0.05, show_default=True, help="Of a round trip: its standard deviation.")
-@click.option("--targets", default="shipped,200m", show_default=True, help="Of shipped, 200m.")
+@click.option(
+    "--jitter", default=0.05, show_default=True, help="Standard deviation as a share of the round trip."
+)
+@click.option(
+    "--targets", default="shipped,200m", show_default=True, help="shipped, 200m, or both with a comma."
+)
 @quick_option
 @output_options
 def command(
@@ -78,10 +81,11 @@ def command(
 ) -> None:
     """Measure an edge and a cloud, two processes under mutual TLS, over a link that delays every byte.
 
-    Views, price paths and words are asked in every way: plain in the cloud, with its own draft, in lock-step, in
-    flight, and as planned; the same requests in each, prompts read before. Times are from the asking to the first
-    and the last token at the edge. '× best' is the time over that of the best single way at that round trip. Then a
-    link that steps 5, 120, 20 ms, a fleet of edges on one cloud, silences, and a link that fails while requests run.
+    Views, price paths and text are requested in every placement: plain in the cloud, speculative in the cloud, edge
+    and cloud in lock-step, edge and cloud with windows in flight, and as planned. The requests are the same in each,
+    and their prompts were read before. Times run from the request to the first and the last token at the edge.
+    '× best' is the time over that of the best placement at that round trip. Then follow a round trip that changes
+    from 5 to 120 to 20 ms, many edges on one cloud, silences, and a link that fails while requests run.
 
     \b
     Examples:
@@ -91,26 +95,32 @@ def command(
     """
     rtts_ms = _all_figures(rtt)
     if not 0.0 <= jitter < 1.0:
-        raise InvalidInput(f"--jitter {jitter}: a share of the round trip, from 0 to below 1")
+        raise InvalidInput(f"--jitter {jitter}: give a share of the round trip, 0 or more and below 1")
     effort = QUICK if quick else FULL
     scratch = Path(tempfile.mkdtemp(prefix="htfi-bench-link-"))
     if len(available_cores()) > 1:
         pin_to_core(available_cores()[1])  # the cloud has the first to itself
     try:
-        told = LinkFindings()
+        findings = LinkFindings()
         for label in targets.split(","):
             folder = _target(label.strip(), scratch)
-            _measure(label.strip(), folder, rtts_ms, jitter, effort, told)
+            _measure(label.strip(), folder, rtts_ms, jitter, effort, findings)
     finally:
         shutil.rmtree(scratch)
-    figures = metrics(told.runs) | told.figures
-    unlike, whole = num_unlike(told.runs)
-    told.notes.append(f"answers unlike those of another way: {unlike} of {whole}")
-    all_rows = rows(told.runs) + told.rows
+    figures = metrics(findings.runs) | findings.figures
+    unlike, whole = num_unlike(findings.runs)
+    findings.notes.append(f"answers that differ between placements: {unlike} of {whole}")
+    all_rows = rows(findings.runs) + findings.rows
     result = Evaluation(
-        name="link", kind="bench", metrics=dict(figures), rows=all_rows, notes=told.notes, seed=SEED
+        name="link",
+        kind="bench",
+        title="Edge and cloud over a link",
+        metrics=dict(figures),
+        rows=all_rows,
+        notes=findings.notes,
+        seed=SEED,
     )
-    result.charts = charts(told.runs)
+    result.charts = charts(findings.runs)
     write_outputs(result, json_file=json_file, html_file=html_file)
 
 
@@ -130,52 +140,52 @@ def _measure(
     rtts_ms: Sequence[float],
     jitter: float,
     effort: LinkWorkload,
-    told: LinkFindings,
+    findings: LinkFindings,
 ) -> None:
     """All of one target; a heavy one is asked the ways and the steps alone."""
     is_shipped = label == SHIPPED
     with open_link_setup(folder, effort.num_edges if is_shipped else 1) as stage:
         with stage.edge() as edge:
             bench = LinkBench.connect(stage, edge, FIRST_NUMBER)
-            by_rtt = told.runs.setdefault(label, {})
+            by_rtt = findings.runs.setdefault(label, {})
             for rtt_ms in rtts_ms:
                 num_runs = effort.num_runs if is_shipped else max(effort.num_runs // 2, 1)
                 by_rtt[rtt_ms] = measure(
                     bench, rtt_ms, jitter, num_runs, _progress_reporter(label, rtt_ms, num_runs)
                 )
-            click.echo(f"{label}: a link that steps", err=True)
+            click.echo(f"{label}: a changing round trip", err=True)
             steps = measure_steps(
                 bench, jitter, effort.num_steps if is_shipped else max(effort.num_steps // 3, 1)
             )
-            told.rows += _step_rows(label, steps)
+            findings.rows += _step_rows(label, steps)
             name = "planner_regret_stepping"
-            told.figures[name] = max(steps_regret(steps), told.figures.get(name, -1.0))
+            findings.figures[name] = max(steps_regret(steps), findings.figures.get(name, -1.0))
             if is_shipped:
-                _measure_faults(bench, effort, told)
+                _measure_faults(bench, effort, findings)
             unlike, whole = num_unlike_embedded(bench, folder, by_rtt)
-            told.notes.append(f"{label}: answers unlike the embedded run's: {unlike} of {whole}")
+            findings.notes.append(f"{label}: answers that differ from the embedded run: {unlike} of {whole}")
         if is_shipped:
-            _measure_fleet(stage, jitter, effort, told)
+            _measure_fleet(stage, jitter, effort, findings)
 
 
-def _measure_faults(bench: LinkBench, effort: LinkWorkload, told: LinkFindings) -> None:
+def _measure_faults(bench: LinkBench, effort: LinkWorkload, findings: LinkFindings) -> None:
     """Bytes of a round, silences noticed, requests lost."""
-    click.echo("silences and failures", err=True)
-    told.figures["overhead_bytes_per_round"] = _measure_bytes(bench, told)
+    click.echo("silences and faults", err=True)
+    findings.figures["overhead_bytes_per_round"] = _measure_bytes(bench, findings)
     silences = detection_ms(bench, effort.num_silences)
-    told.figures["detect_loss_ms"] = max(silences)
-    told.notes.append(
-        f"a silent link is noticed after {median(silences):.0f} ms, at most {max(silences):.0f} of {len(silences)}"
+    findings.figures["detect_loss_ms"] = max(silences)
+    findings.notes.append(
+        f"a silent link is detected after {median(silences):.0f} ms, at most {max(silences):.0f} of {len(silences)}"
     )
     came = count_lost_requests(bench, measured_kinds()[0], effort.num_lost)
-    told.figures["lost_requests"] = float(came.num_lost)
-    told.notes.append(
-        f"a link that resets, stalls and goes dark: {came.num_asked} requests, {came.num_provisional} answered "
-        f"provisionally first, {came.num_lost} lost, {came.num_unlike} unlike those in calm weather"
+    findings.figures["lost_requests"] = float(came.num_lost)
+    findings.notes.append(
+        f"a link that resets, stalls and goes silent: {came.num_asked} requests, {came.num_provisional} answered "
+        f"first by the draft, {came.num_lost} lost, {came.num_unlike} different from those without faults"
     )
 
 
-def _measure_bytes(bench: LinkBench, told: LinkFindings) -> float:
+def _measure_bytes(bench: LinkBench, findings: LinkFindings) -> float:
     """What a round in lock-step puts on the wire beside its ids: a window up, an outcome down."""
     author, stage = bench.edge.author, bench.stage
     stage.set_round_trip(_BYTES_RTT_MS, 0.0)
@@ -190,15 +200,15 @@ def _measure_bytes(bench: LinkBench, told: LinkFindings) -> float:
     ids = after.id_bytes - before.id_bytes
     beside = (frames - ids) / num_rounds
     framed = beside + FRAMING_BYTES * (num_windows + num_rounds) / num_rounds
-    told.notes.append(
-        f"a round in lock-step: {ids / num_rounds:.0f} bytes of ids, {beside:.0f} beside them in frames, "
-        f"{framed:.0f} with gRPC's and HTTP/2's heads; {on_wire / num_rounds:.0f} bytes of TCP in all, with TLS, "
-        "openings and heartbeats"
+    findings.notes.append(
+        f"a round in lock-step: {ids / num_rounds:.0f} bytes of token ids, {beside:.0f} of other fields, "
+        f"{framed:.0f} with the headers of gRPC and HTTP/2; {on_wire / num_rounds:.0f} bytes of TCP in all, with TLS, "
+        "handshakes and heartbeats"
     )
     return framed
 
 
-def _measure_fleet(stage: LinkSetup, jitter: float, effort: LinkWorkload, told: LinkFindings) -> None:
+def _measure_fleet(stage: LinkSetup, jitter: float, effort: LinkWorkload, findings: LinkFindings) -> None:
     """One edge alone, then all."""
     stage.link.conditions = link_conditions(_FLEET_RTT_MS, jitter)
     click.echo(f"{effort.num_edges} edges", err=True)
@@ -206,19 +216,19 @@ def _measure_fleet(stage: LinkSetup, jitter: float, effort: LinkWorkload, told: 
         measure_fleet(stage, num, effort.span_s, FIRST_NUMBER * (2 + place))
         for place, num in enumerate((1, effort.num_edges))
     )
-    told.rows += [_fleet_row(one), _fleet_row(many)]
+    findings.rows += [_fleet_row(one), _fleet_row(many)]
     num_alone = sum(share.num_alone for share in many.shares)
-    told.notes.append(
-        f"{effort.num_edges} edges: {num_alone} answers were the draft's, as a cloud was given up"
+    findings.notes.append(
+        f"{effort.num_edges} edges: {num_alone} answers came from the draft because the cloud was suspected"
     )
-    told.figures["scale_32_edges"] = many.tokens_per_s / one.tokens_per_s
-    told.figures["unfairness_p95"] = many.unfairness
+    findings.figures["scale_32_edges"] = many.tokens_per_s / one.tokens_per_s
+    findings.figures["unfairness_p95"] = many.unfairness
 
 
 def _fleet_row(fleet: FleetResult) -> Row:
     num = len(fleet.shares)
     return {
-        "what": f"{num} edge{'s' if num > 1 else ''} · RTT {_FLEET_RTT_MS:g} · views, as planned",
+        "what": f"{num} edge{'s' if num > 1 else ''} · RTT {_FLEET_RTT_MS:g} · views, planned",
         "tokens/s": fleet.tokens_per_s,
         "last ms p50": median(share.p50_ms for share in fleet.shares),
         "last p95": median(share.p95_ms for share in fleet.shares),
@@ -229,7 +239,7 @@ def _step_rows(label: str, steps: StepPasses) -> list[Row]:
     names = ("planned", *(manner.value for manner in FORCED_PLACEMENTS))
     return [
         {
-            "what": f"{label} · stepping · {name}",
+            "what": f"{label} · changing · {name}",
             **{
                 f"ms at {rtt_ms:g}": sum(one.total_ms for one in of)
                 for rtt_ms, of in zip(STEPS_MS, passed, strict=True)
@@ -248,16 +258,16 @@ def _target(label: str, scratch: Path) -> Path:
             write_heavy_target(models.TARGET, folder, COST_200M)
             return folder
         case _:
-            raise InvalidInput(f"--targets {label}: take shipped, 200m, or both with a comma")
+            raise InvalidInput(f"--targets {label}: give shipped, 200m, or both separated by a comma")
 
 
-def _all_figures(told: str) -> list[float]:
+def _all_figures(findings: str) -> list[float]:
     try:
-        found = [float(part) for part in told.split(",")]
+        found = [float(part) for part in findings.split(",")]
     except ValueError:
         found = []
     if not found or not all(0.0 <= number <= 10_000.0 for number in found):
-        raise InvalidInput(f"--rtt {told}: round trips in ms from 0 to 10000, with commas between")
+        raise InvalidInput(f"--rtt {findings}: give round trips in ms from 0 to 10000, separated by commas")
     return found
 
 

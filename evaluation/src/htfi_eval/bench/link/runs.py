@@ -225,7 +225,7 @@ def detection_ms(bench: LinkBench, num_times: int) -> list[float]:
         began_s = time.perf_counter()
         link.conditions = _SILENCES[turn % len(_SILENCES)]
         _wait_until(
-            lambda: watch.state(CLOUD) in (PeerState.SUSPECT, PeerState.DEAD), "silence is not noticed"
+            lambda: watch.state(CLOUD) in (PeerState.SUSPECT, PeerState.DEAD), "the silence is not detected"
         )
         found.append(1e3 * (time.perf_counter() - began_s))
         link.conditions = LinkConditions(rtt_ms=_RTT_MS)
@@ -276,7 +276,7 @@ def count_lost_requests(bench: LinkBench, kind: PromptKind, num_requests: int) -
 
 def _whole(answer: Completion | RequestRefused) -> tuple[int, ...]:
     if isinstance(answer, RequestRefused) or answer.is_provisional:
-        raise DependencyUnavailable(f"a request in calm weather ended without the target: {answer}")
+        raise DependencyUnavailable(f"a request without faults ended without the target: {answer}")
     return answer.tokens
 
 

@@ -50,7 +50,7 @@ class TickFiles:
         return [self.trades] if self.quotes is None else [self.trades, self.quotes]
 
 
-@click.command("ticks", short_help="Latency of an event, throughput and memory of a replay.")
+@click.command("ticks", short_help="Latency of an event and a decision, throughput and memory of a replay.")
 @click.option(
     "--trades", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="Parquet of trades."
 )
@@ -118,14 +118,11 @@ def _event_rows(ticks: TickFiles, num_runs: int) -> tuple[list[Row], float, floa
     """Every event timed alone, on Event objects. The metrics are those of the row that also reads what it updated."""
     events = events_of(ticks.files, NUM_EVENTS)
     if not events:
-        raise InvalidInput(f"{ticks.trades} holds no ticks")
+        raise InvalidInput(f"{ticks.trades} has no ticks")
     updates = [_timed_events(events, reads=False) for _ in range(num_runs)]
     reads = [_timed_events(events, reads=True) for _ in range(num_runs)]
     p50_us, p99_us = _percentile(reads, 50), _percentile(reads, 99)
-    rows = [
-        _latency_row("event: update", updates),
-        _latency_row("event: update, read", reads),
-    ]
+    rows = [_latency_row("event: update", updates), _latency_row("event: update, read", reads)]
     for peer in EVENT_PEERS:
         row = _in_table(peer.name, lambda peer=peer: _latency_row(peer.name, peer.runs(events, num_runs)))
         if "p50 µs" in row:
@@ -216,7 +213,7 @@ def _child_replay(limit: int, files: Sequence[Path]) -> dict[str, int]:
     done = subprocess.run(arguments, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
-        raise DependencyUnavailable(f"the replay of {files[0]} in a process of its own failed: {reason}")
+        raise DependencyUnavailable(f"the replay of {files[0]} in its own process failed: {reason}")
     return json.loads(done.stdout)
 
 

@@ -106,8 +106,5 @@ def _timed(run: Callable[[], None], num_runs: int) -> list[float]:
     return taken_s
 
 
-BATCH_PEERS = (
-    TickPeer("trades: polars", _polars_runs),
-    TickPeer("trades: pandas", _pandas_runs),
-)
+BATCH_PEERS = (TickPeer("trades: polars", _polars_runs), TickPeer("trades: pandas", _pandas_runs))
 EVENT_PEERS = (TickPeer("event: river", _river_runs),)

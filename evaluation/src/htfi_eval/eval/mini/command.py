@@ -22,15 +22,15 @@ from htfi_eval.results import Card, Evaluation
 _SHOWN = (TARGET, DRAFT, BaselineFeatures.WORDS.value, BaselineFeatures.ALL.value)
 # What is shown large: the metric and what it is called.
 _FIGURES = (
-    ("direction_accuracy_target", "of directions right: target"),
+    ("direction_accuracy_target", "of directions correct: target"),
     ("direction_accuracy_draft", "draft"),
     ("direction_accuracy_words", "bag of words"),
     ("direction_accuracy_all_features", "words, tags, prices"),
     ("direction_accuracy_ceiling", "ceiling"),
     ("direction_accuracy_target_shuffled", "target, shuffled"),
     ("ece_target", "calibration error"),
-    ("match_rate_view", "of a view agreed"),
-    ("match_rate_path", "of a path agreed"),
+    ("match_rate_view", "of view tokens agree"),
+    ("match_rate_path", "of path tokens agree"),
 )
 
 
@@ -41,9 +41,9 @@ def cards(metrics: Mapping[str, float]) -> list[Card]:
 def lead(metrics: Mapping[str, float], num_cases: int) -> str:
     """The finding in one sentence."""
     target, words, ceiling = (_share(metrics, one) for one in ("target", "words", "ceiling"))
-    told = f"Of {num_cases:,} simulated events never seen, the target calls {target} of directions right"
-    beside = f", a bag of words {words}" if words else ""
-    return f"{told}{beside}; one who understands all that is shown would call {ceiling}."
+    text = f"On {num_cases:,} unseen simulated events the target predicts {target} of directions correctly"
+    words_text = f", a bag of words {words}" if words else ""
+    return f"{text}{words_text}; perfect understanding of the question would give {ceiling}."
 
 
 def charts(views: ReaderViews, cases: Sequence[EvaluationCase]) -> list[Chart]:
@@ -61,10 +61,10 @@ def _accuracy(views: ReaderViews, cases: Sequence[EvaluationCase]) -> DotChart:
             for places in groups.values()
         ]
 
-    told: list[DotGroup] = []
+    dots: list[DotGroup] = []
     for reader in (one for one in _SHOWN if one in views.readers):
         found = right(reader)
-        told.append(
+        dots.append(
             DotGroup(
                 reader,
                 [one.value for one in found],
@@ -74,9 +74,9 @@ def _accuracy(views: ReaderViews, cases: Sequence[EvaluationCase]) -> DotChart:
         )
     return DotChart(
         "Direction, by cause of the event",
-        "Share of directions called right; strokes are one standard error.",
+        "Share of directions predicted correctly; lines are one standard error.",
         [f"{name.replace('_', ' ')} ({len(places):,})" for name, places in groups.items()],
-        told,
+        dots,
         best=[one.value for one in right(CEILING)],
         unit="%",
     )
@@ -89,12 +89,12 @@ def _reliability(views: ReaderViews) -> CurveChart:
         stated, right, num = ([float(one[k]) for one in bins] for k in (1, 2, 0))
         curves.append(Curve(reader, list(right), x=stated, counts=num))
     return CurveChart(
-        "Was it honest about its doubt",
-        "Confidence stated for a move, and how often it was right; areas are calls.",
+        "Calibration of stated confidence",
+        "Confidence stated for a move, and the share of correct directions; areas show the number of predictions.",
         [],
         curves,
-        "confidence stated",
-        "share right",
+        "stated confidence",
+        "share correct",
         diagonal=True,
     )
 
@@ -115,7 +115,7 @@ Examples:
 """
 
 
-@click.command("mini", short_help="The mini models on simulated weeks they never saw.", epilog=_EPILOG)
+@click.command("mini", short_help="The mini models on simulated stories never seen.", epilog=_EPILOG)
 @click.option(
     "--target", type=click.Path(path_type=Path), help="Folder of the target.  [default: the shipped one]"
 )
@@ -131,21 +131,20 @@ Examples:
     "--seed",
     default=FIRST_EVALUATION_SEED,
     show_default=True,
-    help="Of the stories; training has those below.",
+    help="Seed of the stories; lower seeds are training data.",
 )
 @output_options
 def command(
     target: Path | None, draft: Path | None, num_stories: int, num_training: int, seed: int,
     html_file: Path | None, json_file: Path | None,
 ) -> None:  # fmt: skip
-    """Judge the views of target and draft on simulated news whose effect is known.
+    """Evaluate the views of target and draft on simulated news whose effect is known.
 
-    Beside them stand logistic regressions (scikit-learn, the extra [bench]) on the words of all headlines, on
-    words with tags, ages and recent returns (words+), and on these without words; the usual answer; and the
-    ceiling: one who understands all that is shown. Shuffled (sh.), with others' headlines under the same tags, a
-    reader must fall back to chance.
+    The baselines are logistic regressions (scikit-learn) on the words of all headlines (words), on words with tags,
+    ages and recent returns (words+), and on the same without words; the most frequent answer (usual); and the ceiling,
+    an answer with perfect understanding of all that is shown. Shuffled (sh.), with other headlines under the same
+    tags, a reader must fall back to chance.
     """
-
     cases = unseen_cases(seed, num_stories)
     opened = open_model_pair(ModelsConfig(str(target or ""), str(draft or "")))
     authors = {name: one.author(DecodingConfig()) for name, one in zip((TARGET, DRAFT), opened, strict=True)}
@@ -160,11 +159,11 @@ def command(
         rows += table.fluency_rows(fluency)
         metrics |= table.fluency_metrics(fluency)
     else:
-        notes.append("a model without price tokens has no perplexity of passages and draws no paths")
+        notes.append("perplexity and paths are left out: a model has no price tokens")
     notes.append(" · ".join(author.version for author in authors.values()))
-    told = Evaluation(
+    result = Evaluation(
         name="mini",
-        title="The mini models on weeks they never saw",
+        title="The mini models on simulated stories never seen",
         lead=lead(metrics, len(cases)),
         metrics=dict(metrics),
         cards=cards(metrics),
@@ -173,4 +172,4 @@ def command(
         notes=notes,
         seed=seed,
     )
-    write_outputs(told, json_file=json_file, html_file=html_file)
+    write_outputs(result, json_file=json_file, html_file=html_file)

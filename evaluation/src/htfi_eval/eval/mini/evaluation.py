@@ -39,9 +39,7 @@ class ReaderViews:
         """How much a reader knows without the right words, in standard errors; see `scores.leak`."""
         plain = self.readers.get(BaselineFeatures.NO_WORDS.value)
         return leak(
-            self.swapped[name],
-            None if plain is None else plain.at(self.places),
-            self.truth.at(self.places),
+            self.swapped[name], None if plain is None else plain.at(self.places), self.truth.at(self.places)
         )
 
 
@@ -73,7 +71,7 @@ def collect_views(
     for name, author in authors.items():
         trust = trusts.get(name, UNCALIBRATED)
         readers[name] = _views(cases, author, trust, stage(f"{name}: views"))
-        swapped[name] = _views(swapped_cases, author, trust, stage(f"{name}: views of others' headlines"))
+        swapped[name] = _views(swapped_cases, author, trust, stage(f"{name}: views of shuffled headlines"))
     baselines: dict[str, BagOfWordsReader] = {}
     missing = ""
     for features in BaselineFeatures:

@@ -136,13 +136,13 @@ def model_losses(
             ids[row, : len(passages[place].ids)] = passages[place].ids
         logits = forward_text(network, ids).logits
         for row, place in enumerate(places):
-            told = passages[place]
-            open_places = np.flatnonzero(told.labels >= 0)
+            passage = passages[place]
+            open_places = np.flatnonzero(passage.labels >= 0)
             before = logits[row, open_places - 1].astype(np.float64)  # [open, V]
             top = before.max(axis=1)
             total = top + np.log(np.exp(before - top[:, None]).sum(axis=1))
-            lost = total - before[np.arange(len(open_places)), told.ids[open_places]]
-            _add(nats, counts, place, told.labels[open_places], lost)
+            lost = total - before[np.arange(len(open_places)), passage.ids[open_places]]
+            _add(nats, counts, place, passage.labels[open_places], lost)
         progress(begin + len(places), len(order))
     return TokenLosses(nats, counts)
 
@@ -152,14 +152,16 @@ def unigram_losses(
 ) -> TokenLosses:
     """The same of one who knows how often each token comes in each label, and nothing of what went before."""
     seen = np.full((len(LABELS), vocab_size), 0.5)
-    for told in training:
-        inside = told.labels >= 0
-        np.add.at(seen, (told.labels[inside], told.ids[inside]), 1.0)
+    for passage in training:
+        inside = passage.labels >= 0
+        np.add.at(seen, (passage.labels[inside], passage.ids[inside]), 1.0)
     expected = -np.log(seen / seen.sum(axis=1, keepdims=True))
     nats, counts = _no_losses(len(passages))
-    for place, told in enumerate(passages):
-        inside = told.labels >= 0
-        _add(nats, counts, place, told.labels[inside], expected[told.labels[inside], told.ids[inside]])
+    for place, passage in enumerate(passages):
+        inside = passage.labels >= 0
+        _add(
+            nats, counts, place, passage.labels[inside], expected[passage.labels[inside], passage.ids[inside]]
+        )
     return TokenLosses(nats, counts)
 
 

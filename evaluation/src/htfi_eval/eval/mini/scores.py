@@ -185,12 +185,12 @@ def brier(reader: ReaderAnswers, truth: ReaderAnswers) -> Floats:
     return np.square(reader.confidence[called] - right_direction(reader, truth)[called])
 
 
-def leak(told: ReaderAnswers, without_words: ReaderAnswers | None, truth: ReaderAnswers) -> float:
+def leak(reader: ReaderAnswers, without_words: ReaderAnswers | None, truth: ReaderAnswers) -> float:
     """Standard errors by which a reader of the wrong headlines knows signs better than chance or prices and tags do.
 
     All three are of the same questions. Above LEAK_ERRORS something other than the words tells the answer.
     """
-    signs = mean(sign_where_called(told, truth))
+    signs = mean(sign_where_called(reader, truth))
     base = 0.5
     if without_words is not None:
         base = max(base, mean(sign_where_called(without_words, truth)).value)
@@ -231,7 +231,7 @@ def unseen_cases(seed: int, num: int) -> list[EvaluationCase]:
     """Stories of many worlds of `seed`. Raises InvalidInput for a seed that training may have seen."""
     if seed < FIRST_EVALUATION_SEED:
         raise InvalidInput(
-            f"--seed {seed}: training may have seen it; take one from {FIRST_EVALUATION_SEED} up"
+            f"--seed {seed}: training may have used it; choose {FIRST_EVALUATION_SEED} or more"
         )
     return [_case(story) for story in islice(_spread(seed), num)]
 

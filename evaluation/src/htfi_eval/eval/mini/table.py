@@ -21,14 +21,14 @@ Right = Callable[[ReaderAnswers, ReaderAnswers], NDArray[Any] | None]
 COLUMNS = (TARGET, DRAFT, *(one.value for one in BaselineFeatures), MOST_COMMON, CEILING, f"{TARGET}, sh.")
 _SHARES: dict[str, Right] = {
     "direction (of three), %": scores.right_direction,
-    "sign of what moves, %": scores.sign_where_it_moves,
-    "sign where a move is called, %": scores.sign_where_called,
-    "size where a move is called, ±1 step": scores.size_within_a_step,
+    "sign where it moved, %": scores.sign_where_it_moves,
+    "sign where a move is predicted, %": scores.sign_where_called,
+    "size where a move is predicted, ±1 step": scores.size_within_a_step,
     "volatility, ±1 step, %": scores.volatility_within_a_step,
     "cause, %": lambda one, truth: scores.same_words(one.cause, truth.cause),
     "prices against the news, %": lambda one, truth: scores.same_words(one.consistency, truth.consistency),
     "cites the item that matters, %": scores.cites_the_first,
-    "cites just what matters, %": scores.cites_exactly,
+    "cites exactly the items that matter, %": scores.cites_exactly,
 }
 _IDS = {
     TARGET: "target",
@@ -49,16 +49,12 @@ def view_rows(views: ReaderViews, cases: Sequence[EvaluationCase]) -> list[Row]:
     rows.append(
         _row(
             views,
-            "size where a move is called, error",
+            "size error where a move is predicted, σ",
             lambda one, truth: _number(scores.size_error_sigmas(one, truth)),
         )
     )
     rows.append(
-        _row(
-            views,
-            "effect, error in sigmas",
-            lambda one, truth: _number(scores.effect_error_sigmas(one, truth)),
-        )
+        _row(views, "effect error, σ", lambda one, truth: _number(scores.effect_error_sigmas(one, truth)))
     )
     rows.append(_row(views, "confidence: calibration error, %", _calibration))
     rows.append(_row(views, "confidence: Brier score", lambda one, truth: _number(scores.brier(one, truth))))
@@ -71,7 +67,7 @@ def view_rows(views: ReaderViews, cases: Sequence[EvaluationCase]) -> list[Row]:
             )
     rows += _reliability_rows(views)
     if views.missing:
-        rows.append({"measure": f"no bags of words: {views.missing}"})
+        rows.append({"measure": f"bags of words are left out: {views.missing}"})
     return rows
 
 
@@ -105,8 +101,8 @@ def fluency_rows(fluency: Fluency) -> list[Row]:
 
 def notes(views: ReaderViews, num_cases: int) -> list[str]:
     """What a person must know beside the table."""
-    told = [
-        f"{num_cases:,} questions; ± is one standard error; sh.: others' headlines under the same tags",
+    lines = [
+        f"{num_cases:,} questions; ± is one standard error; sh.: other headlines under the same tags",
         *(
             f"{name}: logistic regression, {fitted.num_features:,} features, C = {fitted.regularisation:g}"
             for name, fitted in views.baselines.items()
@@ -114,9 +110,9 @@ def notes(views: ReaderViews, num_cases: int) -> list[str]:
     ]
     for name in (TARGET, DRAFT):
         found = views.leak_errors(name)
-        verdict = "A LEAK: something other than the words tells" if found > LEAK_ERRORS else "no leak"
-        told.append(f"{name}, sh.: signs {found:+.1f} standard errors above chance: {verdict}")
-    return told
+        verdict = "A LEAK: the answer is known without the words" if found > LEAK_ERRORS else "no leak"
+        lines.append(f"{name}, sh.: signs {found:+.1f} standard errors above chance: {verdict}")
+    return lines
 
 
 def view_metrics(views: ReaderViews) -> dict[str, float]:
@@ -165,7 +161,7 @@ def fluency_metrics(fluency: Fluency) -> dict[str, float]:
 def _row(
     views: ReaderViews,
     measure: str,
-    told: Callable[[ReaderAnswers, ReaderAnswers], str],
+    score: Callable[[ReaderAnswers, ReaderAnswers], str],
     places: Sequence[int] | None = None,
 ) -> Row:
     """One measure of every reader, of all cases or of some."""
@@ -174,10 +170,12 @@ def _row(
     row: Row = {"measure": measure}
     for name in COLUMNS:
         if name in views.readers:
-            row[name] = told(views.readers[name].at(kept), truth)
+            row[name] = score(views.readers[name].at(kept), truth)
     at = {place: row_number for row_number, place in enumerate(views.places)}
     inside = [place for place in kept if place in at]
-    row[COLUMNS[-1]] = told(views.swapped[TARGET].at([at[place] for place in inside]), views.truth.at(inside))
+    row[COLUMNS[-1]] = score(
+        views.swapped[TARGET].at([at[place] for place in inside]), views.truth.at(inside)
+    )
     return row
 
 
@@ -189,9 +187,9 @@ def _reliability_rows(views: ReaderViews) -> list[Row]:
     }
     rows: list[Row] = []
     for place, confidence in enumerate(CONFIDENCES):
-        row: Row = {"measure": f"right of moves called at {100 * confidence:g}%"}
-        for name, told in bins.items():
-            one = told[place]
+        row: Row = {"measure": f"correct among moves predicted at {100 * confidence:g}%"}
+        for name, reader_bins in bins.items():
+            one = reader_bins[place]
             row[name] = f"{100 * one.right:.0f}% ({one.num:,})" if one.num else ""
         rows.append(row)
     return rows

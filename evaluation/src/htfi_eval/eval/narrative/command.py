@@ -32,25 +32,23 @@ Examples:
 """
 
 
-@click.command("narrative", short_help="What reading the news adds to prices alone.", epilog=_EPILOG)
+@click.command("narrative", short_help="The gain of reading news over prices alone.", epilog=_EPILOG)
 @click.option(
     "--target",
     type=click.Path(path_type=Path),
-    help="Folder of the model that reads.  [default: the shipped one]",
+    help="Folder of the model that reads news.  [default: the shipped one]",
 )
 @click.option("--worlds", "num_worlds", default=NUM_WORLDS, show_default=True, type=click.IntRange(2))
 @click.option(
     "--seed",
     default=FIRST_EVALUATION_SEED,
     show_default=True,
-    help="Of the worlds; training has those below.",
+    help="Seed of the worlds; lower seeds are training data.",
 )
 @click.option(
-    "--stocknet/--no-stocknet",
-    default=None,
-    help="Tweets and daily prices.  [default: where they are staged]",
+    "--stocknet/--no-stocknet", default=None, help="StockNet's tweets and daily prices.  [default: if staged]"
 )
-@click.option("--reuters/--no-reuters", default=False, help="Headlines and the panel of US equities.")
+@click.option("--reuters/--no-reuters", default=False, help="Reuters headlines and the panel of US equities.")
 @click.option(
     "--moments", "num_moments", default=NUM_MOMENTS, show_default=True, type=click.IntRange(10),
     help="Symbol-sessions drawn from a set of real text.",
@@ -62,18 +60,17 @@ def command(
     target: Path | None, num_worlds: int, seed: int, stocknet: bool | None, reuters: bool, num_moments: int,
     data: Path | None, trials: Path, html_file: Path | None, json_file: Path | None,
 ) -> None:  # fmt: skip
-    """Tilt the forecast of prices by a reader's views, as `htfi run` does, and score it by what came.
+    """Tilt the price forecast by a reader's views, as `htfi run` does, and score it against outcomes.
 
-    Every narrator's views count for what its past ones have earned; it stands beside prices alone, others' words
-    and others' news, a narrator that guesses, and on simulated markets one who understands everything.
+    Each narrator's views are weighted by its track record. It is compared with prices alone, with readers of other
+    words and other news, with a random narrator, and on simulated markets with perfect understanding.
     """
-
     settings = load_settings()
     config = settings.forecasting
     folder = data_folder(data)
     wanted = [name for name, on in (("stocknet", stocknet), ("reuters", reuters)) if on]
     if folder is None and wanted:
-        raise InvalidInput(f"{wanted[0]}: no folder of staged data at {data or STAGED}: name one by --data")
+        raise InvalidInput(f"{wanted[0]}: no folder of staged data at {data or STAGED}: name it with --data")
     if stocknet is None and folder is not None:
         wanted.insert(0, "stocknet")
     opened, _ = open_model_pair(ModelsConfig(str(target or "")))
@@ -93,7 +90,7 @@ def command(
     notes.append(scores.note(ranked))
     charts += scores.charts(ranked, plain, moments, seed)
     if opened.meaning is None:
-        notes.append(f"{opened.name}: what its views mean was never measured (htfi models calibrate)")
+        notes.append(f"{opened.name}: the meaning of its views was never measured (htfi models calibrate)")
     for name in wanted:
         assert folder is not None  # nothing is wanted of a folder that is not there
         found = real_text.judge_real_text(name, folder, reader, config, num_moments, seed, ProgressLine)
@@ -102,7 +99,7 @@ def command(
         notes += report.real_notes(found)
         charts += report.real_charts(found, config, seed)
     if folder is None:
-        notes.append("no staged data was found: there is no real text here")
+        notes.append("staged data were not found: real text is left out")
     tried = {
         "forecasting": asdict(config),
         "reader": reader.version,
@@ -111,10 +108,10 @@ def command(
         "seed": seed,
     }
     num = record_trial("narrative", digest_of(str(seed), wanted), tried, metrics, folder=trials)
-    notes.append(f"trials: {num:,} configurations have been evaluated so far, this one included")
-    told = Evaluation(
+    notes.append(f"{num:,} configurations have been evaluated so far, this one included")
+    result = Evaluation(
         name="narrative",
-        title="What reading the news adds to prices",
+        title="The gain of reading news over prices alone",
         lead=report.lead(metrics),
         metrics=dict(metrics),
         cards=report.cards(metrics),
@@ -123,4 +120,4 @@ def command(
         notes=notes,
         seed=seed,
     )
-    write_outputs(told, json_file=json_file, html_file=html_file)
+    write_outputs(result, json_file=json_file, html_file=html_file)

@@ -107,7 +107,7 @@ def gather(
             if np.isfinite(quantiles).all() and np.isfinite(outcomes).all() and np.isfinite(usual):
                 kept.append((one, quantiles, outcomes, known, usual))
     if not kept:
-        raise InvalidInput(f"{prices.name}: no question has a forecast and an outcome: give a longer history")
+        raise InvalidInput(f"{prices.name}: no question has a forecast and an outcome: use a longer history")
     quantiles = np.array([row[1] for row in kept])
     return NewsMoments(
         tuple(row[0].question for row in kept),
@@ -215,8 +215,8 @@ def news_arrival(moments: NewsMoments, config: ForecastConfig) -> TiltEffect:
     for now, matured in _by_instant(moments):
         for place, j in matured:
             away = moments.quantiles[place, j] - moments.quantiles[place, j, median]
-            told = moments.quantiles[place, j, median] + np.exp(log_stretch[j]) * away
-            slope = cells * ((moments.outcomes[place, j] < told) - levels)
+            stretched = moments.quantiles[place, j, median] + np.exp(log_stretch[j]) * away
+            slope = cells * ((moments.outcomes[place, j] < stretched) - levels)
             gradient = float((slope * away).sum()) * np.exp(log_stretch[j]) / moments.scales[place, j]
             square[j] += gradient * gradient
             log_stretch[j] -= _ARRIVAL_STEP * gradient / np.sqrt(square[j])

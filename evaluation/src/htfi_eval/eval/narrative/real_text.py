@@ -74,10 +74,10 @@ def without_repeats(items: Sequence[PublishedText]) -> list[PublishedText]:
     kept: list[PublishedText] = []
     for item in sorted(items, key=lambda one: one.published_ns):
         words = set(_NO_WORDS.sub(" ", _RETWEET.sub("", item.text).lower()).split())
-        told = frozenset(sorted(words, key=lambda word: (-len(word), word))[:_NUM_KEY_WORDS])
-        if len(words) < _MIN_WORDS or not 0 < len(item.symbols) <= MAX_TICKERS or told in known:
+        key = frozenset(sorted(words, key=lambda word: (-len(word), word))[:_NUM_KEY_WORDS])
+        if len(words) < _MIN_WORDS or not 0 < len(item.symbols) <= MAX_TICKERS or key in known:
             continue
-        known.add(told)
+        known.add(key)
         kept.append(item)
     return kept
 
@@ -110,25 +110,25 @@ def _is_half_day(day: date) -> bool:
 
 
 def questions(
-    prices: Prices, items: Sequence[PublishedText], num: int, horizon: int, dice: np.random.Generator
+    prices: Prices, items: Sequence[PublishedText], num: int, horizon: int, rng: np.random.Generator
 ) -> list[NewsQuestion]:
     """`num` drawn symbol-sessions with text, each as a reader would be asked at its close; clusters are months."""
     closes_ns = session_closes(prices.ends_ns)
     at = sessions_of(np.array([item.published_ns for item in items], np.int64), closes_ns)
     column = {symbol: place for place, symbol in enumerate(prices.symbols)}
-    heard: dict[tuple[int, int], list[PublishedText]] = {}
+    by_session: dict[tuple[int, int], list[PublishedText]] = {}
     for item, t in zip(items, at.tolist(), strict=True):
         for symbol in item.symbols:
             place = column.get(symbol)
             if place is not None and t + horizon < len(closes_ns) and np.isfinite(prices.close[t, place]):
-                heard.setdefault((t, place), []).append(item)
-    keys = sorted(heard)
-    drawn = dice.choice(len(keys), min(num, len(keys)), replace=False) if keys else np.zeros(0, np.int64)
+                by_session.setdefault((t, place), []).append(item)
+    keys = sorted(by_session)
+    drawn = rng.choice(len(keys), min(num, len(keys)), replace=False) if keys else np.zeros(0, np.int64)
     scaled = scaled_returns(prices.close)
     months: list[int] = (
         prices.ends_ns.astype("datetime64[ns]").astype("datetime64[M]").astype(np.int64).tolist()
     )
-    asked: list[NewsQuestion] = []
+    drawn_questions: list[NewsQuestion] = []
     places: list[int] = drawn.tolist()
     for t, place in sorted(keys[draw] for draw in places):
         context = scaled[max(t + 1 - MAX_CONTEXT_RETURNS, 0) : t + 1, place]
@@ -136,11 +136,11 @@ def questions(
             prices.symbols[place],
             int(closes_ns[t]),
             NS_PER_DAY,
-            _news(heard[t, place]),
+            _news(by_session[t, place]),
             tuple(context[np.isfinite(context)].tolist()),
         )
-        asked.append(NewsQuestion(question, t, place, months[t]))
-    return asked
+        drawn_questions.append(NewsQuestion(question, t, place, months[t]))
+    return drawn_questions
 
 
 def _news(items: Sequence[PublishedText]) -> tuple[News, ...]:
@@ -179,7 +179,7 @@ def scaled_returns(close: Array) -> Array:
 
 Stage = Callable[[str], Tell]
 
-RANDOM_WALK, FULL_WEIGHT = "random walk", "with news, in full"
+RANDOM_WALK, FULL_WEIGHT = "random walk", "with news, full weight"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -238,40 +238,36 @@ SETS: dict[str, Callable[[Path], tuple[Prices, list[PublishedText]]]] = {
 
 
 def judge_real_text(
-    name: str,
-    data: Path,
-    reader: ModelReader,
-    config: ForecastConfig,
-    num: int,
-    seed: int,
-    stage: Stage,
+    name: str, data: Path, reader: ModelReader, config: ForecastConfig, num: int, seed: int, stage: Stage
 ) -> RealTextResults:
     """Let all narrators speak of `num` drawn moments. Raises: DependencyUnavailable, MissingExtra."""
-    dice = np.random.Generator(np.random.PCG64(seed))
+    rng = np.random.Generator(np.random.PCG64(seed))
     prices, found = SETS[name](data)
     items = without_repeats(found)
     last_ns = max((item.published_ns for item in items), default=0) + _AFTER_DAYS * NS_PER_DAY
     prices = prices.cut(last=str(np.datetime64(last_ns, "ns").astype("datetime64[D]")))
-    asked = questions(prices, items, num, config.horizons[-1], dice)
+    asked = questions(prices, items, num, config.horizons[-1], rng)
     moments = gather(prices, asked, config, stage(f"{name}: prices"))
     right = list(moments.questions)
     symbol = np.unique([question.symbol for question in right], return_inverse=True)[1].astype(np.int64)
-    said = {NEWS: simulated.read_views(right, reader, stage(f"{name}: views"))}
+    views_by_narrator = {NEWS: simulated.read_views(right, reader, stage(f"{name}: views"))}
     wrong = {
         ELSEWHERE: simulated.mislabelled(right),
         OTHER_TIME: simulated.with_news_of(right, simulated.at_another_time(symbol, moments.instant)),
     }
     for other, others in wrong.items():
-        said[other] = simulated.read_views(others, reader, stage(f"{name}: views of {other}"))
-    said[RANDOM] = simulated.permuted(said[NEWS], dice)
-    told = {PRICE_ONLY: price_only(moments, config)}
-    for narrator, views in said.items():
-        told[narrator] = track_record_weighted(
+        views_by_narrator[other] = simulated.read_views(others, reader, stage(f"{name}: views of {other}"))
+    views_by_narrator[RANDOM] = simulated.permuted(views_by_narrator[NEWS], rng)
+    forecasts = {PRICE_ONLY: price_only(moments, config)}
+    for narrator, views in views_by_narrator.items():
+        forecasts[narrator] = track_record_weighted(
             narrator, moments, tilt_effects(views, moments, config), config
         )
-    told[FULL_WEIGHT] = full_weight(FULL_WEIGHT, moments, tilt_effects(said[NEWS], moments, config), config)
-    told[RANDOM_WALK] = random_walk(RANDOM_WALK, moments, config)
-    return RealTextResults(name, moments, told, tuple(said[NEWS]), len(found), len(items))
+    forecasts[FULL_WEIGHT] = full_weight(
+        FULL_WEIGHT, moments, tilt_effects(views_by_narrator[NEWS], moments, config), config
+    )
+    forecasts[RANDOM_WALK] = random_walk(RANDOM_WALK, moments, config)
+    return RealTextResults(name, moments, forecasts, tuple(views_by_narrator[NEWS]), len(found), len(items))
 
 
 def _adjusted(rows: dict[str, NDArray[Any]]) -> Prices:

@@ -43,11 +43,7 @@ _FELL, _ROSE = -0.005, 0.0055  # what StockNet counts as a move of a day: Xu and
 def market_rows(market: NarratorResults, config: ForecastConfig, seed: int) -> list[Row]:
     """By window and narrator."""
     everything = np.ones(len(market.moments), np.bool_)
-    windows = {
-        "events": market.events,
-        "other news": ~market.events,
-        "all news": everything,
-    }
+    windows = {"events": market.events, "other news": ~market.events, "all news": everything}
     return [
         row
         for window, inside in windows.items()
@@ -63,17 +59,17 @@ def real_rows(found: RealTextResults, config: ForecastConfig, seed: int) -> list
 
 def _rows(
     where: str,
-    told: Mapping[str, NarratorForecasts],
+    forecasts: Mapping[str, NarratorForecasts],
     moments: NewsMoments,
     inside: NDArray[np.bool_],
     config: ForecastConfig,
     seed: int,
 ) -> list[Row]:
     """Gain by horizon with its interval, p of no gain, the weight earned last, coverage at the central horizon."""
-    plain, central = told[PRICE_ONLY], config.horizons[CENTRAL]
+    plain, central = forecasts[PRICE_ONLY], config.horizons[CENTRAL]
     low, high = config.levels.index(0.05), config.levels.index(0.95)
     rows: list[Row] = []
-    for name, one in told.items():
+    for name, one in forecasts.items():
         row: Row = {"where": where, "narrator": name, "n": int(inside.sum())}
         for j, horizon in enumerate(config.horizons):
             column = f"gain, {horizon} bars, %"
@@ -85,8 +81,8 @@ def _rows(
             row[f"p, {central} bars"] = no_gain_p_value(one, plain, moments, inside, CENTRAL, central)
         if one.has_track_record:
             row["weight"] = float(one.weight[-1, CENTRAL])
-        said = one.quantiles[inside, CENTRAL]
-        row["cover 90"] = coverage(said[:, low], said[:, high], moments.outcomes[inside, CENTRAL])
+        quantiles = one.quantiles[inside, CENTRAL]
+        row["cover 90"] = coverage(quantiles[:, low], quantiles[:, high], moments.outcomes[inside, CENTRAL])
         rows.append(row)
     return rows
 
@@ -135,10 +131,10 @@ def real_calls(found: RealTextResults) -> DirectionCalls:
 def real_notes(found: RealTextResults) -> list[str]:
     right = real_calls(found)
     return [
-        f"{found.title}: {found.num_kept:,} of {found.num_texts:,} texts are told for the first time; "
-        f"{len(found.moments):,} symbol-sessions drawn; text is heard at the close of the session it falls into",
-        f"{found.title}: where a move is called and one of StockNet's size comes ({right.num:,} of them), "
-        f"{100 * right.accuracy:.1f}% of directions are right, F1 {right.f1:.3f}, MCC {right.mcc:+.3f}",
+        f"{found.title}: {found.num_kept:,} of {found.num_texts:,} texts are not repeats; "
+        f"{len(found.moments):,} symbol-sessions drawn; text is read at the close of its session",
+        f"{found.title}: where a move is predicted and one of StockNet's size follows ({right.num:,} cases), "
+        f"{100 * right.accuracy:.1f}% of directions are correct, F1 {right.f1:.3f}, MCC {right.mcc:+.3f}",
     ]
 
 
@@ -146,12 +142,13 @@ def market_notes(market: NarratorResults, config: ForecastConfig) -> list[str]:
     """What the windows are, and a few stories: what was said, how it was understood, what came."""
     horizon = config.horizons[CENTRAL]
     notes = [
-        f"event windows: {int(market.events.sum()):,} forecasts made right after news whose effect is still to come, "
-        f"whether or not dice let it come; the metrics are of {horizon} bars, within which 86% of an effect lands "
-        "(27% within the first); intervals by resampling worlds",
-        "price only: the fused forecaster of htfi run on the worlds' closes; CRPS in its sigmas. A weight learns from "
-        "a forecast once its outcome is known; a bell knows that there are news and reads none: "
-        "what a narrator gains beyond it is in the words",
+        f"event windows: {int(market.events.sum()):,} forecasts made right after news whose effect is still ahead, "
+        f"whether or not it is realised; the metrics are at {horizon} bars, by when 86% of an effect is realised "
+        "(27% within the first bar); intervals by resampling worlds",
+        "price only: the fused forecaster of htfi run on the worlds' closes; CRPS in units of its sigma. A "
+        "weight learns from "
+        "a forecast once its outcome is known; arrival of news only: a stretch without reading; "
+        "a gain beyond it comes from the words",
     ]
     events = np.flatnonzero(market.events)
     places: list[int] = events[
@@ -169,19 +166,20 @@ def market_notes(market: NarratorResults, config: ForecastConfig) -> list[str]:
 def _view(view: NewsView) -> str:
     if not view.direction:
         return "flat"
-    way = "up" if view.direction > 0.0 else "down"
-    return f"{way} {view.size_sigmas:g}σ, volatility ×{view.volatility_multiplier:g} ({view.cause.replace('_', ' ')})"
+    direction = "up" if view.direction > 0.0 else "down"
+    cause = view.cause.replace("_", " ")
+    return f"{direction} {view.size_sigmas:g}σ, volatility ×{view.volatility_multiplier:g} ({cause})"
 
 
 _NUM_BINS = 10
 _POINTS = 120  # of a curve of weights
 _FIGURES = (
     ("sim_event_crps_gain", "lower CRPS after news, simulated"),
-    ("sim_shuffled_gain", "with others' words"),
-    ("sim_bell_gain", "of a bell that reads nothing"),
-    ("sim_ceiling_gain", "one who understands all"),
-    ("stocknet_crps_gain", "on StockNet's tweets"),
-    ("reuters_crps_gain", "on Reuters' headlines"),
+    ("sim_shuffled_gain", "with other words"),
+    ("sim_bell_gain", "knowing only that news arrived"),
+    ("sim_ceiling_gain", "with perfect understanding"),
+    ("stocknet_crps_gain", "on StockNet tweets"),
+    ("reuters_crps_gain", "on Reuters headlines"),
 )
 
 
@@ -191,31 +189,31 @@ def cards(metrics: Mapping[str, float]) -> list[Card]:
 
 def lead(metrics: Mapping[str, float]) -> str:
     """The finding in one sentence."""
-    told = (
-        f"On simulated markets reading the news lowers the CRPS of the forecasts after them by "
-        f"{metrics['sim_event_crps_gain']:.1%}; others' words change it by {metrics['sim_shuffled_gain']:+.1%}"
+    text = (
+        f"On simulated markets reading news lowers the CRPS of the forecasts after it by "
+        f"{metrics['sim_event_crps_gain']:.1%}; other words lower it by {metrics['sim_shuffled_gain']:+.1%}"
     )
     if "stocknet_crps_gain" in metrics:
-        told += f", and StockNet's tweets by {metrics['stocknet_crps_gain']:+.1%}"
-    return told + "."
+        text += f", and StockNet tweets by {metrics['stocknet_crps_gain']:+.1%}"
+    return text + "."
 
 
 def market_charts(market: NarratorResults, config: ForecastConfig, seed: int) -> list[Chart]:
     """Of the simulated market."""
     moments, plain = market.moments, market.forecasts[PRICE_ONLY]
     groups: list[DotGroup] = []
-    for name, told in market.forecasts.items():
+    for name, narrator in market.forecasts.items():
         if name == PRICE_ONLY:
             continue
-        found = [gain(told, plain, moments, market.events, j, seed) for j in range(len(config.horizons))]
+        found = [gain(narrator, plain, moments, market.events, j, seed) for j in range(len(config.horizons))]
         groups.append(
             DotGroup(
                 name, [one.value for one in found], [one.low for one in found], [one.high for one in found]
             )
         )
     gains = DotChart(
-        "What narrators gain over prices alone",
-        "Simulated worlds never seen, forecasts made right after news with an effect still to come; lower CRPS, with "
+        "Gains of narrators over prices alone",
+        "Unseen simulated worlds, forecasts right after news whose effect is still ahead; reduction of CRPS with "
         "95% intervals by world.",
         [f"{horizon} bars" for horizon in config.horizons],
         groups,
@@ -233,7 +231,7 @@ def real_charts(found: RealTextResults, config: ForecastConfig, seed: int) -> li
     horizon = config.horizons[CENTRAL]
     bars = BarChart(
         f"{found.title}: gains over prices alone, {horizon} bars",
-        "Lower CRPS, with 95% intervals by month. In full: as if every view were true.",
+        "Reduction of CRPS with 95% intervals by month. Full weight: as if every view were true.",
         names,
         [one.value for one in gains],
         [one.low for one in gains],
@@ -245,8 +243,8 @@ def real_charts(found: RealTextResults, config: ForecastConfig, seed: int) -> li
     times = np.datetime_as_string(ends_ns[at].astype("datetime64[ns]"), unit="D")
     heeded = [name for name in names if found.forecasts[name].has_track_record]
     lines = TimeLines(
-        f"{found.title}: how far narrators are heeded",
-        f"The weight each has earned at {horizon} bars, 0–1.",
+        f"{found.title}: weights of narrators",
+        f"The weight by track record at {horizon} bars, 0–1.",
         [str(time) for time in times],
         [_curve(name, found.forecasts[name], at) for name in heeded],
     )
@@ -255,10 +253,10 @@ def real_charts(found: RealTextResults, config: ForecastConfig, seed: int) -> li
 
 def _weights(market: NarratorResults, config: ForecastConfig) -> CurveChart:
     at = _places(len(market.moments))
-    names = [name for name, told in market.forecasts.items() if told.has_track_record]
+    names = [name for name, narrator in market.forecasts.items() if narrator.has_track_record]
     return CurveChart(
-        "How far narrators are heeded",
-        f"The weight each has earned at {config.horizons[CENTRAL]} bars, over simulated worlds one after the other.",
+        "Weights of narrators",
+        f"The weight by track record at {config.horizons[CENTRAL]} bars, over simulated worlds in sequence.",
         at.astype(np.float64).tolist(),
         [_curve(name, market.forecasts[name], at) for name in names],
         "moments with news so far",
@@ -269,8 +267,8 @@ def _weights(market: NarratorResults, config: ForecastConfig) -> CurveChart:
 def _pits(market: NarratorResults, config: ForecastConfig) -> list[Chart]:
     return [
         _pit(
-            f"Where what came fell in the forecast: {name}",
-            "In event windows; even is right.",
+            f"PIT of outcomes: {name}",
+            "In event windows; an even histogram is calibrated.",
             market.forecasts[name],
             market.moments,
             market.events,
@@ -283,12 +281,14 @@ def _pits(market: NarratorResults, config: ForecastConfig) -> list[Chart]:
 def _pit(
     title: str,
     note: str,
-    told: NarratorForecasts,
+    narrator: NarratorForecasts,
     moments: NewsMoments,
     inside: NDArray[np.bool_],
     config: ForecastConfig,
 ) -> HistogramChart:
-    values = pit(told.quantiles[inside, CENTRAL], moments.outcomes[inside, CENTRAL], np.array(config.levels))
+    values = pit(
+        narrator.quantiles[inside, CENTRAL], moments.outcomes[inside, CENTRAL], np.array(config.levels)
+    )
     counts = np.histogram(values, bins=_NUM_BINS, range=(0.0, 1.0))[0]
     return HistogramChart(title, note, (counts / max(len(values), 1)).tolist(), num=len(values))
 
@@ -297,6 +297,6 @@ def _places(num: int) -> NDArray[np.intp]:
     return np.unique(np.linspace(0, num - 1, min(num, _POINTS)).astype(np.intp))
 
 
-def _curve(name: str, told: NarratorForecasts, at: NDArray[np.intp]) -> Curve:
-    values: Sequence[float] = told.weight[at, CENTRAL].tolist()
+def _curve(name: str, narrator: NarratorForecasts, at: NDArray[np.intp]) -> Curve:
+    values: Sequence[float] = narrator.weight[at, CENTRAL].tolist()
     return Curve(name, values)

@@ -45,24 +45,29 @@ class CrpsGain:
 
 
 def gain(
-    told: NarratorForecasts, plain: NarratorForecasts, moments: NewsMoments, inside: Bools, j: int, seed: int
+    narrator: NarratorForecasts,
+    plain: NarratorForecasts,
+    moments: NewsMoments,
+    inside: Bools,
+    j: int,
+    seed: int,
 ) -> CrpsGain:
     """Of one narrator at horizon j over the moments that are `inside` [n]."""
     if not inside.any():
         return CrpsGain(float("nan"), float("nan"), float("nan"), 0)
     _, member = np.unique(moments.cluster[inside], return_inverse=True)
     num_clusters = int(member.max()) + 1
-    ours = np.bincount(member, told.losses[inside, j], num_clusters)
+    ours = np.bincount(member, narrator.losses[inside, j], num_clusters)
     theirs = np.bincount(member, plain.losses[inside, j], num_clusters)
-    dice = np.random.Generator(np.random.PCG64(seed))
-    drawn = dice.multinomial(num_clusters, np.full(num_clusters, 1.0 / num_clusters), NUM_RESAMPLES)
+    rng = np.random.Generator(np.random.PCG64(seed))
+    drawn = rng.multinomial(num_clusters, np.full(num_clusters, 1.0 / num_clusters), NUM_RESAMPLES)
     spread = 1.0 - (drawn @ ours) / np.maximum(drawn @ theirs, 1e-300)
     low, high = np.quantile(spread, (0.025, 0.975)).tolist()
     return CrpsGain(float(1.0 - ours.sum() / theirs.sum()), low, high, int(inside.sum()))
 
 
 def no_gain_p_value(
-    told: NarratorForecasts,
+    narrator: NarratorForecasts,
     plain: NarratorForecasts,
     moments: NewsMoments,
     inside: Bools,
@@ -70,7 +75,7 @@ def no_gain_p_value(
     horizon: int,
 ) -> float:
     """One-sided p of Diebold and Mariano that the narrator's forecasts are no better, on means by instant."""
-    gaps = told.losses[inside, j] - plain.losses[inside, j]
+    gaps = narrator.losses[inside, j] - plain.losses[inside, j]
     _, member = np.unique(moments.instant[inside], return_inverse=True)
     means = np.bincount(member, gaps) / np.bincount(member)
     return loss_difference(means, horizon).p
@@ -146,18 +151,19 @@ def rows(
     ranked: RankedDivergences, plain: NarratorForecasts, moments: NewsMoments, seed: int
 ) -> list[dict[str, Any]]:
     """By rank: how many stand there for how many that should, and the error of prices alone there."""
-    told: list[dict[str, Any]] = []
+    table: list[dict[str, Any]] = []
     for low, high in pairwise(EDGES):
         inside = _inside(ranked, low, high)
         value, least, most = _error(plain, moments, inside, seed)
-        told.append({
+        table.append({
             "where": f"divergence, rank {low:g} to {high:g}",
             "narrator": PRICE_ONLY,
             "n": int(inside.sum()),
-            "share, %": f"{100.0 * inside.sum() / max(ranked.counts.sum(), 1):.1f} for {100.0 * (high - low):.0f}",
-            "error of prices": f"{value:.3f} [{least:.3f}, {most:.3f}] σ",
+            "share, %": f"{100.0 * inside.sum() / max(ranked.counts.sum(), 1):.1f} (calibrated "
+            f"{100.0 * (high - low):.0f})",
+            "error of prices alone": f"{value:.3f} [{least:.3f}, {most:.3f}] σ",
         })  # fmt: skip
-    return told
+    return table
 
 
 def metrics(ranked: RankedDivergences, plain: NarratorForecasts) -> dict[str, float]:
@@ -183,14 +189,14 @@ def charts(
     errors = [_error(plain, moments, _inside(ranked, low, high), seed) for low, high in pairs]
     return [
         HistogramChart(
-            "How often divergences reach which rank",
-            "Even is right; opinions that do not diverge at all stand in the first bin.",
+            "Ranks of divergences",
+            "An even histogram is calibrated; opinions that do not diverge are in the first bin.",
             (counts / max(len(ranks), 1)).tolist(),
             x_label="rank of the divergence",
         ),
         BarChart(
-            "How wrong prices alone are, by the rank of the divergence",
-            "CRPS of the fused forecast without news, in its sigmas, with 95% intervals by world.",
+            "Error of prices alone by rank of the divergence",
+            "CRPS of the fused forecast without news, in units of its sigma, with 95% intervals by world.",
             [f"{low:g} to {high:g}" for low, high in pairs],
             [one[0] for one in errors],
             [one[1] for one in errors],
@@ -204,9 +210,10 @@ def note(ranked: RankedDivergences) -> str:
     """What the rows tell."""
     num = int(ranked.counts.sum())
     return (
-        f"divergence: {num:,} opinions, each ranked among those of its reader before (at first the shipped reference, "
-        f"worth {PRIOR_OPINIONS:g}); {100 * np.mean(ranked.raw[ranked.counts] == 0.0):.0f}% do not diverge at all and "
-        "rank lowest; calibrated, one in ten reaches 0.9"
+        f"divergence: {num:,} opinions, each ranked among the earlier ones of its reader (at first the shipped "
+        "reference, "
+        f"worth {PRIOR_OPINIONS:g}); {100 * np.mean(ranked.raw[ranked.counts] == 0.0):.0f}% do not diverge and "
+        "rank lowest; if calibrated, one in ten reaches 0.9"
     )
 
 
@@ -224,8 +231,8 @@ def _error(
     num = int(member.max()) + 1
     total = np.bincount(member, plain.losses[inside, _CENTRAL], num)
     sizes = np.bincount(member, minlength=num)
-    dice = np.random.Generator(np.random.PCG64(seed))
-    drawn = dice.multinomial(num, np.full(num, 1.0 / num), _NUM_RESAMPLES)
+    rng = np.random.Generator(np.random.PCG64(seed))
+    drawn = rng.multinomial(num, np.full(num, 1.0 / num), _NUM_RESAMPLES)
     means = (drawn @ total) / np.maximum(drawn @ sizes, 1)
     low, high = np.quantile(means, (0.025, 0.975)).tolist()
     return float(total.sum() / sizes.sum()), low, high

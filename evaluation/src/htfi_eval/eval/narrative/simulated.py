@@ -87,9 +87,9 @@ def with_news_of(questions: Sequence[Question], others: Sequence[int]) -> list[Q
     ]
 
 
-def from_other_cluster(moments: NewsMoments, dice: Generator) -> list[int]:
+def from_other_cluster(moments: NewsMoments, rng: Generator) -> list[int]:
     """For each moment one of another cluster, each used once; −1 where none is left."""
-    found: list[int] = dice.permutation(len(moments)).tolist()
+    found: list[int] = rng.permutation(len(moments)).tolist()
     num, cluster = len(moments), moments.cluster.tolist()
     for place in range(num):
         for step in range(1, num):
@@ -115,10 +115,10 @@ def at_another_time(group: Whole, instant: Whole) -> list[int]:
     return found.tolist()
 
 
-def permuted(views: Sequence[NewsView], dice: Generator) -> list[NewsView]:
+def permuted(views: Sequence[NewsView], rng: Generator) -> list[NewsView]:
     """A narrator that says what such narrators say, and of anything: the views of other moments, signs by coin."""
-    coins: list[float] = dice.choice((-1.0, 1.0), len(views)).tolist()
-    places: list[int] = dice.permutation(len(views)).tolist()
+    coins: list[float] = rng.choice((-1.0, 1.0), len(views)).tolist()
+    places: list[int] = rng.permutation(len(views)).tolist()
     return [
         replace(views[place], direction=views[place].direction * coin)
         for place, coin in zip(places, coins, strict=True)
@@ -137,11 +137,11 @@ def _moved(question: Question, other: Question) -> tuple[News, ...]:
 
 Stage = Callable[[str], Tell]
 
-NEWS, AT_FACE_VALUE, NEWS_ARRIVAL, CEILING = "with news", "at its word", "a bell, no words", "ceiling"
+NEWS, AT_FACE_VALUE, NEWS_ARRIVAL, CEILING = "with news", "at face value", "arrival of news only", "ceiling"
 MISLABELLED, ELSEWHERE, OTHER_TIME, RANDOM = (
-    "others' words, true tags",
-    "others' news",
-    "other times' news",
+    "other words, true tags",
+    "other news",
+    "news of another time",
     "random",
 )
 CENTRAL = 1  # the place among the horizons by which most of an effect has landed: 5 bars
@@ -166,26 +166,28 @@ def judge_narrators(
     stage: Stage,
 ) -> NarratorResults:
     """Let all narrators speak. `ideal` is what the views of one who understands all mean."""
-    dice = np.random.Generator(np.random.PCG64(seed))
+    rng = np.random.Generator(np.random.PCG64(seed))
     questions = moments.questions
     wrong: dict[str, list[Question]] = {
         MISLABELLED: mislabelled(questions),
-        ELSEWHERE: with_news_of(questions, from_other_cluster(moments, dice)),
+        ELSEWHERE: with_news_of(questions, from_other_cluster(moments, rng)),
         OTHER_TIME: with_news_of(questions, at_another_time(moments.cluster, moments.instant)),
     }
     views = read_views(questions, reader, stage("views of the news"))
-    said = {NEWS: views}
-    for name, asked in wrong.items():
-        said[name] = read_views(asked, reader, stage(f"views of {name}"))
-    said[RANDOM] = permuted(views, dice)
-    told = {
+    views_by_narrator = {NEWS: views}
+    for name, wrong_questions in wrong.items():
+        views_by_narrator[name] = read_views(wrong_questions, reader, stage(f"views of {name}"))
+    views_by_narrator[RANDOM] = permuted(views, rng)
+    forecasts = {
         "price only": price_only(moments, config),
         NEWS_ARRIVAL: full_weight(NEWS_ARRIVAL, moments, news_arrival(moments, config), config),
     }
-    for name, heard in said.items():
-        told[name] = track_record_weighted(name, moments, tilt_effects(heard, moments, config), config)
+    for name, narrator_views in views_by_narrator.items():
+        forecasts[name] = track_record_weighted(
+            name, moments, tilt_effects(narrator_views, moments, config), config
+        )
     word = [replace(view, meant=()) for view in views]
-    told[AT_FACE_VALUE] = track_record_weighted(
+    forecasts[AT_FACE_VALUE] = track_record_weighted(
         AT_FACE_VALUE, moments, tilt_effects(word, moments, config), config
     )
     best = [
@@ -193,9 +195,9 @@ def judge_narrators(
         for truth, question in zip(moments.truths, questions, strict=True)
     ]
     best = [replace(view, meant=ideal.meanings(view)) for view in best]
-    told[CEILING] = track_record_weighted(CEILING, moments, tilt_effects(best, moments, config), config)
+    forecasts[CEILING] = track_record_weighted(CEILING, moments, tilt_effects(best, moments, config), config)
     events = np.array([truth is not None and truth.expected != 0.0 for truth in moments.truths])
-    return NarratorResults(moments, told, tuple(views), events)
+    return NarratorResults(moments, forecasts, tuple(views), events)
 
 
 def ideal_understanding(truth: NewsTruth | None, question: Question) -> NewsView:
@@ -233,7 +235,7 @@ def unseen_moments(
     """Moments of worlds that training never saw. Raises: InvalidInput for a seed that it may have seen."""
     if seed < FIRST_EVALUATION_SEED:
         raise InvalidInput(
-            f"--seed {seed}: training may have seen it; take one from {FIRST_EVALUATION_SEED} up"
+            f"--seed {seed}: training may have used it; choose {FIRST_EVALUATION_SEED} or more"
         )
     return moments(seed, range(num_worlds), config, tell)
 
@@ -307,10 +309,7 @@ def questions(worlds: Sequence[SimulatedMarket]) -> list[NewsQuestion]:
                 )
                 question = Question(asset.symbol, as_of_ns, world.bar_ns, items, context, name)
                 truth = NewsTruth(
-                    outcome.expected,
-                    outcome.realised,
-                    outcome.volatility_multiplier,
-                    outcome.situation.value,
+                    outcome.expected, outcome.realised, outcome.volatility_multiplier, outcome.situation.value
                 )
                 asked.append(NewsQuestion(question, beat.bar, begin + place, world.number, truth))
         begin += len(world.assets)
@@ -319,9 +318,9 @@ def questions(worlds: Sequence[SimulatedMarket]) -> list[NewsQuestion]:
 
 def ideal_meaning(num_stories: int = 3_000) -> ViewCalibration:
     """What views mean of one who understands all that is shown, measured on the stories that measure a model's."""
-    told = list(islice(stories(SEED), num_stories))
+    drawn = list(islice(stories(SEED), num_stories))
     views = [
         ideal_view(one.truth.likeliest * one.truth.likely_sigmas, one.truth.volatility_multiplier, 0)
-        for one in told
+        for one in drawn
     ]
-    return fit_meaning(told, views)
+    return fit_meaning(drawn, views)

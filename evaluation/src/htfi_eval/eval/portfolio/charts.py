@@ -43,49 +43,49 @@ def rule_charts(family: RuleFamily, coins: RuleFamily, name: str, dates: list[st
     luckiest = family.expected_max_annual_sharpe()
     return [
         BarChart(
-            f"{name}: Sharpe ratio a year of the best {len(best)} of {len(family.results)} rules",
-            f"After costs, executed at the next open. By luck alone the best of {family.num_trials} trials is expected "
-            f"to reach {luckiest:.2f}; the best of {len(coins.results)} rules by lot reached "
+            f"{name}: annual Sharpe ratio of the best {len(best)} of {len(family.results)} rules",
+            f"After costs, executed at the next open. The best of {family.num_trials} trials is expected to reach "
+            f" {luckiest:.2f}; the best of {len(coins.results)} random rules reached "
             f"{coins.best.annual_sharpe:.2f}.",
             [result.name for result in best],
             [result.annual_sharpe for result in best],
         ),
         BarChart(
-            f"{name}: the chance that a rule is better than nothing, as it looks",
-            "Probabilistic Sharpe ratio: as if it had been the only rule tried.",
+            f"{name}: probability of a positive Sharpe ratio, each rule alone",
+            "Probabilistic Sharpe ratio: as if it were the only rule tried.",
             [result.name for result in best],
             [family.probabilistic(result) for result in best],
         ),
         BarChart(
-            f"{name}: the same chance, deflated by the number of trials",
+            f"{name}: the same probability, deflated by the number of trials",
             f"Deflated Sharpe ratio, {family.num_trials} trials. Below .95 it may be luck.",
             [result.name for result in best],
             [family.deflated(result) for result in best],
         ),
         *(
             HistogramChart(
-                f"{name}: where the best {kind} of one half of time ranks in the other",
+                f"{name}: rank of the best {kind} of one half of the time in the other half",
                 f"Combinatorially symmetric cross-validation, {len(one.overfitting.logits):,} splits; left is worst. "
                 f"Probability of overfitting {one.overfitting.probability:.2f}: the share below the middle.",
                 _ranks(one.overfitting.logits),
                 even=False,
             )
-            for kind, one in (("rule", family), ("coin", coins))
+            for kind, one in (("rule", family), ("random rule", coins))
         ),
         _wealth(family, coins, name, dates),
     ]
 
 
 def _through_time(walked: PortfolioWalk, name: str) -> TimeLines:
-    told, profit = walked.forecasts[OURS, 0], walked.profit[0][:, 0]
-    risk = np.array([day[0] for day in told.value_at_risk])
+    forecasts, profit = walked.forecasts[OURS, 0], walked.profit[0][:, 0]
+    risk = np.array([day[0] for day in forecasts.value_at_risk])
     peer = np.array([day[0, 1] for day in walked.forecasts[HISTORICAL, 0].value_at_risk])
     missed = -profit > risk[:, 1]
     at_misses = [
         value if miss else None for value, miss in zip(profit.tolist(), missed.tolist(), strict=True)
     ]
     return TimeLines(
-        f"{name}: profit of the {walked.books.names[0]} book and its value at risk, a day ahead",
+        f"{name}: profit of the {walked.books.names[0]} book and its one-day value at risk",
         f"Joint scenarios. Misses at 99%: {int(missed.sum())} of {len(profit)} days, "
         f"{0.01 * len(profit):.0f} expected.",
         _dates(walked, 0),
@@ -107,8 +107,8 @@ def _shortfall(walked: PortfolioWalk, name: str) -> TimeLines:
         for method in (OURS, RISKMETRICS, HISTORICAL)
     ]
     return TimeLines(
-        f"{name}: expected shortfall of the {walked.books.names[0]} book, a day ahead",
-        "The mean loss in the worst 1% of days, as each method saw it the day before.",
+        f"{name}: one-day expected shortfall of the {walked.books.names[0]} book",
+        "The mean loss in the worst 1% of days, as each method forecast it the day before.",
         _dates(walked, 0),
         curves,
         spans=_spans(walked),
@@ -120,19 +120,19 @@ def _fan(walked: PortfolioWalk, name: str) -> FanChart:
     profit = walked.profit[0][:, 0]
     last = min(max(int(profit.argmin()) + _FAN_DAYS // 2, _FAN_DAYS), len(profit))
     days = range(max(last - _FAN_DAYS, 0), last)
-    told = [walked.forecasts[OURS, 0].profits[day][0] for day in days]
+    profits = [walked.forecasts[OURS, 0].profits[day][0] for day in days]
     bands = [
         IntervalBand(
             share,
-            [float(np.quantile(rising, 0.5 - share / 2.0)) for rising in told],
-            [float(np.quantile(rising, 0.5 + share / 2.0)) for rising in told],
+            [float(np.quantile(rising, 0.5 - share / 2.0)) for rising in profits],
+            [float(np.quantile(rising, 0.5 + share / 2.0)) for rising in profits],
         )
         for share in (0.98, 0.9, 0.5)
     ]
     dates = _dates(walked, 0)
     return FanChart(
-        f"{name}: profit of the {walked.books.names[0]} book in the year about its worst day",
-        "Central intervals of the forecast a day ahead, and what came.",
+        f"{name}: profit of the {walked.books.names[0]} book in the year around its worst day",
+        "Central intervals of the one-day forecast, and the outcome.",
         [dates[day] for day in days],
         bands,
         [float(profit[day]) for day in days],
@@ -144,8 +144,8 @@ def _misses(walked: PortfolioWalk, tested: list[RiskTest], name: str) -> BarChar
     chosen = [one for one in tested if one.horizon == walked.horizons[0] and one.level == level]
     error = [1.96 * float(np.sqrt((1.0 - level) * level / one.num_days)) for one in chosen]
     return BarChart(
-        f"{name}: share of days on which the loss passed the value at risk at 99%, a day ahead",
-        "1% is right; the interval is where a right forecast would lie with 95%, about what was found.",
+        f"{name}: share of days with a loss above the one-day value at risk at 99%",
+        "1% is calibrated; the interval is the 95% range of a calibrated forecast, around the observed share.",
         [f"{one.book}, {one.method}" for one in chosen],
         [100.0 * one.missed for one in chosen],
         [100.0 * max(one.missed - wide, 0.0) for one, wide in zip(chosen, error, strict=True)],
@@ -159,8 +159,8 @@ def _pit(walked: PortfolioWalk, method: str, name: str) -> HistogramChart:
     found = pit(walked, method, 0, 0)
     counts = np.bincount(np.minimum((found * _NUM_BINS).astype(int), _NUM_BINS - 1), minlength=_NUM_BINS)
     return HistogramChart(
-        f"{name}: where the profit of the {walked.books.names[0]} book fell in its forecast ({method})",
-        "PIT, a day ahead. Even is right; high at both ends is too narrow.",
+        f"{name}: PIT of the profit of the {walked.books.names[0]} book ({method})",
+        "One day ahead. An even histogram is calibrated; high at both ends is too narrow.",
         (counts / len(found)).tolist(),
     )
 
@@ -170,8 +170,8 @@ def _wealth(family: RuleFamily, coins: RuleFamily, name: str, dates: list[str]) 
     num = len(results[0].returns)
     step = max(num // 600, 1)
     return TimeLines(
-        f"{name}: what the best rules would have earned, summed",
-        "In shares of the amount held, after costs; the last is the best of the rules by lot.",
+        f"{name}: cumulative return of the best rules",
+        "As a share of the amount held, after costs; the last is the best random rule.",
         dates[-num::step],
         [Curve(result.name, np.cumsum(result.returns)[::step].tolist()) for result in results],
         level=0.0,

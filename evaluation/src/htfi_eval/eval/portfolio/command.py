@@ -7,7 +7,7 @@ import click
 from htfi.domain.errors import InvalidInput
 from htfi.forecasting.config import ForecastConfig
 from htfi.wiring.settings import load_settings
-from htfi_eval.commands import ProgressLine, data_option, output_options
+from htfi_eval.commands import FiniteRange, ProgressLine, data_option, output_options
 from htfi_eval.eval.portfolio.charts import risk_charts, rule_charts
 from htfi_eval.eval.portfolio.judging import joint_notes, judge, judge_joint, metrics_of, risk_rows
 from htfi_eval.eval.portfolio.methods import build_methods
@@ -32,60 +32,61 @@ Examples:
 """
 
 
-@click.command("portfolio", short_help="Risk of books and luck of rules, on real data.", epilog=_EPILOG)
+@click.command(
+    "portfolio", short_help="Risk of books, and luck of trading rules, on real data.", epilog=_EPILOG
+)
 @click.argument("sets", metavar="[SET|FILE]...", nargs=-1)
 @data_option
 @click.option(
     "--symbols", "num_symbols", default=NUM_SYMBOLS, show_default=True, type=click.IntRange(1),
-    help="So many symbols of a set at most, spread evenly over those with all their bars.",
+    help="Maximum number of symbols of a set, spread evenly over those with all bars.",
 )  # fmt: skip
 @click.option("--from", "first", help="Backtest from this date on.  [default: two years in]")
-@click.option("--to", "last", help="Up to this date.")
+@click.option("--to", "last", help="Backtest up to this date.")
 @click.option(
     "--costs-bps",
     default=COSTS_BPS,
     show_default=True,
-    type=click.FloatRange(0),
-    help="Of rules, a unit traded.",
+    type=FiniteRange(0),
+    help="Trading costs of the rules, per unit traded.",
 )
-@click.option("--rules/--no-rules", default=True, help="Also try trading rules.")
+@click.option("--rules/--no-rules", default=True, help="Also evaluate trading rules.")
 @trials_option
-@click.option("--seed", default=0, show_default=True, help="Of the books by lot and the scenarios.")
+@click.option("--seed", default=0, show_default=True, help="Seed of the random books and the scenarios.")
 @output_options
 def command(
     sets: tuple[str, ...], data: Path | None, num_symbols: int, first: str | None, last: str | None, costs_bps: float,
     rules: bool, trials: Path, seed: int, html_file: Path | None, json_file: Path | None,
 ) -> None:  # fmt: skip
-    """Forecast each day what three books may lose over 1 and 5 days, from joint scenarios, and test it by what came.
+    """Forecast the one- and five-day losses of three books from joint scenarios, and backtest the forecasts.
 
-    The books: equal weights, half long and half short, and three names. Beside ours stand historical simulation over
-    250 days, RiskMetrics, our own forecasts without dependence, and with a t copula instead of the past's. Tests:
-    Kupiec, Christoffersen, Acerbi and Szekely (their critical values simulated from each forecast), traffic light; the
-    energy and variogram scores judge the joint distribution. Then a family of trading rules with every parameter:
-    Sharpe ratios after costs, deflated by the number of configurations ever tried, and the probability of overfitting.
-    Every configuration goes into the ledger of trials.
+    The books: equal weights, half long and half short, and three names. The peers: historical simulation over 250
+    days, RiskMetrics, our own forecasts without dependence, and with a t copula in place of past dependence. The tests:
+    Kupiec, Christoffersen, Acerbi and Szekely (critical values simulated from each forecast), and the traffic light;
+    energy and variogram scores judge the joint distribution. Then a family of trading rules is tried with every
+    parameter: Sharpe ratios after costs, deflated by the number of configurations ever tried, and the probability of
+    overfitting. Every configuration is recorded in the ledger of trials.
     """
-
     notes: list[str] = []
     if not sets and data is None and data_folder() is None:
-        notes.append("no staged data was found: these are figures of the small embedded sample")
+        notes.append("staged data were not found: these figures are of the small embedded sample")
         sets = ("sample",)
-    told = Evaluation(
-        name="portfolio", title="Risk of books, and the luck of rules", metrics={}, notes=notes, seed=seed
+    result = Evaluation(
+        name="portfolio", title="Risk of books, and luck of trading rules", metrics={}, notes=notes, seed=seed
     )
     config = load_settings().forecasting
     for name in sets or SETS:
         prices = load_prices(name, data).cut(None, None, last)
-        _judge_risk_forecasts(told, prices, num_symbols, first, config, trials, seed)
+        _judge_risk_forecasts(result, prices, num_symbols, first, config, trials, seed)
         if rules:
-            _judge_rules(told, prices, num_symbols, first, costs_bps, trials, seed)
-    told.lead = _lead(told)
-    told.cards = _cards(told)
-    write_outputs(told, json_file=json_file, html_file=html_file)
+            _judge_rules(result, prices, num_symbols, first, costs_bps, trials, seed)
+    result.lead = _lead(result)
+    result.cards = _cards(result)
+    write_outputs(result, json_file=json_file, html_file=html_file)
 
 
 def _judge_risk_forecasts(
-    told: Evaluation, prices: Prices, num_symbols: int, first: str | None, config: ForecastConfig, trials: Path,
+    result: Evaluation, prices: Prices, num_symbols: int, first: str | None, config: ForecastConfig, trials: Path,
     seed: int,
 ) -> None:  # fmt: skip
 
@@ -99,19 +100,20 @@ def _judge_risk_forecasts(
     tested = judge(walked, seed)
     joint = judge_joint(walked)
     figures = metrics_of(walked, tested, joint)
-    main = not told.metrics
-    told.metrics.update(
+    main = not result.metrics
+    result.metrics.update(
         figures if main else {f"{prices.name}_{key}": value for key, value in figures.items()}
     )
-    told.rows += risk_rows(walked, tested)
-    told.charts += risk_charts(walked, tested)
-    told.notes += [
+    result.rows += risk_rows(walked, tested)
+    result.charts += risk_charts(walked, tested)
+    result.notes += [
         *joint_notes(walked, joint),
         *prices.notes,
         f"{prices.name}: {len(chosen.symbols)} series with all their bars, {len(walked.days[0]):,} days from "
         f"{chosen.dates()[int(walked.days[0][0])]} on, held at the same weights every day; a missing bar counts "
         "as no move; horizons above a day are tested on days that do not overlap",
-        "p below .05 is an alarm; each of four tests raises a false one in 5% of right forecasts, so a right method "
+        "p below .05 is an alarm; each of four tests raises a false one for 5% of correct forecasts, so a "
+        "correct method "
         "passes all of them in 81 to 95% of cases",
     ]
     data = digest_of(list(chosen.symbols), chosen.ends_ns, chosen.close)
@@ -134,7 +136,7 @@ def _judge_risk_forecasts(
 
 
 def _judge_rules(
-    told: Evaluation,
+    evaluation: Evaluation,
     prices: Prices,
     num_symbols: int,
     first: str | None,
@@ -148,7 +150,7 @@ def _judge_rules(
     try:
         results = try_rules(chosen, begin, costs_bps)
     except InvalidInput as error:
-        told.notes.append(f"no rules: {error}")
+        evaluation.notes.append(f"rules are left out: {error}")
         return
     data = digest_of(list(chosen.symbols), chosen.ends_ns, chosen.close, chosen.open)
     record_trials(
@@ -161,10 +163,10 @@ def _judge_rules(
     family = judge_family(results, ever)
     coins = judge_family(random_rules(chosen, begin, costs_bps, seed), 0)
     dates = chosen.dates()
-    told.charts += rule_charts(family, coins, prices.name, dates[:-1])
-    at = "" if "best_sharpe" not in told.metrics else f"{prices.name}_"
+    evaluation.charts += rule_charts(family, coins, prices.name, dates[:-1])
+    at = "" if "best_sharpe" not in evaluation.metrics else f"{prices.name}_"
     significant = sum(family.deflated(result) >= 0.95 for result in family.results)
-    told.metrics.update({
+    evaluation.metrics.update({
         f"{at}best_sharpe": family.best.annual_sharpe,
         f"{at}best_probabilistic": family.probabilistic(family.best),
         f"{at}best_deflated": family.deflated(family.best),
@@ -173,20 +175,22 @@ def _judge_rules(
         f"{at}num_rules_beyond_luck": float(significant),
     })  # fmt: skip
     looking = sum(family.probabilistic(result) >= 0.95 for result in family.results)
-    told.notes += [
-        f"{prices.name}, rules: {looking} of {len(results)} look better than nothing at 95% on their own, "
-        f"{significant} do once {family.num_trials} trials are counted; rules by lot are a control and no trials",
+    evaluation.notes += [
+        f"{prices.name}, rules: {looking} of {len(results)} have a positive Sharpe ratio at 95% on their own, "
+        f"{significant} do once {family.num_trials} trials are counted; random rules are a control and not "
+        "counted as trials",
         _of_family(prices.name, "rules", family),
-        _of_family(prices.name, "rules by lot", coins),
+        _of_family(prices.name, "random rules", coins),
     ]
 
 
 def _of_family(name: str, kind: str, family: RuleFamily) -> str:
     best = family.best
     return (
-        f"{name}, best of the {kind}: {best.name} (look back/rebalance, days), Sharpe ratio {best.annual_sharpe:.2f} a "
-        f"year, {family.expected_max_annual_sharpe():.2f} by luck; better than nothing with "
-        f"{family.probabilistic(best):.2f} as it looks, {family.deflated(best):.2f} deflated by {family.num_trials} "
+        f"{name}, best of the {kind}: {best.name} (look back/rebalance, days), Sharpe ratio "
+        f"{best.annual_sharpe:.2f} per "
+        f"year, {family.expected_max_annual_sharpe():.2f} expected by luck; probability of a positive ratio "
+        f"{family.probabilistic(best):.2f} alone, {family.deflated(best):.2f} deflated by {family.num_trials} "
         f"trials; probability of overfitting {family.overfitting.probability:.2f}"
     )
 
@@ -203,40 +207,41 @@ def _first_scored_instant(prices: Prices, first: str | None) -> int:
     return begin
 
 
-def _lead(told: Evaluation) -> str:
-    metrics = told.metrics
+def _lead(result: Evaluation) -> str:
+    metrics = result.metrics
     told_of = (
         f"{metrics[f'var_passes_{key}'] or 0.0:.0%} {label}"
         for key, label in (
-            ("joint_scenarios", "of the cases from joint scenarios"),
-            ("historical_250", "by historical simulation"),
-            ("riskmetrics", "by RiskMetrics"),
-            ("independent", "where series are held to be independent"),
+            ("joint_scenarios", "of cases with joint scenarios"),
+            ("historical_250", "with historical simulation"),
+            ("riskmetrics", "with RiskMetrics"),
+            ("independent", "with independent series"),
         )
     )
     text = f"Value at risk passes Kupiec's and Christoffersen's tests in {', '.join(told_of)}."
     if metrics.get("pbo") is not None:
         text += (
-            f" The best of the trading rules has a Sharpe ratio of {metrics['best_sharpe']:.2f} a year; the chance "
+            f" The best of the trading rules has a Sharpe ratio of {metrics['best_sharpe']:.2f} per year; the "
+            "probability "
             f"that it is more than luck is {metrics['best_deflated']:.2f}."
         )
     return text
 
 
-def _cards(told: Evaluation) -> list[Card]:
+def _cards(result: Evaluation) -> list[Card]:
 
     cards: list[Card] = []
     for key, label, form in (
-        ("var_passes_joint_scenarios", "of cases pass the tests of value at risk, joint scenarios", "{:.0%}"),
+        ("var_passes_joint_scenarios", "of cases pass the value-at-risk tests, joint scenarios", "{:.0%}"),
         ("var_passes_historical_250", "historical simulation", "{:.0%}"),
         ("var_passes_riskmetrics", "RiskMetrics", "{:.0%}"),
-        ("passes_joint_scenarios", "pass those of shortfall too, joint scenarios", "{:.0%}"),
+        ("passes_joint_scenarios", "also pass the shortfall tests, joint scenarios", "{:.0%}"),
         ("passes_historical_250", "historical simulation", "{:.0%}"),
         ("best_sharpe", "Sharpe ratio of the best rule", "{:.2f}"),
-        ("best_deflated", "chance that it is more than luck", "{:.2f}"),
+        ("best_deflated", "probability that it is more than luck", "{:.2f}"),
         ("pbo", "probability of overfitting", "{:.2f}"),
     ):
-        value = told.metrics.get(key)
+        value = result.metrics.get(key)
         if value is not None:
             cards.append(Card(form.format(value), label))
     return cards

@@ -62,8 +62,8 @@ def judge(walked: PortfolioWalk, seed: int) -> list[RiskTest]:
                     for method in walked.methods
                 }
                 for method in walked.methods:
-                    told = walked.forecasts[method, j]
-                    value_at_risk, shortfall = _said(told, b, place)
+                    forecasts = walked.forecasts[method, j]
+                    value_at_risk, shortfall = _said(forecasts, b, place)
                     rng = np.random.default_rng(seed)
                     tested.append(
                         _test(
@@ -71,7 +71,7 @@ def judge(walked: PortfolioWalk, seed: int) -> list[RiskTest]:
                             profit,
                             value_at_risk,
                             shortfall,
-                            _simulated(told, b, rng),
+                            _simulated(forecasts, b, rng),
                             losses[method],
                             losses[OURS],
                         )
@@ -106,16 +106,16 @@ def _test(
     )
 
 
-def _said(told: BookForecasts, book: int, level: int) -> tuple[Array, Array]:
+def _said(forecasts: BookForecasts, book: int, level: int) -> tuple[Array, Array]:
     return (
-        np.array([day[book, level] for day in told.value_at_risk]),
-        np.array([day[book, level] for day in told.shortfall]),
+        np.array([day[book, level] for day in forecasts.value_at_risk]),
+        np.array([day[book, level] for day in forecasts.shortfall]),
     )
 
 
-def _simulated(told: BookForecasts, book: int, rng: np.random.Generator) -> Array:
+def _simulated(forecasts: BookForecasts, book: int, rng: np.random.Generator) -> Array:
     """Profits [M, T] as each day's own forecast would have them."""
-    columns = [rng.choice(day[book], _NUM_SIMULATED) for day in told.profits]
+    columns = [rng.choice(day[book], _NUM_SIMULATED) for day in forecasts.profits]
     return np.stack(columns, axis=1).astype(np.float64)
 
 
@@ -171,15 +171,18 @@ def judge_joint(walked: PortfolioWalk) -> list[JointTest]:
         ours = walked.forecasts[OURS, j]
         for method in walked.methods:
             if method != OURS and ours.energy:
-                told = walked.forecasts[method, j]
-                energy = _against(ours.energy, told.energy)
-                tested.append(JointTest(horizon, method, *energy, *_against(ours.variogram, told.variogram)))
+                forecasts = walked.forecasts[method, j]
+                energy = _against(ours.energy, forecasts.energy)
+                tested.append(
+                    JointTest(horizon, method, *energy, *_against(ours.variogram, forecasts.variogram))
+                )
     return tested
 
 
 def joint_notes(walked: PortfolioWalk, tested: list[JointTest]) -> list[str]:
     return [
-        f"{walked.prices.name}, {horizon} d, all series together, joint scenarios' score over another's, energy and "
+        f"{walked.prices.name}, {horizon} d, all series together, score of joint scenarios over that of another "
+        "method, energy and "
         "variogram: "
         + ", ".join(
             f"{one.method} {one.energy:.3f} (p {_digits(one.p_energy)}) and {one.variogram:.3f} "

@@ -100,7 +100,7 @@ def try_rules(prices: Prices, begin: int, costs_bps: float) -> list[RuleResult]:
     begin = max(begin, _WARM_UP)
     if len(log_close) - begin < _MIN_DAYS or log_close.shape[1] < 2:
         raise InvalidInput(
-            f"{prices.name}: rules need two series and {_WARM_UP + _MIN_DAYS} days: give more, or leave them out"
+            f"{prices.name}: rules need two series and {_WARM_UP + _MIN_DAYS} days; use more data, or --no-rules"
         )
     results: list[RuleResult] = []
     for kind, signal, settings in configurations():

@@ -69,7 +69,7 @@ def complete_series(prices: Prices, num: int, begin: int) -> Prices:
     usable: NDArray[np.intp] = np.flatnonzero(early & (share >= _MIN_COVERAGE))
     if not len(usable):
         raise InvalidInput(
-            f"{prices.name}: no series has {_MIN_COVERAGE:.0%} of its bars and moved a year before the first day"
+            f"{prices.name}: no series has {_MIN_COVERAGE:.0%} of its bars and a price move a year before the first day"
         )
     chosen = usable[np.unique(np.linspace(0, len(usable) - 1, min(num, len(usable))).round().astype(int))]
     places: list[int] = chosen.tolist()
@@ -107,7 +107,7 @@ def walk_books(
     scale = np.where(scale > 0.0, scale, 1.0)
     walk = Walk(prices, config)
     places = [config.horizons.index(h) for h in horizons]
-    told = {(method.name, j): BookForecasts() for method in methods for j in range(len(horizons))}
+    forecasts = {(method.name, j): BookForecasts() for method in methods for j in range(len(horizons))}
     days: list[list[int]] = [[] for _ in horizons]
     last = len(prices.ends_ns) - 1
     for instant in walk.instants(begin, tell):
@@ -121,10 +121,10 @@ def walk_books(
         for method in methods:
             method.see(seen)
             for j in due:
-                _ask(method, j, books, told[method.name, j])
+                _ask(method, j, books, forecasts[method.name, j])
                 if (t - begin) % _JOINT_EVERY == 0:
                     came = log_close[t + horizons[j]] - log_close[t]
-                    _score(method, j, came / scale, scale, told[method.name, j])
+                    _score(method, j, came / scale, scale, forecasts[method.name, j])
         for j in due:
             days[j].append(t)
     profit = [
@@ -134,7 +134,7 @@ def walk_books(
     ]
     if not days[0]:
         raise InvalidInput(
-            f"{prices.name}: no day on which all {len(names)} series have a forecast: give longer data"
+            f"{prices.name}: no day on which all {len(names)} series have a forecast; use longer data"
         )
     return PortfolioWalk(
         prices,
@@ -143,22 +143,24 @@ def walk_books(
         tuple(method.name for method in methods),
         [np.array(when, np.intp) for when in days],
         profit,
-        told,
+        forecasts,
     )
 
 
-def _ask(method: JointMethod, j: int, books: Books, told: BookForecasts) -> None:
+def _ask(method: JointMethod, j: int, books: Books, forecasts: BookForecasts) -> None:
     rising = np.sort(-method.profits(j, books.notionals, method.scenarios(j)), axis=1)
     tails = [[tail_risk(losses, level) for level in LEVELS] for losses in rising]
-    told.value_at_risk.append(np.array([[one.value_at_risk for one in row] for row in tails]))
-    told.shortfall.append(np.array([[one.expected_shortfall for one in row] for row in tails]))
-    told.profits.append(-rising[:, ::-1].astype(np.float32))
+    forecasts.value_at_risk.append(np.array([[one.value_at_risk for one in row] for row in tails]))
+    forecasts.shortfall.append(np.array([[one.expected_shortfall for one in row] for row in tails]))
+    forecasts.profits.append(-rising[:, ::-1].astype(np.float32))
 
 
-def _score(method: JointMethod, j: int, came: Array, scale: Array, told: BookForecasts) -> None:
+def _score(method: JointMethod, j: int, came: Array, scale: Array, forecasts: BookForecasts) -> None:
     scenarios = method.scenarios(j) / scale
-    told.energy.append(energy_score(scenarios, came))
-    told.variogram.append(variogram_score(scenarios[:, :_MAX_VARIOGRAM_SERIES], came[:_MAX_VARIOGRAM_SERIES]))
+    forecasts.energy.append(energy_score(scenarios, came))
+    forecasts.variogram.append(
+        variogram_score(scenarios[:, :_MAX_VARIOGRAM_SERIES], came[:_MAX_VARIOGRAM_SERIES])
+    )
 
 
 def energy_score(scenarios: Array, came: Array) -> float:

@@ -58,7 +58,7 @@ def _ratios(scores: WalkScores) -> DotChart:
             highs.append(ratio + away)
         groups.append(DotGroup(_bars(horizon), values, lows, highs))
     return DotChart(
-        f"{scores.prices.name}: CRPS of the fused forecast over that of each other",
+        f"{scores.prices.name}: CRPS of the fused forecast over that of each forecaster",
         "Below 1 the fused forecast is better. 95% intervals from Diebold-Mariano errors by date (Newey-West).",
         names,
         groups,
@@ -87,8 +87,8 @@ def _fans(scores: WalkScores) -> list[FanChart]:
             for share, low, high in _BANDS
             if low in scores.levels and high in scores.levels
         ]
-        title = f"{symbol}: what was forecast for the next {_bars(scores.horizons[j])}, and what came"
-        note = f"{scores.prices.name}, {days[int(chosen[0])]} to {days[int(chosen[-1])]}; log returns by date made"
+        title = f"{symbol}: forecasts for the next {_bars(scores.horizons[j])}, and outcomes"
+        note = f"{scores.prices.name}, {days[int(chosen[0])]} to {days[int(chosen[-1])]}; log returns by forecast date"
         drawn.append(
             FanChart(title, note, [days[int(place)] for place in chosen], bands, _plain(came), unit="%")
         )
@@ -110,7 +110,7 @@ def _coverage_through_time(scores: WalkScores) -> TimeLines:
     days = _days(scores)
     return TimeLines(
         f"{scores.prices.name}: coverage of the 90% interval through time",
-        f"Share of all series' outcomes inside, over {window} instants up to each; crises are shaded.",
+        f"Share of outcomes inside the interval, all series, over the last {window} instants; crises are shaded.",
         [days[int(place)] for place in places],
         curves,
         unit="%",
@@ -128,8 +128,9 @@ def _pits(scores: WalkScores) -> list[HistogramChart]:
         dates = int(np.isfinite(values).any(axis=1).sum())
         drawn.append(
             HistogramChart(
-                f"{scores.prices.name}: where outcomes fell, {_bars(horizon)}",
-                f"Probability integral transform of {len(known):,} fused forecasts; even is right. The band takes each "
+                f"{scores.prices.name}: PIT of outcomes, {_bars(horizon)}",
+                f"Probability integral transform of {len(known):,} fused forecasts; an even histogram is "
+                "calibrated. The band counts each "
                 f"{_bars(horizon)} as one independent draw.",
                 [int(count) / max(len(known), 1) for count in counts],
                 num=max(dates // horizon, 1),
@@ -145,11 +146,11 @@ def _reliability(scores: WalkScores) -> CurveChart:
     ]
     return CurveChart(
         f"{scores.prices.name}: reliability",
-        "How often the outcome came at or below each stated quantile of the fused forecast.",
+        "Share of outcomes at or below each quantile of the fused forecast.",
         list(scores.levels),
         curves,
         "stated",
-        "came",
+        "observed",
         diagonal=True,
     )
 
@@ -176,8 +177,8 @@ def _weights(scores: WalkScores) -> list[TimeLines]:
 def _stretch(scores: WalkScores) -> TimeLines:
     places, days = _thin(np.flatnonzero(np.isfinite(scores.stretch[:, 0])), _POINTS), _days(scores)
     return TimeLines(
-        f"{scores.prices.name}: how far calibration stretches the intervals",
-        "Mean over the series; 1 leaves them as the experts' mix has them.",
+        f"{scores.prices.name}: stretch of the intervals by calibration",
+        "Mean over the series; 1 leaves the mix of experts unchanged.",
         [days[int(place)] for place in places],
         [Curve(_bars(h), _plain(scores.stretch[places, j])) for j, h in enumerate(scores.horizons)],
         unit="×",
@@ -198,7 +199,7 @@ def _by_regime(scores: WalkScores) -> DotChart:
     ]
     return DotChart(
         f"{scores.prices.name}: CRPS by regime, {_bars(scores.horizons[0])} ahead",
-        "Fused over each rival, by the market's regime at forecast time. Below 1 the fused forecast is better.",
+        "Fused over each peer, by the market's regime at forecast time. Below 1 the fused forecast is better.",
         ["all", *(where for where, _ in found)],
         groups,
         zero=1.0,

@@ -35,7 +35,7 @@ MAIN_SET = "us_equities"  # the metrics are its own
 _EPILOG = """\b
 Examples:
   htfi eval returns                                 every staged set, all symbols
-  htfi eval returns us_equities --symbols 40 --fast 40 of the symbols, no peers that must be fitted
+  htfi eval returns us_equities --symbols 40 --fast 40 of the symbols, no fitted peers
   htfi eval returns prices.csv --html build/r.html  your own bars: date, (symbol,) open, high, low, close
 """
 
@@ -49,18 +49,22 @@ _OPTIONS = (
         "--symbols",
         "num_symbols",
         type=click.IntRange(1),
-        help="So many symbols of a set at most, spread evenly.",
+        help="Maximum number of symbols of a set, spread evenly.",
     ),
     click.option(
-        "--from", "first", help="Compare from this date on.  [default: 2012 for us_equities, else a year in]"
+        "--from",
+        "first",
+        help="Compare from this date on.  [default: 2012 for us_equities, else after one year]",
     ),
     click.option(
-        "--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting of forecasting; repeatable."
+        "--set",
+        "settings",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="A setting of [forecasting]; repeatable.",
     ),
     click.option(
-        "--fresh",
-        is_flag=True,
-        help="Fit the peers again, even where their fits are kept in build/eval-cache.",
+        "--fresh", is_flag=True, help="Fit the peers again, ignoring fits cached in build/eval-cache."
     ),
     trials_option,
     click.option("--seed", default=0, show_default=True),
@@ -90,14 +94,13 @@ def command(
     sets: tuple[str, ...], data: Path | None, num_symbols: int | None, first: str | None, settings: tuple[str, ...],
     fast: bool, fresh: bool, trials: Path, seed: int, html_file: Path | None, json_file: Path | None,
 ) -> None:  # fmt: skip
-    """Walk bars through the live forecaster, in order of when they were known, and score every forecast by what came.
+    """Walk bars through the live forecaster, in order of availability, and score every forecast against its outcome.
 
-    SET is one of us_equities, fx_daily, vix, etf, fx_hourly, sample; FILE holds bars of your own. Beside the fused
-    forecast stand its experts, 20-day historical volatility (random_walk), RiskMetrics' EWMA, GARCH(1,1)-t of arch,
+    SET is us_equities, fx_daily, vix, etf, fx_hourly or sample; FILE holds bars of your own. The fused forecast is
+    compared with its experts, 20-day historical volatility (random_walk), RiskMetrics' EWMA, GARCH(1,1)-t of arch,
     refitted yearly, and statsforecast's AutoARIMA, AutoETS and GARCH. Differences are tested by Diebold-Mariano with
     errors that allow for overlap, corrected for the number of comparisons.
     """
-
     config = with_settings(load_settings(), settings).forecasting
     options = WalkOptions(config, first, with_fitted=not fast, fresh=fresh, seed=seed)
     notes: list[str] = []
@@ -123,7 +126,7 @@ def record_run(
     settings = {"forecasting": asdict(options.config), "from": options.first or "", "seed": options.seed}
     scores = {key: value for key, value in metrics.items() if value is not None}
     num = record_trial(command, digest, settings, scores, folder=folder)
-    return f"trials: {num:,} configurations have been evaluated so far, this one included"
+    return f"{num:,} configurations have been evaluated so far, this one included"
 
 
 def evaluate(
@@ -202,7 +205,7 @@ def spread_sample(prices: Prices, num: int) -> Prices:
 def default_sets(data: Path | None, notes: list[str]) -> Sequence[str]:
     """Every staged set; the embedded sample where there is no folder of them, which `notes` then says."""
     if data is None and data_folder() is None:
-        notes.append("no staged data was found: these are figures of the small embedded sample")
+        notes.append("staged data were not found: these figures are of the small embedded sample")
         return ("sample",)
     return NAMES
 

@@ -80,8 +80,8 @@ def judge(prices: Prices, options: WalkOptions, tell: Tell | None = None) -> Dat
     measured = measure_outcomes(prices, config)
     if not np.isfinite(measured.outcomes[begin:]).any():
         raise InvalidInput(
-            f"{prices.name}: {len(prices.ends_ns)} instants are too few: of the part that is scored no outcome "
-            f"{config.horizons[0]} bars later is known"
+            f"{prices.name}: {len(prices.ends_ns)} instants are too few: the scored part has no outcome "
+            f"{config.horizons[0]} bars later"
         )
     peers: list[PeerForecaster] = list(classical(len(prices.symbols), config, begin))
     garch, notes = garch_peers(prices, measured, begin, options, tell) if options.with_fitted else ([], [])
@@ -90,7 +90,8 @@ def judge(prices: Prices, options: WalkOptions, tell: Tell | None = None) -> Dat
         chosen = choose_points(measured, begin, config, options.seed)
         rare.append(MiniPeer(open_path_sampler(), chosen, config))
         said.append(
-            f"{prices.name}: {NUM_POINTS:,} forecasts of htfi-mini at most a horizon, {NUM_DRAWN_POINTS:,} of paths"
+            f"{prices.name}: {NUM_POINTS:,} forecasts of htfi-mini at most for each horizon, {NUM_DRAWN_POINTS:,} "
+            "from paths"
         )
     walk = Walk(prices, config, [*peers, *garch, *rare])
     core = [name for name in walk.names if name not in [peer.name for peer in rare]]
@@ -101,7 +102,7 @@ def judge(prices: Prices, options: WalkOptions, tell: Tell | None = None) -> Dat
     if not scores.common.any():
         everyone = ", ".join(core)
         raise InvalidInput(
-            f"{prices.name}: no forecast that all of {everyone} made has an outcome: the history is short"
+            f"{prices.name}: no forecast by all of {everyone} has an outcome: the history is too short"
         )
     judged = DatasetJudgement(scores, [], [*prices.notes, *notes, *said])
     judged.notes += mini_figures(scores, [name for name in GARCH if name in scores.names])[1]
@@ -125,7 +126,7 @@ def first_scored(prices: Prices, first: str | None) -> tuple[int, int]:
     try:
         begin = int(np.searchsorted(prices.ends_ns, np.datetime64(stated, "ns").astype(np.int64)))
     except ValueError as error:
-        raise InvalidInput(f"--from {stated} is no date: write it like 2012-01-31") from error
+        raise InvalidInput(f"--from {stated} is not a date: write 2012-01-31") from error
     if begin >= num:
         raise InvalidInput(f"--from {stated}: {prices.name} ends on {prices.dates()[-1]}")
     return min(early, begin), begin
@@ -161,10 +162,10 @@ def metrics_of(judged: DatasetJudgement) -> dict[str, float]:
 
 def worst_regime(judged: Sequence[DatasetJudgement]) -> tuple[float, str] | None:
     """The lowest coverage over data sets, horizons, regimes and crises with forecasts enough; and which."""
-    told = [one for item in judged for one in item.regimes if one[4] >= MIN_IN_REGIME]
-    if not told:
+    enough = [one for item in judged for one in item.regimes if one[4] >= MIN_IN_REGIME]
+    if not enough:
         return None
-    data, bars, where, share, num = min(told, key=lambda one: one[3])
+    data, bars, where, share, num = min(enough, key=lambda one: one[3])
     return share, f"{where}, {data}, {bars} bars, {num:,} forecasts"
 
 
@@ -172,7 +173,7 @@ def _statsforecast_peers(
     prices: Prices, measured: RealisedOutcomes, begin: int, options: WalkOptions
 ) -> tuple[list[PeerForecaster], list[str]]:
     if len(prices.ends_ns) - begin > MAX_INSTANTS_FOR_STATSFORECAST:
-        return [], [f"{prices.name}: statsforecast is left out: too slow for so many instants"]
+        return [], [f"{prices.name}: statsforecast is left out: it is too slow for so many instants"]
     try:
         peers, note = statsforecast_peers(measured.returns, begin, options.config, fresh=options.fresh)
     except MissingExtra as error:
@@ -197,10 +198,10 @@ def garch_peers(
             for constant in (True, False)
         )
     except MissingExtra as error:
-        return [], [f"{prices.name}: no GARCH of arch: {error}"]
+        return [], [f"{prices.name}: GARCH of arch is left out: {error}"]
     if not plain.num_fitted:
         return [], [
-            f"{prices.name}: no GARCH of arch: it needs 250 bars of a series before the first date scored"
+            f"{prices.name}: GARCH of arch is left out: it needs 250 bars of a series before the first date scored"
         ]
     config, returns, seed = options.config, measured.returns, options.seed
     peers: list[PeerForecaster] = [
@@ -208,8 +209,8 @@ def garch_peers(
         GarchPeer(GARCH[1], returns, mean, config, tails="t"),
         GarchPeer(GARCH[2], returns, plain, config, tails="simulated", seed=seed),
     ]
-    what = "taken from the cache" if plain.was_cached and mean.was_cached else "fitted in this run"
-    return peers, [f"{prices.name}: {plain.num_fitted + mean.num_fitted:,} GARCH fits of arch, {what}"]
+    what = "from the cache" if plain.was_cached and mean.was_cached else "made in this run"
+    return peers, [f"{prices.name}: {plain.num_fitted + mean.num_fitted:,} GARCH fits by arch, {what}"]
 
 
 def _compare(judged: DatasetJudgement, j: int) -> None:

@@ -49,7 +49,7 @@ class LeakReport:
             {
                 "data": data,
                 "forecaster": f"planted {PLANTED_LEAK}",
-                "found": "caught" if self.found_planted_leak else "NOT CAUGHT",
+                "found": "detected" if self.found_planted_leak else "NOT DETECTED",
             },
         ]
 
@@ -59,7 +59,7 @@ def check_leaks(prices: Prices, config: ForecastConfig, seed: int, *, with_arch:
     part = _part(prices)
     num = len(part.ends_ns)
     cuts = (num // 2, num - 30) if num > 60 else (num // 2,)
-    dice = np.random.Generator(np.random.PCG64(seed))
+    rng = np.random.Generator(np.random.PCG64(seed))
     fields = {key: getattr(part, key) for key in ("open", "high", "low", "close")}
     days = part.dates()
 
@@ -69,8 +69,8 @@ def check_leaks(prices: Prices, config: ForecastConfig, seed: int, *, with_arch:
     def cheated(changed: Mapping[str, Array]) -> dict[str, Array]:
         return _all_forecasts(_walk(replace(part, **changed), config, with_arch=False, planted=True))
 
-    found = find_leaks(honest, fields, cuts, dice)
-    planted = find_leaks(cheated, fields, cuts, dice)
+    found = find_leaks(honest, fields, cuts, rng)
+    planted = find_leaks(cheated, fields, cuts, rng)
     names = _walk(part, config, with_arch=with_arch, planted=False).names
     return LeakReport(
         {name: days[t] for name, t in found.items()},

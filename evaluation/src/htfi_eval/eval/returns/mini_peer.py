@@ -32,7 +32,7 @@ def choose_points(
     num_points: int = NUM_POINTS, num_drawn: int = NUM_DRAWN_POINTS,
 ) -> Mask:  # fmt: skip
     """Which (instant, series, horizon) the model is asked at, [T, N, H]: at random among all that have an outcome."""
-    dice = np.random.Generator(np.random.PCG64(seed))
+    rng = np.random.Generator(np.random.PCG64(seed))
     known = np.isfinite(measured.outcomes)
     known[:begin] = False
     old = np.cumsum(np.isfinite(measured.returns), axis=0) >= _READY_BARS
@@ -40,7 +40,7 @@ def choose_points(
     for j, horizon in enumerate(config.horizons):
         places = np.flatnonzero(known[:, :, j] & old)
         most = num_points if horizon == 1 else num_drawn
-        taken = dice.permutation(places)[:most]
+        taken = rng.permutation(places)[:most]
         chosen[:, :, j].reshape(-1)[taken] = True
     return chosen
 
@@ -110,12 +110,12 @@ def mini_figures(scores: WalkScores, garch: Sequence[str]) -> tuple[dict[str, fl
     found = [one for one in compare_on_points(scores, garch) if math.isfinite(one.ratio)]
     if not found:
         return {}, []
-    told = "; ".join(
+    text = "; ".join(
         f"{one.bars} bars {one.ratio:.4f} ({one.low:.4f} to {one.high:.4f}, {one.num:,} forecasts, against {one.peer})"
         for one in found
     )
     return {"mini_vs_garch_t": max(one.ratio for one in found)}, [
-        f"{scores.prices.name}: CRPS of htfi-mini, zero-shot, over that of GARCH(1,1)-t, 95% interval: {told}"
+        f"{scores.prices.name}: CRPS of htfi-mini, zero-shot, over that of GARCH(1,1)-t, 95% interval: {text}"
     ]
 
 

@@ -34,13 +34,13 @@ def measure_speed(
 ) -> tuple[list[dict[str, Any]], dict[str, float], list[str]]:
     """Rows, metrics and notes. Simulated prices: GARCH-like returns with ranges, the same on every machine."""
     config = replace(config, horizons=HORIZONS)
-    dice = np.random.Generator(np.random.PCG64(seed))
-    closes = _simulated(dice, _HISTORY_BARS, NUM_SERIES)
+    rng = np.random.Generator(np.random.PCG64(seed))
+    closes = _simulated(rng, _HISTORY_BARS, NUM_SERIES)
     rows: list[dict[str, Any]] = []
     metrics: dict[str, float] = {}
     notes: list[str] = []
     click.echo("speed: warming up", err=True)
-    series = _TimedForecaster(config, closes, dice)
+    series = _TimedForecaster(config, closes, rng)
     series.warm(_WARM_BARS)
     ours_s: list[float] = []
     arch_s: list[float] = []
@@ -49,7 +49,7 @@ def measure_speed(
         fit_one(arch, np.diff(closes[:, 0]))  # the first fit compiles
     except MissingExtra as error:
         arch = None
-        notes.append(f"speed beside arch: {error}")
+        notes.append(f"speed of arch: {error}")
     for run in range(_NUM_RUNS):
         began_s = time.perf_counter()
         series.refresh(_REFRESHES)
@@ -64,29 +64,30 @@ def measure_speed(
     if arch_s:
         ratios = [other / mine for mine, other in zip(ours_s, arch_s, strict=True)]
         metrics["speed_vs_arch"] = statistics.median(ratios)
-        rows.append(_row("arch's fits", NUM_SERIES, statistics.median(arch_s)))
+        rows.append(_row("fits by arch", NUM_SERIES, statistics.median(arch_s)))
         notes.append(
             f"speed: {NUM_SERIES} simulated series × {len(HORIZONS)} horizons, medians of {_NUM_RUNS} paired runs. A "
-            f"refresh is observe, forecast and learn, the mean over {_REFRESHES} bars, so that the rota of fits is in; "
-            f"arch fits GARCH(1,1)-t to {_HISTORY_BARS:,} bars and forecasts, {_NUM_FITTED} series timed a run and "
+            f"refresh is observe, forecast and learn, the mean over {_REFRESHES} bars, which includes the "
+            "scheduled fits; "
+            f"arch fits GARCH(1,1)-t to {_HISTORY_BARS:,} bars and forecasts, {_NUM_FITTED} series timed per run and "
             f"scaled. Pairs from {min(ratios):,.0f}× to {max(ratios):,.0f}×"
         )
     notes.append("speed: one symbol's update and the cost by number of series are in processor time")
-    metrics["one_symbol_update_ms"] = _one_symbol_ms(config, closes[:, :1], dice)
+    metrics["one_symbol_update_ms"] = _one_symbol_ms(config, closes[:, :1], rng)
     rows.append(
         {"data": "simulated", "forecaster": "one symbol's update", "ms": metrics["one_symbol_update_ms"]}
     )
-    metrics["cost_exponent"] = _exponent(config, dice, rows)
+    metrics["cost_exponent"] = _exponent(config, rng, rows)
     return rows, metrics, notes
 
 
 class _TimedForecaster:
     """A forecaster and the bars that it is fed."""
 
-    def __init__(self, config: ForecastConfig, closes: Array, dice: np.random.Generator) -> None:
+    def __init__(self, config: ForecastConfig, closes: Array, rng: np.random.Generator) -> None:
         self._forecaster = Forecaster(config, open_experts(config, config.foundation))
         self._closes = np.exp(closes)
-        self._ranges = np.exp(0.01 * np.abs(dice.standard_normal(closes.shape)))
+        self._ranges = np.exp(0.01 * np.abs(rng.standard_normal(closes.shape)))
         self._symbols = [f"S{n:05d}" for n in range(closes.shape[1])]
         self._names = [series_id(symbol, "1d") for symbol in self._symbols]
         self._at = 0
@@ -135,17 +136,17 @@ def _fit_and_forecast(arch: Any, returns: Array) -> None:
     model.fit(disp="off", show_warning=False).forecast(horizon=HORIZONS[-1])
 
 
-def _one_symbol_ms(config: ForecastConfig, closes: Array, dice: np.random.Generator) -> float:
-    series = _TimedForecaster(config, closes, dice)
+def _one_symbol_ms(config: ForecastConfig, closes: Array, rng: np.random.Generator) -> float:
+    series = _TimedForecaster(config, closes, rng)
     series.warm(_WARM_BARS)
     return 1e3 * statistics.median(series.time_each(_SINGLE_UPDATES))
 
 
-def _exponent(config: ForecastConfig, dice: np.random.Generator, rows: list[dict[str, Any]]) -> float:
+def _exponent(config: ForecastConfig, rng: np.random.Generator, rows: list[dict[str, Any]]) -> float:
     """The slope of log processor time on log number of series: 1 is linear, below it a part is fixed."""
     costs: list[float] = []
     for num in _SIZES:
-        series = _TimedForecaster(config, _simulated(dice, _SIZE_BARS + 2 * _REFRESHES, num), dice)
+        series = _TimedForecaster(config, _simulated(rng, _SIZE_BARS + 2 * _REFRESHES, num), rng)
         series.warm(_SIZE_BARS)
         costs.append(statistics.fmean(series.time_each(2 * _REFRESHES)))
         rows.append(_row(f"refresh, {_SIZE_BARS} bars in", num, costs[-1]))
@@ -158,12 +159,12 @@ def slope(x: Array, y: Array) -> float:
     return float((away * y).sum() / (away * away).sum())
 
 
-def _simulated(dice: np.random.Generator, num_bars: int, num_series: int) -> Array:
+def _simulated(rng: np.random.Generator, num_bars: int, num_series: int) -> Array:
     """Log closes [T, N] of a GARCH(1,1) with Student tails, one percent a bar."""
     usual = 1e-4
     variance = np.full(num_series, usual)
     moves = np.empty((num_bars, num_series))
     for t in range(num_bars):
-        moves[t] = np.sqrt(variance * 0.6) * dice.standard_t(5, num_series)
+        moves[t] = np.sqrt(variance * 0.6) * rng.standard_t(5, num_series)
         variance = 0.05 * usual + 0.08 * moves[t] ** 2 + 0.87 * variance
     return np.log(100.0) + np.cumsum(moves, axis=0)

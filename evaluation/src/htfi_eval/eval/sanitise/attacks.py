@@ -158,14 +158,14 @@ ATTACKS: Mapping[str, Attack] = {
     "homoglyph": homoglyphs,
     "hidden text": hidden_text,
     "injection": injection,
-    "order in code": encoded,
+    "encoded order": encoded,
     "split words": split_words,
     "pump": pump,
     "forged source": forged_source,
     "repetition, 50 a day": repetition,
     "burst, 50 a day": burst,
-    "plausible lie, unconfirmed": lie,
-    "plausible lie in a known feed": lie_in_feed,
+    "false headline, unconfirmed": lie,
+    "false headline in a known feed": lie_in_feed,
 }
 
 
@@ -180,7 +180,7 @@ def taken_over(attack: Attack) -> Attack:
 TAKEN_OVER: Mapping[str, Attack] = {
     name: taken_over(ATTACKS[name])
     for name in ("homoglyph", "hidden text", "injection", "split words", "pump", "repetition, 50 a day")
-} | {"a lie": taken_over(lie)}
+} | {"false headline": taken_over(lie)}
 
 
 def _items(scene: AttackSetup, texts: Sequence[str]) -> list[News]:

@@ -19,33 +19,36 @@ _MIN_RECALL, _MAX_FALSE_ALARM_RATE = 0.90, 0.01
 
 def lead(honest: VerdictCounts, worst: VerdictCounts, metrics: Mapping[str, float | None]) -> str:
     return (
-        f"Of every class of attack at least {worst.caught:.1%} does not pass (worst: {worst.name}), while "
-        f"{honest.caught:.2%} of {honest.num:,} honest agency items are held against; disguised and hidden text is "
-        f"undone to the letter in {metrics['undone']:.2%}."
+        f"At least {worst.caught:.1%} of every class of attack is stopped (worst: {worst.name}), and "
+        f"{honest.caught:.2%} of {honest.num:,} honest agency items are stopped by mistake; disguised and hidden "
+        "text is "
+        f"restored exactly in {metrics['undone']:.2%}."
     )
 
 
 def cards(honest: VerdictCounts, worst: VerdictCounts, metrics: Mapping[str, float | None]) -> list[Card]:
     undone, moved = metrics["undone"], metrics.get("attack_leverage")
-    told = [
-        Card(f"{worst.caught:.1%}", f"caught of the worst class: {worst.name}", worst.caught >= _MIN_RECALL),
-        Card(f"{metrics['detection_mean']:.1%}", "caught, mean of all classes"),
+    found = [
+        Card(
+            f"{worst.caught:.1%}", f"detected in the worst class: {worst.name}", worst.caught >= _MIN_RECALL
+        ),
+        Card(f"{metrics['detection_mean']:.1%}", "detected, mean of all classes"),
         Card(
             f"{honest.caught:.2%}",
             f"false alarms among {honest.num:,} headlines",
             honest.caught <= _MAX_FALSE_ALARM_RATE,
         ),
-        Card(f"{undone:.2%}", "of disguised and hidden texts undone to the letter", undone == 1.0),
+        Card(f"{undone:.2%}", "of disguised and hidden texts restored exactly", undone == 1.0),
     ]
     if moved is not None:
-        told.append(
+        found.append(
             Card(
                 f"{moved:.1%}",
-                "of an honest headline's effect is all that an attack of a day moves",
+                "of an honest headline's effect: the most that a one-day attack moves",
                 moved < 0.05,
             )
         )
-    return told
+    return found
 
 
 def charts(
@@ -56,38 +59,38 @@ def charts(
     rules = honest.rules.most_common(8)
     return [
         DotChart(
-            "What does not pass, by class of attack",
-            "Right of the line is the goal. Held back: until a person has looked.",
+            "Attacks stopped, by class",
+            "The line is the goal. Held: until a person approves it.",
             [tally.name for tally in attacks],
             [
-                DotGroup("not passed", [tally.caught for tally in attacks]),
-                DotGroup("held back", [tally.num_held / max(tally.num, 1) for tally in attacks]),
+                DotGroup("stopped", [tally.caught for tally in attacks]),
+                DotGroup("held", [tally.num_held / max(tally.num, 1) for tally in attacks]),
             ],
             zero=_MIN_RECALL,
             unit="%",
         ),
         DotChart(
-            "The same, by kind",
-            "Staged kinds are as their set names them.",
+            "Attacks stopped, by kind",
+            "Staged kinds keep the names of their data set.",
             [name for name, _ in parts],
             [
-                DotGroup("not passed", [part.caught for _, part in parts]),
-                DotGroup("undone to the letter", [part.undone for _, part in parts]),
+                DotGroup("stopped", [part.caught for _, part in parts]),
+                DotGroup("restored", [part.undone for _, part in parts]),
             ],
             zero=_MIN_RECALL,
             unit="%",
         ),
         BarChart(
-            "False alarms, by manner of text",
-            "Agency headlines are what the goal of 1% speaks of. Posts urge one another to buy: much of what is found "
-            "there is what it is called.",
+            "False alarms, by type of text",
+            "The goal of 1% is for agency headlines. Posts urge people to buy: much of what is found "
+            "there is indeed promotion.",
             [tally.name for tally in alarms],
             [tally.caught for tally in alarms],
             unit="%",
         ),
         BarChart(
             "False alarms among agency headlines, by rule",
-            "Share of items with a finding of the rule, of those that did not pass.",
+            "Share of items stopped with a finding of this rule.",
             [rule for rule, _ in rules],
             [num / max(honest.num, 1) for _, num in rules],
             unit="%",
@@ -99,23 +102,27 @@ NUM_GENERATED = 300  # honest texts that each kind of attack is made from
 
 _EPILOG = """\b
 Examples:
-  htfi eval sanitise                                     all staged headlines: some minutes
+  htfi eval sanitise                                     all staged headlines: takes minutes
   htfi eval sanitise --items 10000 --texts 100           a quick look
   htfi eval sanitise --no-leverage --html build/sanitise.html
 """
 
 
-@click.command("sanitise", short_help="Attacks on the news: found, undone, false alarms.", epilog=_EPILOG)
+@click.command(
+    "sanitise", short_help="Attacks on the news: detected, reversed, false alarms.", epilog=_EPILOG
+)
 @data_option
 @click.option(
-    "--items", "num_items", type=click.IntRange(100), help="Honest headlines to look at.  [default: all]"
+    "--items", "num_items", type=click.IntRange(100), help="Number of honest headlines.  [default: all]"
 )
 @click.option(
     "--texts", "num_texts", default=NUM_GENERATED, show_default=True, type=click.IntRange(10),
     help="Honest texts that each kind of attack is made from.",
 )  # fmt: skip
-@click.option("--leverage/--no-leverage", default=True, help="Replay attacks on the sample's forecasts.")
-@click.option("--seed", default=0, show_default=True, help="Of the attacks.")
+@click.option(
+    "--leverage/--no-leverage", default=True, help="Also replay attacks on the forecasts of the sample."
+)
+@click.option("--seed", default=0, show_default=True, help="Seed of the attacks.")
 @output_options
 def command(
     data: Path | None, num_items: int | None, num_texts: int, leverage: bool, seed: int,
@@ -123,14 +130,13 @@ def command(
 ) -> None:  # fmt: skip
     """Send attacks and honest items through the whole sanitiser and count its verdicts.
 
-    Caught is what does not pass: discounted, held back, or recognised as told before. Staged injections are of the
-    half that nobody looked at while rules were written; which staged messages are pumps was said by a classifier,
-    not by a person. Generated attacks are made from the staged agency headlines. The sanitiser learned from text of
-    this project's own alone.
+    An item is stopped when it is discounted, held, or recognised as a repeat. Staged injections are those of the half
+    that was never inspected while rules were written; a classifier, not a person, labelled the staged pump messages.
+    Generated attacks are made from the staged agency headlines. The sanitiser was trained on this project's own text
+    only.
     """
-
-    told = evaluate(data, num_items, num_texts, seed, leverage)
-    write_outputs(told, json_file=json_file, html_file=html_file)
+    result = evaluate(data, num_items, num_texts, seed, leverage)
+    write_outputs(result, json_file=json_file, html_file=html_file)
 
 
 def evaluate(
@@ -146,7 +152,7 @@ def evaluate(
     )
     others = [sanitise_judging.other_texts(name, texts) for name, texts in staged.others.items()]
     beside = sanitise_judging.harmless_texts(staged)
-    judged = [tally for tally in attacks if tally.origin != "own grammar"]
+    judged = [tally for tally in attacks if tally.origin != "training grammar"]
     worst = min(judged, key=lambda tally: tally.caught)
     metrics: dict[str, float | None] = {
         "detection": worst.caught,
@@ -156,9 +162,10 @@ def evaluate(
     }
     rows = sanitise_judging.rows_of([*attacks, honest, *others, *beside])
     notes = [
-        f"detection is that of the worst class, {worst.name}; what stands beside and the own grammar are not counted",
-        "which staged messages are pumps was said by a classifier, not by a person; injections: the half not looked at",
-        "undone: the text after is to the letter what the honest text becomes; homoglyph and hidden text must be 100%",
+        f"detection is that of the worst class, {worst.name}; harmless texts and the grammar used in training are "
+        "not counted",
+        "a classifier, not a person, labelled the staged messages as pumps; injections: the half never inspected",
+        "restored: the sanitised text equals the sanitised honest text; homoglyphs and hidden text must reach 100%",
     ]
     if leverage:
         moved = measure(seed=seed, tell=ProgressLine("leverage of attacks"))
@@ -167,7 +174,7 @@ def evaluate(
         notes += moved.notes
     return Evaluation(
         name="sanitise",
-        title="What gets past the sanitiser",
+        title="What the sanitiser stops",
         lead=lead(honest, worst, metrics),
         metrics=metrics,
         cards=cards(honest, worst, metrics),

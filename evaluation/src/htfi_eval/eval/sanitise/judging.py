@@ -97,8 +97,8 @@ def staged_attacks(data: AttackData) -> list[VerdictCounts]:
 def harmless_texts(data: AttackData) -> list[VerdictCounts]:
     """What the staged sets hold beside attacks: reported, not counted."""
     return [
-        _all("the other half of the injections, whose misses were looked at", "seen", data.seen_injections),
-        _all("questions to chatbots, in the same set", "beside", data.harmless),
+        _all("the inspected half of the injections", "seen", data.seen_injections),
+        _all("questions to chatbots, same data set", "beside", data.harmless),
         _all("other posts of pump channels", "beside", data.other_posts),
     ]
 
@@ -164,10 +164,10 @@ def _encoding(texts: Sequence[str], seed: int) -> VerdictCounts:
 
 def _planting(texts: Sequence[str], seed: int) -> VerdictCounts:
     """Orders and pump messages of the grammar that the weights were learned from, after an honest text."""
-    tally = VerdictCounts("planted order or pump", "own grammar")
+    tally = VerdictCounts("planted order or pump", "training grammar")
     dice = Rng(seed, _SEEDS["planted order"])
     for turn, (name, module) in enumerate((("order", injections), ("pump", pumps))):
-        part = tally.parts[name] = VerdictCounts(name, "own grammar")
+        part = tally.parts[name] = VerdictCounts(name, "training grammar")
         for place, text in enumerate(texts):
             screened = _alone(f"{text} {module.draw(dice)}", place * 2 + turn)
             tally.count(screened)
@@ -250,9 +250,9 @@ def rows_of(tallies: Iterable[VerdictCounts]) -> list[dict[str, Any]]:
                     "attack": name,
                     "made by": one.origin,
                     "items": one.num,
-                    "not passed": f"{one.caught:.2%}",
-                    "held back": f"{one.num_held / max(one.num, 1):.1%}",
-                    "undone": "" if one.undone is None else f"{one.undone:.2%}",
+                    "stopped": f"{one.caught:.2%}",
+                    "held": f"{one.num_held / max(one.num, 1):.1%}",
+                    "restored": "" if one.undone is None else f"{one.undone:.2%}",
                     "by": ", ".join(
                         f"{rule} {num / max(one.num, 1):.0%}" for rule, num in one.rules.most_common(3)
                     ),

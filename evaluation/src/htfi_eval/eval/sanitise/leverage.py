@@ -35,7 +35,7 @@ from htfi_eval.eval.sanitise.attacks import ATTACKS, HEADLINES, TAKEN_OVER, Atta
 METRIC = "attack_leverage"
 SOURCES = ("spx", "vix", "headlines")  # of the sample
 NUM_CLOSES = 12
-_OWN = ", in the feed's own name"
+_OWN = ", from the trusted feed"
 _QUIET_NS = 4 * NS_PER_DAY  # without headlines before and after, so that a day's news is the day's own
 _FOLLOWED_NS = 3 * NS_PER_DAY  # decisions that an item may move
 # headlines after which the sample's source is known; before, nobody is, and so everybody is believed
@@ -104,11 +104,13 @@ def measure(
         rows,
         {METRIC: round(worst / 100.0, 4)},
         [
-            f"{len(honest_effects)} closes of the sample, each lived again with every attack; views count in full; "
-            f"effects over the decisions of {_FOLLOWED_NS // NS_PER_DAY} days, beside those of the same words told "
+            f"{len(honest_effects)} closes of the sample, each replayed with every attack; views have full weight; "
+            f"effects over the decisions of {_FOLLOWED_NS // NS_PER_DAY} days, relative to those of the same "
+            "words published "
             "once by the sample's own source",
-            "in the feed's own name: by one who has taken over a source that is believed; not counted, for a lie that "
-            "it tells as it always tells cannot be told from news until others contradict it",
+            "from the trusted feed: the attacker has taken over a trusted source; not counted, because a false "
+            "headline "
+            "from it cannot be distinguished from news until other sources contradict it",
         ],
     )
 
@@ -139,7 +141,7 @@ class _SampleReplay:
             if end > begun_ns and not (len(told) and np.abs(told - end).min() <= _QUIET_NS)
         ]
         if len(quiet) < num:
-            raise InvalidInput(f"the sample has {len(quiet)} quiet closes, fewer than {num}: ask for fewer")
+            raise InvalidInput(f"the sample has {len(quiet)} quiet closes, fewer than {num}; use fewer")
         places = np.linspace(0, len(quiet) - 1, num).astype(int)
         return [quiet[place] for place in places]
 
@@ -228,10 +230,10 @@ def _row(
         "attack": name,
         "median, % of honest": round(100.0 * effect.median / base.median, 2),
         "width, % of honest": round(100.0 * effect.width / base.width, 2),
-        "as earned, %": round(100.0 * effect.weighted_median / base.weighted_median, 2)
+        "weighted, % of honest": round(100.0 * effect.weighted_median / base.weighted_median, 2)
         if base.weighted_median
         else float("nan"),
-        "held back, %": round(100.0 * verdicts.count("quarantine") / len(verdicts), 1)
+        "held, %": round(100.0 * verdicts.count("quarantine") / len(verdicts), 1)
         if verdicts
         else float("nan"),
         "secure, %": round(100.0 * sum(bool(one.suspicion) for one in hearings) / len(hearings), 1)

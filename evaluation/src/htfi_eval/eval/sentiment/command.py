@@ -43,7 +43,7 @@ def lead(judged: Sequence[SentimentJudgement], metrics: Mapping[str, float | Non
     gain, best = worst.shipped.gain(HEAD, (COUNTS, TFIDF))
     flips = metrics.get("int8_label_flips") or 0.0
     return (
-        f"Heads that never saw a row of these sets tell labels better than word counts and TF-IDF by at least "
+        f"Heads trained on no row of these sets beat word counts and TF-IDF by at least "
         f"{gain:+.3f} of macro-F1 ({worst.of.name}, over {best}); int8 changes {flips:.1%} of labels."
     )
 
@@ -53,7 +53,7 @@ def cards(metrics: Mapping[str, float | None]) -> list[Card]:
     flips = metrics["int8_label_flips"] or 0.0
     found = [Card(f"{gain:+.3f}", "worst gain in macro-F1, as shipped", gain >= _MIN_GAIN)]
     if source is not None:
-        found.append(Card(f"{source:+.3f}", "worst gain, learnt from other sources", source >= _MIN_GAIN))
+        found.append(Card(f"{source:+.3f}", "worst gain, trained on other sources", source >= _MIN_GAIN))
     return [*found, Card(f"{flips:.1%}", "of labels changed by int8", flips <= _MAX_FLIPS)]
 
 
@@ -68,11 +68,11 @@ def _by_set(judged: Sequence[SentimentJudgement]) -> DotChart:
     ]
     if any(one.in_domain is not None for one in judged):
         for name in (HEAD, TFIDF):
-            told = [None if one.in_domain is None else one.in_domain.f1(name) for one in judged]
-            groups.append(DotGroup(f"{name}, in domain", told))
+            values = [None if one.in_domain is None else one.in_domain.f1(name) for one in judged]
+            groups.append(DotGroup(f"{name}, in domain", values))
     return DotChart(
         "Macro-F1 by set and method",
-        "As shipped, nothing of a set was learnt from; in domain, four fifths of it were.",
+        "As shipped: trained on nothing of the set; in domain: on four fifths of it.",
         [f"{one.of.name} ({len(one.of.texts):,})" for one in judged],
         groups,
     )
@@ -82,7 +82,7 @@ def _confusion(one: SentimentJudgement) -> HeatMap:
     counts = confusion(one.of.targets, one.shipped.by_method[HEAD], len(one.of.labels))
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     return HeatMap(
-        f"{one.of.name}: what was said of each label",
+        f"{one.of.name}: confusion matrix",
         "Rows are the annotators' labels, columns the shipped head's; shares of a row.",
         [f"{label} ({int(num):,})" for label, num in zip(one.of.labels, counts.sum(axis=1), strict=True)],
         list(one.of.labels),
@@ -107,12 +107,12 @@ def _reliability(judged: Sequence[SentimentJudgement]) -> CurveChart:
             )
         )
     return CurveChart(
-        "Are the chances honest",
-        "Chance stated for the likeliest label, and how often it was right; areas are texts.",
+        "Calibration of probabilities",
+        "Probability stated for the top label, and the share of correct labels; areas show the number of texts.",
         [],
         curves,
-        "chance stated",
-        "share right",
+        "stated probability",
+        "share correct",
         diagonal=True,
     )
 
@@ -124,12 +124,12 @@ Examples:
   htfi eval sentiment --heads mine/heads           heads of your own: htfi models heads
 """
 _HOW = (
-    "head: learnt from the project's templates alone, no row of a set; TF-IDF: logistic regression on the same lines; "
+    "head: trained on the project's templates only, no row of a set; TF-IDF: logistic regression on the same lines; "
     "counts: words of Loughran and McDonald; gain: over the better of the two, 95% interval by bootstrap of texts",
-    "by source: head and TF-IDF learnt from the other labelled sets, FOMC from earlier years; in domain: from four "
-    "fifths of the set itself; what is fitted so does not ship",
-    "unseen_half: templates and settings were improved by mistakes and scores on half of the texts; this is the other "
-    "half, of which some 80 rows were read as samples before and whose scores were seen in whole sets",
+    "by source: head and TF-IDF trained on the other labelled sets, FOMC on earlier years; in domain: on four "
+    "fifths of the set itself; these fits do not ship",
+    "unseen_half: templates and settings were tuned on half of the texts; this is the other "
+    "half, of which about 80 rows were read before and whose scores were part of those of whole sets",
 )
 
 
@@ -139,30 +139,29 @@ _HOW = (
     "--heads",
     "heads_folder",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Folder of heads.  [default: those that ship]",
+    help="Folder of heads.  [default: the shipped ones]",
 )
 @click.option(
     "--corpora",
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("corpora"),
     show_default=True,
-    help="Templates that the heads learnt from: TF-IDF learns from the same.",
+    help="Templates that the heads were trained on; TF-IDF uses the same.",
 )
-@click.option("--shipped-only", is_flag=True, help="Leave out what is learnt from the labelled sets.")
-@click.option("--seed", default=0, show_default=True, help="Of the bootstrap and of what is fitted.")
+@click.option("--shipped-only", is_flag=True, help="Leave out fits on the labelled sets.")
+@click.option("--seed", default=0, show_default=True, help="Seed of the bootstrap and of the fits.")
 @output_options
 def command(
     data: Path | None, heads_folder: Path | None, corpora: Path, shipped_only: bool, seed: int,
     html_file: Path | None, json_file: Path | None,
 ) -> None:  # fmt: skip
-    """Macro-F1 on PhraseBank, TFNS, FiQA, SEntFiN and FOMC stance, each a source that the heads never saw.
+    """Macro-F1 on PhraseBank, TFNS, FiQA, SEntFiN and FOMC stance, sources that the heads were not trained on.
 
-    Also how often a label changes when the encoder runs in int8 instead of full precision, how honest the stated
-    chances are, and whether a line of the corpora nearly repeats a row of a set.
+    Also: the share of labels that int8 changes against full precision, the calibration of stated probabilities, and
+    whether a line of the corpora nearly repeats a row of a set.
     """
-
-    told = evaluate(data, heads_folder, corpora, seed, shipped_only=shipped_only)
-    write_outputs(told, json_file=json_file, html_file=html_file)
+    result = evaluate(data, heads_folder, corpora, seed, shipped_only=shipped_only)
+    write_outputs(result, json_file=json_file, html_file=html_file)
 
 
 def evaluate(
@@ -185,7 +184,7 @@ def evaluate(
         lines = draw_lines(corpus.templates, corpus.slots, corpus.per_template, SEED)
         letters = list(corpus.labels)
         targets = np.array([letters.index(line.label) for line in lines])
-        progress = ProgressLine(f"{head}: words of {len(lines):,} lines, and whether they repeat rows")
+        progress = ProgressLine(f"{head}: TF-IDF of {len(lines):,} lines, and a check for repeated rows")
         words[head] = learn_words([line.text for line in lines], targets, seed)
         num_alike += overlaps([line.text for line in lines], [text for one in sets for text in one.texts])
         progress(1, 1)
@@ -193,7 +192,7 @@ def evaluate(
     judged = judge_shipped(sets, encoded, heads, words, lists)
     if not shipped_only:
         for place, one in enumerate(judged):
-            progress = ProgressLine(f"{one.of.name}: learning from other sources, and from its own")
+            progress = ProgressLine(f"{one.of.name}: training on other sources, and on its own")
             others = [other for other in sets if other.head == one.of.head and other is not sets[place]]
             one.by_source = judge_by_source(one.of, others, encoded, lists, seed)
             one.in_domain = judge_in_domain(one.of, encoded, lists, seed)
@@ -205,7 +204,7 @@ def evaluate(
         metrics[f"calibration_error_{one.of.name.lower()}"] = calibration_error(one.shares, one.of.targets)
     return Evaluation(
         name="sentiment",
-        title="Sentiment and stance of sources never seen",
+        title="Sentiment and stance on unseen sources",
         lead=lead(judged, metrics),
         metrics=metrics,
         cards=cards(metrics),

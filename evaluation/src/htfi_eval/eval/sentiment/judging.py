@@ -120,8 +120,8 @@ def label_flips(
     in_full = encode(exact, [text for part in parts for text in part], progress)
     num_flips = 0
     for judged, part in zip(all_judged, parts, strict=True):
-        told = heads.heads[judged.of.head].probabilities(*in_full.of(part)).argmax(axis=1)
-        num_flips += int((told != judged.shipped.by_method[HEAD][: len(part)]).sum())
+        exact_labels = heads.heads[judged.of.head].probabilities(*in_full.of(part)).argmax(axis=1)
+        num_flips += int((exact_labels != judged.shipped.by_method[HEAD][: len(part)]).sum())
     return num_flips / sum(len(part) for part in parts)
 
 
@@ -146,10 +146,10 @@ def row_of(judged: SentimentJudgement, seed: int) -> dict[str, Any]:
         "gain": gain,
         "95%": f"{low:+.3f}…{high:+.3f}",
     }
-    for name, told in (("by source", judged.by_source), ("in domain", judged.in_domain)):
+    for name, labels in (("by source", judged.by_source), ("in domain", judged.in_domain)):
         row |= {
-            f"{name}: head": "" if told is None else told.f1(HEAD),
-            f"{name}: TF-IDF": "" if told is None else told.f1(TFIDF),
+            f"{name}: head": "" if labels is None else labels.f1(HEAD),
+            f"{name}: TF-IDF": "" if labels is None else labels.f1(TFIDF),
         }
     return row
 
@@ -176,10 +176,10 @@ def metrics_of(all_judged: Sequence[SentimentJudgement]) -> dict[str, float | No
     return found
 
 
-def _unseen(told: MethodLabels) -> MethodLabels:
+def _unseen(labels: MethodLabels) -> MethodLabels:
     """The half of the texts by which no template and no setting was improved; mistakes on the other half were read."""
-    half = np.array([crc32(text.encode()) % 2 == 1 for text in told.of.texts])
-    return MethodLabels(told.of.at(half), {method: said[half] for method, said in told.by_method.items()})
+    half = np.array([crc32(text.encode()) % 2 == 1 for text in labels.of.texts])
+    return MethodLabels(labels.of.at(half), {method: said[half] for method, said in labels.by_method.items()})
 
 
 def _learnt(
@@ -189,6 +189,5 @@ def _learnt(
     head = learn_head(encoded, texts, targets, test.labels, seed)
     words = learn_words(texts, targets, seed)
     return MethodLabels(
-        test,
-        {HEAD: head(test.texts), COUNTS: count_words(test.texts, *lists), TFIDF: words(test.texts)},
+        test, {HEAD: head(test.texts), COUNTS: count_words(test.texts, *lists), TFIDF: words(test.texts)}
     )

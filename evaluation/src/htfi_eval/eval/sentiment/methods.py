@@ -53,12 +53,12 @@ def encode(encoder: TextEncoder, texts: Sequence[str], progress: Callable[[int, 
 
 def count_words(texts: Sequence[str], good: frozenset[str], bad: frozenset[str]) -> Targets:
     """The first label where more words are good than bad, the second where more are bad, else the third."""
-    told: list[int] = []
+    labels: list[int] = []
     for text in texts:
         words = re.findall(r"[a-z]+", text.lower())
         balance = sum(word in good for word in words) - sum(word in bad for word in words)
-        told.append(2 if balance == 0 else int(balance < 0))
-    return np.array(told)
+        labels.append(2 if balance == 0 else int(balance < 0))
+    return np.array(labels)
 
 
 def learn_words(texts: Sequence[str], targets: Targets, seed: int) -> Callable[[Sequence[str]], Targets]:
@@ -68,8 +68,8 @@ def learn_words(texts: Sequence[str], targets: Targets, seed: int) -> Callable[[
     """
     vectorizer = load_library("sklearn.feature_extraction.text").TfidfVectorizer
     regression = load_library("sklearn.linear_model").LogisticRegression
-    dice = np.random.Generator(np.random.PCG64(seed))
-    order = dice.permutation(len(texts))
+    rng = np.random.Generator(np.random.PCG64(seed))
+    order = rng.permutation(len(texts))
     tried = order[:_MAX_TUNING_TEXTS]
     cut = len(tried) // 5
 
@@ -80,8 +80,8 @@ def learn_words(texts: Sequence[str], targets: Targets, seed: int) -> Callable[[
         return lambda unseen: np.asarray(model.predict(vectors.transform(unseen)))
 
     def worth(cost: float) -> float:
-        told = fit(tried[cut:], cost)([texts[int(place)] for place in tried[:cut].tolist()])
-        return float(f1_of(confusion(targets[tried[:cut]], told, int(targets.max()) + 1)))
+        predicted = fit(tried[cut:], cost)([texts[int(place)] for place in tried[:cut].tolist()])
+        return float(f1_of(confusion(targets[tried[:cut]], predicted, int(targets.max()) + 1)))
 
     return fit(order, max(_COSTS, key=worth))
 
@@ -90,13 +90,13 @@ def learn_head(
     encoded: EncodedTexts, texts: Sequence[str], targets: Targets, labels: Sequence[str], seed: int
 ) -> Callable[[Sequence[str]], Targets]:
     """A head as those that ship, learnt from labelled texts. The fitted head goes nowhere."""
-    dice = np.random.Generator(np.random.PCG64(seed))
-    places = dice.permutation(len(texts))[:_MAX_TRAINING_TEXTS]
+    rng = np.random.Generator(np.random.PCG64(seed))
+    places = rng.permutation(len(texts))[:_MAX_TRAINING_TEXTS]
     chosen = [texts[int(place)] for place in places.tolist()]
     points = np.stack([encoded.points[text] for text in chosen])
     counts = np.bincount(targets[places], minlength=len(labels))
     if not counts.all():
-        raise InvalidInput("a label has no lesson")
+        raise InvalidInput("a label has no training example")
     weights = len(places) / np.maximum(counts, 1)[targets[places]]
     lessons = HeadExamples(
         points, [encoded.states[text] for text in chosen], chosen, targets[places], weights
@@ -106,9 +106,9 @@ def learn_head(
     return lambda unseen: head.probabilities(*encoded.of(unseen)).argmax(axis=1)
 
 
-def confusion(targets: Targets, told: Targets, num_labels: int) -> NDArray[np.float64]:
+def confusion(targets: Targets, predicted: Targets, num_labels: int) -> NDArray[np.float64]:
     """Counts [label, told]."""
-    counts = np.bincount(targets * num_labels + told, minlength=num_labels**2)
+    counts = np.bincount(targets * num_labels + predicted, minlength=num_labels**2)
     return counts.reshape(num_labels, -1).astype(np.float64)
 
 
@@ -120,23 +120,23 @@ def f1_of(counts: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def gain_interval(
-    targets: Targets, told: Targets, rival: Targets, groups: Sequence[str], num_labels: int, seed: int,
+    targets: Targets, predicted: Targets, rival: Targets, groups: Sequence[str], num_labels: int, seed: int,
     num_draws: int = 400,
 ) -> tuple[float, float]:  # fmt: skip
     """95% interval of the gain in macro-F1 over a rival: paired bootstrap over texts, not over rows."""
     _, of_row = np.unique(np.array(groups), return_inverse=True)
     num_groups = int(of_row.max()) + 1
-    dice = np.random.Generator(np.random.PCG64(seed))
+    rng = np.random.Generator(np.random.PCG64(seed))
     gains = np.empty(num_draws)
     for draw in range(num_draws):
-        weight = np.bincount(dice.integers(num_groups, size=num_groups), minlength=num_groups)[of_row]
+        weight = np.bincount(rng.integers(num_groups, size=num_groups), minlength=num_groups)[of_row]
         ours, theirs = (
             f1_of(
                 np.bincount(targets * num_labels + one, weights=weight, minlength=num_labels**2)
                 .reshape(num_labels, num_labels)
                 .astype(np.float64)
             )
-            for one in (told, rival)
+            for one in (predicted, rival)
         )
         gains[draw] = ours - theirs
     low, high = np.quantile(gains, (0.025, 0.975))

@@ -100,8 +100,8 @@ def _stance(folder: Path) -> tuple[LabelledSet, list[str]]:
     dated = np.flatnonzero(years)
     agree = np.mean([years[place] == kept[keys[place]]["year"] for place in dated]) if len(dated) else 0.0
     notes = [
-        f"FOMC: {len(dated):,} of {len(keys):,} sentences are found in a dated document; the set's own year is that "
-        f"of the document for {agree:.0%} of them, so the documents' years are used"
+        f"FOMC: {len(dated):,} of {len(keys):,} sentences are found in a dated document; the set's own year equals "
+        f"the document's year for {agree:.0%} of them, so the documents' years are used"
     ]
     targets = np.array([STANCE.index(kept[key]["stance"]) for key in keys])
     texts = tuple(kept[key]["text"] for key in keys)
@@ -117,9 +117,9 @@ def _documents(folder: Path) -> dict[int, str]:
     ):
         if (folder / "central_bank" / file).is_file():
             for row in _read(folder / "central_bank" / file):
-                told = row.get("meeting_date") or row[date]
-                if told is not None and row[text]:
-                    by_year.setdefault(told.year, []).append(normalised(row[text]))
+                published = row.get("meeting_date") or row[date]
+                if published is not None and row[text]:
+                    by_year.setdefault(published.year, []).append(normalised(row[text]))
     return {year: " ".join(texts) for year, texts in sorted(by_year.items())}
 
 
@@ -133,7 +133,7 @@ def _year(key: str, documents: Mapping[int, str]) -> int:
 
 def _read(file: Path) -> list[dict[str, Any]]:
     if not file.is_file():
-        raise InvalidInput(f"{file} is missing: name the folder of staged data by --data")
+        raise InvalidInput(f"{file} is missing: name the folder of staged data with --data")
     columns = {name: values.tolist() for name, values in read_rows(file).items()}
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 

@@ -50,37 +50,35 @@ def charts(judged: Sequence[WarningJudgement]) -> list[Chart]:
 
 
 def cards(judged: WarningJudgement) -> list[Card]:
-    told, warning = judged.warning.alerts[MAIN_BUDGET], judged.warning
+    alerts, warning = judged.warning.alerts[MAIN_BUDGET], judged.warning
     return [
         Card(f"{warning.roc_auc:.2f}", f"ROC-AUC; 95%: {_ends(warning.roc_auc95)}"),
-        Card(f"{warning.pr_auc:.2f}", f"PR-AUC; knowing nothing: {judged.label.mean():.2f}"),
-        Card(f"{told.num_caught} of {told.num_events}", f"events caught; budget: {MAIN_BUDGET:g} false alarms a year"),
-        Card(f"{told.false_alarms_a_year:.1f}", "false alarms a year there"),
-        Card(_share(told.precision), f"of alerts came true; any session's chance is {judged.label.mean():.0%}"),
-        Card(_days(told.median_lead_days), "median lead of the caught, in sessions"),
+        Card(f"{warning.pr_auc:.2f}", f"PR-AUC; base rate: {judged.label.mean():.2f}"),
+        Card(f"{alerts.num_caught} of {alerts.num_events}", f"detected; budget: {MAIN_BUDGET:g} false alarms a year"),
+        Card(f"{alerts.false_alarms_a_year:.1f}", "false alarms per year"),
+        Card(_share(alerts.precision), f"of alerts came true; base rate {judged.label.mean():.0%}"),
+        Card(_days(alerts.median_lead_days), "median lead of detected events, sessions"),
     ]  # fmt: skip
 
 
 def lead(judged: WarningJudgement) -> str:
     """The finding in one sentence, with how sure it is."""
-    warning, told = judged.warning, judged.warning.alerts[MAIN_BUDGET]
+    warning, alerts = judged.warning, judged.warning.alerts[MAIN_BUDGET]
     low, high = warning.roc_auc95
-    chance = (
-        "better than chance" if low > 0.5 else "worse than chance" if high < 0.5 else "which may be chance"
-    )
+    chance = "better than chance" if low > 0.5 else "worse than chance" if high < 0.5 else "possibly chance"
     ahead = [
         model.name
         for model in judged.models.values()
         if model.name not in (WARNING, BASE_RATE) and model.behind95[0] > 0
     ]
     beside = (
-        f"clearly ahead only of {', '.join(ahead)}" if ahead else "not clearly ahead of any one measure alone"
+        f"clearly better than {', '.join(ahead)}" if ahead else "not clearly better than any single measure"
     )
     return (
-        f"At {told.false_alarms_a_year:.1f} false alarms a year the warning caught {told.num_caught} of "
-        f"{told.num_events} events, a median of {_days(told.median_lead_days)} sessions before; "
+        f"At {alerts.false_alarms_a_year:.1f} false alarms a year the warning detected {alerts.num_caught} of "
+        f"{alerts.num_events} events, a median of {_days(alerts.median_lead_days)} sessions before; "
         f"its ROC-AUC is {warning.roc_auc:.2f} ({low:.2f} … {high:.2f}), {chance} and {beside}."
-        + (" So few events prove nothing." if told.num_events < _FEW_EVENTS else "")
+        + (" So few events are no proof." if alerts.num_events < _FEW_EVENTS else "")
     )
 
 
@@ -92,11 +90,11 @@ def _through_time(judged: WarningJudgement) -> TimeLines:
     days = np.datetime_as_string(market.days[first:end], unit="D").tolist()
     marks = judged.warning.raised[MAIN_BUDGET]
     return TimeLines(
-        f"Chance of an event: {judged.description}",
-        "Gaps and shades: stress has come, there is nothing to warn of. Marks: alerts on the budget of "
+        f"Probability of an event: {judged.description}",
+        "Gaps and shades: the event is under way. Marks: alerts on the budget of "
         f"{MAIN_BUDGET:g} false alarms a year.",
         days,
-        [Curve("chance", chance.tolist()), Curve("rate of the past", rate.tolist(), quiet=True)],
+        [Curve("probability", chance.tolist()), Curve("past rate", rate.tolist(), quiet=True)],
         "%",
         spans=_spans(judged, first),
         marks=np.datetime_as_string(market.days[marks], unit="D").tolist(),
@@ -123,8 +121,8 @@ def _roc(judged: WarningJudgement) -> CurveChart:
     for name in _ranked(judged):
         x, y = _thinned(*scores.roc(judged.chance(name), judged.label))
         drawn.append(Curve(name, y.tolist(), x=x.tolist()))
-    note = f"Sessions before {judged.description}, found at each threshold, against the quiet ones that alarm too."
-    return CurveChart("ROC", note, [], drawn, "share of quiet sessions", "share found", True, "chance")
+    note = f"Sessions before {judged.description}, detected at each threshold, against quiet sessions with an alarm."
+    return CurveChart("ROC", note, [], drawn, "share of quiet sessions", "recall", True, "chance")
 
 
 def _precision(judged: WarningJudgement) -> CurveChart:
@@ -136,26 +134,32 @@ def _precision(judged: WarningJudgement) -> CurveChart:
         drawn.append(Curve(name, y.tolist(), x=x.tolist()))
     rate = float(judged.label.mean())
     drawn.append(Curve("base rate", [rate, rate], x=[0.0, 1.0], quiet=True))
-    note = (
-        "Of sessions at each threshold, the share that came before an event; an event's sessions count each."
-    )
-    return CurveChart("Precision and recall", note, [], drawn, "share found", "share true")
+    note = "Of sessions at each threshold, the share before an event; each session of an event counts."
+    return CurveChart("Precision and recall", note, [], drawn, "recall", "precision")
 
 
 def _reliability(judged: WarningJudgement) -> CurveChart:
     stated, true, num = scores.reliability(judged.chance(WARNING), judged.label, _NUM_BINS)
     curve = Curve("warning", true.tolist(), x=stated.tolist(), counts=num.tolist())
-    note = "Eighths of the sessions by chance stated, and how many came before an event."
-    return CurveChart("Is the chance what it says", note, [], [curve], "chance stated", "came true", True)
+    note = "Eighths of the sessions by stated probability, and the share before an event."
+    return CurveChart(
+        "Calibration of the probability",
+        note,
+        [],
+        [curve],
+        "stated probability",
+        "share before an event",
+        True,
+    )
 
 
 def _leads(judged: WarningJudgement) -> HistogramChart:
     leads = np.array(judged.warning.alerts[MAIN_BUDGET].lead_days)
     horizon = judged.events.horizon
     count, _ = np.histogram(leads, bins=min(_LEAD_BINS, horizon), range=(0, horizon))
-    note = f"Of the {len(leads)} events caught: sessions from the first true alert to the onset."
+    note = f"Of the {len(leads)} events detected: sessions from the first true alert to the onset."
     return HistogramChart(
-        "How early", note, (count / max(len(leads), 1)).tolist(), even=False, low=0, high=horizon,
+        "Lead time", note, (count / max(len(leads), 1)).tolist(), even=False, low=0, high=horizon,
         x_label="sessions before the onset",
     )  # fmt: skip
 
@@ -163,18 +167,19 @@ def _leads(judged: WarningJudgement) -> HistogramChart:
 def _caught(judged: WarningJudgement) -> DotChart:
     dots: list[DotGroup] = []
     for name in _ranked(judged):
-        told = [judged.models[name].alerts[budget] for budget in BUDGETS]
-        ends = [scores.share_interval95(one.num_caught, one.num_events) for one in told]
+        alerts = [judged.models[name].alerts[budget] for budget in BUDGETS]
+        ends = [scores.share_interval95(one.num_caught, one.num_events) for one in alerts]
         dots.append(
-            DotGroup(name, [one.hit_rate for one in told], [e[0] for e in ends], [e[1] for e in ends])
+            DotGroup(name, [one.hit_rate for one in alerts], [e[0] for e in ends], [e[1] for e in ends])
         )
     names = [f"{budget:g} a year" for budget in BUDGETS]
     horizon = judged.events.horizon
     note = (
-        "By budget of false alarms; intervals are Wilson's, on so few events. An alert speaks for "
-        f"{horizon} sessions, so {SESSIONS_A_YEAR / horizon:.1f} a year are all that can be: more is always."
+        "By budget of false alarms, with Wilson's intervals. An alert covers "
+        f"{horizon} sessions, so {SESSIONS_A_YEAR / horizon:.1f} a year is the maximum; a larger budget is a "
+        "permanent alert."
     )
-    return DotChart("Share of events caught", note, names, dots, unit="%")
+    return DotChart("Share of events detected", note, names, dots, unit="%")
 
 
 def _ranking(judged: WarningJudgement) -> BarChart:
@@ -182,7 +187,7 @@ def _ranking(judged: WarningJudgement) -> BarChart:
     models = [judged.models[name] for name in names]
     return BarChart(
         f"ROC-AUC: {judged.description}",
-        "Above one half is better than chance; 95% by bootstrap of blocks of a year.",
+        "Above one half is better than chance; 95% intervals by bootstrap of one-year blocks.",
         names,
         [model.roc_auc for model in models],
         [model.roc_auc95[0] for model in models],
@@ -198,8 +203,8 @@ def _features_used(judged: WarningJudgement) -> HeatMap:
     columns = [str(judged.market.years[walked.fits[place]]) for place in reversed(places)]
     values = walked.coefficients[list(reversed(places))].T
     return HeatMap(
-        "What it listens to",
-        "Log odds per deviation of each feature, by the year of the fit; warm: it raises the chance.",
+        "Coefficients by year",
+        "Log odds per standard deviation of each feature, by year of fit; warm colours raise the probability.",
         list(judged.warning.features),
         columns,
         values.tolist(),

@@ -9,7 +9,7 @@ import click
 from htfi.domain.errors import InvalidInput
 from htfi.forecasting.warning.events import StressEvents, drawdown_events, level_events
 from htfi.forecasting.warning.walk_forward import WalkForwardConfig
-from htfi_eval.commands import data_option, output_options
+from htfi_eval.commands import FiniteRange, data_option, output_options
 from htfi_eval.eval.trials import digest_of, record_trials, trials_option
 from htfi_eval.eval.warning import charts as warning_charts
 from htfi_eval.eval.warning.data import INDEX, VIX, WarningMarket, features_of, load_market
@@ -30,8 +30,8 @@ from htfi_eval.results import Evaluation
 FEAR_AT, FEAR_BELOW = 30.0, 25.0  # levels of the VIX
 
 _HOW = (
-    "three figures by a slash: budgets of 2, 4 and 12 false alarms a year; caught: an alert before the onset came "
-    "true; lead: median sessions from the first such alert to the onset; intervals: 95%, bootstrap of blocks of a year"
+    "three figures by a slash: budgets of 2, 4 and 12 false alarms a year; detected: an alert before the onset came "
+    "true; lead: median sessions from the first such alert to the onset; intervals: 95%, bootstrap of one-year blocks"
 )
 _EPILOG = """\b
 Examples:
@@ -48,30 +48,34 @@ Examples:
 @click.option(
     "--vix", type=click.Path(path_type=Path, dir_okay=False), help="Daily implied volatility, in percent."
 )
-@click.option("--depth", default=0.08, show_default=True, help="How far the index must fall, as a share.")
+@click.option(
+    "--depth",
+    default=0.08,
+    show_default=True,
+    type=FiniteRange(0, 1, min_open=True, max_open=True),
+    help="Fall of the index that counts as an event, as a share.",
+)
 @click.option(
     "--within",
     "horizon",
     default=22,
     show_default=True,
     type=click.IntRange(1, 252),
-    help="In so many sessions.",
+    help="Horizon of an event, in sessions.",
 )
-@click.option("--seed", default=0, show_default=True, help="Of the bootstrap and the leak check.")
+@click.option("--seed", default=0, show_default=True, help="Seed of the bootstrap and the leak check.")
 @trials_option
 @output_options
 def command(
     data: Path | None, index: Path | None, vix: Path | None, depth: float, horizon: int, seed: int, trials: Path,
     html_file: Path | None, json_file: Path | None,
 ) -> None:  # fmt: skip
-    """Walk forward through the years and judge what was known of coming stress.
+    """Walk forward through the years and evaluate early warnings of market stress.
 
-    An event is a close that lies DEPTH below today's within so many sessions; where there is a VIX, also its rise to
-    30 from below 25. Days within an event count for nothing. Models are fitted anew each year on labels that were
-    known then, thresholds of alerts on what past years' chances would have raised. There are few events: intervals
-    are wide, and they are the finding.
+    An event is a close DEPTH below today's within the given sessions; where there is a VIX, also its rise to 30 from
+    below 25. Sessions within an event do not count. Models are refitted each year on labels known by then, and alert
+    thresholds follow past probabilities. Events are few, so the intervals are wide; they are the result.
     """
-
     market = load_market(data, index, vix)
     write_outputs(evaluate(market, depth, horizon, seed, trials), json_file=json_file, html_file=html_file)
 
@@ -84,15 +88,15 @@ def evaluate(market: WarningMarket, depth: float, horizon: int, seed: int, trial
     judged: list[WarningJudgement] = []
     kinds = _kinds(market, depth, horizon)
     notes = [_HOW, *market.notes]
-    for name, told, make in kinds:
-        found = judge(name, told, market, features, make(market), config, seed, _progress)
+    for name, description, make in kinds:
+        found = judge(name, description, market, features, make(market), config, seed, _progress)
         if found is None:
-            notes.append(f"{told}: not judged, there are too few sessions or events")
+            notes.append(f"{description}: left out, too few sessions or events")
         else:
             judged.append(found)
     if not judged:
         raise InvalidInput(
-            f"{len(market.days):,} sessions hold too few events to judge a warning: give longer series"
+            f"{len(market.days):,} sessions have too few events to evaluate a warning; use longer series"
         )
     rows: list[dict[str, Any]] = []
     metrics: dict[str, float | None] = {}
@@ -107,13 +111,11 @@ def evaluate(market: WarningMarket, depth: float, horizon: int, seed: int, trial
     leaks = check_leaks(market, make, config, seed)
     metrics["leaks"] = float(WARNING in leaks)
     metrics["planted_leak_caught"] = float(PLANTED_LEAK in leaks)
-    honest = (
-        f"A LEAK from {leaks[WARNING]}" if WARNING in leaks else "no chance moved when the future was changed"
-    )
-    caught = "the planted cheat was caught" if PLANTED_LEAK in leaks else "THE PLANTED CHEAT WAS NOT CAUGHT"
+    honest = f"A LEAK from {leaks[WARNING]}" if WARNING in leaks else "no probability changed with the future"
+    caught = "the planted leak was detected" if PLANTED_LEAK in leaks else "THE PLANTED LEAK WAS NOT DETECTED"
     notes.append(f"leak check: {honest}; {caught}")
     num = record_trials("warning", digest_of(market.closes), tried, folder=trials)
-    notes.append(f"configurations ever tried, by the ledger of trials: {num:,}")
+    notes.append(f"{num:,} configurations have been evaluated so far, these included")
     return Evaluation(
         name="warning",
         title="Early warning of market stress",
@@ -134,11 +136,13 @@ def _kinds(
 
     kinds: list[tuple[str, str, Callable[[WarningMarket], StressEvents]]] = []
     if INDEX in market.names:
-        told = f"a fall of {depth:.0%} within {horizon} sessions"
-        kinds.append(("fall", told, lambda of: drawdown_events(of.column(INDEX), depth, horizon)))
+        description = f"a fall of {depth:.0%} within {horizon} sessions"
+        kinds.append(("fall", description, lambda of: drawdown_events(of.column(INDEX), depth, horizon)))
     if VIX in market.names:
-        told = f"VIX at {FEAR_AT:g} within {horizon} sessions, from below {FEAR_BELOW:g}"
-        kinds.append(("fear", told, lambda of: level_events(of.column(VIX), FEAR_AT, FEAR_BELOW, horizon)))
+        description = f"VIX at {FEAR_AT:g} within {horizon} sessions, from below {FEAR_BELOW:g}"
+        kinds.append(
+            ("fear", description, lambda of: level_events(of.column(VIX), FEAR_AT, FEAR_BELOW, horizon))
+        )
     return kinds
 
 
@@ -147,9 +151,9 @@ def _describe_events(judged: WarningJudgement) -> str:
     events, days = judged.events, judged.market.days
     raised = judged.warning.raised[MAIN_BUDGET]
     caught = {int(events.onset[t]) for t in raised[events.label[raised] == 1.0].tolist()}
-    told = ", ".join(f"{days[t]}{' ✓' if t in caught else ''}" for t in judged.onsets.tolist())
+    onsets = ", ".join(f"{days[t]}{' ✓' if t in caught else ''}" for t in judged.onsets.tolist())
     share, num = judged.label.mean(), len(judged.label)
-    return f"{judged.description}: {share:.1%} of {num:,} sessions at risk; onsets (✓ caught): {told}"
+    return f"{judged.description}: {share:.1%} of {num:,} sessions at risk; onsets (✓ detected): {onsets}"
 
 
 def _progress(stage: str) -> None:

@@ -65,14 +65,14 @@ def load_market(data: Path | None, index: Path | None, vix: Path | None) -> Warn
         return _staged(data)
     if data is not None:
         raise InvalidInput(
-            f"{data} has no folder 'panels': name the folder of the staged data, or --index FILE"
+            f"{data} has no folder 'panels': name the folder of staged data, or use --index FILE"
         )
     prices = load_prices("sample", None)
     columns = {
         ours: (_days(prices), prices.close[:, prices.symbols.index(name)])
         for ours, name in ((INDEX, "SPX"), (VIX, "VIX"))
     }
-    note = "no staged data was found: these are figures of the small embedded sample, four years"
+    note = "staged data were not found: these figures are of the small embedded sample, four years"
     return _joined("SPX", columns, (note,))
 
 
@@ -94,12 +94,12 @@ def regimes(closes: Array) -> tuple[Array, Array]:
         series = Series(is_intraday=False, gap_ns=0)
         for t in np.flatnonzero(np.isfinite(column)).tolist():
             close = float(column[t])
-            told: dict[str, float] = {}
+            values: dict[str, float] = {}
             series.add(Bar(t, t, "panel", t, "", "1d", t, t, close, close, close, close))
-            series.fill(told)
-            if "vol_ratio" in told:
+            series.fill(values)
+            if "vol_ratio" in values:
                 stressed[t, place] = float(series.regime() in (Regime.STRESSED, Regime.SHOCK))
-                score[t, place] = told["vol_ratio"]
+                score[t, place] = values["vol_ratio"]
     return stressed, score
 
 
@@ -168,7 +168,7 @@ def _macro(folder: Path) -> Dated:
 def _first(prices: Prices) -> tuple[NDArray[np.datetime64], Array]:
     """The one series of a file; of several, that with most closes."""
     if not prices.interval.endswith("d"):
-        raise InvalidInput(f"{prices.name} has bars of {prices.interval}: give daily closes")
+        raise InvalidInput(f"{prices.name} has bars of {prices.interval}; daily closes are needed")
     place = int(np.isfinite(prices.close).sum(axis=0).argmax())
     return _days(prices), prices.close[:, place]
 

@@ -83,7 +83,7 @@ class WarningJudgement:
 
 
 def judge(
-    name: str, told: str, market: WarningMarket, features: Mapping[str, Array], events: StressEvents,
+    name: str, description: str, market: WarningMarket, features: Mapping[str, Array], events: StressEvents,
     config: WalkForwardConfig, seed: int, progress: Callable[[str], None],
 ) -> WarningJudgement | None:  # fmt: skip
     """None where too little is known to judge anything: before the first fit, or without both outcomes."""
@@ -122,7 +122,7 @@ def judge(
             raised,
             {budget: scores.score_alerts(places, events, first, last) for budget, places in raised.items()},
         )  # fmt: skip
-    return WarningJudgement(name, told, market, events, judged, label, models)
+    return WarningJudgement(name, description, market, events, judged, label, models)
 
 
 def check_leaks(
@@ -151,7 +151,7 @@ def rows_of(judged: WarningJudgement) -> list[Row]:
     base = judged.models[BASE_RATE].brier
     rows: list[Row] = []
     for model in judged.models.values():
-        told = [model.alerts[budget] for budget in BUDGETS]
+        alerts = [model.alerts[budget] for budget in BUDGETS]
         ranks = model.name != BASE_RATE
         rows.append(
             {
@@ -163,10 +163,10 @@ def rows_of(judged: WarningJudgement) -> list[Row]:
                 "PR-AUC": f"{model.pr_auc:.3f}",
                 "Brier": f"{model.brier:.4f}",
                 "skill": f"{1 - model.brier / base:.1%}" if base else "",
-                "false a year": " / ".join(f"{one.false_alarms_a_year:.1f}" for one in told),
-                "caught": " / ".join(str(one.num_caught) for one in told) + f" of {told[0].num_events}",
-                "true alerts": " / ".join(_percent(one.precision) for one in told),
-                "lead": " / ".join(_whole(one.median_lead_days) for one in told),
+                "false alarms/year": " / ".join(f"{one.false_alarms_a_year:.1f}" for one in alerts),
+                "detected": " / ".join(str(one.num_caught) for one in alerts) + f" of {alerts[0].num_events}",
+                "true alerts": " / ".join(_percent(one.precision) for one in alerts),
+                "lead": " / ".join(_whole(one.median_lead_days) for one in alerts),
             }
         )
     return rows
@@ -196,11 +196,11 @@ def metrics_of(judged: WarningJudgement, prefix: str = "") -> dict[str, float | 
     for model, key in (("VIX alone", "vix"), ("volatility of 22", "volatility")):
         if model in judged.models:
             found[f"roc_auc_{key}"] = judged.models[model].roc_auc
-    for budget, told in warning.alerts.items():
+    for budget, alerts in warning.alerts.items():
         if budget != MAIN_BUDGET:
-            found[f"false_alarms_a_year_{budget:g}"] = told.false_alarms_a_year
-            found[f"hit_rate_{budget:g}"] = told.hit_rate
-            found[f"median_lead_days_{budget:g}"] = told.median_lead_days
+            found[f"false_alarms_a_year_{budget:g}"] = alerts.false_alarms_a_year
+            found[f"hit_rate_{budget:g}"] = alerts.hit_rate
+            found[f"median_lead_days_{budget:g}"] = alerts.median_lead_days
     return {prefix + key: value for key, value in found.items() if value is not None and np.isfinite(value)}
 
 
@@ -225,9 +225,9 @@ def _columns(features: Mapping[str, Array], names: Sequence[str], num: int) -> A
 
 
 def _interval(score: scores.ScoreFunction, chance: Array, label: Array, seed: int) -> tuple[float, float]:
-    dice = np.random.Generator(np.random.PCG64(seed))
+    rng = np.random.Generator(np.random.PCG64(seed))
     return scores.interval95(
-        lambda places: score(chance[places], label[places]), len(label), _block(label), dice, _NUM_DRAWS
+        lambda places: score(chance[places], label[places]), len(label), _block(label), rng, _NUM_DRAWS
     )
 
 
@@ -236,8 +236,8 @@ def _gap(warning: Array, other: Array, label: Array, seed: int) -> tuple[float, 
         ours, theirs = (scores.roc_auc(one[places], label[places]) for one in (warning, other))
         return ours - theirs
 
-    dice = np.random.Generator(np.random.PCG64(seed))
-    return scores.interval95(apart, len(label), _block(label), dice, _NUM_DRAWS)
+    rng = np.random.Generator(np.random.PCG64(seed))
+    return scores.interval95(apart, len(label), _block(label), rng, _NUM_DRAWS)
 
 
 def _block(label: Array) -> int:
