@@ -1,1 +1,1 @@
-"""Measurements, each beside its peers."""
+"""Benchmarks, each beside other libraries. `htfi bench` runs them."""

@@ -35,16 +35,14 @@ from htfi_eval.results import Evaluation
 
 NEWS = "text_price/reuters_news_2006_2013.parquet"
 STATEMENTS = "central_bank/fomc_communications_1994_2024.parquet"
-WINDOW_NS = 6 * 3_600 * NS_PER_S  # the archive's times are those of the last update
+WINDOW_NS = 6 * 3_600 * NS_PER_S  # times of the archive are those of the last update
 FED_ANNOUNCEMENT = Announcement("fomc", AnnouncementKind.RATE, 0, "fed")
-FIRST_LEVEL = (
-    5.25  # percent, June 2006 to September 2007; the sample's rates are 2007 to 2009, none changed beside
-)
+FIRST_LEVEL = 5.25  # percent, June 2006 to September 2007; the sample's rates cover 2007 to 2009
 Row = dict[str, Any]
 Columns = dict[str, NDArray[Any]]
 Judged = tuple[
     int, int, int, int
-]  # texts, decisions within them, those told rightly, texts that tell otherwise
+]  # texts, decisions in their time, decisions stated correctly, texts that state another outcome
 
 
 def texts_rows(folder: Path) -> tuple[list[Row], dict[str, float], list[str]]:

@@ -81,7 +81,7 @@ def command(num_runs: int, json_file: Path | None) -> None:
 
 
 def _measure(scratch: Path, num_runs: int) -> tuple[dict[tuple[int, int], EngineRuns], dict[str, str]]:
-    """Runs in which every engine had its turn, one after the other; and the peers that are missing."""
+    """Runs in which the engines take turns, and the peers that are missing."""
     with ExitStack() as closing:
         workers: dict[str, WorkerProcess] = {}
         for name in (*OUR_ENGINES, *PEER_ENGINES, MACHINE):
@@ -114,7 +114,7 @@ def _case_row(case: tuple[int, int], turns: EngineRuns) -> Row:
 
 
 def _best_ratio(turns: EngineRuns) -> float:
-    """The median over runs of ours ÷ theirs, for the precision where it is least."""
+    """The median over runs of our time over theirs, for our fastest precision."""
     return min(median(turn[name] / turn["transformers"] for turn in turns) for name in OUR_ENGINES)
 
 
@@ -140,7 +140,7 @@ def _metrics(turns: Mapping[tuple[int, int], EngineRuns]) -> dict[str, float]:
 
 
 def _agreement() -> tuple[dict[str, float], list[Row]]:
-    """The worse of the shipped pair, and a row for each."""
+    """The lower agreement of the shipped pair, and a row for each model."""
     pair = [folder for folder in (models.TARGET, models.DRAFT) if folder.is_dir()]
     if len(pair) < 2:
         return {}, [{"what": "int8 agreement: not measured, the shipped models are not in this package"}]
@@ -162,7 +162,7 @@ def _agreement() -> tuple[dict[str, float], list[Row]]:
 def story_texts(
     folder: Path, num_texts: int = NUM_AGREEMENT_TEXTS, seed: int = UNSEEN_STORIES
 ) -> list[list[int]]:
-    """Unseen stories as token ids: news, question, view and path, what the shipped models read and write."""
+    """Unseen stories as token ids: news, question, view and path, as the shipped models read and write them."""
     vocabulary = Vocabulary(open_model(folder, "int8").tokenizer)
     return [
         [token for part in parts for token in vocabulary.segment(part.segment)]
@@ -173,7 +173,7 @@ def story_texts(
 def top1_agreement(
     folder: Path, precision: str, texts: Sequence[Sequence[int]], cache: Path | None = None
 ) -> float:
-    """The share of positions in `texts` where the likeliest next token in `precision` is the one in float32."""
+    """The share of positions in `texts` where the top next token in `precision` is the one in float32."""
     opened = ModelFolder.open(folder)
     exact, rounded = load_network(opened, "fp32", cache), load_network(opened, precision, cache)
     same = [_first_choices(exact, text) == _first_choices(rounded, text) for text in texts]

@@ -24,7 +24,7 @@ from htfi_eval.commands import load_library
 
 MASKED_SCORE = -1e30
 Pass = Callable[[], object]
-Engine = Callable[[int, int], tuple[Pass, Pass]]  # rows and new positions: a pass, and what undoes it
+Engine = Callable[[int, int], tuple[Pass, Pass]]  # rows and new positions → a pass, and its undo
 
 OUR_ENGINES = ("fp32", "int8", "int8-wide")
 PEER_ENGINES = ("transformers", "openvino f32", "openvino bf16", "openvino int8", "llama-cpp-python")
@@ -82,7 +82,7 @@ def _transformers(folder: Path, context: int, seed: int) -> Engine:
 
 def _openvino(hint: str, folder: Path, context: int, seed: int) -> Engine:
     """OpenVINO on the graph that we write: int8 with float32 around it, else float32 weights computed in `hint`."""
-    sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]  # else importing openvino reports itself
+    sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]  # else importing openvino sends a report
     runtime = load_library("openvino")
 
     of = ModelFolder.open(folder)
@@ -119,7 +119,7 @@ def _openvino(hint: str, folder: Path, context: int, seed: int) -> Engine:
 
 
 def _llama_cpp() -> Engine:
-    """It reads GGUF alone, with a tokenizer inside: these weights have neither."""
+    """It reads only GGUF files with a tokenizer; these weights have neither."""
     load_library("llama_cpp")
     raise DependencyUnavailable("installed, but it reads only GGUF files")
 
@@ -189,7 +189,7 @@ def _timed(
     engine: Engine, passes: dict[tuple[int, int], tuple[Pass, Pass]], key: tuple[int, int], repeats: int
 ) -> float:
     if key not in passes:
-        passes.clear()  # one past at a time: a large one would take memory from the others
+        passes.clear()  # one past at a time, to save memory
         passes[key] = engine(*key)
         _run(*passes[key])
     return median(_run(*passes[key]) for _ in range(repeats)) * 1e3

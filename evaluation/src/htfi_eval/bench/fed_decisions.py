@@ -1,6 +1,6 @@
 """Runs the real loop over the sample's Fed decisions in minute bars, with and without a calendar, and times its views.
 
-`htfi bench buffering` calls it. Both runs are given the same items; what a release says is the sample's own headline.
+`htfi bench buffering` calls it. Both runs get the same items; an announcement is the headline of the sample.
 """
 
 import json
@@ -32,14 +32,14 @@ from htfi.wiring.settings import Settings, load_settings, override
 
 SYMBOLS = ("AAA", "BBB", "CCC")
 SERIES = "FED_FUNDS_TARGET_UPPER"
-BEFORE_S, AFTER_S = 25 * 60, 3 * 60  # of trading around a release
+BEFORE_S, AFTER_S = 25 * 60, 3 * 60  # of trading around an announcement
 WARM_UP = "warm"
 STEP_S = 20  # between two trades of a symbol
 
 
 @dataclass(frozen=True, slots=True)
 class FedDecision:
-    """A scheduled decision of the sample: the item that told it, and its outcome's key."""
+    """A scheduled decision of the sample: its news item, and the key of its outcome."""
 
     id: str
     item: News
@@ -49,21 +49,21 @@ class FedDecision:
 
 @dataclass(slots=True)
 class AnnouncementTiming:
-    """What one release came to in one run. `view_ms`: from the item to the first decision that weighs it."""
+    """One announcement in one run. `view_ms`: from the item to the first decision that uses it."""
 
     view_ms: float = 0.0
     hear_ms: float = 0.0
-    ahead_ms: float = 0.0  # of reading ahead, before the release
+    ahead_ms: float = 0.0  # of reading before the announcement
     num_ahead: int = 0
     served: list[str] = field(default_factory=list[str])  # what its views were prepared for
     num_confirmed: int = 0
     num_amended: int = 0
-    num_same: int = 0  # that say the very same: direction, size and volatility
+    num_same: int = 0  # with equal direction, size and volatility
     num_decisions: int = 0
 
 
 class _TimedReader:
-    """A reader that tells how long it has read."""
+    """A reader with a timer."""
 
     def __init__(self, reader: NewsReader) -> None:
         self._reader = reader
@@ -86,7 +86,7 @@ class _TimedReader:
 
 
 class _FirstReleaseJournal(DecisionJournal):
-    """The journal, remembering when it first handed decisions out since it was asked to watch."""
+    """The journal, with the time of its first release since `first_ns` was reset."""
 
     first_ns = 0
 
@@ -96,7 +96,7 @@ class _FirstReleaseJournal(DecisionJournal):
 
 
 class _ListFeed:
-    """A feed of a list."""
+    """A feed of given items."""
 
     def __init__(self, items: Sequence[FeedItem]) -> None:
         self._items = items
@@ -116,7 +116,7 @@ class _ListFeed:
 
 
 def sample_fed_decisions() -> list[FedDecision]:
-    """The scheduled decisions that the sample's headlines tell, with what was decided."""
+    """The scheduled decisions in the sample's headlines, with their outcomes."""
     by_instant = dict(sample_policy_rates())
     planned = {release.at_ns: release for release in open_calendar(SAMPLE_CALENDAR).releases}
     before: float | None = None
@@ -136,24 +136,24 @@ def sample_fed_decisions() -> list[FedDecision]:
 
 
 def sample_policy_rates() -> list[tuple[int, float]]:
-    """Instants and target rates in percent, those decided between meetings as well."""
+    """Instants and target rates in percent, unscheduled decisions included."""
     rows = files("htfi.sample").joinpath("policy_rate.jsonl").read_text().splitlines()
     return sorted((parse_timestamp(row["published_at"]), row["value"]) for row in map(json.loads, rows))
 
 
 def latest_fed_decisions(num: int | None) -> list[FedDecision]:
-    """The last so many of them; the first tells no change and has nothing before it."""
+    """The last `num` decisions, all but the first by default: it has no previous rate."""
     return sample_fed_decisions()[1:][-num if num else None :]
 
 
 def items_around_decisions(decisions: Sequence[FedDecision], seed: int) -> list[FeedItem]:
-    """Trades of a few symbols around every release, the item in the middle of a minute, and the rates decided."""
+    """Trades of a few symbols around every announcement, its item in the middle of a minute, and the rates."""
     rng = random.Random(seed)
     rates = dict(sample_policy_rates())
     items: list[FeedItem] = []
     warm_ns = (
         decisions[0].item.available_at_ns - 3000 * NS_PER_S
-    )  # whatever is loaded at the first headline is loaded by it
+    )  # loads everything that the first headline loads
     items.append(News(warm_ns, warm_ns, "headlines", 0, WARM_UP, "A quiet morning on the exchanges"))
     row = 1
     prices = dict.fromkeys(SYMBOLS, 100.0)
@@ -175,7 +175,7 @@ def items_around_decisions(decisions: Sequence[FedDecision], seed: int) -> list[
 
 
 def run(decisions: Sequence[FedDecision], seed: int, *, buffered: bool) -> list[AnnouncementTiming]:
-    """One run of the loop with the shipped models; what each release came to."""
+    """One run of the loop with the shipped models; the timing of each announcement."""
     settings = override(load_settings(environment={}), "market", bar="60s")
     settings = override(settings, "pipeline", group_ms=0.0)
     settings = override(settings, "narrative", calendar=SAMPLE_CALENDAR if buffered else "")
@@ -194,7 +194,7 @@ def run(decisions: Sequence[FedDecision], seed: int, *, buffered: bool) -> list[
 
 
 def _warm(readers: Mapping[Rung, _TimedReader]) -> None:
-    """Load the models: a run that has been going does not wait for them."""
+    """Load the models before timing."""
     item = News(0, 0, "warm", 1, "w", "Fed leaves its target rate unchanged")
     for rung, reader in readers.items():
         if rung is not Rung.TEMPLATE:
@@ -237,7 +237,7 @@ def _drive(
 def _count(
     found: Sequence[Decision], decisions: Sequence[FedDecision], by_item: Mapping[str, AnnouncementTiming]
 ) -> None:
-    """What was served for each release, and what became of it."""
+    """Count the views served for each announcement, and their confirmations."""
     first: dict[str, Decision] = {}
     for decision in found:
         view = decision.view
@@ -259,12 +259,12 @@ def _count(
 
 
 def _item_served(decision: Decision, decisions: Sequence[FedDecision]) -> str:
-    """The item that told what a decision was served with."""
+    """The news item whose prepared view the decision used."""
     release = decision.view.prepared.partition(",")[0] if decision.view is not None else ""
     return next(one.item.id for one in decisions if one.id == release)
 
 
 def right_words(one: FedDecision) -> str:
-    """What the views that are served for a release should have been prepared for."""
+    """The outcome for which the right view of an announcement was prepared."""
     release = next(release for release in open_calendar(SAMPLE_CALENDAR).releases if release.id == one.id)
     return prepared_label(release, one.key)

@@ -1,4 +1,4 @@
-"""`htfi bench ledger`: what recording, verifying and proving cost, beside pymerkle where it is installed."""
+"""`htfi bench ledger`: the cost of recording, verifying and proving, beside pymerkle if installed."""
 
 import random
 import shutil
@@ -123,7 +123,7 @@ def _decision(index: int, noise: random.Random) -> Decision:
 
 
 def _append_rows(scratch: Path, entries: Sequence[bytes], num: int) -> tuple[list[dict[str, Any]], float]:
-    """A row for each way of appending; and the durable rate in groups of TARGET_GROUP, entries a second."""
+    """A row for each kind of append, and the durable rate in groups of TARGET_BATCH_SIZE, entries per second."""
     rows: list[dict[str, Any]] = []
     target_rate = 0.0
     for durable in (True, False):
@@ -183,7 +183,7 @@ def _fill(log: TransparencyLog, entries: Sequence[bytes], num: int) -> None:
 def _peer_rows(scratch: Path, entries: Sequence[bytes], num: int) -> list[dict[str, Any]]:
     """pymerkle's own SQLite tree, same entries and groups: entries and hashes only, no signed checkpoints."""
     try:
-        import pymerkle  # GPL: a peer to measure, never a part of the program
+        import pymerkle  # GPL: only measured, never part of the program
     except ImportError:
         return [{"what": "pymerkle is not installed"}]
     group, rows = BATCH_SIZES[0], list[dict[str, Any]]()

@@ -37,19 +37,19 @@ from htfi_eval.commands import json_option, runs_option
 from htfi_eval.report import write_outputs
 from htfi_eval.results import Evaluation
 
-SYMBOLS = ("AAA", "BBB", "CCC", "DDD")  # with prices; news are about these and others
+SYMBOLS = ("AAA", "BBB", "CCC", "DDD")  # with prices; news is about these and others
 NUM_OTHERS, NUM_PUBLISHERS = 196, 500
 MARKET_WIDE_SHARE = 0.3  # of items that concern the whole market
 _SPACING_S, _BAR_S, _DAY_S = 30, 3_600, 86_400
 _SAMPLED_AT = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000)  # events
 _START_S = 1_262_304_000
-_CORRECTED = 50  # one item in so many corrects the one before it
+_CORRECTED = 50  # one item in 50 corrects the previous one
 _EVENTS = re.compile(r"([\d,]+) events")
 
 
 @dataclass(frozen=True, slots=True)
 class MemorySample:
-    """Resident memory after so many events, and the saved state's size then."""
+    """Resident memory and size of the saved state after `num_events` events."""
 
     num_events: int
     resident_mb: float
@@ -58,7 +58,7 @@ class MemorySample:
 
 @dataclass(frozen=True, slots=True)
 class MemoryProfile:
-    """`peak_mb` is the most that was resident from the process's start to its last line, the report included."""
+    """`peak_mb`: the peak of resident memory from the start of the process to its last line, the report included."""
 
     num_items: int
     peak_mb: float
@@ -66,7 +66,7 @@ class MemoryProfile:
 
 
 def profile_run(texts: NewsTexts, num_items: int, seed: int) -> MemoryProfile:
-    """`htfi run` over so many items, with hourly prices and a calendar of daily releases.
+    """`htfi run` over `num_items` items, with hourly prices and a calendar of daily announcements.
 
     Raises: DependencyUnavailable where the run fails.
     """
@@ -96,9 +96,9 @@ def profile_run(texts: NewsTexts, num_items: int, seed: int) -> MemoryProfile:
 def _sample_process(
     process: "subprocess.Popen[str]", state: Path
 ) -> tuple[tuple[MemorySample, ...], str, float]:
-    """What it took on its way, its last line, and the most that was resident until then: the report is made before.
+    """Memory samples, the last line of output, and peak memory up to it; the report is written before it.
 
-    `ru_maxrss` would not do: Linux counts the memory of whoever started a process in it.
+    `ru_maxrss` is no substitute: on Linux it includes the memory of the parent process.
     """
     taken: list[MemorySample] = []
     last, wanted, peak_mb = "", list(_SAMPLED_AT), float("nan")
@@ -118,7 +118,7 @@ def _sample_process(
 
 
 def _resident_mb(pid: int) -> float:
-    """NaN where the system does not tell."""
+    """NaN where the system does not report it."""
     try:
         pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     except OSError:
@@ -127,7 +127,7 @@ def _resident_mb(pid: int) -> float:
 
 
 def _peak_mb(pid: int) -> float | None:
-    """None where the system does not tell, or the process has ended."""
+    """None where the system does not report it, or the process has ended."""
     try:
         found = re.search(r"^VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
     except OSError:

@@ -47,7 +47,7 @@ class NewsTexts:
 
 
 def load_news_texts(data: Path | None, num: int, seed: int) -> NewsTexts:
-    """`num` texts at most, drawn from the staged items, else from the simulated market."""
+    """Up to `num` texts from the staged items, else from the simulated market."""
     file = None if data is None else data / REUTERS
     if file is None or not file.is_file():
         return NewsTexts("headlines of the simulated market", _simulated(num))
@@ -96,7 +96,7 @@ Pairs = list[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class ThroughputRun:
-    """Figures of one run, in which every part had its turn."""
+    """Figures of one run."""
 
     item_p50_ms: float
     item_p99_ms: float
@@ -111,7 +111,7 @@ Embed = Callable[[Sequence[str]], object]
 
 
 def measure(settings: Settings, pairs: Pairs, encoder: TextEncoder, peer: Embed | None) -> ThroughputRun:
-    """One run over items that no run has seen. Desks begin without history, and warm."""
+    """One run over new items. Processors start without history, with their models loaded."""
     singles, batch, shared = pairs[:ITEMS], pairs[ITEMS : ITEMS + BATCH], pairs[ITEMS + BATCH :]
     pin_to_core(available_cores()[0])
     try:
@@ -134,7 +134,7 @@ def measure(settings: Settings, pairs: Pairs, encoder: TextEncoder, peer: Embed 
 
 
 def stages_us(settings: Settings, pairs: Pairs, encoder: TextEncoder) -> dict[str, float]:
-    """Microseconds an item that each stage takes by itself, on one core: the encoder one by one and together."""
+    """Microseconds per item of each stage, on one core; the encoder one by one and in batches."""
     items = as_news(pairs[:STAGE_ITEMS], 0)
     pin_to_core(available_cores()[0])
     try:
@@ -162,7 +162,7 @@ def stages_us(settings: Settings, pairs: Pairs, encoder: TextEncoder) -> dict[st
 
 
 def num_tokens(encoder: TextEncoder, pairs: Pairs) -> float:
-    """Tokens that the encoder reads of an item, on average."""
+    """Mean number of tokens that the encoder reads of an item."""
     texts = [scored_text(ScreenedItem(item, Screening.PASS, 1.0)) for item in as_news(pairs[:BATCH], 0)]
     return float(np.mean([len(states) for states in encoder.read(texts).states]))
 
@@ -189,10 +189,10 @@ def open_peer() -> Embed:
 
 
 def _processor(settings: Settings, threads: int) -> NewsProcessor:
-    """As a run has it, warm."""
+    """As in a run, with its models loaded."""
     scorer = open_scorer(replace(settings.encoding, threads=threads))
     words = [" ".join(["warm"] * num) for num in range(1, WARM)]
-    for text in words:  # every length that comes
+    for text in words:  # every length that occurs
         scorer.score([ScreenedItem(item, Screening.PASS, 1.0) for item in as_news([(text, "")], 0)])
     return NewsProcessor(
         settings.narrative,
@@ -204,7 +204,7 @@ def _processor(settings: Settings, threads: int) -> NewsProcessor:
 
 
 def _one_by_one(desk: NewsProcessor, pairs: Pairs) -> list[float]:
-    """Milliseconds from the raw item to its scores on the desk's shelves."""
+    """Milliseconds from the raw item to its stored scores."""
     times: list[float] = []
     for item in as_news(pairs, WARM):
         start = perf_counter_ns()
@@ -215,7 +215,7 @@ def _one_by_one(desk: NewsProcessor, pairs: Pairs) -> list[float]:
 
 
 def _in_batches(desk: NewsProcessor, pairs: Pairs) -> float:
-    """Items per second through the desk, which has as many scored together as it likes."""
+    """Items per second through the processor, which chooses its batches."""
     items = as_news(pairs, WARM)
 
     def all_of_them() -> None:
@@ -227,7 +227,7 @@ def _in_batches(desk: NewsProcessor, pairs: Pairs) -> float:
 
 
 def _cache_hit_us(settings: Settings, encoder: TextEncoder, pairs: Pairs) -> float:
-    """Microseconds to the point and the probabilities of an item read before: the median item's whole call."""
+    """Microseconds to the embedding and probabilities of an item read before: the median of whole calls."""
     cache = open_cache(CacheConfig(folder="none"), None, click.echo)
     if cache is None:
         return float("nan")

@@ -24,13 +24,13 @@ from htfi_eval.results import Evaluation
 
 SHIPPED = "shipped"
 WORKER = "htfi_eval.bench.paths_worker"
-FIRST_NUMBER = 3_000_000  # stories that the bench of decode does not ask about
+FIRST_NUMBER = 3_000_000  # stories that no other benchmark uses
 Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class PathsCase:
-    """So many paths of so many steps, drawn in these ways on one target."""
+    """A number of paths and steps, drawn by these methods on one target."""
 
     target: str
     num_paths: int
@@ -39,7 +39,7 @@ class PathsCase:
 
     @property
     def is_light(self) -> bool:
-        """Whether a draw takes less than a second or so."""
+        """Whether a draw takes less than about a second."""
         return self.target == SHIPPED or self.num_paths < 100
 
 
@@ -47,11 +47,11 @@ class PathsCase:
 class PathsWorkload:
     cases: tuple[PathsCase, ...]
     num_runs: int
-    num_warm: int  # draws before the first that counts: the plan learns what passes cost here
-    num_seeds: int = 3  # of each prefix, where passes are counted
+    num_warm: int  # draws before the first that counts: the planner learns the cost of passes
+    num_seeds: int = 3  # of each prefix, to count passes
 
 
-# With a hundred paths a pass over all that is left takes seconds on the 60M-cost target: no one would ask for it.
+# With 100 paths a pass over all the rest takes seconds on the 60M-cost target, so it is not measured there.
 FULL = PathsWorkload(
     tuple(PathsCase(SHIPPED, num, horizon) for horizon in (24, 64) for num in (1, 4, 16, 100))
     + tuple(
@@ -71,7 +71,7 @@ QUICK = PathsWorkload(tuple(PathsCase(SHIPPED, num, 24) for num in (1, 16)), num
 
 Run = dict[str, PathSetTiming]  # by way
 Runs = dict[PathsCase, list[Run]]
-Passes = dict[PathsCase, list[list[int]]]  # with the fewest: for each prefix, by seed
+Passes = dict[PathsCase, list[list[int]]]  # of the method with the fewest passes: [prefix][seed]
 
 
 @click.command("paths", short_help="Many price paths at once, beside plain sampling.")
@@ -132,14 +132,14 @@ def _measure_cases(scratch: Path, effort: PathsWorkload) -> tuple[Runs, Passes]:
 
 
 def _run(worker: WorkerProcess, case: PathsCase, turn: int, numbers: Iterator[int]) -> Run:
-    """One fresh prefix, in every way; another first one in every run."""
+    """One new prefix by every method, in rotating order."""
     number, first = next(numbers), turn % len(case.ways)
     ways = (*case.ways[first:], *case.ways[:first])
     return {way: _draw(worker, case, way, number, number) for way in ways}
 
 
 def _num_passes(worker: WorkerProcess, case: PathsCase, num_seeds: int, numbers: Iterator[int]) -> list[int]:
-    """The fewest passes after one fresh prefix, by seed."""
+    """Passes of the method with the fewest, after one new prefix, by seed."""
     number = next(numbers)
     return [_draw(worker, case, FEWEST_PASSES, number, seed).num_passes for seed in range(num_seeds)]
 
@@ -167,7 +167,8 @@ def _row(case: PathsCase, way: str, runs: list[Run]) -> Row:
 
 
 def _ratio(runs: list[Run], way: str, *, whole: bool = True) -> float:
-    """Plain sampling's time over this way's, with the prefix's reading or without: the median of paired runs."""
+    """Time of plain sampling over that of this method, with or without reading the prefix: the median of paired "
+    "runs."""
 
     def ms(drawn: PathSetTiming) -> float:
         return drawn.taken_ms - (0.0 if whole else drawn.read_ms)
@@ -176,7 +177,7 @@ def _ratio(runs: list[Run], way: str, *, whole: bool = True) -> float:
 
 
 def num_unlike(runs: list[Run]) -> int:
-    """Sets whose bins are not those of plain sampling."""
+    """Sets whose bins differ from plain sampling."""
     return sum(drawn.bins != run[PLAIN].bins for run in runs for drawn in run.values())
 
 

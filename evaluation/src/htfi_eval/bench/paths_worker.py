@@ -30,13 +30,13 @@ class PathsRequest(msgspec.Struct, frozen=True):
     way: str
     num_paths: int
     horizon: int
-    number: int  # of the story that they follow
+    number: int  # of the story
     seed: int
 
 
 @dataclass(frozen=True, slots=True)
 class PathSetTiming:
-    """One set of paths. `read_ms` of `taken_ms` went into reading the prefix, by target and draft; `num_passes` are
+    """One set of paths. `read_ms`: the part of `taken_ms` for reading the prefix, by target and draft; `num_passes` are
     the target's after it; `bins` is a digest of what was drawn."""
 
     taken_ms: float
@@ -50,7 +50,7 @@ class PathSetTiming:
 
 @dataclass(frozen=True, slots=True)
 class PathMethod:
-    """A plan with sequences of its own; it goes on learning from draw to draw."""
+    """A plan with its own sequences; it learns from draw to draw."""
 
     target: TimedSessions
     draft: TimedSessions | None

@@ -17,7 +17,7 @@ ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_
 class WorkerProcess:
     """A process that runs `module`, one thread wide, and keeps its graphs in `cache`.
 
-    `missing` says why there is none, else it is empty. Close it in the end.
+    `missing` is the reason why it could not start, else empty. Call `close` at the end.
     """
 
     def __init__(self, module: str, arguments: Sequence[str], cache: Path) -> None:
@@ -41,7 +41,7 @@ class WorkerProcess:
             self._process.stdin.write(json.dumps(request) + "\n")
             self._process.stdin.flush()
         except BrokenPipeError:
-            pass  # what it said at its end is read below
+            pass  # its last output is read below
         return self._read()
 
     def close(self) -> None:
@@ -62,18 +62,18 @@ class WorkerProcess:
 
 
 def available_cores() -> list[int]:
-    """Those that this process may use, the one for measuring first: the last, as the first is where others are."""
+    """Cores that this process may use, the one for measurement first: the last, since others tend to use the first."""
     if hasattr(os, "sched_getaffinity"):
         return sorted(os.sched_getaffinity(0), reverse=True)
     return [0]
 
 
 def pin_to_core(core: int) -> None:
-    """Keep this process on one core, where the system lets it."""
+    """Pin this process to one core where the system allows it."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {core})
 
 
 def send_answer(answer: object) -> None:
-    """A worker's answer."""
+    """Send the answer of a worker."""
     print(json.dumps(answer), flush=True)  # noqa: T201  # the protocol's own channel

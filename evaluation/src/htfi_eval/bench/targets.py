@@ -22,12 +22,12 @@ from htfi.domain.errors import InvalidInput
 
 _WIDENING = 4  # its root is a power of two, so that halved norms are exact
 _SEED = 0
-_STORED = np.float16  # of matrices: the shipped weights are stored so too
+_STORED = np.float16  # type of matrices, as in the shipped weights
 
 
 @dataclass(frozen=True, slots=True)
 class TargetSize:
-    """The depth and width of a real model of the size that `label` tells; its hidden size is four times the mini's."""
+    """Depth and width of a real model of the size in `label`; its hidden size is four times that of mini."""
 
     label: str
     num_layers: int
@@ -39,11 +39,11 @@ COST_200M = TargetSize("200M-cost", 16, 3840)
 
 
 def write_heavy_target(source: Path, folder: Path, cost: TargetSize) -> int:
-    """Write `source`, widened and deepened, to `folder`; the number of its parameters.
+    """Write `source`, widened and deepened, to `folder`, and return its number of parameters.
 
     The root mean square over four times as many numbers, three quarters of them zeros, is half as large: norms
     multiply by half of their weights, and eps is a quarter. Raises: InvalidInput for an architecture other than a
-    Llama without biases, or one that is larger already.
+    Llama without biases, or one that is already larger.
     """
     of = ModelFolder.open(source)
     narrow = of.architecture
@@ -96,7 +96,7 @@ def _widened(name: str, array: Array, wide: Architecture) -> NDArray[Any]:
 
 
 def _identity_layer(of: Architecture) -> Mapping[str, NDArray[Any]]:
-    """A layer that computes as much as any and adds zero to what goes through it."""
+    """A layer with full cost that adds zero to its input."""
     noise = np.random.Generator(np.random.PCG64(_SEED))
 
     def normal(*shape: int) -> NDArray[Any]:
@@ -136,7 +136,7 @@ TARGET = Architecture(
 
 @dataclass(frozen=True, slots=True)
 class MinimalWork:
-    """The least that a pass over B rows of K new positions with `context` past ones can do, weights of one byte."""
+    """The minimal work of a pass over B rows of K new positions with `context` past ones."""
 
     read_bytes: int
     num_operations: int
@@ -161,7 +161,7 @@ def num_parameters(of: Architecture) -> int:
 def minimal_work(
     of: Architecture, num_rows: int, num_new: int, context: int, weight_bytes: int
 ) -> MinimalWork:
-    """Weights once, keys and values of the past once a row; two operations a weight and token, and attention's."""
+    """Weights are read once, past keys and values once per row; two operations per weight and token, plus attention."""
     num_weights = num_parameters(of)  # tied: the table is the head, and is read whole
     kv_bytes = 2 * 4 * of.num_layers * of.num_kv_heads * of.head_dim * num_rows * context
     attention = 4 * of.num_layers * of.num_heads * of.head_dim * num_rows * num_new * (context + num_new)

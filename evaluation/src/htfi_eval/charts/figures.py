@@ -36,11 +36,11 @@ from htfi_eval.charts.specs import (
 )
 from htfi_eval.charts.times import fan_plot, lines_plot
 
-_TEXT_COLUMNS = 14  # a heat map with more columns tells its values only under the pointer
+_TEXT_COLUMNS = 14  # a heat map with more columns shows its values only under the pointer
 
 
 def bar_rows(chart: BarChart) -> str:
-    """A bar from `zero` to the value, its interval as a whisker; strong where the interval leaves `zero` out."""
+    """A bar from `zero` to the value, its interval as a whisker; solid where the interval excludes `zero`."""
     if not finite(chart.values):
         return ""
     x = _scale([*chart.values, *chart.lows, *chart.highs, chart.zero])
@@ -63,7 +63,7 @@ def bar_rows(chart: BarChart) -> str:
 
 
 def dot_rows(chart: DotChart) -> str:
-    """A dot a reader, each on a line of its own within the row, so that none hides another."""
+    """A dot for each group, on its own line within the row, so that none hides another."""
     known = [
         value
         for group in chart.groups
@@ -120,7 +120,7 @@ def stack_rows(chart: StackChart) -> str:
 
 
 def heat_table(chart: HeatMap) -> str:
-    """Colour is the distance from `centre` over the greatest; a value that is not known stays blank."""
+    """Colour is the distance from `centre` over the greatest; an unknown value stays blank."""
     apart = [abs(value - chart.centre) for row in chart.values for value in finite(row)]
     if not apart:
         return ""
@@ -247,7 +247,7 @@ def _curves(chart: CurveChart) -> str:
 
 
 def _points(curve: Curve, chart: CurveChart) -> list[tuple[float, float, float]]:
-    """x, y and number of what is known; 0 where numbers are not told."""
+    """x, y and count of the known points; count 0 where counts are not given."""
     counts = curve.counts or [0.0] * len(curve.values)
     text = zip(curve.x or chart.x, curve.values, counts, strict=False)
     return [
@@ -258,7 +258,7 @@ def _points(curve: Curve, chart: CurveChart) -> list[tuple[float, float, float]]
 
 
 def _shares_range(low: float, high: float, values: Sequence[float]) -> tuple[float, float]:
-    """Ends at 0 and 1 where values are shares that come near to them."""
+    """Ends at 0 and 1 where values are shares close to them."""
     least, most = min(values), max(values)
     if 0 <= least <= 0.4 * most:
         low = 0.0

@@ -118,7 +118,7 @@ def log_ticks(low: float, high: float) -> list[AxisTick]:
 
 
 def thinned(of: Sequence[AxisTick], most: int = 6) -> list[AxisTick]:
-    """Every other one minor where there are more than `most` and none is minor yet."""
+    """Every second tick is minor if there are more than `most` and none is minor yet."""
     if len(of) <= most or any(tick.minor for tick in of):
         return list(of)
     return [AxisTick(tick.at, tick.label, place % 2 == 1) for place, tick in enumerate(of)]
@@ -130,7 +130,7 @@ def _round_step(rough: float) -> float:
 
 
 def number(value: float | None, unit: str = "", step: float | None = None) -> str:
-    """As a person reads it; `step` between neighbours decides how many digits are worth showing."""
+    """A number for people; `step` between neighbours decides the number of digits."""
     if value is None or not math.isfinite(value):
         return "–"
     scaled, by = (value * 100.0, 100.0) if unit == "%" else (value, 1.0)
@@ -162,7 +162,7 @@ def when(text: str) -> float | None:
 
 
 def places(times: Sequence[str]) -> tuple[list[float], bool]:
-    """Where the times of a chart stand, and whether they are dates; texts that are none stand in a row."""
+    """Positions of the times of a chart, and whether they are dates; other texts are evenly spaced."""
     days = [when(text) for text in times]
     known = [day for day in days if day is not None]
     if len(known) == len(days):
@@ -194,7 +194,7 @@ def _month_ticks(first: date, last: date, months: int, low: float, high: float) 
         start = date(year, month + 1, 1)
         names.append((start, str(year) if month == 0 else start.strftime("%b")))
     found = _within(names, low, high)
-    if found and not found[0].label.isdigit():  # the year of the first is said, the others follow
+    if found and not found[0].label.isdigit():  # the first label carries its year
         year = (_EPOCH + timedelta(days=found[0].at)).year
         found[0] = AxisTick(found[0].at, f"{found[0].label} {year}")
     years = sum(tick.label.isdigit() for tick in found)
@@ -232,7 +232,7 @@ MAX_DOTTED_POINTS = 25  # up to which each has a dot
 
 
 def values_at(values: Sequence[float | None], kept: Sequence[int]) -> list[float | None]:
-    """The kept ones; where values are too few, gaps."""
+    """The values at these places; gaps where there are too few."""
     return [known(values[k]) if k < len(values) else None for k in kept]
 
 
@@ -253,7 +253,7 @@ def path(x: AxisScale, y: AxisScale, at: Sequence[float], values: Sequence[float
 
 
 def dense(x: AxisScale, y: AxisScale, at: Sequence[float], values: Sequence[float | None]) -> str:
-    """Of each stretch its least and greatest value, in the order they came: no spike is lost."""
+    """The lowest and highest value of each stretch, in order, so that no spike is lost."""
     stretch = math.ceil(len(at) / (MAX_POINTS / 2))
     kept_at: list[float] = []
     kept: list[float | None] = []

@@ -6,7 +6,7 @@ import msgspec
 
 
 class IntervalBand(msgspec.Struct, frozen=True):
-    """A central interval over time: `share` 0–1 of it, its ends beside the chart's times."""
+    """A central interval over time: `share` 0–1 of it, its ends at the chart's times."""
 
     share: float
     low: Sequence[float | None]  # None: a gap
@@ -22,7 +22,7 @@ class TimeSpan(msgspec.Struct, frozen=True):
 
 
 class Curve(msgspec.Struct, frozen=True):
-    """`x` where a curve has places of its own, such as a ROC; `counts` make dots with areas, `quiet` draws it grey."""
+    """`x` where a curve has its own positions, such as a ROC; `counts` draws dots with areas, `quiet` draws it grey."""
 
     name: str
     values: Sequence[float | None]  # None: a gap
@@ -58,7 +58,7 @@ class TimeLines(msgspec.Struct, frozen=True, tag="lines"):
 
 
 class CurveChart(msgspec.Struct, frozen=True, tag="curves"):
-    """Curves over a number: reliability, ROC, a loss by horizon. `diagonal` draws x = y, under a name of its own."""
+    """Curves over a number: reliability, ROC, a loss by horizon. `diagonal` draws x = y with its own legend."""
 
     title: str
     note: str
@@ -72,9 +72,9 @@ class CurveChart(msgspec.Struct, frozen=True, tag="curves"):
 
 
 class HistogramChart(msgspec.Struct, frozen=True, tag="histogram"):
-    """Shares of n equal bins over low–high, such as PIT over 0–1; even is right where `even`.
+    """Shares of n equal bins over low–high, such as PIT over 0–1; `even` draws the uniform level.
 
-    `num` independent values: the 95% band that even shares would keep to is drawn.
+    With `num` independent values the 95% band of uniform shares is drawn.
     """
 
     title: str
@@ -101,7 +101,7 @@ class BarChart(msgspec.Struct, frozen=True, tag="bars"):
 
 
 class DotGroup(msgspec.Struct, frozen=True):
-    """One reader's values by the chart's names, with intervals where known."""
+    """One group's values by the chart's names, with intervals where known."""
 
     name: str
     values: Sequence[float | None]
@@ -110,7 +110,7 @@ class DotGroup(msgspec.Struct, frozen=True):
 
 
 class DotChart(msgspec.Struct, frozen=True, tag="dots"):
-    """Several readers side by side for each name, such as CRPS ratios by regime; `best` marks a ceiling a name."""
+    """Several groups for each name, such as CRPS ratios by regime; `best` marks a ceiling per name."""
 
     title: str
     note: str

@@ -115,7 +115,7 @@ def lines_plot(chart: TimeLines) -> str:
 
 
 def _shade(plot: PlotFrame, chart: TimeLines) -> None:
-    """Spans behind curves, outlined over shares; a label has the room until the next span begins."""
+    """Spans behind curves, outlined over shares; a label may extend to the next span."""
     over = " over" if chart.stacked else ""
     drawn: list[tuple[float, float, str]] = []
     for span in chart.spans:
@@ -159,7 +159,7 @@ def _kept(num: int) -> list[int]:
 
 
 def _alone(at: Sequence[float], values: Sequence[float | None]) -> list[tuple[float, float]]:
-    """Points that no line would show: those without a neighbour; all where there are few."""
+    """Points that need a dot: those without a neighbour, and all if there are few."""
     beside = [None, *values, None]
     return [
         (place, value)

@@ -36,14 +36,14 @@ class DeliverySchedule:
     """One direction of one connection. The same seed spoils the same bytes, however they are cut into reads."""
 
     __slots__ = (
-        "_dice",
-        "_flips",
         "_bandwidth",
+        "_dice",
+        "_direction",
+        "_flips",
         "_last_s",
         "_next_flip",
         "_num_bytes",
         "_skew",
-        "_direction",
         "conditions",
         "notes",
     )

@@ -1,1 +1,1 @@
-"""`htfi bench decode`: what speculative decoding gains on unseen prompts."""
+"""`htfi bench decode`: the gain of speculative decoding on unseen prompts."""

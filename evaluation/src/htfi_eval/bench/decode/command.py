@@ -1,4 +1,5 @@
-"""`htfi bench decode`: what speculation gains on unseen prompts, by kind of prompt, strategy and cost of the target."""
+"""`htfi bench decode`: the gain of speculation on unseen prompts, by kind of prompt, strategy and cost of the "
+"target."""
 
 import shutil
 import tempfile
@@ -47,11 +48,11 @@ from htfi_eval.commands import output_options, quick_option
 from htfi_eval.report import write_outputs, write_page
 from htfi_eval.results import Evaluation
 
-_SEARCHED = 40  # stories, for one whose answer shows a draft that stands and one that is corrected
+_SEARCHED = 40  # stories, to find one with an accepted and a rejected draft
 
 
 def explain(pair: ModelPair) -> Iterator[Line]:
-    """A view, then a price path, each by a chain and by a tree; every round of it, in lines for a console."""
+    """A view and a price path, each by a chain and by a tree: all rounds as lines for a console."""
     vocabulary = Vocabulary(pair.target.tokenizer)
     plain = METHODS[PLAIN](pair)
     methods = {name: build(pair) for name, build in EXPLAINED.items()}
@@ -67,7 +68,7 @@ def explain(pair: ModelPair) -> Iterator[Line]:
 
 
 def _instructive_request(kind: PromptKind, method: DecodingMethod, vocabulary: Vocabulary) -> int:
-    """The first story, of those that no measured run asks, whose answer has rounds of both sorts."""
+    """The first story outside all measured runs whose answer has rounds of both sorts."""
     for number in range(2_000_000, 2_000_000 + _SEARCHED):
         rounds = method.write(request(kind, number, vocabulary)).rounds
         if len({len(one.accepted) == len(one.drafted) for one in rounds if one.drafted}) > 1:
@@ -106,7 +107,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class DecodeWorkload:
-    """How many runs of each: on the shipped pair, on the heavier targets, beside the peer."""
+    """Number of runs on the shipped pair, on the heavier targets and with the peer."""
 
     num_shipped_runs: int = 11
     num_heavy_runs: int = 5
@@ -185,7 +186,7 @@ def _explain() -> None:
 def _measure_targets(
     scratch: Path, effort: DecodeWorkload, report: ReportProgress
 ) -> tuple[list[measurements.DecodeRuns], list[PeerComparison], dict[str, str]]:
-    """The shipped target and each heavier one; free text beside the peer; what is missing."""
+    """Runs of the shipped target and of each heavier one, runs with the peer, and what is missing."""
     with ExitStack() as closing:
         ours = _open(closing, "ours", models.TARGET, scratch)
         found = [measure(ours, SHIPPED, list(METHODS), prompt_kinds(), effort.num_shipped_runs, report)]

@@ -19,13 +19,13 @@ from htfi_eval.charts.specs import Chart, Curve, CurveChart, DotChart, DotGroup,
 
 Row = dict[str, Any]
 ALL, ON_DISTRIBUTION = "all kinds", "trained kinds"
-# An estimate: what a core of a server draws at full load, waiting for another process not counted.
+# An estimate: the power of one server core at full load. Waiting for another process does not count.
 CORE_WATTS = 5.0
 
 
 @dataclass(slots=True)
 class DecodeRuns:
-    """What was measured on one target: for each kind and way, the answers of each run."""
+    """Measurements on one target: for each kind and method, the answers of each run."""
 
     label: str
     answers: dict[tuple[str, str], list[list[DecodeMeasurement]]] = field(
@@ -44,7 +44,7 @@ class DecodeRuns:
         self.answers.setdefault((kind, way), []).append(list(run))
 
     def of(self, kind: str, way: str) -> list[list[DecodeMeasurement]]:
-        """The runs of one kind, of all kinds together, or of those that training taught."""
+        """The runs of one kind, of all kinds together, or of the kinds in the training data."""
         if kind not in (ALL, ON_DISTRIBUTION):
             return self.answers[kind, way]
         asked = [one for one in self.kinds if kind == ALL or one != OFF_DISTRIBUTION]
@@ -52,7 +52,7 @@ class DecodeRuns:
         return [[answer for run in together for answer in run] for together in zip(*by_kind, strict=True)]
 
     def num_unlike(self) -> int:
-        """Answers whose tokens are not those of the plain way."""
+        """Answers whose tokens differ from plain decoding."""
         return sum(
             answer.tokens != reference.tokens
             for (kind, _), runs in self.answers.items()
@@ -66,19 +66,19 @@ class DecodeRuns:
 
 
 def tokens_per_s(run: Sequence[DecodeMeasurement], *, whole: bool = False) -> float:
-    """Of the time after the prompt is read, or of the whole request."""
+    """Over the time after the prompt was read, or over the whole request."""
     taken_ms = sum(answer.write_ms + (answer.read_ms if whole else 0.0) for answer in run)
     return 1e3 * sum(answer.num_tokens for answer in run) / taken_ms
 
 
 def speedup(runs: DecodeRuns, kind: str, way: str, to: str, *, whole: bool = False) -> float:
-    """Tokens a second in one way over those in another: the median of paired runs."""
+    """Tokens per second of one method over those of another: the median of paired runs."""
     pairs = zip(runs.of(kind, way), runs.of(kind, to), strict=True)
     return median(tokens_per_s(one, whole=whole) / tokens_per_s(other, whole=whole) for one, other in pairs)
 
 
 def best_method(runs: DecodeRuns) -> str:
-    """Of chain and tree the one that gains more where the pair is at home."""
+    """The faster of chain and tree on the trained kinds."""
     return max(
         (way for way in (CHAIN, TREE) if way in runs.ways),
         key=lambda way: speedup(runs, ON_DISTRIBUTION, way, PLAIN),
@@ -86,19 +86,19 @@ def best_method(runs: DecodeRuns) -> str:
 
 
 def worst_speedup(runs: DecodeRuns, way: str) -> tuple[float, str]:
-    """The least ratio to plain over kinds, and the kind."""
+    """The lowest speed-up over plain decoding of any kind, and the kind."""
     return min((speedup(runs, kind, way, PLAIN), kind) for kind in runs.kinds)
 
 
 def cache_hit_rate(runs: DecodeRuns, way: str, kinds: Sequence[str]) -> float:
-    """The share of rounds whose outcome was found in the cache."""
+    """The share of rounds whose outcome was in the cache."""
     answers = [answer for kind in kinds for run in runs.of(kind, way) for answer in run]
     hits, misses = sum(answer.hits for answer in answers), sum(answer.misses for answer in answers)
     return hits / max(hits + misses, 1)
 
 
 def table_row(runs: DecodeRuns, kind: str, way: str) -> Row:
-    """One kind in one way."""
+    """The table row of one kind and method."""
     of = runs.of(kind, way)
     answers = [answer for run in of for answer in run]
     row: Row = {
@@ -122,7 +122,7 @@ def table_row(runs: DecodeRuns, kind: str, way: str) -> Row:
 
 
 def time_shares(answers: Sequence[DecodeMeasurement]) -> dict[str, float]:
-    """Of the time after the prompt, in %: what drafting took on this core, waiting for a draft, and verifying."""
+    """Shares of the time after the prompt, in %: drafting on this core, waiting for a draft, verifying."""
     taken_ms, wait_ms = total_of(answers, "write_ms"), total_of(answers, "wait_ms")
     spent_ms = {
         "draft": total_of(answers, "draft_ms") - wait_ms,
@@ -133,7 +133,7 @@ def time_shares(answers: Sequence[DecodeMeasurement]) -> dict[str, float]:
 
 
 def _busy_ms(answer: DecodeMeasurement) -> float:
-    """Of all cores; a draft in a process of its own has one, and works all the time."""
+    """Over all cores; a draft in its own process occupies one core all the time."""
     return answer.write_ms - answer.wait_ms + (answer.write_ms if answer.has_own_process else 0.0)
 
 
@@ -142,7 +142,7 @@ def total_of(answers: Sequence[DecodeMeasurement], quantity: str) -> float:
 
 
 def acceptance_by_depth(runs: DecodeRuns, kind: str, way: str) -> list[float]:
-    """Of the rounds that drafted so deep, the share in which the target agreed so far, by depth from 1."""
+    """By depth from 1: of the rounds that drafted this deep, the share accepted up to this depth."""
     answers = [answer for run in runs.of(kind, way) for answer in run]
     deepest = max((len(answer.offered) for answer in answers), default=0)
     shares: list[float] = []
@@ -155,14 +155,14 @@ def acceptance_by_depth(runs: DecodeRuns, kind: str, way: str) -> list[float]:
     return shares
 
 
-WARM_UP_ROUNDS = 20  # of a kind, that a planner has had before it is measured
+WARM_UP_ROUNDS = 20  # of a kind, for the planner to learn from before measurement
 _MAX_WARM_UP_ANSWERS = 12
 ReportProgress = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class PeerComparison:
-    """One run beside the peer: tokens a second of the whole request, ours and theirs, plain and with the draft."""
+    """One run with the peer: tokens per second of the whole request, ours and theirs, plain and speculative."""
 
     kind: str
     ours_plain: float
@@ -179,7 +179,7 @@ def measure(
     num_runs: int,
     tell: ReportProgress,
 ) -> DecodeRuns:
-    """All kinds in all ways, `num_runs` times, once each way has had its rounds of that kind."""
+    """All kinds by all methods, `num_runs` times, after the warm-up rounds of each method and kind."""
     runs, numbers = DecodeRuns(label), count()
     for kind in kinds:
         tell(f"{label}: {kind.name}")
@@ -196,7 +196,7 @@ def measure(
 def measure_with_peer(
     ours: WorkerProcess, peer: WorkerProcess, way: str, num_runs: int, tell: ReportProgress
 ) -> list[PeerComparison]:
-    """Free text, the same prompts to both; `way` is ours. The first run of each kind is for warming."""
+    """Free text, the same prompts to both; `way` is our method. The first run of each kind is a warm-up."""
     found: list[PeerComparison] = []
     for kind in free_text_kinds():
         for turn in range(num_runs + 1):
@@ -227,7 +227,7 @@ def _warm(worker: WorkerProcess, kind: str, ways: Sequence[str], numbers: Iterat
 
 
 def _rotated(ways: Sequence[str], turn: int) -> list[str]:
-    """Another first one in every run, so that none is always measured after the same."""
+    """The order starts with another method in every run, so that none always follows the same one."""
     first = turn % len(ways)
     return [*ways[first:], *ways[:first]]
 

@@ -33,7 +33,7 @@ from htfi.wiring.models.loading import LoadableModel
 
 
 class TimedSessions(KVSessions):
-    """A draft's sequences; `read_s` is what reading prompts took."""
+    """A draft's sequences; `read_s` is the time of reading prompts."""
 
     read_s = 0.0
 
@@ -46,7 +46,7 @@ class TimedSessions(KVSessions):
 
 @dataclass(slots=True)
 class StrategyTiming:
-    """One request: `began_s` is when its prompt was read; `longest_s` the longest that a draft took."""
+    """Times of one request: `began_s`, when its prompt was read; `longest_s`, the longest draft."""
 
     began_s: float = 0.0
     draft_s: float = 0.0
@@ -55,7 +55,7 @@ class StrategyTiming:
 
 
 class TimedStrategy:
-    """A strategy that is `inner`, looked at. For one request at a time; `watch` is that of the last."""
+    """Times the strategy `inner`, for one request at a time; `timing` is that of the last request."""
 
     def __init__(self, inner: DraftStrategy) -> None:
         self._inner = inner
@@ -83,7 +83,7 @@ class TimedStrategy:
     def settle(self, stem: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
         now_s = time.perf_counter()
         watch = self.timing
-        if not watch.began_s:  # the first token comes of the prompt alone
+        if not watch.began_s:  # the first token follows from the prompt alone
             watch.began_s = now_s
         else:
             watch.verify_s += now_s - self._left_s
@@ -100,10 +100,10 @@ OUTCOMES, OUTCOMES_OF_4, OUTCOMES_OF_4_CLASSIC = "outcomes", "outcomes of 4", "o
 
 @dataclass(frozen=True, slots=True)
 class DecodeMeasurement:
-    """One request in one way. `read_ms`: reading the prompt, by all networks that must; `write_ms`: all that follows.
+    """One request by one method. `read_ms`: reading the prompt, by all networks that read it; `write_ms`: the rest.
 
-    `draft_ms` and `verify_ms` are parts of it; `wait_ms` is what of `draft_ms` was waiting for another process.
-    Passes are the target's after the prompt; `offered` and `stood` count rounds by depth, in chosen tokens; `hits`
+    `draft_ms` and `verify_ms` are parts of `write_ms`; `wait_ms` is the part of `draft_ms` spent waiting for another
+    process. Passes are the target's after the prompt; `offered` and `stood` count drafted and accepted tokens by depth; `hits`
     and `misses` are those of the outcome cache; `tokens` is a digest of the answer.
     """
 
@@ -124,10 +124,10 @@ class DecodeMeasurement:
 
 @dataclass(frozen=True, slots=True)
 class DecodingMethod:
-    """An author that writes in one way, and what watches it. `drafts` are its draft's sequences, where it has one.
+    """A generator with one method, and its timers. `drafts` are the sequences of its draft, if it has one.
 
-    A draft in a process of its own (`is_apart`) reads the prompt there: `drafts` then reads it once more, after the
-    answer, to know how long that took. `hits` are those of its outcome cache.
+    A draft in its own process (`has_own_process`) reads the prompt there; `drafts` then reads it again after the
+    answer, to time it. `hits` are those of its outcome cache.
     """
 
     generator: LocalGenerator
@@ -144,7 +144,7 @@ class DecodingMethod:
         return answer
 
     def measure(self, request: GenerationRequest) -> DecodeMeasurement:
-        """Write one answer. Raises: DependencyUnavailable where it is refused."""
+        """Generate one answer. Raises: DependencyUnavailable where it is refused."""
         watch = self.timed_strategy.timing = StrategyTiming()
         counts = self.generator.counts = SpeculationCounts()
         before = (self.hits.hits, self.hits.misses) if self.hits else (0, 0)
@@ -171,7 +171,7 @@ class DecodingMethod:
         )
 
     def _draft_read_s(self, answer: Completion, request: GenerationRequest) -> float:
-        """How long the draft read the prompt of the last request; 0 where it did not draft."""
+        """Time the draft took to read the last prompt; 0 if it did not draft."""
         drafts = self.drafts
         if drafts is None:
             return 0.0
@@ -182,12 +182,12 @@ class DecodingMethod:
                 (opened,) = drafts.open_all([PromptToPrefill(whole, len(whole), asked.num_shared)])
                 drafts.close(opened.row)
         read_s, drafts.read_s = drafts.read_s, 0.0
-        return min(read_s, self.timed_strategy.timing.longest_s)  # beside us it may have read faster
+        return min(read_s, self.timed_strategy.timing.longest_s)  # in parallel it may have been faster
 
 
 @dataclass(frozen=True, slots=True)
 class ModelPair:
-    """Target and draft, loaded once for all ways. `closing` ends what they start."""
+    """Target and draft, loaded once for all methods. `closing` ends their processes."""
 
     target: LoadableModel
     draft: LoadableModel
@@ -207,7 +207,7 @@ class ModelPair:
 
 
 def open_pair(target: Path, draft: Path) -> ModelPair:
-    """On the engines that a run would take. Raises: InvalidInput, DependencyUnavailable."""
+    """On the engines that a run would use. Raises: InvalidInput, DependencyUnavailable."""
     return ModelPair(*wired.open_model_pair(wired.ModelsConfig(str(target), str(draft))), ExitStack())
 
 
@@ -228,8 +228,8 @@ def _outcomes(pair: ModelPair, ranked_by: str, lookahead: DraftLengthPlanner) ->
     return replace(way, drafts=pair.sessions(), has_own_process=True, hits=strategy.hits)
 
 
-# Those of a fixed length show what planning is worth, and how often outcomes are found: 'classic' ranks them by
-# probability alone.
+# Fixed lengths show the gain of planning and the hit rate of outcomes; 'classic' ranks outcomes by probability
+# alone.
 METHODS: Mapping[str, Callable[[ModelPair], DecodingMethod]] = {
     PLAIN: lambda pair: pair.method(NoDraft(), FixedLengthPlanner(0)),
     CHAIN_OF_8: lambda pair: _drafting(pair, ChainStrategy, FixedLengthPlanner(8)),
@@ -244,7 +244,7 @@ METHODS: Mapping[str, Callable[[ModelPair], DecodingMethod]] = {
     ),
     JACOBI: lambda pair: pair.method(JacobiStrategy(), ClosedFormPlanner()),
 }
-# A fixed short length, for rounds that one can read.
+# A fixed short length gives rounds that are easy to read.
 EXPLAINED: Mapping[str, Callable[[ModelPair], DecodingMethod]] = {
     CHAIN: lambda pair: _drafting(pair, ChainStrategy, FixedLengthPlanner(5)),
     TREE: lambda pair: _drafting(pair, TreeStrategy, FixedLengthPlanner(5)),

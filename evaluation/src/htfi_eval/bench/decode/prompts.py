@@ -1,6 +1,6 @@
-"""What the benches of decoding ask: five kinds of request on stories that no training saw, each in its own world.
+"""Requests of the decoding benchmarks: five kinds, on stories outside the training data, each from its own world.
 
-A number names a story for ever: every process makes the same request of it, and no run asks one twice.
+A number always names the same story: every process makes the same request from it, and no run repeats one.
 """
 
 from collections.abc import Callable
@@ -28,21 +28,21 @@ from htfi.simulation.stories import FIRST_EVALUATION_SEED, Story, stories_of_mar
 
 SEED = FIRST_EVALUATION_SEED + 77
 OFF_DISTRIBUTION = "scrambled, T 2"
-NUM_TOKENS = 64  # of a path, and of free words
+NUM_TOKENS = 64  # of a path, and of free text
 _NEWS_MARKS = (
     *(ControlToken(f"h{place}") for place in range(1, MAX_ITEMS + 1)),
     ControlToken("on"),
     ControlToken("says"),
     ControlToken("wide"),
 )
-# The mark that ends a story never comes inside its news, so the words go on to their bound.
+# The mark that ends a story never occurs inside its news, so the text continues to its maximum length.
 _NEWS: OutputGrammar = (FreeTextField("words", NUM_TOKENS, ControlToken("/s"), _NEWS_MARKS),)
 _WORDS: OutputGrammar = (FreeTextField("words", NUM_TOKENS, ControlToken("/s")),)
 
 
 @dataclass(frozen=True, slots=True)
 class PromptKind:
-    """A class of prompts. `num_a_run` requests make a run: so many write some 64 tokens and more."""
+    """A class of prompts. A run has `num_requests_per_run` requests, enough for 64 tokens or more."""
 
     name: str
     description: str
@@ -67,7 +67,7 @@ def prompt_kinds() -> tuple[PromptKind, ...]:
 
 
 def free_text_kinds() -> tuple[PromptKind, ...]:
-    """Text told on, which needs no form: what peers can be asked as well."""
+    """Free continuations without a grammar, which peers can generate too."""
     return tuple(
         PromptKind(f"free, T {t:.0f}", "a continuation of the news", _truncated_news, _news, t)
         for t in (0.0, 1.0)
@@ -75,7 +75,7 @@ def free_text_kinds() -> tuple[PromptKind, ...]:
 
 
 def request(kind: PromptKind, number: int, vocabulary: Vocabulary) -> GenerationRequest:
-    """The request of this kind about story `number`."""
+    """The request of this kind on story `number`."""
     story = unseen_story(number)
     return GenerationRequest(
         kind.prompt(story), kind.form(story, vocabulary), number, kind.temperature, kind=kind.name
@@ -89,7 +89,7 @@ def unseen_story(number: int) -> Story:
 
 
 def free_text_prompt(number: int, vocabulary: Vocabulary) -> list[int]:
-    """News that break off, as ids: any model can tell them on, in no form."""
+    """Truncated news as ids: any model can continue it without a grammar."""
     return vocabulary.encode(_truncated_news(unseen_story(number)))
 
 
@@ -137,7 +137,7 @@ def _truncated_news(story: Story) -> Prompt:
 
 
 def _scrambled(story: Story) -> Prompt:
-    """All headlines, the letters of each word in any order."""
+    """All headlines, with the letters of each word shuffled."""
     rng = np.random.Generator(np.random.PCG64(SEED))
     prompt = _question_prompt(story)
     return tuple(

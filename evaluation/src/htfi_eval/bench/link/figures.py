@@ -24,8 +24,8 @@ from htfi_eval.charts.specs import Chart, Curve, CurveChart
 Row = dict[str, Any]
 RunsByKind = Mapping[str, Sequence[PlacementRun]]  # by kind
 RunsByTarget = Mapping[str, Mapping[float, RunsByKind]]  # by target and round trip
-FAR_RTT_MS = 20.0  # from this round trip on windows in flight must pay
-# What HTTP/2 and gRPC put before each message; docs/protocol.md tells what TLS and window updates add beneath.
+FAR_RTT_MS = 20.0  # from this round trip on, windows in flight must be faster
+# What HTTP/2 and gRPC put before each message; docs/protocol.md lists what TLS and window updates add.
 FRAMING_BYTES = 9 + 5
 
 
@@ -43,7 +43,7 @@ def metrics(runs: RunsByTarget) -> dict[str, float]:
 
 
 def planner_regret(of: RunsByKind) -> float:
-    """The plan's time over that of the best single way, less one: typical times, summed over kinds."""
+    """The planner's time over that of the best single placement, minus one: median times, summed over kinds."""
     best = min(median_total_ms(of, manner) for manner in FORCED_PLACEMENTS)
     return median_total_ms(of, PlacementChoice.PLANNED) / best - 1.0
 
@@ -58,7 +58,7 @@ def median_total_ms(of: RunsByKind, manner: PlacementChoice) -> float:
 
 
 def num_unlike(runs: RunsByTarget) -> tuple[int, int]:
-    """Answers whose tokens differ from those of the same request in another way, and all answers."""
+    """Answers whose tokens differ between placements of one request, and all answers."""
     unlike = whole = 0
     for by_rtt in runs.values():
         for of in by_rtt.values():
@@ -85,7 +85,7 @@ def rows(runs: RunsByTarget) -> list[Row]:
 
 
 def kind_rows(runs: RunsByTarget) -> list[Row]:
-    """The same by kind of request, for machines."""
+    """The same by kind of request."""
     return [
         _row(f"{target} · RTT {rtt_ms:g} · {kind} · {manner.value}", [run[manner] for run in of])
         for target, by_rtt in runs.items()
@@ -111,7 +111,7 @@ def _row(what: str, of: Sequence[LinkMeasurement]) -> Row:
 
 
 def _planned_choices(of: Sequence[LinkMeasurement]) -> str:
-    """The ways that the plan took, the most frequent first."""
+    """The placements that the planner chose, the most frequent first."""
     counts: dict[str, int] = {}
     for one in of:
         way = one.chosen.partition(", ")[2] or one.chosen
@@ -122,7 +122,7 @@ def _planned_choices(of: Sequence[LinkMeasurement]) -> str:
 def num_unlike_embedded(
     bench: LinkBench, target: Path, by_rtt: Mapping[float, RunsByKind]
 ) -> tuple[int, int]:
-    """Answers whose tokens are not the embedded run's, and all answers."""
+    """Answers whose tokens differ from those of the embedded run, and all answers."""
     of, draft = open_model_pair(ModelsConfig(str(target)))
     author = speculative_author(of, draft, DecodingConfig())
     unlike = whole = 0

@@ -1,4 +1,4 @@
-"""Requests over the link: each in every placement, while the round trip steps, and while the link fails."""
+"""Requests over the link: each in every placement, while the round trip changes, and while the link fails."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -20,15 +20,15 @@ from htfi_eval.bench.decode.prompts import PromptKind, prompt_kinds, request
 from htfi_eval.bench.link.setup import CLOUD, LinkSetup, link_conditions
 from htfi_eval.faulty_link.conditions import CLEAR, LinkConditions
 
-DEADLINE_MS = 60_000.0  # nothing here is late
-_NUM_LEARNING = 2  # requests of each kind and way before the first that counts
-_NUM_EXPLORING = 6  # as planned, besides: a plan that has just started tries ways
+DEADLINE_MS = 60_000.0  # no request is late
+_NUM_LEARNING = 2  # requests of each kind and placement before the first that counts
+_NUM_EXPLORING = 6  # more planned requests: a new planner explores
 _NUM_ATTEMPTS = 4
 _PRIMING_SEED_OFFSET = 1 << 40  # added to a seed: the same prompt, another answer
 
 
 class PlacementChoice(Enum):
-    """How a request is placed: as planned, or in one way whatever the plan."""
+    """The placement of a request: as planned, or forced."""
 
     PLANNED = "planned"
     PLAIN = Placement.CLOUD_PLAIN.value
@@ -53,7 +53,8 @@ FORCED_PLACEMENTS = ALL_PLACEMENTS[1:]
 
 @dataclass(frozen=True, slots=True)
 class LinkMeasurement:
-    """One answer. Times from the asking; `num_bytes` both ways, sealed frames; `chosen` is the way that was planned."""
+    """One answer. Times run from the request; `num_bytes`: encrypted frames, both directions; `chosen`: the "
+    "placement."""
 
     request: str
     tokens: tuple[int, ...]
@@ -68,7 +69,7 @@ PlacementRun = dict[PlacementChoice, LinkMeasurement]
 
 @dataclass(slots=True)
 class LinkBench:
-    """An edge, and planners that do not learn from each other: the plan's own, and the one of forced requests."""
+    """An edge with two planners that learn separately: one for planned and one for forced requests."""
 
     stage: LinkSetup
     edge: EdgeNode
@@ -93,13 +94,13 @@ class LinkBench:
     def run(
         self, kind: PromptKind, turn: int, manners: Sequence[PlacementChoice] = ALL_PLACEMENTS
     ) -> PlacementRun:
-        """A fresh story's request in all manners, another first each time; its prompt has been read before."""
+        """The request of a new story in all placements, in rotating order; its prompt was read before."""
         asked = self.next_request(kind)
         first = turn % len(manners)
         return {manner: self.write(asked, manner) for manner in (*manners[first:], *manners[:first])}
 
     def learn(self, manners: Sequence[PlacementChoice] = ALL_PLACEMENTS) -> None:
-        """Let plans find out what things cost here."""
+        """Let the planners learn the costs of this link."""
         for turn in range(_NUM_LEARNING):
             for kind in measured_kinds():
                 self.run(kind, turn, manners)
@@ -108,7 +109,7 @@ class LinkBench:
                 self.write(self.next_request(kind), PlacementChoice.PLANNED)
 
     def write(self, asked: GenerationRequest, manner: PlacementChoice) -> LinkMeasurement:
-        """One answer of the target. On a machine that others use a cloud may be given up for a moment: then once more.
+        """One answer of the target. On a busy machine the cloud may be suspected for a moment; then the request is repeated.
 
         Raises: DependencyUnavailable where it is refused, or again not answered by the target.
         """
@@ -138,7 +139,7 @@ class LinkBench:
         )
 
     def next_request(self, kind: PromptKind) -> GenerationRequest:
-        """The next story's request, its prompt read here and there by asking it with another seed."""
+        """The next story's request; edge and cloud read its prompt first, with another seed."""
         self.number += 1
         asked = request(kind, self.number, self.vocabulary)
         asked = structs.replace(asked, deadline_ms=DEADLINE_MS, id=f"{kind.name} {self.number}")
@@ -148,7 +149,7 @@ class LinkBench:
 
 
 def measured_kinds() -> tuple[PromptKind, ...]:
-    """A view, a path and words, all at temperature 1; the one that is there to lose on is left out."""
+    """A view, a path and text at temperature 1; the scrambled kind is left out."""
     return tuple(kind for kind in prompt_kinds() if kind.temperature == 1.0)
 
 
@@ -175,10 +176,10 @@ StepPasses = list[list[list[LinkMeasurement]]]
 
 
 def measure_steps(bench: LinkBench, jitter: float, num_each: int) -> StepPasses:
-    """Passes over the steps, the planned one first, then one in each way: [pass][step][request].
+    """Passes over the changing round trips, the planned one first, then one per placement: [pass][step][request].
 
-    All ask the same. The link changes between two requests and nobody is told; what the plan needs to notice counts
-    against it.
+    All passes have the same requests. The link changes between two requests without notice; the time to detect that
+    counts against the planner.
     """
     asked = [
         [bench.next_request(kind) for _ in range(num_each) for kind in measured_kinds()] for _ in STEPS_MS
@@ -194,7 +195,7 @@ def measure_steps(bench: LinkBench, jitter: float, num_each: int) -> StepPasses:
 
 
 def steps_regret(passes: Sequence[Sequence[Sequence[LinkMeasurement]]]) -> float:
-    """The plan's time over that of the best way of each step, less one."""
+    """The planner's time over that of the best placement of each step, minus one."""
     planned, *forced = [[sum(one.total_ms for one in of) for of in steps] for steps in passes]
     return sum(planned) / sum(min(of) for of in zip(*forced, strict=True)) - 1.0
 
@@ -206,22 +207,22 @@ _SILENCES = (replace(CLEAR, rtt_ms=_RTT_MS, is_dark=True), replace(CLEAR, rtt_ms
 
 
 class LostRequests(NamedTuple):
-    """Of `num_asked` requests, those whose target's answer never came, and those that the draft answered first."""
+    """Of `num_asked` requests: those without an answer of the target, and those answered first by the draft."""
 
     num_asked: int
     num_lost: int
     num_provisional: int
-    num_unlike: int  # whose final tokens are not those of calm weather
+    num_unlike: int  # whose final tokens differ from those without faults
 
 
 def detection_ms(bench: LinkBench, num_times: int) -> list[float]:
-    """From the moment that no byte passes to the cloud's being suspected, by turns swallowed and held back."""
+    """From the moment the link stops to the cloud being suspected; bytes are dropped and delayed in turn."""
     found: list[float] = []
     watch, link = bench.edge.monitor, bench.stage.link
     for turn in range(num_times):
         link.conditions = LinkConditions(rtt_ms=_RTT_MS)
         _wait_until(lambda: watch.state(CLOUD) is PeerState.HEALTHY, "the cloud does not come back")
-        time.sleep(0.5 + 0.013 * turn)  # beats and silences in no step
+        time.sleep(0.5 + 0.013 * turn)  # so that heartbeats and silences are not in step
         began_s = time.perf_counter()
         link.conditions = _SILENCES[turn % len(_SILENCES)]
         _wait_until(
@@ -229,13 +230,13 @@ def detection_ms(bench: LinkBench, num_times: int) -> list[float]:
         )
         found.append(1e3 * (time.perf_counter() - began_s))
         link.conditions = LinkConditions(rtt_ms=_RTT_MS)
-        link.reset()  # what was swallowed stays swallowed
+        link.reset()  # dropped bytes stay dropped
     _wait_until(lambda: watch.state(CLOUD) is PeerState.HEALTHY, "the cloud does not come back")
     return found
 
 
 def count_lost_requests(bench: LinkBench, kind: PromptKind, num_requests: int) -> LostRequests:
-    """Requests at a run's deadline while the link resets, stalls and goes dark, then time to amend them."""
+    """Requests at a run's deadline while the link resets, stalls and goes silent, then time for amendments."""
     author, link = bench.edge.author, bench.stage.link
     bench.edge.placer.forced_route, bench.edge.placer.planner = None, bench.planned
     link.conditions = LinkConditions(rtt_ms=_RTT_MS)

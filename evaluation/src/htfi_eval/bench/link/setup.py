@@ -35,16 +35,16 @@ from htfi_eval.faulty_link.conditions import Direction, Jitter, LinkConditions
 from htfi_eval.faulty_link.process import FaultyLinkProcess
 
 CLOUD, EDGE = "cloud1", "edge1"
-# A request may come in several ways: none is to find the answer of another.
+# A request is placed in several ways; none may find the cached answer of another.
 _NO_ANSWER_CACHE = {"HTFI_DESK__KEPT_ANSWERS": "0"}
-_CLOUD_CORE = available_cores()[0]  # as they are when this is loaded: the bench then keeps itself to another
+_CLOUD_CORE = available_cores()[0]  # chosen at import: the benchmark then pins itself to another core
 _START_S = 60.0
-_HEARTBEAT_WAIT_S = 2.5  # in which heartbeats tell of a new round trip: what they remember is younger
+_HEARTBEAT_WAIT_S = 2.5  # for heartbeats to measure a new round trip
 
 
 @dataclass(frozen=True, slots=True)
 class LinkSetup:
-    """A cloud, its link, and the settings of whoever dials it through the link."""
+    """A cloud, its link, and settings for edges that connect through the link."""
 
     target: Path
     certificates: Path
@@ -57,18 +57,18 @@ class LinkSetup:
 
     @contextmanager
     def edge(self, name: str = EDGE) -> Generator[EdgeNode]:
-        """An edge that has found its cloud. Raises: DependencyUnavailable where it does not."""
+        """An edge that is connected to its cloud. Raises: DependencyUnavailable where it does not."""
         with open_edge(self.settings(name), name) as edge:
             if not edge.author.wait_ready(_START_S):
                 raise DependencyUnavailable(f"{name} does not reach the cloud: {edge.monitor.changes()}")
             yield edge
 
     def num_bytes(self) -> int:
-        """What has gone over the link both ways, TLS and heartbeats included."""
+        """Bytes over the link in both directions, TLS and heartbeats included."""
         return sum(self.link.num_bytes(way) for way in Direction)
 
     def set_round_trip(self, rtt_ms: float, jitter: float) -> None:
-        """A new round trip, `jitter` its standard deviation as a share of it; returns when it is known."""
+        """Set the round trip, with `jitter` its standard deviation as a share; return when heartbeats know it."""
         self.link.conditions = link_conditions(rtt_ms, jitter)
         time.sleep(_HEARTBEAT_WAIT_S)
 
@@ -79,7 +79,7 @@ def link_conditions(rtt_ms: float, jitter: float) -> LinkConditions:
 
 @contextmanager
 def open_link_setup(target: Path, num_edges: int = 1) -> Generator[LinkSetup]:
-    """The cloud on one core, all else on the others. Raises: DependencyUnavailable."""
+    """The cloud on one core, the rest on the others. Raises: DependencyUnavailable."""
     with ExitStack() as closing:
         folder = Path(closing.enter_context(tempfile.TemporaryDirectory(prefix="htfi-bench-link-")))
         certificates = folder / "certs"
@@ -137,8 +137,8 @@ _OTHERS = "another edge could not start"
 
 
 class EdgeShare(NamedTuple):
-    """What one edge got: tokens of the target's answers within the time, and how long answers took. `num_alone`: on so
-    busy a machine a cloud may be given up for a moment, and the draft answers."""
+    """What one edge received: tokens of the target's answers within the time, and the time of answers. `num_alone`:
+    answers of the draft, while the busy cloud was suspected."""
 
     num_tokens: int
     num_answers: int
@@ -148,7 +148,7 @@ class EdgeShare(NamedTuple):
 
 
 class FleetResult(NamedTuple):
-    """`tokens_per_s` of all together; `unfairness`: the worst edge's p95 over the median edge's."""
+    """`tokens_per_s` of all edges; `unfairness`: the worst edge's p95 over the median edge's."""
 
     shares: list[EdgeShare]
     tokens_per_s: float
@@ -162,7 +162,7 @@ def fleet_result(shares: list[EdgeShare], span_s: float) -> FleetResult:
 
 
 class _EdgeThread(threading.Thread):
-    """One edge, asking one question after another until the time is over."""
+    """One edge that sends one request after another until the time is over."""
 
     def __init__(self, edge: EdgeNode, first_number: int, go: threading.Barrier, span_s: float) -> None:
         super().__init__(daemon=True)
@@ -186,7 +186,7 @@ class _EdgeThread(threading.Thread):
 
     def _ride(self) -> None:
         vocabulary = self._edge.local_author.vocabulary
-        self._ask(vocabulary, 0)  # finds models loaded, and figures of the link
+        self._ask(vocabulary, 0)  # loads models and measures the link
         self._go.wait(_START_S)
         until_s = time.perf_counter() + self._span_s
         turn = 0
@@ -213,7 +213,7 @@ class _EdgeThread(threading.Thread):
 
 
 def measure_fleet(stage: LinkSetup, num_edges: int, span_s: float, first_number: int) -> FleetResult:
-    """So many edges in a process of their own. Raises: DependencyUnavailable."""
+    """`num_edges` edges in a process of their own. Raises: DependencyUnavailable."""
     host, port = stage.link.address
     asked = {
         "address": f"{host}:{port}",
@@ -238,7 +238,7 @@ def measure_fleet(stage: LinkSetup, num_edges: int, span_s: float, first_number:
 def run_edges(
     address: str, certificates: Path, target: Path, num_edges: int, span_s: float, first: int
 ) -> FleetResult:
-    """Raises: DependencyUnavailable where an edge finds no answer."""
+    """Raises: DependencyUnavailable where an edge gets no answer."""
     told = load_settings(environment={"HTFI_MODELS__TARGET": str(target)})
     with ExitStack() as closing:
         go = threading.Barrier(num_edges)
@@ -262,7 +262,7 @@ def run_edges(
 
 def main() -> None:
     asked = json.loads(sys.argv[1])
-    for core in available_cores()[1:]:  # the first is the cloud's
+    for core in available_cores()[1:]:  # the first core is the cloud's
         pin_to_core(core)
         break
     try:

@@ -1,1 +1,1 @@
-"""`htfi bench ticks`: the cost of one event, a replay and a decision."""
+"""`htfi bench ticks`: the cost of one event, a replay, a decision and a run."""

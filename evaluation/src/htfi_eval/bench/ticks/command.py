@@ -1,4 +1,4 @@
-"""`htfi bench ticks`: what one event, a replay and a decision cost, beside polars, pandas and river."""
+"""`htfi bench ticks`: the cost of one event, a replay, a decision and a run, beside polars, pandas and river."""
 
 import json
 import subprocess
@@ -94,7 +94,7 @@ def command(trades: Path | None, quotes: Path | None, num_runs: int, json_file: 
 
 
 def choose_files(trades: Path | None, quotes: Path | None, staged: Path = STAGED) -> TickFiles:
-    """The files named, else the staged week, else the sample. Raises: InvalidInput."""
+    """The given files, else the staged week, else the sample. Raises: InvalidInput."""
     if trades is not None:
         return TickFiles(
             trades, quotes, " + ".join(file.name for file in (trades, quotes) if file is not None)
@@ -178,7 +178,7 @@ def _peer_rates(peer: TickPeer, trades: Path, num_trades: int, num_runs: int) ->
 
 
 def timed_replay(files: Sequence[Path]) -> tuple[int, float, float]:
-    """Rows, seconds in all, and seconds in the market."""
+    """Rows, total seconds, and seconds in the market kernel."""
     market = MarketState(MarketConfig())
     num_rows, kernel_s = 0, 0.0
     began = time.perf_counter()

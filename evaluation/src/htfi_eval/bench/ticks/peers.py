@@ -1,8 +1,8 @@
-"""What others offer for features of ticks, on the same data: polars and pandas by columns, river event by event.
+"""Features of ticks by other libraries, on the same data: polars and pandas by columns, river event by event.
 
 Each does less than the market kernel: polars and pandas make 60 s bars, realised and bipower variance over 120
 one-second returns and a weighted volatility of the trades; river three statistics of each trade.
-`htfi bench ticks` imports them late; where one is not installed, that is a line in the table.
+A library that is not installed is a note under the table.
 """
 
 import os

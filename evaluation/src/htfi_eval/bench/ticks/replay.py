@@ -47,7 +47,7 @@ class _TickRows:
 
 
 class _CodeTable:
-    """Codes for texts, in order of first sight."""
+    """Codes for texts, in order of first occurrence."""
 
     def __init__(self) -> None:
         self.codes: dict[str, int] = {}
@@ -71,7 +71,7 @@ def read_batches(files: Sequence[Path], chunk_rows: int = CHUNK_ROWS) -> Iterato
             stream.fill()
         open_ends = [int(stream.rows.ts[-1]) for stream in streams if not stream.is_finished]
         if open_ends:
-            limit = min(open_ends)  # rows at the limit itself may have more of their instant behind them
+            limit = min(open_ends)  # more rows of the limit's instant may follow
             parts = [stream.take_before(limit) for stream in streams]
         else:
             parts = [stream.take_all() for stream in streams]
@@ -92,12 +92,12 @@ def count_rows(file: Path) -> int:
 
 
 def _arrow() -> tuple[Any, Any]:
-    """pyarrow, late, and as Any: it ships no types."""
+    """pyarrow, imported late, as Any: it ships no types."""
     return import_module("pyarrow"), import_module("pyarrow.parquet")
 
 
 class _FileReader:
-    """One file, read ahead by a chunk."""
+    """One file, read one chunk ahead."""
 
     def __init__(self, file: Path, chunk_rows: int, symbols: _CodeTable, venues: _CodeTable) -> None:
         self.rows = _joined([])
@@ -107,7 +107,7 @@ class _FileReader:
         self._file = file
 
     def fill(self) -> None:
-        """Have more rows than were left over, unless the file has ended."""
+        """Read the next chunk if needed, unless the file has ended."""
         if not self._needs_more or self.is_finished:
             return
         chunk = next(self._chunks, None)
@@ -121,7 +121,7 @@ class _FileReader:
         self._needs_more = False
 
     def take_before(self, limit_ns: int) -> _TickRows:
-        """Rows before the limit; a stream that reaches it must read on."""
+        """Rows before the limit; a file that reaches it needs its next chunk."""
         end = int(np.searchsorted(self.rows.ts, limit_ns))
         taken, self.rows = self.rows.cut(0, end), self.rows.cut(end, len(self.rows.ts))
         self._needs_more = len(self.rows.ts) == 0 or int(self.rows.ts[-1]) == limit_ns
@@ -237,7 +237,7 @@ def _merged(parts: Sequence[_TickRows], symbols: tuple[str, ...], venues: tuple[
     columns = [getattr(rows, item.name) for item in fields(rows)]
     ends = [part.ts for part in parts if len(part.ts)]
     if any(int(later[0]) < int(earlier[-1]) for earlier, later in pairwise(ends)):
-        order = np.argsort(rows.ts, kind="stable")  # runs in order already: a merge, linear in the rows
+        order = np.argsort(rows.ts, kind="stable")  # parts are in order: a merge, linear in the rows
         columns = [column[order] if len(column) else column for column in columns]
     return TickBatch(symbols, venues, *columns)
 
@@ -303,7 +303,7 @@ def _carried(value: float) -> float | None:
 
 
 def replay(files: list[Path], max_rows: int) -> int:
-    """The number of rows taken in: all, or `max_rows` and the rest of their chunk where it is above 0."""
+    """The number of rows replayed: all, or `max_rows` and the rest of their chunk if it is above 0."""
     market = MarketState(MarketConfig())
     num_rows = 0
     for batch in read_batches(files):
@@ -317,7 +317,7 @@ def replay(files: list[Path], max_rows: int) -> int:
 def peak_bytes() -> int:
     """This process's largest resident set so far.
 
-    Linux carries ru_maxrss over exec, so that a child of a large parent would report the parent's; VmHWM is its own.
+    On Linux ru_maxrss survives exec, so a child of a large parent reports the parent's; VmHWM is its own.
     """
     status = Path("/proc/self/status")
     if status.exists():
