@@ -189,7 +189,9 @@ def test_bench_reports_every_way_and_a_line_for_each_absent_peer(
     for way in METHODS:
         assert rows[f"shipped · {way}"]["tokens/s"] > 0
     assert any(note.startswith("llama-cpp-python: ") for note in body["notes"])
-    assert any(note.startswith("shipped: 0 of ") and "differ from plain decoding" in note for note in body["notes"])
+    assert any(
+        note.startswith("shipped: 0 of ") and "differ from plain decoding" in note for note in body["notes"]
+    )
     assert rows["shipped · tree · view, T 1"]["× plain"] > 0
     assert {"accepted %", "draft/wait/verify", "mJ/token", "× plain"} <= set(rows["shipped · chain of 8"])
     assert 0 <= rows["shipped · outcomes of 4"]["hits %"] <= 100

@@ -103,8 +103,8 @@ class DecodeMeasurement:
     """One request by one method. `read_ms`: reading the prompt, by all networks that read it; `write_ms`: the rest.
 
     `draft_ms` and `verify_ms` are parts of `write_ms`; `wait_ms` is the part of `draft_ms` spent waiting for another
-    process. Passes are the target's after the prompt; `offered` and `stood` count drafted and accepted tokens by depth; `hits`
-    and `misses` are those of the outcome cache; `tokens` is a digest of the answer.
+    process. Passes are the target's after the prompt; `offered` and `stood` count drafted and accepted tokens by
+    depth; `hits` and `misses` are those of the outcome cache; `tokens` is a digest of the answer.
     """
 
     num_tokens: int

@@ -109,8 +109,9 @@ class LinkBench:
                 self.write(self.next_request(kind), PlacementChoice.PLANNED)
 
     def write(self, asked: GenerationRequest, manner: PlacementChoice) -> LinkMeasurement:
-        """One answer of the target. On a busy machine the cloud may be suspected for a moment; then the request is repeated.
+        """One answer of the target.
 
+        On a busy machine the cloud may be suspected for a moment; then the request is repeated.
         Raises: DependencyUnavailable where it is refused, or again not answered by the target.
         """
         for attempt in range(_NUM_ATTEMPTS - 1):
