@@ -126,7 +126,7 @@ def test_the_command_tells_figures_beside_placebos_and_its_page_opens(tmp_path: 
     assert {"sim_event_crps_gain", "sim_shuffled_gain", "sim_ceiling_gain"} <= set(told["metrics"])
     narrators = {row["narrator"] for row in told["rows"]}
     assert {"price only", "with news", "other words, true tags", "random", "ceiling"} <= narrators
-    assert len(read_result(file).charts) == 5
+    assert len(read_result(file).charts) == 7
     assert page.read_text().startswith("<!")
 
 

@@ -1,1 +1,1 @@
-"""Evaluations: what models and forecasts are worth, beside baselines. `htfi eval` runs them."""
+"""Evaluations of models and forecasts against baselines. `htfi eval` runs them."""

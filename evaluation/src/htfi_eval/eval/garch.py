@@ -1,6 +1,6 @@
 """GARCH(1,1)-t of the `arch` package, one fit per series and year, as a peer of `htfi eval returns`.
 
-Between fits its variance is filtered bar by bar with the parameters of the last fit; nothing later enters it.
+Between fits its variance is filtered bar by bar with the parameters of the last fit; it uses no later data.
 """
 
 import hashlib
@@ -25,8 +25,8 @@ CACHE = Path("build/eval-cache")
 WINDOW_YEARS = 6
 GARCH_MIN_BARS = 250
 _VERSION = "1"  # of what is cached
-_PERCENT = 100.0  # arch is fitted on percent, where its optimiser starts well
-_RATIOS = np.array([0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 10.0])  # of the next variance to the usual one
+_PERCENT = 100.0  # arch is fitted on returns in percent: its optimiser starts well there
+_RATIOS = np.array([0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 10.0])  # next variance over unconditional variance
 _NUM_PATHS = 2_000
 _MAX_FREEDOM = 200.0
 MU, OMEGA, ALPHA, BETA, NU = range(5)
@@ -49,7 +49,7 @@ def fit_yearly(
 ) -> GarchFits:  # fmt: skip
     """Fit every series of returns [T, N] at `first` and at the first instant of each year after it.
 
-    Fits are kept in the folder `cache`, if any, under a digest of all that shapes them. Raises: MissingExtra.
+    Fits are kept in the folder `cache`, if any, under a digest of all inputs. Raises: MissingExtra.
     """
     arch = arch_module()
     at, begin = _fit_instants(ends_ns, first)
@@ -98,7 +98,7 @@ def arch_module() -> Any:
 
 
 def _fit_instants(ends_ns: Instants, first: int) -> tuple[Instants, Instants]:
-    """After which instants fits are made, and where their windows begin."""
+    """The instants after which fits are made, and the starts of their windows."""
     years = ends_ns.astype("datetime64[ns]").astype("datetime64[Y]").astype(np.int64)
     turns = np.flatnonzero(np.diff(years)) + 1
     at = np.unique(np.concatenate([[max(first, 0)], turns[turns > first]])).astype(np.int64)
@@ -119,7 +119,7 @@ def next_variance(returns: Array, fits: GarchFits) -> Array:
         squares = np.where(known, window * window, 0.0).sum(axis=0)
         sigma2: Array = squares / np.maximum(
             known.sum(axis=0), 1
-        )  # what it starts from fades away in 6 years
+        )  # the influence of the start value fades in 6 years
         for t in range(begin, ends[y]):
             known = np.isfinite(returns[t])
             surprise = np.where(known, returns[t] - mean, 0.0)
@@ -130,7 +130,7 @@ def next_variance(returns: Array, fits: GarchFits) -> Array:
 
 
 class GarchPeer:
-    """Quantiles from fits: Student's t one bar ahead; further, the shape that simulated paths take."""
+    """Quantiles from fits: Student's t one bar ahead; for longer horizons, the shape of simulated paths."""
 
     def __init__(
         self,
@@ -175,7 +175,7 @@ class GarchPeer:
         )
 
     def _unconditional(self, parameters: Array) -> tuple[Array, Array, Array]:
-        """Mean, unconditional variance and persistence [n]; a fit at the border of stationarity gets a far horizon."""
+        """Mean, unconditional variance and persistence [n]; a fit close to non-stationarity gets a long horizon."""
         persistence = np.minimum(parameters[:, ALPHA] + parameters[:, BETA], 0.9999)
         return parameters[:, MU], parameters[:, OMEGA] / (1.0 - persistence), persistence
 
@@ -201,7 +201,7 @@ class GarchPeer:
 
 
 def _simulate(parameters: Array, config: ForecastConfig, rng: np.random.Generator) -> Array:
-    """Quantiles [ratios, H, Q] of summed simulated returns at unit variance, from each of `_RATIOS`; even about 0."""
+    """Quantiles [ratios, H, Q] of summed simulated returns at unit variance, for `_RATIOS`; symmetric about 0."""
     _, omega, alpha, beta, nu = parameters.tolist()
     persistence = min(alpha + beta, 0.9999)
     usual = omega / (1.0 - persistence)

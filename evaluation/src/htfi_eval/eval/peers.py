@@ -56,7 +56,7 @@ class EwmaPeer:
 
 
 class ConstantWalk:
-    """A random walk whose Gaussian steps have the volatility of all bars before `until`, and none after."""
+    """A random walk whose Gaussian steps have the volatility of all bars before `until`, and then stays the same."""
 
     def __init__(self, name: str, num_series: int, config: ForecastConfig, until: int) -> None:
         self.name = name
@@ -75,7 +75,7 @@ class ConstantWalk:
 
 
 class ExpertPeer:
-    """One of our experts that takes no part in the mix, walked beside it."""
+    """One of our experts that is not in the mix."""
 
     def __init__(self, expert: Expert) -> None:
         self.name = expert.name
@@ -94,7 +94,7 @@ class ExpertPeer:
 
 
 def classical(num_series: int, config: ForecastConfig, first: int) -> Sequence[PeerForecaster]:
-    """The peers of every run, with the experts that figures need and the mix lacks; scoring begins at `first`."""
+    """The peers of every run, and the experts that the figures need but the mix lacks; scoring begins at `first`."""
     needed = [name for name in (HISTVOL, HAR_FHS) if name not in config.experts]
     return (
         *(ExpertPeer(EXPERTS[name](config)) for name in needed),
@@ -140,7 +140,7 @@ def _one(variance: Array, horizon: int, window: int) -> Array:
     sums = np.concatenate([np.zeros((5, 5, 1)), np.cumsum(products, axis=2)], axis=2)
     forecast = np.full(num, np.nan)
     for at in range(MIN_BARS, num, REFIT_BARS):
-        last = at + 1 - horizon  # labels that are complete once bar `at` is in
+        last = at + 1 - horizon  # labels that are complete once bar `at` is known
         first = max(last - window, _MONTH)
         gram = sums[:, :, last] - sums[:, :, first]
         try:
@@ -152,18 +152,18 @@ def _one(variance: Array, horizon: int, window: int) -> Array:
         span = slice(at, min(at + REFIT_BARS, num))
         level = (beta[:, None] * design[:, span]).sum(
             axis=0
-        )  # a matrix product's bits depend on the span's length
+        )  # the bits of a matrix product depend on the span's length
         forecast[span] = horizon * np.exp(level + 0.5 * spread)
     return forecast
 
 
 def _solve(gram: Array, right: Array) -> Array:
-    """Least squares by the normal equations, with a ridge too small to matter where they can be solved at all."""
+    """Least squares by the normal equations, with a negligible ridge for singular ones."""
     return np.asarray(np.linalg.solve(gram + 1e-9 * gram[0, 0] * np.eye(len(gram)), right), np.float64)
 
 
 def _trailing(values: Array, span: int) -> Array:
-    """Means over the last `span` values, over those there are at first."""
+    """Means over the last `span` values, or over all while there are fewer."""
     total = np.concatenate([[0.0], np.cumsum(values)])
     after = np.arange(1, len(total))
     first = np.maximum(after - span, 0)
@@ -246,13 +246,13 @@ def _one_series(
                 ValueError,
                 LookupError,
                 TypeError,
-            ):  # the peer cannot fit: it says nothing
+            ):  # the peer cannot be fitted: no forecast
                 model = None
     return made
 
 
 def _of_path(make: Callable[[], Any], model: Any, window: Array, config: ForecastConfig) -> tuple[Any, Array]:
-    """A model of the log price: quantiles from its own intervals, made anew from the newest bars without a refit."""
+    """A model of the log price: quantiles from its own intervals, updated with the newest bars without a refit."""
     path = np.cumsum(window)
     if model is None:
         model = make().fit(path)
@@ -269,7 +269,7 @@ def _of_path(make: Callable[[], Any], model: Any, window: Array, config: Forecas
 
 
 def _of_variance(make: Callable[[], Any], _: Any, window: Array, config: ForecastConfig) -> tuple[Any, Array]:
-    """A model of the variance, fitted anew: Gaussian, its variances summed. (Its `mean` is a random draw.)"""
+    """A model of the variance, refitted: Gaussian, with summed variances. (Its `mean` is a random draw.)"""
     said = make().fit(window).predict(config.horizons[-1])
     total = np.cumsum(np.asarray(said["sigma2"], np.float64))
     scale = np.sqrt([total[h - 1] for h in config.horizons]) / _PERCENT

@@ -1,4 +1,4 @@
-"""Bars of many series on one grid of instants. prices reads files into it; every evaluation takes it from there."""
+"""Bars of many series on one grid of instants. `prices` reads files into it for every evaluation."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -115,7 +115,7 @@ def on_grid(
     notes: tuple[str, ...],
     interval: str = "1d",
 ) -> Prices:
-    """Rows as a grid; of two rows in one place the later stands."""
+    """Rows as a grid; of two rows for one place the later is kept."""
     names, column = np.unique(symbols.astype(str), return_inverse=True)
     instants, row = np.unique(ends_ns, return_inverse=True)
     known = np.zeros(len(instants), np.int64)

@@ -27,7 +27,7 @@ from htfi_eval.eval.price_grid import FIELDS, VOLUME, Fields, Instants, Prices, 
 _NEW_YORK = ZoneInfo("America/New_York")
 _LAST_PRINT_DELAY_NS = (
     15 * 60 * 1_000_000_000
-)  # a session's last prints are in a quarter of an hour after its close
+)  # the last prints of a session arrive within 15 minutes of its close
 _LONGEST_PAUSE_DAYS = 45
 
 
@@ -81,12 +81,12 @@ def _vix(data: Path) -> Prices:
 
 
 _TICKER_REUSED_FROM = {"FB": "2012-05-18", "BNO": "2010-06-02", "USO": "2006-04-10", "WM": "2009-08-05"}
-_ENDED = {"GOOG": "2014-04-02"}  # then the name went to another class of share
+_ENDED = {"GOOG": "2014-04-02"}  # then another share class took the name
 _EARLIER_NAMES = {"UW": "WM", "WMI": "WM"}  # one company, three tickers
 
 
 def _etf(data: Path) -> Prices:
-    """ETFs and large stocks 1998–2021, adjusted for splits and dividends by each day's factor to the next event."""
+    """ETFs and large stocks 1998–2021, adjusted for splits and dividends by each day's factor up to the next event."""
     rows = read_rows(data / "panels" / "us_equity_etf_daily_lean.parquet")
     days = _stamps(rows["ts"]).astype("datetime64[ns]").astype("datetime64[D]")  # midnight New York
     factors = read_rows(data / "panels" / "us_equity_lean_factors.parquet")
@@ -170,7 +170,7 @@ NAMES = tuple(SETS)
 
 
 def data_folder(named: Path | None = None) -> Path | None:
-    """The folder of staged data: `named`, or the one beside the project; None where there is none."""
+    """The folder of staged data: `named`, or `../shared/data`; None if there is none."""
     folder = named or STAGED
     return folder if (folder / "panels").is_dir() else None
 
@@ -178,8 +178,8 @@ def data_folder(named: Path | None = None) -> Path | None:
 def load_prices(name: str | Path, data: Path | None = None) -> Prices:
     """A staged panel by name (`NAMES`), 'sample' for the embedded one, or a file of bars by path.
 
-    `data` is the staged folder, the one beside the project by default.
-    Raises: InvalidInput, DependencyUnavailable, MissingExtra: one line that says what to do.
+    `data` is the staged folder, by default `../shared/data`.
+    Raises: InvalidInput, DependencyUnavailable, MissingExtra: one line with what to do.
     """
     read = SETS.get(str(name))
     if read is not None:
@@ -208,7 +208,7 @@ def _own_file(path: Path) -> Prices:
 
 
 def _fed(name: str, specs: Sequence[SourceSpec]) -> Prices:
-    """Bars of any file that a feed can read. Several lengths of bar: the one with most bars is taken."""
+    """Bars of any file that a feed can read. Of several bar lengths, the one with most bars is taken."""
 
     tray = MemoryQuarantine()
     with TemporaryDirectory() as inbox:

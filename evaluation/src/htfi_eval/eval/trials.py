@@ -1,6 +1,6 @@
-"""The ledger of trials: every configuration ever evaluated, in a transparency log; every evaluation notes its own.
+"""The ledger of trials: every configuration ever evaluated, in a transparency log; every evaluation adds its own.
 
-`htfi eval trials` lists them. How good the best of N tries looks by luck depends on N, so nothing is left out.
+`htfi eval trials` lists them. The best of N tries looks good by chance; how good depends on N, so nothing is left out.
 """
 
 import hashlib
@@ -33,9 +33,9 @@ _LATE = "late-*.json"
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
-    """One configuration of one command on one set of data, and how it did.
+    """One configuration of one command on one data set, and its scores.
 
-    `configuration` is the digest of command and settings, `data` that of what it was judged on; scores by name.
+    `configuration` is the digest of command and settings, `data` that of the data; scores by name.
     """
 
     command: str  # 'returns', 'portfolio rules'
@@ -56,11 +56,11 @@ def record_trial(
     folder: Path | None = None,
     wait_s: float = MAX_WAIT_S,
 ) -> int:
-    """Record one configuration that was evaluated; how many distinct ones have ever been.
+    """Record one configuration that was evaluated; the number of distinct ones ever recorded.
 
-    `data` is a digest such as `digest_of(prices.close)`; `settings` is everything that was chosen, in JSON's types;
+    `data` is a digest such as `digest_of(prices.close)`; `settings` is every choice, in JSON's types;
     `folder` is build/trials by default. Waits at most `wait_s` for another process that writes; then leaves the
-    trial in a file there, which the next one takes up: see `note_trials`.
+    trial in a file there, which the next one adds: see `record_trials`.
     """
     return record_trials(command, data, [(settings, scores)], folder=folder, wait_s=wait_s)
 
@@ -73,7 +73,7 @@ def record_trials(
     folder: Path | None = None,
     wait_s: float = MAX_WAIT_S,
 ) -> int:
-    """Record several configurations at once, as (settings, scores); how many distinct ones have ever been.
+    """Record several configurations at once, as (settings, scores); the number of distinct ones ever recorded.
 
     Raises: InvalidInput, IntegrityError where the ledger does not hold, DependencyUnavailable where the folder
     cannot be written.
@@ -98,7 +98,7 @@ def record_trials(
 
 
 def list_trials(folder: Path | None = None) -> list[Trial]:
-    """All trials, oldest first, with those still left in files; none where there is no ledger.
+    """All trials, oldest first, with those still in files; none if there is no ledger.
 
     Raises: IntegrityError, DependencyUnavailable.
     """
@@ -154,7 +154,7 @@ def _trial(
 
 
 def _open(folder: Path, wait_s: float) -> TransparencyLog | None:
-    """The ledger for appending, None where others hold it throughout."""
+    """The ledger for appending, None if other processes keep it locked."""
 
     until_s = time.monotonic() + wait_s
     while True:
@@ -181,7 +181,7 @@ def _write_late(folder: Path, trials: Sequence[Trial]) -> Path:
 def _read_late(path: Path) -> list[bytes]:
     try:
         return [line for line in path.read_bytes().split(b"\n") if line]
-    except FileNotFoundError:  # taken up meanwhile
+    except FileNotFoundError:  # added meanwhile
         return []
     except OSError as error:
         raise DependencyUnavailable(f"cannot read {path}: {error.strerror}") from error

@@ -1,7 +1,7 @@
-"""`htfi eval volatility`: forecasts of variance beside HAR, out of sample, on real data.
+"""`htfi eval volatility`: forecasts of variance compared with HAR, out of sample, on real data.
 
 A forecaster's variance is that of a Gaussian with the mean absolute outcome that its quantiles imply. It is multiplied
-by the mean of its own matured realised-to-forecast ratios on that series, so a constant bias costs nothing.
+by the mean of its own matured realised-to-forecast ratios on that series, so a constant bias has no effect.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ from htfi_eval.results import Card, Evaluation
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-_PRIOR_BARS = 50.0  # ratios of 1 that a series starts with
+_PRIOR_BARS = 50.0  # ratios of 1 at the start of a series
 
 
 @dataclass(slots=True, eq=False)
@@ -89,8 +89,8 @@ def variances(walk: Walk, tell: Tell | None = None) -> dict[str, Array]:
 def close_to_close(measured: RealisedOutcomes) -> Array:
     """The realised variance of the next h bars in units of squared returns, [T, N, H].
 
-    Ranges and returns differ by a constant (gaps, ticks): each series' ranges are scaled by Σr²/ΣV of what was known
-    when the forecast was made.
+    Ranges and returns differ by a constant (gaps, ticks): each series' ranges are scaled by Σr²/ΣV of the data known
+    at the forecast.
     """
     known = np.isfinite(measured.returns)
     squares = np.cumsum(np.where(known, measured.returns**2, 0.0), axis=0)
@@ -103,7 +103,7 @@ def close_to_close(measured: RealisedOutcomes) -> Array:
 def score(
     forecasts: Mapping[str, Array], measured: RealisedOutcomes, horizons: Sequence[int], begin: int
 ) -> VolatilityScores:
-    """QLIKE of every forecaster's variance, on the forecasts that all of them made from `begin` on."""
+    """QLIKE of every forecaster's variance, on the common forecasts from `begin` on."""
     realised = close_to_close(measured)
     losses: dict[str, Array] = {}
     ratios: dict[str, Array] = {}
@@ -122,7 +122,7 @@ def score(
 
 
 def past_mean(ratios: Array, measured: RealisedOutcomes, horizons: Sequence[int]) -> Array:
-    """The mean of the ratios [T, N, H] that had matured at each instant, per series, begun with some ones."""
+    """The mean of the ratios [T, N, H] that had matured at each instant, per series, started with some ones."""
     factor = np.ones_like(ratios)
     for n in range(ratios.shape[1]):
         when = np.flatnonzero(np.isfinite(measured.returns[:, n]))
@@ -203,7 +203,7 @@ def command(
 
 
 def judge(prices: Prices, options: WalkOptions) -> tuple["VolatilityScores", list[str]]:
-    """One data set's scores, and what is to be said of them. Raises: InvalidInput where it is too short."""
+    """One data set's scores and notes. Raises: InvalidInput if it is too short."""
 
     _, begin = first_scored(prices, options.first)
     measured = measure_outcomes(prices, options.config)
@@ -243,7 +243,9 @@ def _rows(prices: Prices, scores: "VolatilityScores") -> list[dict[str, Any]]:
 
 def _charts(prices: Prices, scores: "VolatilityScores") -> list[Chart]:
 
-    names = [name for name in scores.names if name not in (FUSED, CONSTANT)]  # the constant is far off
+    names = [
+        name for name in scores.names if name not in (FUSED, CONSTANT)
+    ]  # the constant volatility is far off
     groups: list[DotGroup] = []
     for j, horizon in enumerate(scores.horizons):
         values: list[float | None] = []
@@ -291,6 +293,6 @@ def _charts(prices: Prices, scores: "VolatilityScores") -> list[Chart]:
 
 
 def _bars_a_year(prices: Prices) -> float:
-    """How many bars a year holds, by what the data show."""
+    """The number of bars per year, estimated from the data."""
     span_ns = float(prices.ends_ns[-1] - prices.ends_ns[0])
     return len(prices.ends_ns) / max(span_ns / (365.25 * 86_400e9), 1e-9)

@@ -1,6 +1,6 @@
-"""Walks bars through the live forecaster, instant by instant, with peers beside it; evaluations score the forecasts.
+"""Walks bars through the live forecaster, instant by instant, with peers; evaluations score the forecasts.
 
-Each forecast is made before anything later is shown: the bars of an instant go in, in order of `available_at`, with the
+Each forecast is made before later data go in: the bars of an instant go in, in order of `available_at`, with the
 regimes of the market package, as `pipeline.loop` does it. Outcomes are looked up only to score.
 """
 
@@ -33,7 +33,7 @@ FUSED = "fused"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RealisedOutcomes:
-    """What there is to forecast, by the forecaster's own rules (session gaps, wild prints).
+    """The outcomes to forecast, by the forecaster's own rules (session gaps, wild prints).
 
     Shapes: returns and variance [T, N], the cut return and Parkinson's variance of a bar; outcomes [T, N, H], the
     uncut log return over the next h bars of the series; realised [T, N, H], the sum of `variance` over them. NaN where
@@ -47,7 +47,7 @@ class RealisedOutcomes:
 
 
 class PeerForecaster(Protocol):
-    """A forecaster from outside, or one of ours that takes no part in the mix."""
+    """An external forecaster, or one of ours that is not in the mix."""
 
     @property
     def name(self) -> str: ...
@@ -59,7 +59,7 @@ class PeerForecaster(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WalkInstant:
-    """What everyone said at instant t of the n series that had a bar.
+    """All forecasts at instant t of the n series that had a bar.
 
     Shapes: places [n] in `Prices.symbols`; regimes [n] in REGIMES; quantiles [F, n, H, Q] in the order of
     `Walk.names`; weights [n, K, H] of the experts; stretch [n, H].
@@ -93,7 +93,7 @@ class Walk:
         self.names = (FUSED, *self.experts, *(peer.name for peer in peers))
 
     def instants(self, score_from: int = 0, tell: Tell | None = None) -> Iterator[WalkInstant]:
-        """Every instant with bars; those before `score_from` teach and are not yielded."""
+        """Every instant with bars; those before `score_from` only train and are not yielded."""
         prices, forecaster, market = self.prices, self.forecaster, MarketState(MarketConfig())
         num, interval = len(prices.ends_ns), prices.interval
         levels = {regime: place for place, regime in enumerate(REGIMES)}
@@ -132,12 +132,12 @@ class Walk:
         order = rows.order(places)
         back = np.empty_like(order)
         back[order] = np.arange(len(order))
-        assert batch is not None  # there are bars, and Prices holds no price that is not one
+        assert batch is not None  # there are bars, and Prices has only valid prices
         return [peer.quantiles(t, places[order], batch)[back][None] for peer in self.peers]
 
 
 class _SeriesOrder:
-    """A panel beside the forecaster's, and the order in which it keeps its series: that of their first bars."""
+    """A second panel, and the order of its series: that of their first bars."""
 
     def __init__(self, num_series: int, config: ForecastConfig) -> None:
         self.panel = Panel(config.horizons, SESSION_GAP_BARS)
@@ -145,7 +145,7 @@ class _SeriesOrder:
         self._num = 0
 
     def order(self, places: Places) -> Places:
-        """Which of `places` stand where in the batch that their bars gave."""
+        """The places in the batch of each of `places`."""
         fresh = places[self._row[places] < 0]
         self._row[fresh] = self._num + np.arange(len(fresh))
         self._num += len(fresh)
@@ -153,7 +153,7 @@ class _SeriesOrder:
 
 
 def measure_outcomes(prices: Prices, config: ForecastConfig) -> RealisedOutcomes:
-    """What the forecasts will be held to. It looks ahead: only for scoring."""
+    """The outcomes of the forecasts. It looks ahead: only for scoring."""
     num, width = prices.close.shape
     horizons = config.horizons
     returns, variance = np.full((num, width), np.nan), np.full((num, width), np.nan)

@@ -1,1 +1,1 @@
-"""`htfi eval mini`: the mini models on simulated stories they never saw."""
+"""`htfi eval mini`: the mini models on simulated stories outside their training."""

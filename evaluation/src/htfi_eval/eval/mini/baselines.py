@@ -1,6 +1,6 @@
-"""Readers without a language model: word counts with logistic regression, no words at all, and the most common answer.
+"""Baselines without a language model: word counts with logistic regression, no words, and the most common answer.
 
-`htfi eval mini` fits them on stories like the models' own. scikit-learn is imported late: the extra `[bench]`.
+`htfi eval mini` fits them on stories like the models' own. scikit-learn comes with `htfi-eval[peers]`.
 """
 
 import re
@@ -31,7 +31,7 @@ _DIGITS = re.compile(r"\d+")
 
 
 class BaselineFeatures(Enum):
-    """What a baseline sees: the words; words, tags, ages and recent returns; or all but the words."""
+    """The input of a baseline: the words; words, tags, ages and recent returns; or all but the words."""
 
     WORDS = "words"
     ALL = "words+"
@@ -39,7 +39,7 @@ class BaselineFeatures(Enum):
 
 
 def most_common(training: Sequence[EvaluationCase], num: int) -> ReaderAnswers:
-    """The answer that is right most often, given to `num` questions: it reads nothing."""
+    """The answer that is right most often, given to `num` questions without reading anything."""
     way = Counter(case.truth.direction for case in training).most_common(1)[0][0]
     sizes = [case.truth.size_sigmas for case in training if case.truth.direction == way]
     return ReaderAnswers(
@@ -55,10 +55,10 @@ def most_common(training: Sequence[EvaluationCase], num: int) -> ReaderAnswers:
 
 @dataclass(frozen=True, slots=True)
 class BagOfWordsReader:
-    """A bag-of-words reader. Its confidence is the probability that it gives to the direction it calls."""
+    """A bag-of-words reader. Its confidence is the probability of the direction it predicts."""
 
     features: BaselineFeatures
-    regularisation: float  # C that did best on what was held out
+    regularisation: float  # the C that was best on the held-out part
     num_features: int
     table: "_CountTable"
     direction: Any  # LogisticRegression over DIRECTIONS
@@ -66,7 +66,7 @@ class BagOfWordsReader:
     volatility: Any  # over the places of VOLATILITIES
 
     def read(self, cases: Sequence[EvaluationCase]) -> ReaderAnswers:
-        """Direction, size, volatility and confidence; cites the item whose words alone say most."""
+        """Direction, size, volatility and confidence; cites the item whose words alone give the clearest prediction."""
         rows = self.table.rows(cases)
         chances = self._chances(self.direction, rows, len(DIRECTIONS))
         called = np.argmax(chances, axis=1)
@@ -96,13 +96,13 @@ class BagOfWordsReader:
         return tuple(cited)
 
     def _chances(self, model: Any, rows: Any, num_classes: int) -> Floats:
-        """Probabilities [N, classes]; a class that training never showed has none."""
+        """Probabilities [N, classes]; 0 for a class that did not occur in training."""
         chances = np.zeros((rows.shape[0], num_classes))
         chances[:, model.classes_] = model.predict_proba(rows)
         return chances
 
     def _median(self, model: Any, rows: Any, scale: Sequence[float]) -> Floats:
-        """The middle of each distribution over the scale: what keeps absolute errors small."""
+        """The middle of each distribution over the scale: this keeps absolute errors small."""
         below = np.cumsum(self._chances(model, rows, len(scale)), axis=1)
         return np.array(scale)[np.argmax(below >= 0.5, axis=1)]
 
@@ -121,7 +121,7 @@ def fit(training: Sequence[EvaluationCase], features: BaselineFeatures) -> BagOf
             _logistic(linear, c, rows[:split], ways[:split]).score(rows[split:], ways[split:])
         ),
     )
-    # the size where it moves: whether it does is the direction's to say
+    # the size given a move: the direction says whether there is one
     moves = ways != DIRECTIONS.index(0.0)
     sizes, volatilities = _places(SIZES, truth.size_sigmas), _places(VOLATILITIES, truth.volatility)
     return BagOfWordsReader(
@@ -136,7 +136,7 @@ def fit(training: Sequence[EvaluationCase], features: BaselineFeatures) -> BagOf
 
 
 class _CountTable:
-    """Cases as rows of numbers: counts of words and pairs of words, and measures beside them."""
+    """Cases as rows of numbers: counts of words and pairs of words, and other measures."""
 
     def __init__(self, features: BaselineFeatures) -> None:
         self._features = features
@@ -144,7 +144,7 @@ class _CountTable:
         self._scaler: Any = None
 
     def learn(self, cases: Sequence[EvaluationCase]) -> Any:
-        """Fix the vocabulary and the scale of measures, and give the rows."""
+        """Fix the vocabulary and the scale of measures, and return the rows."""
         parts: list[Any] = []
         if self._features is not BaselineFeatures.NO_WORDS:
             count = load_library("sklearn.feature_extraction.text").CountVectorizer
@@ -171,12 +171,12 @@ def _joined(parts: Sequence[Any]) -> Any:
 
 
 def _tokens(case: EvaluationCase) -> list[str]:
-    """Words and pairs of words of all headlines, digits alike."""
+    """Words and pairs of words of all headlines; all digits count as the same."""
     return [token for item in shown_items(case.question) for token in _grams(item)]
 
 
 def _tagged_tokens(case: EvaluationCase) -> list[str]:
-    """The same once more for items that name the symbol, and for fresh ones; and the words of the symbol's name."""
+    """The same counts for items that name the symbol, and for new ones; and the words of the symbol's name."""
     question = case.question
     tokens = [f"name {word}" for word in question.name.split()]
     for item in shown_items(question):
@@ -195,7 +195,7 @@ def _grams(item: News) -> list[str]:
 
 
 def _measures(cases: Sequence[EvaluationCase]) -> Floats:
-    """Recent returns, their sums and largest moves; how many items, of what age, tagged with the symbol: [N, F]."""
+    """Recent returns, their sums and largest moves; number, age and tags of the items: [N, F]."""
     rows: list[list[float]] = []
     for case in cases:
         question, items = case.question, shown_items(case.question)

@@ -1,4 +1,4 @@
-"""`htfi eval mini`: the mini models on simulated stories never seen, beside bags of words and shuffled headlines."""
+"""`htfi eval mini`: the mini models on new simulated stories, compared with bags of words and shuffled headlines."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ from htfi_eval.report import write_outputs
 from htfi_eval.results import Card, Evaluation
 
 _SHOWN = (TARGET, DRAFT, BaselineFeatures.WORDS.value, BaselineFeatures.ALL.value)
-# What is shown large: the metric and what it is called.
+# The figures at the top of the page: metric and label.
 _FIGURES = (
     ("direction_accuracy_target", "of directions correct: target"),
     ("direction_accuracy_draft", "draft"),
@@ -39,7 +39,7 @@ def cards(metrics: Mapping[str, float]) -> list[Card]:
 
 
 def lead(metrics: Mapping[str, float], num_cases: int) -> str:
-    """The finding in one sentence."""
+    """The main result in one sentence."""
     target, words, ceiling = (_share(metrics, one) for one in ("target", "words", "ceiling"))
     text = f"On {num_cases:,} unseen simulated events the target predicts {target} of directions correctly"
     words_text = f", a bag of words {words}" if words else ""

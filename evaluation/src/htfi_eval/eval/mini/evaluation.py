@@ -1,6 +1,6 @@
-"""One evaluation of a pair of mini models: all readers on all cases, with the right headlines and with others'.
+"""One evaluation of a pair of mini models: all readers on all cases, with the right and with swapped headlines.
 
-`htfi eval mini` runs it, and tells it as a table and a page.
+`htfi eval mini` runs it and shows a table and a page.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,15 +18,15 @@ from htfi_eval.eval.mini.scores import EvaluationCase, ReaderAnswers, answers_of
 
 TARGET, DRAFT, MOST_COMMON, CEILING = "target", "draft", "usual", "ceiling"
 NUM_SCORED_PASSAGES = 400  # passages of the perplexities
-NUM_UNIGRAM = 3_000  # passages that the unigrams count
-NUM_COMPLETIONS, NUM_PATHS = 320, 96  # stories of the agreement, at temperature 1
+NUM_UNIGRAM = 3_000  # passages on which the unigrams are counted
+NUM_COMPLETIONS, NUM_PATHS = 320, 96  # stories for the agreement at temperature 1
 
 StageProgress = Callable[[str], ProgressCallback]  # a stage's name → its progress
 
 
 @dataclass(frozen=True, slots=True)
 class ReaderViews:
-    """What each reader said. `swapped` are answers to others' headlines, of the cases at `places`."""
+    """Each reader's answers. `swapped` are answers to other cases' headlines, for the cases at `places`."""
 
     truth: ReaderAnswers
     readers: dict[str, ReaderAnswers]
@@ -36,7 +36,7 @@ class ReaderViews:
     missing: str = ""  # why there are no baselines of words
 
     def leak_errors(self, name: str) -> float:
-        """How much a reader knows without the right words, in standard errors; see `scores.leak`."""
+        """How well a reader answers without the right words, in standard errors; see `scores.leak`."""
         plain = self.readers.get(BaselineFeatures.NO_WORDS.value)
         return leak(
             self.swapped[name], None if plain is None else plain.at(self.places), self.truth.at(self.places)
@@ -45,7 +45,7 @@ class ReaderViews:
 
 @dataclass(frozen=True, slots=True)
 class Fluency:
-    """How well the models expect tokens, and agree on them."""
+    """How well the models predict tokens, and how often they agree."""
 
     losses: dict[str, TokenLosses]  # of target, draft and most common
     views: Mapping[str, DraftMatches]  # by field, at temperature 1
@@ -60,9 +60,9 @@ def collect_views(
     stage: StageProgress,
     trusts: Mapping[str, ConfidenceCalibration] = MappingProxyType({}),
 ) -> ReaderViews:
-    """Views of models and baselines, at temperature 0; a model's confidence is taken as it has proved.
+    """Views of models and baselines, at temperature 0; a model's confidence is calibrated.
 
-    Raises InvalidInput where an author refuses.
+    Raises InvalidInput if a model refuses the request.
     """
     others = shuffled(cases)
     places, swapped_cases = [place for place, _ in others], [case for _, case in others]
@@ -99,7 +99,7 @@ def measure_fluency(
     draft: LocalGenerator,
     stage: StageProgress,
 ) -> Fluency:
-    """Perplexities and agreement of two models of the mini dialect. Raises InvalidInput where one refuses."""
+    """Perplexities and agreement of two models of the mini dialect. Raises InvalidInput if one refuses."""
     heard = [reading.label_passage(case.passage, target.vocabulary) for case in cases[:NUM_SCORED_PASSAGES]]
     known = [reading.label_passage(case.passage, target.vocabulary) for case in training[:NUM_UNIGRAM]]
     losses = {

@@ -1,6 +1,6 @@
-"""What models say of cases: their views, what they expect of each token, and how often a draft writes as its target.
+"""Model output for cases: views, the probability of each token, and how often a draft model agrees with its target.
 
-`htfi eval mini` calls it; models are asked as the main job asks them.
+`htfi eval mini` calls it; the prompts are those of `htfi run`.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,17 +29,17 @@ FIELDS = ("cites", "cause", "consistency", "words", "direction", "size", "volati
 HORIZON, NUM_PATHS_PER_STORY = 24, 4
 LABELS = (HEADLINES, *FIELDS, PATH)
 _FIELD_ORDER = ("cites",) * MAX_CITED + FIELDS[1:]
-_CHUNK = 16  # stories at a time: as many as the engine writes side by side
+_CHUNK = 16  # stories at a time: the batch size of the engine
 _FIELD_OF = {f"cite{turn}": "cites" for turn in range(MAX_CITED)}
 
-ProgressCallback = Callable[[int, int], None]  # done, of all
+ProgressCallback = Callable[[int, int], None]  # (done, total)
 _T = TypeVar("_T")
 
 
 def requests(
     cases: Sequence[EvaluationCase], author: TextGenerator, temperature: float
 ) -> list[GenerationRequest]:
-    """What a reader would ask; the seed is the case's place."""
+    """The request of a news reader; the seed is the case's index."""
     asked: list[GenerationRequest] = []
     for place, case in enumerate(cases):
         prompt, shared = build_prompt(case.question, author.dialect)
@@ -51,7 +51,7 @@ def requests(
 def complete_all(
     author: TextGenerator, asked: Sequence[GenerationRequest], progress: ProgressCallback
 ) -> list[Completion]:
-    """One writing a request. Raises InvalidInput where the author refuses one."""
+    """One completion per request. Raises InvalidInput if the model refuses one."""
     writings: list[Completion] = []
     for begin in range(0, len(asked), 4 * _CHUNK):
         answers = author.write(asked[begin : begin + 4 * _CHUNK])
@@ -65,7 +65,7 @@ def understandings(writings: Sequence[Completion], trust: ConfidenceCalibration)
 
 
 def labels(passage: Sequence[TrainingSegment]) -> list[str]:
-    """What each part tells, one label a part: headlines, a field of the view, the path, or '' for all else."""
+    """One label per part: headlines, a field of the view, the path, or '' for everything else."""
     found: list[str] = []
     before: ControlToken | None = None
     place = 0  # in the view
@@ -125,7 +125,7 @@ class TokenLosses:
 def model_losses(
     network: Network, passages: Sequence[LabelledPassage], progress: ProgressCallback
 ) -> TokenLosses:
-    """Teacher forcing: every token expected from the true ones before it."""
+    """Teacher forcing: every token is predicted from the true tokens before it."""
     nats, counts = _no_losses(len(passages))
     order = sorted(range(len(passages)), key=lambda place: len(passages[place].ids))
     for begin in range(0, len(order), _CHUNK):
@@ -150,7 +150,7 @@ def model_losses(
 def unigram_losses(
     training: Sequence[LabelledPassage], passages: Sequence[LabelledPassage], vocab_size: int
 ) -> TokenLosses:
-    """The same of one who knows how often each token comes in each label, and nothing of what went before."""
+    """The same for unigrams: each label's token frequencies, without context."""
     seen = np.full((len(LABELS), vocab_size), 0.5)
     for passage in training:
         inside = passage.labels >= 0
@@ -167,7 +167,7 @@ def unigram_losses(
 
 @dataclass(frozen=True, slots=True)
 class DraftMatches:
-    """Of the places that a form leaves open, how many a draft fills as its target did: one pair for each group."""
+    """Of the free places in the grammar, how many the draft fills like its target: one pair per group."""
 
     same: list[int]
     open_places: list[int]
@@ -187,9 +187,9 @@ def view_matches(
     writings: Sequence[Completion],
     progress: ProgressCallback,
 ) -> Mapping[str, DraftMatches]:
-    """Shared-noise agreement by field, along the target's own writing; the request's temperature counts.
+    """Shared-noise agreement by field, along the target's own completion, at the request's temperature.
 
-    Two models that know nothing agree too, since the noise decides: a rate means something beside perplexities.
+    Two untrained models agree as well, because the noise decides: read a rate together with the perplexities.
     """
     found = {field: DraftMatches([], []) for field in FIELDS}
     for begin, end in _chunks(len(asked)):
@@ -221,7 +221,7 @@ def path_matches(
     writings: Sequence[Completion],
     progress: ProgressCallback,
 ) -> DraftMatches:
-    """Agreement on price tokens at temperature 1, along paths that the target draws after its own views."""
+    """Agreement on price tokens at temperature 1, along paths that the target samples after its own views."""
     found = DraftMatches([], [])
     vocabulary = target.vocabulary
     for place, (request, writing) in enumerate(zip(asked, writings, strict=True)):

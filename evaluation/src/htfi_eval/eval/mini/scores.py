@@ -1,4 +1,4 @@
-"""Questions with a known answer, from simulated stories that training never saw, and scores of answers to them."""
+"""Questions with a known answer, from simulated stories outside the training data, and scores of the answers."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -20,11 +20,11 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 _EDGES = tuple((low + high) / 2 for low, high in pairwise(CONFIDENCES))
-LEAK_ERRORS = 3.0  # standard errors above chance: by chance alone once in 700 runs
+LEAK_ERRORS = 3.0  # standard errors above chance; exceeded by chance in 1 of 700 runs
 
 
 class MeanWithError(NamedTuple):
-    """A mean, its standard error, and of how many; NaN of none."""
+    """A mean, its standard error and the number of values; NaN for none."""
 
     value: float
     error: float
@@ -33,7 +33,7 @@ class MeanWithError(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ReaderAnswers:
-    """What one reader says of N questions, or what is true of them. Arrays [N]; None where it says nothing of it."""
+    """One reader's answers to N questions, or the true ones. Arrays [N]; None for a field that it does not answer."""
 
     direction: Floats  # −1, 0, 1
     size_sigmas: Floats  # 0 where flat
@@ -44,7 +44,7 @@ class ReaderAnswers:
     consistency: tuple[str, ...] | None = None
 
     def at(self, places: Sequence[int]) -> "ReaderAnswers":
-        """The same of some of the questions."""
+        """The answers to some of the questions."""
         taken = np.asarray(places, np.int64)
 
         def kept(values: tuple[str, ...] | None) -> tuple[str, ...] | None:
@@ -62,7 +62,7 @@ class ReaderAnswers:
 
 
 class ReliabilityBin(NamedTuple):
-    """Non-flat calls of similar stated confidence: how many, what was stated, what share was right."""
+    """Non-flat predictions of similar confidence: number, mean stated confidence, share that was right."""
 
     num: int
     stated: float
@@ -70,7 +70,7 @@ class ReliabilityBin(NamedTuple):
 
 
 def answers_of(understood: Sequence[ParsedAnswer]) -> ReaderAnswers:
-    """The answers of one reader side by side; a flat direction has no size."""
+    """One reader's answers as arrays; a flat direction has no size."""
     direction = np.array([one.direction for one in understood], np.float64)
     size = np.array([one.size_sigmas for one in understood], np.float64)
     return ReaderAnswers(
@@ -93,28 +93,28 @@ def mean(values: ArrayLike) -> MeanWithError:
 
 
 def right_direction(reader: ReaderAnswers, truth: ReaderAnswers) -> Bools:
-    """Down, flat or up as it is: [N]."""
+    """Whether down, flat or up is right: [N]."""
     return reader.direction == truth.direction
 
 
 def sign_where_it_moves(reader: ReaderAnswers, truth: ReaderAnswers) -> Bools:
-    """Of what moves, whether its sign is said; flat is wrong."""
+    """Of the cases that move, whether the sign is right; flat is wrong."""
     return right_direction(reader, truth)[truth.direction != 0.0]
 
 
 def sign_where_called(reader: ReaderAnswers, truth: ReaderAnswers) -> Bools:
-    """Of what moves and is said to move, whether the sign is right: half of them by chance."""
+    """Of the cases that move and are predicted to, whether the sign is right: half by chance."""
     return right_direction(reader, truth)[(truth.direction != 0.0) & (reader.direction != 0.0)]
 
 
 def size_within_a_step(reader: ReaderAnswers, truth: ReaderAnswers) -> Bools:
-    """Of what moves and is said to, whether the size is within one step of the scale."""
+    """Of the cases that move and are predicted to, whether the size is within one step of the scale."""
     moves = (truth.direction != 0.0) & (reader.direction != 0.0)
     return _within_a_step(SIZES, reader.size_sigmas[moves], truth.size_sigmas[moves])
 
 
 def size_error_sigmas(reader: ReaderAnswers, truth: ReaderAnswers) -> Floats:
-    """Of what moves and is said to, the distance of sizes in sigmas."""
+    """Of the cases that move and are predicted to, the distance of sizes in sigmas."""
     moves = (truth.direction != 0.0) & (reader.direction != 0.0)
     return np.abs(reader.size_sigmas - truth.size_sigmas)[moves]
 
@@ -138,7 +138,7 @@ def same_words(reader: tuple[str, ...] | None, truth: tuple[str, ...] | None) ->
 
 
 def cites_the_first(reader: ReaderAnswers, truth: ReaderAnswers) -> Bools | None:
-    """Of what has a cause in the news, whether the item that matters most is cited."""
+    """Of the cases with a cause in the news, whether the most important item is cited."""
     if reader.cited is None or truth.cited is None:
         return None
     pairs = zip(reader.cited, truth.cited, strict=True)
@@ -146,7 +146,7 @@ def cites_the_first(reader: ReaderAnswers, truth: ReaderAnswers) -> Bools | None
 
 
 def cites_exactly(reader: ReaderAnswers, truth: ReaderAnswers) -> Bools | None:
-    """Whether just the items that matter are cited, none where none does: [N]."""
+    """Whether exactly the relevant items are cited, none if none is relevant: [N]."""
     if reader.cited is None or truth.cited is None:
         return None
     return np.array(
@@ -155,7 +155,7 @@ def cites_exactly(reader: ReaderAnswers, truth: ReaderAnswers) -> Bools | None:
 
 
 def reliability(reader: ReaderAnswers, truth: ReaderAnswers) -> list[ReliabilityBin]:
-    """Non-flat calls by stated confidence, one bin for each step of the confidence scale."""
+    """Non-flat predictions by stated confidence, one bin per step of the confidence scale."""
     called = reader.direction != 0.0
     stated, right = reader.confidence[called], right_direction(reader, truth)[called]
     places = np.searchsorted(_EDGES, stated)
@@ -172,7 +172,7 @@ def reliability(reader: ReaderAnswers, truth: ReaderAnswers) -> list[Reliability
 
 
 def expected_calibration_error(bins: Sequence[ReliabilityBin]) -> float:
-    """Mean distance of what was stated from what was right, weighted by calls (Naeini et al., 2015)."""
+    """Expected calibration error: |stated − right|, weighted by predictions (Naeini et al., 2015)."""
     num = sum(one.num for one in bins)
     if not num:
         return math.nan
@@ -180,15 +180,15 @@ def expected_calibration_error(bins: Sequence[ReliabilityBin]) -> float:
 
 
 def brier(reader: ReaderAnswers, truth: ReaderAnswers) -> Floats:
-    """Squared distance of the stated confidence from being right, of each non-flat call."""
+    """Brier score of the stated confidence for each non-flat prediction."""
     called = reader.direction != 0.0
     return np.square(reader.confidence[called] - right_direction(reader, truth)[called])
 
 
 def leak(reader: ReaderAnswers, without_words: ReaderAnswers | None, truth: ReaderAnswers) -> float:
-    """Standard errors by which a reader of the wrong headlines knows signs better than chance or prices and tags do.
+    """Standard errors by which a reader of swapped headlines beats chance, or prices and tags, on signs.
 
-    All three are of the same questions. Above LEAK_ERRORS something other than the words tells the answer.
+    All three answer the same questions. Above LEAK_ERRORS something other than the words reveals the answer.
     """
     signs = mean(sign_where_called(reader, truth))
     base = 0.5
@@ -196,7 +196,7 @@ def leak(reader: ReaderAnswers, without_words: ReaderAnswers | None, truth: Read
         base = max(base, mean(sign_where_called(without_words, truth)).value)
     if not signs.num or math.isnan(base):
         return 0.0
-    # of the base rate, not of what was found: all right would have no error
+    # of the base rate, not the observed one: all right would have no error
     return (signs.value - base) / math.sqrt(max(base * (1.0 - base), 1e-4) / signs.num)
 
 
@@ -209,15 +209,15 @@ def _places(scale: Sequence[float], values: Floats) -> NDArray[np.int64]:
 
 
 TRAINING_SEED = 500_000_000  # baselines learn from it: its stories are like the models' own
-_NUM_STORIES_PER_WORLD = 5  # of some twenty; questions about one event share its luck
+_NUM_STORIES_PER_WORLD = 5  # about twenty clusters; questions about one event are dependent
 
 
 @dataclass(frozen=True, slots=True)
 class EvaluationCase:
     """One question and what is true of it.
 
-    `best` is what one who understands all that is shown would answer: by chance it comes otherwise at times, so it
-    is the ceiling. `passage` is the whole of it as training would show it.
+    `best` is the answer with full understanding of what is shown. The outcome is partly random, so it is the
+    upper limit. `passage` is the whole text as training would show it.
     """
 
     question: Question
@@ -228,7 +228,7 @@ class EvaluationCase:
 
 
 def unseen_cases(seed: int, num: int) -> list[EvaluationCase]:
-    """Stories of many worlds of `seed`. Raises InvalidInput for a seed that training may have seen."""
+    """Stories of many worlds of `seed`. Raises InvalidInput for a seed that may be in the training data."""
     if seed < FIRST_EVALUATION_SEED:
         raise InvalidInput(
             f"--seed {seed}: training may have used it; choose {FIRST_EVALUATION_SEED} or more"
@@ -255,17 +255,17 @@ def _case(story: Story) -> EvaluationCase:
 
 
 def shuffled(cases: Sequence[EvaluationCase]) -> list[tuple[int, EvaluationCase]]:
-    """Cases whose headlines are another story's with as many items, with their places in `cases`.
+    """Cases with the headlines of another story of as many items, and their places in `cases`.
 
-    Tags, ages, prices and truth stay: what is still answered rightly was not read in the words. A case whose
-    number of items no other has is left out.
+    Tags, ages, prices and truth stay: a right answer then does not come from the words. A case whose number of
+    items is unique is left out.
     """
     by_size: dict[int, list[int]] = {}
     for place, case in enumerate(cases):
         by_size.setdefault(len(shown_items(case.question)), []).append(place)
     swapped: list[tuple[int, EvaluationCase]] = []
     for size, places in by_size.items():
-        # by half of them: neighbours may tell of one world
+        # by half of them: neighbours may come from one simulated market
         away = len(places) // 2
         if size and away:
             pairs = zip(places, [*places[away:], *places[:away]], strict=True)

@@ -42,7 +42,7 @@ _IDS = {
 
 
 def view_rows(views: ReaderViews, cases: Sequence[EvaluationCase]) -> list[Row]:
-    """What readers said against what is true; each ± is one standard error."""
+    """Answers against the truth; each ± is one standard error."""
     rows: list[Row] = []
     for measure, right in _SHARES.items():
         rows.append(_row(views, measure, lambda one, truth, right=right: _percent(right(one, truth))))
@@ -72,7 +72,7 @@ def view_rows(views: ReaderViews, cases: Sequence[EvaluationCase]) -> list[Row]:
 
 
 def fluency_rows(fluency: Fluency) -> list[Row]:
-    """Perplexities beside the unigrams', and agreement of the draft with the target."""
+    """Perplexities next to those of unigrams, and agreement of draft and target."""
     rows: list[Row] = []
     parts = {
         HEADLINES: (HEADLINES,),
@@ -100,7 +100,7 @@ def fluency_rows(fluency: Fluency) -> list[Row]:
 
 
 def notes(views: ReaderViews, num_cases: int) -> list[str]:
-    """What a person must know beside the table."""
+    """Notes under the table."""
     lines = [
         f"{num_cases:,} questions; ± is one standard error; sh.: other headlines under the same tags",
         *(
@@ -116,7 +116,7 @@ def notes(views: ReaderViews, num_cases: int) -> list[str]:
 
 
 def view_metrics(views: ReaderViews) -> dict[str, float]:
-    """By the ids of the goals, and more beside them. Fractions, not percent."""
+    """By the ids of the goals, and further figures. Fractions, not percent."""
     truth = views.truth
     right = {name: scores.right_direction(one, truth) for name, one in views.readers.items()}
     metrics: dict[str, float] = {}

@@ -1,7 +1,7 @@
-"""Moments at which news was read, and each narrator's forecast at them.
+"""Moments at which news was read, and each narrator's forecast there.
 
-The price-only forecast is that of the fused forecaster of `htfi run`, walked through all bars and asked where there
-was a question. Tilt and weight are those of `htfi run` too; a weight learns from a moment once its outcome is known.
+The price-only forecast is that of the fused forecaster of `htfi run`, walked through all bars and
+asked at each question. Tilt and weight are those of `htfi run` too; a weight is updated once the outcome is known.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,8 +32,8 @@ _RECENT_BARS = 20
 
 @dataclass(frozen=True, slots=True)
 class NewsTruth:
-    """What news were worth, where that is known. `expected` and `came` are signed, in sigmas of one bar: what one who
-    understands all that is shown expects, and what the dice made of it."""
+    """The true effect of news, where it is known, signed and in sigmas of one bar: `expected` with full understanding
+    of what is shown, and `came`, the simulated outcome."""
 
     expected: float
     realised: float
@@ -58,7 +58,7 @@ class NewsMoments:
 
     Shapes: quantiles [n, H, Q] of prices alone and outcomes [n, H], in log returns; scales [n, H], the sigma that
     `quantiles` are as wide as; usual [n], the deviation
-    of the last 20 returns; cluster [n], whose members share their luck; instant [n] and known [n, H]: when the
+    of the last 20 returns; cluster [n], whose members are dependent; instant [n] and known [n, H]: when the
     forecast was made and when its outcome was known, both as numbers of one clock.
     """
 
@@ -84,10 +84,10 @@ class NewsMoments:
 def gather(
     prices: Prices, asked: Sequence[NewsQuestion], config: ForecastConfig, tell: Tell | None = None
 ) -> NewsMoments:
-    """Walk through `prices` and keep what was forecast where something was asked.
+    """Walk through `prices` and keep the forecasts at the questions.
 
-    Left out is a moment before the first forecast, or with an outcome that lies beyond the data.
-    Raises: InvalidInput where nothing is left.
+    A moment before the first forecast, or whose outcome lies after the data, is left out.
+    Raises: InvalidInput if nothing is left.
     """
     by_instant: dict[int, list[NewsQuestion]] = {}
     for one in asked:
@@ -123,7 +123,7 @@ def gather(
 
 
 def concatenated(parts: Sequence[NewsMoments]) -> NewsMoments:
-    """One part after the other, as if each had begun when the last outcome of the one before was known."""
+    """Concatenated parts, as if each began when the last outcome of the previous one was known."""
     begins = np.cumsum([0, *(int(part.known.max()) + 1 for part in parts[:-1])]).tolist()
     return NewsMoments(
         tuple(question for part in parts for question in part.questions),
@@ -172,7 +172,7 @@ def _series(prices: Prices, horizons: Sequence[int]) -> list[_BarSeries]:
 PRICE_ONLY = "price only"
 _ARRIVAL_STEP = 0.1  # of its log stretch, by AdaGrad
 _MAX_LOG_STRETCH = 1.0
-_MAX_MOVED = SanitiserConfig().max_moved_alone  # every line is told by one source
+_MAX_MOVED = SanitiserConfig().max_moved_alone  # all items have one source
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -183,19 +183,19 @@ class NarratorForecasts:
     quantiles: Array
     losses: Array
     weight: Array
-    has_track_record: bool = False  # whether the weight was earned
+    has_track_record: bool = False  # whether the weight comes from its track record
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TiltEffect:
-    """What a narrator would change, heeded in full: shift in log return and stretch, [n, H]."""
+    """The full change by a narrator: shift in log return and stretch, [n, H]."""
 
     shift: Array
     stretch: Array
 
 
 def tilt_effects(views: Sequence[NewsView], moments: NewsMoments, config: ForecastConfig) -> TiltEffect:
-    """What views change: as `htfi run` has it, by what they proved to mean, else at their word."""
+    """The change by views, as in `htfi run`: calibrated where there is a calibration, else as stated."""
     opinions = [
         opinion_of(view, question.as_of_ns, question.bar_ns, None, _MAX_MOVED)
         for view, question in zip(views, moments.questions, strict=True)
@@ -205,7 +205,7 @@ def tilt_effects(views: Sequence[NewsView], moments: NewsMoments, config: Foreca
 
 
 def news_arrival(moments: NewsMoments, config: ForecastConfig) -> TiltEffect:
-    """One who knows that there are news, and reads none: a stretch learnt from the moments before, nothing else."""
+    """A baseline that knows only that there is news: a stretch learnt from earlier moments."""
     levels = np.array(config.levels)
     cells = 2.0 * integration_weights(config.levels)
     median = config.levels.index(0.5)
@@ -242,7 +242,7 @@ def random_walk(name: str, moments: NewsMoments, config: ForecastConfig) -> Narr
 def full_weight(
     name: str, moments: NewsMoments, change: TiltEffect, config: ForecastConfig
 ) -> NarratorForecasts:
-    """The change heeded in full from the first moment on."""
+    """The full change from the first moment on."""
     weight = np.ones_like(change.shift)
     return _tilted(name, moments, change, weight, config)
 
@@ -250,7 +250,7 @@ def full_weight(
 def track_record_weighted(
     name: str, moments: NewsMoments, change: TiltEffect, config: ForecastConfig
 ) -> NarratorForecasts:
-    """The change with the weight that its narrator has earned by each moment."""
+    """The change with the narrator's track-record weight at each moment."""
     narrators = NarratorTrackRecords(config.horizons, config.levels)
     serial = float(narrators.serial(name))
     tilts = np.stack([change.shift, change.stretch, np.zeros_like(change.shift)], axis=1)  # [n, 3, H]
@@ -282,7 +282,7 @@ def _forecasts(
 
 
 def _by_instant(moments: NewsMoments) -> Iterator[tuple[NDArray[np.intp], list[tuple[int, int]]]]:
-    """The instants in order: the moments of each, and before them what has matured since, as (moment, horizon)."""
+    """The instants in order: newly matured outcomes as (moment, horizon), then the moments."""
     order = np.argsort(moments.known.reshape(-1), kind="stable")
     waiting = moments.known.reshape(-1)[order]
     num_horizons, begin = moments.known.shape[1], 0

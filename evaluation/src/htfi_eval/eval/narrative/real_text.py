@@ -1,7 +1,7 @@
 """Narrators on real text: StockNet's tweets and Reuters' headlines against daily prices.
 
 Repeated texts are dropped. Each text is read at the close of the session in which it was published. The data belong to
-third parties and are staged beside the project; only figures leave this module.
+third parties and are staged outside the project; this module returns only figures.
 """
 
 import math
@@ -44,10 +44,10 @@ from htfi_eval.eval.walk import Tell
 Instants = NDArray[np.int64]
 Array = NDArray[np.float64]
 
-MAX_TEXTS = 3  # of one symbol and session: those of the widest reach
+MAX_TEXTS = 3  # per symbol and session: those of the widest reach
 _MAX_CHARS = 160
 _MIN_WORDS = 4
-_NUM_KEY_WORDS = 8  # the longest words of a text that make it the same as another
+_NUM_KEY_WORDS = 8  # the longest words of a text identify its repetitions
 _NEW_YORK = ZoneInfo("America/New_York")
 _FIRST_BARS = 20
 _RETWEET = re.compile(r"^\s*(rt\s+@\w+:?\s*)+", re.IGNORECASE)
@@ -65,10 +65,10 @@ class PublishedText:
 
 
 def without_repeats(items: Sequence[PublishedText]) -> list[PublishedText]:
-    """In order of time, each thing said once: later texts with the same words, whoever they are about, are dropped.
+    """In order of time without repetitions: later texts with the same words are dropped, for any symbol.
 
-    The words are those beside links, tags and figures, without a retweet's opening; of a long text its longest. Dropped
-    too: texts of fewer than four words, and lists of more symbols than a question names.
+    Links, tags, figures and a retweet's opening do not count as words; of a long text only its longest words count.
+    Texts of fewer than four words and lists of more symbols than a question names are dropped too.
     """
     known: set[frozenset[str]] = set()
     kept: list[PublishedText] = []
@@ -83,7 +83,7 @@ def without_repeats(items: Sequence[PublishedText]) -> list[PublishedText]:
 
 
 def session_closes(ends_ns: Instants) -> Instants:
-    """When trading really ended in sessions [T] that are held to end at 16:00 New York: half days end at 13:00."""
+    """The true end of sessions [T] stored as ending at 16:00 New York: half days end at 13:00."""
     days = [
         datetime.fromtimestamp(end // NS_PER_S, UTC).astimezone(_NEW_YORK).date() for end in ends_ns.tolist()
     ]
@@ -92,9 +92,9 @@ def session_closes(ends_ns: Instants) -> Instants:
 
 
 def sessions_of(published_ns: Instants, closes_ns: Instants) -> NDArray[np.intp]:
-    """The session [n] at whose close each text is heard: the first that closes at or after it; T where there is none.
+    """The session [n] at whose close each text is read: the first that closes at or after it; T if there is none.
 
-    What is published after a close waits for the next session, a weekend or a holiday long.
+    A text published after a close is read at the next one, after a weekend or holiday too.
     """
     return np.searchsorted(closes_ns, published_ns, side="left")
 
@@ -112,7 +112,7 @@ def _is_half_day(day: date) -> bool:
 def questions(
     prices: Prices, items: Sequence[PublishedText], num: int, horizon: int, rng: np.random.Generator
 ) -> list[NewsQuestion]:
-    """`num` drawn symbol-sessions with text, each as a reader would be asked at its close; clusters are months."""
+    """`num` sampled symbol-sessions with text, each as a request at its close; clusters are months."""
     closes_ns = session_closes(prices.ends_ns)
     at = sessions_of(np.array([item.published_ns for item in items], np.int64), closes_ns)
     column = {symbol: place for place, symbol in enumerate(prices.symbols)}
@@ -144,7 +144,7 @@ def questions(
 
 
 def _news(items: Sequence[PublishedText]) -> tuple[News, ...]:
-    """The items of the widest reach, newest first, cleaned as the wire cleans."""
+    """The items of the widest reach, newest first, cleaned like the feed's items."""
     chosen = sorted(items, key=lambda item: -item.reach)[:MAX_TEXTS]
     chosen.sort(key=lambda item: -item.published_ns)
     return tuple(
@@ -162,7 +162,7 @@ def _news(items: Sequence[PublishedText]) -> tuple[News, ...]:
 
 
 def scaled_returns(close: Array) -> Array:
-    """Returns [T, N] in units of the EWMA volatility before each, as a question tells them; NaN at first."""
+    """Returns [T, N] in units of the EWMA volatility before each, as in a request; NaN at first."""
     logs = np.log(close)
     scaled = np.full_like(close, np.nan)
     for place in range(close.shape[1]):
@@ -184,7 +184,7 @@ RANDOM_WALK, FULL_WEIGHT = "random walk", "with news, full weight"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RealTextResults:
-    """All narrators on the same moments of one set of text, and how many texts were left of how many."""
+    """All narrators on the same moments of one set of texts, and the numbers of texts kept and given."""
 
     name: str
     moments: NewsMoments
@@ -240,7 +240,7 @@ SETS: dict[str, Callable[[Path], tuple[Prices, list[PublishedText]]]] = {
 def judge_real_text(
     name: str, data: Path, reader: ModelReader, config: ForecastConfig, num: int, seed: int, stage: Stage
 ) -> RealTextResults:
-    """Let all narrators speak of `num` drawn moments. Raises: DependencyUnavailable, MissingExtra."""
+    """Forecasts of all narrators at `num` sampled moments. Raises: DependencyUnavailable, MissingExtra."""
     rng = np.random.Generator(np.random.PCG64(seed))
     prices, found = SETS[name](data)
     items = without_repeats(found)
@@ -271,7 +271,7 @@ def judge_real_text(
 
 
 def _adjusted(rows: dict[str, NDArray[Any]]) -> Prices:
-    """As one grid; open, high and low are adjusted as the close is."""
+    """As one grid; open, high and low are adjusted like the close."""
     symbols, column = np.unique(rows["symbol"].astype(str), return_inverse=True)
     close_ns = rows["ts_close"].astype("datetime64[ms]").astype(np.int64) * NS_PER_MS
     ends_ns, row = np.unique(close_ns, return_inverse=True)

@@ -52,7 +52,7 @@ def market_rows(market: NarratorResults, config: ForecastConfig, seed: int) -> l
 
 
 def real_rows(found: RealTextResults, config: ForecastConfig, seed: int) -> list[Row]:
-    """By narrator, over all moments that were drawn."""
+    """By narrator, over all sampled moments."""
     everything = np.ones(len(found.moments), np.bool_)
     return _rows(found.title, found.forecasts, found.moments, everything, config, seed)
 
@@ -65,7 +65,7 @@ def _rows(
     config: ForecastConfig,
     seed: int,
 ) -> list[Row]:
-    """Gain by horizon with its interval, p of no gain, the weight earned last, coverage at the central horizon."""
+    """Gain by horizon with its interval, p of no gain, the final weight, coverage at the central horizon."""
     plain, central = forecasts[PRICE_ONLY], config.horizons[CENTRAL]
     low, high = config.levels.index(0.05), config.levels.index(0.95)
     rows: list[Row] = []
@@ -88,7 +88,7 @@ def _rows(
 
 
 def market_metrics(market: NarratorResults, seed: int) -> dict[str, float]:
-    """Ids of what is to be reached, at 5 bars in event windows; and what puts them in proportion."""
+    """Ids of the goals, at 5 bars in event windows, and figures to compare them with."""
     found: dict[str, float] = {}
     for metric, name in (
         ("sim_event_crps_gain", NEWS),
@@ -107,7 +107,7 @@ def market_metrics(market: NarratorResults, seed: int) -> dict[str, float]:
 
 
 def real_metrics(found: RealTextResults, seed: int) -> dict[str, float]:
-    """The gain at 5 bars with its interval, of the news and of others'."""
+    """The gain at 5 bars with its interval, of the right news and of swapped news."""
     everything = np.ones(len(found.moments), np.bool_)
     metrics: dict[str, float] = {}
     for metric, name in (("crps_gain", NEWS), ("shuffled_gain", ELSEWHERE)):
@@ -139,7 +139,7 @@ def real_notes(found: RealTextResults) -> list[str]:
 
 
 def market_notes(market: NarratorResults, config: ForecastConfig) -> list[str]:
-    """What the windows are, and a few stories: what was said, how it was understood, what came."""
+    """The windows, and a few stories: the news, its view, the outcome."""
     horizon = config.horizons[CENTRAL]
     notes = [
         f"event windows: {int(market.events.sum()):,} forecasts made right after news whose effect is still ahead, "
@@ -188,7 +188,7 @@ def cards(metrics: Mapping[str, float]) -> list[Card]:
 
 
 def lead(metrics: Mapping[str, float]) -> str:
-    """The finding in one sentence."""
+    """The main result in one sentence."""
     text = (
         f"On simulated markets reading news lowers the CRPS of the forecasts after it by "
         f"{metrics['sim_event_crps_gain']:.1%}; other words lower it by {metrics['sim_shuffled_gain']:+.1%}"

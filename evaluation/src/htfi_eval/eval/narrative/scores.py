@@ -1,7 +1,7 @@
 """Gains of narrators over prices alone, with intervals by cluster, and whether divergence ranks are calibrated.
 
 Ranks are those of `htfi run`: an opinion is ranked among the opinions of earlier moments. Calibrated, a share of 1 − r
-of them reaches rank r; informative, prices alone have larger errors at higher ranks.
+reaches rank r. If they are informative, prices alone have larger errors at higher ranks.
 """
 
 from collections.abc import Sequence
@@ -83,16 +83,16 @@ def no_gain_p_value(
 
 @dataclass(frozen=True, slots=True)
 class DirectionCalls:
-    """How often a called direction was that of what came: of moments with a call and a move."""
+    """How often a predicted direction was right, over moments with a prediction and a move."""
 
     num: int
     accuracy: float
-    f1: float  # of both classes, weighted by their number, as the literature on StockNet tells it
+    f1: float  # of both classes, weighted by their number, as in the literature on StockNet
     mcc: float
 
 
 def score_calls(direction: Array, outcome: Array) -> DirectionCalls:
-    """Of directions [n] (0: none called) against outcomes [n]."""
+    """Of directions [n] (0: none predicted) against outcomes [n]."""
     used = (direction != 0.0) & (outcome != 0.0)
     up, rose = direction[used] > 0.0, outcome[used] > 0.0
     num = int(used.sum())
@@ -122,7 +122,7 @@ _NUM_RESAMPLES = 1_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RankedDivergences:
-    """Opinions that count, of n: raw divergence and rank [n], and which they are among all moments."""
+    """Opinions that count, n of them: raw divergence and rank [n], and their places among all moments."""
 
     raw: Array
     rank: Array
@@ -150,7 +150,7 @@ def rank_all(views: Sequence[NewsView], moments: NewsMoments, config: ForecastCo
 def rows(
     ranked: RankedDivergences, plain: NarratorForecasts, moments: NewsMoments, seed: int
 ) -> list[dict[str, Any]]:
-    """By rank: how many stand there for how many that should, and the error of prices alone there."""
+    """By rank: the number of opinions, the expected number, and the error of prices alone."""
     table: list[dict[str, Any]] = []
     for low, high in pairwise(EDGES):
         inside = _inside(ranked, low, high)
@@ -167,8 +167,8 @@ def rows(
 
 
 def metrics(ranked: RankedDivergences, plain: NarratorForecasts) -> dict[str, float]:
-    """The largest gap between the share that reaches a rank and the share that should; and how much more prices fail
-    in the upper tenth than in the lower half.
+    """The largest gap between observed and expected share at a rank, and the error of prices alone in the upper tenth
+    over that in the lower half.
     """
     ranks, losses = ranked.rank[ranked.counts], plain.losses[ranked.counts, _CENTRAL]
     gaps = [abs(float(np.mean(ranks >= rank)) - (1.0 - rank)) for rank in THRESHOLDS]
@@ -207,7 +207,7 @@ def charts(
 
 
 def note(ranked: RankedDivergences) -> str:
-    """What the rows tell."""
+    """Notes about the rows."""
     num = int(ranked.counts.sum())
     return (
         f"divergence: {num:,} opinions, each ranked among the earlier ones of its reader (at first the shipped "

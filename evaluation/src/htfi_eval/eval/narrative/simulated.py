@@ -1,7 +1,7 @@
-"""Narrators on the simulated market, where the effect of news is known: readers, placebos, and the ceiling.
+"""Narrators on the simulated market, where the effect of news is known: readers, placebos and the upper limit.
 
 Three placebos read wrong news: other headlines under the true tags, the news of another question, and news of another
-time. A simulated world states returns in sigmas; the first sigma is free, so its prices are known up to a unit.
+time. A simulated world states returns in sigmas; the first sigma is arbitrary, so its prices are known up to a unit.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -47,7 +47,7 @@ _DEADLINE_MS = 60_000.0
 
 
 def read_views(questions: Sequence[Question], reader: ModelReader, tell: Tell) -> list[NewsView]:
-    """The reader's views, asked as a run asks."""
+    """The reader's views, with the requests of `htfi run`."""
     views: list[NewsView] = []
     for begin in range(0, len(questions), _BATCH):
         views += reader.read(questions[begin : begin + _BATCH], _DEADLINE_MS)
@@ -58,14 +58,14 @@ def read_views(questions: Sequence[Question], reader: ModelReader, tell: Tell) -
 def mislabelled(questions: Sequence[Question]) -> list[Question]:
     """Others' headlines under the true tags and ages, where another question has as many items; else no news.
 
-    What is still gained was not read in the words: it is that there are news, of whom and since when.
+    A remaining gain does not come from the words but from when there is news, and for which symbol.
     """
     by_size: dict[int, list[int]] = {}
     for place, question in enumerate(questions):
         by_size.setdefault(len(shown_items(question)), []).append(place)
     found = [replace(question, items=()) for question in questions]
     for size, places in by_size.items():
-        away = len(places) // 2  # by half of them: neighbours may tell of one event
+        away = len(places) // 2  # by half of them: neighbours may be about one event
         if not size or not away:
             continue
         for place, other in zip(places, [*places[away:], *places[:away]], strict=True):
@@ -80,7 +80,7 @@ def mislabelled(questions: Sequence[Question]) -> list[Question]:
 
 
 def with_news_of(questions: Sequence[Question], others: Sequence[int]) -> list[Question]:
-    """Each question with the news, tags and ages of the question at its place in `others`; −1: without news."""
+    """Each question with the news, tags and ages of the question that `others` names; −1: without news."""
     return [
         replace(question, items=() if other < 0 else _moved(question, questions[other]))
         for question, other in zip(questions, others, strict=True)
@@ -101,7 +101,7 @@ def from_other_cluster(moments: NewsMoments, rng: Generator) -> list[int]:
 
 
 def at_another_time(group: Whole, instant: Whole) -> list[int]:
-    """For each moment one of its group [n] half the group's instants [n] away, going round; −1: it has but one."""
+    """For each moment one of its group [n], half the group's instants [n] away, cyclic; −1 if it is alone."""
     found = np.full(len(group), -1)
     for one in np.unique(group).tolist():
         mine = np.flatnonzero(group == one)
@@ -116,7 +116,7 @@ def at_another_time(group: Whole, instant: Whole) -> list[int]:
 
 
 def permuted(views: Sequence[NewsView], rng: Generator) -> list[NewsView]:
-    """A narrator that says what such narrators say, and of anything: the views of other moments, signs by coin."""
+    """A random narrator: the views of other moments with random signs."""
     coins: list[float] = rng.choice((-1.0, 1.0), len(views)).tolist()
     places: list[int] = rng.permutation(len(views)).tolist()
     return [
@@ -144,7 +144,7 @@ MISLABELLED, ELSEWHERE, OTHER_TIME, RANDOM = (
     "news of another time",
     "random",
 )
-CENTRAL = 1  # the place among the horizons by which most of an effect has landed: 5 bars
+CENTRAL = 1  # the horizon that contains most of an effect: 5 bars
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -165,7 +165,7 @@ def judge_narrators(
     seed: int,
     stage: Stage,
 ) -> NarratorResults:
-    """Let all narrators speak. `ideal` is what the views of one who understands all mean."""
+    """Forecasts of all narrators. `ideal` is the calibration of views with full understanding."""
     rng = np.random.Generator(np.random.PCG64(seed))
     questions = moments.questions
     wrong: dict[str, list[Question]] = {
@@ -201,13 +201,13 @@ def judge_narrators(
 
 
 def ideal_understanding(truth: NewsTruth | None, question: Question) -> NewsView:
-    """What one who understands all that is shown would say; what dice decide later it cannot know."""
+    """The view with full understanding of what is shown; later random outcomes stay unknown."""
     assert truth is not None
     return ideal_view(truth.expected, truth.volatility_multiplier, question.as_of_ns)
 
 
 def ideal_view(expected: float, volatility_multiplier: float, as_of_ns: int) -> NewsView:
-    """A view that expects so many sigmas, signed."""
+    """A view that expects this many sigmas, signed."""
     return NewsView(
         direction=float(np.sign(expected)),
         size_sigmas=abs(expected),
@@ -232,7 +232,7 @@ _NUM_PARALLEL_WORLDS = 10
 def unseen_moments(
     seed: int, num_worlds: int, config: ForecastConfig, tell: Tell | None = None
 ) -> NewsMoments:
-    """Moments of worlds that training never saw. Raises: InvalidInput for a seed that it may have seen."""
+    """Moments of new simulated markets. Raises: InvalidInput for a seed that may be in the training data."""
     if seed < FIRST_EVALUATION_SEED:
         raise InvalidInput(
             f"--seed {seed}: training may have used it; choose {FIRST_EVALUATION_SEED} or more"
@@ -243,7 +243,7 @@ def unseen_moments(
 def moments(
     seed: int, numbers: Sequence[int], config: ForecastConfig, tell: Tell | None = None
 ) -> NewsMoments:
-    """What was asked in these worlds, some side by side on one clock, as one feed may carry several markets."""
+    """The questions of these markets, some on one clock, as one feed may contain several markets."""
     by_bar: dict[int, list[SimulatedMarket]] = {}
     groups: list[list[SimulatedMarket]] = []
     for number in numbers:
@@ -264,7 +264,7 @@ def moments(
 
 
 def world_prices(worlds: Sequence[SimulatedMarket]) -> Prices:
-    """The worlds' closes; a bar opens where the one before closed, and nothing is known of what lay between."""
+    """The worlds' closes; a bar opens at the previous close; nothing is known between them."""
     num_bars = max(len(world.scaled) for world in worlds)
     closes, opens = (
         np.full((num_bars, sum(len(world.assets) for world in worlds)), np.nan) for _ in range(2)
@@ -295,7 +295,7 @@ def log_returns(scaled: Array) -> Array:
 
 
 def questions(worlds: Sequence[SimulatedMarket]) -> list[NewsQuestion]:
-    """What a reader would ask in the worlds' moments, in the words of their wires, with what is true."""
+    """The requests at the markets' moments, in the words of their news, with the truth."""
     asked: list[NewsQuestion] = []
     begin = 0
     for world in worlds:
@@ -317,7 +317,7 @@ def questions(worlds: Sequence[SimulatedMarket]) -> list[NewsQuestion]:
 
 
 def ideal_meaning(num_stories: int = 3_000) -> ViewCalibration:
-    """What views mean of one who understands all that is shown, measured on the stories that measure a model's."""
+    """The calibration of views with full understanding, on the same stories as a model's."""
     drawn = list(islice(stories(SEED), num_stories))
     views = [
         ideal_view(one.truth.likeliest * one.truth.likely_sigmas, one.truth.volatility_multiplier, 0)

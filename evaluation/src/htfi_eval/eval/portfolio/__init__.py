@@ -1,1 +1,1 @@
-"""`htfi eval portfolio`: risk of books from joint forecasts, and rules deflated for luck."""
+"""`htfi eval portfolio`: risk of books from joint forecasts, and trading rules corrected for multiple trials."""

@@ -1,4 +1,4 @@
-"""Charts of `htfi eval portfolio`: risk through time, misses, PIT, and what luck explains of the best rules."""
+"""Charts of `htfi eval portfolio`: risk through time, misses, PIT, and how much of the best rules is chance."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -185,7 +185,7 @@ def _ranks(logits: Array) -> list[float]:
 
 
 def _dates(walked: PortfolioWalk, j: int) -> list[str]:
-    """Of the bar in which the outcome came."""
+    """Of the bar of the outcome."""
     every = walked.prices.dates()
     return [every[day + walked.horizons[j]] for day in walked.days[j].tolist()]
 

@@ -1,4 +1,4 @@
-"""`htfi eval portfolio`: risk of books from joint forecasts, backtested beside peers; and rules, deflated for luck."""
+"""`htfi eval portfolio`: risk of books from joint forecasts against peers, and rules corrected for multiple trials."""
 
 from pathlib import Path
 

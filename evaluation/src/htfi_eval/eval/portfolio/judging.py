@@ -1,4 +1,4 @@
-"""Tests of what portfolio_walk heard: misses, shortfall, the whole distribution; `htfi eval portfolio` reports them."""
+"""Tests of the forecasts of `walk`: misses, shortfall, the whole distribution; `htfi eval portfolio` reports them."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -35,16 +35,16 @@ class RiskTest:
     z2: BacktestResult
     light: TrafficLight
     loss: float  # Fissler-Ziegel
-    p_loss: float  # chance of so much less a loss than ours' were they equally good; low: it beats ours
+    p_loss: float  # p-value of a loss so much lower than ours if both were equally good; low: it beats ours
 
     @property
     def var_passes(self) -> bool:
-        """Neither test of the value at risk alarms at 5%; a test that cannot be made does not."""
+        """Whether no test of the value at risk rejects at 5%; a test that cannot be made does not reject."""
         return not any(test.p_value < _SIGNIFICANCE for test in (self.kupiec, self.christoffersen))
 
     @property
     def passes(self) -> bool:
-        """Nor do those of the shortfall."""
+        """The same for the tests of the shortfall."""
         return self.var_passes and not any(test.p_value < _SIGNIFICANCE for test in (self.z1, self.z2))
 
 
@@ -114,13 +114,13 @@ def _said(forecasts: BookForecasts, book: int, level: int) -> tuple[Array, Array
 
 
 def _simulated(forecasts: BookForecasts, book: int, rng: np.random.Generator) -> Array:
-    """Profits [M, T] as each day's own forecast would have them."""
+    """Profits [M, T] according to each day's forecast."""
     columns = [rng.choice(day[book], _NUM_SIMULATED) for day in forecasts.profits]
     return np.stack(columns, axis=1).astype(np.float64)
 
 
 def pit(walked: PortfolioWalk, method: str, j: int, book: int) -> Array:
-    """Where each day's profit fell in its forecast, 0–1; ties count half."""
+    """The place of each day's profit in its forecast distribution, 0–1; ties count half."""
     shares: list[float] = []
     for day, came in zip(
         walked.forecasts[method, j].profits, walked.profit[j][:, book].tolist(), strict=True
@@ -201,7 +201,7 @@ def _against(ours: list[float], theirs: list[float]) -> tuple[float, float]:
 
 
 def metrics_of(walked: PortfolioWalk, tested: list[RiskTest], joint: list[JointTest]) -> dict[str, float]:
-    """Figures of one set: how many of all cells each method passes, and what ours misses."""
+    """Figures of one set: how many of all cells each method passes, and which cells ours fails."""
     metrics: dict[str, float] = {}
     for method in walked.methods:
         cells = [one for one in tested if one.method == method]

@@ -1,6 +1,6 @@
-"""Ways to forecast several series together, ours and the usual ones, each as joint scenarios; portfolio_walk asks them.
+"""Ways to forecast several series together, ours and common ones, each as joint scenarios; `walk` calls them.
 
-Each sees the same closed bars; `Seen` holds what is known at an instant and nothing later.
+Each sees the same closed bars; `Seen` holds only what is known at an instant.
 """
 
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ class KnownHistory:
 
 
 class JointMethod(Protocol):
-    """Joint forecasts by one way."""
+    """Joint forecasts by one method."""
 
     name: str
 
@@ -59,7 +59,7 @@ class JointMethod(Protocol):
         ...
 
     def profits(self, j: int, books: Array, scenarios: Array) -> Array:
-        """Profits [B, S'] of books [B, n] (notionals), equally likely; by the scenarios, or better where known."""
+        """Profits [B, S'] of books [B, n] (notionals), equally likely; from the scenarios, or exact where possible."""
         ...
 
 
@@ -104,7 +104,7 @@ class _JointScenarios(_ScenarioMethod):
 
 
 class _CopulaScenarios(_ScenarioMethod):
-    """The same forecasts tied by a t copula with the factor model's correlations."""
+    """The same forecasts joined by a t copula with the factor model's correlations."""
 
     name = COPULA
 
@@ -117,7 +117,7 @@ class _CopulaScenarios(_ScenarioMethod):
         if self._num % _REFIT_FREEDOM_EVERY == 0:
             self._freedom = fit_degrees_of_freedom(self._joint.dependence, np.random.default_rng(self._seed))
         if self._num % _REFIT_EVERY == 0:
-            rng = np.random.default_rng(self._seed + 1)  # the same dice at every fit
+            rng = np.random.default_rng(self._seed + 1)  # the same random numbers at every fit
             self._scores = draw_scores(self._joint.dependence, NUM_DRAWN, rng, self._freedom)
         self._num += 1
 
@@ -126,7 +126,7 @@ class _CopulaScenarios(_ScenarioMethod):
 
 
 class _IndependentScenarios(_ScenarioMethod):
-    """The same forecasts as if no series knew of another: what dependence is worth."""
+    """The same forecasts with independent series: shows the effect of dependence."""
 
     name = INDEPENDENT
 
@@ -142,7 +142,7 @@ class _IndependentScenarios(_ScenarioMethod):
 
 
 class _HistoricalScenarios(_ScenarioMethod):
-    """The returns of the last 250 days as they were; over h days, overlapping sums."""
+    """The returns of the last 250 days; over h days, overlapping sums."""
 
     name = HISTORICAL
 

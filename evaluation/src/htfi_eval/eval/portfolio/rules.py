@@ -1,4 +1,4 @@
-"""A family of trading rules with every parameter tried, and how much of the best is luck; `htfi eval portfolio` asks.
+"""A family of trading rules with every parameter, and how much of the best is chance; `htfi eval portfolio` runs it.
 
 A rule sees closes up to a day, trades at the next day's open and holds until it next rebalances. Costs are paid on
 every unit traded.
@@ -39,7 +39,7 @@ _MIN_DAYS = 250
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RuleResult:
-    """One configuration: its settings, its daily returns after costs and what they are worth."""
+    """One configuration: its settings, its daily returns after costs and its scores."""
 
     name: str
     settings: Mapping[str, Setting]
@@ -53,7 +53,7 @@ class RuleResult:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RuleFamily:
-    """All configurations with the same days, and what luck explains of the best."""
+    """All configurations with the same days, and how much of the best is chance."""
 
     results: tuple[RuleResult, ...]
     overfitting: BacktestOverfitting
@@ -69,7 +69,7 @@ class RuleFamily:
         return max(self.results, key=lambda result: result.moments.sharpe)
 
     def expected_max_annual_sharpe(self) -> float:
-        """The best ratio a year to expect of so many trials that are worth nothing."""
+        """The best annual ratio to expect from this many trials of worthless rules."""
         return expected_max_sharpe(self.variance, self.num_trials) * TRADING_DAYS_PER_YEAR**0.5
 
     def probabilistic(self, result: RuleResult) -> float:
@@ -114,7 +114,7 @@ def try_rules(prices: Prices, begin: int, costs_bps: float) -> list[RuleResult]:
 
 
 def random_rules(prices: Prices, begin: int, costs_bps: float, seed: int) -> list[RuleResult]:
-    """As many rules that buy and sell by lot every month: what luck alone would show."""
+    """As many rules that trade at random every month: shows the effect of chance."""
     rng = np.random.default_rng(seed)
     log_open = _opens(prices)
     when = range(max(begin, _WARM_UP), len(log_open) - 2, 21)
@@ -127,7 +127,7 @@ def random_rules(prices: Prices, begin: int, costs_bps: float, seed: int) -> lis
 
 
 def judge_family(results: list[RuleResult], num_trials: int) -> RuleFamily:
-    """`num_trials`: every configuration ever tried; at least these."""
+    """`num_trials`: all configurations ever tried, at least these."""
     returns = np.stack([result.returns for result in results], axis=1)
     return RuleFamily(
         tuple(results), backtest_overfitting(returns, _NUM_BLOCKS), max(num_trials, len(results))
@@ -148,7 +148,7 @@ def _daily_returns(weights: Array, when: NDArray[np.intp], log_open: Array, cost
 
 
 def _normalised(signal: Array) -> Array:
-    """Weights whose absolute values add up to 1; zero where the rule has no opinion."""
+    """Weights whose absolute values add up to 1; zero where the rule takes no position."""
     size = float(np.abs(signal).sum())
     return signal / (size or 1.0)
 

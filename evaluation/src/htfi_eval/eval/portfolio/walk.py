@@ -1,4 +1,4 @@
-"""Walks a panel forward and asks every method each day what the books may lose; portfolio_judging tests the answers."""
+"""Walks a panel forward with every method's risk forecast of the books each day; `judging` tests them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -33,7 +33,7 @@ class Books:
 
 @dataclass(slots=True, eq=False)
 class BookForecasts:
-    """What one method said of each book at one horizon, by day. Lists over days of [B, 2], [B, 2] and [B, S]."""
+    """One method's forecasts of each book at one horizon, by day. Lists over days of [B, 2], [B, 2] and [B, S]."""
 
     value_at_risk: list[Array] = field(default_factory=list[Array])
     shortfall: list[Array] = field(default_factory=list[Array])
@@ -44,7 +44,7 @@ class BookForecasts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PortfolioWalk:
-    """Shapes: days[j] [D_j], instants at which the j-th horizon was forecast; profit[j] [D_j, B], what came."""
+    """Shapes: days[j] [D_j], instants at which the j-th horizon was forecast; profit[j] [D_j, B], the outcome."""
 
     prices: Prices
     books: Books
@@ -56,7 +56,7 @@ class PortfolioWalk:
 
 
 def complete_series(prices: Prices, num: int, begin: int) -> Prices:
-    """`num` of the series that have nearly every bar and moved long before instant `begin`, evenly over the alphabet.
+    """`num` of the series that have nearly every bar and moved long before instant `begin`, spread over the alphabet.
 
     Raises: InvalidInput where there is none.
     """
@@ -77,7 +77,7 @@ def complete_series(prices: Prices, num: int, begin: int) -> Prices:
 
 
 def make_books(num: int, seed: int) -> Books:
-    """Equal weights; half long and half short by lot; and three names by lot that hold 50, 30 and 20%."""
+    """Equal weights; half long and half short at random; and three random names with 50, 30 and 20%."""
     rng = np.random.default_rng(seed)
     order = rng.permutation(num)
     signs = np.ones(num)
@@ -99,7 +99,7 @@ def walk_books(
     begin: int,
     tell: Callable[[int, int], None] | None = None,
 ) -> PortfolioWalk:
-    """Every day from instant `begin` on, horizons of several days at every so many, so that outcomes do not overlap."""
+    """Every day from instant `begin` on, horizons of h days every h days, so that outcomes do not overlap."""
     log_close = carried_log_closes(prices.close)
     returns = np.diff(log_close, axis=0, prepend=log_close[:1])
     names = [series_id(symbol, prices.interval) for symbol in prices.symbols]
@@ -166,7 +166,7 @@ def _score(method: JointMethod, j: int, came: Array, scale: Array, forecasts: Bo
 def energy_score(scenarios: Array, came: Array) -> float:
     """E‖X − y‖ − ½E‖X − X′‖ (Gneiting and Raftery 2007) of equally likely scenarios [S, n].
 
-    The second mean is over 40 shifts of the scenarios, shuffled, against themselves: neighbours may be alike.
+    The second mean is over 40 shifts of the scenarios, shuffled, because neighbours may be similar.
     """
     scenarios = scenarios[np.random.default_rng(len(scenarios)).permutation(len(scenarios))]
     near = float(np.sqrt(((scenarios - came) ** 2).sum(axis=1)).mean())
@@ -182,7 +182,7 @@ def energy_score(scenarios: Array, came: Array) -> float:
 
 
 def variogram_score(scenarios: Array, came: Array) -> float:
-    """Mean over pairs of (√|yᵢ − yⱼ| − E√|Xᵢ − Xⱼ|)² (Scheuerer and Hamill 2015, p = ½): it looks at dependence."""
+    """Mean over pairs of (√|yᵢ − yⱼ| − E√|Xᵢ − Xⱼ|)² (Scheuerer and Hamill 2015, p = ½): it measures dependence."""
     left, right = np.triu_indices(scenarios.shape[1], 1)
     if not len(left):
         return 0.0
@@ -191,12 +191,12 @@ def variogram_score(scenarios: Array, came: Array) -> float:
 
 
 def carried_log_closes(close: Array) -> Array:
-    """Log closes with the last one known in place of a missing one: what a holder would see."""
+    """Log closes; the last known one replaces a missing one, as a holder sees it."""
     row = np.where(np.isfinite(close), np.arange(len(close))[:, None], 0)
     row = np.maximum.accumulate(row, axis=0)
     carried = np.take_along_axis(close, row, axis=0)
     first = np.where(np.isfinite(close), close, np.nan)
-    for n in np.flatnonzero(~np.isfinite(carried[0])).tolist():  # before its first bar a series stands still
+    for n in np.flatnonzero(~np.isfinite(carried[0])).tolist():  # before its first bar a series is constant
         known = np.flatnonzero(np.isfinite(first[:, n]))
         carried[: known[0], n] = first[known[0], n]
     return np.log(carried)

@@ -1,1 +1,1 @@
-"""`htfi eval returns`: forecasts of returns beside peers, out of sample."""
+"""`htfi eval returns`: forecasts of returns compared with peers, out of sample."""

@@ -25,12 +25,12 @@ Array = NDArray[np.float64]
 _FAN_INSTANTS = 400
 _POINTS = 160
 _PIT_BINS = 20
-_COVERAGE_WINDOW = 0.02  # of the whole time, in each point of coverage through time
+_COVERAGE_WINDOW = 0.02  # share of the period in each point of coverage through time
 _BANDS = ((0.98, 0.01, 0.99), (0.9, 0.05, 0.95), (0.6, 0.2, 0.8))
 
 
 def charts(scores: WalkScores, *, full: bool) -> list[Chart]:
-    """What this data set shows; all of it where `full`, else the ratios, the fan and coverage through time."""
+    """The charts of one data set: all if `full`, else the ratios, the fan and coverage through time."""
     drawn: list[Chart] = [_ratios(scores), *_fans(scores), _coverage_through_time(scores)]
     if full:
         drawn += [
@@ -44,7 +44,9 @@ def charts(scores: WalkScores, *, full: bool) -> list[Chart]:
 
 
 def _ratios(scores: WalkScores) -> DotChart:
-    names = [name for name in scores.names if name not in (FUSED, CONSTANT)]  # the constant is far off
+    names = [
+        name for name in scores.names if name not in (FUSED, CONSTANT)
+    ]  # the constant volatility is far off
     groups: list[DotGroup] = []
     for j, horizon in enumerate(scores.horizons):
         values: list[float | None] = []
@@ -68,7 +70,7 @@ def _ratios(scores: WalkScores) -> DotChart:
 
 
 def _fans(scores: WalkScores) -> list[FanChart]:
-    """One series through the worst crisis that the data cover, at the shortest and a longer horizon."""
+    """One series through the worst crisis in the data, at the shortest and a longer horizon."""
     span = max(CRISES, key=lambda span: int(within(scores.prices, span, scores.first).sum()))
     inside = np.flatnonzero(within(scores.prices, span, scores.first))
     known = np.isfinite(scores.shown[:, 0, 0])
@@ -226,5 +228,5 @@ def _thin(places: NDArray[np.intp], num: int) -> NDArray[np.intp]:
 
 
 def _plain(values: Array | NDArray[np.float32]) -> list[float | None]:
-    """Six digits are more than a chart shows; NaN is a gap."""
+    """Rounded to six digits; NaN is a gap."""
     return [float(f"{value:.6g}") if np.isfinite(value) else None for value in values]

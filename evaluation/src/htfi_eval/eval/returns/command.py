@@ -1,4 +1,4 @@
-"""`htfi eval returns`: the fused forecast of returns beside its experts and peers, out of sample, on real data."""
+"""`htfi eval returns`: the fused forecast of returns against its experts and peers, out of sample, on real data."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
@@ -81,7 +81,7 @@ _OPTIONS = (
 
 
 def walk_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """What every command that walks prices through the forecaster may be told."""
+    """Options of every command that walks prices through the forecaster."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
@@ -118,7 +118,7 @@ def record_run(
     metrics: Mapping[str, float | None],
     folder: Path,
 ) -> str:
-    """Record the configuration among the trials, and say how many there have been."""
+    """Record the configuration as a trial, and report how many there are."""
 
     digest = digest_of(
         *(part for prices in data for part in (list(prices.symbols), prices.ends_ns, prices.close))
@@ -138,7 +138,7 @@ def evaluate(
     *,
     fast: bool,
 ) -> tuple[Evaluation, list[DatasetJudgement]]:
-    """All sets judged, checked for leaks and timed, as one evaluation."""
+    """All data sets scored, checked for leaks and timed, as one evaluation."""
 
     judged: list[DatasetJudgement] = []
     rows: list[dict[str, Any]] = []
@@ -182,7 +182,7 @@ def evaluate(
 
 
 def with_settings(settings: Settings, pairs: Sequence[str]) -> Settings:
-    """The settings with KEY=VALUE pairs of [forecasting] laid over them. Raises: InvalidInput."""
+    """The settings with KEY=VALUE pairs of [forecasting] applied. Raises: InvalidInput."""
 
     values: dict[str, Any] = {}
     for pair in pairs:

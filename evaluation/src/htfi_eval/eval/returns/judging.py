@@ -1,4 +1,4 @@
-"""Judges one data set for `htfi eval returns`: who walks, what is compared, and the rows and figures of it."""
+"""Scores one data set for `htfi eval returns`: the forecasters, the comparisons, rows and figures."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -42,7 +42,7 @@ GARCH = (
     "arch_t_mean",
     "arch_t_paths",
 )  # zero mean; constant mean, arch's default; simulated beyond a bar
-MIN_IN_REGIME = 1_000  # forecasts, below which a regime's coverage is told and no metric
+MIN_IN_REGIME = 1_000  # minimum forecasts for a regime's coverage to count in the metric
 MAX_INSTANTS_FOR_STATSFORECAST = 10_000
 _YEAR_NS = 365 * NS_PER_DAY
 _SHOWN = ("SPY", "AAPL", "VIX", "XAUUSD", "EURUSD", "SPX")
@@ -50,7 +50,7 @@ _SHOWN = ("SPY", "AAPL", "VIX", "XAUUSD", "EURUSD", "SPX")
 
 @dataclass(frozen=True, slots=True)
 class WalkOptions:
-    """What a person chose."""
+    """The chosen options."""
 
     config: ForecastConfig
     first: str | None = None
@@ -62,7 +62,7 @@ class WalkOptions:
 
 @dataclass(slots=True)
 class DatasetJudgement:
-    """One data set's scores, rows for people, and the chance of each comparison by its row."""
+    """One data set's scores, table rows, and the p-value of each comparison by its row."""
 
     scores: WalkScores
     rows: list[dict[str, Any]]
@@ -74,7 +74,7 @@ class DatasetJudgement:
 
 
 def judge(prices: Prices, options: WalkOptions, tell: Tell | None = None) -> DatasetJudgement:
-    """Walk one data set with all peers. Raises: InvalidInput where it is too short to score anything."""
+    """Walk one data set with all peers. Raises: InvalidInput if it is too short to score."""
     config = options.config
     early, begin = first_scored(prices, options.first)
     measured = measure_outcomes(prices, config)
@@ -114,7 +114,7 @@ def judge(prices: Prices, options: WalkOptions, tell: Tell | None = None) -> Dat
 
 
 def first_scored(prices: Prices, first: str | None) -> tuple[int, int]:
-    """From which instants the fused forecast's coverage is kept, and everyone is compared.
+    """The first instants of the fused forecast's coverage and of the comparison.
 
     A year in (a quarter of a short file), or at the stated date; us_equities is compared from 2012 on.
     """
@@ -133,7 +133,7 @@ def first_scored(prices: Prices, first: str | None) -> tuple[int, int]:
 
 
 def correct_p_values(judged: Sequence[DatasetJudgement]) -> None:
-    """Write into the rows what is left of each chance once all comparisons of the run are counted."""
+    """Write the p-values into the rows, adjusted for all comparisons of the run."""
     chances = [chance for one in judged for _, chance in one.p_values]
     corrected = iter(zip(holm(chances), benjamini_hochberg(chances), strict=True))
     for one in judged:
@@ -142,7 +142,7 @@ def correct_p_values(judged: Sequence[DatasetJudgement]) -> None:
 
 
 def metrics_of(judged: DatasetJudgement) -> dict[str, float]:
-    """Figures of one data set under METRICS' names; those that cannot be had are left out."""
+    """Figures of one data set under METRICS' names; those that cannot be computed are left out."""
     scores, places = judged.scores, range(len(judged.scores.horizons))
     found = {
         "crps_vs_histvol20": max(scores.ratio(HISTVOL, j) for j in places)
@@ -161,7 +161,7 @@ def metrics_of(judged: DatasetJudgement) -> dict[str, float]:
 
 
 def worst_regime(judged: Sequence[DatasetJudgement]) -> tuple[float, str] | None:
-    """The lowest coverage over data sets, horizons, regimes and crises with forecasts enough; and which."""
+    """The lowest coverage over data sets, horizons, regimes and crises with enough forecasts, and where it is."""
     enough = [one for item in judged for one in item.regimes if one[4] >= MIN_IN_REGIME]
     if not enough:
         return None
@@ -184,7 +184,7 @@ def _statsforecast_peers(
 def garch_peers(
     prices: Prices, measured: RealisedOutcomes, begin: int, options: WalkOptions, tell: Tell | None
 ) -> tuple[list[PeerForecaster], list[str]]:
-    """GARCH(1,1)-t of arch in three forms, and a note on how it was fitted; none, and why, where it cannot be."""
+    """GARCH(1,1)-t of arch in three forms, and a note on how it was fitted, or why it is missing."""
     try:
         mean, plain = (
             fit_yearly(

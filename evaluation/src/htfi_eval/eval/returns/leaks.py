@@ -1,6 +1,6 @@
-"""The leak check of `htfi eval returns`: our forecasters must not move when the future does; a planted cheat must.
+"""The leak check of `htfi eval returns`: our forecasts must not change with the future; those of a planted leak must.
 
-The cheat is an expert that knows a centred volatility: the usual mistake of a feature computed over the whole file.
+The planted leak is an expert with a centred volatility, as if a feature were computed over the whole file.
 """
 
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ _HALF_WIDTH = 2
 
 @dataclass(frozen=True, slots=True)
 class LeakReport:
-    """Who moved when the future did (name → ISO date), among honest forecasters and in the run with the cheat."""
+    """Forecasters that changed with the future (name → ISO date), without and with the planted leak."""
 
     honest: dict[str, str]
     planted: dict[str, str]
@@ -39,7 +39,7 @@ class LeakReport:
 
     @property
     def found_planted_leak(self) -> bool:
-        """The cheat was found out, and with it the mix that listened to it."""
+        """Whether the planted leak was detected, and the mix that uses it as well."""
         return PLANTED_LEAK in self.planted and FUSED in self.planted
 
     def rows(self, data: str) -> list[dict[str, Any]]:
@@ -55,7 +55,7 @@ class LeakReport:
 
 
 def check_leaks(prices: Prices, config: ForecastConfig, seed: int, *, with_arch: bool = True) -> LeakReport:
-    """Run a small part of the data with its future changed at two places, once as it is and once with the cheat."""
+    """Run a small part of the data, its future changed at two places, without and with the planted leak."""
     part = _part(prices)
     num = len(part.ends_ns)
     cuts = (num // 2, num - 30) if num > 60 else (num // 2,)
@@ -80,7 +80,7 @@ def check_leaks(prices: Prices, config: ForecastConfig, seed: int, *, with_arch:
 
 
 class CentredVolatility:
-    """The planted cheat: its scale is the mean size of returns up to two bars before *and after* the bar in hand."""
+    """The planted leak: its scale is the mean size of returns up to two bars before *and after* the current bar."""
 
     name = PLANTED_LEAK
     version = "0"
@@ -99,7 +99,7 @@ class CentredVolatility:
         self._seen = np.zeros(len(self._sizes), np.int64)
 
     def grow(self, num_series: int) -> None:
-        """All rows are known from the start: it has read the file to its end."""
+        """Does nothing: all rows are known from the start."""
 
     def update(self, bars: BarBatch) -> None:
         for row in bars.index.tolist():
@@ -109,7 +109,7 @@ class CentredVolatility:
             self._seen[row] += 1
 
     def learn(self, bars: BarBatch) -> None:
-        """There is nothing to learn for one who knows."""
+        """Does nothing: it has nothing to learn."""
 
     def quantiles(self, rows: Rows) -> Array:
         return scale_shape(self._sigma[rows][:, None] * self._root_h, self._shape)
@@ -118,7 +118,7 @@ class CentredVolatility:
         return {}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """It is never saved."""
+        """Nothing: it is never saved."""
 
 
 def _mean(values: Array) -> float:
@@ -134,7 +134,7 @@ def _walk(prices: Prices, config: ForecastConfig, *, with_arch: bool, planted: b
             fits = fit_yearly(returns, prices.ends_ns, begin, cache=None)
             peers.append(GarchPeer("arch_t", returns, fits, config, tails="t"))
         except MissingExtra:
-            pass  # the run itself says so
+            pass  # the run itself reports it
     experts = list(open_experts(config, config.foundation))
     if planted:
         experts.append(CentredVolatility(prices, config))
@@ -142,7 +142,7 @@ def _walk(prices: Prices, config: ForecastConfig, *, with_arch: bool, planted: b
 
 
 def _all_forecasts(walk: Walk) -> dict[str, Array]:
-    """Everything that each forecaster said after each instant, {name: [T, N·H·Q]}; NaN where it was not asked."""
+    """Every forecast after each instant, {name: [T, N·H·Q]}; NaN where there is none."""
     num, width = len(walk.prices.ends_ns), len(walk.prices.symbols)
     shape = (num, width, len(walk.config.horizons), len(walk.config.levels))
     said = {name: np.full(shape, np.nan) for name in walk.names}
@@ -157,7 +157,7 @@ def _store(said: dict[str, Array], instant: WalkInstant, names: tuple[str, ...])
 
 
 def _part(prices: Prices) -> Prices:
-    """The fullest series over the first instants: what a check needs, and no more."""
+    """The fullest series over the first instants: enough for the check."""
     first = int(np.flatnonzero(np.isfinite(prices.close).any(axis=1))[0])
     last = min(first + _NUM_INSTANTS, len(prices.ends_ns))
     known = np.isfinite(prices.close[first:last]).sum(axis=0)

@@ -1,6 +1,6 @@
 """Models never fitted to real bars as peers of `htfi eval returns`, at a sample of series and dates.
 
-`returns_judging` lets it walk beside the others; `mini_figures` then reads its CRPS against GARCH(1,1)-t's.
+`judging` adds it to the peers; `mini_figures` compares its CRPS with that of GARCH(1,1)-t.
 """
 
 import math
@@ -23,7 +23,10 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 MINI = "mini"
-NUM_POINTS, NUM_DRAWN_POINTS = 4_000, 800  # of the next bar, whose law is one reading; of horizons with paths
+NUM_POINTS, NUM_DRAWN_POINTS = (
+    4_000,
+    800,
+)  # of the next bar, which needs one pass; of horizons that need paths
 _READY_BARS = 60
 
 
@@ -31,7 +34,7 @@ def choose_points(
     measured: RealisedOutcomes, begin: int, config: ForecastConfig, seed: int,
     num_points: int = NUM_POINTS, num_drawn: int = NUM_DRAWN_POINTS,
 ) -> Mask:  # fmt: skip
-    """Which (instant, series, horizon) the model is asked at, [T, N, H]: at random among all that have an outcome."""
+    """The (instant, series, horizon) points of the model, [T, N, H]: random among all that have an outcome."""
     rng = np.random.Generator(np.random.PCG64(seed))
     known = np.isfinite(measured.outcomes)
     known[:begin] = False
@@ -46,7 +49,7 @@ def choose_points(
 
 
 class MiniPeer:
-    """Speaks at the chosen points alone, and horizon by horizon; NaN elsewhere."""
+    """Forecasts only at the chosen points, horizon by horizon; NaN elsewhere."""
 
     def __init__(
         self, sampler: PathSampler, chosen: Mask, config: ForecastConfig, expert: TrajectoryExpert | None = None,
@@ -73,7 +76,7 @@ class MiniPeer:
 
 
 class FoundationPeer:
-    """A foundation model at the chosen points, all horizons from one reading; NaN elsewhere."""
+    """A foundation model at the chosen points, all horizons from one pass; NaN elsewhere."""
 
     def __init__(self, model: ReturnModel, chosen: Mask, config: ForecastConfig) -> None:
         self._expert = FoundationExpert(config, model)
@@ -106,7 +109,7 @@ class MiniComparison:
 
 
 def mini_figures(scores: WalkScores, garch: Sequence[str]) -> tuple[dict[str, float], list[str]]:
-    """`mini_vs_garch_t`, the worst horizon's ratio, and a note; nothing where either did not speak."""
+    """`mini_vs_garch_t`, the worst horizon's ratio, and a note; nothing if either has no forecasts."""
     found = [one for one in compare_on_points(scores, garch) if math.isfinite(one.ratio)]
     if not found:
         return {}, []
@@ -130,7 +133,7 @@ def compare_on_points(scores: WalkScores, garch: Sequence[str]) -> list[MiniComp
         where = mine & np.logical_and.reduce([scores.both(name, j) for name in forms]) if forms else mine
         if not forms or not where.any():
             continue
-        # Chosen over all forecasts of the run: the best of three on a few hundred points would be best by luck.
+        # Chosen over all forecasts of the run: the best of three on a few hundred points would partly be chance.
         best = min(forms, key=lambda name: scores.mean_crps(name, j, scores.both(name, j)))
         theirs = scores.mean_crps(best, j, where)
         pair = [

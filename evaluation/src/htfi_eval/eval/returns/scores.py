@@ -1,4 +1,4 @@
-"""Scores of one walk: everyone's CRPS and coverage by date, series and horizon. `returns` fills and reads it."""
+"""Scores of one walk: CRPS and coverage of all forecasters by date, series and horizon."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,13 +20,13 @@ _UNKNOWN = -1
 
 @dataclass(slots=True, eq=False)
 class WalkScores:
-    """What was scored: N series, H horizons, F forecasters; T instants from `first` on, U of them from `begin` on.
+    """Scores of N series, H horizons, F forecasters; T instants from `first` on, U of them from `begin` on.
 
-    Everyone is compared from `begin` on; the fused forecast's coverage is kept from `first` on, for crises before it.
+    Forecasters are compared from `begin` on; the fused forecast's coverage counts from `first` on, for earlier crises.
     Shapes: crps and inside50 and inside90 [F, U, N, H], crps NaN where a forecaster or the outcome is missing;
-    common [U, N, H], where all of the core spoke; pit [U, N, H]; hits [H, Q], how often the outcome fell to a level
-    or below it; losses [F, H, Q] and moves [F, H], sums of pinball losses and of |y|; held [T, N, H], whether the
-    fused 90% held, −1 for unknown; regimes [T, N], −1 for no bar; weights [T, K, H] and stretch [T, H], means over
+    common [U, N, H], where all core forecasters have one; pit [U, N, H]; hits [H, Q], how often
+    the outcome was at most the quantile; losses [F, H, Q] and moves [F, H], sums of pinball losses and of |y|; held
+    [T, N, H], whether the fused 90% held, −1 for unknown; regimes [T, N], −1 for no bar; weights [T, K, H] and stretch [T, H], means over
     series; shown [T, H, Q], the fused forecast of series `shown_series`, and came [T, H] its outcomes.
     """
 
@@ -54,7 +54,7 @@ class WalkScores:
     shown_outcomes: Array
 
     def both(self, name: str, j: int, where: Mask | None = None) -> Mask:
-        """Where `name` and all of the core spoke, [U, N]: those who speak rarely are compared on their own few."""
+        """Where `name` and all core forecasters have a forecast, [U, N]: rare ones are compared on their own points."""
         known = self.common[:, :, j] & np.isfinite(self.crps[self.names.index(name), :, :, j])
         return known if where is None else known & where
 
@@ -85,7 +85,7 @@ class WalkScores:
         return (float(inside.mean()) if inside.size else float("nan")), int(inside.size)
 
     def held_share(self, j: int, where: Mask) -> tuple[float, int]:
-        """Coverage of the fused 90% interval among forecasts `where` [T, N], and how many have an outcome."""
+        """Coverage of the fused 90% interval over forecasts `where` [T, N], and how many have an outcome."""
         known = self.held[:, :, j][where & (self.held[:, :, j] != _UNKNOWN)]
         return (float(known.mean()) if known.size else float("nan")), int(known.size)
 
@@ -99,7 +99,7 @@ class WalkScores:
         )
 
     def since_begin(self) -> Mask:
-        """Instants [T, 1] at which everyone is compared."""
+        """Instants [T, 1] at which all are compared."""
         return (np.arange(len(self.held)) >= self.begin - self.first)[:, None]
 
 
@@ -107,7 +107,7 @@ def score(
     walk: Walk, measured: RealisedOutcomes, first: int, begin: int, core: Sequence[str], shown_series: int = 0,
     tell: Tell | None = None,
 ) -> WalkScores:  # fmt: skip
-    """Walk all of the data and score what was said from instant `first` on, everyone from `begin` on."""
+    """Walk all of the data; score the fused forecast from instant `first` on, all from `begin` on."""
     config, prices = walk.config, walk.prices
     num, width, h, q = len(prices.ends_ns), len(prices.symbols), len(config.horizons), len(config.levels)
     later, earlier = (num - begin, width, h), (num - first, width, h)

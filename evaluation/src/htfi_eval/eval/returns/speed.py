@@ -1,4 +1,4 @@
-"""What a refresh of forecasts costs, beside arch fitting each series. `htfi eval returns` runs it."""
+"""The cost of a refresh of forecasts, compared with arch fitting each series. `htfi eval returns` runs it."""
 
 import statistics
 import time
@@ -82,7 +82,7 @@ def measure_speed(
 
 
 class _TimedForecaster:
-    """A forecaster and the bars that it is fed."""
+    """A forecaster and its bars."""
 
     def __init__(self, config: ForecastConfig, closes: Array, rng: np.random.Generator) -> None:
         self._forecaster = Forecaster(config, open_experts(config, config.foundation))
@@ -102,7 +102,7 @@ class _TimedForecaster:
             self._take(bars)
 
     def time_each(self, num: int) -> list[float]:
-        """Seconds of processor time of each of `num` updates: other programs do not count."""
+        """Seconds of processor time of each of `num` updates: time of other programs does not count."""
         spent_s: list[float] = []
         for _ in range(num):
             bars, began_s = self._next(), time.process_time()
@@ -143,7 +143,7 @@ def _one_symbol_ms(config: ForecastConfig, closes: Array, rng: np.random.Generat
 
 
 def _exponent(config: ForecastConfig, rng: np.random.Generator, rows: list[dict[str, Any]]) -> float:
-    """The slope of log processor time on log number of series: 1 is linear, below it a part is fixed."""
+    """The slope of log processor time on log number of series: 1 is linear, less means a fixed part."""
     costs: list[float] = []
     for num in _SIZES:
         series = _TimedForecaster(config, _simulated(rng, _SIZE_BARS + 2 * _REFRESHES, num), rng)

@@ -1,1 +1,1 @@
-"""`htfi eval sanitise`: attacks on the news, and false alarms."""
+"""`htfi eval sanitise`: attacks on the news, and false positives."""

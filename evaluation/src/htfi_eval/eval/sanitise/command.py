@@ -1,4 +1,4 @@
-"""`htfi eval sanitise`: attacks on the news that the sanitiser detects and reverses, and its false alarms."""
+"""`htfi eval sanitise`: attacks on the news that the sanitiser detects and reverses, and its false positives."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

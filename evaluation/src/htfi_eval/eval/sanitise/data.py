@@ -1,4 +1,4 @@
-"""What `htfi eval sanitise` is judged on: agency headlines, posts and speeches, staged attacks; read, never kept."""
+"""Data of `htfi eval sanitise`: agency headlines, posts and speeches, staged attacks; never stored."""
 
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -28,15 +28,15 @@ _NUM_OTHERS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class AttackData:
-    """`held` injections were looked at by nobody, `seen` kinds of misses were while rules were written."""
+    """`held`: injections that were not looked at; `seen`: those whose misses were used to write rules."""
 
     honest: list[News]
     others: dict[str, list[str]]
     injections: dict[str, list[str]]
     seen_injections: list[str]
-    harmless: list[str]  # what people ask chatbots, in the same set
+    harmless: list[str]  # requests to chatbots, in the same set
     pumps: list[str]
-    other_posts: list[str]  # of the same channels, which the classifier did not call pumps
+    other_posts: list[str]  # of the same channels, which the classifier did not label as pumps
 
 
 def load(folder: Path | None, num_honest: int | None) -> AttackData:
@@ -74,7 +74,7 @@ def load(folder: Path | None, num_honest: int | None) -> AttackData:
 
 
 def is_seen(text: str) -> bool:
-    """Whether a text is of the half whose misses may be looked at."""
+    """Whether a text is in the half whose misses may be looked at."""
     return _digest(text)[0] % 2 == 0
 
 

@@ -31,7 +31,7 @@ _SEEDS = {
 
 @dataclass(slots=True)
 class VerdictCounts:
-    """Verdicts on items of one class. `undone`: texts that came back to the letter, of `num`; None where not asked."""
+    """Verdicts on items of one class. `undone`: texts restored exactly, of `num`; None if not measured."""
 
     name: str
     origin: str
@@ -51,7 +51,7 @@ class VerdictCounts:
         return None if self.num_undone is None else self.num_undone / max(self.num, 1)
 
     def count(self, screened: ScreenedItem, is_known: bool = False) -> None:
-        """`is_known`: told before and counted once, which is what a repetition deserves."""
+        """`is_known`: an earlier item counted once, as is right for a repetition."""
         self.num += 1
         is_caught = screened.verdict is not Screening.PASS
         self.num_caught += is_caught or is_known
@@ -75,7 +75,7 @@ def false_alarms(items: Sequence[News], tell: Tell) -> VerdictCounts:
 
 
 def other_texts(name: str, texts: Iterable[str]) -> VerdictCounts:
-    """Texts of another manner, each by itself."""
+    """Texts of another style, one at a time."""
     tally = VerdictCounts(name, "honest")
     for number, text in enumerate(texts):
         tally.count(_alone(text, number))
@@ -83,7 +83,7 @@ def other_texts(name: str, texts: Iterable[str]) -> VerdictCounts:
 
 
 def staged_attacks(data: AttackData) -> list[VerdictCounts]:
-    """Injections by kind, pumps, and what stands beside them in the same sets."""
+    """Injections by kind, pumps, and the other texts of the same sets."""
     injected = VerdictCounts("staged injections", "staged")
     for kind, texts in data.injections.items():
         part = injected.parts[kind] = VerdictCounts(kind, "staged")
@@ -95,7 +95,7 @@ def staged_attacks(data: AttackData) -> list[VerdictCounts]:
 
 
 def harmless_texts(data: AttackData) -> list[VerdictCounts]:
-    """What the staged sets hold beside attacks: reported, not counted."""
+    """The texts of the staged sets that are no attacks: reported, not counted."""
     return [
         _all("the inspected half of the injections", "seen", data.seen_injections),
         _all("questions to chatbots, same data set", "beside", data.harmless),
@@ -104,7 +104,7 @@ def harmless_texts(data: AttackData) -> list[VerdictCounts]:
 
 
 def generated_attacks(items: Sequence[News], num: int, seed: int, tell: Tell) -> list[VerdictCounts]:
-    """Attacks made from the agency's own headlines and leads, each by itself."""
+    """Attacks made from the agency's own headlines and leads, one at a time."""
     step = max(1, len(items) // num)
     texts = [
         item.headline if place % 2 or not item.body else item.body for place, item in enumerate(items[::step])
@@ -163,7 +163,7 @@ def _encoding(texts: Sequence[str], seed: int) -> VerdictCounts:
 
 
 def _planting(texts: Sequence[str], seed: int) -> VerdictCounts:
-    """Orders and pump messages of the grammar that the weights were learned from, after an honest text."""
+    """Instructions and pump messages of the training grammar, after an honest text."""
     tally = VerdictCounts("planted order or pump", "training grammar")
     dice = Rng(seed, _SEEDS["planted order"])
     for turn, (name, module) in enumerate((("order", injections), ("pump", pumps))):
@@ -189,7 +189,7 @@ def _flooding(items: Sequence[News], seed: int) -> list[VerdictCounts]:
             sent = flood(dice, item.headline, (item.symbols or (_PROBE,))[0], at_ns)
             for attack in sent:
                 screened = sanitiser.screen(attack)
-                if seen or len(sent) == 1:  # the first telling of many is no repetition
+                if seen or len(sent) == 1:  # the first of many is no repetition
                     tally.count(screened, is_known=screened.cluster in seen)
                 seen.add(screened.cluster)
             sanitiser.take_incidents()
@@ -216,7 +216,7 @@ def _order(dice: Rng) -> str:
 
 
 def _alone(text: str, number: int) -> ScreenedItem:
-    """An item by itself, from a source that nobody knows yet."""
+    """A single item from an unknown source."""
     return Sanitiser().screen(_item(text, number, _START_NS))
 
 
@@ -238,7 +238,7 @@ def _text(screened: ScreenedItem) -> str:
 
 
 def rows_of(tallies: Iterable[VerdictCounts]) -> list[dict[str, Any]]:
-    """A row for each class, and beneath it one for each of its parts."""
+    """A row per class, followed by one per part."""
     rows: list[dict[str, Any]] = []
     for tally in tallies:
         for one, name in (

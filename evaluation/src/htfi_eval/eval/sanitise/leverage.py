@@ -1,8 +1,8 @@
-"""How far a one-day attack moves the forecast, beside an honest headline of the same words. `eval sanitise` asks.
+"""How far a one-day attack moves the forecast, compared with an honest headline of the same words.
 
-The sample is replayed through the real loop. At some closes its state is kept; from there the day is lived again
+The sample is replayed through the real loop. At some closes its state is kept; from there the day is replayed
 without news, with an honest headline and with each attack, and the decisions that follow are compared. Views count in
-full here, as if their narrator had earned it, so that what is measured is the defence and not how little news weighs.
+full here, with the largest track-record weight, to measure the defence and not the weight of news.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -36,9 +36,9 @@ METRIC = "attack_leverage"
 SOURCES = ("spx", "vix", "headlines")  # of the sample
 NUM_CLOSES = 12
 _OWN = ", from the trusted feed"
-_QUIET_NS = 4 * NS_PER_DAY  # without headlines before and after, so that a day's news is the day's own
-_FOLLOWED_NS = 3 * NS_PER_DAY  # decisions that an item may move
-# headlines after which the sample's source is known; before, nobody is, and so everybody is believed
+_QUIET_NS = 4 * NS_PER_DAY  # without headlines before and after, so that a day has only its own news
+_FOLLOWED_NS = 3 * NS_PER_DAY  # decisions that an item may affect
+# headlines until the sample's source is known; before, no source is, and all are believed
 _BEGINNING = 5
 _BAND = (0.05, 0.95)
 
@@ -47,8 +47,8 @@ Tell = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class ForecastMovement:
-    """What news moved: the mean |Δ| of the medians and of the bands' widths, in bands' widths, over decisions and
-    horizons; `earned` the same of the medians as released, by what their narrator had earned.
+    """The effect of news: the mean |Δ| of the medians and of the bands' widths, in bands' widths, over decisions and
+    horizons; `earned` the same of the released medians, with the narrator's track-record weight.
     """
 
     median: float
@@ -73,7 +73,7 @@ def measure(
     attacks: Mapping[str, Attack] | None = None,
     tell: Tell | None = None,
 ) -> LeverageResult:
-    """Live days again with and without attacks: these, or all. Raises: InvalidInput, DependencyUnavailable."""
+    """Replay days with and without attacks: these, or all. Raises: InvalidInput, DependencyUnavailable."""
     stage = _SampleReplay(settings or load_settings())
     known = dict(ATTACKS) if attacks is None else dict(attacks)
     taken_over: Mapping[str, Attack] = TAKEN_OVER if attacks is None else {}
@@ -116,7 +116,7 @@ def measure(
 
 
 class _SampleReplay:
-    """The sample's events, a loop that goes through them once, and one that lives days again."""
+    """The sample's events, a loop that goes through them once, and one that replays days."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -131,7 +131,7 @@ class _SampleReplay:
         return build_loop(self._settings, _EmptyFeed(), nowhere, nowhere, self._heard.append, self._readers)
 
     def closes(self, num: int) -> list[int]:
-        """So many instants at which bars close, spread evenly over those that are far from any headline."""
+        """`num` instants at which bars close, spread evenly over those far from any headline."""
         told = np.array([item.available_at_ns for item in self._events if isinstance(item, News)])
         ends = sorted({item.available_at_ns for item in self._events if isinstance(item, Bar)})
         begun_ns = sorted(told.tolist())[_BEGINNING] if len(told) > _BEGINNING else 0
@@ -146,7 +146,7 @@ class _SampleReplay:
         return [quiet[place] for place in places]
 
     def states_before(self, closes: Sequence[int]) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Each close with the state of a run a day before it; shocks, in which nothing is read, are left out."""
+        """Each close with the state of a run a day before it; shocks, when news is not read, are left out."""
         loop = self._loop()
         waiting = list(closes)
         for item in self._events:
@@ -158,9 +158,9 @@ class _SampleReplay:
         self._heard.clear()
 
     def replay_days(self, state: dict[str, Any], close_ns: int, more: Sequence[News]) -> list[Decision]:
-        """The decisions of the days after a state, with these items as well."""
+        """The decisions of the days after a state, with these items added."""
         loop = self._again
-        loop.restore(deepcopy(state))  # rooms go on with the arrays that they are given
+        loop.restore(deepcopy(state))  # components change the arrays that they are given
         self._heard.clear()
         start, end = close_ns - NS_PER_DAY // 2, close_ns + _FOLLOWED_NS
         day = [item for item in self._events if start < item.available_at_ns <= end]
@@ -171,7 +171,7 @@ class _SampleReplay:
 
 
 def _order(item: FeedItem) -> tuple[int, bool]:
-    """News of an instant is known to what closes at it."""
+    """News of an instant is known to bars that close at it."""
     return item.available_at_ns, not isinstance(item, News)
 
 
@@ -205,7 +205,7 @@ def _movement(without: Sequence[Decision], having: Sequence[Decision]) -> Foreca
 
 
 def _in_full(decision: Decision) -> list[list[float]]:
-    """The forecast with its view heeded in full; under suspicion no further than it may be."""
+    """The forecast with its view in full, or limited under suspicion."""
     plain, tilt = numeric_quantiles(decision.forecast), decision.forecast.tilt
     if tilt is None:
         return plain
@@ -243,7 +243,7 @@ def _row(
 
 
 class _EmptyFeed:
-    """Items are given to the loop by hand."""
+    """An empty feed: the test passes items to the loop."""
 
     def __iter__(self) -> Iterator[FeedItem]:
         return iter(())

@@ -1,1 +1,1 @@
-"""`htfi eval sentiment`: labels of sentiment and stance, beside word counts."""
+"""`htfi eval sentiment`: labels of sentiment and stance, compared with word counts."""

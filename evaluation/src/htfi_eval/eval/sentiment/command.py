@@ -1,4 +1,4 @@
-"""`htfi eval sentiment`: the heads for sentiment and stance on labelled sets, beside word counts and TF-IDF."""
+"""`htfi eval sentiment`: the heads for sentiment and stance on labelled sets, compared with word counts and TF-IDF."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -38,7 +38,7 @@ _NUM_BINS = 10
 
 
 def lead(judged: Sequence[SentimentJudgement], metrics: Mapping[str, float | None]) -> str:
-    """The finding in one sentence."""
+    """The main result in one sentence."""
     worst = min(judged, key=lambda one: one.shipped.gain(HEAD, (COUNTS, TFIDF))[0])
     gain, best = worst.shipped.gain(HEAD, (COUNTS, TFIDF))
     flips = metrics.get("int8_label_flips") or 0.0

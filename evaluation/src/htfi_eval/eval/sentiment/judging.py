@@ -1,7 +1,7 @@
-"""Holds the heads against word counts and TF-IDF on each labelled set, by three protocols; `htfi eval sentiment` asks.
+"""Compares the heads with word counts and TF-IDF on each labelled set, by three protocols.
 
-Shipped: heads learnt from the project's templates, beside word counts and TF-IDF learnt from the same lines; no row of
-the set is learnt from. By source: head and TF-IDF learnt from the other labelled sets, or from earlier years.
+Shipped: heads trained on the project's templates, word counts, and TF-IDF trained on the same lines; no row of
+the set is used. By source: head and TF-IDF learnt from the other labelled sets, or from earlier years.
 In domain: both learnt from the rest of the set itself, for orientation.
 """
 
@@ -28,14 +28,14 @@ from htfi_eval.eval.sentiment.methods import (
 )
 from htfi_eval.eval.sentiment.sets import LabelledSet
 
-LATER_SHARE = 0.5  # of the dated sentences of policy are later ones, to be told from earlier
+LATER_SHARE = 0.5  # share of the dated policy sentences that are tested, the latest
 MAX_FLIP_TEXTS = 1_500  # texts of each set that are encoded again in full precision
 _IN_DOMAIN_TEST = 5  # one text in so many
 
 
 @dataclass(frozen=True, slots=True)
 class MethodLabels:
-    """What each method said of the same rows."""
+    """Each method's labels of the same rows."""
 
     of: LabelledSet
     by_method: dict[str, Targets]
@@ -44,7 +44,7 @@ class MethodLabels:
         return float(f1_of(confusion(self.of.targets, self.by_method[method], len(self.of.labels))))
 
     def gain(self, method: str, rivals: Sequence[str]) -> tuple[float, str]:
-        """Over the best of the rivals, and its name."""
+        """The gain over the best baseline, and its name."""
         best = max(rivals, key=self.f1)
         return self.f1(method) - self.f1(best), best
 
@@ -103,7 +103,7 @@ def judge_by_source(
 def judge_in_domain(
     one: LabelledSet, encoded: EncodedTexts, lists: tuple[frozenset[str], frozenset[str]], seed: int
 ) -> MethodLabels:
-    """Learnt from four fifths of the set's texts, told of the rest: what knowing the source is worth."""
+    """Trained on four fifths of the set's texts, tested on the rest: the effect of knowing the source."""
     held = np.array([crc32(key.encode()) % _IN_DOMAIN_TEST == 0 for key in one.keys])
     lessons = one.at(~held)
     return _learnt(one.at(held), lessons.texts, lessons.targets, encoded, lists, seed)
@@ -115,7 +115,7 @@ def label_flips(
     exact: TextEncoder,
     progress: Callable[[int, int], None],
 ) -> float:
-    """Share of texts whose label is another when the encoder runs in full precision; of each set the first so many."""
+    """Share of texts whose label differs with the encoder in full precision, on the first texts of each set."""
     parts = [judged.of.texts[:MAX_FLIP_TEXTS] for judged in all_judged]
     in_full = encode(exact, [text for part in parts for text in part], progress)
     num_flips = 0
@@ -177,7 +177,7 @@ def metrics_of(all_judged: Sequence[SentimentJudgement]) -> dict[str, float | No
 
 
 def _unseen(labels: MethodLabels) -> MethodLabels:
-    """The half of the texts by which no template and no setting was improved; mistakes on the other half were read."""
+    """The half of the texts that improved no template and no setting; mistakes on the other half were read."""
     half = np.array([crc32(text.encode()) % 2 == 1 for text in labels.of.texts])
     return MethodLabels(labels.of.at(half), {method: said[half] for method, said in labels.by_method.items()})
 

@@ -1,6 +1,6 @@
-"""How a text's label can be told: word counts, TF-IDF with logistic regression, heads on the encoder.
+"""Methods to label a text: word counts, TF-IDF with logistic regression, heads on the encoder.
 
-`htfi eval sentiment` lays them side by side.
+`htfi eval sentiment` compares them.
 """
 
 import re
@@ -18,20 +18,20 @@ from htfi_eval.commands import load_library
 
 Targets = NDArray[np.int64]
 _BATCH = 512
-_COSTS = (1.0, 4.0, 16.0)  # of logistic regression: the best on a fifth of some lessons is taken
+_COSTS = (1.0, 4.0, 16.0)  # of logistic regression: the best on a fifth of some training examples
 _MAX_TUNING_TEXTS, _MAX_FEATURES = 4_000, 30_000
 _MAX_TRAINING_TEXTS = 40_000  # of the labelled sets, for one fit
 
 
 @dataclass(frozen=True, slots=True)
 class EncodedTexts:
-    """What an encoder made of texts, each once: points by text, and states as half floats."""
+    """Encoded texts, each once: points by text, and states as half floats."""
 
     points: dict[str, Floats]
     states: dict[str, NDArray[np.float16]]
 
     def of(self, texts: Sequence[str]) -> tuple[Floats, list[Floats], list[list[int]]]:
-        """Points, states and cues of texts, as a head reads them."""
+        """Points, states and cues of texts, the input of a head."""
         points = np.stack([self.points[text] for text in texts])
         states = [self.states[text].astype(np.float32) for text in texts]
         return points, states, [cue_ids(text) for text in texts]
@@ -62,7 +62,7 @@ def count_words(texts: Sequence[str], good: frozenset[str], bad: frozenset[str])
 
 
 def learn_words(texts: Sequence[str], targets: Targets, seed: int) -> Callable[[Sequence[str]], Targets]:
-    """TF-IDF of one and two words with logistic regression, its cost chosen on a fifth of the lessons.
+    """TF-IDF of one and two words with logistic regression, its cost chosen on a fifth of the training examples.
 
     Raises: MissingExtra.
     """
@@ -89,7 +89,7 @@ def learn_words(texts: Sequence[str], targets: Targets, seed: int) -> Callable[[
 def learn_head(
     encoded: EncodedTexts, texts: Sequence[str], targets: Targets, labels: Sequence[str], seed: int
 ) -> Callable[[Sequence[str]], Targets]:
-    """A head as those that ship, learnt from labelled texts. The fitted head goes nowhere."""
+    """A head like the shipped ones, trained on labelled texts. It is not stored."""
     rng = np.random.Generator(np.random.PCG64(seed))
     places = rng.permutation(len(texts))[:_MAX_TRAINING_TEXTS]
     chosen = [texts[int(place)] for place in places.tolist()]
@@ -101,19 +101,19 @@ def learn_head(
     lessons = HeadExamples(
         points, [encoded.states[text] for text in chosen], chosen, targets[places], weights
     )
-    # Real texts teach without going stale: two fits do, where templates need several that are averaged.
+    # Two fits are enough for real texts; templates need an average of several.
     head = fit_head("tried", labels, lessons, FittingConfig(num_fits=2, num_seen=64, seed=seed))
     return lambda unseen: head.probabilities(*encoded.of(unseen)).argmax(axis=1)
 
 
 def confusion(targets: Targets, predicted: Targets, num_labels: int) -> NDArray[np.float64]:
-    """Counts [label, told]."""
+    """Counts [true label, predicted label]."""
     counts = np.bincount(targets * num_labels + predicted, minlength=num_labels**2)
     return counts.reshape(num_labels, -1).astype(np.float64)
 
 
 def f1_of(counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Macro-F1 of confusions [..., label, told]."""
+    """Macro-F1 of confusions [..., true label, predicted label]."""
     hits = np.diagonal(counts, axis1=-2, axis2=-1)
     sums = counts.sum(axis=-1) + counts.sum(axis=-2)
     return np.asarray((2 * hits / np.maximum(sums, 1)).mean(axis=-1), np.float64)
@@ -123,7 +123,7 @@ def gain_interval(
     targets: Targets, predicted: Targets, rival: Targets, groups: Sequence[str], num_labels: int, seed: int,
     num_draws: int = 400,
 ) -> tuple[float, float]:  # fmt: skip
-    """95% interval of the gain in macro-F1 over a rival: paired bootstrap over texts, not over rows."""
+    """95% interval of the gain in macro-F1 over a baseline: paired bootstrap over texts, not over rows."""
     _, of_row = np.unique(np.array(groups), return_inverse=True)
     num_groups = int(of_row.max()) + 1
     rng = np.random.Generator(np.random.PCG64(seed))

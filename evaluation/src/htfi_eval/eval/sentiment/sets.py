@@ -1,7 +1,7 @@
 """The labelled sets of sentiment and of monetary stance, cleaned, and whether corpora repeat their rows.
 
-The sets belong to third parties and are staged beside the project: nothing that ships is learnt from them, and only
-figures leave this module. Two texts count as near duplicates when they are equal once normalised and have five words
+The sets belong to third parties and are staged outside the project: nothing that ships is trained on them, and this
+module returns only figures. Two texts count as near duplicates when they are equal once normalised and have five words
 or more, or share a run of 13 words, figures aside; or when two thirds of the runs of three words of one text, if it
 has eight or more, are in the other.
 """
@@ -22,11 +22,11 @@ SENTIMENT, STANCE = ("positive", "negative", "neutral"), ("hawkish", "dovish", "
 _FILES = {
     "PhraseBank": ("financial_phrasebank_50agree",),
     "TFNS": ("twitter_financial_news_sentiment",),
-    # FiQA's test split overlaps its posts, and its headlines are those of SemEval: one set, each text once.
+    # FiQA's test split overlaps its posts, and its headlines are those of SemEval: one set without repetitions.
     "FiQA": ("fiqa2018_task1_posts", "fiqa_sa_finlora", "semeval2017_task5_headlines"),
     "SEntFiN": ("sentfin_1.1",),
 }
-_KEY_CHARS = 60  # of a normalised sentence, by which its document is found
+_KEY_CHARS = 60  # of a normalised sentence, to find its document
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class LabelledSet:
 
 
 def load_sets(folder: Path) -> tuple[list[LabelledSet], list[str]]:
-    """All five, and notes on what was mended. Raises: InvalidInput, where the folder lacks them."""
+    """All five, and notes on what was corrected. Raises: InvalidInput, where the folder lacks them."""
     rows = _read(folder / "sentiment" / "financial_sentiment.parquet")
     found = [_sentiment(name, parts, rows) for name, parts in _FILES.items()]
     stance, notes = _stance(folder)
@@ -67,7 +67,7 @@ def load_word_lists(folder: Path) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def normalised(text: str) -> str:
-    """Lower-case words and figures alone, links left out: what two copies of a text share."""
+    """Lower-case words and figures alone, links left out: equal for two copies of a text."""
     return re.sub(r"\W+", " ", re.sub(r"https?://\S+", " ", text.lower())).strip()
 
 
@@ -124,7 +124,7 @@ def _documents(folder: Path) -> dict[int, str]:
 
 
 def _year(key: str, documents: Mapping[int, str]) -> int:
-    """The first year that says it; 0 where none does."""
+    """The first year that contains it; 0 if none does."""
     wanted = key[:_KEY_CHARS]
     if len(wanted) < _KEY_CHARS // 2:
         return 0

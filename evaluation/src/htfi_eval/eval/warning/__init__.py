@@ -1,1 +1,1 @@
-"""`htfi eval warning`: chances of market stress, and alerts on a budget."""
+"""`htfi eval warning`: probabilities of market stress, and alerts on a budget."""

@@ -1,4 +1,4 @@
-"""What the page of `htfi eval warning` draws, and its finding in words."""
+"""Charts of the page of `htfi eval warning`, and its main result in words."""
 
 from collections.abc import Sequence
 
@@ -28,11 +28,11 @@ _CURVE_POINTS = 200
 _FEW_EVENTS = 10
 _NUM_BINS = 8
 _LEAD_BINS = 11
-_MAX_FITS_SHOWN = 14  # columns of what it listens to
+_MAX_FITS_SHOWN = 14  # columns of the contributions
 
 
 def charts(judged: Sequence[WarningJudgement]) -> list[Chart]:
-    """Of the first kind of event everything, of others the chances through time and how they rank."""
+    """All charts for the first kind of event; for others the probabilities through time and their ranking."""
     drawn: list[Chart] = []
     for place, one in enumerate(judged):
         drawn.append(_through_time(one))
@@ -62,7 +62,7 @@ def cards(judged: WarningJudgement) -> list[Card]:
 
 
 def lead(judged: WarningJudgement) -> str:
-    """The finding in one sentence, with how sure it is."""
+    """The main result in one sentence, with its interval."""
     warning, alerts = judged.warning, judged.warning.alerts[MAIN_BUDGET]
     low, high = warning.roc_auc95
     chance = "better than chance" if low > 0.5 else "worse than chance" if high < 0.5 else "possibly chance"
@@ -103,7 +103,7 @@ def _through_time(judged: WarningJudgement) -> TimeLines:
 
 
 def _spans(judged: WarningJudgement, first: int) -> list[TimeSpan]:
-    """Each event from its onset to the last session of stress before the next."""
+    """Each event from its start to the last session of stress before the next event."""
     events, days = judged.events, judged.market.days
     stressed = np.flatnonzero(events.in_stress)
     found: list[TimeSpan] = []
@@ -129,7 +129,7 @@ def _precision(judged: WarningJudgement) -> CurveChart:
     drawn: list[Curve] = []
     for name in _ranked(judged):
         recall, precision = scores.precision_recall(judged.chance(name), judged.label)
-        kept = recall >= 0.02  # the first few sessions make any precision
+        kept = recall >= 0.02  # the first few sessions give any precision
         x, y = _thinned(recall[kept], precision[kept])
         drawn.append(Curve(name, y.tolist(), x=x.tolist()))
     rate = float(judged.label.mean())

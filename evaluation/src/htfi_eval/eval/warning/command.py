@@ -1,4 +1,4 @@
-"""`htfi eval warning`: a chance of market stress within a month, and alerts on a budget, beside single measures."""
+"""`htfi eval warning`: the probability of market stress within a month, and alerts on a budget."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -81,7 +81,7 @@ def command(
 
 
 def evaluate(market: WarningMarket, depth: float, horizon: int, seed: int, trials: Path) -> Evaluation:
-    """Both kinds of event judged and checked for leaks. Raises InvalidInput where the data hold too few."""
+    """Both kinds of event scored and checked for leaks. Raises InvalidInput if the data have too few."""
 
     config = WalkForwardConfig(embargo=horizon)
     features = features_of(market)
@@ -132,7 +132,7 @@ def evaluate(market: WarningMarket, depth: float, horizon: int, seed: int, trial
 def _kinds(
     market: WarningMarket, depth: float, horizon: int
 ) -> list[tuple[str, str, Callable[[WarningMarket], StressEvents]]]:
-    """Name, words and maker of each kind of event that the data allow."""
+    """Name, description and function of each kind of event that the data allow."""
 
     kinds: list[tuple[str, str, Callable[[WarningMarket], StressEvents]]] = []
     if INDEX in market.names:

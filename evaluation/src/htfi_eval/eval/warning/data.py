@@ -1,4 +1,4 @@
-"""What `htfi eval warning` looks at: an index, a VIX, a panel and rates by session, and features of them."""
+"""Data of `htfi eval warning`: an index, a VIX, a panel and rates by session, and features of them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ Array = NDArray[np.float64]
 Dated = Mapping[str, tuple[NDArray[np.datetime64], Array]]  # days and values by name
 
 INDEX, VIX, TEN_YEARS, THREE_MONTHS, OIL = "index", "VIX", "10 years", "3 months", "oil"
-# Rates of a day are out in the evening; the oil price of the day comes with a week's delay.
+# Rates of a day are published in the evening, the oil price a week later.
 _MACRO = {TEN_YEARS: ("UST_10Yr", 1), THREE_MONTHS: ("UST_3Mo", 1), OIL: ("WTI", 7)}
 
 
@@ -36,7 +36,7 @@ class WarningMarket:
     notes: tuple[str, ...] = ()
 
     def column(self, name: str) -> Array:
-        """NaN throughout where there is no such series."""
+        """NaN everywhere if there is no such series."""
         if name in self.names:
             return self.closes[:, self.names.index(name)]
         return np.full(len(self.days), np.nan)
@@ -52,7 +52,7 @@ class WarningMarket:
 
 
 def load_market(data: Path | None, index: Path | None, vix: Path | None) -> WarningMarket:
-    """A person's own files where given, else the staged data, else the embedded sample.
+    """The given files, else the staged data, else the embedded sample.
 
     Raises: InvalidInput, DependencyUnavailable, MissingExtra.
     """
@@ -77,7 +77,7 @@ def load_market(data: Path | None, index: Path | None, vix: Path | None) -> Warn
 
 
 def features_of(market: WarningMarket) -> dict[str, Array]:
-    """All columns of which something is known, [T] each."""
+    """All columns with any values, [T] each."""
     index, vix, panel = market.column(INDEX), market.column(VIX), market.panel
     found = features.index_features(index) | features.implied_volatility_features(vix, index)
     if panel.shape[1] >= 3:
@@ -88,7 +88,7 @@ def features_of(market: WarningMarket) -> dict[str, Array]:
 
 
 def regimes(closes: Array) -> tuple[Array, Array]:
-    """Of each series, as `run` judges it: 1 where stressed or in shock, and fast over slow volatility; [T, N] each."""
+    """Of each series, as in `run`: 1 where stressed or in shock, and fast over slow volatility; [T, N] each."""
     stressed, score = np.full(closes.shape, np.nan), np.full(closes.shape, np.nan)
     for place, column in enumerate(closes.T):
         series = Series(is_intraday=False, gap_ns=0)
@@ -145,7 +145,7 @@ def _joined(
 def _as_known(
     days: NDArray[np.datetime64], dated: NDArray[np.datetime64], values: Array, lag_days: int
 ) -> Array:
-    """The last value that had been out for at least `lag_days`, at most ten days older than that."""
+    """The last value published at least `lag_days` ago, at most ten days older than that."""
     place = np.searchsorted(dated, days - np.timedelta64(lag_days, "D"), side="right") - 1
     found = np.where(place >= 0, values[np.maximum(place, 0)], np.nan)
     age = (days - dated[np.maximum(place, 0)]).astype(np.int64)
@@ -166,7 +166,7 @@ def _macro(folder: Path) -> Dated:
 
 
 def _first(prices: Prices) -> tuple[NDArray[np.datetime64], Array]:
-    """The one series of a file; of several, that with most closes."""
+    """The one series of a file; of several, the one with most closes."""
     if not prices.interval.endswith("d"):
         raise InvalidInput(f"{prices.name} has bars of {prices.interval}; daily closes are needed")
     place = int(np.isfinite(prices.close).sum(axis=0).argmax())

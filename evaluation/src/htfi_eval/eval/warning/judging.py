@@ -1,4 +1,4 @@
-"""One kind of event judged: the warning and its baselines walked forward, their scores and what is certain of them."""
+"""Scores of one kind of event: the warning and its baselines walked forward, their scores and intervals."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -26,7 +26,7 @@ Row = dict[str, Any]
 WARNING, BASE_RATE, PLANTED_LEAK = "warning", "base rate", "planted future"
 BUDGETS = (2.0, 4.0, 12.0)  # false alarms a year
 MAIN_BUDGET = 4.0
-# What each knows; names that a market lacks are passed over. None: everything.
+# The inputs of each; names that a market lacks are skipped. None: all inputs.
 MODELS: Mapping[str, tuple[str, ...] | None] = {
     WARNING: None,
     "VIX alone": ("VIX",),
@@ -36,12 +36,12 @@ MODELS: Mapping[str, tuple[str, ...] | None] = {
 }
 _BLOCK_SESSIONS = 252
 _NUM_DRAWS = 400
-_AHEAD = 11  # sessions that the planted cheat sees ahead
+_AHEAD = 11  # sessions that the planted leak looks ahead
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WarningModel:
-    """One model's walk and scores of the sessions at risk that were judged."""
+    """One model's walk and scores over the sessions at risk."""
 
     name: str
     features: tuple[str, ...]
@@ -61,7 +61,7 @@ class WarningJudgement:
     """An event's models on the same sessions. judged [n]: their places; label [n]."""
 
     name: str
-    description: str  # what the event is, in words
+    description: str  # description of the event
     market: WarningMarket
     events: StressEvents
     judged: Places
@@ -74,7 +74,7 @@ class WarningJudgement:
 
     @property
     def onsets(self) -> Places:
-        """Of the events that there was a chance to warn of."""
+        """Of the events with sessions to warn in."""
         onsets = self.events.onsets
         return onsets[(onsets > self.judged[0]) & (onsets <= self.events.decided.max())]
 
@@ -86,7 +86,7 @@ def judge(
     name: str, description: str, market: WarningMarket, features: Mapping[str, Array], events: StressEvents,
     config: WalkForwardConfig, seed: int, progress: Callable[[str], None],
 ) -> WarningJudgement | None:  # fmt: skip
-    """None where too little is known to judge anything: before the first fit, or without both outcomes."""
+    """None if nothing can be scored: before the first fit, or without both outcomes."""
     walks: dict[str, tuple[tuple[str, ...], WalkForwardResult]] = {}
     for model, wanted in MODELS.items():
         known = tuple(features) if wanted is None else tuple(one for one in wanted if one in features)
@@ -110,7 +110,7 @@ def judge(
             for budget, places in raise_alerts(walked, events, BUDGETS, config).items()
         }
         own = chances[model][judged]
-        ranks = model != BASE_RATE  # a rate that only drifts ranks nothing
+        ranks = model != BASE_RATE  # a rate that only drifts cannot rank
         models[model] = WarningModel(
             model, known, walked,
             scores.roc_auc(own, label) if ranks else 0.5,
@@ -128,7 +128,7 @@ def judge(
 def check_leaks(
     market: WarningMarket, make: Callable[[WarningMarket], StressEvents], config: WalkForwardConfig, seed: int
 ) -> dict[str, str]:
-    """Whose chances move when the future is changed, with the day; a planted cheat, which knows it, must be there."""
+    """Models whose probabilities change with the future, with the day; the planted leak must be among them."""
     num = len(market.days)
 
     def said(fields: Mapping[str, Array]) -> dict[str, Array]:
@@ -147,7 +147,7 @@ def check_leaks(
 
 
 def rows_of(judged: WarningJudgement) -> list[Row]:
-    """A row a model; three figures by a slash are those of the three budgets."""
+    """A row per model; figures separated by slashes are those of the three budgets."""
     base = judged.models[BASE_RATE].brier
     rows: list[Row] = []
     for model in judged.models.values():
@@ -205,7 +205,7 @@ def metrics_of(judged: WarningJudgement, prefix: str = "") -> dict[str, float | 
 
 
 def trials_of(judged: WarningJudgement, config: WalkForwardConfig) -> list[tuple[Row, dict[str, float]]]:
-    """Every model as a configuration that was tried."""
+    """Every model as one trial."""
     return [
         (
             {
