@@ -15,10 +15,9 @@ from htfi.narrative.ports import NewsReader
 from htfi.narrative.readers import ModelReader, TemplateReader
 from htfi.wiring.ledger import open_ledger, open_ledger_readonly
 from htfi.wiring.models.loading import open_model
-from htfi.wiring.recompute import recompute_all
-from htfi.wiring.replay import replay_reading
 from htfi.wiring.run import LEDGER_ORIGIN, build_loop
 from htfi.wiring.settings import SETTINGS_FILE, encode_settings, load_settings, override
+from htfi.wiring.verification import recompute_all, replay_reading
 from late_weather import ListFeed, ListOutlet, days
 from linked_world import FakeCloud, Plan, World, WorldTransport
 from random_pair import write_random_pair
