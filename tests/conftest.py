@@ -1,5 +1,8 @@
 """What many tests share: made-up decisions that look like a run's, reproducible from a seed."""
 
+import fcntl
+import os
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -65,6 +68,32 @@ def make_decisions() -> MakeDecisions:
         return decisions
 
     return make
+
+
+MadeOnce = Callable[[str, Callable[[Path], object]], Path]
+
+
+@pytest.fixture(scope="session")
+def made_once(tmp_path_factory: pytest.TempPathFactory) -> MadeOnce:
+    """`made_once(name, make)`: a folder that `make` has filled, once for all processes of this run. Only read it."""
+    base = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        base = base.parent  # each worker has its own below it
+    shared = base / "shared"
+    shared.mkdir(exist_ok=True)
+
+    def made(name: str, make: Callable[[Path], object]) -> Path:
+        folder, is_made = shared / name, shared / f"{name}.made"
+        with (shared / f"{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not is_made.exists():
+                shutil.rmtree(folder, ignore_errors=True)  # of a process that failed to make it
+                folder.mkdir()
+                make(folder)
+                is_made.touch()
+        return folder
+
+    return made
 
 
 @pytest.fixture

@@ -1,36 +1,17 @@
 """The embedded sample, run as a person runs it: what comes out, and that it comes out the same again."""
 
-import os
 import re
-import subprocess
-import sys
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow.parquet as pq
-import pytest
 
 from checks import nonempty
 from htfi.domain.decision import decode_decision
 from htfi.wiring.ledger import open_ledger_readonly
 
-
-def htfi(*arguments: str, **environment: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "htfi", *arguments],
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("sample")
-    (folder / "summary.txt").write_text(htfi("run", "--plain", "--out", str(folder)))
-    return folder
+Htfi = Callable[..., str]
 
 
 def root(folder: Path) -> str:
@@ -41,7 +22,7 @@ def root(folder: Path) -> str:
         ledger.close()
 
 
-def test_the_run_leaves_all_that_the_readme_names(folder: Path) -> None:
+def test_the_run_leaves_all_that_the_readme_names(sample_run: Path) -> None:
     for name in (
         "decisions.jsonl",
         "decisions.parquet",
@@ -50,17 +31,19 @@ def test_the_run_leaves_all_that_the_readme_names(folder: Path) -> None:
         "ledger.db",
         "checkpoint",
     ):
-        assert (folder / name).stat().st_size > 0
+        assert (sample_run / name).stat().st_size > 0
 
 
-def test_the_summary_tells_scores_speed_root_and_report(folder: Path) -> None:
-    summary = (folder / "summary.txt").read_text()
-    assert root(folder).partition(":")[2] in summary
+def test_the_summary_tells_scores_speed_root_and_report(sample_run: Path) -> None:
+    summary = (sample_run / "summary.txt").read_text()
+    assert root(sample_run).partition(":")[2] in summary
     for told in ("fused", "random walk", "90% in", "a second", "report.html", "quarantine"):
         assert told in summary
 
 
-def test_a_second_run_elsewhere_and_in_another_zone_has_the_same_root(folder: Path, tmp_path: Path) -> None:
+def test_a_second_run_elsewhere_and_in_another_zone_has_the_same_root(
+    sample_run: Path, htfi: Htfi, tmp_path: Path
+) -> None:
     htfi(
         "run",
         "--plain",
@@ -71,21 +54,24 @@ def test_a_second_run_elsewhere_and_in_another_zone_has_the_same_root(folder: Pa
         PYTHONHASHSEED="7",
         LC_ALL="C",
     )
-    assert root(tmp_path) == root(folder)
+    assert root(tmp_path) == root(sample_run)
 
 
-def test_the_same_command_again_finds_nothing_more_to_do(folder: Path) -> None:
-    before = root(folder)
+def test_the_same_command_again_finds_nothing_more_to_do(
+    sample_run: Path, htfi: Htfi, tmp_path: Path
+) -> None:
+    folder = tmp_path / "again"
+    shutil.copytree(sample_run, folder)
     again = htfi("run", "--plain", "--no-report", "--out", str(folder))
-    assert root(folder) == before
+    assert root(folder) == root(sample_run)
     assert re.search(r"; 0\s+in ", again)  # wrapped where the terminal is narrow
 
 
-def test_every_entry_can_be_derived_again_and_its_table_row_agrees(folder: Path) -> None:
-    told = htfi("ledger", "verify", str(folder), "--recompute")
+def test_every_entry_can_be_derived_again_and_its_table_row_agrees(sample_run: Path, htfi: Htfi) -> None:
+    told = htfi("ledger", "verify", str(sample_run), "--recompute")
     assert "follow from" in told
-    table = pq.read_table(folder / "decisions.parquet")
-    ledger = open_ledger_readonly(folder)
+    table = pq.read_table(sample_run / "decisions.parquet")
+    ledger = open_ledger_readonly(sample_run)
     assert table.num_rows == ledger.size
     for index in range(0, ledger.size, 97):
         decision = decode_decision(ledger.entry(index))
@@ -94,17 +80,17 @@ def test_every_entry_can_be_derived_again_and_its_table_row_agrees(folder: Path)
     ledger.close()
 
 
-def test_forecasts_beat_the_random_walk_on_the_sample(folder: Path) -> None:
+def test_forecasts_beat_the_random_walk_on_the_sample(sample_run: Path) -> None:
     line = next(
-        line for line in (folder / "summary.txt").read_text().splitlines() if line.startswith(" fused")
+        line for line in (sample_run / "summary.txt").read_text().splitlines() if line.startswith(" fused")
     )
     ratios = [float(cell) for cell in line.split()[1::2]]
     assert len(ratios) == 3
     assert all(ratio < 1.0 for ratio in ratios)
 
 
-def test_october_2008_is_a_shock_and_early_2007_is_not(folder: Path) -> None:
-    ledger = open_ledger_readonly(folder)
+def test_october_2008_is_a_shock_and_early_2007_is_not(sample_run: Path) -> None:
+    ledger = open_ledger_readonly(sample_run)
     regimes = {}
     for entry in ledger.entries():
         decision = decode_decision(entry)
@@ -115,8 +101,8 @@ def test_october_2008_is_a_shock_and_early_2007_is_not(folder: Path) -> None:
     assert {regimes[day] for day in regimes if day.startswith("2007-01")} <= {"calm", "normal"}
 
 
-def test_nothing_is_decided_before_it_could_be_known(folder: Path) -> None:
-    ledger = open_ledger_readonly(folder)
+def test_nothing_is_decided_before_it_could_be_known(sample_run: Path) -> None:
+    ledger = open_ledger_readonly(sample_run)
     last_ns = 0
     for entry in nonempty(ledger.entries()):
         decision = decode_decision(entry)

@@ -14,15 +14,19 @@ from htfi.wiring.ledger import open_ledger_readonly
 from link_processes import Outcome, Stage, environment, finish, htfi, outcome, write_sources
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
+MadeOnce = Callable[[str, Callable[[Path], object]], Path]
 
 
 @pytest.fixture(scope="session")
-def prices(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def prices(made_once: MadeOnce) -> Path:
     """Six symbols, 260 days; about one row in a hundred goes to the quarantine."""
+    return made_once("prices", _write_prices) / "prices.csv"
+
+
+def _write_prices(folder: Path) -> None:
     rng = random.Random(11)
-    file = tmp_path_factory.mktemp("prices") / "prices.csv"
     level = {f"S{k}": 100.0 + k for k in range(6)}
-    with file.open("w") as out:
+    with (folder / "prices.csv").open("w") as out:
         out.write("ts,symbol,open,high,low,close,volume\n")
         for day in range(260):
             at = time.strftime("%Y-%m-%dT21:00:00Z", time.gmtime(1_262_304_000 + 86_400 * day))
@@ -34,7 +38,6 @@ def prices(tmp_path_factory: pytest.TempPathFactory) -> Path:
                     close = -1.0
                 volume = rng.randrange(10**6)
                 out.write(f"{at},{symbol},{last:.4f},{high:.4f},{low:.4f},{close:.4f},{volume}\n")
-    return file
 
 
 @pytest.fixture(scope="session")
@@ -57,13 +60,15 @@ def start() -> Start:
 
 
 @pytest.fixture(scope="session")
-def undisturbed(prices: Path, start: Start, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a run over `prices` that nothing disturbed."""
-    folder = tmp_path_factory.mktemp("undisturbed")
-    run = start([prices], folder)
-    _, errors = run.communicate(timeout=120)
-    assert run.returncode == 0, errors.decode()
-    return folder
+def undisturbed(prices: Path, start: Start, made_once: MadeOnce) -> Path:
+    """The folder of a run over `prices` that nothing disturbed. Only read it."""
+
+    def make(folder: Path) -> None:
+        run = start([prices], folder)
+        _, errors = run.communicate(timeout=120)
+        assert run.returncode == 0, errors.decode()
+
+    return made_once("undisturbed", make)
 
 
 @pytest.fixture(scope="session")
@@ -100,18 +105,22 @@ def wait_for_lines() -> Callable[[Path, "subprocess.Popen[bytes]", int], None]:
 
 
 @pytest.fixture(scope="session")
-def link_sources(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+def link_sources(made_once: MadeOnce) -> list[Path]:
     """Prices and headlines for an edge to read."""
-    return write_sources(tmp_path_factory.mktemp("link-sources"))
+    folder = made_once("link-sources", write_sources)
+    return [folder / "prices.csv", folder / "news.jsonl"]
 
 
 @pytest.fixture(scope="session")
-def embedded(link_sources: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Outcome:
+def embedded(link_sources: list[Path], made_once: MadeOnce) -> Outcome:
     """What `htfi run` makes of them, with time enough for its target."""
-    folder = tmp_path_factory.mktemp("embedded")
-    with Stage(folder) as made:
-        command = htfi("run", *link_sources, "--out", folder / "out", "--plain", "--no-report")
-        finish(*made.start(command, "run", env=environment()))
+
+    def make(folder: Path) -> None:
+        with Stage(folder) as made:
+            command = htfi("run", *link_sources, "--out", folder / "out", "--plain", "--no-report")
+            finish(*made.start(command, "run", env=environment()))
+
+    folder = made_once("embedded", make)
     left = outcome(folder / "out")
     assert sum(1 for tokens in left.tokens.values() if tokens) > 50
     assert not left.provisional

@@ -76,7 +76,16 @@ def check_whole(entries: list[bytes], refused: int = 0) -> list[Decision]:
     return found
 
 
-@pytest.mark.parametrize(("seed", "in_depth"), [(0, False), (1, False), (2, False), (3, True), (4, True)])
+@pytest.mark.parametrize(
+    ("seed", "in_depth"),
+    [
+        (0, False),
+        pytest.param(1, False, marks=pytest.mark.slow),
+        pytest.param(2, False, marks=pytest.mark.slow),
+        (3, True),
+        pytest.param(4, True, marks=pytest.mark.slow),
+    ],
+)
 def test_killed_at_any_entry_a_run_goes_on_with_nothing_lost_and_nothing_twice(
     tmp_path: Path, seed: int, in_depth: bool
 ) -> None:
@@ -151,7 +160,9 @@ def ticks(with_time: bool) -> list[FeedItem]:
     return [*items, TimePassed(START_NS + 70 * 240 * NS_PER_S)]
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    "seed", [0, pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow)]
+)
 def test_moments_that_silence_told_apart_are_made_again_where_nothing_tells_of_it(
     tmp_path: Path, seed: int
 ) -> None:

@@ -175,7 +175,7 @@ def test_an_outcome_is_told_in_words_that_match_the_headline(whole: list[bytes])
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_it_makes_no_difference_whether_time_is_told_in_silence(
     tmp_path: Path, named: str, seed: int
 ) -> None:
@@ -191,7 +191,9 @@ def test_it_makes_no_difference_whether_time_is_told_in_silence(
     )
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    "seed", [0, pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow)]
+)
 def test_killed_at_any_entry_and_from_any_state_it_goes_on_to_the_same_entries(
     whole: list[bytes], tmp_path: Path, named: str, seed: int
 ) -> None:

@@ -53,7 +53,9 @@ def test_a_signal_drains_and_the_same_command_goes_on(
     same_outcome(tmp_path)
 
 
-@pytest.mark.parametrize("blocks", [600, 1500, 4000])
+@pytest.mark.parametrize(
+    "blocks", [pytest.param(600, marks=pytest.mark.slow), 1500, pytest.param(4000, marks=pytest.mark.slow)]
+)
 def test_a_full_disk_stops_the_run_and_loses_nothing(
     prices: Path, start: Start, same_outcome: Callable[[Path], None], tmp_path: Path, blocks: int
 ) -> None:
@@ -91,7 +93,9 @@ def small_disk(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
     subprocess.run(["umount", str(disk)], capture_output=True)
 
 
-@pytest.mark.parametrize("mebibytes", [2, 5, 9])
+@pytest.mark.parametrize(
+    "mebibytes", [pytest.param(2, marks=pytest.mark.slow), 5, pytest.param(9, marks=pytest.mark.slow)]
+)
 def test_a_disk_that_is_really_full_loses_nothing_either(
     prices: Path,
     start: Start,

@@ -15,7 +15,9 @@ from htfi.wiring.ledger import open_ledger_readonly
 Process = subprocess.Popen[bytes]
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize(
+    "seed", [1, pytest.param(2, marks=pytest.mark.slow), pytest.param(3, marks=pytest.mark.slow)]
+)
 def test_a_run_killed_again_and_again_ends_like_an_undisturbed_one(
     prices: Path,
     start: Callable[..., Process],

@@ -112,7 +112,7 @@ def test_where_time_is_short_the_draft_reads(
     assert {made["plan"]["reason"] for made in made if made["view"]} >= {"short deadline"}  # type: ignore[index]
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_run_killed_while_it_reads_ends_with_the_same_root(
     sources: list[Path],
     pair: tuple[Path, Path],

@@ -44,12 +44,12 @@ class AdmissionsFile:
         if told[:num] != self._entered[: len(told)]:
             raise InvalidInput(f"{self._path} holds other releases than {again}: use a new folder")
         for entered in told[num:]:
-            self.record_applied(entered)
+            self.enter(entered)
 
-    def applied(self) -> Sequence[AppliedAction]:
+    def entered(self) -> Sequence[AppliedAction]:
         return self._entered
 
-    def requested(self) -> Sequence[OperatorAction]:
+    def asked(self) -> Sequence[OperatorAction]:
         try:
             about = self._asked.stat()
         except OSError:
@@ -61,7 +61,7 @@ class AdmissionsFile:
         self._seen = now if not waiting else None
         return waiting
 
-    def record_applied(self, entered: AppliedAction) -> None:
+    def enter(self, entered: AppliedAction) -> None:
         _append_line(self._path, add_checksum(_ENCODER.encode(entered), len(self._entered)))
         self._entered.append(entered)
 

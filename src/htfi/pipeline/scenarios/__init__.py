@@ -1,1 +1,0 @@
-"""What if: scenarios answered on the state of a run, beside its unchanged forecast."""

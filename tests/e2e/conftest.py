@@ -1,0 +1,39 @@
+"""What the end-to-end tests share: one run over the embedded sample."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Htfi = Callable[..., str]
+
+
+@pytest.fixture(scope="session")
+def htfi() -> Htfi:
+    """`htfi(*words, **environment)`: runs the command, which must succeed, and gives what it wrote."""
+
+    def run(*words: str, **environment: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-m", "htfi", *words],
+            env={**os.environ, **environment},
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def sample_run(made_once: Callable[[str, Callable[[Path], object]], Path], htfi: Htfi) -> Path:
+    """The folder that `htfi run` leaves over the sample, and beside it what was printed. Only read it."""
+
+    def make(folder: Path) -> None:
+        (folder / "summary.txt").write_text(htfi("run", "--plain", "--out", str(folder)))
+
+    return made_once("sample", make)
