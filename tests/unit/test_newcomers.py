@@ -3,7 +3,7 @@
 import json
 
 from htfi.domain.time import NS_PER_DAY
-from htfi.narrative.sanitising.newcomers import NewcomerRegister
+from htfi.narrative.sanitising.sources import NewcomerRegister
 
 NOW = 15_000 * NS_PER_DAY
 

@@ -7,8 +7,6 @@ from functools import lru_cache
 
 from htfi.narrative.calendar.announcements import Announcement
 from htfi.narrative.calendar.headlines import (
-    DOWN,
-    UP,
     expectation_sides,
     factual_report,
     name_pattern,
@@ -16,99 +14,30 @@ from htfi.narrative.calendar.headlines import (
     split_clauses,
 )
 from htfi.narrative.calendar.rate_decisions import HeadlineOutcome
+from htfi.narrative.patterns import Patterns
 
-_PERIOD = (
-    r"(?: (?:q[1-4]|[1-4]q|(?:fiscal )?(?:first|second|third|fourth)[- ](?:quarter|qtr)|quarterly|full-year|annual|"
-    r"half-year|holiday|"
-    r"fiscal|adjusted|adj\.?|net|core|operating|the|latest|strong|record|solid|weak)){0,6}"
-)
+_DATA = Patterns("htfi.narrative.calendar", "patterns.toml", "earnings")
+_PERIOD = _DATA.text("period")
 _METRIC = r"(?: (?:profits?|earnings(?: per share)?|eps|results?|income|net|bottom line|loss(?:es)?|numbers|quarter))"
-_VERB = (
-    rf"(?P<up>{UP})|(?P<down>{DOWN})|(?P<fact>beats?|tops?|topped|exceeds?|exceeded|surpass(?:es|ed)|crush(?:es|"
-    rf"ed)|smash(?:es|ed)|"
-    r"miss(?:es|ed)?|lags?|lagged|trails?|trailed|meets?|met|match(?:es|ed)?|above|below|ahead of|in[- ]line|"
-    r"reports?|posts?|"
-    r"reported|posted|delivers?|delivered|earns?|earned|comes? in|came in|falls? short|fell short|(?:narrower|"
-    r"smaller|wider|bigger|"
-    r"larger|better|worse|stronger|weaker|higher|lower)[- ]than|(?=-?[$€£]\d|\d+ cents)|swings to|narrows|widens)"
-)
-_SALES = re.compile(
-    r"\b(?:revenues?|sales|subscribers?|deliveries|shipments|bookings|users?|margins?|same-store|comparable|"
-    r"traffic|loans)\b"
-)
-_OUTLOOK_NOUN = re.compile(
-    r"\b(?:outlook|forecasts?|guidance|views?|targets?|projections?|estimates?|expectations?)\b"
-)
+_VERB = _DATA.text("verb")
+_SALES = _DATA.compiled("sales")
+_OUTLOOK_NOUN = _DATA.compiled("outlook_noun")
 _OUTLOOK_BEATS = re.compile(r"^(?:'s?)? ?(?:its |the )?(?:[\w-]+ ){0,2}(?:outlook|forecast|guidance)s? ")
-_TOUCHES = re.compile(
-    r"\b(?:raises?|lifts?|boosts?|ups|hikes?|increases?|cuts?|lowers?|slash(?:es)?|trims?|reduces?|narrows?|"
-    r"tweaks?|changes?|"
-    r"revises?|updates?)(?: [\w-]+){0,3}? (?:earnings|profit|eps|20\d\d|full-year|fy\d*|year|range|goals?|sales)\b"
-)
-_SPEAKS_AHEAD = re.compile(
-    r"\b(?:sees|expects?|guides?|warns?|warned|warning|projects|predicts|forecasts (?!of)|cautious|gloomy|upbeat|"
-    r"disappoint\w*|"
-    r"cautions|next quarter|current quarter|ahead(?! of))\b"
-)
-_ITS = (
-    r"(?: (?:its|the|their|full-year|fy|year|annual|20\d\d|fiscal|profit|earnings|eps|sales|revenue|growth|q[1-4]|"
-    r"financial|own|"
-    r"dividend and|and|for|quarter|quarterly|year-end|medium-term|long-term|margin|\d{4})){0,6}"
-)
-_RAISES = re.compile(
-    rf"\b(?:raises?|raised|raising|lifts?|lifted|lifting|boosts?|boosted|boosting|ups|upped|upping|hikes?|hiked|"
-    rf"hiking|increases?|increased|increasing){_ITS} (?:outlook|forecasts?|guidance|views?|targets?|projections?|"
-    rf"estimates?|range|goals?)\b"
-)
-_CUTS = re.compile(
-    rf"\b(?:cuts?|cutting|lowers?|lowered|lowering|slash(?:es|ed|ing)?|trims?|trimmed|trimming|reduces?|reduced|"
-    rf"reducing|withdraws?|withdrew|scraps?|scrapped|pulls?|pulled|suspends?|suspended){_ITS} (?:outlook|"
-    rf"forecasts?|guidance|views?|targets?|projections?|estimates?|range|goals?)\b"
-)
-_KEEPS = re.compile(
-    rf"\b(?:keeps?|kept|keeping|maintains?|maintained|maintaining|reaffirms?|reaffirmed|reaffirming|reiterates?|"
-    rf"reiterated|affirms?|affirmed|backs|backed|confirms?|confirmed|stands by|stood by|sticks to|sticks with|"
-    rf"holds|leaves){_ITS} (?:outlook|forecasts?|guidance|views?|targets?|projections?|estimates?|range|goals?)\b"
-)
-_NOT_IT = re.compile(
-    r"^(?:'s)? (?:shares?|stocks?|rivals?|suppliers?|partners?|units?|investors?|analysts?|bonds?|ceo|cfo|chief|"
-    r"executive|founder|"
-    r"customers?|employees|workers|bulls|bears|options|competitors?|spin-?off|parent|owner|peer|subsidiary|arm|to|"
-    r"will|may|"
-    r"could|might|would|should|likely|seen|expected|set|poised)\b"
-)
+_TOUCHES = _DATA.compiled("touches")
+_SPEAKS_AHEAD = _DATA.compiled("speaks_ahead")
+_RAISES = _DATA.compiled("raises")
+_CUTS = _DATA.compiled("cuts")
+_KEEPS = _DATA.compiled("keeps")
+_NOT_IT = _DATA.compiled("not_it")
 _LOSS = re.compile(r"\bloss(?:es)?\b")
-_NARROWER = re.compile(
-    r"\b(?:narrower|smaller|less|lower|slimmer)[- ](?:[\w-]+ ){0,2}?(?:than[- ]expected|than[- ](?:forecast|"
-    r"estimated)|than (?:\w+ )?(?:estimates|expectations|forecasts))"
-)
-_WIDER = re.compile(
-    r"\b(?:wider|bigger|larger|deeper|worse|steeper|more)[- ](?:[\w-]+ ){0,2}?(?:than[- ]expected|"
-    r"than[- ](?:forecast|estimated)|than (?:\w+ )?(?:estimates|expectations|forecasts))"
-)
-_BETTER = re.compile(
-    r"\bbetter[- ]than[- ](?:expected|forecast|estimated)\b|\bbetter than (?:\w+ ){0,2}(?:estimates|expectations|"
-    r"forecasts)"
-)
-_WORSE = re.compile(
-    r"\bworse[- ]than[- ](?:expected|forecast|estimated)\b|\bworse than (?:\w+ ){0,2}(?:estimates|expectations|"
-    r"forecasts)"
-)
-# 'Beats on top and bottom lines', 'misses on earnings and revenue', 'Q2 earnings beat'.
-_TOP_AND_BOTTOM_LINES = re.compile(
-    r"^(?:'s)?(?: [\w-]+){0,3}? (?:(?P<beat>beats?|tops?)|"
-    r"(?P<miss>miss(?:es)?)) on (?:both )?(?:the )?(?:top and bottom lines?|"
-    r"(?:earnings|profit|eps)(?: and (?:revenue|sales))?)(?= *(?:[,;:]|$))"
-)
+_NARROWER = _DATA.compiled("narrower")
+_WIDER = _DATA.compiled("wider")
+_BETTER = _DATA.compiled("better")
+_WORSE = _DATA.compiled("worse")
+_TOP_AND_BOTTOM_LINES = _DATA.compiled("top_and_bottom_lines")
 _EPS = re.compile(r"\b(?:eps|earnings per share|earns|earned|profit of|earnings of)\b")
 _VS = re.compile(r"\b(?:vs\.?|versus|against|est\.?|estimates?|consensus|expected|forecast)\b")
-_HEDGED = re.compile(
-    r"\b(?:will|would|could|might|may|should|likely|seen|set to|due|expected to|forecast to|poised|preview|"
-    r"probably|hopes|ahead of "
-    r"(?:earnings|results)|eyes|awaits?|before|restat\w+|revis\w+|pre-?announces?|(?:results?|profits?|earnings|"
-    r"eps|income|loss(?:es)?|net|sales|"
-    r"revenues?|quarter|qtr) to|preliminary|year ago|downgrades?|upgrades?)\b"
-)
+_HEDGED = _DATA.compiled("hedged")
 
 
 def earnings_outcome(headline: str, release: Announcement) -> HeadlineOutcome:

@@ -27,6 +27,7 @@ from htfi.narrative.calendar.headlines import (
     split_clauses,
 )
 from htfi.narrative.calendar.rate_decisions import HeadlineOutcome
+from htfi.narrative.patterns import Patterns
 
 _MEASURE = {
     AnnouncementKind.CPI: (
@@ -58,62 +59,21 @@ _OTHER_MEASURE = {
         r"gdp now|nowcast|potential|money supply|export|imports?|trend)\b"
     ),
 }
-_FILL = (
-    r"(?:[ ,](?:index|rate|annual|annualized|annualised|growth|employment|data|figures|report|number|also|again|"
-    r"barely|just|"
-    r"slightly|sharply|modestly|solidly|briskly|unexpectedly|surprisingly|only|a|monthly|month|quarter|quarterly|"
-    r"year|"
-    r"(?:in |for |the ){0,2}(?:january|february|march|april|may|june|july|august|september|october|november|december|"
-    r"jan|feb|mar|apr|"
-    r"jun|jul|aug|sept?|oct|nov|dec|first|second|third|fourth|q[1-4]|[1-4]q|last)(?: quarter| month)?)){0,5}"
-)
-_BE = (
-    r"at|is|was|comes? in(?: at)?|came in(?: at)?|prints?(?: at)?|totals?|totaled|:|unchanged|flat|steady|"
-    r"holds? steady|held steady|"
-    r"stalls?|stalled|beats?|tops?|topped|exceeds?|miss(?:es|ed)?|match(?:es|ed)?|meets?|met|in[- ]line|above|below|"
-    r"(?:stronger|weaker|hotter|cooler|softer|higher|lower|firmer)[- ]than|(?=[-+]?\d)"
-)
+_DATA = Patterns("htfi.narrative.calendar", "patterns.toml", "economic_data")
+_FILL = _DATA.text("fill")
+_BE = _DATA.text("be")
 _FLAT = re.compile(r"\b(?:unchanged|flat|stalls?|stalled)\b")
-_YEAR = re.compile(
-    r"\b(?:y/y|yoy|year[- ](?:on|over)[- ]year|from a year (?:ago|earlier)|on (?:the|a) year|in the year|"
-    r"annual(?:ly)?|"
-    r"12[- ]month|12 months|over the (?:past )?year|year to)\b"
-)
-_MONTH = re.compile(
-    r"\b(?:m/m|mom|month[- ](?:on|over)[- ]month|on (?:the|a) month|from the (?:previous|prior) month|monthly)\b"
-)
+_YEAR = _DATA.compiled("year")
+_MONTH = _DATA.compiled("month")
 _ANNUALISED = re.compile(r"\b(?:annuali[sz]ed|annual (?:rate|pace)|saar)\b")
-_QUARTER = re.compile(
-    r"\b(?:q/q|qoq|quarter[- ](?:on|over)[- ]quarter|on the quarter|from the (?:previous|prior) quarter)\b"
-)
-# Before a figure: it is not the announced one.
-_ASIDE = re.compile(
-    r"(?:vs\.?|versus|against|from|after|than|forecasts? (?:of|for)|expectations? (?:of|for)|estimates? (?:of|for)|"
-    r"consensus(?: of)?|"
-    r"expected|est\.?|forecast|previous(?:ly)?|prior|prev\.?|poll|compared with|core|excluding \w+ \w+|above|below|"
-    r"beats?|tops?|miss(?:es)?|"
-    r"economists' |the)(?: an?| the| up| at|:){0,3} ?[-+]?$"
-)
-_BESIDE = re.compile(
-    r"(?:vs\.?|versus|against|\(?est(?:imate)?\.?|consensus(?: of)?|forecasts? of|expected|expectations of|"
-    r"estimates of)"
-    r"(?: an?| the|:){0,3} ?(?P<figure>[-+]?[\d,.]+ ?(?:%|percent|pct|k|thousand|mln|million)?)"
-)
+_QUARTER = _DATA.compiled("quarter")
+_ASIDE = _DATA.compiled("aside")
+_BESIDE = _DATA.compiled("beside")
 _EXPECTS = re.compile(r"(?:expected|est|estimated?|estimates|consensus|forecast|expectations|f'cast|exp)\b")
-_HEDGED = re.compile(
-    r"\b(?:will|would|could|might|should|likely|seen|set to|due|expected to|forecast to|may (?:have |"
-    r"well )?(?:rise|fall|grow|be|"
-    r"slow|add|show|come)|to (?:rise|fall|grow|slow|show|add|shrink|ease|come)|probably|preview|sees?|hopes?|"
-    r"fears?|promises?|"
-    r"needs?|must|predicts?|forecasts? (?:rise|fall|growth)|budget|if|revised|target)\b"
-)
+_HEDGED = _DATA.compiled("hedged")
 
 
-_BEFORE = (
-    r"(?:(?:annual|headline|quarterly|monthly|q[1-4]|[1-4]q|(?:first|second|third|fourth)[- ]quarter|january|"
-    r"february|march|april|"
-    r"may|june|july|august|september|october|november|december) ){0,4}"
-)
+_BEFORE = _DATA.text("before")
 _NON_FARM = re.compile(r"\b(?:non-?farm|nfp)\b")
 
 

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
+from htfi.narrative.patterns import Patterns
+
 _FRACTIONS = {"½": "1/2", "¼": "1/4", "¾": "3/4", "⅛": "1/8", "⅜": "3/8", "⅝": "5/8", "⅞": "7/8"}
 _NUMBER_WORDS = {
     "zero": 0.0, "nil": 0.0, "one": 1.0, "two": 2.0, "three": 3.0, "four": 4.0, "five": 5.0, "six": 6.0, "seven": 7.0,
@@ -17,38 +19,14 @@ _NUMBER_WORDS = {
 _STEP_SHARES = {"quarter": 25, "half": 50, "full": 100, "whole": 100}
 _JOB_SCALES = {"k": 1.0, "thousand": 1.0, "million": 1e3, "mln": 1e3, "m": 1e3, "": 1e-3}
 
-NUMBER = r"(?:\d+[- ]\d{1,2}/\d{1,2}|\d{1,2}/\d{1,2}|\d[\d,]*(?:\.\d+)?|\.\d+)"
-_PERCENT = r"(?:%|percent(?!age)|per cent|pct(?! pts?\b| points?\b)|p\.c\.)"
-_POINT = r"(?:percentage[- ]points?|percent points?|pct[- ]points?|pct[- ]pts?|ppts?|points?|pts?)"
-_BP = r"(?:basis[- ]points?|bps?|b\.p\.)"
-# The sizes of a step of a policy rate.
-_STEP = re.compile(
-    rf"(?P<bp>{NUMBER})[- ]?{_BP}\b"
-    rf"|(?P<share>three[- ]quarters?|(?:a |one[- ])?(?:quarter|half)|(?:a |one )?(?:full|whole))"
-    rf"(?: of)?(?: an?| one)?[- ](?:{_POINT}|{_PERCENT})(?![\w])"
-    rf"|(?P<points>{NUMBER}|one|two)[- ]?(?:of a )?(?:percentage[- ]points?|percent points?|pct[- ]points?|"
-    rf"pct[- ]pts?|ppts?|points?)\b"
-    rf"|\bby (?:an? )?(?:surprise )?(?P<by>{NUMBER})[- ]?{_PERCENT}"
-)
-_BOUND = rf"(?:{NUMBER}|zero|nil)"
-_LEVEL_OF = (
-    r"[ :](?:an? |the |its |about |near |record low |record |low |range |target |"
-    r"of |between |current |historic ){0,5}"
-)
-_LEVEL = re.compile(
-    rf"\b(?:to|at|of|near|rate){_LEVEL_OF}(?P<one>{_BOUND})[- ]?{_PERCENT}(?! ?(?:-|to|and|-to-) ?\d)"
-    rf"|\b(?:to|at|in|within|of|between|near|range|target|rate){_LEVEL_OF}"
-    rf"(?P<low>{_BOUND})(?: ?{_PERCENT})?(?: ?(?:-|to|and|-to-) ?(?P<high>{_BOUND})) ?{_PERCENT}"
-    rf"|\b(?:to|at){_LEVEL_OF}(?P<bare>\d{{1,2}}\.\d\d?)(?=[ ,;.]*(?:$|from\b|vs\b))"
-)
+_DATA = Patterns("htfi.narrative.calendar", "patterns.toml", "headlines")
+NUMBER = _DATA.text("number")
+_PERCENT = _DATA.text("percent")
+_STEP = _DATA.compiled("step")
+_LEVEL = _DATA.compiled("level")
 _PERCENTS = re.compile(rf"(?P<sign>[-+])?(?P<value>{NUMBER}) ?{_PERCENT}")
-_JOBS = re.compile(
-    r"(?P<sign>(?<![\w.])[-+])?(?P<value>\d[\d,]*(?:\.\d+)?) ?(?P<scale>k|thousand|million|mln|"
-    r"m)?(?![\w%.]*\d)(?! ?(?:%|percent|pct))\b"
-)
-_MONEY = re.compile(
-    r"(?P<minus>-)?(?:\$|€|£|us\$|usd ?)(?P<value>\d[\d,]*(?:\.\d+)?)|(?P<cents>\d+(?:\.\d+)?) (?:cents|c)\b"
-)
+_JOBS = _DATA.compiled("jobs")
+_MONEY = _DATA.compiled("money")
 _FRACTION = re.compile(r"\d+[- ]\d{1,2}/\d{1,2}|\d{1,2}/\d{1,2}")
 
 
@@ -152,47 +130,12 @@ def per_share_amounts(text: str) -> Iterator[HeadlineFigure]:
 
 
 MAX_HEADLINE_CHARS = 400
-# What news agencies put before the report itself.
-_WIRE_TAGS = re.compile(
-    r"^\W*(?:(?:(?:update|wrapup|wrap|refile|rpt|brief|snap|flash|breaking(?: news)?|just in|news alert|alert|urgent|"
-    r"text|table|instant view|us|u\.s\.|eco|econ|economy|news|exclusive|live|official)"
-    r"(?: ?\d{1,2})?(?:st|nd|rd|th)?(?: ?[-:|>]+|(?<=\d) ) ?)|[*#>!]+ ?)+"
-)
-# Genres that comment, foresee or look back.
-_GENRES = re.compile(
-    r"^\W*(?:\w+ ){0,2}(?:analysis|preview|poll|factbox|column|comment|commentary|interview|markets?|forex|stocks|"
-    r"treasuries|(?<!instant )views?|scenarios?|timeline|q&a|q\+a|outlook|podcast|video|graphic|opinion|"
-    r"snap analysis|breakingviews|"
-    r"correct(?:ed|ion)|advisory|diary|calendar|week ahead|morning bid|newsmaker|snapshot|history|chronology|"
-    r"explainer|"
-    r"highlights?|quotes?|reaction|fact box|insight|special report|feature|essay|book review|repeat|recap|refile|"
-    r"withdrawn|kill|satire|fiction|test)(?: ?\d+)?(?: ?[-:|]|$)"
-)
-# Hearsay, forecasts, hopes, conditions and the past.
-_HEARSAY = re.compile(
-    r"\?|\b(?:if|unless|whether|rumou?rs?|reportedly|sources?|source says|analysts? (?:say|see|expect|predict)|"
-    r"economists? (?:say|see|expect|predict)|traders?|futures|bets?|betting|odds|poll|survey(?:ed)?|minutes|"
-    r"transcripts?|"
-    r"would have|should have|could have|might have|had (?:been|expected)|hypothetical|imagine|suppose|mock|draft|"
-    r"a year ago|years ago|months? ago|weeks? ago|days? ago|last (?:week|month|year|quarter|meeting|time|autumn|"
-    r"summer|"
-    r"spring|winter|fall|january|february|march|april|may|june|july|august|september|october|november|december)|"
-    r"yesterday|tomorrow|next (?:week|month|year|meeting|time)|ahead of|"
-    r"according to|forecasters?|denies|denied|not true|false report|fake|hoax|parody|april fool)\b"
-)
-_ENDS_IN_SPEAKER = re.compile(
-    r"[,;:-] ?(?:[\w.&'-]+ ){1,4}(?:says?|said|predicts?|predicted|forecasts?|expects?|expected|thinks?|argues?|"
-    r"reckons?|sees?|warns?|hints?|suggests?|projects?|bets?)(?: (?:it|that|so))?\W*$"
-)
-_COMPARISON_WORDS = re.compile(
-    r"\b(?:as|than|above|below|over|under|beat\w*|top\w*|miss\w*|match\w*|meet\w*|met|exceed\w*|vs|of|in line|"
-    r"raises?|lifts?|cuts?|"
-    r"lowers?|boosts?|trims?|ups|hikes?|slashes|keeps|maintains|reaffirms|affirms|backs|est|\d\S*)\b"
-)
-_CLAUSE_BOUNDARY = re.compile(
-    r"; ?|: |, | - |(?<=\w)-- ?| \(|\) ?|(?<=\w\w)\. (?=[a-z])|"
-    r"\b(?=(?:but|while|as|after|amid|despite|although|though|because|since|citing|saying|with|and(?! [\d.])) )"
-)
+_WIRE_TAGS = _DATA.compiled("wire_tags")
+_GENRES = _DATA.compiled("genres")
+_HEARSAY = _DATA.compiled("hearsay")
+_ENDS_IN_SPEAKER = _DATA.compiled("ends_in_speaker")
+_COMPARISON_WORDS = _DATA.compiled("comparison_words")
+_CLAUSE_BOUNDARY = _DATA.compiled("clause_boundary")
 
 
 @lru_cache(maxsize=512)
@@ -226,61 +169,14 @@ def name_pattern(names: tuple[str, ...]) -> str:
     return "(?:" + "|".join(re.escape(name) for name in ordered) + ")"
 
 
-_EXPECTED = (
-    r"(?:expected|forecasts?|forecasted|expectations?|estimates?|estimated|consensus|predicted|predictions?|"
-    r"anticipated|"
-    r"projected|thought|views?|the street|wall street|street|hopes|targets?)"
-)
-_WHO = (
-    r"(?:[ -](?:economists?|analysts?|analyst|market|markets|the|was|were|had been|wall|street|street's|most|"
-    r"profit|earnings|"
-    r"consensus|median|average|own|its|first call|thomson|reuters|bloomberg|all|lofty|sky-high|high|low|lowered|"
-    r"reduced|"
-    r"quarterly|q[1-4]|eps|financial)'?){0,5}"
-)
-UP = (
-    r"ris(?:es?|ing)|rose|up|climb(?:s|ed|ing)?|jump(?:s|ed|ing)?|gain(?:s|ed)?|increas(?:es?|ed)|surg(?:es?|ed)|"
-    r"soar(?:s|ed)?|"
-    r"advance[sd]?|accelerat(?:es?|ed)|quicken(?:s|ed)?|pick(?:s|ed) up|edge[sd]? (?:up|higher)|tick(?:s|ed) (?:up|"
-    r"higher)|"
-    r"inch(?:es|ed) (?:up|higher)|grows?|grew|expand(?:s|ed)?|add(?:s|ed)?|create[sd]?|rebound(?:s|ed)?|spike[sd]?|"
-    r"swells?|"
-    r"leap(?:s|ed|t)?|rocket(?:s|ed)?|heats? up|bounces? back|doubles?|triples?"
-)
-DOWN = (
-    r"fall(?:s|ing)?|fell|down|drop(?:s|ped)?|declin(?:es?|ed)|slip(?:s|ped)?|dip(?:s|ped)?|slid(?:es?)?|tumble[sd]?|"
-    r"plunge[sd]?|slow(?:s|ed)?|ease[sd]?|cool(?:s|ed)?|decelerat(?:es?|ed)|edge[sd]? (?:down|lower)|tick(?:s|"
-    r"ed) (?:down|lower)|"
-    r"inch(?:es|ed) (?:down|lower)|shrinks?|shrank|contract(?:s|ed)?|lose[s]?|lost|shed[s]?|cuts?|weaken(?:s|ed)?|"
-    r"sinks?|sank|"
-    r"moderate[sd]?|plummet(?:s|ed)?|halves"
-)
-_FAR_WORDS = r"(?:(?P<far>far|much|well|way|sharply|significantly|considerably|a lot)[ -])?"
-_THAN_EXPECTED = re.compile(
-    rf"\b{_FAR_WORDS}(?P<word>more|bigger|larger|faster|steeper|sharper|deeper|wider|less|smaller|slower|fewer|narrower|"
-    rf"shallower|"
-    rf"higher|stronger|hotter|firmer|lower|weaker|softer|cooler|tamer|better|worse)(?:[- ]than)(?:-|"
-    rf"{_WHO}[ -]){_EXPECTED}\b"
-)
-_BESIDE_EXPECTED = re.compile(
-    rf"\b(?<!to ){_FAR_WORDS}(?P<word>above|over|beyond|ahead of|past|below|under|short of|beats?|beating|tops?|topped|"
-    rf"topping|exceeds?|"
-    rf"exceeded|exceeding|surpass(?:es|ed|ing)|crush(?:es|ed|ing)|smash(?:es|ed|ing)|outpac(?:es|ed|ing)|"
-    rf"trounc(?:es|ed)|"
-    rf"miss(?:es|ed|ing)?|lag(?:s|ged|ging)?|trail(?:s|ed|ing)?|undershoots?|undershot)"
-    rf"{_WHO}(?: [$€£]?[\d.,]+[a-z%]*)? {_EXPECTED}\b"
-)
-_AS_EXPECTED = re.compile(
-    rf"\b(?:in[- ]line with|match(?:es|ed|ing)?|meet(?:s|ing)?|met|on par with|right at|as){_WHO} {_EXPECTED}\b|"
-    r"\bin[- ]line(?! with)\b|\bas[- ](?:economists |analysts |was |had been )?(?:expected|forecast|predicted|"
-    r"anticipated)\b"
-)
+UP = _DATA.text("up")
+DOWN = _DATA.text("down")
+_THAN_EXPECTED = _DATA.compiled("than_expected")
+_BESIDE_EXPECTED = _DATA.compiled("beside_expected")
+_AS_EXPECTED = _DATA.compiled("as_expected")
 _SURPRISE = re.compile(r"\b(?:unexpectedly|surprisingly)\b")
 _SURPRISE_MOVE = re.compile(rf"\b(?:unexpectedly|surprisingly) (?:(?P<up>{UP})|(?P<down>{DOWN}))\b")
-_NEGATION = re.compile(
-    r"\b(?:not|n't|never|no (?:better|worse|more|less)|neither|nor|despite|fails?|failed|nearly|almost|"
-    r"barely (?:tops|beats|above)|instead of|rather than)\b"
-)
+_NEGATION = _DATA.compiled("negation")
 _ABOVE = ("higher", "stronger", "hotter", "firmer", "above", "over", "beyond", "ahead of", "past")
 _ABOVE_VERBS = ("beat", "top", "exceed", "surpass", "crush", "smash", "outpac", "trounc")
 _BELOW = ("lower", "weaker", "softer", "cooler", "tamer", "below", "under", "short of")

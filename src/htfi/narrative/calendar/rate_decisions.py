@@ -18,102 +18,34 @@ from htfi.narrative.calendar.headlines import (
     rate_steps_bp,
     split_clauses,
 )
+from htfi.narrative.patterns import Patterns
 
-_ITS_COMMITTEE = (
-    r"(?:'s)?(?: (?:policy ?makers?|policy committee|policy board|policy-setting committee|rate[- ]setters|fomc|mpc|"
-    r"rate-setting (?:committee|panel|body)|governing council|open market committee|committee|board|officials|panel|"
-    r"chiefs|governors))?"
-)
-_ADVERBS = (
-    r"(?: (?:on )?(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day)| today| again| also| unexpectedly| surprisingly|"
-    r" finally|"
-    r" aggressively| sharply| unanimously| boldly| now| just| has| have| once again| shocks markets| surprises|"
-    r" stuns markets| as expected| narrowly| votes? (?:[\d]+-[\d]+ )?to| voted (?:[\d]+-[\d]+ )?to| decide[sd]? to|"
-    r" agree[sd]? to|"
-    r" opt(?:s|ed)? to| elect(?:s|ed)? to| chooses? to| chose to| move[sd]? to| act(?:s|ed)? to){0,5}"
-)
-_CUT = (
-    r"cuts?|cutting|lower(?:s|ed)?|slash(?:es|ed)?|reduce[sd]?|trim(?:s|med)?|drop(?:s|ped)?|chop(?:s|ped)?"
-)
-_RAISE = (
-    r"rais(?:es?|ed)|hike[sd]?|lift(?:s|ed)?|increase[sd]?|boost(?:s|ed)?|bump(?:s|ed)? up|jack(?:s|ed)? up"
-)
+_DATA = Patterns("htfi.narrative.calendar", "patterns.toml", "rate_decisions")
+_ITS_COMMITTEE = _DATA.text("its_committee")
+_ADVERBS = _DATA.text("adverbs")
+_CUT = _DATA.text("cut")
+_RAISE = _DATA.text("raise")
 _HOLD = r"leave[s]?|left|keep[s]?|kept|hold[s]?|held|maintain(?:s|ed)?"
 _SET = r"sets?|brings?|brought|takes?|took|moves?|moved|puts?|fix(?:es|ed)?"
-_RATE = (
-    r"(?: (?:its|the|their|u\.s\.|us|uk|british|euro ?zone|japanese|canadian|australian|key|main|benchmark|"
-    r"short-term|"
-    r"overnight|official|federal|funds|fed|interest|policy|target|lending|borrowing|cash|repo|refinancing|refi|"
-    r"bank|selic|"
-    r"deposit|one-week|seven-day|7-day|leading|base|super-low|ultra-low|record-low|for|of)){0,7}"
-    r" (?:rates?|range|target|costs|fed ?funds|benchmark(?= unchanged| steady| at))(?: (?:target|range|rate|"
-    r"for (?:the )?(?:federal|"
-    r"fed) funds(?: rate)?)){0,3}"
-)
-_NOT_THE_RATE = re.compile(
-    r"^[ -]?(?:(?:forecasts?|outlook|paths?|projections?|guidance|hikes?|cuts?|increases?|rises?|expectations?|"
-    r"views?|bets|"
-    r"risks?|plans?|calls?|swap|options?|cycle|estimates?|prospects|hopes|charged|paid|it|on (?!hold)|caps?|"
-    r"limits?|floor|"
-    r"decision|talk|debate|signals?|campaign|freeze|pledge|moves?|statement|advice|language|bias|vow|promise)\b"
-    r"|for (?!(?:an? |the )?(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|\d+th|straight|"
-    r"now)\b))"
-)
-_UNCHANGED = re.compile(
-    r"\b(?:unchanged|steady|on hold|alone|where (?:they|it) (?:are|is)|untouched|stable|same|flat)\b"
-)
-_STANDS_PAT = re.compile(
-    r"^ (?:stands?|stood|stays?|sits?|sat) pat\b(?! on (?:stimulus|bond|asset|guidance|taper))"
-)
+_RATE = _DATA.text("rate")
+_NOT_THE_RATE = _DATA.compiled("not_the_rate")
+_UNCHANGED = _DATA.compiled("unchanged")
+_STANDS_PAT = _DATA.compiled("stands_pat")
 _NO_CHANGE = re.compile(r"^ (?:makes?|made) no (?:change|changes) (?:to|in)(?=" + _RATE + r")")
-_DELIVERS = re.compile(
-    r"^ (?:deliver(?:s|ed)?|announce[sd]?|makes?|made|opt(?:s|ed)? for|approve[sd]?|enact(?:s|ed)?|implement(?:s|"
-    r"ed)?|"
-    r"unveil(?:s|ed)?|order(?:s|ed)?)(?= )"
-)
+_DELIVERS = _DATA.compiled("delivers")
 _NOUN_CUT = re.compile(r"\b(?:rate[- ])?(?:cut|reduction|decrease)\b")
 _NOUN_RISE = re.compile(r"\b(?:rate[- ])?(?:hike|increase|rise)\b")
-_VAGUE = re.compile(
-    r"\b(?:up to|as much as|at least|about|around|nearly|almost|some|roughly|more than|less than|total(?:ling)? of|"
-    r"cumulative|combined|in total|altogether|over the (?:past|last|next|coming)|not|never|no longer|fails?|failed|"
-    r"refus\w+|"
-    r"emergency|between meetings|inter-?meeting|unscheduled|in (?:19|20)\d\d|so far|later this|by year-end|"
-    r"by the end of|may|might|could|would|should|"
-    r"in (?:january|february|march|april|may|june|july|august|september|october|november|december))\b"
-)
-_OFF_RATES = re.compile(
-    r"^ (?:(?:an?|another|surprise|by|big|large|jumbo|historic|rare|further) ){0,5}(?=[\d.htqfao])"
-)
-_STATEMENT = re.compile(
-    r"\b(?:committee|council|board|fomc|mpc|bank)(?:'s members)?(?: today| unanimously){0,2} (?:decided|voted|agreed|"
-    r"judged it "
-    r"appropriate)(?: (?:today|unanimously|by a (?:majority|"
-    r"vote)(?: (?:vote )?of [\w-]+)?)){0,3}(?: by [\w -]{1,20})? to (?P<verb>lower|reduce|cut|raise|"
-    r"increase|keep|maintain|leave|hold|establish|set)(?P<rest>(?:[^.;]|\.\d){0,400})"
-)
+_VAGUE = _DATA.compiled("vague")
+_OFF_RATES = _DATA.compiled("off_rates")
+_STATEMENT = _DATA.compiled("statement")
 # 'The Committee will maintain the target range … at 0 to 1/4 percent': how the bank states no change.
 _WILL = re.compile(r"\bcommittee will (?P<verb>maintain|keep)(?P<rest>(?:[^.;]|\.\d){0,400})")
-_WHILE = re.compile(
-    r" and (?:continues|currently|will|to (?:employ|continue|anticipate)|anticipates)\b| in light of | until "
-)
-_TOLD_BY_STATEMENT = re.compile(
-    r"\b(?:statement|decision|decides|monetary policy|press release|announces|fomc)\b"
-)
+_WHILE = _DATA.compiled("while")
+_TOLD_BY_STATEMENT = _DATA.compiled("told_by_statement")
 
 
-_NOT_YET = re.compile(
-    r"^ (?:to|will|would|may|might|could|should|must|can|seen|likely|expected|set to|poised|ready|about to|mulls?|"
-    r"eyes|weighs?|"
-    r"considers?|plans?|prepares?|debates?|discuss\w*|hints?|signals?|ponders?|vows?|urged|pressed|under pressure|"
-    r"starts?|begins?|"
-    r"opens?|meets|convenes|awaits?|faces?)\b"
-)
-# A clause that continues about the same bank needs a verb that can only be one of fact.
-_GOES_ON = re.compile(
-    r"^ (?:also |again )?(?:cuts?|lowers|slashes|reduces|trims|raises|hikes|lifts|increases|boosts|leaves|left|"
-    r"keeps|kept|holds|"
-    r"held|maintains|sets|stands|stood|delivers|announces|votes|decides|makes)\b"
-)
+_NOT_YET = _DATA.compiled("not_yet")
+_GOES_ON = _DATA.compiled("goes_on")
 
 
 class HeadlineOutcome(NamedTuple):

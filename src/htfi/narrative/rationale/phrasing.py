@@ -6,8 +6,10 @@ braces, so `fill(rationale.template, rationale.slots, phrasing)` gives a recorde
 """
 
 import re
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from importlib.resources import files
 from operator import itemgetter
 from typing import NamedTuple, Protocol
 
@@ -23,6 +25,12 @@ class Sentences(NamedTuple):
     claim: str
     openings: Mapping[str, str]
     parts: Mapping[str, str]
+
+
+def load_sentences(file: str) -> Sentences:
+    """The sentences of a version, from its file beside this module."""
+    text = files("htfi.narrative.rationale").joinpath(file).read_text(encoding="utf-8")
+    return Sentences(**tomllib.loads(text))
 
 
 class Phrasing(Protocol):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from math import exp
 
 from htfi.domain.decision import FeatureDriver, NewsTilt, NewsView, Regime
-from htfi.narrative.rationale.phrasing import SLOT, Sentences
+from htfi.narrative.rationale.phrasing import SLOT, load_sentences
 from htfi.narrative.rationale.reader_names import reader_name
 from htfi.narrative.rationale.units import (
     bar_name,
@@ -24,81 +24,6 @@ from htfi.narrative.rationale.units import (
 from htfi.narrative.text import clean, quote
 
 _MAX_WORDS_CHARS = 200
-_BAND_AFTER = " The band is {width} wide, after {previous_width}."
-_REPLACES = " This decision replaces a provisional one: "
-_SENTENCES = Sentences(
-    claim=(
-        "With a probability of {coverage}, the next {bar} closes between {low_price} and {high_price} "
-        "({low} to {high})"
-    ),
-    openings={
-        "first": "This is the first forecast for {series}, which is {state}. {claim}.",
-        "steady": "{series} is {state}. {claim}." + _BAND_AFTER,
-        "widening": "{series} is {state}. {claim}. The band has widened from {previous_width} to {width}.",
-        "narrowing": "{series} is {state}. {claim}. The band has narrowed from {previous_width} to {width}.",
-        "after_jump": (
-            "{series} is {state}. Its last move, {last_move}, was {last_sigmas} times the size expected. {claim}."
-            + _BAND_AFTER
-        ),
-        "shock": (
-            "{series} is in shock: its last move was {last_move}. {claim}."
-            + _BAND_AFTER
-            + " The answer was given at once and is provisional."
-        ),
-    },
-    parts={
-        "one_driver": " Unusual: {driver_a}.",
-        "two_drivers": " Unusual: {driver_a}; {driver_b}.",
-        "three_drivers": " Unusual: {driver_a}; {driver_b}; {driver_c}.",
-        "no_drivers": " All features are near their usual values.",
-        "leader": " The {expert} model has the largest weight, {expert_weight}.",
-        "equal_experts": " All models have the same weight.",
-        "one_headline": " News: {headline_a} ({age_a} earlier)",
-        "two_headlines": " News: {headline_a} ({age_a} earlier); {headline_b} ({age_b} earlier)",
-        "three_headlines": (
-            " News: {headline_a} ({age_a} earlier); {headline_b} ({age_b} earlier); {headline_c} ({age_c} earlier)"
-        ),
-        "unread": "; cited without effect on the forecast.",
-        "read": ".",
-        "moving": (
-            " Reading by {reader}: {direction} by {size}, volatility {volatility}, confidence {confidence}; "
-            "{consistency}. Reason given: {words}."
-        ),
-        "flat": (
-            " Reading by {reader}: no move in either direction, volatility {volatility}, confidence {confidence}; "
-            "{consistency}. Reason given: {words}."
-        ),
-        "weighed": " With a weight of {tilt_weight}, it moves the median by {median_move} and {band_change}.",
-        "weightless": " It has no effect on the forecast.",
-        "deepening": (
-            " News and numbers disagree more than in {divergence} of this reader's earlier readings. "
-            "The answer is provisional; a deeper reading follows."
-        ),
-        "consulting": (
-            " The news is important enough for the best model. The answer is provisional; that model's reading follows."
-        ),
-        "provisional": (
-            " The reading is provisional: the target model has confirmed {settled} of its {tokens} tokens and the "
-            "draft model wrote the rest. The target's own reading follows."
-        ),
-        "still_provisional": " The reading is provisional: the target model has not answered yet.",
-        "prepared": (
-            " The reading is provisional: it was prepared before the announcement, for {prepared}. "
-            "A reading of the news itself follows."
-        ),
-        "contested": " The readings contradict each other; all are kept, and the band is wider because of it.",
-        "loaded": " Load was high: {waiting} readings were due in {time_left}, so the {reader_rung}.",
-        "suspected": (
-            " Manipulation is suspected: only the target model reads, and only items that passed every check."
-        ),
-        "amending": _REPLACES + "the target model reads the news differently.",
-        "confirming": _REPLACES + "the target model confirms the reading.",
-        "deepened": _REPLACES + "the deeper reading points the same way.",
-        "overturned": _REPLACES + "the deeper reading points another way.",
-        "borne_out": _REPLACES + "the news itself points the same way as the reading prepared for it.",
-        "otherwise": _REPLACES + "the news itself points another way than the reading prepared for it.",
-    },
-)
 _STATES = {
     Regime.CALM: "calm",
     Regime.NORMAL: "trading normally",
@@ -116,7 +41,7 @@ class PhrasingV5:
     """See `Phrasing`. Returns and widths are in percent, each with the digits that its size needs."""
 
     version = "templates/5"
-    sentences = _SENTENCES
+    sentences = load_sentences("templates_5.toml")
 
     def bar(self, interval: str) -> str:
         return bar_name(interval)

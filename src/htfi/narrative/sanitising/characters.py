@@ -9,6 +9,7 @@ import re
 import unicodedata
 
 from htfi.domain.news import ScreeningFinding
+from htfi.narrative.patterns import Patterns
 from htfi.narrative.sanitising.english import is_common, reads_better_backwards
 
 # ruff: noqa: E501 -- a line is one pattern
@@ -207,12 +208,8 @@ def without_accents(text: str, findings: list[ScreeningFinding]) -> str:
     return stripped
 
 
-_LOANWORD_LIST = (
-    "café cafés résumé résumés exposé exposés naïve fiancé fiancée cliché clichés décor façade protégé "
-    "protégés communiqué communiqués élite élites rôle rôles début débuts touché coöperate coöperation reëlect "
-    "première precís précis détente entrée regime régime coup crème liberté saké maté rosé pâté attaché"
-)
-_LOANWORDS = frozenset(_LOANWORD_LIST.split())
+_DATA = Patterns("htfi.narrative.sanitising", "patterns.toml", "characters")
+_LOANWORDS = _DATA.words("loanword_list")
 _FOLDED = str.maketrans("ıøłđðæœŋħĸſəɛɔØŁĐÐÆŒŊĦþÞß", "iolddaonhkseeoOLDDAONHpPs")
 
 

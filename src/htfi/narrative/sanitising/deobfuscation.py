@@ -11,6 +11,7 @@ import re
 import msgspec
 
 from htfi.domain.news import ScreeningFinding
+from htfi.narrative.patterns import Patterns
 from htfi.narrative.sanitising.characters import remove_invisible
 from htfi.narrative.sanitising.encodings import decode_messages
 from htfi.narrative.sanitising.homoglyphs import replace_homoglyphs
@@ -18,30 +19,9 @@ from htfi.narrative.sanitising.markup import strip_markup
 from htfi.narrative.sanitising.splitting import join_split_words
 from htfi.narrative.text import cut, one_line
 
-# ruff: noqa: E501 -- a line is a family of phrases
-
-
-_BRACKETED_TAIL = re.compile(
-    r"\s*\((?:Additional |Writing |Reporting |Editing |Compiled |Our Standards|Reuters Staff|With additional|"
-    r"This story (?:has not been edited|was)|c\) )[^()]{0,400}\)\s*$",
-    re.I,
-)
-_TAIL_SENTENCES = re.compile(
-    r"(?:(?<=[.!?…)\"”])|(?<=\s\|)|(?<=^))\s*(?:"
-    r"(?:please )?(?:click|tap) (?:here|the link|below|on the (?:following )?link)\b[^.!?]{0,160}"
-    r"|(?:to )?(?:read|see|view|get) (?:more|the full (?:story|article|report)|full (?:story|article|report))\b[^.!?]{0,120}"
-    r"|(?:sign up|subscribe|register) (?:now |here |today )?(?:for|to) (?:our|the|your)\b[^.!?]{0,120}(?:newsletter|alerts?|updates?|briefing|feed)[^.!?]{0,80}"
-    r"|follow us on [^.!?]{0,120}"
-    r"|for more (?:information|news|details),? (?:please )?(?:visit|see|go to|click|contact)\b[^!?]{0,160}"
-    r"|our standards: [^.!?]{0,120}"
-    r"|(?:©|\(c\)|copyright)\s[^!?]{0,200}?(?:all rights reserved)?"
-    r"|all rights reserved"
-    r"|this (?:article|story|press release|news release|content) (?:is|was|has been|may|contains|does not)\b[^.!?]{0,240}(?:advice|statements|edited|feed|automat\w*|syndicat\w*)[^.!?]{0,80}"
-    r"|(?:certain )?statements (?:contained )?in this (?:release|press release|document) [^.!?]{0,240}forward-looking[^.!?]{0,120}"
-    r"|past performance is (?:not|no)\b[^.!?]{0,160}"
-    r")[.!?]?\s*$",
-    re.I,
-)
+_DATA = Patterns("htfi.narrative.sanitising", "patterns.toml", "deobfuscation")
+_BRACKETED_TAIL = _DATA.compiled("bracketed_tail", re.I)
+_TAIL_SENTENCES = _DATA.compiled("tail_sentences", re.I)
 _TAIL_HINTS = (
     "click", "tap ", "subscrib", "sign up", "register", "reserved", "©", "(c)", "copyright", "read more", "full story",
     "full article", "full report", "see more", "view more", "follow us", "for more", "our standards", "forward-looking",
@@ -81,9 +61,7 @@ _NESTING = re.compile(r"[<>&\[\]{}\\\x1b]")
 _MOJIBAKE = re.compile("[ÂÃâÅÄÐÑðÎÏ][\x80-\xbf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ]{1,3}")
 _OUTLINED = re.compile("[\U0001ccd6-\U0001ccef]")  # Unicode 16, unknown to older Pythons
 _OUTLINED_DIGITS = re.compile("[\U0001ccf0-\U0001ccf9]")
-_LOST_QUOTE = re.compile(
-    "â€(?:\x9d)?(?![\x80-\xbf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ])"
-)  # its third byte has no letter
+_LOST_QUOTE = _DATA.compiled("lost_quote")
 _CONTROL_LETTERS = re.compile("[\x80-\x9f]")
 _CP1252 = {char: code for code in range(0x80, 0xA0) if (char := bytes([code]).decode("cp1252", "ignore"))}
 

@@ -12,6 +12,7 @@ import html
 import re
 
 from htfi.domain.news import ScreeningFinding
+from htfi.narrative.patterns import Patterns
 from htfi.narrative.sanitising.confusables import script_of
 from htfi.narrative.sanitising.english import bigram_log_likelihood, common_words, num_known_letters
 from htfi.narrative.sanitising.phrase_lexicon import has_wide, kinds_in
@@ -20,9 +21,8 @@ _BASE64 = re.compile(r"(?<![A-Za-z0-9+/=_-])[A-Za-z0-9+/_-]{16,}={0,2}")
 _WRAPPED64 = re.compile(r"(?<![A-Za-z0-9+/])(?:[A-Za-z0-9+/]{40,}\s){1,}[A-Za-z0-9+/]{4,}={0,2}")
 _BASE32 = re.compile(r"(?<![A-Z2-7])[A-Z2-7]{16,}={0,6}")
 _HEX = re.compile(r"(?<![0-9A-Za-z])(?:(?:0x|\\x|%|=)?[0-9A-Fa-f]{2}[\s,:;]{0,2}){6,}(?![0-9A-Za-z])")
-_ESCAPES = re.compile(
-    r"(?:\\u\{?[0-9A-Fa-f]{4,6}\}?|\\x[0-9A-Fa-f]{2}|U\+[0-9A-Fa-f]{4,6}\s?|&?#x?[0-9A-Fa-f]{2,6};|%u[0-9A-Fa-f]{4}){4,}"
-)
+_DATA = Patterns("htfi.narrative.sanitising", "patterns.toml", "encodings")
+_ESCAPES = _DATA.compiled("escapes")
 _PERCENT = re.compile(r"(?:[\w.~+-]{0,40}%[0-9A-Fa-f]{2}){3,}[\w.~+-]{0,40}")
 _QUOTED = re.compile(r"(?:[^=\s]{0,20}=[0-9A-F]{2}){4,}")
 _BITS = re.compile(r"(?<![0-9])(?:[01]{7,8}[\s,]{0,2}){4,}(?![0-9])")
@@ -39,16 +39,10 @@ _MIN_CHARS = 6
 _MAX_RUNS = 16
 _MAX_DEPTH = 3
 _MAX_SCRIPT_BLOCKS = 4  # of 256 characters
-_INSTRUCTION_KIND_LIST = (
-    "reader machine must act command field strong value drop rules prior role system call sure"
-)
-_INSTRUCTION_KINDS = frozenset(_INSTRUCTION_KIND_LIST.split())
+_INSTRUCTION_KINDS = _DATA.words("instruction_kind_list")
 _FEW_KINDS, _MANY_KINDS = 2, 3  # kinds of instruction words, in any language
 _SHOWN_FLUENCY = -2.75  # a sentence lies near −2.4, random letters near −4
-_MORSE_SIGNS = (
-    ".- -... -.-. -.. . ..-. --. .... .. .--- -.- .-.. -- -. --- .--. --.- .-. ... - ..- ...- .-- -..- -.-- --.. "
-    "----- .---- ..--- ...-- ....- ..... -.... --... ---.. ----."
-)
+_MORSE_SIGNS = _DATA.text("morse_signs")
 _MORSE_CODE: dict[str, str] = dict(
     zip(_MORSE_SIGNS.split(), "abcdefghijklmnopqrstuvwxyz0123456789", strict=True)
 )

@@ -10,6 +10,7 @@ from functools import cache
 from typing import NamedTuple
 
 from htfi.domain.news import ScreeningFinding
+from htfi.narrative.patterns import Patterns
 from htfi.narrative.sanitising.characters import without_accents, without_overlays
 from htfi.narrative.sanitising.confusables import (
     Lookalike,
@@ -26,26 +27,15 @@ _EAST_ASIAN = frozenset(
 _LATIN_SHARE = 4  # Latin letters per letter of a living script, from which a text counts as all Latin
 _LATIN_WORDS = re.compile("[A-Za-z]+")
 _FOREIGN_WORDS = re.compile(r"[^\W\d_a-zA-Z]{2,}")
-_ASCII_OR_STYLED = re.compile(
-    "[A-Za-z\uff01-\uff5e\u2100-\u214f\u2460-\u24ff\U0001d400-\U0001d7ff\U0001f100-\U0001f1ff]"
-)
+_DATA = Patterns("htfi.narrative.sanitising", "patterns.toml", "homoglyphs")
+_ASCII_OR_STYLED = _DATA.compiled("ascii_or_styled")
 _FLAGS = re.compile("[\U0001f1e6-\U0001f1ff]{2,}")
 _FLAG_A = 0x1F1E6
 _DIGITS = {"O": "0", "o": "0", "I": "1", "l": "1", "i": "1"}
 _CASELESS_BARS = frozenset("Ӏǀꓲᛁ𐊊𐌉∣│┃❘ǃ⎮")  # without a case that distinguishes I from l
 _LIGATURES = frozenset("ﬀﬁﬂﬃﬄﬅﬆ")
 _GREEK_SIGNS = frozenset("αβγδεζηθκλμµνξπρσςτυφχψωΓΔΘΛΞΠΣΦΨΩ")
-_COUNTRIES_WORDS = (
-    "AC AD AE AF AG AI AL AM AO AQ AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR BS BT BV "
-    "BW BY BZ CA CC CD CF CG CH CI CK CL CM CN CO CP CR CU CV CW CX CY CZ DE DG DJ DK DM DO DZ EA EC EE EG EH "
-    "ER ES ET EU FI FJ FK FM FO FR GA GB GD GE GF GG GH GI GL GM GN GP GQ GR GS GT GU GW GY HK HM HN HR HT HU "
-    "IC ID IE IL IM IN IO IQ IR IS IT JE JM JO JP KE KG KH KI KM KN KP KR KW KY KZ LA LB LC LI LK LR LS LT LU "
-    "LV LY MA MC MD ME MF MG MH MK ML MM MN MO MP MQ MR MS MT MU MV MW MX MY MZ NA NC NE NF NG NI NL NO NP NR "
-    "NU NZ OM PA PE PF PG PH PK PL PM PN PR PS PT PW PY QA RE RO RS RU RW SA SB SC SD SE SG SH SI SJ SK SL SM "
-    "SN SO SR SS ST SV SX SY SZ TA TC TD TF TG TH TJ TK TL TM TN TO TR TT TV TW TZ UA UG UM UN US UY UZ VA VC "
-    "VE VG VI VN VU WF WS XK YE YT ZA ZM ZW"
-)
-_COUNTRIES = frozenset(_COUNTRIES_WORDS.split())
+_COUNTRIES = _DATA.words("countries_words")
 
 
 class _TextScripts(NamedTuple):

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from math import log2
 
 from htfi.domain.news import ScreeningFinding
-from htfi.narrative.sanitising import orders
+from htfi.narrative.patterns import Patterns
 from htfi.narrative.sanitising import wording_model as wording
 from htfi.narrative.sanitising.deobfuscation import Deobfuscated
 from htfi.narrative.sanitising.phrase_lexicon import (
@@ -28,18 +28,15 @@ _NUM_SENTENCES_AROUND = 3  # sentences that are judged together
 _ENDING = frozenset(
     (",", ":", "!", "–", "—", "，", "：", "、", "،", "！", '"', "“", "«", "„", "「", "(", "*")
 )
-_NAMED_SPEAKER = re.compile(
-    r"[\"'“«„]?(?:[^\W\d_a-z][\w.'’-]*\s+){0,2}[^\W\d_a-z][\w.'’-]+\s*(?::|says?\b|said\b|dice\b|dijo\b|diz\b|disse\b|dit\b|"
-    r"déclare\b|dice\b|sagt\b|sagte\b|говорит\b|сказал\b|：|称|表示|氏「|は「)"
-)
+_DATA = Patterns("htfi.narrative.sanitising", "patterns.toml", "manipulation")
+# Phrases that only someone writing to a model would use: tried on text in lower case, except the marks of templates.
+_PHRASES = Patterns("htfi.narrative.sanitising", "patterns.toml", "orders")
+_TEMPLATES = _PHRASES.compiled("templates", re.I)
+_CASHTAG = re.compile(r"\$[A-Za-z]{1,6}\b")
+_NAMED_SPEAKER = _DATA.compiled("named_speaker")
 _HEADLINE_CHARS = 120
 _ENDED = re.compile(r"[.!?。！？]\s")  # more than one sentence is no headline
-_NO_PERSON_WORDS = (
-    "breaking alert urgent insider insiders tip tips hot signal signals news update exclusive flash group call friend "
-    "warning attention important announcement everyone guys all source sources rumor rumour now today pump note target "
-    "exchange date time coin stop entry buy sell goal reminder"
-)
-_NO_PERSON = frozenset(_NO_PERSON_WORDS.split())
+_NO_PERSON = _DATA.words("no_person_words")
 
 
 def pump_call_strength(text: str, kinds: Collection[frozenset[str]]) -> float:
@@ -107,24 +104,27 @@ _MANY_CASHTAGS, _FLOOD_OF_CASHTAGS = 8, 16
 _CASHTAG_LIST, _CASHTAG_FLOOD = 0.5, 0.8  # a list of tickers is discounted, a flood held back
 _MAX_RAW_CHARS = 4_096  # searched for templates: `deobfuscate` may have removed them as markup
 _PATTERNS = (
-    ("overrides", "injection", orders.OVERRIDES, 0.9, "instructs a model to drop its instructions"),
-    ("steering", "injection", orders.STEERING, 0.8, "instructs a reader how to score it"),
-    ("exfiltration", "injection", orders.EXFILTRATION, 0.9, "asks for secrets to be sent away"),
-    ("addressed", "injection", orders.ADDRESSED, 0.8, "addresses a model"),
+    (
+        "overrides",
+        "injection",
+        _PHRASES.compiled("overrides"),
+        0.9,
+        "instructs a model to drop its instructions",
+    ),
+    ("steering", "injection", _PHRASES.compiled("steering"), 0.8, "instructs a reader how to score it"),
+    ("exfiltration", "injection", _PHRASES.compiled("exfiltration"), 0.9, "asks for secrets to be sent away"),
+    ("addressed", "injection", _PHRASES.compiled("addressed"), 0.8, "addresses a model"),
     (
         "foreign",
         "injection",
-        orders.FOREIGN,
+        _PHRASES.compiled("foreign"),
         0.9,
         "instructs a model to drop its instructions, in another language",
     ),
-    ("promises", "pump", orders.PROMISES, 0.5, "promises sure gains"),
+    ("promises", "pump", _PHRASES.compiled("promises"), 0.5, "promises sure gains"),
 )
-_NOT_ENGLISH_WORDS = (
-    "le la les de des du et el los las der und il gli di che dos uma para por pour dans della del das dem den nicht "
-    "mit une est sur que não com een het och att"
-)
-_NOT_ENGLISH = frozenset(_NOT_ENGLISH_WORDS.split())
+_HINTS = {name: _PHRASES.words(f"hints_{name}") for name, *_ in _PATTERNS}
+_NOT_ENGLISH = _DATA.words("not_english_words")
 _NUM_NOT_ENGLISH = 3  # Los Angeles and El Niño together are no Spanish
 _LATIN = re.compile("[a-z]")
 _WORLDWIDE = ("foreign", "promises")  # tried on every text that is not ASCII
@@ -138,7 +138,7 @@ def find_manipulation(text: str, undone: Deobfuscated) -> tuple[ScreeningFinding
     has_marks = "<" in raw or "[" in raw or "#" in raw or "`" in raw or '"' in raw
     if (
         has_marks or (":" in raw and not _TEMPLATE_WORDS.isdisjoint(wording.tokens(undone.text.lower())))
-    ) and orders.TEMPLATES.search(raw):
+    ) and _TEMPLATES.search(raw):
         _keep_strongest(
             strongest,
             ScreeningFinding("injection", 0.9, "contains the marks of a chat template or of a tool call"),
@@ -146,7 +146,7 @@ def find_manipulation(text: str, undone: Deobfuscated) -> tuple[ScreeningFinding
     _examine_text(strongest, undone.text, _ORDER_AT, _PUMP_AT, "")
     for message in undone.hidden:
         _examine_text(strongest, message, _HIDDEN_AT, _HIDDEN_AT, ", in hidden text")
-    num_cashtags = len(set(orders.CASHTAG.findall(undone.text))) if "$" in undone.text else 0
+    num_cashtags = len(set(_CASHTAG.findall(undone.text))) if "$" in undone.text else 0
     if num_cashtags >= _MANY_CASHTAGS:
         strength = _CASHTAG_FLOOD if num_cashtags >= _FLOOD_OF_CASHTAGS else _CASHTAG_LIST
         _keep_strongest(strongest, ScreeningFinding("cashtags", strength, f"names {num_cashtags} tickers"))
@@ -177,7 +177,7 @@ def _examine_text(
         present = frozenset(tokens)
     is_ascii = lower.isascii()
     for name, rule, pattern, strength, told in _PATTERNS:
-        if present.isdisjoint(orders.HINTS[name]) and (is_ascii or name not in _WORLDWIDE):
+        if present.isdisjoint(_HINTS[name]) and (is_ascii or name not in _WORLDWIDE):
             continue
         if pattern.search(lower) and (
             rule != "pump" or enticed or not any("warning" in told for told in kinds)

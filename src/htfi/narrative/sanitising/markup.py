@@ -6,28 +6,14 @@ One pass over HTML as a lenient browser reads it, then what Markdown, BBCode, La
 import re
 
 from htfi.domain.news import ScreeningFinding
+from htfi.narrative.patterns import Patterns
 
-# ruff: noqa: E501 -- a line is one pattern
-
-
-WHITE_COLOUR = re.compile(r"\s*(?:white|snow|ivory|ghostwhite|#f{3,4}\b|#f{6}(?:ff)?\b|#f[c-f]f[c-f]f[c-f]\b|rgba?\(\s*25[0-5]\s*,\s*25[0-5]\s*,\s*25[0-5]|hsla?\([^,]+,[^,]+,\s*(?:100|9[89])%)", re.I)  # fmt: skip
-TRANSPARENT_COLOUR = re.compile(
-    r"\s*(?:transparent|rgba\([^)]*,\s*0?(?:\.0+)?\s*\)|#[0-9a-f]{3}0\b(?!\w)|#[0-9a-f]{6}00\b)", re.I
-)
-_MARKDOWN = re.compile(
-    r"!\[([^\[\]]{0,2000})\]\(([^()\s]{0,2000})(?:\s+[\"'(]([^\"')]{0,2000})[\"')])?\s*\)"
-    r"|(?<!!)\[([^\[\]]{1,500})\]\(([^()\s]{1,2000})(?:\s+[\"'(]([^\"')]{0,2000})[\"')])?\s*\)"
-    r"|^[ \t]{0,3}\[([^\[\]]{1,200})\]:[ \t]*(\S{1,2000})?[ \t]*(\([^()\n]{0,2000}\)|\"[^\"\n]{0,2000}\"|'[^'\n]{0,2000}')?[ \t]*$",
-    re.M,
-)
-_BRACKETED = re.compile(
-    r"\[(color|size|font|hide|hidden|spoiler)\s*=?\s*([^\[\]]{0,40})\]([^\[\]]{0,4000})\[/\1\]|"
-    r"\\(?:color|textcolor)\{(white)\}\s*\{([^{}]{0,4000})\}|\\(?:phantom|vphantom|hphantom|iffalse)\{([^{}]{0,4000})\}",
-    re.I,
-)
-_ESCAPE = re.compile(
-    r"\x1b\[([0-9;]{0,32})m|\x1b\[[0-9;?]{0,32}[A-Za-ln-z]|\x1b\][^\x07\x1b]{0,2000}(?:\x07|\x1b\\)"
-)
+_DATA = Patterns("htfi.narrative.sanitising", "patterns.toml", "markup")
+WHITE_COLOUR = _DATA.compiled("white_colour", re.I)
+TRANSPARENT_COLOUR = _DATA.compiled("transparent_colour", re.I)
+_MARKDOWN = _DATA.compiled("markdown", re.M)
+_BRACKETED = _DATA.compiled("bracketed", re.I)
+_ESCAPE = _DATA.compiled("escape")
 _BACKSPACED = re.compile("[^\x08]\x08")
 
 
@@ -105,44 +91,17 @@ def strip_terminal_codes(text: str, findings: list[ScreeningFinding], hidden: li
 
 _VOID_WORDS = "area base br col embed hr img input link meta param source track wbr"
 _VOID = frozenset(_VOID_WORDS.split())
-_BREAKING_WORDS = (
-    "address article aside blockquote br dd details div dl dt fieldset figcaption figure footer form h1 h2 h3 "
-    "h4 h5 h6 header hr li main nav ol option p pre section table tbody td tfoot th thead tr ul body html"
-)
-_BREAKING = frozenset(_BREAKING_WORDS.split())
-_UNSHOWN_WORDS = (
-    "script style template noscript head title svg object iframe noembed noframes datalist math canvas audio "
-    "video textarea select"
-)
-_UNSHOWN = frozenset(_UNSHOWN_WORDS.split())
-_INLINE_WORDS = (
-    "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark meter output picture "
-    "progress q rp rt ruby s samp small span strike strong sub summary sup time tt u var center marquee blink "
-    "nobr button caption colgroup legend map optgroup dialog slot"
-)
-_INLINE = frozenset(_INLINE_WORDS.split())
+_BREAKING = _DATA.words("breaking_words")
+_UNSHOWN = _DATA.words("unshown_words")
+_INLINE = _DATA.words("inline_words")
 _NAMES = _VOID | _BREAKING | _UNSHOWN | _INLINE
 _OPENING = re.compile(r"<(?:!--|(/?)([A-Za-z][A-Za-z0-9]{0,15}(?:[-:][\w-]{1,30})?)(?=[\s/>])|([!?]))")
 _SPECIAL = re.compile("[<>\"']")
 _ATTRIBUTE = re.compile(r"""([\w:-]{1,40})\s*=\s*(?:"([^"]{0,4000})"|'([^']{0,4000})'|([^\s"'>]{1,400}))""")
-_ZERO = r"\s*:\s*[+-]?0*\.?0*(?:px|pt|em|rem|%|vw|vh)?\s*(?:!important)?\s*(?:;|$)"
-_STYLE_HIDES = re.compile(
-    r"display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|"
-    rf"(?:font-size|opacity|(?:max-)?height|(?:max-)?width|line-height|zoom){_ZERO}|"
-    r"font-size\s*:\s*(?:0?\.\d+|1)(?:px|pt)|font\s*:[^;]*\b0(?:px|pt)?\s*/|opacity\s*:\s*0?\.0\d*|"
-    r"(?:left|top|right|bottom|text-indent|margin-left|margin-top|margin)\s*:\s*-\d{3,}|"
-    r"clip\s*:\s*rect\(\s*[01](?:px)?[\s,]|clip-path\s*:\s*(?:inset\(\s*(?:50|100)%|circle\(\s*0|polygon\(\s*0)|"
-    r"transform\s*:[^;]*(?:scale[xy]?\(\s*0?(?:\.0+)?\s*[,)]|translate[xy]?\(\s*-\d{3,})|content-visibility\s*:\s*hidden|"
-    r"mso-hide\s*:\s*all|text-fill-color\s*:\s*transparent|filter\s*:\s*opacity\(\s*0",
-    re.I,
-)
+_STYLE_HIDES = _DATA.compiled("style_hides", re.I)
 _COLOUR = re.compile(r"(?<![-\w])color\s*:\s*([^;]+)", re.I)
 _BACKGROUND = re.compile(r"background(?:-color)?\s*:\s*([^;]+)", re.I)
-_HIDING_CLASS = re.compile(
-    r"(?:^|\s)(?:hidden|hide|d-none|is-hidden|invisible|visually-?hidden|sr-only|screen-?reader(?:-text|-only)?|"
-    r"offscreen|off-screen|u-hidden|display-none|preheader)(?:\s|$)",
-    re.I,
-)
+_HIDING_CLASS = _DATA.compiled("hiding_class", re.I)
 _RULE = re.compile(r"([.#][\w-]{1,60})[^{}]{0,200}\{([^{}]{0,2000})\}")
 _ALSO_TEXT = (
     "alt",

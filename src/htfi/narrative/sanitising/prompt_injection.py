@@ -9,6 +9,7 @@ import re
 from collections.abc import Collection
 from typing import NamedTuple
 
+from htfi.narrative.patterns import Patterns
 from htfi.narrative.sanitising.phrase_lexicon import (
     LexiconMark,
     MarkedSentence,
@@ -30,11 +31,8 @@ _COLON = frozenset(":：")
 _SOON, _FAR = 3, 10  # words
 _MACHINE_KINDS = {"reader", "name", "machine", "drop"}  # kinds in a report of attacks on machines
 _ANSWER_KINDS = {"strong", "value", "field", "rules", "role"}
-_KEYS = re.compile(
-    r"[\"'“]?(?:direction|confidence|sentiment|volatility(?:_multiplier)?|size(?:_sigmas)?|verdict|rating)[\"'”]?\s*:\s*"
-    r"[\"'“]?(?:[-+]?\d|up\b|down\b|bull|bear|buy\b|sell\b|strong|positive|negative)",
-    re.I,
-)
+_DATA = Patterns("htfi.narrative.sanitising", "patterns.toml", "prompt_injection")
+_KEYS = _DATA.compiled("keys", re.I)
 _BRACED = re.compile(r"\{[^{}]{2,200}\}")
 INJECTION_CERTAIN, INJECTION_MENTIONED = 0.85, 0.5
 

@@ -13,7 +13,6 @@ from msgspec.structs import replace
 
 from htfi.domain.events import News
 from htfi.domain.news import ScreenedItem, Screening, ScreeningFinding
-from htfi.narrative.sanitising import newcomers
 from htfi.narrative.sanitising.bursts import BurstDetector, BurstItem
 from htfi.narrative.sanitising.config import (
     GOOD_STANDING,
@@ -29,8 +28,7 @@ from htfi.narrative.sanitising.deobfuscation import deobfuscate
 from htfi.narrative.sanitising.duplicates import DuplicateIndex, SimilarItems, StoryItem
 from htfi.narrative.sanitising.impersonation import ImpersonationChecker, Provenance
 from htfi.narrative.sanitising.manipulation import find_manipulation
-from htfi.narrative.sanitising.newcomers import NewcomerRegister
-from htfi.narrative.sanitising.sources import SourceBelief, SourceReputation
+from htfi.narrative.sanitising.sources import NEWCOMER_TRUST, NewcomerRegister, SourceBelief, SourceReputation
 from htfi.narrative.sanitising.text_features import TextFeatures, text_features
 from htfi.narrative.sanitising.timestamps import TimestampChecker
 from htfi.narrative.text import cut, one_line
@@ -252,7 +250,7 @@ class Sanitiser:
         if new is None or verdict is Screening.QUARANTINE:
             return verdict, trust
         findings.append(new)
-        return Screening.DISCOUNT, min(trust, newcomers.NEWCOMER_TRUST)
+        return Screening.DISCOUNT, min(trust, NEWCOMER_TRUST)
 
     def _combined_strength(self, findings: Iterable[ScreeningFinding]) -> float:
         """The chance that at least one finding is right; findings of one rule count once."""

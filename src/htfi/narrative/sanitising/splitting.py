@@ -7,18 +7,14 @@ import re
 from functools import lru_cache
 
 from htfi.domain.news import ScreeningFinding
+from htfi.narrative.patterns import Patterns
 from htfi.narrative.sanitising.english import common_words
 
-_LETTER_CLASS = "A-Za-z0-9\u00c0-\u024f\u0370-\u03ff\u0400-\u052f"
-_SEPARATED = re.compile(
-    rf"(?<![^\W_])(?:(?!\d)[{_LETTER_CLASS}]([ .\-_*|/+~·•,'^=]{{1,3}}))"
-    rf"(?:[{_LETTER_CLASS}]\1){{2,}}[{_LETTER_CLASS}](?![^\W_])"
-)
+_DATA = Patterns("htfi.narrative.sanitising", "patterns.toml", "splitting")
+_SEPARATED = _DATA.compiled("separated")
 _THREE = re.compile(r"(?<![^\W_])[A-Za-z]([ .\-_*|/+~·•])[A-Za-z]\1[A-Za-z](?![^\W_])")
 _INSIDE = re.compile(r"(?<![\w.@/-])[A-Za-z]{1,12}(?:[._*|~^·•+=]{1,2}[A-Za-z]{1,12}){1,6}(?![\w.@/])")
-_LEET = re.compile(
-    r"(?<![\w$@.])(?=[A-Za-z0-9@$!]{0,20}[A-Za-z])(?=[A-Za-z0-9@$!]{0,20}[0-9@$!][A-Za-z0-9@$!]{0,20}[A-Za-z]|[$@0-9!])[A-Za-z0-9@$!]{4,20}(?![\w@%])"
-)
+_LEET = _DATA.compiled("leet")
 _LETTERED = str.maketrans("0134578@$!", "oieastbasi")
 _LETTERED_L = str.maketrans("0134578@$!", "oleastbasl")
 _ODD_TOKEN = re.compile(r"[A-Za-z][^A-Za-z\s][A-Za-z]|[$@0-9!][A-Za-z]{2}|[A-Za-z]{2}[$@0-9!]")
@@ -27,16 +23,7 @@ _BROKEN = re.compile(r"[A-Za-z][._*|~^·•+=]{1,2}[A-Za-z]{2}|[A-Za-z]{2}[._*|~
 _MIXED = re.compile(r"[0-9@$!]")
 _TRADING_WORD_LIST = "buy sell pump dump hold gain loss moon"
 _TRADING_WORDS = frozenset(_TRADING_WORD_LIST.split())
-_GRAMMAR_WORDS = (
-    "a an the of to in and on for with from by at as is are was were be it its this that he she they we you i "
-    "his her our my him them us who when what how why not no nor or but if then than so such only also very "
-    "too more most much many few less all both each can will may must do does did has have had get got go went "
-    "gone come came say said see let put set up out off over down into onto upon per via able about back even "
-    "ever just last late next now once one own same some soon two well yet new old end big low high top use "
-    "way day year here there make made take took give gave time like long good part work want web on line off "
-    "air"
-)
-_GRAMMAR = frozenset(_GRAMMAR_WORDS.split())
+_GRAMMAR = _DATA.words("grammar_words")
 _MAX_FRAGMENTS = 4
 _MIN_JOINED = 5
 

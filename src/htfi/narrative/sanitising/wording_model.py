@@ -4,7 +4,6 @@
 that one planted sentence does not drown in honest ones.
 """
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -14,12 +13,12 @@ from math import sqrt
 
 import numpy as np
 
+from htfi.narrative.patterns import Patterns
+
 CLASSES = ("injection", "pump")
 FILE = "sanitiser/wording.npz"
-_TOKEN = re.compile(
-    r"https?://\S+|[@#$]?[^\W\d_]+(?:['’][^\W\d_]+)?|\d[\d.,:]*[%xkh]?|[!?]+|[.:…](?=\s|$)|[\n。！？；]"
-    r"|[^\w\s,.;:'’\"“”()\-–—…/&]"
-)
+_DATA = Patterns("htfi.narrative.sanitising", "patterns.toml", "wording_model")
+_TOKEN = _DATA.compiled("token")
 _ENDS = frozenset(".:…\n。！？；")
 _START = "^"
 _MIN_WORDS = 2
@@ -27,14 +26,7 @@ _MIN_KNOWN = 0.45  # of a sentence's words: other languages are not judged by th
 _SHORT = 8  # words of a sentence that is also judged with its neighbour
 _MAX_WORDS = 48  # a longer sentence is judged in pieces
 _MAX_TOKENS = 4_000
-# Without one of these, or a sign such as 🚀, ! or $XYZ, a sentence calls nobody to trade: ranges of rates look like
-# price targets.
-_CALL_WORD_LIST = (
-    "pump pumps pumped pumping coin coins moon mooning buy buying hold holding hodl signal signals vip join telegram "
-    "discord profit profits guaranteed targets tp insiders whales whale fomo rocket explode explodes squeeze btc usdt "
-    "boom congrats guys fam apes ape dip shill entry hurry hype gem gems countdown ready boys channel x 100x 10x "
-    "alert alerts bullish penny hot secret leaked tip tips insider results gains moonshot breakout skyrocket"
-)
+_CALL_WORD_LIST = _DATA.text("call_word_list")
 _SIGNS = "\u2190"  # arrows, and every sign after them
 _CALL_WORDS = frozenset(_CALL_WORD_LIST.split())
 
