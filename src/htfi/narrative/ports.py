@@ -1,7 +1,7 @@
 """What the narrative package needs from outside: a reader of news, a text generator, an encoder, a cache."""
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from htfi.domain.generation import (
     RequestRefused,
     SpeculationStats,
 )
+from htfi.domain.news import NewsScores, ScreenedItem
 from htfi.narrative.question import Question
 
 
@@ -162,3 +163,15 @@ class TextEncoder(Protocol):
     def read(self, texts: Sequence[str]) -> "TextEmbeddings":
         """As `encode`, with the states of the tokens. Raises: DependencyUnavailable."""
         ...
+
+
+class ItemScorer(Protocol):
+    """Scores screened items: `encoding.scorer.NewsScorer`."""
+
+    version: str
+
+    def score(self, items: Sequence[ScreenedItem]) -> list[NewsScores]: ...
+
+    def state(self) -> dict[str, Any]: ...
+
+    def restore(self, state: dict[str, Any]) -> None: ...

@@ -7,7 +7,7 @@ set aside keeps its reason, so that a decision can record it.
 import re
 from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -27,6 +27,7 @@ from htfi.narrative.caching.encoded import cache_names
 from htfi.narrative.config import NarrativeConfig, RoutingConfig
 from htfi.narrative.encoding.linking import is_company
 from htfi.narrative.influence import InfluenceLimits, limits_of
+from htfi.narrative.ports import ItemScorer
 from htfi.narrative.question import MAX_ITEMS, item_name
 from htfi.narrative.readers import part_from_scores
 from htfi.narrative.recent_news import (
@@ -52,18 +53,6 @@ _TICKER = re.compile(
     r"[A-Z][A-Z0-9.]{2,11}(?<!\.)"
 )  # three letters or more: shorter ones are common abbreviations
 _MIN_SENTIMENT = 0.3  # a weaker sentiment predicts nothing that prices could confirm
-
-
-class ItemScorer(Protocol):
-    """Scores screened items: `encoding.scorer.NewsScorer`."""
-
-    version: str
-
-    def score(self, items: Sequence[ScreenedItem]) -> list[NewsScores]: ...
-
-    def state(self) -> dict[str, Any]: ...
-
-    def restore(self, state: dict[str, Any]) -> None: ...
 
 
 def forget_nothing(_: Sequence[str]) -> None:

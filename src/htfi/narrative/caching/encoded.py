@@ -5,7 +5,7 @@ What is cached depends on the text alone, never on what was read before, as nove
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -15,23 +15,11 @@ from htfi.domain.news import NewsScores, ScreenedItem
 from htfi.narrative.caching.keys import EventClock, cache_key, text_digest, text_name
 from htfi.narrative.encoding.heads import Head, Heads
 from htfi.narrative.encoding.scorer import scored_text
-from htfi.narrative.ports import ContextCache, TextEmbeddings, TextEncoder
+from htfi.narrative.ports import ContextCache, ItemScorer, TextEmbeddings, TextEncoder
 from htfi.narrative.question import item_name
 
 Floats = NDArray[np.float32]
 HeadShares = dict[str, NDArray[np.float64]]  # by head
-
-
-class CacheableScorer(Protocol):
-    """Scores screened items: `encoding.scorer.NewsScorer`."""
-
-    version: str
-
-    def score(self, items: Sequence[ScreenedItem]) -> list[NewsScores]: ...
-
-    def state(self) -> dict[str, Any]: ...
-
-    def restore(self, state: Mapping[str, Any]) -> None: ...
 
 
 class _StoredText(msgspec.Struct, frozen=True, array_like=True):
@@ -175,7 +163,7 @@ class _CachedHeads(Heads):
 class CachedScorer:
     """The scorer, announcing to its encoder whose texts come."""
 
-    def __init__(self, scorer: CacheableScorer, encoder: CachedEncoder, time: EventClock) -> None:
+    def __init__(self, scorer: ItemScorer, encoder: CachedEncoder, time: EventClock) -> None:
         self._scorer, self._encoder, self._time = scorer, encoder, time
         self.version = scorer.version
 
@@ -188,7 +176,7 @@ class CachedScorer:
     def state(self) -> dict[str, Any]:
         return self._scorer.state()
 
-    def restore(self, state: Mapping[str, Any]) -> None:
+    def restore(self, state: dict[str, Any]) -> None:
         self._scorer.restore(state)
 
 

@@ -13,7 +13,7 @@ from htfi.narrative.calendar.headlines import (
     per_share_amounts,
     split_clauses,
 )
-from htfi.narrative.calendar.rate_decisions import HeadlineOutcome
+from htfi.narrative.calendar.rate_decisions import HeadlineOutcome, OutcomeReason
 from htfi.narrative.patterns import Patterns
 
 _DATA = Patterns("htfi.narrative.calendar", "patterns.toml", "earnings")
@@ -44,21 +44,21 @@ def earnings_outcome(headline: str, release: Announcement) -> HeadlineOutcome:
     """The outcome of a company's results that a headline reports."""
     report = factual_report(headline)
     if not report:
-        return HeadlineOutcome(None, "no report of what has happened")
+        return HeadlineOutcome(None, OutcomeReason.NO_REPORT)
     head = _company_pattern(release.subject, release.names, release.symbols).match(report)
     if head is None:
-        return HeadlineOutcome(None, "not about this company")
+        return HeadlineOutcome(None, OutcomeReason.OTHER_COMPANY)
     rest = report[head.end() :]
     verb = _verb_pattern().match(rest)
     if _NOT_IT.match(rest) or verb is None or _HEDGED.search(rest):
-        return HeadlineOutcome(None, "no report of its results")
+        return HeadlineOutcome(None, OutcomeReason.NO_RESULTS)
     outlook = _outlook_key(rest)
     if outlook is None:
-        return HeadlineOutcome(None, "what it says of the outlook cannot be told")
+        return HeadlineOutcome(None, OutcomeReason.UNCLEAR_OUTLOOK)
     result = _result_key(rest, 1 if verb["up"] else -1 if verb["down"] else 0, release)
     if result is None:
-        return HeadlineOutcome(None, "how it stands to estimates cannot be told")
-    return HeadlineOutcome(f"{result}, {outlook}", "told in words")
+        return HeadlineOutcome(None, OutcomeReason.UNCLEAR_RESULT)
+    return HeadlineOutcome(f"{result}, {outlook}", OutcomeReason.WORDS)
 
 
 def _result_key(rest: str, moving: int, release: Announcement) -> str | None:

@@ -26,7 +26,7 @@ from htfi.narrative.calendar.headlines import (
     percent_figures,
     split_clauses,
 )
-from htfi.narrative.calendar.rate_decisions import HeadlineOutcome
+from htfi.narrative.calendar.rate_decisions import HeadlineOutcome, OutcomeReason
 from htfi.narrative.patterns import Patterns
 
 _MEASURE = {
@@ -88,17 +88,17 @@ def data_outcome(headline: str, release: Announcement) -> HeadlineOutcome:
     """The outcome of economic data that a headline reports."""
     report = factual_report(headline)
     if not report:
-        return HeadlineOutcome(None, "no report of what has happened")
+        return HeadlineOutcome(None, OutcomeReason.NO_REPORT)
     lead = split_clauses(report)[0] if split_clauses(report) else ""
     move = _reported_move(release, report)
     if move is None:
-        return HeadlineOutcome(None, "no figure of this release")
+        return HeadlineOutcome(None, OutcomeReason.NO_FIGURE)
     if _OTHER_MEASURE[release.kind].search(lead) or _HEDGED.search(report):
-        return HeadlineOutcome(None, "another measure, or words of doubt")
+        return HeadlineOutcome(None, OutcomeReason.OTHER_MEASURE)
     moving = move.direction or (0 if _FLAT.search(move.verb) else 1)  # 'totaled 175,000, less than expected'
     told = expectation_sides(report[move.start :], moving, 0 if release.kind is AnnouncementKind.CPI else 1)
     if told is None or len({side.direction for side in told}) > 1:
-        return HeadlineOutcome(None, "how it stands to what was expected cannot be told")
+        return HeadlineOutcome(None, OutcomeReason.UNCLEAR_COMPARISON)
     actual = _reported_figure(release, move)
     keys = (
         {surprise_key(release.kind, actual, one) for one in _consensus_figures(release, move)}
@@ -106,18 +106,19 @@ def data_outcome(headline: str, release: Announcement) -> HeadlineOutcome:
         else set[str]()
     )
     if len(keys) > 1:
-        return HeadlineOutcome(None, "what was expected is told otherwise than in the calendar")
+        return HeadlineOutcome(None, OutcomeReason.CONSENSUS_DIFFERS)
     by_figure = keys.pop() if keys else None
     if not told:
         return HeadlineOutcome(
-            by_figure, "told by its figure" if by_figure else "neither figure nor comparison"
+            by_figure, OutcomeReason.FIGURE if by_figure else OutcomeReason.NOTHING_TO_COMPARE
         )
     by_words = _key_of_side(told[0].direction, is_far=told[0].is_far)
     if by_figure is None:
-        return HeadlineOutcome(by_words, "told in words")
+        return HeadlineOutcome(by_words, OutcomeReason.WORDS)
     agree = _side_of_key(by_figure) == told[0].direction
     return HeadlineOutcome(
-        by_figure if agree else None, "told by words and figure" if agree else "words and figure disagree"
+        by_figure if agree else None,
+        OutcomeReason.WORDS_AND_FIGURE if agree else OutcomeReason.FIGURE_DISAGREES,
     )
 
 

@@ -10,7 +10,7 @@ from htfi.domain.events import News
 from htfi.narrative.calendar.announcements import Announcement, AnnouncementKind
 from htfi.narrative.calendar.earnings import earnings_outcome
 from htfi.narrative.calendar.economic_data import data_outcome
-from htfi.narrative.calendar.rate_decisions import HeadlineOutcome, rate_outcome
+from htfi.narrative.calendar.rate_decisions import HeadlineOutcome, OutcomeReason, rate_outcome
 
 
 class AnnouncementMatch(NamedTuple):
@@ -18,7 +18,7 @@ class AnnouncementMatch(NamedTuple):
 
     release: Announcement
     key: str
-    why: str
+    why: OutcomeReason
 
 
 def match_item(

@@ -5,6 +5,7 @@ absence of words of doubt: 'Fed to cut', 'Fed may cut', 'Fed considers' and 'Fed
 """
 
 import re
+from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -48,11 +49,41 @@ _NOT_YET = _DATA.compiled("not_yet")
 _GOES_ON = _DATA.compiled("goes_on")
 
 
+class OutcomeReason(StrEnum):
+    """Why a text reports an outcome, or why not."""
+
+    NO_REPORT = "no report of what has happened"
+    NO_DECISION = "no decision of this bank on its rate"
+    NOT_MADE = "no decision that has been made"
+    NO_SIZE = "no size of the step"
+    DOUBT = "words of doubt"
+    LEVEL_DIFFERS = "the level is not the one before"
+    FIGURES_DISAGREE = "its figures disagree"
+    LEVEL_DISAGREES = "its words and its level disagree"
+    NOT_WHOLE = "not whole basis points"
+    NO_FIGURE = "no figure of this announcement"
+    OTHER_MEASURE = "another measure, or words of doubt"
+    UNCLEAR_COMPARISON = "its comparison with expectations is unclear"
+    CONSENSUS_DIFFERS = "its consensus differs from the calendar's"
+    NOTHING_TO_COMPARE = "neither figure nor comparison"
+    FIGURE_DISAGREES = "words and figure disagree"
+    OTHER_COMPANY = "not about this company"
+    NO_RESULTS = "no report of its results"
+    UNCLEAR_OUTLOOK = "the outlook is unclear"
+    UNCLEAR_RESULT = "its comparison with estimates is unclear"
+    UNCHANGED = "reported as unchanged"
+    SIZE = "reported with its size"
+    LEVEL = "reported by its level"
+    FIGURE = "reported by its figure"
+    WORDS = "reported in words"
+    WORDS_AND_FIGURE = "reported by words and figure"
+
+
 class HeadlineOutcome(NamedTuple):
     """The key of the outcome that a text reports, None where it reports none; and why, or why not."""
 
     key: str | None
-    why: str
+    why: OutcomeReason
 
 
 def rate_outcome(headline: str, body: str, release: Announcement, level: float | None) -> HeadlineOutcome:
@@ -60,11 +91,11 @@ def rate_outcome(headline: str, body: str, release: Announcement, level: float |
     names = CENTRAL_BANKS.get(release.subject, ()) + release.names
     report = factual_report(headline)
     if not report:
-        return HeadlineOutcome(None, "no report of what has happened")
+        return HeadlineOutcome(None, OutcomeReason.NO_REPORT)
     said = _outcome_in_report(report, names, level)
     if said.key is not None:
         return said
-    if said.why == _NO_SIZE:
+    if said.why is OutcomeReason.NO_SIZE:
         lead = _outcome_in_report(factual_report(first_sentence(body)), names, level)
         return lead if lead.key is not None and _agrees_with_headline(lead.key, report) else said
     if _begins_with(names).match(report) and _TOLD_BY_STATEMENT.search(report):
@@ -73,8 +104,7 @@ def rate_outcome(headline: str, body: str, release: Announcement, level: float |
 
 
 MAX_STATEMENT_CHARS = 6_000
-_NO_SIZE = "it tells no size"
-_NO_DECISION = HeadlineOutcome(None, "no decision of this bank on its rate")
+_NO_DECISION = HeadlineOutcome(None, OutcomeReason.NO_DECISION)
 
 
 def _outcome_in_report(report: str, names: tuple[str, ...], level: float | None) -> HeadlineOutcome:
@@ -91,9 +121,9 @@ def _outcome_in_report(report: str, names: tuple[str, ...], level: float | None)
         else:
             return _outcome_in_passive(clause, names, level)
         if _NOT_YET.match(rest):
-            return HeadlineOutcome(None, "no decision that has been made")
+            return HeadlineOutcome(None, OutcomeReason.NOT_MADE)
         told = _outcome_in_clause(rest, level)
-        if told is not None and told.why == _NO_SIZE and several[place + 1 : place + 2]:
+        if told is not None and told.why is OutcomeReason.NO_SIZE and several[place + 1 : place + 2]:
             after = several[place + 1]  # 'for the first time in years' | 'with a half-point move'
             told = _outcome_in_clause(f"{rest} {after}", level) if after.startswith("with ") else told
         if told is not None:
@@ -167,17 +197,17 @@ def _outcome_if_held(after: str, level: float | None) -> HeadlineOutcome | None:
 
 def _unchanged_outcome(rest: str, level: float | None) -> HeadlineOutcome:
     if _VAGUE.search(rest.partition(" until ")[0]):
-        return HeadlineOutcome(None, "words of doubt")
+        return HeadlineOutcome(None, OutcomeReason.DOUBT)
     found = rate_levels(rest)
     if found and level is not None and abs(found[0].value - level) > 1e-6:
-        return HeadlineOutcome(None, "the level told is not the one before")
-    return HeadlineOutcome("hold", "told as unchanged")
+        return HeadlineOutcome(None, OutcomeReason.LEVEL_DIFFERS)
+    return HeadlineOutcome("hold", OutcomeReason.UNCHANGED)
 
 
 def _moved_outcome(rest: str, level: float | None, way: int) -> HeadlineOutcome:
     """A move in a clause; `way` is 0 where only the level can show it."""
     if _VAGUE.search(rest):
-        return HeadlineOutcome(None, "words of doubt")
+        return HeadlineOutcome(None, OutcomeReason.DOUBT)
     steps, found = rate_steps_bp(rest), rate_levels(rest)
     if steps and found and found[0].start < steps[0].start < found[0].end:
         found = []
@@ -185,15 +215,15 @@ def _moved_outcome(rest: str, level: float | None, way: int) -> HeadlineOutcome:
     if found and level is not None:
         sizes.add(round((found[0].value - level) * 100.0, 6))
     if not sizes:
-        return HeadlineOutcome(None, _NO_SIZE)
+        return HeadlineOutcome(None, OutcomeReason.NO_SIZE)
     if len(sizes) > 1 or (len(steps) > 1 and steps[1].value != steps[0].value):
-        return HeadlineOutcome(None, "its figures disagree")
+        return HeadlineOutcome(None, OutcomeReason.FIGURES_DISAGREE)
     bp = sizes.pop()
     if way and bp * way <= 0.0:
-        return HeadlineOutcome(None, "its words and its level disagree")
+        return HeadlineOutcome(None, OutcomeReason.LEVEL_DISAGREES)
     if bp != round(bp) or abs(bp) > 999:
-        return HeadlineOutcome(None, "no whole basis points")
-    return HeadlineOutcome(rate_key(round(bp)), "told with its size" if steps else "told by its level")
+        return HeadlineOutcome(None, OutcomeReason.NOT_WHOLE)
+    return HeadlineOutcome(rate_key(round(bp)), OutcomeReason.SIZE if steps else OutcomeReason.LEVEL)
 
 
 def _outcome_in_passive(clause: str, names: tuple[str, ...], level: float | None) -> HeadlineOutcome:

@@ -21,7 +21,7 @@ from htfi.domain.decision import Rung
 from htfi.domain.errors import InvalidInput
 from htfi.domain.settings import check_bounds, setting
 from htfi.narrative.caching.cached_reader import ViewCachePolicy, with_cache
-from htfi.narrative.caching.encoded import CacheableScorer, CachedEncoder, CachedScorer
+from htfi.narrative.caching.encoded import CachedEncoder, CachedScorer
 from htfi.narrative.caching.keys import EventClock, identity, lifetime_ns
 from htfi.narrative.caching.memory import MemoryTier
 from htfi.narrative.caching.tier import MAX_SECRET_BYTES
@@ -29,7 +29,7 @@ from htfi.narrative.caching.tiers import OuterTier, TieredCache
 from htfi.narrative.config import MIN_WEIGHT, NarrativeConfig
 from htfi.narrative.deep_reader import DeepReader
 from htfi.narrative.encoding.heads import Heads
-from htfi.narrative.ports import NewsReader, TextEncoder
+from htfi.narrative.ports import ItemScorer, NewsReader, TextEncoder
 from htfi.wiring.models.loading import LoadableModel
 
 CACHE_FOLDER = "context"  # in a run's folder
@@ -109,7 +109,7 @@ class RunCache:
             cached[rung] = with_cache(readers[rung], keeping)
         return cached
 
-    def wrap_scorer(self, scorer: CacheableScorer, encoder: CachedEncoder | None) -> CacheableScorer:
+    def wrap_scorer(self, scorer: ItemScorer, encoder: CachedEncoder | None) -> ItemScorer:
         """The scorer, telling `encoder`, which it asks, whose texts come."""
         return scorer if encoder is None else CachedScorer(scorer, encoder, self.time)
 
