@@ -7,9 +7,11 @@ by letter, by how close they are and whether they need a Latin word around them.
 """
 
 import re
+import tomllib
 import unicodedata
 from enum import IntEnum
 from functools import cache
+from importlib.resources import files
 from typing import NamedTuple
 
 
@@ -31,38 +33,16 @@ class Lookalike(NamedTuple):
     script: str
 
 
-# fmt: off
-_CLOSE_LOOKALIKES = {
-    "a": "аɑⲁꭺ", "b": "ƄЬᏏᖯ", "c": "сϲⲥꮯ𐐽ꞓ", "d": "ԁᏧᑯꓒ", "e": "еⲉҽꬲ", "f": "ꞙẝꬵ", "g": "ɡցᶃᏻ", "h": "һհᏂⲏᖺ",
-    "i": "іⲓᎥɩιꙇı\u0269\u1d7b", "j": "јϳյ", "k": "ⲕ", "l": "ӏⵏƖǀߊ", "m": "ⲙ", "n": "ոⲛ", "o": "оοօⲟ𐐬ᴏᴑⵔ", "p": "рⲣ",
-    "q": "ԛզ", "r": "ⲅꭇꭈ", "s": "ѕꜱƽ𐑈", "t": "ⲧ", "u": "սꞟʋꭎꭒ𐓶", "v": "ѵѷꝩ", "w": "ԝɯ", "x": "хⲭ", "y": "уүⲩỿ", "z": "ⲍꮓ",
-    "A": "АΑᎪꓮᗅⲀ𐊠", "B": "ВΒᏴꓐⲂ𐊂𐊡ᛒ", "C": "СϹᏟꓚⲤ𐊢𐌂𐐕", "D": "ᎠꓓᗞᗪÐƉ", "E": "ЕΕᎬꓰⴹⲈ𐊆", "F": "ϜꓝᖴꞘ𐊇𐊥𐔥",
-    "G": "ԌᏀᏳꓖ", "H": "НΗᎻꓧⲎᕼ𐋏", "I": "ІΙӀꓲⲒ𐊊𐌉ᛁ", "J": "ЈᎫꓙᒍͿ", "K": "КΚᏦꓗⲔᛕ𐔘", "L": "ᏞꓡᒪՀ𐐛𐔦Լ",
-    "M": "МΜᎷꓟⲘϺᛖ𐊰𐌑", "N": "ΝꓠⲚ𐔓", "O": "ОΟՕꓳⲞ𐊒𐊫𐐄𐔖", "P": "РΡᏢꓑⲢᑭ𐊕", "Q": "ԚⵕՔ", "R": "ᎡᏒꓣᖇ𐒴ᖆ",
-    "S": "ЅՏᏕᏚꓢ𐊖𐐠", "T": "ТΤᎢꓔⲦ𐊗𐊱𐌕", "U": "ՍꓴᑌሀՄ", "V": "ѴᏙꓦᐯⴸ𐔝", "W": "ԜᎳᏔꓪ", "X": "ХΧꓫⲬⵝ᙭𐊐𐊴𐌗𐌢ᚷ",
-    "Y": "УΥҮᎩᎽꓬⲨϒ𐊲", "Z": "ΖᏃꓜ𐋵Ⲍ", "0": "߀", "3": "ЗӠꝪᢉ", "4": "Ꮞ", "8": "𐌚", "2": "ᒿꙄ", "6": "Ⳓ",
+_TABLES: dict[str, dict[str, str]] = tomllib.loads(
+    files("htfi.narrative.sanitising").joinpath("lookalikes.toml").read_text(encoding="utf-8")
+)
+_KIND_OF_TABLE = {
+    "symbol": LookalikeKind.SYMBOL,
+    "loose": LookalikeKind.LOOSE,
+    "unicode_loose": LookalikeKind.LOOSE,
+    "unicode_close": LookalikeKind.CLOSE,
+    "close": LookalikeKind.CLOSE,
 }
-_LOOSE_LOOKALIKES = {
-    "a": "αάλДдᗩคልꪖ卂ﾑąმꍏÅᾰᾱⱥ@ձЛ", "b": "βвЪъᏰᗷ乃๒ьፎɮҍცϐƀБ฿ხ", "c": "ςᑕሬҫƈ匚ᄃፈċ꒝¢ℂç८",
-    "d": "δժժ๔ძɖƊᏓժฝዕ", "e": "εέєҿϵԑєëӗҽᏋᗴᕮᘿ乇ꏂ€ξഭΣǝעየ", "f": "ғϝꓞʄŦƒ千ｷ£Ӻӻ", "g": "ԍցןցگᎶᘜムɠﻮგԳ", "h": "ңћђҥӈћዘん卄ɦҺᏥԋђ",
-    "i": "ίιїίϊΐเﾉﺎᶖɨ丨ἰ", "j": "ʝנﾌյլʆ", "k": "кκқҝҟҡϰКズҜӄԞฅ", "l": "ℓլɭ㇄ﾚㄥ߂ｌŁӏՆɫʅ|", "m": "мϻጠ๓ᗰ爪ﾶɱო൬",
-    "n": "ηήпπภիռղᑎ几刀ИийՈռлกռהϞŋŉȠ", "o": "σόθөѳΘѲФΦф๏のዐ口Ѻօ๐ס०০੦૦௦०೦൦๐໐ㄖδФЮ◯фΩ", "p": "ρϱՔקեየ卩ｱþƥբφ",
-    "q": "գգԳԶ۹ϙợ۶Ɋゐʠᑫ", "r": "гяЯʀгѓᖇ尺ɾɹΓ", "s": "ʂรƨڪ丂₴ꌚ§ร", "t": "тτեէŧŢ†イㄒｲƚተꓕ", "u": "υμцюύϋΰևЦՍนひㄩᑌ౮մµῦ",
-    "v": "νὐשง√ѵνυ∨", "w": "ωшщώϖԝฬщШЩѡѿᗯᏇ山աᥕψ₩", "x": "χжӿҳჯאメ乂ҲӼӽЖ×ẍ", "y": "γуўүӱӳұўյץﾘㄚყΫ¥ყч",
-    "z": "ζʐȥʐ乙ƶՀչፚžҙ", "A": "ΛΔДДѦѧᗩ卂Ά", "B": "БЪЬβᗷ乃ß", "C": "ᑕ匚ҪՇ₵", "D": "ᗡĐ₫ↁ", "E": "ΣЄЭξΈᗴ乇ԐƎƐ",
-    "F": "ҒӺ₣Ꞙ千", "G": "₲ᏀႺ", "H": "ΉӇҢҤ卄ǶԊ", "I": "ΊЇ丨ǀ工", "J": "Ⴑﾌ", "K": "ҜҚҠӃҞ₭", "L": "ㄥŁլ", "M": "爪ᗰӍ",
-    "N": "ИЙΠПΠ几ᑎԤ₦И", "O": "ΘΌΩӨѲФ〇口ロО", "P": "ҎΠ卩₱Ƥ", "Q": "ԚϘҨ", "R": "Я尺ᖇɌ", "S": "Ꙅ丂", "T": "ҬԎŦㄒ₮τ干",
-    "U": "ЦՍㄩᑌՄɄ", "V": "Ѷ", "W": "ШЩѠ山ᗯώ₩Ψ", "X": "ҲӼ乂Ж", "Y": "ҰΎΫўㄚЎЧɎ", "Z": "乙Ζ",
-    "3": "зэξӡӞʒƷ", "6": "б", "4": "ч", "8": "৪੪ଃ𐌚",
-}
-_SYMBOL_LOOKALIKES = {
-    "a": "⍺∀ª", "b": "♭", "c": "©⊂¢∁⸦", "d": "∂ↁ₫", "e": "℮∊∈⋿є", "f": "⨍∫ʃ", "h": "♄ℏ", "i": "¡⍳∣│┃❘", "j": "♩⌡", "l": "⎮⏐ǃ❙",
-    "n": "∩⋂", "o": "º°○●◯◦⊙⚪⚫⭕☉⨀◌∘ꙮ⦿◉◎", "p": "℘⍴", "r": "®", "s": "∽§", "t": "†⊥⊤⟙✝", "u": "∪⋃", "v": "∨⋁√✓", "w": "⍵₩",
-    "x": "×⨯✕✖✗✘❌⤫", "z": "☡", "A": "▲△🅰🔺", "B": "🅱", "E": "∑⋿", "I": "ℹ", "M": "Ⓜ♏", "O": "🅾⭘", "P": "🅿", "S": "💲",
-    "V": "▼▽", "Y": "¥", ".": "․․｡。", ":": "꞉∶ː˸", "/": "∕⁄⧸╱", "-": "‐‑⁃−﹣－➖", "'": "ʼʹ′＇ˊ", ";": "\u037e",
-    "!": "ǃ", "%": "٪", ",": "‚‚，", "?": "ʔ",
-}
-# fmt: on
 _MARKS = ".:/-';!%,?"  # read as such wherever they stand between letters or digits
 
 # Letters of living European, Turkic, African and Vietnamese spellings: no disguise, except in an English word.
@@ -104,12 +84,8 @@ def lookalike_table() -> dict[str, Lookalike]:
     for first, letter, num in _ROWS:
         for offset in range(num):
             table[chr(first + offset)] = Lookalike(chr(ord(letter) + offset), LookalikeKind.STYLED, "STYLED")
-    for likeness, rows in (
-        (LookalikeKind.SYMBOL, _SYMBOL_LOOKALIKES),
-        (LookalikeKind.LOOSE, _LOOSE_LOOKALIKES),
-        (LookalikeKind.CLOSE, _CLOSE_LOOKALIKES),
-    ):
-        for latin, alike in rows.items():
+    for name, likeness in _KIND_OF_TABLE.items():  # the later, the stronger
+        for latin, alike in _TABLES[name].items():
             for char in alike:
                 if not char.isascii() and (likeness is LookalikeKind.CLOSE or char not in table):
                     kind = likeness if char.isalnum() else LookalikeKind.SYMBOL  # currencies among them

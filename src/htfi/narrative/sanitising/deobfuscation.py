@@ -58,7 +58,11 @@ _MAX_HIDDEN_CHARS = 4_000
 _LARGE_CHARS = 1_000_000
 _ENTITY = re.compile(r"&(?:amp;)*(#[0-9]{1,7};?|#[xX][0-9a-fA-F]{1,6};?|[A-Za-z][A-Za-z0-9]{1,31};)")
 _NESTING = re.compile(r"[<>&\[\]{}\\\x1b]")
-_MOJIBAKE = re.compile("[ÂÃâÅÄÐÑðÎÏ][\x80-\xbf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ]{1,3}")
+# UTF-8 sequences that were read as Windows-1252, side by side.
+_CONTINUATION = "[\x80-\xbf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ]"
+_MOJIBAKE = re.compile(f"(?:[Â-ß]{_CONTINUATION}|[à-ï]{_CONTINUATION}{{2}}|[ð-ô]{_CONTINUATION}{{3}})+")
+_SURE_LEADS, _LIKELY_LEADS = frozenset("ÂÃâð"), frozenset("ÅÄÐÑÎÏ")
+_TYPOGRAPHIC = frozenset("‘’“”•–—…")  # after a letter of a spelling they are honest: “Å”
 _OUTLINED = re.compile("[\U0001ccd6-\U0001ccef]")  # Unicode 16, unknown to older Pythons
 _OUTLINED_DIGITS = re.compile("[\U0001ccf0-\U0001ccf9]")
 _LOST_QUOTE = _DATA.compiled("lost_quote")
@@ -138,7 +142,9 @@ def _repaired_encoding(text: str) -> str:
     """
     text = _OUTLINED.sub(lambda found: chr(ord(found[0]) - 0x1CCD6 + 0x1D400), text)
     text = _OUTLINED_DIGITS.sub(lambda found: chr(ord(found[0]) - 0x1CCF0 + 0x1D7CE), text)
-    text = _MOJIBAKE.sub(_redecoded, text)
+    if _MOJIBAKE.search(text):
+        is_garbled = any(_is_certain(found[0]) for found in _MOJIBAKE.finditer(text))
+        text = _MOJIBAKE.sub(lambda found: _redecoded(found[0], is_garbled), text)
     text = _LOST_QUOTE.sub("”", text).replace("ï¿½", "\ufffd")
     return _CONTROL_LETTERS.sub(_control_letter, text)
 
@@ -147,12 +153,25 @@ def _control_letter(found: re.Match[str]) -> str:
     return bytes([ord(found[0])]).decode("cp1252", "ignore")
 
 
-def _redecoded(found: re.Match[str]) -> str:
-    raw = bytes(_CP1252.get(char, ord(char)) for char in found[0] if char in _CP1252 or ord(char) < 256)
+def _is_certain(run: str) -> bool:
+    """Whether a run is of at least two sequences, which no spelling has."""
+    decoded = _decoded(run)
+    return len(decoded) > 1 and decoded != run
+
+
+def _redecoded(run: str, is_garbled: bool) -> str:
+    """A run decoded, where it cannot be honest: 'à »' and 'É»' are, except in a text that is garbled elsewhere."""
+    is_likely = run[0] in _LIKELY_LEADS and run[1] not in _TYPOGRAPHIC
+    if is_garbled or is_likely or run[0] in _SURE_LEADS:
+        return _decoded(run)
+    return run
+
+
+def _decoded(run: str) -> str:
     try:
-        return raw.decode("utf-8")
+        return bytes(_CP1252.get(char, ord(char)) for char in run).decode("utf-8")
     except UnicodeDecodeError:
-        return found[0]
+        return run
 
 
 def _strongest_by_rule(findings: list[ScreeningFinding]) -> tuple[ScreeningFinding, ...]:
