@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from htfi.narrative.calendar.announcements import CENTRAL_BANKS, REGIONS, AnnouncementKind, outcome_keys
-from htfi.narrative.calendar.config import BufferingConfig
+from htfi.narrative.calendar.config import EARLY_S, READING_MS, BufferingConfig
 from htfi.narrative.calendar.parsing import parse_calendar
 from htfi.pipeline.prepared_views import MAX_READINGS_PER_STEP
 
@@ -49,9 +49,12 @@ def test_every_kind_outcome_bank_and_region_is_named() -> None:
 
 def test_the_settings_told_are_the_defaults() -> None:
     config = BufferingConfig()
-    for name in ("lead_s", "early_s", "window_s", "budget_ms", "reading_ms"):
-        told = re.search(rf"`buffering\.{name}`(?: before the hour| after it)? ?(?:\w+ )*\(([\d,]+)", TEXT)
+    for name in ("lead_s", "window_s", "budget_ms"):
+        told = re.search(rf"`buffering\.{name}`(?: before its time)? ?(?:\w+ )*\(([\d,]+)", TEXT)
         assert told is not None, name
         assert float(told[1].replace(",", "")) == getattr(config, name), name
+    assert "from one second before the time" in TEXT
+    assert EARLY_S == 1.0
+    assert f"at {READING_MS:g} ms each" in TEXT
     assert "four at a time" in TEXT
     assert MAX_READINGS_PER_STEP == 4

@@ -212,7 +212,7 @@ def test_steps_and_surprises_have_one_name() -> None:
 
 
 @pytest.mark.parametrize(
-    "bad", [{"lead_s": 0.0}, {"window_s": 1e6}, {"early_s": 400.0}, {"budget_ms": -1.0}, {"reading_ms": 0.0}]
+    "bad", [{"lead_s": 0.0}, {"window_s": 1e6}, {"lead_s": 1.0}, {"budget_ms": -1.0}]
 )
 def test_settings_out_of_range_are_refused(bad: dict[str, float]) -> None:
     with pytest.raises(InvalidInput, match="buffering"):

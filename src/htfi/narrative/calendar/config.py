@@ -1,4 +1,4 @@
-"""Settings of predictive buffering: how long before a release views are made ready, and how much may be spent on it."""
+"""Settings of the views prepared before announcements: how long before, and how much time they may take."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -12,7 +12,7 @@ _DAY_S = 86_400.0
 
 
 EARLY_S = 1.0  # an item may come that long before its announcement: clocks differ
-READING_MS = 80.0  # reckoned for one reading, whatever the machine, so that a replay prepares the same
+READING_MS = 80.0  # of one reading on any machine, so that a replay prepares the same views
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +32,9 @@ class BufferingConfig:
     def __post_init__(self) -> None:
         check_bounds("buffering", self)
         if not self.lead_s > EARLY_S:
-            raise InvalidInput("buffering: early_s must be less than lead_s")
+            raise InvalidInput(f"buffering: lead_s must be more than {EARLY_S:g} s")
 
     @property
     def max_readings(self) -> int:
-        """How many readings are made ready for one release."""
+        """How many readings are prepared for one announcement."""
         return int(self.budget_ms / READING_MS)

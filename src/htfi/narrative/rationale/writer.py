@@ -59,8 +59,8 @@ def write_rationale(
     standard deviations then expected. `weights` are the experts' at the first horizon. `headlines` are cleaned, newest
     first; `view` is what a reader made of them, and `tilt` what that changed in the forecast. A deeper reading follows
     because numbers and news disagree (`deepening`) or because of what the news is worth (`consulting`); `suspected`
-    says that manipulation is; `plan` says whether load lowered the rung. At most three drivers and three headlines are stated; without a driver, `has_usual` says
-    that there was something usual to compare with.
+    marks suspected manipulation; `plan` shows whether load lowered the rung. At most three drivers and three headlines
+    are stated; without a driver, `has_usual` says that there was something usual to compare with.
     """
     width = high - low
     unit = phrasing.unit(width)
