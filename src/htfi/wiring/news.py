@@ -6,7 +6,6 @@ Reads the calendar of scheduled releases that the settings name. The engine and 
 """
 
 from collections.abc import Iterable, Mapping
-from functools import cache
 from pathlib import Path
 
 from htfi import models, sample
@@ -22,13 +21,10 @@ from htfi.narrative.ports import TextEncoder
 from htfi.narrative.processor import NewsProcessor, forget_nothing
 from htfi.narrative.sanitising.sanitiser import Sanitiser
 from htfi.narrative.suspicion import SuspicionMonitor
-from htfi.wiring.encoder import install_hint, open_encoder
+from htfi.wiring.encoder import open_encoder
 from htfi.wiring.heads import open_heads
 from htfi.wiring.models.caching import RunCache
-from htfi.wiring.models.speculation import warn
 from htfi.wiring.settings import Settings
-
-_warn_once = cache(warn)
 
 
 def build_news_processor(
@@ -42,8 +38,6 @@ def build_news_processor(
     """
     encoder = open_encoder(settings.encoding)
     heads = heads_for(encoder)
-    if encoder is None and settings.encoding.model != "none":
-        _warn_once(install_hint())
     cached = (
         None
         if context is None or encoder is None

@@ -15,9 +15,9 @@ import click
 import msgspec
 import numpy as np
 
-from htfi.domain.errors import DependencyUnavailable
+from htfi.domain.errors import DependencyUnavailable, MissingExtra
 from htfi.domain.time import NS_PER_S, format_ns
-from htfi.wiring.encoder import install_hint, open_encoder
+from htfi.wiring.encoder import shipped_encoder
 from htfi.wiring.settings import Settings
 from htfi_eval.bench.news_timing import (
     BATCH,
@@ -215,9 +215,7 @@ def command(num_runs: int, data: Path, memory_items: int, seed: int, json_file: 
       htfi bench narrative --runs 9 --json build/goals/narrative.json
     """
     settings = Settings()
-    encoder = open_encoder(settings.encoding)
-    if encoder is None:
-        raise DependencyUnavailable(install_hint())
+    encoder = shipped_encoder(settings.encoding)
     found = load_news_texts(data, num_runs * NUM_ITEMS_PER_RUN + STAGE_ITEMS, seed)
     peer, no_peer = _peer()
     spare, pairs = found.pairs[:STAGE_ITEMS], found.pairs[STAGE_ITEMS:]
@@ -254,6 +252,8 @@ def command(num_runs: int, data: Path, memory_items: int, seed: int, json_file: 
 def _peer() -> tuple[Embed | None, str]:
     try:
         return open_peer(), ""
+    except MissingExtra as error:
+        return None, f"no peer: {error}"
     except ImportError as error:
         return None, f"no peer: {error.name} is not installed"
 

@@ -28,11 +28,11 @@ from htfi.narrative.processor import NewsProcessor
 from htfi.narrative.sanitising.sanitiser import Sanitiser
 from htfi.narrative.suspicion import SuspicionMonitor
 from htfi.simulation.stories import FIRST_EVALUATION_SEED, stories_of_market
-from htfi.wiring.encoder import package_folder
 from htfi.wiring.models.caching import CacheConfig, open_cache
 from htfi.wiring.news import heads_for, open_scorer
 from htfi.wiring.settings import Settings
 from htfi_eval.bench.processes import available_cores, pin_to_core
+from htfi_eval.encoder_weights import full_weights
 
 REUTERS = Path("text_price") / "reuters_news_2006_2013.parquet"
 _NS_PER_ITEM = 10**9
@@ -168,13 +168,13 @@ def num_tokens(encoder: TextEncoder, pairs: Pairs) -> float:
 
 
 def open_peer() -> Embed:
-    """The same model in transformers, float32, one thread. Raises: ImportError, where it is not installed."""
+    """The same model in transformers, float32, one thread. Raises: ImportError, MissingExtra."""
     torch: Any = import_module("torch")
     transformers: Any = import_module("transformers")
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
     torch.set_num_threads(1)
-    folder = package_folder()
+    folder = full_weights()
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     model = transformers.AutoModel.from_pretrained(folder).eval()
 

@@ -17,8 +17,8 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.adapters.chronos.extra import require_chronos
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
+from htfi.domain.extras import require_extra
 from htfi.forecasting.scaled_returns import interpolate_levels, sum_quantiles
 
 Array = NDArray[np.float64]
@@ -98,7 +98,7 @@ def open_foundation(folder: Path, *, num_samples: int = NUM_SAMPLES, seed: int =
 
     Raises: MissingExtra; InvalidInput for a folder that holds none of them, or is broken.
     """
-    require_chronos()
+    require_extra("forecasting.foundation", "foundation", "chronos", "torch")
     kind = _kind(folder)
     chronos: Any = import_module("chronos")
     torch: Any = import_module("torch")

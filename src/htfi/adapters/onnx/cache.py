@@ -21,7 +21,6 @@ _WRITER_FILES = (
     "graph.py",
     "linear.py",
     "causal.py",
-    "encoder_graph.py",
     "sentence_graph.py",
     "saturation.py",
 )
@@ -39,25 +38,27 @@ def cached_graph(key: str, folder: Path, write: Callable[[], WrittenGraph]) -> W
     A file that is damaged is written anew. The key is a digest of all that `write` reads.
     """
     file = folder / f"{key}.{_writers_digest()[:16]}.graph"
-    found = _read(file)
+    found = load_graph(file)
     if found is not None:
         return found
     written = write()
     try:
         make_private(folder)
-        _keep(file, written)
+        save_graph(file, written)
     except (OSError, HtfiError):  # read-only or full: the graph in memory serves as well
         return written
-    return _read(file) or written  # from the file's memory map, so that the copy in memory can go
+    return load_graph(file) or written  # from the file's memory map, so that the copy in memory can go
 
 
-def _keep(file: Path, written: WrittenGraph) -> None:
+def save_graph(file: Path, written: WrittenGraph) -> None:
+    """Write a graph and its computed weights as one file. Raises: OSError, HtfiError."""
     arrays = {_GRAPH: np.frombuffer(written.content, np.uint8), **written.computed}
     borrowed = msgspec.json.encode(written.borrowed).decode()
     write_safetensors(file, arrays, {"borrowed": borrowed, "digest": _digest(arrays, borrowed)})
 
 
-def _read(file: Path) -> WrittenGraph | None:
+def load_graph(file: Path) -> WrittenGraph | None:
+    """The graph of a file, its weights mapped from it; None where there is none or it is damaged."""
     if not file.is_file():
         return None
     try:

@@ -6,11 +6,9 @@ from pathlib import Path
 import numpy as np
 
 from htfi.adapters.onnx.cache import cached_graph
-from htfi.adapters.onnx.session import OnnxSession, WrittenGraph
-from htfi.decoding.checkpoint.weights import CheckpointWeights
+from htfi.adapters.onnx.session import NO_WEIGHTS, OnnxSession, WrittenGraph
 
 _DEPTH = 64
-_NO_WEIGHTS = CheckpointWeights({}, (), {})
 
 
 @cache
@@ -20,7 +18,7 @@ def max_weight_level(cache_folder: Path) -> int:
     With 63, two products of the largest values still fit: 2 * 255 * 63 < 2^15.
     Source: the note on saturation in onnxruntime's quantization guide (AVX2, and AVX-512 without VNNI).
     """
-    session = OnnxSession(cached_graph("saturation", cache_folder, _write), _NO_WEIGHTS, threads=1)
+    session = OnnxSession(cached_graph("saturation", cache_folder, _write), NO_WEIGHTS, threads=1)
     whole = np.full((1, _DEPTH), 255, np.uint8)
     (found,) = session.run(("sum",), {"whole": whole})
     return 127 if float(found[0, 0]) == _DEPTH * (255 - 128) * 127 else 63
@@ -32,7 +30,7 @@ def _write() -> WrittenGraph:
 
     from htfi.adapters.onnx.graph import MICROSOFT, GraphWriter
 
-    graph = GraphWriter(_NO_WEIGHTS)
+    graph = GraphWriter(NO_WEIGHTS)
     weight = graph.compute("weight", np.full((_DEPTH, 16), 127, np.int8))
     one, zero = graph.constant(np.float32(1)), graph.constant(np.uint8(128))
     scale = graph.compute("scale", np.ones(16, np.float32))

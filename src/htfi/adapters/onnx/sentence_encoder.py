@@ -10,44 +10,74 @@ from pathlib import Path
 
 import numpy as np
 
-from htfi.adapters.onnx.cache import cached_graph, default_cache_folder
+from htfi.adapters.onnx.cache import cached_graph, default_cache_folder, load_graph
 from htfi.adapters.onnx.saturation import max_weight_level
-from htfi.adapters.onnx.session import OnnxSession, Precision, WrittenGraph
+from htfi.adapters.onnx.session import NO_WEIGHTS, OnnxSession, Precision, WrittenGraph
+from htfi.decoding.checkpoint.architecture import Architecture
 from htfi.decoding.checkpoint.folder import ModelFolder
+from htfi.decoding.checkpoint.weights import CheckpointWeights
 from htfi.decoding.ports import Floats, Ids
-from htfi.domain.errors import InvalidInput, ShapeMismatch
+from htfi.domain.errors import IntegrityError, InvalidInput, ShapeMismatch
+
+MAX_LEVEL = 127  # of a weight in int8
 
 
 class OnnxSentenceEncoder:
-    """A BERT encoder from a model folder, for texts without padding."""
+    """A BERT encoder as a written graph, for texts without padding."""
 
     def __init__(
         self,
+        written: WrittenGraph,
+        architecture: Architecture,
+        digest: str,
+        *,
+        weights: CheckpointWeights = NO_WEIGHTS,
+        threads: int = 1,
+    ) -> None:
+        """Raises: DependencyUnavailable."""
+        self._architecture = architecture
+        self._digest = digest
+        self._session = OnnxSession(written, weights, threads)
+
+    @classmethod
+    def of_folder(
+        cls,
         folder: ModelFolder,
         precision: Precision,
         usual: Sequence[Sequence[int]],
         *,
         threads: int = 1,
         cache_folder: Path | None = None,
-    ) -> None:
-        """`usual` are ids of texts of every sort: in int8 they tell how large values become.
+    ) -> "OnnxSentenceEncoder":
+        """From a model folder. `usual` are ids of texts of every sort: int8 takes the range of its inputs from them.
 
         Raises: InvalidInput, when the folder is no encoder or its weights do not fit; DependencyUnavailable.
         """
-        self._of = folder.architecture
-        if self._of.is_causal:
+        if folder.architecture.is_causal:
             raise InvalidInput(f"{folder.path} holds a causal network; name a BERT encoder to read with")
         if precision is Precision.INT8_WIDE or (precision is Precision.INT8 and not usual):
-            raise InvalidInput("a sentence encoder runs in fp32, or in int8 after usual texts")
+            raise InvalidInput("a sentence encoder runs in fp32, or in int8 with usual texts")
         cache_folder = default_cache_folder() if cache_folder is None else cache_folder
-        top = 127 if precision is Precision.FP32 else max_weight_level(cache_folder)
+        top = MAX_LEVEL if precision is Precision.FP32 else max_weight_level(cache_folder)
         seen = repr([list(ids) for ids in usual]) if precision is Precision.INT8 else ""
         key = f"sentences {folder.digest} {precision} {top} {seen}"
-        self._digest = hashlib.sha256(key.encode()).hexdigest()
-        written = cached_graph(
-            self._digest, cache_folder, lambda: _write_graph(folder, precision, top, usual)
-        )
-        self._session = OnnxSession(written, folder.weights, threads)
+        digest = hashlib.sha256(key.encode()).hexdigest()
+        written = cached_graph(digest, cache_folder, lambda: write_graph(folder, precision, top, usual))
+        return cls(written, folder.architecture, digest, weights=folder.weights, threads=threads)
+
+    @classmethod
+    def of_graph(cls, file: Path, architecture: Architecture, digest: str) -> "OnnxSentenceEncoder":
+        """From a graph that was written in int8 and saved, weights included.
+
+        Where the processor saturates sums of bytes, weights are halved: they are as coarse as in a graph written there.
+        Raises: IntegrityError, DependencyUnavailable.
+        """
+        written = load_graph(file)
+        if written is None:
+            raise IntegrityError(f"{file} is damaged: reinstall htfi")
+        if max_weight_level(default_cache_folder()) < MAX_LEVEL:
+            written = _halved(written)
+        return cls(written, architecture, digest)
 
     @property
     def digest(self) -> str:
@@ -58,13 +88,13 @@ class OnnxSentenceEncoder:
         """States [B, T, H] of the texts `ids` [B, T]. Raises: ShapeMismatch; InvalidInput, for ids out of range."""
         if ids.ndim != 2 or ids.size == 0 or ids.dtype != np.int64:
             raise ShapeMismatch(f"ids are {ids.dtype} {list(ids.shape)}: give int64 [texts, tokens]")
-        if ids.shape[1] > self._of.max_positions:
+        if ids.shape[1] > self._architecture.max_positions:
             raise InvalidInput(
-                f"a text of {ids.shape[1]} tokens is too long: cut it to {self._of.max_positions}"
+                f"a text of {ids.shape[1]} tokens is too long: cut it to {self._architecture.max_positions}"
             )
-        if ids.min() < 0 or ids.max() >= self._of.vocab_size:
+        if ids.min() < 0 or ids.max() >= self._architecture.vocab_size:
             raise InvalidInput(
-                f"token ids must lie in 0 to {self._of.vocab_size - 1}: is it the model's own tokenizer?"
+                f"token ids must lie in 0 to {self._architecture.vocab_size - 1}: is it the model's own tokenizer?"
             )
         return self._session.run(("states",), {"ids": ids})[0]
 
@@ -75,9 +105,10 @@ def mean_pooled(states: Floats) -> Floats:
     return summed / np.sqrt((summed * summed).sum(axis=1, keepdims=True))
 
 
-def _write_graph(
+def write_graph(
     folder: ModelFolder, precision: Precision, top: int, usual: Sequence[Sequence[int]]
 ) -> WrittenGraph:
+    """The graph of a folder's encoder. Raises: InvalidInput, ShapeMismatch, DependencyUnavailable."""
     # onnx is needed to write a graph, not to run one
     from htfi.adapters.onnx.sentence_graph import RANGE_PREFIX, write_range_recorder, write_sentence_encoder
 
@@ -91,3 +122,14 @@ def _write_graph(
         for place, name in enumerate(outputs)
     }
     return write_sentence_encoder(folder.architecture, folder.weights, precision, top, largest)
+
+
+def _halved(written: WrittenGraph) -> WrittenGraph:
+    """Weights within ±63, their scales twice as large."""
+    arrays = dict(written.computed)
+    for name, array in written.computed.items():
+        if name.endswith(":int8"):
+            arrays[name] = np.clip(np.rint(array / 2), -63, 63).astype(np.int8)
+            scale = name.removesuffix(":int8") + ":scale"
+            arrays[scale] = written.computed[scale] * np.float32(2)
+    return WrittenGraph(written.content, written.borrowed, arrays)

@@ -17,6 +17,7 @@ from onnxruntime import capi
 from htfi.decoding.checkpoint.weights import CheckpointWeights
 from htfi.domain.errors import DependencyUnavailable
 
+NO_WEIGHTS = CheckpointWeights({}, (), {})  # of a graph that holds all its own
 STORED = "stored:"  # before a tensor's name: in the type that it has in the folder
 
 WeightArray = NDArray[Any]

@@ -22,6 +22,7 @@ from htfi.decoding.kv_cache import SharedKVBlocks
 from htfi.decoding.local_generator import LocalGenerator
 from htfi.decoding.ports import Network
 from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
+from htfi.domain.extras import require_extra
 from htfi.domain.files import write_atomically
 from htfi.narrative.answer import UNCALIBRATED, ConfidenceCalibration
 from htfi.narrative.view_calibration import ViewCalibration
@@ -121,9 +122,8 @@ def load_draft_network(folder: ModelFolder, precision: str) -> Network:
 
 def load_torch_network(folder: ModelFolder, precision: str) -> Network:
     """The network of a folder on torch, on a GPU where there is one. Raises: MissingExtra, InvalidInput."""
-    from htfi.adapters.torch.extra import require_torch
 
-    require_torch("the engine 'torch'")
+    require_extra("the engine 'torch'", "train", "torch")
     from htfi.adapters.torch.network import TorchNetwork
 
     return TorchNetwork(folder, dtype=TORCH_PRECISIONS[precision])

@@ -16,7 +16,6 @@ import msgspec
 from htfi.adapters.stores.replay_buffer import read_replay_buffer
 from htfi.adapters.torch.config import DistilConfig
 from htfi.adapters.torch.examples import AdmittedTokenSets
-from htfi.adapters.torch.extra import require_torch
 from htfi.decoding.acceptance_comparison import (
     PATH_FIELD,
     AcceptanceChange,
@@ -28,6 +27,7 @@ from htfi.decoding.config import DecodingConfig
 from htfi.decoding.local_generator import LocalGenerator
 from htfi.decoding.replay_buffer import ReplayRecord
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
+from htfi.domain.extras import require_extra
 from htfi.domain.generation import GenerationRequest, PromptDialect
 from htfi.narrative.answer import UNCALIBRATED
 from htfi.simulation.draft_questions import JUDGING_SEED, answer_requests, simulated_requests
@@ -86,7 +86,7 @@ def distil_draft(
     `num_rehearsed` simulated questions judge beside them (0: the usual number).
     Raises: MissingExtra, InvalidInput, IntegrityError, DependencyUnavailable.
     """
-    require_torch("distilling")
+    require_extra("distilling", "train", "torch")
     target, draft = open_model_pair(models)
     exchanges, num_unread = read_replay_buffer(buffer)
     old = _drafting_author(draft)

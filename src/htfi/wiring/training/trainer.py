@@ -9,8 +9,8 @@ import msgspec
 from htfi.adapters.tokenizer.hugging_face import HuggingFaceTokenizer
 from htfi.adapters.torch.batches import StorySource
 from htfi.adapters.torch.config import TrainingConfig
-from htfi.adapters.torch.extra import require_torch
 from htfi.domain.errors import InvalidInput
+from htfi.domain.extras import require_extra
 from htfi.wiring.training.corpus import SOURCE, write_tokenizer
 
 TOKENIZER = "tokenizer.json"
@@ -42,7 +42,7 @@ def train_models(
     to standard error.
     Raises: MissingExtra, InvalidInput, DependencyUnavailable.
     """
-    require_torch("training")
+    require_extra("training", "train", "torch")
     from htfi.adapters.torch.checkpoints import open_output
     from htfi.adapters.torch.training import train
 

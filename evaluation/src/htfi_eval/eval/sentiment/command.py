@@ -7,14 +7,14 @@ from typing import Any
 import click
 import numpy as np
 
-from htfi.domain.errors import DependencyUnavailable
 from htfi.narrative.encoding.config import EncodingConfig
 from htfi.narrative.encoding.heads import Heads
 from htfi.simulation.labelled_lines import draw_lines
-from htfi.wiring.encoder import install_hint, open_encoder
+from htfi.wiring.encoder import folder_encoder, shipped_encoder
 from htfi.wiring.heads import SEED, calibration_error, open_heads, read_corpora
 from htfi_eval.charts.specs import Chart, Curve, CurveChart, DotChart, DotGroup, HeatMap
 from htfi_eval.commands import ProgressLine, data_option, output_options
+from htfi_eval.encoder_weights import full_weights
 from htfi_eval.eval.prices import STAGED
 from htfi_eval.eval.sentiment.judging import (
     COUNTS,
@@ -173,9 +173,9 @@ def evaluate(
     sets, notes = load_sets(folder)
     lists = load_word_lists(folder)
     heads = Heads.load(heads_folder) if heads_folder else open_heads()
-    encoder, exact = open_encoder(EncodingConfig()), open_encoder(EncodingConfig(precision="fp32"))
-    if encoder is None or exact is None:
-        raise DependencyUnavailable(install_hint())
+    encoder = shipped_encoder(EncodingConfig())
+    weights = full_weights()
+    exact = folder_encoder(weights, EncodingConfig(model=str(weights), precision="fp32"))
     known = {corpus.head: corpus for corpus in read_corpora(corpora)}
     words: dict[str, Any] = {}
     num_alike = 0

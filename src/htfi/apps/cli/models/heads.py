@@ -29,15 +29,12 @@ def command(out: Path, corpora: Path) -> None:
     shows it. A fifth of the templates is held back first, to calibrate the probabilities and to judge.
     """
     from htfi.apps.display.tables import print_table
-    from htfi.domain.errors import DependencyUnavailable
     from htfi.narrative.encoding.config import EncodingConfig
-    from htfi.wiring.encoder import install_hint, open_encoder
+    from htfi.wiring.encoder import shipped_encoder
     from htfi.wiring.heads import make_heads, read_corpora
 
     found = read_corpora(corpora)
-    encoder = open_encoder(EncodingConfig())
-    if encoder is None:
-        raise DependencyUnavailable(install_hint())
+    encoder = shipped_encoder(EncodingConfig())
     digest, judged = make_heads(found, encoder, out, lambda line: click.echo(line, err=True))
     columns = ("head", "lines", "held back", "macro-F1", "calibration error", "temperature")
     rows = [
