@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from htfi.adapters.feeds import rate_limits as polite
 from htfi.adapters.feeds.web import client as web_client
-from htfi.adapters.feeds.web import rate_limits as polite
 from htfi.pipeline.intake import spec
 from web_documents import atom, atom_entry, rss, rss_item
 from web_feed import listen, set_aside, take, web_feed
@@ -294,7 +294,7 @@ CHILD = """
 import sys
 from pathlib import Path
 sys.path.insert(0, {tests!r})
-from htfi.adapters.feeds.web import rate_limits as polite
+from htfi.adapters.feeds import rate_limits as polite
 from htfi.pipeline.intake import spec
 polite.HOST_INTERVAL_S = 0.001
 spec.SHORTEST_EVERY_NS = 1

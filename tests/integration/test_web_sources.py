@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from htfi.adapters.feeds.web import rate_limits as polite
+from htfi.adapters.feeds import rate_limits as polite
 from htfi.domain.events import News
 from htfi.domain.time import parse_timestamp
 from htfi.pipeline.intake import spec

@@ -14,7 +14,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from htfi.adapters.feeds.web import rate_limits as polite
+from htfi.adapters.feeds import rate_limits as polite
 from htfi.pipeline.intake import spec
 from web_documents import rss, rss_item
 from web_feed import listen, set_aside, take, web_feed

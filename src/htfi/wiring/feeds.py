@@ -7,14 +7,11 @@ from pathlib import Path
 from threading import Event as Bell
 from typing import Any
 
-from htfi.adapters.feeds.live import Inbox, LiveReader, Receiver
-from htfi.adapters.feeds.parquet.reader import ParquetReader
-from htfi.adapters.feeds.records import JsonRows, WebJsonRows
+from htfi.adapters.feeds.live import FeedContext, Inbox, LiveReader
+from htfi.adapters.feeds.rate_limits import RateLimiter
+from htfi.adapters.feeds.registry import format_of, is_address, live_feed, open_file
 from htfi.adapters.feeds.spool import SpoolReader
 from htfi.adapters.feeds.stdin import StdinReceiver
-from htfi.adapters.feeds.text_files import TextFileReader
-from htfi.adapters.feeds.web.rate_limits import RateLimiter
-from htfi.adapters.feeds.websocket import WebSocketReceiver, check_url
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.domain.time import Clock
 from htfi.pipeline.intake.mapping import load_mapping, source_name
@@ -25,10 +22,6 @@ from htfi.pipeline.intake.spec import SourceSpec
 from htfi.pipeline.ports import Position, RowQuarantine
 
 STDIN = "-"
-_FORMATS = {
-    ".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".txt": "csv",
-    ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
-}  # fmt: skip
 _POLLING_KEYS = ("every", "agent", "tickers")  # may change while a run goes on
 _WEB_KEYS = ("publisher", "max_age")  # told only where stated, so that runs from before they were go on
 _BLOCK_ROWS = (256, 4096)
@@ -102,7 +95,7 @@ def open_feed(
 
     Raises: InvalidInput, DependencyUnavailable: one line that names the file and what to do.
     """
-    bell, throttle = Bell(), RateLimiter()
+    bell, context = Bell(), FeedContext(RateLimiter(), tell or _to_stderr)
     least, most = _BLOCK_ROWS
     block_rows = max(least, min(most, _ALL_BLOCK_ROWS // len(specs)))
     not_before_ns = 0 if position is None else max(position["time_ns"], 0)
@@ -111,8 +104,7 @@ def open_feed(
         for spec in specs:
             if spec.live:
                 live = Inbox(inbox / f"{spec.name}.jsonl", clock, bell, not_before_ns)
-                pump = _pump(spec, live, stdin, throttle, tell or _to_stderr)
-                reader: RowReader = LiveReader(spec, live, pump, WebJsonRows() if spec.web else JsonRows())
+                reader: RowReader = _open_live(spec, live, stdin, context)
             else:
                 reader = _open_file(spec, block_rows, inbox)
             tolerance_ns = 0 if spec.by_arrival else spec.tolerance_ns
@@ -127,24 +119,17 @@ def open_feed(
         raise
 
 
-def _pump(
-    spec: SourceSpec, inbox: Inbox, stdin: int, throttle: RateLimiter, tell: Callable[[str], None]
-) -> Receiver:
+def _open_live(spec: SourceSpec, inbox: Inbox, stdin: int, context: FeedContext) -> LiveReader:
     if spec.stdin:
-        return StdinReceiver(inbox, stdin)
-    if spec.web:
-        from htfi.wiring.web_feeds import open_pump
-
-        return open_pump(spec, inbox, throttle, tell)
-    return WebSocketReceiver(inbox, spec.url, spec.subscribe)
+        return LiveReader(spec, inbox, StdinReceiver(inbox, stdin))
+    feed = live_feed(spec)
+    return LiveReader(spec, inbox, feed.open_receiver(spec, inbox, context), feed.ROWS())
 
 
 def _open_file(spec: SourceSpec, block_rows: int, inbox: Path) -> RowReader:
     path = Path(spec.path)
     _size(path)
-    reader = (ParquetReader if spec.format == "parquet" else TextFileReader)(
-        path, spec, source_name(spec.path), block_rows
-    )
+    reader = open_file(spec, source_name(spec.path), block_rows)
     if spec.order == "sort" or (not spec.order and reader.needs_sort):
         return SpoolReader(reader, inbox / f"{spec.name}.sorted", block_rows)
     return reader
@@ -159,7 +144,7 @@ def _named(text: str, mapped: Sequence[SourceSpec]) -> SourceSpec:
         if alike or spec.name == source_name(text):
             return _at(spec, text)
     return _at(
-        SourceSpec(name="stdin" if text == STDIN else _host(text) if _is_url(text) else source_name(text)),
+        SourceSpec(name="stdin" if text == STDIN else _host(text) if is_address(text) else source_name(text)),
         text,
     )
 
@@ -167,7 +152,7 @@ def _named(text: str, mapped: Sequence[SourceSpec]) -> SourceSpec:
 def _at(spec: SourceSpec, text: str) -> SourceSpec:
     if text == STDIN:
         return replace(spec, path="", url="", stdin=True)
-    if _is_url(text):
+    if is_address(text):
         return replace(spec, path="", url=text, stdin=False)
     return replace(spec, path=text, url="", stdin=False)
 
@@ -182,20 +167,10 @@ def _complete(spec: SourceSpec, defaults: dict[str, str]) -> SourceSpec:
         raise InvalidInput(
             f"source '{spec.name}' has no path, url or stdin: state one, or name its file as {spec.name}=PATH"
         )
-    if spec.web:
-        from htfi.wiring.web_feeds import check_web_source
-
-        check_web_source(spec)
-    elif spec.url:
-        check_url(spec.url)
-    if spec.path and not spec.format:
-        endings = [ending for ending in Path(spec.path).suffixes if ending != ".gz"]
-        form = _FORMATS.get(endings[-1].lower() if endings else "", "")
-        if not form:
-            raise InvalidInput(
-                f"{spec.path}: cannot tell its format from its name: end it in .parquet, .csv or .jsonl"
-            )
-        spec = replace(spec, format=form)
+    if spec.url:
+        live_feed(spec).check(spec)
+    if spec.path:
+        spec = replace(spec, format=format_of(spec))
     return spec
 
 
@@ -227,10 +202,6 @@ def _size(path: Path) -> int:
 
 def _to_stderr(line: str) -> None:
     sys.stderr.write(f"{line}\n")
-
-
-def _is_url(text: str) -> bool:
-    return text.startswith(("ws://", "wss://", "http://", "https://"))
 
 
 def _host(url: str) -> str:

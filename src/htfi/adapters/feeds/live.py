@@ -9,12 +9,14 @@ A live source's rows out of its inbox, as blocks of parsed rows: reads standard 
 
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 import msgspec
 
+from htfi.adapters.feeds.rate_limits import RateLimiter
 from htfi.adapters.feeds.records import CHUNK_BYTES, JsonRows, LineReader, ParsedRows, parse_record
 from htfi.domain.errors import DependencyUnavailable, HtfiError, IntegrityError
 from htfi.domain.files import add_checksum, checksum_holds, make_private, open_private
@@ -182,6 +184,14 @@ class Receiver(Protocol):
     def start(self) -> None: ...
 
     def stop(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class FeedContext:
+    """What the feeds of one run share. `notify` gets a line when a source begins to fail, and when it is back."""
+
+    rate_limiter: RateLimiter
+    notify: Callable[[str], None]
 
 
 class LiveReader:

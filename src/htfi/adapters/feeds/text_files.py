@@ -50,7 +50,7 @@ class TextFileReader:
     def __init__(self, path: Path, spec: SourceSpec, symbol: str, block_rows: int) -> None:
         self._path = path
         self._spec = spec
-        self._is_csv = spec.format == "csv"
+        self._is_csv = spec.format != "jsonl"
         self._is_gzipped = path.suffix == ".gz"
         self._block_bytes = min(CHUNK_BYTES, block_rows * 100)
         self._disk = self._open()

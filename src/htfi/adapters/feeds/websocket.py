@@ -11,9 +11,10 @@ from websockets.frames import CloseCode
 from websockets.sync.client import connect
 from websockets.uri import parse_uri
 
-from htfi.adapters.feeds.live import Inbox
-from htfi.adapters.feeds.records import MAX_ROW_BYTES, truncate_row
+from htfi.adapters.feeds.live import FeedContext, Inbox
+from htfi.adapters.feeds.records import MAX_ROW_BYTES, JsonRows, truncate_row
 from htfi.domain.errors import DependencyUnavailable, HtfiError, InvalidInput
+from htfi.pipeline.intake.spec import SourceSpec
 
 FIRST_CONNECT_S = 10.0
 _MAX_MESSAGE_BYTES = 16_000_000
@@ -21,12 +22,19 @@ _RECEIVE_S = 0.25
 _FIRST_DELAY_S, _MAX_DELAY_S = 0.1, 30.0
 
 
-def check_url(url: str) -> None:
+ROWS = JsonRows
+
+
+def check(spec: SourceSpec) -> None:
     """Raises: InvalidInput."""
     try:
-        parse_uri(url)
+        parse_uri(spec.url)
     except (InvalidURI, ValueError) as error:
-        raise InvalidInput(f"'{url}' is no WebSocket address: write ws://HOST:PORT/PATH") from error
+        raise InvalidInput(f"'{spec.url}' is no WebSocket address: write ws://HOST:PORT/PATH") from error
+
+
+def open_receiver(spec: SourceSpec, inbox: Inbox, _context: FeedContext) -> "WebSocketReceiver":
+    return WebSocketReceiver(inbox, spec.url, spec.subscribe)
 
 
 class WebSocketReceiver:

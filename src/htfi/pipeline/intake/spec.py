@@ -20,7 +20,6 @@ _CHOICES = {
     "duplicates": ("quarantine", "keep"),
     "order": ("", "time", "sort"),
     "stamp": ("", "row", "arrival"),
-    "format": ("", "parquet", "csv", "jsonl", "rss", "atom", "edgar", "page"),
 }
 WEB_FORMATS = ("rss", "atom", "edgar", "page")
 PAGE_KEYS = ("item", "link", "title", "date", "heading", "dated", "text", "drop")

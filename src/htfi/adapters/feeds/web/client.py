@@ -14,9 +14,9 @@ from typing import Any
 
 import httpcore
 
+from htfi.adapters.feeds.rate_limits import RateLimiter, retry_after_s
 from htfi.adapters.feeds.web.address import WebAddress, resolve_link
 from htfi.adapters.feeds.web.connections import Deadline, GuardedBackend
-from htfi.adapters.feeds.web.rate_limits import RateLimiter, retry_after_s
 from htfi.adapters.feeds.web.robots import RobotsRules, parse_robots
 from htfi.domain.errors import InvalidInput
 

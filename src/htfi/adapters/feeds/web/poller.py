@@ -12,12 +12,12 @@ from typing import Any, Protocol
 import msgspec
 
 from htfi.adapters.feeds.live import Inbox
+from htfi.adapters.feeds.rate_limits import back_off_s, fresh_s
 from htfi.adapters.feeds.records import MAX_ROW_BYTES
 from htfi.adapters.feeds.web.address import WebAddress
 from htfi.adapters.feeds.web.client import FetchFailed, HttpResponse, WebClient
 from htfi.adapters.feeds.web.entries import BadDocument, ParsedDocument, WebEntry, latest_instant
 from htfi.adapters.feeds.web.history import EntryHistory
-from htfi.adapters.feeds.web.rate_limits import back_off_s, fresh_s
 from htfi.domain.errors import DependencyUnavailable, HtfiError
 from htfi.domain.time import NS_PER_S, to_ns
 from htfi.pipeline.intake.quarantine_reasons import MAX_DETAIL_CHARS, QuarantineReason

@@ -1,15 +1,16 @@
-"""Opens a source that is asked over HTTP: its client, the parser of its format, its pump. `feeds` calls it.
+"""Sources that are polled over HTTP: their client, the parser of their format, their poller.
 
-Loaded only where a source is one: the HTTP client takes a fifth of a second to import.
+Imported only where a source is one: the HTTP client takes a fifth of a second to import.
 """
 
 import re
 import threading
-from collections.abc import Callable
 from pathlib import Path
 
 from htfi import __version__
-from htfi.adapters.feeds.live import Inbox
+from htfi.adapters.feeds.live import FeedContext, Inbox
+from htfi.adapters.feeds.rate_limits import EDGAR_INTERVAL_S
+from htfi.adapters.feeds.records import WebJsonRows
 from htfi.adapters.feeds.web.address import WebAddress, parse_address
 from htfi.adapters.feeds.web.client import WebClient
 from htfi.adapters.feeds.web.edgar import load_tickers
@@ -17,17 +18,23 @@ from htfi.adapters.feeds.web.formats import DetectingParser, EdgarParser, FeedPa
 from htfi.adapters.feeds.web.page_rules import candidate_rules
 from htfi.adapters.feeds.web.pages import check_selectors
 from htfi.adapters.feeds.web.poller import DocumentParser, WebPoller
-from htfi.adapters.feeds.web.rate_limits import EDGAR_INTERVAL_S, RateLimiter
 from htfi.domain.errors import InvalidInput
-from htfi.pipeline.intake.spec import SourceSpec
+from htfi.pipeline.intake.spec import WEB_FORMATS, SourceSpec
 
 _CONTACT = re.compile(r"[^\s@]+@[^\s@]+\.[^\s@]+|https?://\S+")
 _MAX_AGENT_CHARS = 200
 
 
-def check_web_source(spec: SourceSpec) -> None:
-    """Raises: InvalidInput, DependencyUnavailable: what would stop the source is told before the run begins."""
+ROWS = WebJsonRows
+
+
+def check(spec: SourceSpec) -> None:
+    """Raises: InvalidInput, DependencyUnavailable: what would stop the source is reported before the run begins."""
     address = parse_address(spec.url)
+    if spec.format and spec.format not in WEB_FORMATS:
+        raise InvalidInput(
+            f"source '{spec.name}': format = '{spec.format}': choose one of {', '.join(WEB_FORMATS)}"
+        )
     if spec.agent and (
         len(spec.agent) > _MAX_AGENT_CHARS or not (spec.agent.isascii() and spec.agent.isprintable())
     ):
@@ -42,17 +49,15 @@ def check_web_source(spec: SourceSpec) -> None:
     _parser(spec, address)
 
 
-def open_pump(
-    spec: SourceSpec, inbox: Inbox, throttle: RateLimiter, tell: Callable[[str], None]
-) -> WebPoller:
+def open_receiver(spec: SourceSpec, inbox: Inbox, context: FeedContext) -> WebPoller:
     """Raises: InvalidInput, DependencyUnavailable."""
     address = parse_address(spec.url)
     if _is_edgar(spec, address):
-        throttle.slow_down(address.host, EDGAR_INTERVAL_S)
+        context.rate_limiter.slow_down(address.host, EDGAR_INTERVAL_S)
 
     def client(stopped: threading.Event) -> WebClient:
         agent = spec.agent or f"htfi/{__version__}"
-        return WebClient(address.host, agent, throttle, stopped, robots=spec.format == "page")
+        return WebClient(address.host, agent, context.rate_limiter, stopped, robots=spec.format == "page")
 
     return WebPoller(
         inbox,
@@ -62,7 +67,7 @@ def open_pump(
         every_ns=spec.every_ns,
         max_age_ns=spec.max_age_ns,
         publisher=spec.publisher,
-        tell=tell,
+        tell=context.notify,
     )
 
 
