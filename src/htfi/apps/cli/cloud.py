@@ -52,6 +52,9 @@ def command(
     """Serve a target: verify what edges draft, and write for those that do not."""
     from rich.console import Console
 
+    from htfi.domain.extras import require_extra
+
+    require_extra("htfi cloud", "cluster", "grpc")
     from htfi.apps.cli.nonblocking import nonblocking_output
     from htfi.apps.cli.run import adapted
     from htfi.apps.cli.view.cloud import CloudViewModel, open_cloud_view

@@ -19,6 +19,7 @@ from htfi.decoding.kv_cache import SharedKVBlocks
 from htfi.decoding.ports import Network
 from htfi.domain.decision import Rung
 from htfi.domain.errors import InvalidInput
+from htfi.domain.extras import is_installed, require_extra
 from htfi.domain.settings import check_bounds, setting
 from htfi.narrative.caching.cached_reader import ViewCachePolicy, with_cache
 from htfi.narrative.caching.encoded import CachedEncoder, CachedScorer
@@ -139,7 +140,7 @@ class RunCache:
 def open_cache(config: CacheConfig, run_folder: Path | None, tell: Callable[[str], None]) -> RunCache | None:
     """The cache of a run, None where it is switched off. A tier that cannot be used is told of, and passed over.
 
-    Raises: InvalidInput, for a URL that is none.
+    Raises: InvalidInput, for a URL that is none; MissingExtra.
     """
     if not config.memory_mb:
         return None
@@ -147,11 +148,14 @@ def open_cache(config: CacheConfig, run_folder: Path | None, tell: Callable[[str
     memory = MemoryTier(int(config.memory_mb * MIB), time)
     outer: list[OuterTier] = []
     folder = _cache_folder(config, run_folder)
-    if folder is not None:
+    if folder is not None and config.folder != "run":
+        require_extra("cache.folder", "cluster", "lmdb")
+    if folder is not None and is_installed("lmdb"):  # without it a run caches in memory alone
         from htfi.adapters.lmdb.tier import LmdbTier
 
         outer.append(OuterTier(LmdbTier(folder, int(config.folder_mb * MIB), time, tell)))
     if config.redis:
+        require_extra("cache.redis", "cluster", "redis")
         from htfi.adapters.redis.tier import RedisAddress, RedisTier
 
         place = RedisAddress(config.redis, config.redis_timeout_ms, config.redis_prefix, config.redis_ca)

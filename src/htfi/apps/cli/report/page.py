@@ -7,7 +7,6 @@ from itertools import accumulate
 from typing import Any
 
 import numpy as np
-from plotly.offline import get_plotlyjs
 
 from htfi import __version__
 from htfi.apps.cli.report.facts import ReportFacts, peers_html
@@ -46,7 +45,7 @@ def render(facts: ReportFacts, survey: RunSurvey, tracks: list[dict[str, Any]]) 
         "drawn": _drawn_note(survey, tracks),
         "version": escape(__version__),
         "data": _embed(_data(survey, tracks)),
-        "plotly": get_plotlyjs(),
+        "plotly": _resource("plotly-cartesian.min.js"),
         "axis": _resource("axis.js"),
         "js": _resource("page.js"),
     }
