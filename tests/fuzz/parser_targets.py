@@ -10,6 +10,7 @@ from types import MappingProxyType
 import msgspec
 
 from htfi.adapters.feeds import websocket
+from htfi.adapters.feeds.rate_limits import fresh_s, retry_after_s
 from htfi.adapters.feeds.records import (
     MAX_ROW_BYTES,
     CsvRecords,
@@ -25,7 +26,6 @@ from htfi.adapters.feeds.web.history import EntryHistory
 from htfi.adapters.feeds.web.page_limits import limit_html
 from htfi.adapters.feeds.web.page_rules import candidate_rules
 from htfi.adapters.feeds.web.pages import read_list, read_statement
-from htfi.adapters.feeds.rate_limits import fresh_s, retry_after_s
 from htfi.adapters.feeds.web.robots import parse_robots
 from htfi.adapters.feeds.web.rss import parse_feed
 from htfi.domain.events import QuarantinedRow
