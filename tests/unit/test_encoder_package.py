@@ -86,7 +86,7 @@ def test_packing_the_source_gives_the_shipped_bytes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"model": ""}, {"precision": "int4"}, {"max_tokens": 3}, {"max_recent": 0}, {"recent_half_life_ns": 0}],
+    [{"model": ""}, {"precision": "int4"}, {"threads": -1}],
 )
 def test_settings_that_make_no_sense_are_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(InvalidInput, match=next(iter(wrong))):
