@@ -7,11 +7,13 @@ import numpy as np
 from htfi.decoding.config import DecodingConfig
 from htfi.decoding.draft_length.planner import FixedLengthPlanner
 from htfi.decoding.local_generator import LocalGenerator
+from htfi.decoding.sequence import SequenceState
 from htfi.decoding.sessions import KVSessions
 from htfi.decoding.strategies.chain import ChainStrategy
 from htfi.decoding.strategies.outcomes.drafter import FanOut, OutcomeDrafter
 from htfi.decoding.strategy import DraftStrategy
 from htfi.decoding.vocabulary import Vocabulary
+from htfi.domain.errors import IntegrityError
 from htfi.domain.generation import (
     ChoiceField,
     Completion,
@@ -88,3 +90,46 @@ def chain() -> ChainStrategy:
 def written(answers: Sequence[Completion | RequestRefused]) -> list[Completion]:
     assert all(isinstance(answer, Completion) for answer in answers), answers
     return [answer for answer in answers if isinstance(answer, Completion)]
+
+
+class InProcessDraft:
+    """Implements `OutcomeDraft` in this process: the draft makes `num_steps` passes while the target verifies."""
+
+    is_up = True
+
+    def __init__(self, drafter: OutcomeDrafter, num_steps: int) -> None:
+        self.drafter = drafter
+        self._num_steps = num_steps
+        self._slots: dict[int, int] = {}
+        self.num_waited = 0  # passes of the draft that the target waited for
+
+    def blocks(self, stems: Sequence[SequenceState], lengths: Sequence[int]) -> list[list[int]]:
+        for stem, length in zip(stems, lengths, strict=True):
+            if id(stem) not in self._slots:
+                slot = next(at for at in range(len(self._slots) + 1) if at not in self._slots.values())
+                if not self.drafter.join(slot, stem):
+                    continue
+                self._slots[id(stem)] = slot
+            if self._slots[id(stem)] in self.drafter.trees:
+                self.drafter.ask(self._slots[id(stem)], length)
+        while any(tree.wanted() for tree in self.drafter.trees.values()):
+            self.drafter.step()
+            self.num_waited += 1
+        trees = [self.drafter.trees.get(self._slots.get(id(stem), -1)) for stem in stems]
+        return [tree.chain() if tree is not None else [] for tree in trees]
+
+    def verifying(self) -> None:
+        for _ in range(self._num_steps):
+            self.drafter.step()
+
+    def settled(self, stem: SequenceState, tokens: Sequence[int]) -> bool | None:
+        slot = self._slots.get(id(stem), -1)
+        return self.drafter.settle(slot, tokens) if slot in self.drafter.trees else None
+
+    def leave(self, stem: SequenceState) -> None:
+        slot = self._slots.pop(id(stem), None)
+        if slot is not None:
+            self.drafter.leave(slot)
+
+    def refuse(self, why: str) -> None:
+        raise IntegrityError(f"the draft wrote what its form does not admit: {why}")

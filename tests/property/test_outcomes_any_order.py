@@ -9,10 +9,22 @@ from htfi.decoding.config import DecodingConfig
 from htfi.decoding.forward_pass import forward_text
 from htfi.decoding.sequence import SequenceState
 from htfi.decoding.strategies.outcomes.drafter import FanOut, OutcomeDrafter
-from htfi.decoding.strategies.outcomes.strategy import InProcessDraft, OutcomeStrategy
+from htfi.decoding.strategies.outcomes.strategy import OutcomeStrategy
 from htfi.decoding.strategies.outcomes.tree import read_continuation
 from htfi.domain.generation import FreeTextField, PlainText
-from outcome_pair import CONFIG, PATH, VIEW, WORDS, author, chain, drafter, network, requests, written
+from outcome_pair import (
+    CONFIG,
+    PATH,
+    VIEW,
+    WORDS,
+    InProcessDraft,
+    author,
+    chain,
+    drafter,
+    network,
+    requests,
+    written,
+)
 
 FORMS = st.sampled_from([PATH, VIEW, WORDS, (*VIEW, FreeTextField("more", 5, PlainText(".")))])
 TINY = network(is_draft=True)

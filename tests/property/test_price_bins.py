@@ -4,7 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from htfi.decoding.prices import PriceBins, scale_returns, unscale_returns
+from htfi.decoding.prices import PriceBins
+from return_scaling import scale_returns, unscale_returns
 
 BINS = PriceBins()
 ANY = st.floats(-1e6, 1e6)

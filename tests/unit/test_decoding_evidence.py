@@ -1,6 +1,5 @@
 """What speculation did is counted, told, and missed when it stops: tokens a pass, acceptance by place, the alarm."""
 
-import pytest
 
 from htfi.decoding.acceptance import AcceptanceAlarm, AcceptanceAlarmConfig
 from htfi.decoding.config import DecodingConfig
@@ -81,7 +80,6 @@ def test_counts_agree_with_the_rounds_of_the_answers():
     assert told.num_accepted_at == sorted(told.num_accepted_at, reverse=True)
     assert told.draft_ms > 0.0
     assert told.verify_ms > 0.0
-    assert told.joules(10.0) == pytest.approx((told.draft_ms + told.verify_ms) / 100.0)
     assert author.speculation_stats.acceptance == told.acceptance > 0.9
 
 

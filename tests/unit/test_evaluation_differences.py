@@ -13,9 +13,9 @@ from htfi.forecasting.evaluation.differences import (
     diebold_mariano,
     holm,
     long_run_variance,
+    loss_difference,
     mean_by_date,
     student_cdf,
-    loss_difference,
 )
 
 

@@ -29,8 +29,6 @@ def test_curve_of_a_steady_draft_is_found_place_by_place():
     survival = AcceptanceCurves(max_places=6, memory_rounds=2000)
     teach(survival, "view", rates, 3000, 6)
     assert survival.curve("view") == pytest.approx(np.cumprod(rates).tolist(), abs=0.03)
-    assert survival.expected("view", 3) == pytest.approx(1 + np.cumprod(rates)[:3].sum(), abs=0.06)
-    assert survival.expected("view", 0) == 1.0
 
 
 def test_short_drafts_do_not_speak_against_longer_ones():
@@ -64,7 +62,6 @@ def test_rounds_without_a_draft_say_nothing():
     before = survival.curve("view")
     survival.learn("view", 0, 0)
     assert survival.curve("view") == before
-    assert survival.num_rounds("view") == 0.0
 
 
 def test_survival_goes_on_from_its_saved_state():

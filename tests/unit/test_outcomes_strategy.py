@@ -6,10 +6,22 @@ import pytest
 from htfi.decoding.sequence import SequenceState
 from htfi.decoding.sessions import KVSessions
 from htfi.decoding.strategies.outcomes.drafter import FanOut, OutcomeDrafter
-from htfi.decoding.strategies.outcomes.strategy import InProcessDraft, OutcomeStrategy
+from htfi.decoding.strategies.outcomes.strategy import OutcomeStrategy
 from htfi.decoding.strategies.outcomes.tree import next_epoch, read_continuation
 from htfi.domain.errors import InvalidInput
-from outcome_pair import CONFIG, PATH, VIEW, WORDS, author, chain, drafter, network, requests, written
+from outcome_pair import (
+    CONFIG,
+    PATH,
+    VIEW,
+    WORDS,
+    InProcessDraft,
+    author,
+    chain,
+    drafter,
+    network,
+    requests,
+    written,
+)
 
 
 @pytest.mark.parametrize("form", [PATH, VIEW])

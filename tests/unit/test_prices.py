@@ -11,12 +11,10 @@ from htfi.decoding.prices import (
     NUM_START_RETURNS,
     PriceBins,
     ScaledReturns,
-    initial_sigma,
-    scale_returns,
     to_path_bins,
-    unscale_returns,
 )
 from htfi.domain.errors import InvalidInput, ShapeMismatch
+from return_scaling import initial_sigma, scale_returns, unscale_returns
 
 BINS = PriceBins()
 

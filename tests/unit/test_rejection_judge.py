@@ -1,5 +1,7 @@
 """The rejection rule at one place: laws are those that `choose` draws from, and each verdict is the formula's own."""
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,6 @@ from htfi.decoding.noise import gumbel, noise_keys
 from htfi.decoding.rules.rejection import (
     EntropyAwareRule,
     SiblingSet,
-    accept_chain,
     accept_tree,
     acceptance_uniforms,
     entropy_nats,
@@ -151,6 +152,29 @@ def test_a_token_that_its_law_never_gives_is_an_error():
         verify_siblings(P, np.array([0.5, 0.5, 0.0]), [2], [0.5])
     with pytest.raises(IntegrityError, match="law"):
         verify_siblings(P, np.array([1.0, 0.0, 0.0]), [0, 1], [0.9, 0.9])
+
+
+def accept_chain(
+    drafted: Sequence[int],
+    draft: np.ndarray,
+    target: np.ndarray,
+    flips: Sequence[float],
+    redraw: Callable[[int, np.ndarray], int],
+) -> tuple[int, int]:
+    """`accept_tree` for a chain: how many of K drafted tokens are accepted, and the token after them.
+
+    Shapes: draft [K, C], the distributions sampled from; target [K+1, C], after the accepted text and after each
+    drafted token; flips [K]. `redraw(k, weights)` samples the token after k accepted ones.
+    """
+
+    def look(node: int) -> SiblingSet:
+        after = node + 1
+        if after == len(drafted):
+            return SiblingSet((), (), (), target[after], None)
+        return SiblingSet((after,), (drafted[after],), (flips[after],), target[after], draft[after])
+
+    path, place = accept_tree(look, lambda node, weights: redraw(node + 1, weights))
+    return len(path), place
 
 
 def test_a_chain_gives_the_bonus_after_all_and_the_rest_of_the_target_before():

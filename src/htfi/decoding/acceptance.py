@@ -40,14 +40,6 @@ class SpeculationCounts:
         """Share of the drafted places that stood; 0 where nothing was drafted."""
         return sum(self.num_accepted_at) / sum(self.num_drafted_at) if self.num_drafted_at else 0.0
 
-    @property
-    def tokens_per_pass(self) -> float:
-        return self.num_tokens / self.num_passes if self.num_passes else 0.0
-
-    def joules(self, watts: float) -> float:
-        """An estimate, where no meter exists: time at so many watts a core."""
-        return watts * (self.draft_ms + self.verify_ms) / 1e3
-
     def record_round(self, depth: int, num_stood: int) -> None:
         """One answer's part in a pass: chosen tokens drafted on its deepest branch, and how many stood."""
         self.num_passes += 1

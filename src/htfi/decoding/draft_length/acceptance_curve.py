@@ -71,10 +71,6 @@ class AcceptanceCurves:
                 counts.curve.append(survives)
         return counts.curve
 
-    def expected(self, kind: str, length: int) -> float:
-        """E(k) = 1 + Σ a_j: tokens that a round with k drafted ones is expected to settle."""
-        return 1.0 + sum(self.curve(kind)[:length])
-
     def rates(self, kind: str) -> list[float]:
         """Per place, the chance of being accepted where all before were."""
         weight = self._prior_weight
@@ -91,11 +87,6 @@ class AcceptanceCurves:
             _shrunk(accepted, tried, _logistic(_logit(usual) + level), weight)
             for accepted, tried, usual in zip(counts.accepted, counts.tried, at_place, strict=True)
         ]
-
-    def num_rounds(self, kind: str) -> float:
-        """Rounds of a kind that are remembered; they fade."""
-        counts = self._kinds.get(kind)
-        return counts.num_rounds if counts else 0.0
 
     def state(self) -> dict[str, Any]:
         """All that was learnt, for JSON."""

@@ -153,15 +153,6 @@ class ClosedFormPlanner:
             self._length_tables.clear()
             self._round_costs.clear()
 
-    def hurdle(self, kind: str) -> float:
-        """The survival that one more place must have to be worth its time, in a pass of one row (for `stopping`)."""
-        width_ms = self.round_cost(1).width_ms
-        if len(width_ms) < 3:
-            return 1.0
-        length = self._best_lengths(kind)[-1]
-        tokens_per_ms = self.survival.expected(kind, length) / width_ms[length]
-        return min(tokens_per_ms * (width_ms[-1] - width_ms[1]) / (len(width_ms) - 2), 1.0)
-
     def round_cost(self, rows: int) -> RoundCost:
         """What rounds of `rows` rows cost, by the longest draft among them, up to the longest of all."""
         known = self._round_costs.get(rows)

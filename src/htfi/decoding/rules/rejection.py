@@ -245,29 +245,6 @@ def accept_tree(
     return AcceptedPath(path, -1)
 
 
-def accept_chain(
-    drafted: Sequence[int],
-    draft: Doubles,
-    target: Doubles,
-    flips: Sequence[float],
-    redraw: Callable[[int, Doubles], int],
-) -> tuple[int, int]:
-    """How many of K drafted places stay, and the place after them.
-
-    Shapes: the laws that the draft really drew from [K, C]; the target's after the settled text and after each
-    drafted token [K+1, C]; flips [K]. `redraw(k, weights)` draws the token after k accepted ones.
-    """
-
-    def look(node: int) -> SiblingSet:
-        after = node + 1
-        if after == len(drafted):
-            return SiblingSet((), (), (), target[after], None)
-        return SiblingSet((after,), (drafted[after],), (flips[after],), target[after], draft[after])
-
-    path, place = accept_tree(look, lambda node, weights: redraw(node + 1, weights))
-    return len(path), place
-
-
 def _point_mass(size: int, place: int) -> Doubles:
     law = np.zeros(size)
     law[place] = 1.0

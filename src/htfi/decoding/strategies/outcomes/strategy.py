@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 
 from htfi.decoding.draft_tree import DraftTree
 from htfi.decoding.sequence import SequenceState
-from htfi.decoding.strategies.outcomes.drafter import OutcomeDrafter
 from htfi.decoding.strategy import DraftStrategy, DraftVerification, NoDraft, OutcomeDraft
 from htfi.domain.errors import IntegrityError
 
@@ -103,46 +102,3 @@ def _chain(stem: SequenceState, tokens: Sequence[int], length: int) -> DraftTree
             break
         state = tree.states[tree.add_token(form, stem.state, token, len(tree) - 1)]
     return tree
-
-
-class InProcessDraft:
-    """Implements `Foresight` in this process: `num_steps` passes of the draft are made while the target verifies."""
-
-    is_up = True
-
-    def __init__(self, drafter: OutcomeDrafter, num_steps: int) -> None:
-        self.drafter = drafter
-        self._num_steps = num_steps
-        self._slots: dict[int, int] = {}
-        self.num_waited = 0  # passes of the draft that the target waited for
-
-    def blocks(self, stems: Sequence[SequenceState], lengths: Sequence[int]) -> list[list[int]]:
-        for stem, length in zip(stems, lengths, strict=True):
-            if id(stem) not in self._slots:
-                slot = next(at for at in range(len(self._slots) + 1) if at not in self._slots.values())
-                if not self.drafter.join(slot, stem):
-                    continue
-                self._slots[id(stem)] = slot
-            if self._slots[id(stem)] in self.drafter.trees:
-                self.drafter.ask(self._slots[id(stem)], length)
-        while any(tree.wanted() for tree in self.drafter.trees.values()):
-            self.drafter.step()
-            self.num_waited += 1
-        trees = [self.drafter.trees.get(self._slots.get(id(stem), -1)) for stem in stems]
-        return [tree.chain() if tree is not None else [] for tree in trees]
-
-    def verifying(self) -> None:
-        for _ in range(self._num_steps):
-            self.drafter.step()
-
-    def settled(self, stem: SequenceState, tokens: Sequence[int]) -> bool | None:
-        slot = self._slots.get(id(stem), -1)
-        return self.drafter.settle(slot, tokens) if slot in self.drafter.trees else None
-
-    def leave(self, stem: SequenceState) -> None:
-        slot = self._slots.pop(id(stem), None)
-        if slot is not None:
-            self.drafter.leave(slot)
-
-    def refuse(self, why: str) -> None:
-        raise IntegrityError(f"the draft wrote what its form does not admit: {why}")

@@ -31,10 +31,6 @@ _OWN = 1 << 47
 _PARENT = 0x7FFF
 
 
-def first_epoch() -> int:
-    return 1
-
-
 def next_epoch(epoch: int) -> int:
     """Counts 1 … 65535 and begins anew."""
     return epoch % 0xFFFF + 1
