@@ -94,7 +94,7 @@ def test_stopped_in_the_midst_it_is_given_up_and_the_answers_come_in_time(plain)
         while not told and time.perf_counter() < began_s + 20:
             assert tokens(one_by_one(strategy)) == plain
         assert len(told) == 1
-        assert "does not answer" in told[0] or "does not listen" in told[0]
+        assert "does not answer" in told[0] or "does not read its messages" in told[0]
         with pytest.raises(ProcessLookupError):
             os.kill(stopped, 0)
 
@@ -122,7 +122,7 @@ def test_a_child_that_cannot_start_says_why_and_pauses_double(plain):
     )
     with process, pytest.raises(DependencyUnavailable, match="no such draft"):
         process.await_ready()
-    assert told == ["the draft's process failed: no such draft: answers go on without it, a new start in 1 s"]
+    assert told == ["the draft process failed: no such draft: answers continue without it; restart in 1 s"]
     with DraftProcess(
         [*CHILD, "refuses"], told.append, DraftTimeouts(first_pause_s=1.0), lambda: clock[0]
     ) as again:

@@ -165,7 +165,7 @@ def test_a_record_that_leads_the_replay_astray_is_refused_in_a_line(run: Path, p
     assert view is not None
     assert view.wording is not None
     first = view.wording.rounds[0]
-    with pytest.raises(InvalidInput, match="prompt holds tokens"):
+    with pytest.raises(InvalidInput, match="prompt holds ids"):
         replay_reading(
             replace(decision, view=replace(view, wording=replace(view.wording, prompt=(10**6,)))),
             run,

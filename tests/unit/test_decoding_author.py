@@ -212,7 +212,7 @@ def test_memory_held_by_others_is_a_refusal_and_no_endless_wait():
     held = engine.sessions.open([1, 2, 3], 100).row
     (refused,) = engine.write([question(" abc")])
     assert isinstance(refused, RequestRefused)
-    assert "held by other" in refused.reason
+    assert "other sequences hold" in refused.reason
     engine.sessions.close(held)
     assert isinstance(engine.write([question(" abc")])[0], Completion)
 

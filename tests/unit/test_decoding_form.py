@@ -69,10 +69,10 @@ def test_an_option_that_begins_another_is_ended_by_what_follows():
 @pytest.mark.parametrize(
     ("form", "message"),
     [
-        ((ChoiceField("c", ((PlainText("a"),), (PlainText("ab"),))),), "begins another"),
+        ((ChoiceField("c", ((PlainText("a"),), (PlainText("ab"),))),), "prefix of another"),
         (
             (ChoiceField("c", ((PlainText("a"),), (PlainText("ab"),))), FixedField((PlainText("b"),))),
-            "begins another",
+            "prefix of another",
         ),
         ((ChoiceField("c", ((PlainText("a"),), (PlainText("a"),))),), "same tokens"),
         ((ChoiceField("c", ()),), "no option"),

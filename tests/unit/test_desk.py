@@ -429,7 +429,7 @@ def test_stream_that_takes_nothing_hears_all_in_few_frames_later_or_is_dropped()
             cloud.unsent(stream, sealed)
         time.now_s += 0.2
     deliver(cloud, edge)
-    assert edge.dropped == "it takes no frames"
+    assert edge.dropped == "it accepts no frames"
 
 
 def test_long_prompt_is_read_in_turns_while_others_write_on():

@@ -46,7 +46,7 @@ def test_part_that_was_interrupted_goes_on_where_it_stopped_and_overlaps_do_no_h
 
 def test_part_that_is_not_what_its_name_says_is_refused_and_forgotten():
     parts, data = PartStore(1_000, 4), b"what was named"
-    with pytest.raises(InvalidInput, match="not those that its name says"):
+    with pytest.raises(InvalidInput, match="do not match its name"):
         parts.take("a", PartFrame(part_name(data), 0, 5, b"other"))
     assert parts.num_bytes == 0
     assert parts.take("a", part(data)).whole == data

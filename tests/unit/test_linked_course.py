@@ -100,7 +100,7 @@ def test_a_silent_cloud_is_asked_again_after_ever_longer_times():
 
 def test_without_a_cloud_there_are_reasons_to_wait_and_bounds_to_them():
     none = CALM._replace(usable=[], taking=[])
-    assert next_action(pursuit(), none, CONFIG) == (RequestAction.ALONE, (), "no cloud is there")
+    assert next_action(pursuit(), none, CONFIG) == (RequestAction.ALONE, (), "no cloud is reachable")
     lost = pursuit()
     lost.lost_s = 0.0
     assert act(lost, none._replace(now_s=0.09)) is RequestAction.WAIT

@@ -92,7 +92,7 @@ def test_without_a_cloud_it_is_written_alone_at_once_and_amended_when_one_comes(
     began_s = scene.world.now_s
     answer = one(scene, request)
     assert scene.world.now_s - began_s < 0.01
-    assert (answer.num_settled, answer.place) == (0, f"{ALONE}, no cloud is there")
+    assert (answer.num_settled, answer.place) == (0, f"{ALONE}, no cloud is reachable")
     check_provisional(scene, request, answer)
     assert scene.late(500.0) == {}
     scene.transport.connect(FakeCloud(scene.world, "cloud9", scene.target))
@@ -166,7 +166,7 @@ def test_an_only_cloud_that_health_gives_up_leaves_the_edge_alone_at_once():
     scene.world.after(100.0, scene.usable.clear)
     began_s = scene.world.now_s
     answer = one(scene, question(1))
-    assert answer.place == f"{ALONE}, its cloud is given up"
+    assert answer.place == f"{ALONE}, its cloud is unusable"
     assert scene.world.now_s - began_s < 0.2
 
 
@@ -199,7 +199,7 @@ def test_a_cloud_with_other_weights_than_it_says_is_dropped_and_not_used_in_this
         ({"version": 2}, "protocol 2"),
         ({"target": "f" * 64}, "its target is"),
         ({"tokenizer": "f" * 64}, "its tokenizer is"),
-        ({"node": "cloud7"}, "calls itself 'cloud7'"),
+        ({"node": "cloud7"}, "its name 'cloud7'"),
     ],
 )
 def test_a_cloud_that_is_not_what_is_expected_is_named_once_and_not_used(
@@ -357,7 +357,7 @@ def test_what_does_not_come_in_time_is_refused_late():
     one(scene, question(1))
     assert scene.late(250.0) == {}
     late = scene.late(200.0)
-    assert late == {"q1": RequestRefused("no cloud has answered in time")}
+    assert late == {"q1": RequestRefused("no cloud answered in time")}
 
 
 def test_a_cloud_that_never_says_who_it_is_is_dialled_anew():

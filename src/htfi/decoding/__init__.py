@@ -1,1 +1,1 @@
-"""Language models: folders, vocabularies, sessions, noise, and answers held to a form."""
+"""Language models: folders, vocabularies, KV sessions, shared noise, and answers within grammars."""

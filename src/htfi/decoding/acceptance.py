@@ -1,12 +1,9 @@
-"""What speculation did and what it cost, counted as it happens. The author keeps one; runs and services show it.
+"""Acceptance of drafted tokens: counts of what speculation did, and an alarm when acceptance falls.
 
-An alarm of its own for acceptance below its usual range: a draft that is stale, poisoned, or not the target's.
-
-A CUSUM of log-likelihood ratios: rates shifted down against the usual ones, by kind and place, so that neither longer
-drafts nor another mix of requests looks like a drop. Whoever keeps the evidence of rounds feeds it.
-Sources: Page, Biometrika 41 (1954); its mean time to a false alarm is at least exp(threshold), Lorden, Annals of
-Mathematical Statistics 42 (1971). Good and bad stretches scatter more than independent tokens do: ratios are divided
-by the dispersion that blocks of rounds show.
+The alarm is a CUSUM of log-likelihood ratios of a downward shift, by request kind and draft position, so that neither
+longer drafts nor another mix of requests looks like a drop. Sources: Page, Biometrika 41 (1954); its mean time to a
+false alarm is at least exp(threshold), Lorden, Annals of Mathematical Statistics 42 (1971). Acceptance comes in good
+and bad stretches, so ratios are divided by the dispersion that blocks of rounds show.
 """
 
 import math
@@ -20,16 +17,16 @@ from htfi.domain.errors import InvalidInput
 
 @dataclass(slots=True)
 class SpeculationCounts:
-    """Counts since the author was made. Units: ms of one core.
+    """Counts since the engine was built. Units: ms of one core.
 
-    offered[d] are the rounds that drafted more than d chosen tokens, stood[d] those in which more than d of them
-    stood; tokens that a form forces count as neither. `draft_ms` is what speculating took, and where the draft runs
-    beside the target, what waiting for it took.
+    num_drafted_at[d] counts rounds that drafted more than d chosen tokens, num_accepted_at[d] those in which more than
+    d of them were accepted; tokens that the grammar forces count as neither. `draft_ms` is the time spent drafting, or
+    waiting for a draft in another process.
     """
 
     num_answers: int = 0
     num_tokens: int = 0
-    num_passes: int = 0  # of the target, beyond the prompts', counted for each answer in it
+    num_passes: int = 0  # of the target after the prompt's, counted for each answer
     num_drafted_at: list[int] = field(default_factory=list[int])
     num_accepted_at: list[int] = field(default_factory=list[int])
     draft_ms: float = 0.0
@@ -37,11 +34,11 @@ class SpeculationCounts:
 
     @property
     def acceptance(self) -> float:
-        """Share of the drafted places that stood; 0 where nothing was drafted."""
+        """Share of drafted tokens that were accepted; 0 if none was drafted."""
         return sum(self.num_accepted_at) / sum(self.num_drafted_at) if self.num_drafted_at else 0.0
 
     def record_round(self, depth: int, num_stood: int) -> None:
-        """One answer's part in a pass: chosen tokens drafted on its deepest branch, and how many stood."""
+        """One answer's part in a pass: chosen tokens drafted on its deepest branch, and how many were accepted."""
         self.num_passes += 1
         for counts, num in ((self.num_drafted_at, depth), (self.num_accepted_at, num_stood)):
             counts.extend([0] * (depth - len(counts)))
@@ -57,11 +54,11 @@ class SpeculationCounts:
         self.num_tokens += num_tokens
 
 
-_BLOCK_ROUNDS = (16, 64)  # rounds over which dispersion is seen
+_BLOCK_ROUNDS = (16, 64)  # rounds over which dispersion is measured
 _PRIOR_BLOCKS, _PRIOR_DISPERSION = 8.0, 2.5
 _BLOCK_MEMORY = 200.0
-_MAX_BLOCK_RATIO = 5.0  # no block counts more than as many times the usual
-_TAIL_FACTOR = 1.5  # bad stretches are worse than good ones are good: found by simulation (tests)
+_MAX_BLOCK_RATIO = 5.0  # no block counts more than this multiple of the usual
+_TAIL_FACTOR = 1.5  # bad stretches deviate further than good ones: found by simulation (tests)
 _REFRESH_ROUNDS = 64
 
 
@@ -72,10 +69,11 @@ class AlarmChange(Enum):
 
 @dataclass(frozen=True, slots=True)
 class AcceptanceAlarmConfig:
-    """`rounds_per_false_alarm`: at most one in as many rounds of usual acceptance. `shift`: in log-odds, the
-    drop that is looked for, at least `least_drop`; drops below about half of it are left to `Survival`.
-    `warm_rounds` of a kind teach what is usual, `memory_rounds` later ones follow slow change, by no more than `slack`
-    in log-odds below what was first learnt, or poison in small doses would pass for usual."""
+    """`rounds_per_false_alarm`: rounds of usual acceptance between two false alarms, at least. `shift`: the drop to
+    detect, in log-odds, at least `min_drop`; drops below about half of it are left to `AcceptanceCurves`. `warm_rounds`
+    of a kind teach its usual acceptance, `memory_rounds` later ones follow slow change, by at most `max_drift` in
+    log-odds below the first value: otherwise slow poisoning would count as usual.
+    """
 
     rounds_per_false_alarm: float = 1e6
     shift: float = 1.0
@@ -95,7 +93,7 @@ class AcceptanceAlarmConfig:
 
 
 class _PositionEvidence(NamedTuple):
-    """The usual rate of a place and what an acceptance and a refusal say for a drop."""
+    """The usual acceptance rate of a position, and the log-likelihood ratios of an acceptance and of a rejection."""
 
     rate: float
     accepted: float
@@ -103,9 +101,9 @@ class _PositionEvidence(NamedTuple):
 
 
 class AcceptanceAlarm:
-    """Told of every row of every round; says when the alarm is raised and when it is cleared.
+    """Learns from every answer of every round; reports when the alarm is raised and when it is cleared.
 
-    While it is raised, or near to it, nothing is learnt of what is usual. A new draft begins anew: `rebase`.
+    While it is raised, or nearly, it does not learn what is usual. Call `reset` when the draft or the target changes.
     """
 
     def __init__(self, config: AcceptanceAlarmConfig | None = None) -> None:
@@ -115,11 +113,11 @@ class AcceptanceAlarm:
         self.reset()
 
     def reset(self) -> None:
-        """Forget what was usual: another draft, or another target."""
+        """Forget what was usual: the draft or the target is another."""
         of = self.config
         self._usual = AcceptanceCurves(of.max_places, 0.8, 4.0, of.memory_rounds)
         self._num_seen: dict[str, int] = {}
-        self._first: dict[str, list[float]] = {}  # rates as first learnt
+        self._first: dict[str, list[float]] = {}  # first learnt rates
         self._tables: dict[str, list[_PositionEvidence]] = {}
         self._blocks = [
             [0.0, 0.0, 0.0] for _ in _BLOCK_ROUNDS
@@ -130,12 +128,12 @@ class AcceptanceAlarm:
 
     @property
     def dispersion(self) -> float:
-        """Variance of acceptance over that of independent tokens, with something added for its long tail; ≥ 1."""
+        """Variance of acceptance over that of independent tokens, with an allowance for its long tail; ≥ 1."""
         found = max(found / num for found, num in self._scatter)
         return max(1.0, 1.0 + _TAIL_FACTOR * (found - 1.0))
 
     def learn(self, kind: str, drafted: int, accepted: int) -> AlarmChange | None:
-        """One row of a round; what changed, if anything did."""
+        """One answer's part in a round; the change of the alarm, if any."""
         drafted = min(drafted, self.config.max_places)
         if drafted < 1:
             return None
@@ -200,14 +198,14 @@ class AcceptanceAlarm:
             block[2] += variance
             if block[0] < size:
                 continue
-            # one wild block, the beginning of a drop perhaps, must not make the alarm deaf
+            # one extreme block, perhaps the beginning of a drop, must not desensitise the alarm
             found = min(block[1] ** 2 / block[2], _MAX_BLOCK_RATIO * scatter[0] / scatter[1])
             keep = 1.0 - 1.0 / _BLOCK_MEMORY
             scatter[0], scatter[1] = scatter[0] * keep + found, scatter[1] * keep + 1.0
             block[:] = [0.0, 0.0, 0.0]
 
     def state(self) -> dict[str, Any]:
-        """All that was learnt, for JSON."""
+        """Everything learnt, for JSON."""
         return {
             "usual": self._usual.state(),
             "num_seen": dict(self._num_seen),
@@ -220,7 +218,7 @@ class AcceptanceAlarm:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from `state()`. Raises InvalidInput where it is of another shape; the alarm then begins anew."""
+        """Continue from `state()`. Raises InvalidInput if it has another shape; the alarm then starts empty."""
         self.reset()
         try:
             self._usual.restore(state["usual"])
@@ -246,10 +244,10 @@ class AcceptanceAlarm:
         except (AttributeError, KeyError, TypeError, ValueError, ZeroDivisionError, InvalidInput) as error:
             self.reset()
             raise InvalidInput(
-                "acceptance alarm: the saved state is not one of its own; it begins anew"
+                "acceptance alarm: the saved state has another shape; the alarm starts empty"
             ) from error
 
 
 def _shifted(rate: float, log_odds: float) -> float:
-    """A rate so much lower in log-odds."""
+    """A rate lowered by `log_odds`."""
     return rate / (rate + (1.0 - rate) * math.exp(log_odds))

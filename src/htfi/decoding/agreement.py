@@ -1,7 +1,7 @@
-"""How often a draft would have written the target's token: the shared-noise match rate. Evaluation asks it.
+"""How often a draft would write the target's token: the match rate under shared noise. Evaluation uses it.
 
-Teacher-forced: at every place that its form left open, the draft reads the target's own answer so far and chooses
-with the same noise among the same tokens. Speculative decoding accepts exactly these.
+Teacher-forced: at every open position the draft reads the target's own answer so far and samples with the same noise
+among the same tokens. Speculative decoding accepts exactly these tokens.
 """
 
 from collections import deque
@@ -23,14 +23,14 @@ from htfi.domain.generation import GenerationRequest, RequestRefused
 
 @dataclass(frozen=True, slots=True)
 class AgreementCounts:
-    """Counts by field of the form: `num_choices` places left open, `num_matches` of them the same."""
+    """Counts by grammar field: `num_choices` open positions, `num_matches` of them equal."""
 
     num_matches: dict[str, int]
     num_choices: dict[str, int]
 
     @property
     def share(self) -> float:
-        """Over all fields; 1 where nothing was open."""
+        """Over all fields; 1 if nothing was open."""
         total = sum(self.num_choices.values())
         return sum(self.num_matches.values()) / total if total else 1.0
 
@@ -38,9 +38,9 @@ class AgreementCounts:
 def measure_agreement(
     draft: LocalGenerator, requests: Sequence[GenerationRequest], writings: Sequence[Sequence[int]]
 ) -> AgreementCounts | RequestRefused:
-    """Agreement of a draft with the tokens that a target wrote for the same requests, one writing each.
+    """Agreement of a draft with the tokens that a target wrote for the same requests.
 
-    Raises IntegrityError where a writing is not of its request's form.
+    Raises IntegrityError if tokens do not hold to their request's grammar.
     """
     waiting: deque[tuple[TokenizedRequest, Sequence[int]]] = deque()
     for request, tokens in zip(requests, writings, strict=True):
@@ -48,9 +48,7 @@ def measure_agreement(
         if isinstance(asked, RequestRefused):
             return asked
         if len(tokens) > asked.grammar.max_tokens:
-            raise IntegrityError(
-                f"a writing of {len(tokens)} tokens in a form of at most {asked.grammar.max_tokens}"
-            )
+            raise IntegrityError(f"{len(tokens)} tokens in a grammar of at most {asked.grammar.max_tokens}")
         if tokens:
             waiting.append((asked, tokens))
     matches: dict[str, int] = {}
@@ -66,7 +64,7 @@ def measure_agreement(
                 turn.append(_TeacherForced(asked, tokens, opened.row, opened.logits))
                 waiting.popleft()
             if not turn:
-                return RequestRefused("the memory is held by other sequences; ask again")
+                return RequestRefused("other sequences hold the memory; ask again")
             _count_matches(draft, turn, matches, choices)
         finally:
             for reread in turn:

@@ -1,4 +1,4 @@
-"""Settings of decoding, checked once. wiring composes them; sessions and authors read them."""
+"""Settings of decoding. wiring composes them."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal, get_args

@@ -1,4 +1,4 @@
-"""What a drafter guesses: a tree of tokens after a settled text, and its mask and depths for one pass of the target."""
+"""A draft: a tree of tokens after an accepted text, with its mask and depths for one pass of the target."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -13,14 +13,14 @@ from htfi.decoding.ports import Ids
 
 @dataclass(slots=True)
 class DraftTree:
-    """Tokens that may follow a settled text; tokens that the form forces are nodes like any other.
+    """Tokens that may follow an accepted text; tokens that the grammar forces are nodes too.
 
-    parents[i] is the node before node i, −1 the settled text; parents precede their children, and no two children
-    of a node hold the same token. states[i] is the form's state after node i; num_chosen[i] how many of the tokens
-    up to it were chosen, not forced. A chain has parents −1, 0, 1, …
+    parents[i] is the node before node i, −1 the accepted text. Parents precede their children, and no two children of a
+    node hold the same token. states[i] is the grammar's state after node i; num_chosen[i] counts the chosen (not
+    forced) tokens up to it. A chain has parents −1, 0, 1, …
 
-    laws[i], where the rejection rule is to settle, is the law over what the form admits after node i (−1: after the
-    settled text) that its children were really drawn from, one after the other without replacement.
+    draft_probs[i], needed by the rejection rule, is the distribution over the tokens allowed after node i (−1: after
+    the accepted text) from which its children were sampled without replacement.
     """
 
     tokens: list[int] = field(default_factory=list[int])
@@ -38,7 +38,7 @@ class DraftTree:
         return max(self.num_chosen, default=0)
 
     def add(self, token: int, parent: int, state: int, forced: bool = False) -> int:
-        """Put a node after `parent`; its number."""
+        """Add a node after `parent`; its number."""
         self.tokens.append(token)
         self.parents.append(parent)
         self.states.append(state)
@@ -46,9 +46,10 @@ class DraftTree:
         return len(self.tokens) - 1
 
     def add_token(self, form: CompiledGrammar, start: int, token: int, parent: int) -> int:
-        """Put a node after `parent`, where the form stood in `start` before the tree; its number.
+        """Add a node after `parent`; the grammar's state before the tree is `start`. Its number.
 
-        Whether it was forced and the state after it follow from the form. Raises IntegrityError where it leaves that.
+        The grammar decides whether it was forced and the state after it. Raises IntegrityError if the token is not
+        allowed.
         """
         before = self.states[parent] if parent >= 0 else start
         state = form.advance(before, token)
@@ -57,9 +58,9 @@ class DraftTree:
     def add_with_forced(
         self, form: CompiledGrammar, state: int, token: int, parent: int
     ) -> tuple[int, list[int]]:
-        """Put a chosen token after `parent`, where the form stood in `state`, and what it forces after it.
+        """Add a chosen token after `parent`, where the grammar is in `state`, and the tokens that it forces.
 
-        Returns the last node, and the tokens put.
+        Returns the last node and the added tokens.
         """
         tokens = [token]
         state = form.advance(state, token)
@@ -71,7 +72,7 @@ class DraftTree:
         return node, tokens
 
     def truncated(self, num_nodes: int) -> "DraftTree":
-        """The tree of the first nodes alone."""
+        """The tree of the first nodes only."""
         if num_nodes >= len(self):
             return self
         n = num_nodes
@@ -80,7 +81,7 @@ class DraftTree:
         )
 
     def children(self) -> list[dict[int, int]]:
-        """For the settled text (the last entry, so that −1 finds it) and each node: token → node."""
+        """For each node, and the accepted text (the last entry, so that −1 finds it): token → node."""
         after: list[dict[int, int]] = [{} for _ in range(len(self.tokens) + 1)]
         for node, (token, parent) in enumerate(zip(self.tokens, self.parents, strict=True)):
             after[parent][token] = node
@@ -92,7 +93,7 @@ def is_chain(parents: Sequence[int]) -> bool:
 
 
 def node_depths(parents: Sequence[int]) -> Ids:
-    """How far each node lies behind the settled text: 0 for its children."""
+    """Distance of each node from the accepted text: 0 for its children."""
     found = np.zeros(len(parents), np.int64)
     for node, parent in enumerate(parents):
         found[node] = found[parent] + 1 if parent >= 0 else 0
@@ -100,7 +101,7 @@ def node_depths(parents: Sequence[int]) -> Ids:
 
 
 def ancestor_mask(parents: Sequence[int]) -> NDArray[np.bool_]:
-    """Which nodes each node reads [n, n]: itself and those before it on its branch."""
+    """Which nodes each node attends to [n, n]: itself and its ancestors."""
     sees = np.eye(len(parents), dtype=np.bool_)
     for node, parent in enumerate(parents):
         if parent >= 0:

@@ -1,10 +1,8 @@
-"""One request on its way through an author: its row, what is read and what is pending, the rounds it has had.
+"""The decoding engine: one network that generates many answers side by side, round by round.
 
-The engine: one network, whose answers grow round by round, many side by side. Authors and a cloud's desk drive it.
-
-A round is speculate, verify, settle: a strategy guesses ahead, one pass of the network reads all guesses, and the rule
-keeps those that the network would have said itself. With the shared noise (D2) the token at place t of an answer is
-chosen by logits, temperature and the noise of (seed, stream 0, t), so neither strategy nor plan nor company changes it.
+A round drafts, verifies and accepts: a strategy guesses ahead, one pass of the network reads all guesses, and the
+acceptance rule keeps those that the network agrees with. Under the shared noise (D2) the token at position t is chosen
+by logits, temperature and the noise of (seed, stream 0, t), so neither strategy nor batch changes an answer.
 """
 
 import time
@@ -43,7 +41,7 @@ from htfi.domain.generation import (
 
 @dataclass(slots=True, eq=False)
 class GenerationJob:
-    """`pending` tokens are settled and not yet read by the network."""
+    """One request under way. `pending` tokens are accepted but not yet read by the network."""
 
     index: int
     sequence: SequenceState
@@ -59,32 +57,33 @@ class GenerationJob:
 
     @property
     def active_row(self) -> KVRow:
-        """Its row; only jobs that have joined are read for."""
-        assert self.row is not None, "a job without a row is read for"
+        """Its KV row; only jobs that were prefilled have one."""
+        assert self.row is not None, "a job without a row is read"
         return self.row
 
     def parents(self, tree: DraftTree) -> list[int]:
-        """What is pending and a tree after it, as one tree."""
+        """The pending tokens and a tree after them, as one tree."""
         num_pending = len(self.pending)
         return [*range(-1, num_pending - 1), *(parent + num_pending for parent in tree.parents)]
 
 
 def max_draft_length(stem: SequenceState) -> int:
-    """The most that may be drafted: what is left of the answer but for the pass's own token, as the request allows."""
+    """The most tokens that may be drafted: the rest of the answer less the pass's own token, within the cap."""
     allowed = stem.tokenized.request.max_draft
     left = max(stem.num_left - 1, 0)
     return left if allowed is None else min(left, max(allowed, 0))
 
 
 def recorded_round(tree: DraftTree, outcome: DraftVerification) -> DraftRound:
-    """A round as the record tells it."""
+    """A round as a record keeps it."""
     parents = () if is_chain(tree.parents) else tuple(tree.parents)
     return DraftRound(tuple(tree.tokens), parents, tuple(outcome.path), outcome.next_token)
 
 
 class PassResult(NamedTuple):
-    """What a pass did for one job: the tokens that it settled (forced ones too), how many chosen ones of the draft were
-    tried and stood, and the answer where it ended. No tokens: it was only read."""
+    """What a pass did for one job: the accepted tokens (forced ones too), how many chosen tokens were drafted and
+    accepted, and the answer if it is complete. No tokens: part of the prompt was read.
+    """
 
     job: GenerationJob
     tokens: list[int]
@@ -94,11 +93,11 @@ class PassResult(NamedTuple):
 
 
 class DecodingEngine:
-    """`opening` are ids put before every prompt (a folder's first token); `digest` says whose weights they are, the
-    network's own where it is not given; `drafted_by` names the strategy's draft in what is written. `clock` (seconds)
-    only feeds the plan. `kept` holds prompts that were read elsewhere.
+    """`opening` are ids put before every prompt (a folder's first token). `digest` identifies the weights, by default
+    the network's own; `drafted_by` names the draft in completions. `clock` (seconds) only feeds the length planner.
+    `kept` holds prompts that were read elsewhere.
 
-    Raises InvalidInput when network and tokenizer differ in size of vocabulary.
+    Raises InvalidInput if network and tokenizer have different vocabulary sizes.
     """
 
     def __init__(
@@ -160,7 +159,7 @@ class DecodingEngine:
     ) -> TokenizedRequest | RequestRefused:
         """The request in token ids, or why this model can never answer it.
 
-        `ids` are its whole prompt where that is told in ids, the first `num_shared` of them likely in others too.
+        `ids` are its whole prompt if it comes in ids, the first `num_shared` of them likely to be shared with others.
         """
         sampling = SamplingParams(request.temperature, request.top_k, request.top_p)
         try:
@@ -177,19 +176,19 @@ class DecodingEngine:
             return RequestRefused(str(error))
         head, state = form.forced(form.start)
         if not prompt and not head:
-            return RequestRefused("an empty prompt: say something before the form")
+            return RequestRefused("an empty prompt: give at least one token before the grammar")
         asked = TokenizedRequest(request, form, prompt, num_shared, head, state, sampling)
         return self.sessions.refusal(asked.max_length) or asked
 
     def check_prompt(self, ids: Sequence[int]) -> None:
-        """Raises InvalidInput for a prompt that holds ids which are no tokens of this model."""
+        """Raises InvalidInput for a prompt with ids that are not in this model's vocabulary."""
         if len(ids) and not 0 <= min(ids) <= max(ids) < self.sessions.network.shape.vocab_size:
-            raise InvalidInput("the prompt holds tokens that this model does not have")
+            raise InvalidInput("the prompt holds ids that are not in this model's vocabulary")
 
     def num_admissible(self, limits: Sequence[int], num_writing: int) -> int:
-        """How many of those that wait, in order, have room now; `limits` are the tokens that each may grow to.
+        """How many of the waiting requests, in order, fit now; `limits` are their maximal lengths in tokens.
 
-        This depends on sizes alone, never on what the cache holds: a replay goes the same way.
+        Depends on sizes alone, never on the cache, so a replay does the same.
         """
         most = min(self.sessions.config.max_batch - num_writing, len(limits))
         num = 0
@@ -198,7 +197,7 @@ class DecodingEngine:
         return num
 
     def prefill(self, jobs: Sequence[GenerationJob]) -> list[PassResult]:
-        """Read the prompts, and settle the first token of each. Raises: DependencyUnavailable."""
+        """Read the prompts and accept the first token of each. Raises: DependencyUnavailable."""
         if not jobs:
             return []
         prompts = [
@@ -219,14 +218,14 @@ class DecodingEngine:
     def decode_round(
         self, jobs: Sequence[GenerationJob], lengths: Sequence[int | None] | None = None
     ) -> list[PassResult]:
-        """Speculate, verify, settle: one pass over what is settled and what is guessed, of jobs that have joined.
+        """Draft, verify, accept: one pass over the pending and drafted tokens of prefilled jobs.
 
-        `lengths[i]` is how far to draft for a job; None leaves it to the plan. Raises: DependencyUnavailable.
+        `lengths[i]` is a job's draft length; None leaves it to the planner. Raises: DependencyUnavailable.
         """
         sizes = [len(job.pending) for job in jobs]
         narrow = min(sizes)
         if max(sizes) * len(sizes) > 2 * sum(sizes):
-            # A pass is as wide as its widest row. Where that would be mostly padding, it is as wide as the narrowest.
+            # A pass is as wide as its widest row. If that were mostly padding, it is as wide as the narrowest.
             return self._continue_prefill(jobs, narrow)
         stems = [job.sequence for job in jobs]
         began_s = self._clock()
@@ -261,14 +260,14 @@ class DecodingEngine:
         return steps
 
     def remove(self, job: GenerationJob, wipe: bool = False) -> None:
-        """Free a job's row, and the strategy's memory of it. `wipe` where its numbers may not be finite."""
+        """Free a job's row and the strategy's state. `wipe` if the row may hold values that are not finite."""
         self.strategy.leave(job.sequence)
         if job.row is not None:
             self.sessions.close(job.row, wipe)
             job.row = None
 
     def _continue_prefill(self, jobs: Sequence[GenerationJob], num_tokens: int) -> list[PassResult]:
-        """Let so many pending tokens of each job be read; those with no more pending settle their next token."""
+        """Read `num_tokens` pending tokens of each job; jobs with none left accept their next token."""
         logits = self._read(jobs, [job.pending[:num_tokens] for job in jobs], None)
         for job in jobs:
             del job.pending[:num_tokens]
@@ -286,7 +285,7 @@ class DecodingEngine:
         if change is AlarmChange.RAISED:
             self._warning = (
                 f"{change.value}, at answer {self.counts.num_answers:,}: is the draft stale, or was it changed? "
-                "Answers are the target's own all the same, only later"
+                "Answers are still the target's own, only slower"
             )
         elif change is AlarmChange.CLEARED:
             self._warning = ""
@@ -302,7 +301,7 @@ class DecodingEngine:
             ]
         try:
             return self.strategy.speculate(stems, planned)
-        except DependencyUnavailable:  # an answer needs the target alone
+        except DependencyUnavailable:  # the target alone can answer
             return [DraftTree() for _ in stems]
 
     def _truncate_to_room(self, job: GenerationJob, tree: DraftTree) -> DraftTree:
@@ -311,7 +310,7 @@ class DecodingEngine:
         )
 
     def _verify(self, jobs: Sequence[GenerationJob], trees: Sequence[DraftTree]) -> list[Floats]:
-        """The logits [1 + n, V] of each job: after its settled text, then after each node of its tree."""
+        """The logits [1 + n, V] of each job: after its accepted text, then after each node of its tree."""
         ids = [[*job.pending, *tree.tokens] for job, tree in zip(jobs, trees, strict=True)]
         parents = [job.parents(tree) for job, tree in zip(jobs, trees, strict=True)]
         after = self._read(jobs, ids, parents)
@@ -325,25 +324,25 @@ class DecodingEngine:
     def _accept(
         self, jobs: Sequence[GenerationJob], trees: Sequence[DraftTree], logits: Sequence[Floats]
     ) -> list[PassResult]:
-        """Settle a round of each job; those that are finished leave."""
+        """Accept a round of each job; finished jobs are removed."""
         outcomes = self._rule([job.sequence for job in jobs], trees, logits)
         return [
             self._apply(job, tree, outcome) for job, tree, outcome in zip(jobs, trees, outcomes, strict=True)
         ]
 
     def _apply(self, job: GenerationJob, tree: DraftTree, outcome: DraftVerification | None) -> PassResult:
-        """Append what a round settled and what that forces; the answer where it ends the form."""
+        """Append the accepted tokens and those that they force; the answer if the grammar is complete."""
         stem = job.sequence
         num_before = len(stem.tokens)
         if outcome is None:
             self.remove(job, wipe=True)
-            refusal = RequestRefused("the network gave a logit that is not a finite number")
+            refusal = RequestRefused("the network gave a logit that is not finite")
             return PassResult(job, [], tree.depth, 0, refusal)
         num_stood = tree.num_chosen[outcome.path[-1]] if outcome.path else 0
         if len(tree):
             length = job.active_row.length - len(tree)
             self.sessions.keep_branch(job.active_row, length, outcome.path, wipe=not outcome.is_finite)
-        if job.is_read:  # the first token comes of the prompt alone
+        if job.is_read:  # the first token follows from the prompt alone
             job.rounds.append(recorded_round(tree, outcome))
         job.is_read = True
         job.pending = []
@@ -357,7 +356,7 @@ class DecodingEngine:
         return PassResult(job, stem.tokens[num_before:], tree.depth, num_stood, answer)
 
     def _completion(self, job: GenerationJob) -> Completion:
-        """The answer of a job that has ended; it leaves."""
+        """The answer of a finished job, which is removed."""
         self.remove(job)
         stem = job.sequence
         self.counts.record_completion(len(stem.tokens))

@@ -1,7 +1,4 @@
-"""Which tokens a pass lets see which: a text in order, or the branches of a tree. Sessions ask.
-
-One pass of a network: what it may be given, and a text read from its first token. Engines and checks share it.
-"""
+"""Inputs of one forward pass: attention masks for texts and trees, shape checks, and a whole text in one pass."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -15,7 +12,7 @@ from htfi.domain.errors import InvalidInput, ShapeMismatch
 
 
 def causal_mask(mask: Floats, num_new: int) -> Floats:
-    """The mask [B, T, S + T] of T new tokens, from that of one [B, 1, S + 1]."""
+    """The mask [B, T, S + T] of T new tokens, from the mask [B, 1, S + 1] of one."""
     num_rows, _, width = mask.shape
     wide = np.empty((num_rows, num_new, width - 1 + num_new), np.float32)
     wide[:, :, : width - 1] = mask[:, :, :-1]
@@ -25,7 +22,7 @@ def causal_mask(mask: Floats, num_new: int) -> Floats:
 
 @lru_cache(maxsize=64)
 def _future_mask(num: int) -> Floats:
-    """What hides those after each of so many tokens; not to be changed."""
+    """Hides later tokens from each of `num` tokens; read-only."""
     return np.triu(np.full((num, num), MASKED, np.float32), 1)
 
 
@@ -37,7 +34,7 @@ def apply_tree_mask(
     positions: Ids,
     mask: Floats,
 ) -> None:
-    """Let new tokens follow those that `parents` name: changes positions [B, T] and mask [B, T, S + T] at `places`."""
+    """Let new tokens follow the nodes in `parents`: changes positions [B, T] and mask [B, T, S + T] at `places`."""
     past = mask.shape[2] - mask.shape[1]
     for row, slot, before, num_new in zip(rows, places, parents, nums_new, strict=True):
         if is_chain(before):
@@ -53,9 +50,9 @@ def apply_tree_mask(
 def check_forward_inputs(
     of: NetworkShape, ids: Ids, positions: Ids, mask: Floats, keys: Floats, values: Floats
 ) -> tuple[int, int]:
-    """Rows and new positions of a pass that fits the port.
+    """Rows and new positions of a pass whose inputs have the port's shapes.
 
-    Raises: ShapeMismatch; InvalidInput, for an id or a position out of range.
+    Raises: ShapeMismatch; InvalidInput for an id or a position out of range.
     """
     if ids.ndim != 2 or ids.size == 0:
         raise ShapeMismatch(
@@ -74,7 +71,7 @@ def check_forward_inputs(
     for name, array, shape, dtype in wanted:
         if array.shape != shape or array.dtype != dtype:
             raise ShapeMismatch(
-                f"{name} are {array.dtype} {list(array.shape)} where {np.dtype(dtype)} {list(shape)} is due"
+                f"{name} are {array.dtype} {list(array.shape)} where {np.dtype(dtype)} {list(shape)} is expected"
             )
     if ids.min() < 0 or ids.max() >= of.vocab_size:
         raise InvalidInput(
@@ -86,7 +83,7 @@ def check_forward_inputs(
 
 
 def forward_text(network: Network, ids: Ids) -> ForwardOutput:
-    """One causal pass over texts [B, T] from their first token, with nothing before."""
+    """One causal pass over texts [B, T] from their first token, without a past."""
     of = network.shape
     num_rows, num_new = ids.shape
     empty = np.zeros((of.num_layers, num_rows, of.num_kv_heads, 0, of.head_dim), np.float32)

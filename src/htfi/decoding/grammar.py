@@ -1,6 +1,6 @@
-"""A form as an automaton over token ids: what may come next, and the fields of what was written. Authors run it.
+"""An output grammar as an automaton over token ids: the allowed next tokens, and the fields of an answer.
 
-Everything is worked out when the form is compiled, so that a step of writing is a look-up.
+Everything is computed when the grammar is compiled, so that a decoding step is a look-up.
 """
 
 from collections import OrderedDict
@@ -21,7 +21,7 @@ _NO_TOKENS = AllowedTokens.of(np.zeros(0, np.int64))
 
 @dataclass(frozen=True, slots=True)
 class GrammarState:
-    """One state: the one token that must come (`forced`), or what to choose among (then `forced` is −1)."""
+    """One state: the one token that must come (`forced`), or the tokens to choose among (then `forced` is −1)."""
 
     part: int  # of the form
     allowed: AllowedTokens
@@ -33,8 +33,8 @@ class _StateUnderConstruction:
     part: int
     jumps: dict[int, tuple[int, int]] = field(
         default_factory=dict[int, tuple[int, int]]
-    )  # token → state, its part
-    others: int = -1  # where every other admitted token of free words leads
+    )  # token → next state, its part
+    others: int = -1  # next state of every other allowed token of free text
     admitted: AllowedTokens | None = None
 
 
@@ -49,13 +49,13 @@ class _FieldReader:
 
 
 class CompiledGrammar:
-    """States count from `start`; `done` is the last. `longest` bounds the tokens of any writing."""
+    """States count from `start`; `done` is the last. `max_tokens` bounds the length of any answer."""
 
     def __init__(self, form: OutputGrammar, vocabulary: Vocabulary) -> None:
         build = _GrammarCompiler(form, vocabulary)
         self.start = 0
         self.done = len(build.states) - 1
-        alike: dict[tuple[int, ...], AllowedTokens] = {}  # places that admit the same choose together
+        alike: dict[tuple[int, ...], AllowedTokens] = {}  # states with equal tokens are sampled together
         self.steps = tuple(_grammar_state(state, alike) for state in build.states[:-1])
         self.max_tokens = build.longest
         self._states = build.states
@@ -63,16 +63,16 @@ class CompiledGrammar:
         self._tokenizer = vocabulary.tokenizer
 
     def advance(self, state: int, token: int) -> int:
-        """The state after an admitted token. Raises IntegrityError for any other."""
+        """The state after an allowed token. Raises IntegrityError for any other."""
         return self._jump(state, token)[0]
 
     def allows(self, state: int, token: int) -> bool:
-        """Whether a token may come in a state before `done`."""
+        """Whether a token is allowed in a state before `done`."""
         here = self._states[state]
         return token in here.jumps or (here.others >= 0 and _contains(self.steps[state].allowed.ids, token))
 
     def transitions(self, state: int) -> tuple[Ids, Ids]:
-        """The tokens that a state admits, rising, and the state that each leads to; of the last state, none."""
+        """The allowed tokens of a state, rising, and the next state of each; none for the last state."""
         here, step = self._states[state], self.steps[state]
         ids = step.allowed.ids if step.forced < 0 else np.array([step.forced], np.int64)
         nexts: Ids = np.full(len(ids), here.others, np.int64)
@@ -81,7 +81,7 @@ class CompiledGrammar:
         return ids, nexts
 
     def forced(self, state: int) -> tuple[list[int], int]:
-        """The tokens that must come from here on, and the state after them."""
+        """The tokens that must follow, and the state after them."""
         tokens: list[int] = []
         while state != self.done and (token := self.steps[state].forced) >= 0:
             tokens.append(token)
@@ -89,9 +89,9 @@ class CompiledGrammar:
         return tokens, state
 
     def open_positions(self, tokens: Sequence[int]) -> list[tuple[int, GrammarState, str]]:
-        """Where a writing was not forced: the place, what was admitted, and the field it belongs to.
+        """Positions of an answer that were not forced, with the state there and the field name.
 
-        Raises IntegrityError where the tokens leave the form.
+        Raises IntegrityError if the tokens do not hold to the grammar.
         """
         open_places: list[tuple[int, GrammarState, str]] = []
         state = self.start
@@ -104,14 +104,14 @@ class CompiledGrammar:
         return open_places
 
     def fields(self, tokens: Sequence[int]) -> dict[str, str]:
-        """Every field of a whole writing. Raises IntegrityError where the tokens leave the form or end early."""
+        """Every field of a complete answer. Raises IntegrityError if the tokens break the grammar or end early."""
         parts: list[list[int]] = [[] for _ in self._readings]
         state = self.start
         for token in tokens:
             state, part = self._jump(state, token)
             parts[part].append(token)
         if state != self.done:
-            raise IntegrityError(f"a writing of {len(tokens)} tokens ends before its form does")
+            raise IntegrityError(f"the answer of {len(tokens)} tokens ends before its grammar does")
         return {
             reading.name: self._read(reading, part)
             for reading, part in zip(self._readings, parts, strict=True)
@@ -133,27 +133,27 @@ class CompiledGrammar:
 
     def _jump(self, state: int, token: int) -> tuple[int, int]:
         if state == self.done:
-            raise IntegrityError("a token after the end of its form")
+            raise IntegrityError("a token after the end of its grammar")
         here = self._states[state]
         if (jump := here.jumps.get(token)) is not None:
             return jump
         if here.others >= 0 and _contains(self.steps[state].allowed.ids, token):
             return here.others, here.part
-        raise IntegrityError(f"token {token} is not admitted at this place of its form")
+        raise IntegrityError(f"token {token} is not allowed at this position of its grammar")
 
 
 class GrammarCache:
-    """Compiled forms of one vocabulary, the least recently used forgotten."""
+    """Compiled grammars of one vocabulary; the least recently used is dropped."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._vocabulary = vocabulary
         self._kept: OrderedDict[OutputGrammar, CompiledGrammar] = OrderedDict()
         self._same: tuple[OutputGrammar, CompiledGrammar] | None = (
-            None  # the latest: a long form takes ms to hash
+            None  # the latest: hashing a long grammar takes ms
         )
 
     def compiled(self, form: OutputGrammar) -> CompiledGrammar:
-        """Raises InvalidInput for a form that this vocabulary cannot write."""
+        """Raises InvalidInput for a grammar that this vocabulary cannot express."""
         if self._same is not None and self._same[0] is form:
             return self._same[1]
         known = self._kept.get(form)
@@ -167,7 +167,7 @@ class GrammarCache:
 
 
 class _GrammarCompiler:
-    """Lays the parts end to end: each knows the state where it begins and hands over to the next."""
+    """Compiles the parts one after the other; each starts in the state where the previous one ended."""
 
     def __init__(self, form: OutputGrammar, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
@@ -178,7 +178,7 @@ class _GrammarCompiler:
         for place, part in enumerate(form):
             if not isinstance(part, FixedField):
                 if part.name in names:
-                    raise InvalidInput(f"a form names the field '{part.name}' twice")
+                    raise InvalidInput(f"a grammar names the field '{part.name}' twice")
                 names.add(part.name)
             self.states[-1].part = place
             match part:
@@ -202,13 +202,13 @@ class _GrammarCompiler:
             self.states.append(_StateUnderConstruction(place))
 
     def _choice(self, place: int, part: ChoiceField, follow: Sequence[int]) -> None:
-        """A trie of the options. Where one is the beginning of another, the next part's first token ends it."""
+        """A trie of the options. If one is a prefix of another, the next part's first token ends it."""
         options = [tuple(self.vocabulary.encode(option)) for option in part.options]
         where = f"the choice '{part.name}'"
         if not options:
             raise InvalidInput(f"{where} has no option")
         if len(set(options)) < len(options):
-            raise InvalidInput(f"{where} has two options that are the same tokens")
+            raise InvalidInput(f"{where} has two options with the same tokens")
         self.readings.append(_FieldReader(part.name, {option: i for i, option in enumerate(options)}, 0, {}))
         self.longest += max(map(len, options))
         nodes: dict[tuple[int, ...], int] = {(): len(self.states) - 1}
@@ -237,21 +237,23 @@ class _GrammarCompiler:
     def _end_early(self, node: int, place: int, name: str, follow: Sequence[int], end: int) -> None:
         if not follow or follow[0] in self.states[node].jumps:
             raise InvalidInput(
-                f"the choice '{name}' has an option that begins another; "
-                "let a fixed part follow that starts as no option goes on"
+                f"the choice '{name}' has an option that is a prefix of another; "
+                "let a fixed part follow that starts differently"
             )
         self.states[node].jumps[follow[0]] = (
             end + 1,
             place + 1,
-        )  # the fixed part lays its states from `end` on
+        )  # the fixed part's states start at `end`
 
     def _words(self, place: int, part: FreeTextField) -> None:
         ending = self.vocabulary.segment(part.end)
         if not ending or part.max_tokens < 0:
-            raise InvalidInput(f"the words '{part.name}' need an end of at least one token and a bound ≥ 0")
+            raise InvalidInput(
+                f"the words '{part.name}' need an end marker of at least one token and a bound ≥ 0"
+            )
         slots = {self.vocabulary.mark(slot.name): slot.name for slot in part.slots}
         if ending[0] in slots:
-            raise InvalidInput(f"the words '{part.name}' have a slot that is their end")
+            raise InvalidInput(f"the words '{part.name}' have a slot that equals their end marker")
         self.readings.append(_FieldReader(part.name, {}, len(ending), slots))
         ids = np.union1d(self.vocabulary.word_ids, [*slots, ending[0]]).astype(np.int64)
         admitted = AllowedTokens.of(ids)

@@ -1,8 +1,7 @@
-"""Keys and values in memory: the arena of the sequences being written, and the blocks of what was read before.
+"""Keys and values in memory: the arena of sequences being written, and cached blocks of prompts read before.
 
-`Sessions` owns one of each. Both have a budget in bytes that they never pass.
-
-Blocks of prompts beyond the engine's own memory: what another run, process or machine has read. Sessions ask.
+`KVSessions` owns one of each, within fixed budgets in bytes. `SharedKVBlocks` finds and stores blocks beyond this
+engine's memory: what another run, process or machine has read.
 """
 
 from collections import OrderedDict
@@ -16,13 +15,13 @@ from htfi.decoding.ports import ByteCache, Floats, Ids, NetworkShape
 
 MASKED = np.float32(-1e9)  # added to a score: exp() of it is exactly 0
 _CAPACITY_STEP = (
-    32  # tokens; an arena's capacity is a multiple of it: hidden places cost time, moving costs time too
+    32  # tokens; the capacity is a multiple of it: masked positions cost time, and so does moving
 )
 
 
 @dataclass(slots=True, eq=False)
 class KVRow:
-    """One sequence in the arena: `length` tokens are there, `limit` may be."""
+    """One sequence in the arena: it holds `length` tokens and may grow to `limit`."""
 
     slot: int
     length: int
@@ -30,18 +29,18 @@ class KVRow:
 
 
 class KVArena:
-    """Rows side by side as one pass wants them: keys and values [L, B, G, S, D], contiguous at every size.
+    """Rows side by side as one pass needs them: keys and values [L, B, G, S, D], contiguous at every size.
 
-    The memory is laid out anew, in place, when rows join that have no free slot, when they outgrow it, and when half
-    have left. A row's `limit` is reserved in the budget; its place grows with its length.
-    `mask` [B, 1, S + 1] is what a pass of one new token a row needs, kept up to date.
+    The memory is laid out again, in place, when rows join without a free slot, when they outgrow it, and when half of
+    them have left. A row's `limit` is reserved in the budget; its capacity grows with its length. `mask` [B, 1, S + 1]
+    serves a pass of one new token per row and is kept up to date.
     """
 
     def __init__(self, shape: NetworkShape, budget_bytes: int) -> None:
         self._shape = shape
         self._num_tokens = budget_bytes // shape.kv_bytes_per_token
         size = self._num_tokens * shape.kv_bytes_per_token // 8
-        # Zeros, not empty: a hidden place still enters sums as 0 times its value, which must be finite.
+        # Zeros, not empty: a masked position still enters sums as 0 times its value, which must be finite.
         self._key_memory, self._value_memory = np.zeros(size, np.float32), np.zeros(size, np.float32)
         self._slots: list[KVRow | None] = []
         self._lay_out(0, _CAPACITY_STEP)
@@ -59,11 +58,11 @@ class KVArena:
         return self.keys.shape[3]
 
     def capacity_for(self, length: int) -> int:
-        """What the capacity is once a row has grown to `length` tokens."""
+        """The capacity once a row has grown to `length` tokens."""
         return max(self.capacity, _rounded(length))
 
     def fits(self, limits: Sequence[int]) -> bool:
-        """Whether rows of these limits would fit beside those that are there."""
+        """Whether rows of these limits fit beside the present ones."""
         rows = [row.limit for row in self._slots if row is not None]
         return _rounded(max([*rows, *limits])) * (len(rows) + len(limits)) <= self._num_tokens
 
@@ -71,16 +70,16 @@ class KVArena:
         return _rounded(max(limits)) * len(limits) <= self._num_tokens
 
     def num_fitting(self, limit: int) -> int:
-        """How many rows of this limit would fit beside those that are there."""
+        """How many rows of this limit fit beside the present ones."""
         rows = [row.limit for row in self._slots if row is not None]
         return max(self._num_tokens // _rounded(max([*rows, limit])) - len(rows), 0)
 
     def add(self, limits: Sequence[int], length: int) -> list[KVRow]:
-        """Empty rows with room for `length` tokens each at once; the caller has asked `fits`."""
+        """Empty rows, each with room for `length` tokens at once; call `fits` first."""
         free = [slot for slot, row in enumerate(self._slots) if row is None]
         num_rows = self.num_rows
-        # An arena that stood empty begins anew, so that the shapes of passes, and on some engines the last bits,
-        # tell nothing of what was written before.
+        # An empty arena is laid out afresh, so that the shapes of passes, and on some engines the last bits,
+        # do not depend on earlier answers.
         if not num_rows or len(free) < len(limits) or length > self.capacity:
             self._lay_out(num_rows + len(limits), self._width(length))
             free = list(range(num_rows, num_rows + len(limits)))
@@ -90,28 +89,28 @@ class KVArena:
         return added
 
     def grow_to(self, length: int) -> None:
-        """Let every row grow to `length` tokens; close the gaps once half of the slots are free."""
+        """Let every row grow to `length` tokens; compact once half of the slots are free."""
         num_rows = self.num_rows
         if length > self.capacity or 2 * num_rows <= self.num_slots:
             self._lay_out(num_rows, self._width(length))
 
     def compact(self) -> None:
-        """Let the rows lie side by side: a pass pays for a free slot as for a row."""
+        """Move rows together: a pass costs as much for a free slot as for a row."""
         if self.num_rows < self.num_slots:
             self._lay_out(self.num_rows, self.capacity)
 
     def zero(self, row: KVRow) -> None:
-        """Clear what a row holds: needed where that may not be finite."""
+        """Zero a row's memory: needed if it may hold values that are not finite."""
         self.keys[:, row.slot] = 0.0
         self.values[:, row.slot] = 0.0
 
     def zero_from(self, row: KVRow, length: int) -> None:
-        """Clear what lies beyond `length` tokens."""
+        """Zero what lies beyond `length` tokens."""
         self.keys[:, row.slot, :, length : row.length] = 0.0
         self.values[:, row.slot, :, length : row.length] = 0.0
 
     def gather(self, row: KVRow, length: int, places: Sequence[int]) -> None:
-        """Move what lies at `places`, rising, counted from `length`, to begin at `length`."""
+        """Move the tokens at `places`, rising and counted from `length`, to begin at `length`."""
         if all(place == at for at, place in enumerate(places)):
             return
         begin, index = length, np.asarray(places) + length
@@ -125,7 +124,7 @@ class KVArena:
         row.slot = -1
 
     def append(self, row: KVRow, keys: Floats, values: Floats) -> None:
-        """Put keys and values [L, G, T, D] after what the row holds."""
+        """Append keys and values [L, G, T, D] to a row."""
         end = row.length + keys.shape[2]
         self.keys[:, row.slot, :, row.length : end] = keys
         self.values[:, row.slot, :, row.length : end] = values
@@ -133,23 +132,23 @@ class KVArena:
         row.length = end
 
     def note_appended(self, row: KVRow, num_tokens: int) -> None:
-        """So many tokens were written behind what the row holds, by whoever was given keys and values."""
+        """A network wrote `num_tokens` directly behind the row's tokens."""
         self.mask[row.slot, 0, row.length : row.length + num_tokens] = 0.0
         row.length += num_tokens
 
     def truncate(self, row: KVRow, length: int) -> None:
-        """Forget what lies beyond `length` tokens."""
+        """Drop the tokens beyond `length`."""
         self.mask[row.slot, 0, length : row.length] = MASKED
         row.length = length
 
     def copy(self, source: KVRow, rows: Sequence[KVRow]) -> None:
-        """Let each of `rows`, all empty, begin as `source`."""
+        """Copy `source` into each of the empty `rows`."""
         n = source.length
         for row in rows:
             self.append(row, self.keys[:, source.slot, :, :n], self.values[:, source.slot, :, :n])
 
     def lengths(self) -> Ids:
-        """Tokens held in each slot [B], 0 where none lives."""
+        """Tokens held in each slot [B]; 0 for a free slot."""
         return np.array([0 if row is None else row.length for row in self._slots], np.int64)
 
     def _width(self, length: int) -> int:
@@ -203,7 +202,7 @@ def _rounded(num_tokens: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class KVBlock:
-    """Keys and values [L, G, T, D] of one block of a prompt; a view that later `put`s may overwrite."""
+    """Keys and values [L, G, T, D] of one block of a prompt; a view that a later `put` may overwrite."""
 
     keys: Floats
     values: Floats
@@ -214,7 +213,7 @@ class KVBlock:
 
 
 class PrefixCache:
-    """Blocks of prompts by their chained hash, the least recently used overwritten first."""
+    """Blocks of prompts by their chained hash; the least recently used is overwritten first."""
 
     def __init__(self, shape: NetworkShape, block_tokens: int, budget_bytes: int) -> None:
         num_blocks = budget_bytes // (block_tokens * shape.kv_bytes_per_token)
@@ -245,7 +244,7 @@ class PrefixCache:
         return KVBlock(self._keys[slot, :, :, :num_tokens], self._values[slot, :, :, :num_tokens])
 
     def touch(self, chain: Sequence[bytes]) -> None:
-        """Mark a prompt's blocks as used; its beginning is kept longest, for the rest is useless without it."""
+        """Mark a prompt's blocks as used; its first block is kept longest, since the others need it."""
         for key in reversed(chain):
             if key in self._places:
                 self._places.move_to_end(key)
@@ -264,10 +263,10 @@ _FORMAT = b"htfi-kv-1"
 
 
 class SharedKVBlocks:
-    """Keys and values by content, float32 as they are, in `cache`.
+    """Keys and values by content, as float32, in `cache`.
 
-    `reader` names all that their bits depend on besides the tokens and their cut: the network's digest, which tells
-    its precision, the engine and the kind of machine. They are kept for `lifetime_ns`.
+    `reader` identifies everything that their bits depend on besides tokens and cut: the network's digest with its
+    precision, the engine, the kind of machine. Entries live for `lifetime_ns`.
     """
 
     def __init__(self, cache: ByteCache, reader: bytes, shape: NetworkShape, lifetime_ns: int) -> None:
@@ -279,13 +278,13 @@ class SharedKVBlocks:
         self.num_stored_tokens = 0
 
     def is_forgotten(self, about: Sequence[str]) -> bool:
-        """Whether what these tell must be read anew."""
+        """Whether prompts about these items must be read anew."""
         return bool(about) and self._cache.is_forgotten(about)
 
     def find(
         self, names: Sequence[bytes], sizes: Sequence[int], about: Sequence[str]
     ) -> list[KVBlock | None]:
-        """The block of each name and number of tokens, None where it is not kept. One trip for all."""
+        """The block of each name and number of tokens, None if it is not stored. One look-up for all."""
         keys = [self._key(name) for name in names]
         num_bytes = min(sizes, default=0) * self._shape.kv_bytes_per_token
         found = self._cache.get_many(keys, [about] * len(keys), num_bytes)
@@ -297,7 +296,7 @@ class SharedKVBlocks:
         return blocks
 
     def store(self, name: bytes, block: KVBlock, about: Sequence[str], residency: frozenset[str]) -> None:
-        """Offer a block that was read here. What is about to be shared was found finite."""
+        """Offer a block that was read here; the caller has found it finite."""
         value = np.stack((block.keys, block.values)).astype("<f4", copy=False).tobytes()
         self._cache.put(self._key(name), value, self._lifetime_ns, about, residency)
         self.num_stored_tokens += block.num_tokens

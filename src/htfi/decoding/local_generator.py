@@ -1,4 +1,4 @@
-"""The embedded author: answers requests in their forms with one network, many side by side. Narrative asks it."""
+"""The embedded text generator: answers requests within their grammars with one network, many side by side."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -14,11 +14,11 @@ _Results = list[Completion | RequestRefused]
 
 
 class LocalGenerator(DecodingEngine):
-    """Implements `Author` over any network. Every answer ends: its form bounds the number of tokens."""
+    """Implements `TextGenerator` over any network. Every answer ends: its grammar bounds the number of tokens."""
 
     def write(self, requests: Sequence[GenerationRequest]) -> list[Completion | RequestRefused]:
-        """One answer per request, in order; what cannot be answered is refused with a reason."""
-        answers: _Results = [RequestRefused("not asked")] * len(requests)
+        """One answer per request, in order; a request that cannot be answered is refused with a reason."""
+        answers: _Results = [RequestRefused("not started")] * len(requests)
         waiting: deque[GenerationJob] = deque()
         for place, request in enumerate(requests):
             asked = self.tokenize(request)
@@ -31,16 +31,16 @@ class LocalGenerator(DecodingEngine):
         return self._write(waiting, answers)
 
     def regenerate(self, prompt: Sequence[int], request: GenerationRequest) -> Completion | RequestRefused:
-        """The answer to a prompt that is told in token ids, as a record keeps it; the request's own is not read."""
+        """The answer to a prompt given in token ids, as a record keeps it; the request's own prompt is not read."""
         return self.continue_from(prompt, request, ())
 
     def continue_from(
         self, prompt: Sequence[int], request: GenerationRequest, settled: Sequence[int]
     ) -> Completion | RequestRefused:
-        """The answer that begins with the tokens `settled`, whoever said them; the prompt is told in token ids.
+        """The answer that begins with the tokens `settled`, whichever model wrote them; the prompt is given in ids.
 
-        Raises: InvalidInput for a prompt that is not of this vocabulary; IntegrityError for settled tokens that the
-        form does not admit.
+        Raises: InvalidInput for a prompt that is not of this vocabulary; IntegrityError for tokens that the grammar
+        does not allow.
         """
         self.check_prompt(prompt)
         asked = self.tokenize(replace(request, prompt=()), list(prompt))
@@ -65,7 +65,7 @@ class LocalGenerator(DecodingEngine):
         return answers
 
     def _run(self, waiting: deque[GenerationJob], writing: list[GenerationJob], answers: _Results) -> None:
-        """Requests join as there is room, all rows go one round, and what is finished leaves."""
+        """Requests join as memory allows, all rows advance by one round, finished ones leave."""
         while waiting or writing:
             limits = [job.tokenized.max_length for job in waiting]
             joining = [waiting[place] for place in range(self.num_admissible(limits, len(writing)))]
@@ -74,18 +74,18 @@ class LocalGenerator(DecodingEngine):
             _collect_finished(steps, writing, answers)
             if waiting and not joining and not writing:
                 answers[waiting.popleft().index] = RequestRefused(
-                    "the memory is held by other sequences; ask again"
+                    "other sequences hold the memory; ask again"
                 )
             if writing:
                 _collect_finished(self.decode_round(writing), writing, answers)
 
 
 def _job_from_prefix(asked: TokenizedRequest, settled: Sequence[int]) -> GenerationJob:
-    """A job whose answer begins so. Its first settled tokens are what the form forces, as with any job."""
+    """A job whose answer begins so. Its first tokens are the grammar's forced prefix, as with any job."""
     stem = SequenceState(asked, list(asked.forced_prefix), asked.start_state)
     if len(settled) > len(asked.forced_prefix):
         if list(settled[: len(asked.forced_prefix)]) != asked.forced_prefix:
-            raise IntegrityError("the tokens to go on from do not begin as the form does")
+            raise IntegrityError("the tokens to continue from do not begin as the grammar does")
         for token in settled[len(asked.forced_prefix) :]:
             stem.tokens.append(token)
             stem.state = asked.grammar.advance(stem.state, token)

@@ -1,4 +1,4 @@
-"""What decoding needs from outside: a network's forward pass and a tokenizer. Adapters implement them."""
+"""What decoding needs from outside: a network's forward pass, a tokenizer, a byte cache. Adapters implement them."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,8 +15,8 @@ Floats = NDArray[np.float32]
 class NetworkShape:
     """The sizes that a caller needs to hold a network's keys and values.
 
-    `sum_block` tells of an engine that sums over positions block by block, so many at a time: the last bits depend on
-    which block a position lies in (0: on nothing).
+    `sum_block`: the engine sums over blocks of so many positions, and the last bits depend on the block of a position
+    (0: they do not).
     """
 
     num_layers: int
@@ -32,7 +32,7 @@ class NetworkShape:
 
 
 class ForwardOutput(NamedTuple):
-    """What one forward pass gives: logits [B, T, V], keys and values of the new positions [L, B, G, T, D]."""
+    """One forward pass: logits [B, T, V], keys and values of the new positions [L, B, G, T, D]."""
 
     logits: Floats
     keys: Floats
@@ -40,7 +40,7 @@ class ForwardOutput(NamedTuple):
 
 
 class Network(Protocol):
-    """A causal language model that keeps nothing between calls: the caller owns keys and values (D1).
+    """A causal language model without state between calls: the caller owns keys and values (D1).
 
     B rows, T new positions, S past positions, L layers, G key-value heads, D head size, V vocabulary.
     """
@@ -54,25 +54,25 @@ class Network(Protocol):
         ...
 
     def forward(self, ids: Ids, positions: Ids, mask: Floats, keys: Floats, values: Floats) -> ForwardOutput:
-        """One pass over T new positions a row.
+        """One pass over T new positions per row.
 
-        Shapes: ids and positions [B, T]; mask [B, T, S + T], added to the attention scores (0 admits, a large
-        negative number hides); keys and values of the past [L, B, G, S, D], S may be 0. float32, C-contiguous.
-        Raises: ShapeMismatch, DependencyUnavailable.
+        Shapes: ids and positions [B, T]; mask [B, T, S + T], added to the attention scores (0 admits, a large negative
+        number hides); keys and values of the past [L, B, G, S, D], S may be 0. float32, C-contiguous. Raises:
+        ShapeMismatch, DependencyUnavailable.
         """
         ...
 
 
 class ByteCache(Protocol):
-    """What was worked out before, by whomever, kept by content: a value is what would be worked out again.
+    """Computed values by content, shared by runs, processes or machines: a value equals what would be computed again.
 
-    A key tells all that shapes its value; `about` names what it was worked out from. Nothing is raised.
+    A key covers everything that shapes its value; `about` names what it was computed from. Nothing is raised.
     """
 
     def get_many(
         self, keys: Sequence[bytes], about: Sequence[Sequence[str]], num_bytes: int = 0
     ) -> list[bytes | None]:
-        """The value of each key, None where it is not kept. Nobody is asked who keeps no value of `num_bytes`."""
+        """The value of each key, None if it is not stored. Tiers that hold no value of `num_bytes` are not asked."""
         ...
 
     def put(
@@ -83,16 +83,16 @@ class ByteCache(Protocol):
         about: Sequence[str] = (),
         residency: frozenset[str] = frozenset(),
     ) -> None:
-        """Keep a value for at most so long, only where all its residency tags are admitted."""
+        """Store a value for at most `ttl_ns`, only in tiers that admit all its residency tags."""
         ...
 
     def is_forgotten(self, about: Iterable[str]) -> bool:
-        """Whether one of these was, so that what is about them is neither given nor kept."""
+        """Whether one of these was forgotten: values about it are neither returned nor stored."""
         ...
 
 
 class Tokenizer(Protocol):
-    """Text to token ids and back, for one vocabulary that also holds marks and price tokens where it has them."""
+    """Text to token ids and back for one vocabulary, with its control tokens and price tokens, if any."""
 
     @property
     def digest(self) -> str:
@@ -103,11 +103,11 @@ class Tokenizer(Protocol):
     def vocab_size(self) -> int: ...
 
     def encode(self, text: str) -> list[int]:
-        """Ids of plain text: nothing in it becomes a special token, and nothing is put before or after."""
+        """Ids of plain text: nothing in it becomes a special token, and nothing is added before or after."""
         ...
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Text of plain tokens; special ones are left out."""
+        """Text of plain tokens; special ones are skipped."""
         ...
 
     def special(self, token: str) -> int | None:
@@ -115,5 +115,5 @@ class Tokenizer(Protocol):
         ...
 
     def piece(self, token_id: int) -> str | None:
-        """The text that one plain token stands for, parts of characters as U+FFFD; None for a special token."""
+        """The text of one plain token, parts of characters as U+FFFD; None for a special token."""
         ...

@@ -1,7 +1,7 @@
-"""Returns as tokens: scaled by EWMA volatility, then binned so that tails keep resolution. Prompts, paths and training.
+"""Returns as tokens: scaled by EWMA volatility, then binned with fine resolution in the tails.
 
 z_t = r_t / σ_t, σ²_{t+1} = λ σ²_t + (1 − λ) r²_t: the volatility before a return scales it, so nothing looks ahead.
-Source of λ = 0.94: RiskMetrics, Technical Document, 1996.
+Prompts, paths and training use it. Source of λ = 0.94: RiskMetrics, Technical Document, 1996.
 """
 
 import math
@@ -16,20 +16,20 @@ from numpy.typing import ArrayLike, NDArray
 from htfi.domain.errors import InvalidInput, ShapeMismatch
 
 DECAY = 0.94
-MIN_SIGMA = 1e-8  # a ten-thousandth of a basis point: below it a series counts as still
+MIN_SIGMA = 1e-8  # a ten-thousandth of a basis point: below it a series counts as constant
 NUM_START_RETURNS = 8
 NUM_RECENT_RETURNS = 32
 
 Doubles = NDArray[np.float64]
 
 
-@dataclass(frozen=True)  # no slots: the tables below are worked out once and kept
+@dataclass(frozen=True)  # no slots: the cached properties below need a __dict__
 class PriceBins:
-    """Bins of z at equal steps of asinh(z / bend): even near zero, in proportion to z beyond `bend`.
+    """Bins of z at equal steps of asinh(z / bend): even near zero, proportional to z beyond `bend`.
 
-    The middle bin lies around zero, the outermost two reach from ±`limit` to infinity. A bin is represented by
-    its root mean square under a Student-t of 4 degrees of freedom and unit variance, so that binning
-    leaves the variance of fat-tailed returns as it was; the middle bin by zero.
+    The middle bin lies around zero; the outermost two reach from ±`limit` to infinity. A bin is represented by its root
+    mean square under a Student-t of 4 degrees of freedom and unit variance, so that binning keeps the variance of
+    fat-tailed returns; the middle bin by zero.
     """
 
     num_bins: int = 129
@@ -53,7 +53,7 @@ class PriceBins:
 
     @cached_property
     def centres(self) -> Doubles:
-        """What each bin stands for: [num_bins], rising and symmetric."""
+        """The value that represents each bin: [num_bins], rising and symmetric."""
         outer = _student_rms(np.append(self._outward, math.inf))
         return np.concatenate([-outer[::-1], [0.0], outer])
 
@@ -64,7 +64,7 @@ class PriceBins:
         return self.middle + np.sign(values).astype(np.int64) * away
 
     def from_bins(self, bins: ArrayLike) -> Doubles:
-        """The value that each bin stands for, in the shape given."""
+        """The value that represents each bin, in the shape given."""
         return self.centres[self._checked(bins)]
 
     def width(self, bins: ArrayLike) -> Doubles:
@@ -91,10 +91,10 @@ class PriceBins:
 def to_path_bins(
     returns: ArrayLike, sigma: ArrayLike, bins: PriceBins, decay: float = DECAY
 ) -> NDArray[np.int64]:
-    """Bins [..., T] of a path, each scaled by the volatility that a reader of the bins before it will have.
+    """Bins [..., T] of a path, each scaled by the volatility that a reader of the bins before it has.
 
-    Errors of binning therefore do not add up in the volatility: `unscale(bins.from_bins(b), sigma)` is within half
-    a bin of every return (but for the open outermost bins).
+    Binning errors therefore do not accumulate in the volatility: every return is within half a bin of the one that the
+    bins give (except in the open outermost bins).
     """
     values, before = _series(returns, sigma)
     path = np.empty(values.shape, np.int64)
@@ -105,7 +105,7 @@ def to_path_bins(
 
 
 class ScaledReturns:
-    """Per series, the last scaled returns and the running volatility. The loop teaches, prompts and paths ask."""
+    """For each series, the latest scaled returns and the running volatility, for prompts and paths."""
 
     def __init__(
         self, num_kept: int = NUM_RECENT_RETURNS, num_start: int = NUM_START_RETURNS, decay: float = DECAY
@@ -116,15 +116,15 @@ class ScaledReturns:
         self._z: dict[str, list[float]] = {}
 
     def recent(self, series: str) -> tuple[float, ...]:
-        """The last scaled returns, oldest first; empty while the start volatility is being learnt."""
+        """The latest scaled returns, oldest first; empty until the first volatility is known."""
         return tuple(self._z.get(series, ()))
 
     def sigma(self, series: str) -> float:
-        """Volatility for the next log return; zero while it is not known."""
+        """Volatility for the next log return; zero until it is known."""
         return math.sqrt(self._variances.get(series, 0.0))
 
     def learn(self, series: str, log_return: float) -> None:
-        """Take in one log return. The first ones, at least one of which must move, only set the volatility."""
+        """Add one log return. The first ones, at least one of which must move, only set the volatility."""
         if not math.isfinite(log_return):
             raise InvalidInput(f"returns of {series}: {log_return} is not finite")
         variance = self._variances.get(series)
@@ -177,7 +177,7 @@ def _series(values: ArrayLike, sigma: ArrayLike) -> tuple[Doubles, Doubles]:
 def _finite(values: ArrayLike | Sequence[float], what: str) -> Doubles:
     checked = np.asarray(values, np.float64)
     if not np.all(np.isfinite(checked)):
-        raise InvalidInput(f"{what}: a value is not finite; leave gaps out before")
+        raise InvalidInput(f"{what}: a value is not finite; leave out gaps first")
     return checked
 
 

@@ -1,6 +1,6 @@
-"""What a target said, as one line of JSON each: answers to requests and drawn paths. The recorder writes, distil reads.
+"""What a target wrote, as one JSON line each: answers and sampled paths. Runs record it, distillation reads it.
 
-A line holds all that is needed to ask again: the request with its form and seed, the tokens, and whose they are.
+A line holds all that is needed to ask again: the request with its grammar and seed, the tokens, and the model.
 """
 
 import hashlib
@@ -27,11 +27,11 @@ from htfi.domain.generation import (
 )
 
 HOLDOUT_ONE_IN = 5
-_MIN_SHARED_TOKENS = 16  # ids; a shorter beginning, such as that of no news, is everyone's
+_MIN_SHARED_TOKENS = 16  # ids; a shorter prefix, such as that without news, is common to all prompts
 
 
 class RecordedAnswer(msgspec.Struct, frozen=True, tag="answer"):
-    """One answer. `target` is the author's version, name@digest; `tokenizer` the vocabulary's digest."""
+    """One answer. `target` is the generator's version, name@digest; `tokenizer` the vocabulary's digest."""
 
     request: GenerationRequest
     tokens: tuple[int, ...]
@@ -40,7 +40,7 @@ class RecordedAnswer(msgspec.Struct, frozen=True, tag="answer"):
 
 
 class RecordedPaths(msgspec.Struct, frozen=True, tag="paths"):
-    """Bins [N, H] that were drawn after `prefix`, as `sample_paths` was asked; `shared` ids begin other prefixes."""
+    """Bins [N, H] sampled after `prefix` by `sample_paths`; `shared` ids begin other prefixes too."""
 
     prefix: tuple[int, ...]
     bins: tuple[tuple[int, ...], ...]
@@ -66,38 +66,38 @@ _Fields = dict[str, Any]
 
 
 def to_line(exchange: ReplayRecord) -> bytes:
-    """The exchange as one line, its end included."""
+    """The record as one line, with its newline."""
     return add_checksum(msgspec.json.encode(exchange), 0) + b"\n"
 
 
 def from_line(line: bytes) -> ReplayRecord:
-    """The inverse of `to_line`. Raises: InvalidInput for a line that is cut short, damaged or of no known kind."""
+    """The inverse of `to_line`. Raises: InvalidInput for a line that is cut short, damaged or of an unknown kind."""
     if not checksum_holds(line, 0):
-        raise InvalidInput("an exchange of a replay buffer is not as it was written")
+        raise InvalidInput("a line of the replay buffer is damaged")
     try:
         found = _decoder.decode(line)
         if isinstance(found, RecordedPaths):
             if len({len(path) for path in found.bins}) != 1 or not found.bins[0]:
-                raise InvalidInput("drawn paths of no or of different lengths")
+                raise InvalidInput("recorded paths are empty or differ in length")
             return found
         return RecordedAnswer(_request(found.request), found.tokens, found.target, found.tokenizer)
     except (msgspec.MsgspecError, UnicodeDecodeError, KeyError, TypeError) as error:
-        raise InvalidInput(f"no exchange of a replay buffer: {error}") from error
+        raise InvalidInput(f"a line of the replay buffer cannot be read: {error}") from error
 
 
 def news_key(prompt: Sequence[int], num_shared: int) -> bytes:
-    """What questions on the same news have in common: they are held back together, and counted as one."""
+    """Identifies the news of a prompt: requests on the same news are held out together and counted as one."""
     ids = prompt[:num_shared] if num_shared >= _MIN_SHARED_TOKENS else prompt
     return hashlib.blake2b(np.array(ids, "<i8").tobytes(), digest_size=8).digest()
 
 
 def is_holdout(key: bytes) -> bool:
-    """Whether what has this key is kept for judging a draft: a fixed fifth, the same at every run."""
+    """Whether a key is held out for judging a draft: a fixed fifth, the same in every run."""
     return int.from_bytes(key, "little") % HOLDOUT_ONE_IN == 0
 
 
 def _request(fields: _Fields) -> GenerationRequest:
-    """Segments and parts carry no tag: their fields tell them apart."""
+    """Segments and parts carry no tag: their fields identify them."""
     prompt, form = _segments(fields["prompt"]), _form(fields["form"])
     rest = {
         known.name: msgspec.convert(fields[known.name], known.type)

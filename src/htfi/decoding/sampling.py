@@ -1,13 +1,8 @@
-"""Choosing a token: argmax of logits over temperature plus the shared noise, among what is admitted.
+"""Sampling a token: argmax of logits over temperature plus the shared noise, among the allowed tokens.
 
-Authors, path samplers and the measure of agreement call it; equal logits and keys give equal tokens anywhere.
-
-The choice of a token in C, with the bits of the choice in Python; sampling calls it where it was compiled.
-
-Ranking tokens as `choose` would: by logits over temperature plus the shared noise. Drafters of several guesses ask.
-
-The first of the ranks is what `choose` picks from the same logits; the next are what a target picks when its logits
-differ a little, far more often than the next likeliest would be (D2).
+Equal logits and keys give equal tokens on any machine. `rank_tokens` ranks tokens by the same score: the first is the
+sampled one, and the next are what a target with slightly different logits picks, far more often than the next likeliest
+(D2). The choice is compiled in C if possible, with the same bits.
 """
 
 from collections.abc import Sequence
@@ -31,7 +26,7 @@ from htfi.decoding.ports import Floats, Ids
 from htfi.domain import portable_math as exact
 from htfi.domain.errors import InvalidInput
 
-_SCORES_PER_CHUNK = 8192  # scores worked on at once: more would leave the processor's nearest memory
+_SCORES_PER_CHUNK = 8192  # scores at once: more would not fit the processor's nearest cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +42,10 @@ class AllowedTokens:
 
 
 class SamplingParams(NamedTuple):
-    """How a token is drawn from logits: at temperature 0 the likeliest. Draft and target are given the same.
+    """How a token is sampled from logits; temperature 0 takes the likeliest. Draft and target use the same.
 
-    `top_k` keeps the k likeliest of the admitted tokens (0 keeps all), `top_p` the fewest likeliest whose
-    probabilities reach p (1 keeps all), counted after temperature and top_k.
+    `top_k` keeps the k likeliest allowed tokens (0 keeps all), `top_p` the fewest likeliest whose probabilities reach p
+    (1 keeps all), after temperature and top_k.
     """
 
     temperature: float = 0.0
@@ -63,7 +58,7 @@ class SamplingParams(NamedTuple):
 
 
 def check_sampling_params(sampling: SamplingParams) -> None:
-    """Raises InvalidInput, naming what is out of its range."""
+    """Raises InvalidInput, naming the value out of range."""
     temperature, top_k, top_p = sampling
     if not (temperature == 0.0 or 1e-3 <= temperature <= 1e3):
         raise InvalidInput(f"temperature {temperature}: take 0, or a number between 0.001 and 1000")
@@ -74,9 +69,9 @@ def check_sampling_params(sampling: SamplingParams) -> None:
 
 
 def truncation_mask(scaled: Doubles, sampling: SamplingParams) -> NDArray[np.bool_]:
-    """Which of the admitted tokens top_k and top_p keep: scores over temperature [N, C] → [N, C].
+    """Which allowed tokens top_k and top_p keep: scores over temperature [N, C] → [N, C].
 
-    Ties go to the lowest id. A row whose greatest is not a finite number keeps all.
+    Ties go to the lowest id. A row whose maximum is not finite keeps all.
     """
     broken = ~np.isfinite(scaled.max(axis=1, keepdims=True))
     scaled = np.where(broken, 0.0, scaled)
@@ -88,7 +83,7 @@ def truncation_mask(scaled: Doubles, sampling: SamplingParams) -> NDArray[np.boo
         ranked = np.take_along_axis(scaled, order, axis=1)
         below = np.maximum(ranked - ranked[:, :1], -700.0)
         weights = np.where(stays, exact.exp(below), 0.0)
-        reached = np.cumsum(weights, axis=1)  # one after the other: the same bits everywhere
+        reached = np.cumsum(weights, axis=1)  # summed in order: the same bits everywhere
         stays &= reached - weights < sampling.top_p * reached[:, -1:]
     mask = np.empty_like(stays)
     np.put_along_axis(mask, order, stays, axis=1)
@@ -96,9 +91,9 @@ def truncation_mask(scaled: Doubles, sampling: SamplingParams) -> NDArray[np.boo
 
 
 def sample_tokens(logits: Floats, admitted: AllowedTokens, sampling: SamplingParams, row_keys: Keys) -> Ids:
-    """One token a row: logits [N, V], C admitted ids, keys [N] → tokens [N]; −1 where a logit is not finite.
+    """One token per row: logits [N, V], C allowed ids, keys [N] → tokens [N]; −1 if a logit is not finite.
 
-    At temperature 0 the keys change nothing. Ties go to the lowest id.
+    At temperature 0 the keys have no effect. Ties go to the lowest id.
     """
     if not sampling.truncates:
         compiled = compiled_choice(logits, admitted.ids, admitted.counters, sampling.temperature, row_keys)
@@ -134,18 +129,18 @@ def sample_tokens(logits: Floats, admitted: AllowedTokens, sampling: SamplingPar
 
 
 def _argmax_by_row(rows: Ids, scores: Doubles, tokens: Ids, finite: NDArray[np.bool_]) -> Ids:
-    """For each row the token of its greatest score, the first of equals; −1 where it is not finite."""
+    """For each row the token of its largest score, the first of equals; −1 if it is not finite."""
     best = np.full(len(finite), -1, np.int64)
     starts = np.flatnonzero(np.diff(rows, prepend=-1))  # of each row that has candidates
     if len(starts):
         most = np.maximum.reduceat(scores, starts).repeat(np.diff(starts, append=len(rows)))
         at = np.flatnonzero((scores == most) & finite[rows])[::-1]
-        best[rows[at]] = tokens[at]  # the last that is put there stays: the first of equals
+        best[rows[at]] = tokens[at]  # the last assignment wins: the first of equals
     return best
 
 
 class SamplingPosition(NamedTuple):
-    """One place of one sequence where a token is to be chosen: what is admitted, the law, and the noise's key."""
+    """One position of one sequence to sample: the allowed tokens, the parameters and the noise key."""
 
     admitted: AllowedTokens
     sampling: SamplingParams
@@ -153,7 +148,7 @@ class SamplingPosition(NamedTuple):
 
 
 def sample_positions(logits: Sequence[Floats], places: Sequence[SamplingPosition]) -> list[int]:
-    """One token a place from its own logits [V]; places that choose alike choose together."""
+    """One token per position from its own logits [V]; positions with equal settings are sampled together."""
     if len(places) == 1:
         (place,) = places
         row_key = np.array([place.key], np.uint64)
@@ -187,7 +182,7 @@ def has_compiled_choice() -> bool:
 def compiled_choice(
     logits: Floats, ids: Ids, counters: Keys, temperature: float, row_keys: Keys
 ) -> Ids | None:
-    """As sampling's choose without top_k and top_p: one token a row; None where it must be done in Python.
+    """`sample_tokens` without top_k and top_p: one token per row; None if Python must do it.
 
     Shapes: logits [N, V], ids (rising) and their counters [C], keys [N].
     """
@@ -198,7 +193,7 @@ def compiled_choice(
 
 
 class RankedTokens(NamedTuple):
-    """Tokens, the best first, and how far each lies behind the first, in logits. Empty where a logit is not finite."""
+    """Tokens, best first, and the distance of each from the first in logits. Empty if a logit is not finite."""
 
     tokens: list[int]
     gaps: list[float]
@@ -209,7 +204,7 @@ def rank_tokens(
 ) -> Ids:
     """The best `num` tokens of each row: logits [N, V], keys [N] → [N, num].
 
-    −1 where fewer are admitted or kept, and for a whole row where a logit is not finite.
+    −1 if fewer are allowed or kept, and for a whole row if a logit is not finite.
     """
     rest = logits.copy()
     temperature = sampling.temperature
@@ -219,7 +214,7 @@ def rank_tokens(
         rest[rows, admitted.ids[gone]] = -np.inf
     tokens = np.empty((num, len(logits)), np.int64)
     rows = np.arange(len(logits))
-    for place in range(num):  # what is chosen once those before are gone
+    for place in range(num):  # sampled once those before are excluded
         tokens[place] = sample_tokens(rest, admitted, SamplingParams(temperature), row_keys)
         rest[rows, tokens[place]] = -np.inf
     return tokens.T
@@ -228,7 +223,7 @@ def rank_tokens(
 def rank_positions(
     logits: Sequence[Floats], places: Sequence[SamplingPosition], num: int
 ) -> list[RankedTokens]:
-    """The best `num` tokens at each place from its own logits [V]; places that choose alike are ranked together."""
+    """The best `num` tokens at each position from its own logits [V]."""
     found = [RankedTokens([], [])] * len(places)
     groups: dict[tuple[int, SamplingParams], list[int]] = {}
     for at, (admitted, sampling, _) in enumerate(places):

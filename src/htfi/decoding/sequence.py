@@ -1,4 +1,4 @@
-"""One answer on its way: what was asked, in token ids, and what is settled. The author writes, strategies read."""
+"""A request in token ids, and the state of its answer. The engine writes it, strategies read it."""
 
 from dataclasses import dataclass, field
 
@@ -14,25 +14,25 @@ COMPLETION_STREAM = 0
 
 @dataclass(frozen=True, slots=True)
 class TokenizedRequest:
-    """A request in token ids: `head` is what the form forces at its beginning, read together with the prompt."""
+    """A request in token ids. `forced_prefix` is forced by the grammar and read together with the prompt."""
 
     request: GenerationRequest
     grammar: CompiledGrammar
     prompt: list[int]
     num_shared: int
     forced_prefix: list[int]
-    start_state: int  # of the form, after the head
+    start_state: int  # of the grammar, after the forced prefix
     sampling: SamplingParams
 
     @property
     def max_length(self) -> int:
-        """Tokens of prompt and answer at most."""
+        """Tokens of prompt and answer, at most."""
         return len(self.prompt) + self.grammar.max_tokens
 
 
 @dataclass(slots=True, eq=False)
 class SequenceState:
-    """An answer as far as it is settled: `tokens` with those that the form forces, and the form's state after them."""
+    """The accepted part of an answer: `tokens` with the forced ones, and the grammar's state after them."""
 
     tokenized: TokenizedRequest
     tokens: list[int]
@@ -41,7 +41,7 @@ class SequenceState:
 
     @property
     def noise_keys(self) -> Keys:
-        """The keys of all places that the answer may have, worked out once."""
+        """The noise keys of all positions that the answer may have, computed once."""
         if self._noise_keys is None:
             places = np.arange(self.tokenized.grammar.max_tokens, dtype=np.int64)
             self._noise_keys = noise_keys(
@@ -55,18 +55,18 @@ class SequenceState:
 
     @property
     def num_left(self) -> int:
-        """Tokens that may still come, at most."""
+        """Tokens that may still follow, at most."""
         return self.tokenized.grammar.max_tokens - len(self.tokens)
 
     def sampling_position(self, state: int, num_tokens: int) -> SamplingPosition:
-        """Where token number `num_tokens` of the answer is chosen, in a state that leaves it open."""
+        """Where token number `num_tokens` of the answer is sampled, in a state that leaves it open."""
         asked = self.tokenized
         return SamplingPosition(
             asked.grammar.steps[state].allowed, asked.sampling, int(self.noise_keys[num_tokens])
         )
 
     def append(self, token: int) -> list[int]:
-        """Settle a chosen token and those that it forces; returns them all."""
+        """Append a chosen token and those that it forces; returns them all."""
         form = self.tokenized.grammar
         forced, self.state = form.forced(form.advance(self.state, token))
         settled = [token, *forced]

@@ -1,8 +1,8 @@
-"""Sequences being read and written by one network: open, extend, rewind, fork, close. Authors and samplers own one.
+"""Sequences read and written by one network: open, extend, rewind, fork, close.
 
-A prompt is read block by block, each block alone, so that its keys and values have the same bits whether they
-were found or computed, on whatever else the engine works. What is written after it is computed side by side with
-other rows, and its last bits may depend on them.
+A prompt is read block by block, each block alone, so that its keys and values have the same bits whether they were
+cached or computed, whatever else the engine does. Tokens after it are computed in a batch with other rows, and their
+last bits may depend on those.
 """
 
 import hashlib
@@ -22,17 +22,17 @@ from htfi.domain.generation import RequestRefused
 
 
 class PromptToPrefill(NamedTuple):
-    """A prompt's ids, how many tokens its row may grow to, and how many others are likely to share."""
+    """A prompt's ids, the maximal length of its row, and how many ids are likely to be shared with others."""
 
     ids: Sequence[int]
     limit: int
     shared: int = 0
-    about: tuple[str, ...] = ()  # names of what the shared tokens tell of
+    about: tuple[str, ...] = ()  # names of the items that the shared tokens are about
     residency: frozenset[str] = frozenset()
 
 
 class PrefilledRow(NamedTuple):
-    """A row that holds a prompt: the logits after its last token [V], and how many tokens were found already read."""
+    """A row that holds a prompt: the logits after its last token [V], and how many tokens came from a cache."""
 
     row: KVRow
     logits: Floats
@@ -47,9 +47,9 @@ class ForkedRows(NamedTuple):
 
 
 class KVSessions:
-    """Owns the keys and values of one network's sequences. Not for several threads at once.
+    """Owns the keys and values of one network's sequences. For one thread.
 
-    `kept` holds what was read elsewhere or before; without it, only what these sessions have read is found again.
+    `kept` holds blocks read elsewhere or before; without it, only blocks read here are found again.
     """
 
     def __init__(self, network: Network, config: DecodingConfig, kept: SharedKVBlocks | None = None) -> None:
@@ -59,10 +59,10 @@ class KVSessions:
         budget_bytes = min(config.cache_bytes, config.cache_tokens * network.shape.kv_bytes_per_token)
         self.cache = PrefixCache(network.shape, config.block_tokens, budget_bytes)
         self._shared_blocks = kept
-        self._row_buffers = np.empty((2, 0), np.float32)  # less than what the arena holds
+        self._row_buffers = np.empty((2, 0), np.float32)  # smaller than the arena
 
     def refusal(self, num_tokens: int, num_rows: int = 1) -> RequestRefused | None:
-        """Why rows of this many tokens can never be held, or None where they can."""
+        """Why rows of this many tokens can never be held, or None if they can."""
         most = self.network.shape.max_positions
         if num_tokens > most:
             return RequestRefused(f"{num_tokens} tokens with the answer; the model reads at most {most}")
@@ -74,22 +74,22 @@ class KVSessions:
         return None
 
     def has_room(self, *limits: int) -> bool:
-        """Whether rows that may grow to so many tokens can join now, all of them."""
+        """Whether rows that may grow to these lengths can join now, all of them."""
         return self.arena.fits(limits)
 
     def num_rows_free(self, num_tokens: int) -> int:
-        """How many rows of so many tokens can join now."""
+        """How many rows of this length can join now."""
         return self.arena.num_fitting(num_tokens)
 
     def open(self, ids: Sequence[int], limit: int, shared: int = 0) -> PrefilledRow:
-        """Read a prompt; its row may grow to `limit` tokens. The caller has asked `has_room`.
+        """Read a prompt; its row may grow to `limit` tokens. Call `has_room` first.
 
-        A block ends after `shared` tokens, so that prompts which go on differently find those tokens read.
+        A block ends after `shared` tokens, so that prompts with another continuation find those tokens cached.
         """
         return self.open_all([PromptToPrefill(ids, limit, shared)])[0]
 
     def open_all(self, prompts: Sequence[PromptToPrefill]) -> list[PrefilledRow]:
-        """Read several prompts one after the other, each finding what those before it have read."""
+        """Read several prompts in order; each finds what those before it have read."""
         for ids, limit, *_ in prompts:
             if not 0 < len(ids) <= limit:
                 raise InvalidInput(f"a prompt of {len(ids)} tokens in a row of {limit}")
@@ -108,7 +108,7 @@ class KVSessions:
         for _, block, _ in read.blocks:
             self.arena.append(row, block.keys, block.values)
         self.cache.touch([name for name, _, _ in read.blocks])
-        if np.isfinite(read.logits).all():  # what is not finite would spoil every later question on it
+        if np.isfinite(read.logits).all():  # values that are not finite would spoil every later request
             for name, block, found in read.blocks:
                 whole = block.num_tokens == self.config.block_tokens or name == read.shared_name
                 if whole and (not found or name in read.fetched):
@@ -119,11 +119,11 @@ class KVSessions:
         return PrefilledRow(row, read.logits, num_reused)
 
     def num_draft_tokens_fitting(self, row: KVRow, num_settled: int, num_wanted: int) -> int:
-        """How many guesses, of those wanted, may be read after so many settled tokens: as many as the row has room
-        for, and as have the bits that they would have one by one.
+        """How many of the wanted draft tokens may be read after the accepted ones: those that fit the row, and that
+        have the same bits as if read one by one.
 
-        New tokens are read beyond all that the arena has room for, and put next to each other afterwards. Both places
-        must lie in the same block of the network's sums.
+        New tokens are read beyond the arena's capacity and moved next to each other afterwards. Both positions must lie
+        in the same block of the network's sums.
         """
         num = min(num_wanted, row.limit - row.length - num_settled)
         block = self.network.shape.sum_block
@@ -142,9 +142,9 @@ class KVSessions:
     ) -> list[Floats]:
         """Append tokens, T_i to each row, in one pass; the logits [T_i, V] after each of them.
 
-        Each token follows the one before it, or where `parents` are given the token that they name (−1: what the
-        row held): a tree, whose branches do not see each other. `keep` then leaves one branch of it. A tree may be
-        read level by level: `parents` then begin with those of the nodes that the row ends with.
+        Each token follows the one before it, or the token in `parents` (−1: the row's last): a tree whose branches do
+        not see each other. `keep_branch` then keeps one branch. A tree may be read level by level: `parents` then begin
+        with those of the nodes that the row already ends with.
         """
         arena = self.arena
         longest = max(map(len, ids))
@@ -155,7 +155,7 @@ class KVSessions:
         slots = [row.slot for row in rows]
         keys, values, past = arena.keys, arena.values, arena.mask
         lengths, num_rows, places = arena.lengths(), arena.num_slots, slots
-        if 4 * len(rows) <= 3 * num_rows:  # to copy a row takes a fifth of what a pass takes for one
+        if 4 * len(rows) <= 3 * num_rows:  # copying a row takes a fifth of its share of a pass
             keys, values = self._gather_rows(slots)
             past, lengths, num_rows, places = past[slots], lengths[slots], len(rows), list(range(len(rows)))
         batch = np.zeros((num_rows, longest), np.int64)
@@ -178,7 +178,7 @@ class KVSessions:
         return logits
 
     def _gather_rows(self, slots: Sequence[int]) -> tuple[Floats, Floats]:
-        """Keys and values of a few slots [L, B, G, S, D], copied side by side into memory that is used again."""
+        """Keys and values of a few slots [L, B, G, S, D], copied side by side into reused memory."""
         keys, values = self.arena.keys, self.arena.values
         sizes = (keys.shape[0], len(slots), *keys.shape[2:])
         num = int(np.prod(sizes))
@@ -186,13 +186,13 @@ class KVSessions:
             self._row_buffers = np.empty((2, num), np.float32)
         copies = [memory[:num].reshape(sizes) for memory in self._row_buffers]
         for copy, source in zip(copies, (keys, values), strict=True):
-            np.take(source, slots, axis=1, out=copy, mode="clip")  # 'raise' would go by way of a buffer
+            np.take(source, slots, axis=1, out=copy, mode="clip")  # 'raise' would copy through a buffer
         return copies[0], copies[1]
 
     def keep_branch(self, row: KVRow, length: int, branch: Sequence[int], wipe: bool = False) -> None:
-        """Of what follows the first `length` tokens, keep those at the places of `branch`, rising, and forget the rest.
+        """After the first `length` tokens keep those at the places of `branch`, rising, and drop the rest.
 
-        `wipe` clears what is forgotten, where it may not be finite.
+        `wipe` zeroes the dropped ones, if they may not be finite.
         """
         if not (0 <= length <= row.length and all(0 <= place < row.length - length for place in branch)):
             raise InvalidInput(
@@ -210,20 +210,20 @@ class KVSessions:
         self.arena.truncate(row, length)
 
     def fork(self, row: KVRow, num_rows: int) -> list[KVRow]:
-        """Rows that begin as this one does. The caller has asked `has_room`."""
+        """Copies of a row. Call `has_room` first."""
         forks = self.arena.add([row.limit] * num_rows, row.length)
         self.arena.copy(row, forks)
         return forks
 
     def close(self, row: KVRow, wipe: bool = False) -> None:
-        """Let a row go. `wipe` where its numbers may not be finite."""
+        """Free a row. `wipe` if it may hold values that are not finite."""
         if wipe:
             self.arena.zero(row)
         self.arena.remove(row)
 
     @contextmanager
     def forked(self, ids: Sequence[int], limit: int, num_rows: int, shared: int = 0) -> Generator[ForkedRows]:
-        """Rows that all begin with one prompt, closed in the end. The caller has asked `num_rows_free`."""
+        """Rows that all begin with one prompt, closed at the end. Call `num_rows_free` first."""
         opened = self.open(ids, limit, shared)
         rows = [opened.row]
         try:
@@ -248,7 +248,7 @@ class KVSessions:
             block = None if is_forgotten else self.cache.find(name) or fetched.get(name)
             found = block is not None
             blocks.append((name, block or self._compute(ids[begin:end], begin, blocks)[0], found))
-        block, logits = self._compute(ids[cut[0] :], cut[0], blocks)  # always, for its logits
+        block, logits = self._compute(ids[cut[0] :], cut[0], blocks)  # never cached: its logits are needed
         blocks.append((last, block, False))
         shared_name = next(
             (name for (name, _, _), (_, end) in zip(blocks, cuts, strict=True) if end == shared), b""
@@ -256,7 +256,7 @@ class KVSessions:
         return _PrefillBlocks(blocks, shared_name, logits, fetched, sharing)
 
     def _fetch(self, sizes: Mapping[bytes, int], about: Sequence[str]) -> dict[bytes, KVBlock]:
-        """What others have read of these blocks, each of so many tokens, where it is not here."""
+        """Blocks that others have read, by name, if they are not cached here; `sizes` are their numbers of tokens."""
         missing = [name for name in sizes if not self.cache.has(name)]
         if self._shared_blocks is None or not missing:
             return {}
@@ -281,24 +281,24 @@ class KVSessions:
 
 
 class _PrefillBlocks(NamedTuple):
-    """A prompt's blocks, each with its name and whether it was found, and the logits after its last token [V]."""
+    """A prompt's blocks, each with its name and whether it was cached, and the logits after its last token [V]."""
 
     blocks: list[tuple[bytes, KVBlock, bool]]
     shared_name: bytes  # of the block that ends the shared part
     logits: Floats
-    fetched: Mapping[bytes, KVBlock]  # of those, by name, what others have read
-    sharing: Mapping[bytes, int]  # names of what others may be offered, and their numbers of tokens
+    fetched: Mapping[bytes, KVBlock]  # by name, blocks that others have read
+    sharing: Mapping[bytes, int]  # names of blocks to offer to others, and their numbers of tokens
 
 
 def block_bounds(num_tokens: int, shared: int, block_tokens: int) -> list[tuple[int, int]]:
-    """Where a prompt is cut: every `block_tokens`, counted anew after the `shared` first tokens."""
+    """Where a prompt is cut: every `block_tokens`, counted anew after the first `shared` tokens."""
     shared = min(max(shared, 0), num_tokens)
     starts = [*range(0, shared, block_tokens), *range(shared, num_tokens, block_tokens)]
     return list(zip(starts, [*starts[1:], num_tokens], strict=True))
 
 
 def _chained_block_names(ids: Sequence[int], cuts: Sequence[tuple[int, int]]) -> list[bytes]:
-    """A name for each block that tells all tokens up to its end and how they were cut."""
+    """A name for each block, which depends on all tokens up to its end and on the cuts."""
     names: list[bytes] = []
     name = b""
     for begin, end in cuts:

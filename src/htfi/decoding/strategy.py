@@ -16,26 +16,26 @@ from htfi.domain.generation import RuleTrace
 
 
 class DraftVerification(NamedTuple):
-    """What the target made of a draft: the nodes it agreed with, from the first on, and its own next token.
+    """What the target made of a draft: the accepted nodes, from the first on, and its own next token.
 
-    `said` holds its choice at each node that left one open and, last, after the settled text; −1 where none was.
-    `sound` is false where some node gave a logit that is not finite.
+    `said` holds its choice at each open node and, last, after the accepted text; −1 for none. `is_finite` is false if
+    some node gave a logit that is not finite.
     """
 
     path: list[int]
-    next_token: int  # −1 where the answer ended
+    next_token: int  # −1 if the answer ended
     said: list[int]
     is_finite: bool = True
 
 
 class DraftStrategy(Protocol):
-    """Guesses of what comes next. Stems are told apart by identity; each is left in the end."""
+    """Guesses of what comes next. Sequences are told apart by identity; each gets one `leave` in the end."""
 
     @property
     def name(self) -> str: ...
 
     def speculate(self, stems: Sequence[SequenceState], lengths: Sequence[int]) -> list[DraftTree]:
-        """One tree a stem, at most lengths[i] chosen tokens deep (forced ones are free); 0 asks for none."""
+        """One tree per sequence, at most lengths[i] chosen tokens deep (forced ones are free); 0 asks for none."""
         ...
 
     def verifying(self, stems: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
@@ -43,7 +43,7 @@ class DraftStrategy(Protocol):
         ...
 
     def settle(self, stem: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
-        """What came of a draft; `stem` holds the settled tokens already."""
+        """The outcome of a draft; `stem` already holds the accepted tokens."""
         ...
 
     def leave(self, stem: SequenceState) -> None:
@@ -70,7 +70,7 @@ class AcceptanceRule(Protocol):
 
 
 class NoDraft:
-    """No guesses: one token a pass."""
+    """No guesses: one token per pass."""
 
     name = "plain"
 
@@ -118,25 +118,27 @@ class OutcomeDraft(Protocol):
 
     @property
     def is_up(self) -> bool:
-        """Whether drafts can be had now; asking may bring it up again."""
+        """Whether it can draft now; asking may restart it."""
         ...
 
     def blocks(self, stems: Sequence[SequenceState], lengths: Sequence[int]) -> list[list[int]]:
-        """The next tokens of each stem, of which at most so many are chosen; fewer where it is late."""
+        """The next tokens of each sequence, of which at most `lengths` are chosen; fewer if it is late."""
         ...
 
     def verifying(self) -> None:
-        """The blocks are being verified: go on for their outcomes."""
+        """The blocks are being verified: draft on for their outcomes."""
         ...
 
     def settled(self, stem: SequenceState, tokens: Sequence[int]) -> bool | None:
-        """These tokens were settled. Whether a block was begun for them; None for a stem that is not drafted for."""
+        """These tokens were accepted. Whether a block was begun for them; None for a sequence that it does not draft
+        for.
+        """
         ...
 
     def leave(self, stem: SequenceState) -> None: ...
 
     def refuse(self, why: str) -> None:
-        """What it gave cannot be: begin anew."""
+        """Its output is invalid: start anew."""
         ...
 
 

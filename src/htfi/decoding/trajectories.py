@@ -1,12 +1,8 @@
-"""Few dice that stand for many: uniform numbers whose every step, and whose running sums, are evenly spread.
+"""Price paths after many short prefixes at once: distributions of the next bar, and paths sampled side by side.
 
-`Trajectories` draws all its paths with them. With 32 paths over 22 bars, the scale of what is drawn errs by 4%, where
-32 independent ones err by 12%.
-
-How scaled returns may go on after many prefixes at once: exact laws of the next bar, and paths drawn side by side.
-
-Wiring introduces it to forecasting, which knows it as a path sampler. Unlike `paths.sample`, which draws many futures
-of one prefix with the fewest passes, this reads many short prefixes in one batch.
+Wiring offers it to forecasting as a path sampler. `paths.sample` samples many futures of one prefix with the fewest
+passes; this reads many short prefixes in one batch. Its stratified uniforms make 32 paths over 22 bars err by 4% in
+scale, where independent ones err by 12%.
 """
 
 from collections.abc import Sequence
@@ -27,16 +23,16 @@ from htfi.domain.generation import ControlToken, PlainText, ScaledMoves
 _Uniforms = NDArray[np.float64]
 
 _NUM_CANDIDATES = 24
-_NUM_PASSES = 3  # ranking after a projection undoes a little of it
-_DIGITS = 12  # of normal scores, so that every machine's libm gives the same
+_NUM_PASSES = 3  # ranking after a projection undoes some of it
+_DIGITS = 12  # of normal scores, so that every machine's libm agrees
 
 
 @lru_cache(maxsize=32)
 def stratified_uniforms(seed: int, num_paths: int, num_steps: int) -> _Uniforms:
-    """Uniform numbers [N, S]; not to be changed. Step by step one lies in each of N even strata (McKay et al. 1979).
+    """Uniform numbers [N, S], read-only. At each step one lies in each of N equal strata (McKay et al. 1979).
 
-    Steps are uncorrelated over the paths, as far as ranks can be (Iman and Conover 1982) and N > S; of several sets
-    the one is taken in which the sizes of running sums of normal scores come nearest to a half-normal law.
+    Steps are uncorrelated over the paths, as far as ranks allow (Iman and Conover 1982) and N > S; of several
+    candidates the one is taken whose running sums of normal scores come nearest to a half-normal distribution.
     """
     rng = np.random.Generator(np.random.PCG64(seed))
     scores = _normal_scores(num_paths)
@@ -58,10 +54,10 @@ def stratified_uniforms(seed: int, num_paths: int, num_steps: int) -> _Uniforms:
 
 
 def _uncorrelated(rng: np.random.Generator, scores: _Uniforms, num_steps: int) -> NDArray[np.int64]:
-    """Ranks [S, N], each step's an order of its own that knows nothing of those before it."""
+    """Ranks [S, N]: the order of each step is uncorrelated with those before it."""
     num_paths = len(scores)
     ranks: NDArray[np.int64] = np.argsort(rng.random((num_steps, num_paths)), axis=1, kind="stable")
-    most = min(num_steps, num_paths - 2)  # no more directions are free
+    most = min(num_steps, num_paths - 2)  # more directions do not exist
     for _ in range(_NUM_PASSES):
         for step in range(1, num_steps):
             rest = scores[ranks[step]]
@@ -85,13 +81,13 @@ def _normal_scores(num: int) -> _Uniforms:
 
 Doubles = NDArray[np.float64]
 
-MAX_CONTEXT = 32  # returns put to the model, as it was taught
-_ANONYMOUS_ASSET = " X"  # prices alone: no name that could say anything
-_MAX_ROWS = 128  # of one pass: more would leave the processor's near memory
+MAX_CONTEXT = 32  # returns given to the model, as in training
+_ANONYMOUS_ASSET = " X"  # prices alone: a name without information
+_MAX_ROWS = 128  # of one pass: more would not fit the processor's cache
 
 
 class ReturnPathSampler:
-    """The price tokens of one network as laws of z = r / σ over its bins. Keeps nothing between calls.
+    """The price tokens of one network as distributions of z = r / σ over its bins. Stateless between calls.
 
     C bins, rising: bin i lies between edges[i − 1] and edges[i] and stands for centres[i].
     """
@@ -101,7 +97,7 @@ class ReturnPathSampler:
     ) -> None:
         """Raises: InvalidInput for a vocabulary without price tokens, or a temperature out of range."""
         if vocabulary.bins is None:
-            raise InvalidInput("this model's vocabulary has no price tokens, so it draws no paths")
+            raise InvalidInput("this model's vocabulary has no price tokens, so it cannot sample paths")
         if not 0.1 <= temperature <= 10.0:
             raise InvalidInput(f"temperature {temperature} of paths: take a number between 0.1 and 10")
         self.version = version
@@ -114,7 +110,7 @@ class ReturnPathSampler:
         self._path = vocabulary.mark("path")
 
     def prefix(self, context: Sequence[float] | Doubles) -> tuple[int, ...]:
-        """Token ids that put prices alone: the last returns in units of volatility, oldest first."""
+        """Token ids of prices alone: the latest returns in units of volatility, oldest first."""
         head = (
             ControlToken("s"),
             ControlToken("news"),
@@ -127,13 +123,13 @@ class ReturnPathSampler:
         return (*self._vocabulary.encode((*head, ControlToken("prices"), ScaledMoves(values))), self._path)
 
     def after(self, tokens: Sequence[int]) -> tuple[int, ...]:
-        """Token ids of a question and its answer, as a record keeps them, ready for a path."""
+        """Token ids of a prompt and its answer, as a record keeps them, ready for a path."""
         return (*tokens, self._path)
 
     def laws(self, prefixes: Sequence[Sequence[int]]) -> Doubles:
-        """Chances of the next bar's bins, summing to 1: [n, C].
+        """Probabilities of the next bar's bins, summing to 1: [n, C].
 
-        Raises: InvalidInput for a prefix too long; DependencyUnavailable where the network fails.
+        Raises: InvalidInput for a prefix too long; DependencyUnavailable if the network fails.
         """
         if not prefixes:
             return np.zeros((0, len(self.centres)))
@@ -143,12 +139,11 @@ class ReturnPathSampler:
     def paths(
         self, prefixes: Sequence[Sequence[int]], horizons: Sequence[int], num_paths: int, seed: int
     ) -> tuple[Doubles, Doubles]:
-        """N paths after each of n prefixes: bins' centres z [n, N, H − 1], H the longest of K horizons ≥ 1, and the
-        law of each path's bar h given the h − 1 before it, [n, N, K, C].
+        """N paths after each of n prefixes: bin centres z [n, N, H − 1], H the longest of K horizons ≥ 1, and the
+        distribution of each path's bar h given the h − 1 before it, [n, N, K, C].
 
-        The same even dice serve every prefix, so that few paths suffice, and equal prefixes have equal paths,
-        whatever stands beside them.
-        Raises: InvalidInput, DependencyUnavailable.
+        All prefixes use the same stratified uniforms, so few paths suffice, and equal prefixes have equal paths
+        whatever else is in the batch. Raises: InvalidInput, DependencyUnavailable.
         """
         longest = max(horizons)
         dice = stratified_uniforms(seed, num_paths, longest - 1)
@@ -217,16 +212,16 @@ class ReturnPathSampler:
         return _PrefixBatch(law, held[0], held[1], lengths)
 
     def _law(self, logits: Floats) -> Doubles:
-        """Chances [n, C] of the bins, from logits [n, V]."""
+        """Probabilities [n, C] of the bins, from logits [n, V]."""
         scores = logits[:, self._ids].astype(np.float64) / self._temperature
         if not np.isfinite(scores).all():
-            raise DependencyUnavailable("the network gave a logit that is not a finite number")
+            raise DependencyUnavailable("the network gave a logit that is not finite")
         chances = exact.exp(scores - scores.max(axis=1, keepdims=True))
-        return chances / np.cumsum(chances, axis=1)[:, -1:]  # one after the other: the same bits everywhere
+        return chances / np.cumsum(chances, axis=1)[:, -1:]  # summed in order: the same bits everywhere
 
 
 class _PrefixBatch(NamedTuple):
-    """Prefixes that were read: the law after each [n, C], keys and values [L, n, G, S, D], lengths [n]."""
+    """Prefixes that were read: the distribution after each [n, C], keys and values [L, n, G, S, D], lengths [n]."""
 
     law: Doubles
     keys: Floats

@@ -1,4 +1,4 @@
-"""A tokenizer as prompts and forms see it: segments become ids here, and nowhere else. Authors and training own one."""
+"""A tokenizer as prompts and grammars use it: the one place where segments become ids."""
 
 import math
 import unicodedata
@@ -16,7 +16,7 @@ _MIN_BINS = 3
 
 
 class Vocabulary:
-    """Ids of marks, text and returns. Text never gives a mark: the tokenizer's `encode` knows no special token.
+    """Ids of control tokens, text and returns. Text never gives a control token: the tokenizer's `encode` knows none.
 
     Raises InvalidInput for price tokens that the bins do not fit.
     """
@@ -29,12 +29,12 @@ class Vocabulary:
 
     @property
     def dialect(self) -> PromptDialect:
-        """MINI where the vocabulary has the marks of news and views and price tokens, else PLAIN."""
+        """MINI if the vocabulary has the control tokens of news and views and price tokens, else PLAIN."""
         marked = all(self.tokenizer.special(token) is not None for token in ("<news>", "<view>"))
         return PromptDialect.MINI if marked and self.bins is not None else PromptDialect.PLAIN
 
     def encode(self, prompt: Prompt) -> list[int]:
-        """Ids of a prompt. Raises InvalidInput naming a mark that the vocabulary does not have."""
+        """Ids of a prompt. Raises InvalidInput naming a control token that the vocabulary does not have."""
         return [token for segment in prompt for token in self.segment(segment)]
 
     def segment(self, segment: PromptSegment) -> list[int]:
@@ -49,21 +49,23 @@ class Vocabulary:
     def mark(self, name: str) -> int:
         token = self.tokenizer.special(f"<{name}>")
         if token is None:
-            raise InvalidInput(f"the vocabulary has no mark '<{name}>': ask this model in the plain dialect")
+            raise InvalidInput(
+                f"the vocabulary has no control token '<{name}>': use the plain dialect for this model"
+            )
         return token
 
     @cached_property
     def word_ids(self) -> Ids:
-        """Plain tokens that free words may hold, rising: no digit of any script, no control character, no brace.
+        """Plain tokens allowed in free text, rising: no digit of any script, no control character, no brace.
 
-        A token that holds part of a character is left out too: several together could make a digit.
+        A token that holds part of a character is excluded: several together could form a digit.
         """
         pieces = ((token, self.tokenizer.piece(token)) for token in range(self.tokenizer.vocab_size))
         return np.array([token for token, piece in pieces if piece and _is_wordlike(piece)], np.int64)
 
     def _sigmas(self, values: tuple[float, ...]) -> list[int]:
         if not all(map(math.isfinite, values)):
-            raise InvalidInput("a return in a prompt is not finite; leave gaps out before")
+            raise InvalidInput("a return in a prompt is not finite; leave out gaps first")
         if self.bins is not None:
             return [int(token) for token in self.price_ids[self.bins.to_bins(values)]]
         return self.tokenizer.encode("".join(f" {round(value, 1) + 0.0:+.1f}" for value in values))

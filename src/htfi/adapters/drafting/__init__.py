@@ -1,1 +1,1 @@
-"""A draft in a process of its own, which works ahead while a target verifies: its channel, its client and its loop."""
+"""The draft in a process of its own, which works ahead while the target verifies: channel, client and worker."""

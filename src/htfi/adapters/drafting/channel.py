@@ -1,12 +1,8 @@
-"""What the author's process tells the draft's: frames of msgpack on a socket. Client and loop share them.
+"""The channel between generator and draft process: msgpack frames on a socket, and outcomes in shared memory.
 
-The way back is the board in shared memory and, on the socket, single bytes: READY once, DONE when a block that was
-waited for is there; or FAILED and the reason.
-
-The outcome caches of all slots in memory that two processes share: the draft writes words, the author reads them.
-
-Each slot has two tables, for rounds of odd and of even epoch: the round that ends can be read while the next is
-written. The memory has no name: when both processes are gone, so is it.
+Back to the generator go the shared memory and, on the socket, single bytes: READY once, DONE when a requested block is
+complete, or FAILED and the reason. Each slot has two tables, for rounds of odd and even epoch, so that a round can be
+read while the next is written. The memory has no name: it vanishes with both processes.
 """
 
 import mmap
@@ -27,14 +23,14 @@ _HEAD_BYTES = 4
 
 
 class RegisterGrammar(msgspec.Struct, array_like=True, tag=0, frozen=True, gc=False):
-    """A form that requests will name by `number`. It is pickled: only the parent process writes to this socket."""
+    """A grammar that requests name by `number`. It is pickled: only the parent process writes to this socket."""
 
     number: int
     form: bytes
 
 
 class OpenSlot(msgspec.Struct, array_like=True, tag=1, frozen=True, gc=False):
-    """A stem takes a slot: its prompt, the answer's tokens so far and how more are drawn."""
+    """A sequence takes a slot: its prompt, the answer's tokens so far and the sampling of further ones."""
 
     slot: int
     epoch: int
@@ -50,7 +46,7 @@ class OpenSlot(msgspec.Struct, array_like=True, tag=1, frozen=True, gc=False):
 
 
 class RequestBlock(msgspec.Struct, array_like=True, tag=2, frozen=True, gc=False):
-    """The block that comes next, or is verified now, is of `length` chosen tokens."""
+    """The next block, or the one being verified, has `length` chosen tokens."""
 
     slot: int
     length: int
@@ -79,7 +75,7 @@ def encode_message(message: DraftMessage) -> bytes:
 
 
 def decode_messages(inbox: bytearray) -> Iterator[DraftMessage]:
-    """Takes whole messages out of what has come in. Raises IntegrityError for anything else."""
+    """Removes complete messages from the inbox. Raises IntegrityError for anything else."""
     while len(inbox) >= _HEAD_BYTES:
         end = _HEAD_BYTES + int.from_bytes(inbox[:_HEAD_BYTES], "little")
         if len(inbox) < end:
@@ -89,9 +85,7 @@ def decode_messages(inbox: bytearray) -> Iterator[DraftMessage]:
         try:
             yield _decoder.decode(body)
         except msgspec.DecodeError as error:
-            raise IntegrityError(
-                f"the draft's process was told what it does not understand: {error}"
-            ) from error
+            raise IntegrityError(f"the draft process received an unknown message: {error}") from error
 
 
 def pickle_grammar(form: OutputGrammar) -> bytes:
@@ -109,7 +103,7 @@ _NUM_BYTES = 8 * (_HEADER + 2 * NUM_SLOTS * NUM_WORDS)
 
 
 def new_memory() -> int:
-    """A file descriptor of unnamed memory, of a board's size."""
+    """A file descriptor of unnamed memory of the right size."""
     if hasattr(os, "memfd_create"):
         number = os.memfd_create("htfi-draft")
     else:
@@ -120,14 +114,14 @@ def new_memory() -> int:
 
 
 class SharedOutcomes:
-    """A view of that memory. Words are 64 bits wide and aligned, so that none is ever seen half written."""
+    """A view of that memory. Words are 64 bits wide and aligned, so none is ever seen half written."""
 
     def __init__(self, number: int) -> None:
         self._words = np.frombuffer(mmap.mmap(number, _NUM_BYTES), np.uint64)
 
     @property
     def num_heartbeats(self) -> int:
-        """Rises as long as the draft's process goes round its loop."""
+        """Rises while the draft process works."""
         return int(self._words[0])
 
     def heartbeat(self) -> None:
@@ -138,13 +132,13 @@ class SharedOutcomes:
         self._words[begin : begin + NUM_WORDS] = 0
 
     def write(self, slot: int, epoch: int, first: int, words: Sequence[int]) -> None:
-        """Words from place `first` on; what has no room is left out."""
+        """Write words from place `first` on; words without room are dropped."""
         begin = _offset(slot, epoch)
         words = words[: max(NUM_WORDS - first, 0)]
         self._words[begin + first : begin + first + len(words)] = np.array(words, np.uint64)
 
     def read(self, slot: int, epoch: int) -> list[int]:
-        """The words of that round, as many as are there."""
+        """The words of that round, as many as there are."""
         begin = _offset(slot, epoch)
         words: list[int] = []
         while len(words) < NUM_WORDS:
@@ -155,7 +149,7 @@ class SharedOutcomes:
         return words
 
     def has(self, slot: int, epoch: int, place: int) -> bool:
-        """Whether that many words of the round, and one more, are there."""
+        """Whether the word at `place` of the round has been written."""
         return place < NUM_WORDS and int(self._words[_offset(slot, epoch) + place]) >> 48 == epoch
 
 

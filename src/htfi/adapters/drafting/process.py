@@ -1,11 +1,7 @@
-"""What the author's side knows of one running draft process: how long to wait for it, its seats and its channel.
+"""The draft process as the generator sees it: started, sent outcomes, read from, given up and restarted.
 
-`DraftProcess` keeps one of these for as long as the child lives.
-
-The draft's process as the author sees it: started, told of outcomes, read from, given up and started anew.
-
-It gives drafts and nothing else depends on it: where it is slow, blocks are shorter; where it is dead, hangs or
-writes nonsense, there are none until it was started again, after a pause that doubles each time.
+Only drafts depend on it: if it is slow, blocks are shorter; if it dies, hangs or writes invalid tokens, there are none
+until it is restarted, after a pause that doubles each time.
 """
 
 import os
@@ -39,9 +35,10 @@ from htfi.domain.errors import DependencyUnavailable, IntegrityError
 
 @dataclass(frozen=True, slots=True)
 class DraftTimeouts:
-    """How long the author waits. `block_ms`: for a block, before it goes on with what there is. `hang_ms`: for a sign
-    of life while a block is due. `spin_ms`: looking, before it sleeps. `first_pause_s`: before a new start, doubled
-    up to `last_pause_s`; `start_s`: for the model to be loaded."""
+    """How long the generator waits. `block_ms`: for a block, before it continues with what is there. `hang_ms`: for a
+    heartbeat while a block is due. `spin_ms`: polling before it sleeps. `first_pause_s`: before a restart, doubled up
+    to `last_pause_s`; `start_s`: for the model to load.
+    """
 
     block_ms: float = 20.0
     hang_ms: float = 2_000.0
@@ -53,7 +50,7 @@ class DraftTimeouts:
 
 @dataclass(slots=True, eq=False)
 class DraftSlot:
-    """A stem's slot: `ahead` is what the outcome cache held when the last outcome came."""
+    """A sequence's slot: `ahead` is what the outcome cache held at the latest outcome."""
 
     slot: int
     epoch: int
@@ -68,7 +65,7 @@ class WorkerHandle:
     board: SharedOutcomes
     started_s: float
     is_ready: bool = False
-    slots: dict[int, DraftSlot] = field(default_factory=dict[int, DraftSlot])  # by stem
+    slots: dict[int, DraftSlot] = field(default_factory=dict[int, DraftSlot])  # by sequence
     forms: dict[int, tuple[int, CompiledGrammar]] = field(
         default_factory=dict[int, tuple[int, CompiledGrammar]]
     )
@@ -80,7 +77,7 @@ class WorkerHandle:
 def is_whole(stem: SequenceState, tokens: Sequence[int], length: int) -> bool:
     """Whether a block holds `length` chosen tokens and what they force, or ends the answer.
 
-    A token that the form does not admit makes it whole too: it is refused by whoever reads it.
+    A token that the grammar does not allow completes it too: its reader refuses it.
     """
     form, state = stem.tokenized.grammar, stem.state
     num_chosen = 0
@@ -106,8 +103,9 @@ def stop_worker(running: WorkerHandle, wait_s: float | None) -> None:
 
 
 class DraftProcess:
-    """Implements `Foresight`. `command` starts the child, which finds two file descriptors as its last arguments:
-    the channel's and the board's. `tell` hears one line where it fails. Close it in the end."""
+    """Implements `OutcomeDraft`. `command` starts the child, whose last arguments are two file descriptors: the
+    channel's and the shared memory's. `tell` receives one line if it fails. Close it in the end.
+    """
 
     def __init__(
         self,
@@ -121,7 +119,7 @@ class DraftProcess:
         self._patience = patience or DraftTimeouts()
         self._clock = clock
         self._pause_s = self._patience.first_pause_s
-        self._again_s = -1.0  # when it may be started next
+        self._again_s = -1.0  # when it may be restarted
         self._epochs = [0] * NUM_SLOTS
         self._why = ""
         self._ending: weakref.finalize[..., DraftProcess] | None = None
@@ -130,7 +128,7 @@ class DraftProcess:
 
     @property
     def pid(self) -> int:
-        """Of the child, −1 where there is none."""
+        """Of the child, −1 if there is none."""
         return self._running.process.pid if self._running else -1
 
     @property
@@ -145,10 +143,10 @@ class DraftProcess:
         return self._running is not None and self._running.is_ready
 
     def await_ready(self) -> None:
-        """Raises DependencyUnavailable where it does not start, with the reason."""
+        """Raises DependencyUnavailable with the reason if it does not start."""
         while not self.is_up:
             if self._running is None:
-                raise DependencyUnavailable(f"the draft's process {self._why}")
+                raise DependencyUnavailable(f"the draft process {self._why}")
             select.select([self._running.channel], [], [], 0.05)
 
     def blocks(self, stems: Sequence[SequenceState], lengths: Sequence[int]) -> list[list[int]]:
@@ -174,7 +172,7 @@ class DraftProcess:
         return blocks
 
     def verifying(self) -> None:
-        """It goes on by itself."""
+        """It continues by itself."""
 
     def settled(self, stem: SequenceState, tokens: Sequence[int]) -> bool | None:
         running = self._running
@@ -197,10 +195,10 @@ class DraftProcess:
             self._send(running, encode_message(CloseSlot(seat.slot)))
 
     def refuse(self, why: str) -> None:
-        self._fail(f"wrote nonsense ({why})")
+        self._fail(f"wrote invalid tokens ({why})")
 
     def close(self) -> None:
-        """End the child: it ends by itself when its channel is closed, and is not asked twice."""
+        """End the child: it ends by itself when its channel is closed, and is killed otherwise."""
         running, self._running = self._running, None
         self._again_s = float("inf")
         if running is not None:
@@ -238,11 +236,11 @@ class DraftProcess:
         return None if seat.has_no_room else seat
 
     def _form(self, running: WorkerHandle, stem: SequenceState) -> int:
-        """The number that the child knows a form by; it is told of a new one."""
+        """The child's number of a grammar; a new one is registered."""
         form = stem.tokenized.grammar
         known = running.forms.get(id(form))
         if known is None:
-            known = running.forms[id(form)] = len(running.forms), form  # kept, so that its id stays its own
+            known = running.forms[id(form)] = len(running.forms), form  # kept, so that its id is not reused
             self._send(
                 running,
                 encode_message(RegisterGrammar(known[0], pickle_grammar(stem.tokenized.request.form))),
@@ -280,7 +278,7 @@ class DraftProcess:
         return seat.ahead
 
     def _check_heartbeat(self, running: WorkerHandle) -> None:
-        """Give it up where nothing moves for long although a block is due."""
+        """Give it up if no heartbeat comes for long although a block is due."""
         if self._running is not running or running.behind_since_s is None:
             return
         now_s = self._clock()
@@ -301,7 +299,7 @@ class DraftProcess:
                 stderr=subprocess.DEVNULL,
             )
             board = SharedOutcomes(memory)
-        except (OSError, ValueError) as error:  # ValueError: this system hands no descriptors down
+        except (OSError, ValueError) as error:  # ValueError: this system cannot pass descriptors on
             ours.close()
             self._pause(f"cannot be started ({error})")
             return
@@ -310,7 +308,7 @@ class DraftProcess:
             os.close(memory)
         ours.setblocking(False)
         self._running = running = WorkerHandle(process, ours, board, self._clock())
-        self._ending = weakref.finalize(self, stop_worker, running, 0.0)  # for those who forget to close it
+        self._ending = weakref.finalize(self, stop_worker, running, 0.0)  # in case it is never closed
 
     def _send(self, running: WorkerHandle, data: bytes) -> None:
         if self._running is not running:
@@ -326,15 +324,15 @@ class DraftProcess:
             self._fail("has ended")
 
     def _send_rest(self, running: WorkerHandle, data: bytes) -> None:
-        """A long message, as fast as it is taken in."""
+        """Send a long message as fast as it is read."""
         _, takes, _ = select.select([], [running.channel], [], 1e-3 * self._patience.hang_ms)
         if takes:
             self._send(running, data)
         else:
-            self._fail("does not listen")
+            self._fail("does not read its messages")
 
     def _receive(self, running: WorkerHandle) -> None:
-        """Hear what it has to say, without waiting."""
+        """Read its messages, without waiting."""
         try:
             data = running.channel.recv(4096)
         except BlockingIOError:
@@ -371,6 +369,6 @@ class DraftProcess:
 
     def _pause(self, why: str) -> None:
         self._why = why
-        self._tell(f"the draft's process {why}: answers go on without it, a new start in {self._pause_s:g} s")
+        self._tell(f"the draft process {why}: answers continue without it; restart in {self._pause_s:g} s")
         self._again_s = self._clock() + self._pause_s
         self._pause_s = min(2.0 * self._pause_s, self._patience.last_pause_s)

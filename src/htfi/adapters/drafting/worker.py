@@ -1,7 +1,7 @@
-"""The loop of the draft's process: hear of outcomes, write blocks and work ahead. Its entry in wiring runs it.
+"""The loop of the draft process: receive outcomes, write blocks and work ahead. Its entry in wiring runs it.
 
-It looks for messages between any two passes, keeps looking for a moment when nothing is left to draft, and then
-sleeps until there is one. When the author's process ends, so does the loop.
+It polls for messages between passes, keeps polling briefly when nothing is left to draft, then sleeps until a message
+arrives. It ends with the generator's process.
 """
 
 import select
@@ -34,7 +34,7 @@ _READ_BYTES = 1 << 18
 
 
 class DraftWorker:
-    """Owns the channel's end in the draft's process."""
+    """Owns the draft process's end of the channel."""
 
     def __init__(
         self, channel: socket.socket, board: SharedOutcomes, drafter: OutcomeDrafter, vocabulary: Vocabulary
@@ -44,7 +44,7 @@ class DraftWorker:
         self._drafter = drafter
         self._vocabulary = vocabulary
         self._forms: dict[int, CompiledGrammar] = {}
-        self._epochs: dict[int, int] = {}  # of the slots that are drafted for
+        self._epochs: dict[int, int] = {}  # of the slots in use
         self._waited: set[int] = set()
         self._inbox = bytearray()
 
@@ -60,7 +60,7 @@ class DraftWorker:
             self._publish()
 
     def _receive(self, busy: bool) -> bool:
-        """Take in what has come; where nothing is left to do, wait for it. False where the other end is closed."""
+        """Read what has arrived; without work to do, wait for it. False if the other end is closed."""
         until_s = time.perf_counter() + POLL_S
         while True:
             try:
@@ -110,7 +110,7 @@ class DraftWorker:
         self._drafter.join(message.slot, SequenceState(asked, message.tokens, state))
 
     def _publish(self) -> None:
-        """Write what is new to the board, and say where a block that was asked for is whole."""
+        """Write new nodes to the shared memory, and report complete blocks that were requested."""
         for slot, epoch in list(self._epochs.items()):
             tree = self._drafter.trees.get(slot)
             if tree is None:
@@ -126,6 +126,6 @@ class DraftWorker:
 
     def _done(self, slot: int) -> None:
         self._waited.discard(slot)
-        # Where nobody reads, nobody waits; and where the other end is closed, the next look finds it so.
+        # A full socket has no waiting reader; a closed one is noticed at the next poll.
         with suppress(BlockingIOError, ConnectionError):
             self._channel.send(DONE)

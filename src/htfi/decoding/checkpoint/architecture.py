@@ -1,4 +1,4 @@
-"""What a config.json says of a network. Folders parse it on opening; adapters build networks from it."""
+"""The architecture in a config.json. Folders parse it on opening; adapters build networks from it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _T = TypeVar("_T", int, float, bool, str)
 
 
 class ModelFamily(StrEnum):
-    """The architectures that are known, by their Hugging Face `model_type`."""
+    """The supported architectures, by their Hugging Face `model_type`."""
 
     LLAMA = "llama"
     QWEN3 = "qwen3"
@@ -23,7 +23,7 @@ class ModelFamily(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Architecture:
-    """Sizes and switches of one network. `norm_eps` is the RMS norm's, or with BERT the layer norm's."""
+    """Sizes and switches of one network. `norm_eps` is that of the RMS norm, or with BERT of the layer norm."""
 
     family: ModelFamily
     hidden_size: int
@@ -61,7 +61,7 @@ _ACTIVATIONS = {
 def parse_architecture(content: bytes, where: str) -> Architecture:
     """The architecture in the bytes of a config.json; `where` names the file in errors.
 
-    Raises: InvalidInput, when it is no JSON, names an unknown architecture, lacks a key, or asks for what we lack.
+    Raises: InvalidInput if it is not JSON, names an unknown architecture, lacks a key, or needs an unsupported feature.
     """
     try:
         raw: Any = msgspec.json.decode(content)
@@ -109,7 +109,7 @@ def _causal(config: "_Config", family: ModelFamily) -> Architecture:
     config.refuse_sliding_windows()
     hidden, num_heads = config.count("hidden_size"), config.count("num_attention_heads")
     num_kv_heads = config.count("num_key_value_heads", num_heads)
-    # Qwen3's own default is 128, whatever the hidden size; transformers writes it out.
+    # Qwen3's default is 128, whatever the hidden size; transformers writes it out.
     head_dim = config.count("head_dim", 128 if family is ModelFamily.QWEN3 else hidden // num_heads)
     if num_heads % num_kv_heads:
         raise InvalidInput(
@@ -168,7 +168,7 @@ def _bert(config: "_Config") -> Architecture:
 
 @dataclass(frozen=True, slots=True)
 class _Config:
-    """Typed reading of config.json's keys, with errors that name the key."""
+    """Typed access to config.json's keys, with errors that name the key."""
 
     raw: Mapping[str, Any]
     where: str

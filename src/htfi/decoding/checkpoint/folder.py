@@ -16,7 +16,7 @@ _CHUNK_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class ModelFolder:
-    """A model as it lies on disk. Templates of chats and settings of generation are not read."""
+    """A model on disk. Chat templates and generation settings are not read."""
 
     path: Path
     architecture: Architecture
@@ -26,7 +26,7 @@ class ModelFolder:
     def open(cls, path: Path) -> "ModelFolder":
         """Read config.json and the headers of the weights.
 
-        Raises: InvalidInput, when the folder or a file of it is missing, damaged or of an unknown architecture.
+        Raises: InvalidInput if the folder or one of its files is missing, damaged or of an unknown architecture.
         """
         if not path.is_dir():
             raise InvalidInput(
@@ -43,7 +43,7 @@ class ModelFolder:
 
     @property
     def tokenizer_file(self) -> Path:
-        """Path of tokenizer.json. Raises: InvalidInput, when the folder has none."""
+        """Path of tokenizer.json. Raises: InvalidInput if the folder has none."""
         file = self.path / TOKENIZER
         if not file.is_file():
             raise InvalidInput(f"{self.path} holds no {TOKENIZER}: save the model's fast tokenizer there")
@@ -51,7 +51,7 @@ class ModelFolder:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 (hex) over config.json, the weights' files and, where there is one, tokenizer.json."""
+        """SHA-256 (hex) over config.json, the weights' files and tokenizer.json, if present."""
         names = [CONFIG, *(file.name for file in self.weights.files)]
         if (self.path / TOKENIZER).is_file():
             names.append(TOKENIZER)

@@ -1,4 +1,4 @@
-"""Rotary positions: what config.json says of them and the angles they give. Architectures hold one, adapters use it."""
+"""Rotary positions: their description in config.json and the angles that follow from it."""
 
 import math
 from collections.abc import Mapping
@@ -17,14 +17,16 @@ class RopeKind(StrEnum):
 
     DEFAULT = "default"
     LINEAR = "linear"
-    DYNAMIC = "dynamic"  # changes the angles past the trained length alone, where we do not go: as default
+    DYNAMIC = (
+        "dynamic"  # changes angles only beyond the trained length, which is never reached: same as default
+    )
     LLAMA3 = "llama3"
     YARN = "yarn"
 
 
 @dataclass(frozen=True, slots=True)
 class Rope:
-    """Base and scaling. Fields that a kind does not use keep their defaults; `original_positions` 0 is unsaid."""
+    """Base and scaling. Fields that a kind does not use keep their defaults; `original_positions` 0 means not given."""
 
     theta: float = 10_000.0
     kind: RopeKind = RopeKind.DEFAULT
@@ -56,9 +58,9 @@ class Rope:
 
 
 def parse_rope(config: Mapping[str, Any], max_positions: int, where: str) -> Rope:
-    """The rope of a config.json, whether it says `rope_theta` and `rope_scaling` or newer `rope_parameters`.
+    """The rope of a config.json, from `rope_theta` and `rope_scaling` or from newer `rope_parameters`.
 
-    Raises: InvalidInput, for a scaling that is unknown, lacks a value or rotates only part of a head.
+    Raises: InvalidInput for a scaling that is unknown, lacks a value or rotates only part of a head.
     """
     said: dict[str, Any] = {
         "rope_theta": config.get("rope_theta"),

@@ -1,4 +1,4 @@
-"""Tensors of a model folder: safetensors read by memory map for folders, and written for training."""
+"""Tensors of a model folder: safetensors, read by memory map and written for training."""
 
 import json
 import math
@@ -33,7 +33,7 @@ Array = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class _TensorEntry:
-    """Where one tensor lies."""
+    """Where one tensor is stored."""
 
     file: Path
     kind: str
@@ -42,14 +42,14 @@ class _TensorEntry:
 
 
 class CheckpointWeights:
-    """The tensors of one folder, by name. Nothing is read before it is asked for."""
+    """The tensors of one folder, by name. A tensor is read when it is requested."""
 
     def __init__(
         self, entries: Mapping[str, _TensorEntry], files: tuple[Path, ...], metadata: Mapping[str, str]
     ) -> None:
         self._entries = entries
         self.files = files
-        self.metadata = metadata  # of the last file; what a writer noted
+        self.metadata = metadata  # of the last file
 
     def __contains__(self, name: str) -> bool:
         return name in self._entries
@@ -58,9 +58,9 @@ class CheckpointWeights:
         return sorted(self._entries)
 
     def array(self, name: str, shape: tuple[int, ...]) -> Array:
-        """The tensor `name` as float32; a read-only view of the file where it is stored as float32.
+        """The tensor `name` as float32; a read-only view of the file if it is stored as float32.
 
-        Raises: InvalidInput, when it is missing or stored in a type that is not read; ShapeMismatch.
+        Raises: InvalidInput if it is missing or of an unsupported type; ShapeMismatch.
         """
         kind, plain = self.stored(name, shape)
         if kind not in _READABLE:
@@ -72,7 +72,7 @@ class CheckpointWeights:
         return plain.astype(np.float32, copy=False)
 
     def stored(self, name: str, shape: tuple[int, ...]) -> tuple[str, NDArray[Any]]:
-        """The tensor `name` as it lies in the file, a read-only view, with the format's name of its type.
+        """The tensor `name` as stored, a read-only view, with the format's name of its type.
 
         BF16 comes as uint16. Raises: as `array` does.
         """
@@ -104,15 +104,15 @@ class CheckpointWeights:
 
 
 def open_safetensors(file: Path) -> CheckpointWeights:
-    """One file of tensors. Raises: InvalidInput, when it is truncated or damaged; DependencyUnavailable."""
+    """One file of tensors. Raises: InvalidInput if it is truncated or damaged; DependencyUnavailable."""
     metadata: dict[str, str] = {}
     return CheckpointWeights(_read_header(file, metadata), (file,), metadata)
 
 
 def open_weights(folder: Path) -> CheckpointWeights:
-    """The weights of `folder`, in one file or in shards by its index. Every header is checked, no tensor is read.
+    """The weights of `folder`, in one file or in shards by its index. Every header is checked; no tensor is read.
 
-    Raises: InvalidInput, when files are missing, truncated, overlap or contradict the index.
+    Raises: InvalidInput if files are missing, truncated, overlap or contradict the index.
     """
     index = folder / INDEX_FILE
     if (folder / SINGLE_FILE).exists() or not index.exists():
@@ -143,9 +143,9 @@ def open_weights(folder: Path) -> CheckpointWeights:
 def write_safetensors(
     path: Path, arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, str] | None = None
 ) -> None:
-    """Write float32, float16, int8 and uint8 arrays to `path`: equal bytes for equal arrays, replaced at once.
+    """Write float32, float16, int8 and uint8 arrays to `path`, atomically: equal bytes for equal arrays.
 
-    Raises: InvalidInput, for another type; DependencyUnavailable, when the disk refuses.
+    Raises: InvalidInput for another type; DependencyUnavailable if the disk refuses.
     """
     header: dict[str, Any] = {"__metadata__": dict(sorted((metadata or {"format": "pt"}).items()))}
     offset = 0

@@ -1,1 +1,1 @@
-"""How far to draft, from what drafts survive and what passes cost. The author asks before each round."""
+"""How far to draft, from how often drafts are accepted and what passes cost. The engine asks before each round."""

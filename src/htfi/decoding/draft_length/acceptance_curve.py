@@ -1,8 +1,7 @@
-"""How far drafts survive, by kind of request, learnt online. The look-ahead plans with it; the alarm calls it usual.
+"""How many drafted tokens are accepted in a row, by kind of request, learnt online. Planner and alarm use it.
 
-Real acceptance depends on the place and comes in good and bad stretches, so each place has a rate of its own: that of
-being accepted where all before it were. A kind of which little is known is taken for like the others, and a place for
-like its kind.
+Acceptance depends on the position and comes in good and bad stretches, so each position has a rate: of being accepted
+if all before it were. Little-known kinds are assumed to be like the others, and little-known positions like their kind.
 """
 
 import math
@@ -11,12 +10,12 @@ from typing import Any
 
 from htfi.domain.errors import InvalidInput
 
-_MIN_RATE, _MAX_RATE = 0.002, 0.998  # rates are kept within: nothing is certain
+_MIN_RATE, _MAX_RATE = 0.002, 0.998  # bounds of rates: nothing is certain
 
 
 @dataclass(slots=True)
 class _Counts:
-    """Places tried and accepted, fading; `num_rounds` fades too."""
+    """Positions tried and accepted, fading; `num_rounds` fades too."""
 
     tried: list[float]
     accepted: list[float]
@@ -27,8 +26,8 @@ class _Counts:
 class AcceptanceCurves:
     """a_j = P(the first j drafted tokens are all accepted), j = 1 … max_places, by kind.
 
-    `prior_rate` is a place's rate before anything was seen and weighs like `prior_weight` tokens; what lies
-    `memory_rounds` rounds back weighs 1/e.
+    `prior_rate` is a position's rate without data and weighs like `prior_weight` tokens; rounds `memory_rounds` ago
+    weigh 1/e.
     """
 
     def __init__(
@@ -48,7 +47,7 @@ class AcceptanceCurves:
         self._kinds: dict[str, _Counts] = {}
 
     def learn(self, kind: str, drafted: int, accepted: int) -> None:
-        """One round: `accepted` ≤ `drafted` tokens. What lies beyond the first refusal, or the end, was not tried."""
+        """One round: `accepted` ≤ `drafted` tokens. Positions after the first rejection, or the end, were not tried."""
         drafted = min(drafted, self.max_places)
         if drafted < 1:
             return
@@ -72,7 +71,7 @@ class AcceptanceCurves:
         return counts.curve
 
     def rates(self, kind: str) -> list[float]:
-        """Per place, the chance of being accepted where all before were."""
+        """Per position, the chance of being accepted if all before were."""
         weight = self._prior_weight
         pooled = self._level(self._all, self._prior_rate)
         at_place = [
@@ -89,14 +88,14 @@ class AcceptanceCurves:
         ]
 
     def state(self) -> dict[str, Any]:
-        """All that was learnt, for JSON."""
+        """Everything learnt, for JSON."""
         return {
             kind: [counts.num_rounds, counts.tried, counts.accepted]
             for kind, counts in (("", self._all), *((f"={name}", of) for name, of in self._kinds.items()))
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from `state()`. Raises InvalidInput where it is of another shape."""
+        """Continue from `state()`. Raises InvalidInput if it has another shape."""
         read: dict[str, _Counts] = {}
         try:
             for kind, (num_rounds, tried, accepted) in state.items():
@@ -107,7 +106,7 @@ class AcceptanceCurves:
             everything = read.pop("")
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise InvalidInput(
-                f"survival: the saved state does not have {self.max_places} places; begin anew"
+                f"survival: the saved state does not have {self.max_places} places; start without it"
             ) from error
         self._all = everything
         self._kinds = {kind[1:]: counts for kind, counts in read.items()}
@@ -116,7 +115,7 @@ class AcceptanceCurves:
         keep = self._keep
         counts.num_rounds = counts.num_rounds * keep + 1.0
         tried, accepted = counts.tried, counts.accepted
-        for place in range(num_tried):  # a place forgets only as it is tried: deep ones are, seldom
+        for place in range(num_tried):  # a position forgets only when it is tried: deep ones seldom are
             tried[place] = tried[place] * keep + 1.0
             accepted[place] = accepted[place] * keep + (place < num_accepted)
         counts.curve = None

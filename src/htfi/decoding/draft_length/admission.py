@@ -1,8 +1,8 @@
-"""Which draft slots of a batch are worth their time: most expected tokens per ms. The look-ahead asks.
+"""Which draft slots of a batch are worth their time: the most expected tokens per ms.
 
-Slots are admitted in order of expected gain per unit of time, as long as throughput rises (DSpark). What that order
-leaves open, where to stop when a wider pass costs all rows, is solved exactly by Dinkelbach's method: where a ms is
-worth λ tokens, a slot is worth its survival less λ times its price; the best set at λ gives the next λ, until it stays.
+Slots are admitted in order of expected gain per unit of time, as long as throughput rises (DSpark). Where to stop, when
+a wider pass costs all rows, is solved exactly by Dinkelbach's method: if a ms is worth λ tokens, a slot is worth its
+acceptance less λ times its price; the best set at λ gives the next λ, until it stays.
 """
 
 from collections.abc import Sequence
@@ -17,8 +17,9 @@ _TIE = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class RoundCost:
-    """ms of a round: width_ms[w] where the longest draft has w tokens (rows are padded to it), never falling in w,
-    and slot_ms for each drafted token on top."""
+    """ms of a round: width_ms[w] if the longest draft has w tokens (rows are padded to it), never falling in w, plus
+    slot_ms for each drafted token.
+    """
 
     width_ms: Sequence[float]
     slot_ms: float = 0.0
@@ -29,7 +30,7 @@ class RoundCost:
 
 @dataclass(frozen=True, slots=True)
 class AdmittedLengths:
-    """Draft lengths by row, and the throughput that is expected of them."""
+    """Draft lengths by row, and their expected throughput."""
 
     lengths: list[int]
     tokens_per_ms: float
@@ -40,14 +41,14 @@ def admit_draft_slots(
 ) -> AdmittedLengths:
     """Lengths ≤ caps that maximise expected tokens per ms, the shortest among equals.
 
-    curves: survival by row, never rising; rows of one kind may share one object, which is quicker.
-    Source: DSpark's rule; Dinkelbach, Management Science 13 (1967).
-    Raises: InvalidInput, where curves and caps differ in number or nothing takes time.
+    curves: acceptance by row, never rising; rows of one kind may share one object, which is faster. Source: DSpark's
+    rule; Dinkelbach, Management Science 13 (1967). Raises: InvalidInput if curves and caps differ in number or nothing
+    takes time.
     """
     if len(curves) != len(caps):
         raise InvalidInput(f"admission: {len(curves)} curves for {len(caps)} caps")
     if not price.width_ms or price.width_ms[0] <= 0.0:
-        raise InvalidInput("admission: a pass without drafts takes time as well; give width_ms[0] > 0")
+        raise InvalidInput("admission: a pass without drafts takes time too; give width_ms[0] > 0")
     widest = max(min(max(caps, default=0), len(price.width_ms) - 1), 0)
     groups = _groups(curves, caps, widest)
     num_rows = float(len(curves))
@@ -64,7 +65,7 @@ def admit_draft_slots(
 
 
 class _SlotChoice(NamedTuple):
-    """A set of slots: those up to `width` whose survival passes `hurdle`."""
+    """A set of slots: those up to `width` whose acceptance exceeds `hurdle`."""
 
     tokens_per_ms: float
     width: int
@@ -75,7 +76,7 @@ _CurveGroups = list[tuple[Sequence[float], list[int]]]
 
 
 def _groups(curves: Sequence[Sequence[float]], caps: Sequence[int], widest: int) -> _CurveGroups:
-    """Rows that share a curve: for each place, how many of them may draft it."""
+    """Rows that share a curve: for each position, how many of them may draft it."""
     found: dict[int, tuple[Sequence[float], list[int]]] = {}
     for curve, cap in zip(curves, caps, strict=True):
         _, ends = found.setdefault(id(curve), (curve, [0] * (widest + 1)))
@@ -91,7 +92,7 @@ def _groups(curves: Sequence[Sequence[float]], caps: Sequence[int], widest: int)
 def _best_at(
     rate: float, groups: _CurveGroups, price: RoundCost, num_rows: float, widest: int
 ) -> _SlotChoice:
-    """The best set of slots where a ms is worth `rate` tokens."""
+    """The best set of slots if a ms is worth `rate` tokens."""
     hurdle = rate * price.slot_ms
     tokens, slots = num_rows, 0
     best_value, best = float("-inf"), _SlotChoice(0.0, 0, hurdle)

@@ -1,6 +1,6 @@
-"""The closed-form plan: draft lengths that maximise expected tokens per expected ms. `measured` and `nominal` are it.
+"""Draft lengths that maximise expected tokens per expected ms: the planners 'measured' and 'nominal'.
 
-With `NominalCosts` a plan depends on accepted tokens alone, so a replay drafts the same again.
+With `NominalPassCosts` a plan depends on accepted tokens alone, so a replay drafts the same.
 """
 
 from collections.abc import Sequence
@@ -20,10 +20,10 @@ from htfi.domain.errors import InvalidInput
 _INITIAL_BUDGET, _MAX_BUDGET = (
     6.0,
     12.0,
-)  # plain rounds' time that speculation on a kind may lose: at once, and at most
-_MIN_BUDGET = -1.0  # what a kind owes at most: then it is plain for some hundred rounds
+)  # in plain rounds: what speculation on a kind may lose at first, and at most
+_MIN_BUDGET = -1.0  # the largest debt of a kind: plain decoding for some hundred rounds
 _PROBE_ROUNDS, _PROBE_LENGTH = 4, 2
-_MAX_PROBE_COST = 10.0  # plain rounds that one probe is taken to cost at most
+_MAX_PROBE_COST = 10.0  # plain rounds that one probe counts for, at most
 _EXPLORATION_LENGTHS = (
     4,
     8,
@@ -37,7 +37,7 @@ _EXPLORATION_LENGTHS = (
     8,
     4,
     6,
-)  # tried at first, whatever the priors say, so that costs are known
+)  # tried first, whatever the priors, to learn costs
 _PERTURB_EVERY_ROUNDS = 8
 _PLAIN_ROUNDS = 64
 _MIN_MS = 1e-4
@@ -45,10 +45,10 @@ _MIN_MS = 1e-4
 
 @dataclass(frozen=True, slots=True)
 class DraftLengthConfig:
-    """`margin`: by how much speculation must promise to beat plain decoding. `probe_share`: the share of a kind's
-    time that speculation may lose against plain.
-    `off_above_rows`: plain for larger batches, a hard rule for those who want one; without it lengths shrink as rows
-    join. `replan_rounds`: how long a plan is kept."""
+    """`margin`: by how much speculation must be expected to beat plain decoding. `probe_share`: the share of a kind's
+    time that speculation may lose against plain decoding. `plain_above_rows`: plain decoding for larger batches, a hard
+    rule; without it lengths shrink as rows join. `replan_rounds`: how long a plan is kept.
+    """
 
     max_length: int = 16
     margin: float = 0.06
@@ -64,13 +64,13 @@ class DraftLengthConfig:
 
 
 class ClosedFormPlanner:
-    """Lengths that maximise expected tokens per expected ms, from survival and costs; plain is one of them.
+    """Lengths from acceptance curves and pass costs; plain decoding is one of them.
 
-    A batch is priced as the one pass that it is, so lengths shrink as rows join. Whatever survival and costs promise,
-    each kind of request has a purse: rounds pay in half of `probe_share` of their time, speculation what it gains on
-    plain decoding or loses, and where the purse is empty the kind is decoded plainly. The other half is for trying
-    speculation anew where it did not pay, a few rounds at a time. What the draft reads to catch up, a prompt above all,
-    is a price of probes; where answers are speculated on anyway, it counts as reading, not as writing.
+    A batch is priced as the one pass that it is, so lengths shrink as rows join. Whatever the estimates promise, each
+    kind of request has an exploration budget: rounds pay in half of `probe_share` of their time, speculation adds its
+    gain over plain decoding or subtracts its loss, and a kind with an empty budget is decoded plainly. The other half
+    pays for trying speculation again where it did not pay, a few rounds at a time. What the draft reads to catch up,
+    above all a prompt, is a cost of probes; if answers are speculated on anyway, it counts as reading.
     """
 
     name = "closed form"
@@ -86,11 +86,9 @@ class ClosedFormPlanner:
         self.verifying = verifying or LearnedPassCosts()
         self.drafting = drafting or LearnedPassCosts(DRAFT_PRIOR)
         self.survival = survival or AcceptanceCurves(max(self.config.max_length, 1))
-        self._widening = 1.0  # tokens read for each one drafted: forced ones, and a tree's siblings
+        self._widening = 1.0  # tokens read per drafted one: forced ones, and a tree's siblings
         self._plain_tokens = 1.0
-        self._exploration_budget: dict[
-            str, float
-        ] = {}  # in plain tokens' time, so that it holds for any size of batch
+        self._exploration_budget: dict[str, float] = {}  # in plain tokens' time, hence for any batch size
         self._num_rounds: dict[int, int] = {}  # by rows of the pass, in powers of two
         self._num_plain: dict[int, int] = {}
         self._measures = not isinstance(self.verifying, NominalPassCosts)
@@ -98,7 +96,7 @@ class ClosedFormPlanner:
         self._num_explored = 0 if self._measures else len(_EXPLORATION_LENGTHS)
         self._was_drafting = False
         self._since_plain = 0
-        self._probing = 0  # rounds that a probe under way still has
+        self._probing = 0  # remaining rounds of a probe
         self._probe_budget, self._probe_price = 0.0, 1.0  # in plain rounds
         self._replan_at = 1
         self._length_tables: dict[str, list[int]] = {}
@@ -154,14 +152,14 @@ class ClosedFormPlanner:
             self._round_costs.clear()
 
     def round_cost(self, rows: int) -> RoundCost:
-        """What rounds of `rows` rows cost, by the longest draft among them, up to the longest of all."""
+        """The cost of rounds of `rows` rows by their longest draft, up to the longest of all."""
         known = self._round_costs.get(rows)
         if known is None:
             known = self._round_costs[rows] = self._round_cost(rows, self.config.max_length)
         return known
 
     def _caps(self, asks: Sequence[LengthRequest], exploring: bool) -> list[int]:
-        """What each row may draft: by its own cap, the load, and what speculation has lost on its kind."""
+        """What each row may draft: by its own cap, the batch size, and its kind's exploration budget."""
         off, longest = self.config.plain_above_rows, self.config.max_length
         if off is not None and len(asks) > off:
             return [0] * len(asks)
@@ -171,7 +169,7 @@ class ClosedFormPlanner:
         ]
 
     def _is_plain_pass_due(self, rows: int) -> bool:
-        """Whether it is time to see what a plain pass costs: often at first, and now and then for good."""
+        """Whether to measure a plain pass: often at first, then now and then."""
         at = rows.bit_length()
         return self._since_plain >= _PLAIN_ROUNDS or self._num_rounds.get(at, 0) >= 2 << self._num_plain.get(
             at, 0
@@ -203,7 +201,7 @@ class ClosedFormPlanner:
         return admitted.lengths if admitted.tokens_per_ms > least else [0] * len(asks)
 
     def _perturbed(self, lengths: Sequence[int], caps: Sequence[int]) -> list[int]:
-        """Beside the best, longer and shorter by turns: about the best costs are flat, and unknown if never paid."""
+        """Alternately longer and shorter than the best: lengths that are never tried have unknown costs."""
         if self._num_learnt // _PERTURB_EVERY_ROUNDS % 2:
             return [length and max(length - 1, 1) for length in lengths]
         return [
@@ -212,16 +210,16 @@ class ClosedFormPlanner:
         ]
 
     def _probe(self, asks: Sequence[LengthRequest], caps: Sequence[int]) -> list[int]:
-        """Where plain is thought better: a few rounds of two tokens, once the purse for probes holds enough."""
+        """If plain decoding is expected to be better: a few rounds of two tokens, once the probe budget allows."""
         if not self._probing and self._probe_budget < self._probe_price:
             return [0] * len(asks)
         return [min(cap, _PROBE_LENGTH) for cap in caps]
 
     def _charge_probe(self, rounds: Sequence[RoundReport]) -> None:
-        """The first draft after plain rounds. The draft reads what it missed: that is a probe's main price."""
+        """The first draft after plain rounds: reading what it missed is a probe's main cost."""
         asks = [LengthRequest(row.kind, self.config.max_length) for row in rounds]
         if any(self._best(asks, self._caps(asks, False))):
-            return  # no probe: speculation is thought better
+            return  # no probe: speculation is expected to be better
         _, _, _, draft_ms, verify_ms, rows, _ = rounds[0]
         price = self.round_cost(rows)
         ms = (
@@ -234,7 +232,7 @@ class ClosedFormPlanner:
         self._probing = _PROBE_ROUNDS - 1
 
     def _update_budget(self, rounds: Sequence[RoundReport]) -> None:
-        """What came of a round, in the time of plain ones, for the kinds that drafted; they bear the others' delay."""
+        """Book a round, in the time of plain ones, to the kinds that drafted; they bear the others' delay."""
         purse, share = self._exploration_budget, self.config.probe_share / 2.0
         drafted = [row.drafted for row in rounds]
         num_drafting = sum(num > 0 for num in drafted)

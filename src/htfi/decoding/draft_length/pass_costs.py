@@ -1,7 +1,7 @@
-"""What a pass over rows and tokens costs in ms, learnt from passes or fixed by configuration. The look-ahead asks.
+"""What a pass over rows and tokens costs in ms, learnt from passes or fixed by configuration.
 
-Measured on CPUs, a pass is nearly a plane in rows, tokens a row, and their product: reading the weights is paid once,
-glue and attention by the row, arithmetic by the token. So a plane fills the gaps between what was seen.
+On CPUs a pass is nearly a plane in rows, tokens per row, and their product: weights are read once per pass, overhead
+and attention cost per row, arithmetic per token. So a plane fills the gaps between measurements.
 """
 
 import math
@@ -15,17 +15,15 @@ from htfi.domain.errors import InvalidInput
 
 _ROW_KNOTS = np.array([1, 2, 4, 8, 16, 32, 64, 128, 256, 512], np.float64)
 _TOKEN_KNOTS = np.array([1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 64, 128], np.float64)
-_WINDOW = 48  # passes remembered a bucket
-_SKIP = 3  # of four passes of a size that is well known, three are not looked at: learning takes time as well
+_WINDOW = 48  # passes remembered per bucket
+_SKIP = 3  # three of four passes of a well-known size are skipped: learning takes time too
 _SCATTER = 40503  # which three: at no period that answers might share
-_HALF_LIFE = 256  # passes looked at until what a bucket holds counts half: machines change their pace
-_PLANE_WEIGHT = 6.0  # passes: what the plane through all buckets weighs against one
+_HALF_LIFE = 256  # passes after which a bucket counts half: machines change their speed
+_PLANE_WEIGHT = 6.0  # the plane's weight against one bucket, in passes
 _MIN_MS = 1e-4
-_MAX_DEPARTURE = (
-    3.0  # a size that departs further from the prior's shape does so alone, not the plane with it
-)
-_WELL_KNOWN_PASSES = 16  # passes in a bucket from which on most are not looked at
-_MIN_PASSES_FOR_PACE = 8  # passes in a bucket before it has a say in the machine's pace
+_MAX_DEPARTURE = 3.0  # a size that departs further from the prior's shape does not move the plane
+_WELL_KNOWN_PASSES = 16  # passes in a bucket after which most are skipped
+_MIN_PASSES_FOR_PACE = 8  # passes in a bucket before it counts for the machine's speed
 _PACE_STEP = 0.1  # in logarithms
 _REFIT_PASSES = 64
 
@@ -42,23 +40,23 @@ class PassCostPlane(NamedTuple):
         return self.fixed + self.per_row * rows + (self.per_token + self.per_cell * rows) * tokens
 
 
-# One core, int8, context 160: the shipped target of 4 M parameters, and the shipped draft a token at a time.
+# One core, int8, context 160: the shipped target of 4 M parameters, and the shipped draft, token by token.
 TARGET_PRIOR = PassCostPlane(0.30, 0.07, 0.0, 0.056)
 DRAFT_PRIOR = PassCostPlane(0.02, 0.0, 0.07, 0.03)
 
 
 class PassCostEstimator(Protocol):
-    """The cost of a pass over `rows` rows of `tokens` new tokens each; of a draft, of writing that many in turn."""
+    """The cost of a pass over `rows` rows of `tokens` new tokens each; for a draft, of writing that many in turn."""
 
     def learn(self, rows: int, tokens: int, ms: float) -> None: ...
 
     def estimate(self, rows: int, tokens: int) -> float:
-        """Expected ms; never falls where rows or tokens rise. Nothing to read costs nothing."""
+        """Expected ms; never falls as rows or tokens rise. Reading nothing costs nothing."""
         ...
 
 
 class NominalPassCosts:
-    """Fixed figures: no clock has a say, so a recorded run drafts the same again, byte for byte."""
+    """Fixed figures, independent of the clock: a recorded run drafts the same again, byte for byte."""
 
     def __init__(self, plane: PassCostPlane = TARGET_PRIOR) -> None:
         _check(plane)
@@ -74,8 +72,8 @@ class NominalPassCosts:
 class LearnedPassCosts:
     """Learns from measured passes: a robust centre of the latest in each bucket, a plane through them elsewhere.
 
-    The centre is a low `quantile` of the latest: whatever else the machine does only adds to a pass, and so does what
-    comes with some rounds alone, as the reading of a prompt by the draft does with an answer's first.
+    The centre is a low `quantile`: other work on the machine only adds to a pass, and so does what some rounds do
+    besides, such as the draft's reading of a prompt.
     """
 
     def __init__(self, prior: PassCostPlane = TARGET_PRIOR, quantile: float = 0.3) -> None:
@@ -88,7 +86,7 @@ class LearnedPassCosts:
         self._seen_at: dict[tuple[int, int], int] = {}
         self._num_told = 0
         self._num_seen = 0
-        self._pace = 1.0  # of the machine, against what the windows hold
+        self._pace = 1.0  # of the machine, relative to the windows
         self._refit_at = 1
         self._table: list[list[float]] = _surface(prior, {}).tolist()
         self._known: dict[tuple[int, int], float] = {}
@@ -104,13 +102,15 @@ class LearnedPassCosts:
         window = self._buckets.get(bucket)
         if window is None:
             window = self._buckets[bucket] = deque(maxlen=_WINDOW)
-            self._refit_at = self._num_seen + 1  # a new size says more than one more of an old one
+            self._refit_at = (
+                self._num_seen + 1
+            )  # a new size is more informative than another pass of an old one
         if not 0.0 <= ms < math.inf or (
             len(window) >= _WELL_KNOWN_PASSES and self._num_told * _SCATTER >> 8 & _SKIP
         ):
             return
         if len(window) >= _MIN_PASSES_FOR_PACE:
-            # Pace follows the whole machine, so that what was not done lately is not taken for cheap. Such steps
+            # The pace follows the whole machine, so that sizes not seen lately do not look cheap. Such steps
             # balance where the share of passes below the estimate is the quantile (stochastic approximation).
             above = ms > self.estimate(rows, tokens)
             self._pace *= math.exp(_PACE_STEP * (self._quantile if above else self._quantile - 1.0))
@@ -148,11 +148,11 @@ class LearnedPassCosts:
 
 
 def _surface(plane: PassCostPlane, seen: dict[tuple[int, int], tuple[float, float]]) -> np.ndarray:
-    """Costs at the knots [rows, tokens]: what was seen where it was, the plane elsewhere, made monotone."""
+    """Costs at the knots [rows, tokens]: measured values where present, the plane elsewhere, made monotone."""
     rows, tokens = _ROW_KNOTS[:, None], _TOKEN_KNOTS[None, :]
     table = plane.fixed + plane.per_row * rows + (plane.per_token + plane.per_cell * rows) * tokens
     for bucket, (ms, weight) in seen.items():
-        # in logarithms, as the first pass of a size may take a hundred times as long as the next
+        # in logarithms: the first pass of a size may take a hundred times as long as the next
         table[bucket] *= (max(ms, _MIN_MS) / max(table[bucket], _MIN_MS)) ** (
             weight / (weight + _PLANE_WEIGHT)
         )
@@ -162,14 +162,14 @@ def _surface(plane: PassCostPlane, seen: dict[tuple[int, int], tuple[float, floa
 
 
 def _fitted(prior: PassCostPlane, seen: dict[tuple[int, int], tuple[float, float]]) -> PassCostPlane:
-    """The plane nearest to what was seen, in relative terms, drawn to the prior's shape where little was."""
+    """The plane nearest to the measurements, in relative terms, drawn to the prior's shape where there are few."""
     weights = np.array([weight for _, weight in seen.values()])
     cells = np.array([(_ROW_KNOTS[i], _TOKEN_KNOTS[j]) for i, j in seen])
     ms = np.maximum(np.array([ms for ms, _ in seen.values()]), _MIN_MS)
     priors = np.array([prior.ms(rows, tokens) for rows, tokens in cells])
     pace = _weighted_median(ms / priors, weights)
     ms = np.clip(ms, pace * priors / _MAX_DEPARTURE, pace * priors * _MAX_DEPARTURE)
-    # the prior as seen passes of few and many rows and tokens, at the pace of this machine and network
+    # the prior as measurements of few and many rows and tokens, at this machine's speed
     corners = np.array([(1.0, 1.0), (1.0, 8.0), (16.0, 1.0), (16.0, 8.0)])
     at_corners = pace * np.array([prior.ms(rows, tokens) for rows, tokens in corners])
     cells, ms = np.concatenate([cells, corners]), np.concatenate([ms, at_corners])
@@ -193,7 +193,7 @@ def _nearest(knots: np.ndarray, value: int) -> int:
 
 
 def _between(knots: np.ndarray, value: int) -> tuple[int, float]:
-    """The knot below and how far beyond it, in steps; beyond the last, the last step goes on."""
+    """The knot below and the distance beyond it, in steps; beyond the last knot the last step continues."""
     at = min(max(bisect_right(knots, value) - 1, 0), len(knots) - 2)
     return at, float((value - knots[at]) / (knots[at + 1] - knots[at]))
 

@@ -1,12 +1,10 @@
-"""What a plan of look-ahead is asked and told, and the simplest one: always the same length.
+"""What a planner of draft lengths is given and reports, fixed lengths, and a bandit.
 
-No planner reads a clock or draws at random: what it is told of rounds is all it knows, and `plan` changes nothing.
+No planner reads a clock or random numbers: round reports are all that it knows, and `plan` changes nothing.
 
-Draft lengths by trial: a bandit on time per token, which assumes neither survival nor costs. A look-ahead to choose.
-
-An arm is a length for all rows. Its figure is ΣTime/ΣTokens, not a mean of ratios, since that is what a whole answer
-takes (in the manner of UCB-SpecStop, arXiv 2606.20591); both sums fade, so it follows drift. Time per token is nearly
-unimodal in length, so beside plain decoding only the best arm and its neighbours are tried (unimodal bandits,
+An arm of the bandit is a length for all rows. Its value is ΣTime/ΣTokens, not a mean of ratios, since that is what a
+whole answer takes (similar to UCB-SpecStop, arXiv 2606.20591); both sums fade, so it follows drift. Time per token is
+nearly unimodal in length, so besides plain decoding only the best arm and its neighbours are tried (unimodal bandits,
 Combes and Proutière, arXiv 1405.5096).
 """
 
@@ -19,10 +17,10 @@ from htfi.domain.errors import InvalidInput
 
 
 class LengthRequest(NamedTuple):
-    """A row of the coming pass: `cap` tokens may be drafted for it at most.
+    """A row of the coming pass, for which at most `max_length` tokens may be drafted.
 
-    The least of: the request's own cap (0: it opted out), what is left of the answer less one (the pass itself
-    gives one), and the room that its keys and values have.
+    The least of: the request's own cap (0: no drafting), the rest of the answer less one (the pass itself gives one),
+    and the room for its keys and values.
     """
 
     kind: str
@@ -30,10 +28,10 @@ class LengthRequest(NamedTuple):
 
 
 class RoundReport(NamedTuple):
-    """What came of one row of a round. `drafted`, `accepted`: chosen tokens (a tree's depth), forced ones aside.
+    """One row of a round. `drafted`, `accepted`: chosen tokens (a tree's depth) without forced ones.
 
-    The others are the whole round's, alike for all its rows: `draft_ms` waiting for drafts, `verify_ms` all the rest,
-    `rows` of the target's pass, and `tokens` new to its widest row, the pending ones included.
+    The others concern the whole round: `draft_ms` waiting for drafts, `verify_ms` everything else, `rows` of the
+    target's pass, and `tokens` new to its widest row, pending ones included.
     """
 
     kind: str
@@ -52,11 +50,11 @@ class DraftLengthPlanner(Protocol):
     def name(self) -> str: ...
 
     def plan(self, asks: Sequence[LengthRequest]) -> list[int]:
-        """A length ≤ cap for each row of the coming pass."""
+        """A length ≤ max_length for each row of the coming pass."""
         ...
 
     def learn(self, rounds: Sequence[RoundReport]) -> None:
-        """What came of the rows of one pass."""
+        """Reports on the rows of one pass."""
         ...
 
 
@@ -75,11 +73,11 @@ class FrozenPlanner:
 
 
 class FixedLengthPlanner:
-    """Always `length` tokens, as far as caps allow."""
+    """Always `length` tokens, within the rows' bounds."""
 
     def __init__(self, length: int) -> None:
         if length < 0:
-            raise InvalidInput("look-ahead length: take a number ≥ 0")
+            raise InvalidInput("draft length: take a number ≥ 0")
         self.name = f"fixed {length}"
         self._length = length
 
@@ -102,16 +100,16 @@ class _Arm:
 
 @dataclass(slots=True)
 class _ArmSet:
-    """What is known for batches of one size, in powers of two; `next` is the arm to play."""
+    """Statistics for batches of one size, in powers of two; `next` is the arm to play."""
 
     arms: list[_Arm]
     next: int
 
 
 class BanditPlanner:
-    """UCB on time per token. `caution` widens the bounds; what lies `memory_rounds` back weighs 1/e.
+    """UCB on time per token. `caution` widens the bounds; rounds `memory_rounds` ago weigh 1/e.
 
-    It learns from measured time, so its plans do not replay: give recorded runs `ClosedForm` with `NominalCosts`.
+    It learns from measured time, so its plans do not replay: use `ClosedFormPlanner` with `NominalPassCosts` for that.
     """
 
     name = "bandit"
@@ -153,7 +151,7 @@ class BanditPlanner:
         of.next = self._best(of.arms)
 
     def _best(self, arms: Sequence[_Arm]) -> int:
-        """The arm that may be the quickest: of those in question, the least lower bound on time per token."""
+        """The arm that may be the fastest: the least lower bound on time per token among the candidates."""
         tried = [at for at, arm in enumerate(arms) if arm.num_tried > 0.0]
         leader = min(tried, key=lambda at: arms[at].ms / arms[at].tokens)
         total = math.log(1.0 + sum(arm.num_tried for arm in arms))
@@ -162,7 +160,7 @@ class BanditPlanner:
             arm = arms[at]
             if arm.num_tried < 1.0:
                 return at
-            # a round's tokens scatter about as widely as their mean is large, so the bound is relative
+            # the standard deviation of a round's tokens is about their mean, so the bound is relative
             bound = 1.0 - self._caution * math.sqrt(total / arm.num_tried)
             index = max(arm.ms, _MIN_MS) / arm.tokens * bound
             if index < least:

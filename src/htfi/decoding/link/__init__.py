@@ -1,1 +1,1 @@
-"""One answer written by two machines: an edge that drafts and a cloud that verifies (D3, D4)."""
+"""The link between edge and cloud: frames and their bounds, the edge's client and the cloud's server."""

@@ -1,11 +1,8 @@
-"""Parts of prompts and forms, held by name: both sides name them, the cloud's desk keeps them.
+"""Parts of prompts and grammars, by name; grammars as the bytes of a part.
 
-A part is known by the BLAKE2b-128 of its bytes, so that what an edge has sent once is never sent again, an interrupted
-part goes on where it stopped, and nobody can put one part in the place of another.
-
-A form as the bytes of a part: both sides of the link use it.
-
-Strict both ways: what the bytes hold is a form of bounded size, or it is refused before anything is compiled of it.
+A part is named by the BLAKE2b-128 of its bytes: what an edge has sent is never sent again, an interrupted part
+continues where it stopped, and one part cannot replace another. The bytes of a grammar are of bounded size and decoded
+strictly, before anything is compiled from them.
 """
 
 import hashlib
@@ -41,9 +38,9 @@ def part_name(data: bytes) -> bytes:
 def request_name(
     prompt: Sequence[bytes], form: bytes, seed: int, sampling: SamplingParams, *, in_full: bool = False
 ) -> bytes:
-    """The name of a question that is put in parts of these names: the same question has the same answer everywhere.
+    """The name of a request made of parts with these names: equal requests have equal answers everywhere.
 
-    Seeds are equal modulo 2^64; `in_full` the target is another than in the precision that the clouds agree on.
+    Seeds are equal modulo 2^64; `in_full` asks for the target in full precision, another model.
     """
     temperature, top_k, top_p = sampling
     told = f"{seed & _SEED_MASK} {float(temperature)!r} {top_k} {float(top_p)!r} {len(prompt)} "
@@ -52,7 +49,7 @@ def request_name(
 
 
 class PartReceipt(NamedTuple):
-    """What came of a frame: the whole part if that is there now, else from which byte on it is still to come."""
+    """The result of a frame: the complete part if it is there now, else the byte from which on it is missing."""
 
     whole: bytes | None
     missing_from: int
@@ -60,7 +57,7 @@ class PartReceipt(NamedTuple):
 
 @dataclass(slots=True)
 class _TenantParts:
-    """One tenant's parts, the least recently used first, and those that have begun to come."""
+    """One tenant's parts, the least recently used first, and incomplete ones."""
 
     whole: OrderedDict[bytes, bytes] = field(default_factory=OrderedDict[bytes, bytes])
     begun: OrderedDict[bytes, tuple[int, bytearray]] = field(
@@ -70,10 +67,10 @@ class _TenantParts:
 
 
 class PartStore:
-    """Whole parts may be used by every tenant, begun ones only by who began them.
+    """Complete parts may be used by every tenant, incomplete ones only by their sender.
 
-    Beyond `max_bytes`, the tenant that holds most loses what it has not used for longest: nobody can push the parts
-    of others out by sending many. `max_begun` parts of a tenant may be on their way at once.
+    Beyond `max_bytes`, the tenant that holds most loses its least recently used parts, so no tenant can evict the parts
+    of others by sending many. `max_begun` parts of a tenant may be incomplete at once.
     """
 
     def __init__(self, max_bytes: int, max_begun: int) -> None:
@@ -92,18 +89,18 @@ class PartStore:
         return shelf.whole[name]
 
     def missing_from(self, tenant: str, name: bytes) -> int:
-        """How much of a part that is not whole has come."""
+        """How many bytes of an incomplete part have arrived."""
         shelf = self._shelves.get(tenant)
         begun = shelf.begun.get(name) if shelf else None
         return len(begun[1]) if begun else 0
 
     def take(self, tenant: str, part: PartFrame) -> PartReceipt:
-        """Put what a frame brings to what has come before. Raises: InvalidInput for what no part can be."""
+        """Add the bytes of a frame to earlier ones. Raises: InvalidInput for an impossible part."""
         name, offset, total, data = part.name, part.offset, part.total, part.data
         if len(name) != NAME_BYTES or not 0 <= offset <= offset + len(data) <= total:
             raise InvalidInput(f"a part of {total} bytes with {len(data)} of them from {offset} on")
         if total > MAX_PART_BYTES:
-            raise InvalidInput(f"a part of {total} bytes; at most {MAX_PART_BYTES} are kept")
+            raise InvalidInput(f"a part of {total} bytes; at most {MAX_PART_BYTES} are accepted")
         if (known := self.get(name)) is not None:
             return PartReceipt(known, total)
         shelf = self._shelves.setdefault(tenant, _TenantParts())
@@ -112,7 +109,7 @@ class PartStore:
             shelf.num_bytes -= len(come)
             self.num_bytes -= len(come)
             raise InvalidInput(f"a part of {before} bytes that now has {total}")
-        if offset > len(come):  # what lies between was lost, or forgotten here
+        if offset > len(come):  # bytes between were lost, or evicted here
             if come:
                 shelf.begun[name] = (total, come)
             return PartReceipt(None, len(come))
@@ -128,7 +125,7 @@ class PartStore:
         whole = bytes(come)
         if part_name(whole) != name:
             self._grow(shelf, -total)
-            raise InvalidInput("a part whose bytes are not those that its name says")
+            raise InvalidInput("a part whose bytes do not match its name")
         shelf.whole[name] = whole
         self._owner[name] = tenant
         self._shrink()
@@ -152,8 +149,8 @@ class PartStore:
 MAX_GRAMMAR_BYTES = 1 << 20
 _MAX_PARTS = 1_024
 _MAX_OPTIONS = 4_096  # of one choice
-# What all parts may come to in characters, returns and words. It bounds the automaton, and with it the time for which
-# a peer's form can hold up the engine: some 0.1 s at the most.
+# Characters, returns and words of all parts together. It bounds the automaton, and with it the time for which
+# a peer's grammar can block the engine: about 0.1 s at most.
 _MAX_SIZE = 32_768
 _MAX_WORDS = 8_192
 
@@ -195,27 +192,27 @@ _decoder = msgspec.msgpack.Decoder(tuple[_WirePart, ...])
 
 
 def encode_grammar(form: OutputGrammar) -> bytes:
-    """A form's bytes; equal forms have equal bytes. Raises: InvalidInput for text that is not Unicode."""
+    """A grammar's bytes; equal grammars have equal bytes. Raises: InvalidInput for text that is not Unicode."""
     try:
         return _encoder.encode([_to_wire(part) for part in form])
     except UnicodeEncodeError as error:
-        raise InvalidInput(f"a form holds text that no peer can read: {error}") from error
+        raise InvalidInput(f"a grammar holds text that no peer can read: {error}") from error
 
 
 def decode_grammar(data: bytes) -> OutputGrammar:
-    """The inverse of `encode_form`. Raises: InvalidInput, in words fit for the peer."""
+    """The inverse of `encode_grammar`. Raises: InvalidInput with a message for the peer."""
     if len(data) > MAX_GRAMMAR_BYTES:
-        raise InvalidInput(f"a form of {len(data)} bytes; at most {MAX_GRAMMAR_BYTES} are read")
+        raise InvalidInput(f"a grammar of {len(data)} bytes; at most {MAX_GRAMMAR_BYTES} are read")
     try:
         parts = _decoder.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InvalidInput(f"not a form: {error}") from error
+        raise InvalidInput(f"not a grammar: {error}") from error
     if not 0 < len(parts) <= _MAX_PARTS:
-        raise InvalidInput(f"a form of {len(parts)} parts; it has 1 to {_MAX_PARTS}")
+        raise InvalidInput(f"a grammar of {len(parts)} parts; it has 1 to {_MAX_PARTS}")
     if (size := sum(map(_size, parts))) > _MAX_SIZE:
-        raise InvalidInput(f"a form of size {size}; at most {_MAX_SIZE} is written for a peer")
+        raise InvalidInput(f"a grammar of size {size}; at most {_MAX_SIZE} is accepted")
     if (num := sum(part.max_tokens for part in parts if isinstance(part, _WireWords))) > _MAX_WORDS:
-        raise InvalidInput(f"a form of up to {num} words; at most {_MAX_WORDS} are written for a peer")
+        raise InvalidInput(f"a grammar of up to {num} words; at most {_MAX_WORDS} are accepted")
     return tuple(map(_from_wire, parts))
 
 
@@ -229,7 +226,7 @@ def _size(part: _WirePart) -> int:
             return sum(1 + sum(map(_segment_size, option)) for option in options)
         case _WireWords(_, max_tokens, end, slots):
             if max_tokens < 0:
-                raise InvalidInput("words of fewer than no tokens")
+                raise InvalidInput("free text with a negative bound")
             return max_tokens + _segment_size(end) + len(slots)
 
 

@@ -1,6 +1,6 @@
-"""What the two sides of the link need from outside: streams that carry frames, and a plan of where work runs.
+"""What both sides of the link need from outside: streams of frames, placement of requests, and a policy of turns.
 
-What the desk needs from outside: whose turn it is. Wiring introduces scheduling's; the desk tells it what runs.
+Wiring connects them to adapters and scheduling.
 """
 
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -11,7 +11,7 @@ from htfi.decoding.link.frames import DraftLead
 
 
 class StreamEvent(Enum):
-    """What comes of a stream: it opened, it brought a frame, it ended."""
+    """An event of a stream: it opened, it brought a frame, it ended."""
 
     UP = "up"
     FRAME = "frame"
@@ -19,7 +19,7 @@ class StreamEvent(Enum):
 
 
 class StreamArrival(NamedTuple):
-    """`stream` names one connection and never another; `node` who is at its other end, by its certificate."""
+    """`stream` names one connection and never another; `node` is the peer's name, from its certificate."""
 
     stream: str
     node: str
@@ -29,27 +29,27 @@ class StreamArrival(NamedTuple):
 
 
 class Transport(Protocol):
-    """Streams to peers. Frames arrive whole, in order and once, or the stream ends. For one thread at a time.
+    """Streams to peers. Frames arrive complete, in order and once, or the stream ends. For one thread.
 
-    One that comes damaged is refused by name to its sender (`Refused`, handle −1), and its stream ends: a frame that
-    is lost without a word would have to be missed by whoever waits for it.
+    A damaged frame is refused to its sender (`RefusedFrame`, handle −1) and its stream ends, so that no frame is lost
+    silently.
     """
 
     def receive(self, timeout_s: float) -> StreamArrival | None:
-        """The next arrival, waiting at most so long (0: not at all); None where there is none."""
+        """The next arrival within `timeout_s` (0: without waiting); None if there is none."""
         ...
 
     def send(self, stream: str, sealed: bytes) -> bool:
-        """Hand a sealed frame over without waiting; False where the stream has ended or takes no more now."""
+        """Send a sealed frame without waiting; False if the stream has ended or accepts no more now."""
         ...
 
     def drop(self, stream: str, words: str) -> None:
-        """End a stream that misbehaves."""
+        """End a stream."""
         ...
 
 
 class PlacementQuery(NamedTuple):
-    """A request as the planner sees it. `num_tokens` the answer has at most, `num_prompt` are to be read."""
+    """A request for the planner. `num_tokens` bounds the answer, `num_prompt` tokens are to be read."""
 
     kind: str
     num_tokens: int
@@ -59,9 +59,9 @@ class PlacementQuery(NamedTuple):
 
 
 class PlannedPlacement(NamedTuple):
-    """Where a request runs: `cloud` names a node, '' the edge alone. `window` tokens a window, `in_flight` of them.
+    """Where a request runs: `cloud` names a node, '' the edge alone. `window` tokens per window, `in_flight` of them.
 
-    `expected_ms` at the median; from `late_ms` on a second cloud is worth asking as well; `words` say why.
+    `expected_ms` is the median; from `late_ms` on a second cloud is worth asking as well; `words` say why.
     """
 
     cloud: str
@@ -74,10 +74,10 @@ class PlannedPlacement(NamedTuple):
 
 
 class PlacementResult(NamedTuple):
-    """What came of a request at a cloud: for a plan that learns. Times in ms from its opening.
+    """The outcome of a request at a cloud, for a planner that learns. Times in ms from its opening.
 
-    `draft_ms` is a token drafted at the edge, 0 where that was not measured. Not `is_whole`: the answer came
-    from elsewhere, or from the edge alone, after `total_ms`, with `num_tokens` settled here by then.
+    `draft_ms` per token drafted at the edge, 0 if not measured. Not `is_whole`: the answer came from elsewhere, or from
+    the edge alone, after `total_ms`, with `num_tokens` accepted here by then.
     """
 
     placed: PlannedPlacement
@@ -92,18 +92,19 @@ class PlacementResult(NamedTuple):
 
 
 class RequestPlacer(Protocol):
-    """Plans where requests run, from what is known of links and nodes. Wiring introduces scheduling's."""
+    """Plans where requests run, from what is known of links and nodes."""
 
     def place(self, wanted: PlacementQuery, clouds: Sequence[str]) -> PlannedPlacement:
-        """The place for a request among clouds that are connected and not given up (others may be named as well)."""
+        """The placement of a request among usable clouds (others may be named too)."""
         ...
 
     def learn(self, finished: PlacementResult) -> None: ...
 
 
 class EngineSpeed(NamedTuple):
-    """What the engine takes: a pass of r rows and t tokens each fixed_ms + row_ms · r + token_ms · t + cell_ms · r · t,
-    a prompt prompt_ms a token, a draft draft_ms a token."""
+    """The engine's costs: a pass of r rows and t tokens each takes fixed_ms + row_ms · r + token_ms · t + cell_ms · r ·
+    t, a prompt prompt_ms per token, a draft draft_ms per token.
+    """
 
     fixed_ms: float
     row_ms: float
@@ -117,9 +118,9 @@ class EngineSpeed(NamedTuple):
 
 
 class TurnRequest(NamedTuple):
-    """A request that wants the engine. `num_tokens`: of its prompt, or new ones in its row of the coming pass.
+    """A request that needs the engine. `num_tokens`: of its prompt, or new ones in its row of the coming pass.
 
-    `slack_ms`: until its deadline, less what it still takes if nobody joins.
+    `slack_ms`: time to its deadline, less what it still takes if nothing joins.
     """
 
     key: int
@@ -130,7 +131,7 @@ class TurnRequest(NamedTuple):
 
 
 class TurnPolicy(Protocol):
-    """Decides who is admitted, who joins and who goes together, and remembers what each tenant used."""
+    """Decides which requests are admitted, join and share a pass, and remembers what each tenant used."""
 
     def retry_ms(
         self,
@@ -141,30 +142,31 @@ class TurnPolicy(Protocol):
         backlog_ms: Mapping[str, float],
         num_waiting: Mapping[str, int],
     ) -> float | None:
-        """None admits a request that needs `own_ms` of the engine and takes `alone_ms` if it never waits; else when
-        to ask again. `backlog_ms` and `num_waiting` are what tenants have here already."""
+        """None admits a request that needs `own_ms` of the engine and takes `alone_ms` if it never waits; else when to
+        ask again. `backlog_ms` and `num_waiting` are what each tenant already has here.
+        """
         ...
 
     def next_joining(
         self, waiting: Sequence[TurnRequest], writing: Sequence[TurnRequest], pace: EngineSpeed
     ) -> int | None:
-        """The key of the request whose prompt is read next; None where it is better to write on first."""
+        """The key of the request whose prompt is read next; None if writing on is better."""
         ...
 
     def passes(self, ready: Sequence[TurnRequest], pace: EngineSpeed) -> list[list[int]]:
-        """All that are ready, by key, in the passes in which they go, in order."""
+        """The keys of all ready requests, grouped into passes, in order."""
         ...
 
     def reading_depth(self, num_rows: int, num_offered: int, acceptance: float, pace: EngineSpeed) -> int:
-        """How many of the guesses offered for a row to read in a pass of so many rows."""
+        """How many of a row's offered guesses to read in a pass of so many rows."""
         ...
 
     def suspect(self, doubts: Mapping[str, float]) -> None:
-        """How far the work of tenants is in doubt from now on, 0–1; that of others is not."""
+        """Suspicion about the work of tenants from now on, 0–1; of all others 0."""
         ...
 
     def active(self, tenants: Set[str]) -> None:
-        """Who has requests here now."""
+        """The tenants with requests here now."""
         ...
 
     def spent(self, costs: Iterable[tuple[str, float]]) -> None:

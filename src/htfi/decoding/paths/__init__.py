@@ -1,1 +1,1 @@
-"""Many price paths after one prefix: guessed ahead, verified whole, each keeping what is settled."""
+"""Many price paths after one prefix: guessed ahead, verified together, each keeping its accepted tokens."""

@@ -1,7 +1,7 @@
-"""Rounds of drawing paths: guess how they go on, let the target read the guesses in one pass, keep what it shares.
+"""Rounds of sampling paths: guess their continuation, let the target read the guesses in one pass, keep the right ones.
 
-`sample_paths` runs them. A path keeps the tokens up to the first guess that the target does not share, and takes the
-target's own token there, so that its tokens are those of plain sampling, whatever was guessed.
+A path keeps the tokens up to the first guess that the target does not share and takes the target's own token there, so
+its tokens are those of plain sampling, whatever was guessed.
 """
 
 from collections.abc import Callable
@@ -16,15 +16,15 @@ from htfi.decoding.ports import Floats, Ids
 from htfi.decoding.sampling import AllowedTokens, SamplingParams, sample_tokens
 
 Clock = Callable[[], float]  # seconds
-OpenDraft = Callable[[int], PathRows | None]  # so many rows that hold the prefix, where there is room
+OpenDraft = Callable[[int], PathRows | None]  # that many rows that hold the prefix, if there is room
 
 
 @dataclass(slots=True)
 class PathSamplingStats:
-    """What drawing took. `settled` has an entry for each pass of the target: how many tokens it settled."""
+    """The cost of sampling. `accepted_per_pass`: the accepted tokens of each pass of the target."""
 
     accepted_per_pass: list[int] = field(default_factory=list[int])
-    num_target_tokens: int = 0  # put through the target, padding included
+    num_target_tokens: int = 0  # read by the target, with padding
     num_draft_passes: int = 0
     num_draft_tokens: int = 0
     target_ms: float = 0.0
@@ -37,12 +37,12 @@ class PathSamplingStats:
 
     @property
     def efficiency(self) -> float:
-        """Of the tokens put through the target, the share that was settled; plain sampling has 1."""
+        """The accepted share of the tokens that the target read; 1 for plain sampling."""
         return sum(self.accepted_per_pass) / self.num_target_tokens if self.num_target_tokens else 1.0
 
 
 class PriceTokenSampler:
-    """How a token is drawn: among the price tokens, by rank, with the noise of path and place [N, H]."""
+    """Samples among the price tokens, by rank, with the noise of path and position [N, H]."""
 
     def __init__(
         self, prices: AllowedTokens, sampling: SamplingParams, seed: int, streams: Ids, horizon: int
@@ -58,16 +58,16 @@ class PriceTokenSampler:
         self._noise: Keys = noise_keys(seed, streams.repeat(horizon), places).reshape(-1, horizon)
 
     def scores(self, logits: Floats) -> Floats:
-        """Of the price tokens: [..., V] → [..., C]."""
+        """Scores of the price tokens: [..., V] → [..., C]."""
         return logits[..., self._columns]
 
     def choose(self, scores: Floats, paths: Ids, places: Ids) -> Ids:
-        """Ranks [M] from scores [M, C]; −1 where one is not finite."""
+        """Ranks [M] from scores [M, C]; −1 if a score is not finite."""
         return sample_tokens(scores, self._ranks, self._sampling, self._noise[paths, places])
 
 
 class PathDrawing:
-    """Paths being drawn: ranks [N, H], of which the first `settled` [N] are the target's and the rest guesses."""
+    """Paths being sampled: ranks [N, H], of which the first `settled` [N] are the target's and the rest guesses."""
 
     def __init__(
         self,
@@ -80,13 +80,11 @@ class PathDrawing:
     ) -> None:
         self.ranks: Ids = np.zeros((num_paths, horizon), np.int64)
         self._settled: Ids = np.zeros(num_paths, np.int64)
-        self._guessed: Ids = np.zeros(
-            num_paths, np.int64
-        )  # up to where the target itself said what it guesses
-        self._paths: Ids = np.arange(num_paths)  # that are not done, one a row
+        self._guessed: Ids = np.zeros(num_paths, np.int64)  # up to where the target itself chose the guess
+        self._paths: Ids = np.arange(num_paths)  # unfinished ones, one per row
         self._latest: Floats = np.zeros(
             (num_paths, 0), np.float32
-        )  # scores that further guesses are drawn from
+        )  # scores that further guesses are sampled from
         self._horizon = horizon
         self._num_prefix = int(target.lengths[0])
         self._target = target
@@ -96,7 +94,7 @@ class PathDrawing:
         self._clock = clock
 
     def draw(self, first: Floats, plan: PathPlan, rounds: PathSamplingStats) -> bool:
-        """Settle all paths, from the target's logits after the prefix [V]; false where a logit is not finite."""
+        """Complete all paths, from the target's logits after the prefix [V]; false if a logit is not finite."""
         self._latest = np.repeat(self._law.scores(first)[None], len(self.ranks), axis=0)
         begun = self._law.choose(self._latest, self._paths, np.zeros_like(self._paths))
         if begun.min() < 0:
@@ -131,7 +129,7 @@ class PathDrawing:
         return True
 
     def _drop_done(self) -> int:
-        """Let the rows of finished paths go; how many are left."""
+        """Free the rows of finished paths; the number of remaining paths."""
         stays = self._settled[self._paths] < self._horizon
         if not stays.all():
             self._target.drop_rows(stays)
@@ -141,7 +139,7 @@ class PathDrawing:
         return len(self._paths)
 
     def _guess(self, step: PathStep, rounds: PathSamplingStats) -> tuple[PathStep, float]:
-        """Fill in the guesses; from whom they came, and the ms that a draft took for them."""
+        """Fill in the guesses; their source, and the draft's time in ms."""
         num_guesses, source = step
         if not num_guesses:
             return step, 0.0
@@ -170,9 +168,9 @@ class PathDrawing:
         return self._draft
 
     def _verify(self, window: int) -> tuple[int, Ids, Ids] | None:
-        """One pass over the last settled token of each path and the guesses after it.
+        """One pass over the last accepted token of each path and the guesses after it.
 
-        Tokens settled; guesses tried at each place and right there. None where a logit is not finite.
+        Accepted tokens; guesses tried at each position and right there. None if a logit is not finite.
         """
         paths, settled = self._paths, self._settled[self._paths]
         law, horizon = self._law, self._horizon
@@ -211,7 +209,7 @@ class PathDrawing:
         return int(gained.sum()), tried.sum(axis=0), right.sum(axis=0)
 
     def _guess_alone(self, num_guesses: int) -> None:
-        """What the target said past a mismatch stands; beyond, its latest scores with the noise of each place."""
+        """The target's own choices after a mismatch; beyond them, its latest scores with each position's noise."""
         paths = self._paths
         places = self._settled[paths][:, None] + np.arange(num_guesses)
         rows, column = np.nonzero((places >= self._guessed[paths][:, None]) & (places < self._horizon))
@@ -220,7 +218,7 @@ class PathDrawing:
             self.ranks[paths, places] = np.maximum(self._law.choose(self._latest[paths], paths, places), 0)
 
     def _guess_drafted(self, draft: PathRows, num_guesses: int) -> None:
-        """Token by token, all paths side by side, after the draft has read what was settled."""
+        """Token by token, all paths side by side, after the draft has read the accepted tokens."""
         paths, settled = self._paths, self._settled[self._paths]
         law, horizon = self._law, self._horizon
         held = np.minimum(draft.lengths - self._num_prefix, settled - 1)
@@ -243,7 +241,7 @@ class PathDrawing:
                 draft.keep(is_real.astype(np.int64))
 
     def _give_up(self, draft: PathRows) -> None:
-        """A draft whose logits are not finite guesses no more; what it has guessed does no harm."""
+        """Stop using a draft whose logits are not finite; its guesses so far do no harm."""
         draft.zero()
         draft.drop_rows(np.zeros(len(draft.rows), np.bool_))
         self._draft = self._open_draft = None

@@ -1,7 +1,8 @@
-"""How far to guess ahead before the target's next pass over many paths. The path sampler asks before every round.
+"""How far to guess ahead before the target's next pass over many paths.
 
-No plan changes a token. `FewestPasses` is for a target whose passes are dear whatever is in them (far away, or on a
-machine that a batch does not fill); `LeastTime` weighs what a pass costs against what its guesses will settle.
+No plan changes a token. `FewestPasses` suits a target whose passes are expensive whatever their size (remote, or on a
+machine that a batch does not fill); `LeastTime` weighs the cost of a pass against the tokens that it is expected to
+give.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,31 +21,31 @@ from htfi.decoding.draft_length.pass_costs import (
 from htfi.decoding.ports import Ids
 from htfi.decoding.sampling import Doubles
 
-# What a pass may be: few sizes, so that costs are learnt soon.
+# Possible windows of a pass: few sizes, so that costs are learnt soon.
 _WINDOWS: Ids = np.array([1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 48, 64], np.int64)
 _MAX_POSITIONS = int(_WINDOWS[-1]) - 1
-_MIN_GAIN = 0.02  # over plain sampling: below it guessing is not worth its risk
+_MIN_GAIN = 0.02  # over plain sampling: below it guessing is not worth the risk
 _DRAFT_GAIN = 0.05  # over the target's own guesses, which need no second network
 _OPENING_TOKENS = 48  # a draft's reading of the prefix takes about as long as writing so many tokens
-_REDRAW_SHARE = 0.05  # of what is known must be new before the curve is drawn again
-_PROBE_ROUNDS = 20  # one in so many tries the window beside the best
-_REFRESH = 32  # rounds, after which what is known counts less
+_REDRAW_SHARE = 0.05  # of the data must be new before the curve is computed again
+_PROBE_ROUNDS = 20  # one round in so many tries a window beside the best
+_REFRESH = 32  # rounds after which data count less
 _DECAY = 0.85
-_PRIOR_RATES = (0.96, 0.88)  # of the first place guessed and of far ones
+_PRIOR_RATES = (0.96, 0.88)  # of the first guessed position and of far ones
 _PRIOR_WEIGHT = 8.0
 
 Ms = Callable[[int, int], float]  # of rows and tokens a row
 
 
 class GuessSource(Enum):
-    """Who guesses: the target's latest logits with the noise of the places ahead, or the draft, token by token."""
+    """Who guesses: the target's latest logits with the noise of later positions, or the draft, token by token."""
 
     OWN = "own"
     DRAFT = "draft"
 
 
 class PathProgress(NamedTuple):
-    """Before a round: how many tokens each path [B] lacks, and the rows that a pass of the target works out."""
+    """Before a round: the tokens that each path [B] lacks, and the rows of a pass of the target."""
 
     left: Ids
     num_rows: int
@@ -59,7 +60,7 @@ class PathStep(NamedTuple):
 
 
 class PathRoundReport(NamedTuple):
-    """What a round took, and how its guesses fared: `right` [g] of those `tried` [g], all before them being right."""
+    """The cost of a round and its guesses: `right` [g] of those `tried` [g], all before them being right."""
 
     step: PathStep
     num_rows: int
@@ -76,7 +77,7 @@ class PathPlan(Protocol):
 
 
 class PlainPathPlan:
-    """No guesses: every pass settles one token of every path."""
+    """No guesses: every pass gives one token of every path."""
 
     def next(self, standing: PathProgress) -> PathStep:  # noqa: ARG002 (the port's)
         return PathStep(0)
@@ -86,10 +87,10 @@ class PlainPathPlan:
 
 
 class FewestPasses:
-    """All that is left in every pass: drafted at first, where there is a draft, and refined by the target from then on.
+    """Guess the whole rest in every pass: drafted at first, if there is a draft, then refined by the target.
 
-    Refining takes fewer passes than drafting anew: past a mismatch a draft is as far from the target as ever, while
-    what the target said there was said of nearly the same past.
+    Refining takes fewer passes than drafting again: after a mismatch a draft is as far from the target as before, while
+    the target's own choices followed nearly the same past.
     """
 
     def next(self, standing: PathProgress) -> PathStep:
@@ -101,9 +102,9 @@ class FewestPasses:
 
 
 class LeastTime:
-    """The least time a token, from what passes cost and how far guesses survived; it learns both while it runs.
+    """The least time per token, from the cost of passes and how often guesses are right; it learns both online.
 
-    `draft` costs are those of writing so many tokens in turn. Nominal costs let no clock have a say.
+    `draft` costs are those of writing so many tokens in turn. Nominal costs do not depend on the clock.
     """
 
     def __init__(
@@ -138,13 +139,13 @@ class LeastTime:
 def fastest_step(
     standing: PathProgress, survival: Mapping[GuessSource, Doubles], target_ms: Ms, draft_ms: Ms
 ) -> PathStep:
-    """The step with the fewest ms for each token that it is expected to settle.
+    """The step with the least ms per token that it is expected to give.
 
-    `survival` [places] is the chance that so many guesses are all right: 1 for none, then falling.
+    `survival` [positions] is the chance that so many guesses are all right: 1 for none, then falling.
     """
     most = int(standing.left.max())
     windows, ends = _windows(most)
-    # paths that lack more than j tokens: a window's token j is of use to these alone
+    # paths that lack more than j tokens: only these use a window's token j
     reach = len(standing.left) - np.cumsum(np.bincount(standing.left))[: windows[-1]]
     num_rows = standing.num_rows
     target = np.array([target_ms(num_rows, window) for window in windows])
@@ -167,22 +168,22 @@ def fastest_step(
 
 @cache
 def _windows(most: int) -> tuple[list[int], Ids]:
-    """The windows that a pass may be where no path lacks more than `most` tokens, and the place each ends at."""
+    """The possible windows if no path lacks more than `most` tokens, and the last position of each."""
     windows = np.minimum(_WINDOWS[: int(np.searchsorted(_WINDOWS, most)) + 1], most)
     return windows.tolist(), windows - 1
 
 
 def _neighbouring_step(step: PathStep, most: int, upwards: bool) -> PathStep:
-    """The next longer or shorter window: what is never tried is never learnt, and its neighbour costs little."""
+    """The next longer or shorter window: an untried window is never learnt, and a neighbour costs little."""
     at = int(np.searchsorted(_WINDOWS, step.num_guesses + 1)) + (1 if upwards else -1)
     window = int(_WINDOWS[min(max(at, 0), len(_WINDOWS) - 1)])
     return PathStep(min(window, most) - 1, step.source)
 
 
 class PositionAcceptance:
-    """How far guesses survive, counted by place over all rows of a round at once; old rounds fade.
+    """How many guesses are right in a row, counted by position over all rows of a round; old rounds fade.
 
-    Unlike `survival.Survival`, which is told of requests one by one, by kind.
+    `AcceptanceCurves` is for single requests, by kind.
     """
 
     def __init__(self) -> None:
@@ -192,11 +193,11 @@ class PositionAcceptance:
         self._tried = np.zeros(_MAX_POSITIONS)
         self._right = np.zeros(_MAX_POSITIONS)
         self._age = 0
-        self._num_tried = self._num_new = 0.0  # in all, and since the curve was drawn
+        self._num_tried = self._num_new = 0.0  # in all, and since the curve was computed
         self._curve: Doubles | None = None
 
     def learn(self, tried: Ids, right: Ids) -> None:
-        """One round: of `tried` [g] guesses at each place, those before them being right, `right` [g] were."""
+        """One round: `right` [g] of `tried` [g] guesses at each position, those before them being right."""
         num = min(len(tried), _MAX_POSITIONS)
         self._tried[:num] += tried[:num]
         self._right[:num] += right[:num]
@@ -207,7 +208,7 @@ class PositionAcceptance:
             self._curve = None
 
     def fade(self) -> None:
-        """A round is over: what is known counts a little less, so that what failed is tried again some day."""
+        """End of a round: data count a little less, so that failed windows are tried again eventually."""
         self._age += 1
         if self._age % _REFRESH == 0:
             for counts in (self._tried, self._right):
@@ -216,7 +217,7 @@ class PositionAcceptance:
             self._curve = None
 
     def curve(self) -> Doubles:
-        """P(the first j guesses are all right), j = 0 … 63. A place of which little is known is like the prior's."""
+        """P(the first j guesses are all right), j = 0 … 63. Little-known positions follow the prior."""
         if self._curve is None:
             self._num_new = 0
             level = (self._right.sum() + _PRIOR_WEIGHT) / (self._tried @ self._prior + _PRIOR_WEIGHT)

@@ -1,6 +1,6 @@
-"""Paths of one network side by side: every pass gives each row its next tokens. The path sampler owns one a network.
+"""Paths of one network side by side: every pass gives each row its next tokens.
 
-Rows advance by arrays, not one by one: with a hundred of them a step in Python would cost as much as the network's.
+Rows advance as arrays, not one by one: with a hundred of them a Python step each would cost as much as the network.
 """
 
 import numpy as np
@@ -16,23 +16,23 @@ _MAX_GAP_SHARE = (
 
 
 class PathRows:
-    """Rows that began with one prefix, in the order of their paths. `lengths` [N] is what each holds.
+    """Rows that began with one prefix, in the order of their paths. `lengths` [N] is the length of each.
 
-    The list of rows stays its owner's, who closes what is left in it; a row that leaves is closed and taken off.
+    The list of rows belongs to the caller, who closes the remaining ones; a dropped row is closed and removed from it.
     """
 
     def __init__(self, sessions: KVSessions, rows: list[KVRow]) -> None:
         self.rows = rows
         self.lengths: Ids = np.array([row.length for row in rows], np.int64)
         self.num_passes = 0
-        self.num_tokens = 0  # put through the network, padding included
+        self.num_tokens = 0  # read by the network, with padding
         self._sessions = sessions
         self._asked: ForwardOutput | None = None
         self._triangles: dict[int, Floats] = {}
 
     @property
     def num_slots(self) -> int:
-        """Rows that a pass works out, other sequences' and free ones among them."""
+        """Rows that a pass computes, other sequences' and free ones included."""
         return self._sessions.arena.num_slots
 
     def forward(self, ids: Ids) -> Floats:
@@ -49,7 +49,7 @@ class PathRows:
             batch[slots] = ids
         positions, mask = held[:, None], arena.mask
         if num_new > 1:
-            # what lies past the end of a path is padding
+            # beyond the end of a path lies padding
             positions = np.minimum(
                 positions + np.arange(num_new, dtype=np.int64), self._sessions.network.shape.max_positions - 1
             )
@@ -61,7 +61,7 @@ class PathRows:
         return out.logits if slots is None else out.logits[slots]
 
     def keep(self, counts: Ids) -> None:
-        """Let the first `counts` [N] of the tokens that were asked about stay in each row."""
+        """Keep the first `counts` [N] of the tokens just read in each row."""
         assert self._asked is not None
         out, self._asked = self._asked, None
         arena, slots = self._sessions.arena, self._slots()
@@ -82,7 +82,7 @@ class PathRows:
         self._set_lengths(ends)
 
     def keep_all(self) -> None:
-        """Let all that was asked about stay."""
+        """Keep all tokens just read."""
         assert self._asked is not None
         self.keep(np.full(len(self.rows), self._asked.keys.shape[3], np.int64))
 
@@ -99,7 +99,7 @@ class PathRows:
         self._set_lengths(lengths)
 
     def drop_rows(self, stays: NDArray[np.bool_]) -> None:
-        """Let go of the rows where `stays` [N] is false, and close the gaps once they are worth moving all others."""
+        """Free the rows where `stays` [N] is false; compact the arena when that pays."""
         for row, is_here in zip(self.rows, stays, strict=True):
             if not is_here:
                 self._sessions.close(row)
@@ -110,12 +110,12 @@ class PathRows:
             arena.compact()
 
     def zero(self) -> None:
-        """Clear the rows, where they may hold what is not finite."""
+        """Zero the rows, if they may hold values that are not finite."""
         for row in self.rows:
             self._sessions.arena.zero(row)
 
     def _slots(self) -> Ids | None:
-        """The slot of each row, None where they are the batch, in order."""
+        """The slot of each row; None if the rows are the batch, in order."""
         slots = [row.slot for row in self.rows]
         num = self._sessions.arena.num_slots
         return None if num == len(slots) and slots == list(range(num)) else np.array(slots, np.int64)
@@ -126,7 +126,7 @@ class PathRows:
             row.length = length
 
     def _wide(self, mask: Floats, num_new: int) -> Floats:
-        """The mask [B, T, S + T] of T new tokens, from that of one [B, 1, S + 1]."""
+        """The mask [B, T, S + T] of T new tokens, from the mask of one [B, 1, S + 1]."""
         if num_new not in self._triangles:
             self._triangles[num_new] = np.triu(np.full((num_new, num_new), MASKED, np.float32), 1)
         past = mask.shape[2] - 1

@@ -1,4 +1,4 @@
-"""Sampling price paths: N futures of H price tokens after one prefix, stream n + 1 of the noise for path n.
+"""Sampling price paths: N futures of H price tokens after one prefix; path n has noise stream n + 1.
 
 Wiring offers it to forecasting. A draft and a plan make it faster and change no bin.
 """
@@ -27,7 +27,7 @@ _UNTRUNCATED = SamplingParams(temperature=1.0)
 
 
 class SampledPaths(NamedTuple):
-    """Bins [N, H], and what it took to draw them."""
+    """Bins [N, H], and the cost of sampling them."""
 
     bins: Ids
     rounds: PathSamplingStats
@@ -47,13 +47,13 @@ def sample_paths(
     plan: PathPlan | None = None,
     clock: Clock = time.perf_counter,
 ) -> SampledPaths | RequestRefused:
-    """Paths that the network draws after `prefix`, whose last token opens one: bins [N, H].
+    """Paths that the network samples after `prefix`, whose last token opens one: bins [N, H].
 
-    Paths that do not fit the memory together are drawn in turns. Neither that, nor `draft`, nor `plan` changes a bin,
-    as long as the engine's logits do not depend on the cut into passes. `draft` has the vocabulary of `sessions`; it
-    is used where the plan asks for it and it has room. `plan` without a word is least time at nominal costs, anew for
-    each call; one that is kept goes on learning. The clock only measures.
-    Raises InvalidInput for a vocabulary without price tokens, or a draft with another.
+    Paths that do not fit the memory together are sampled in turns. Neither that, nor `draft`, nor `plan` changes a bin,
+    as long as the engine's logits do not depend on the cut into passes. `draft` has the vocabulary of `sessions` and is
+    used if the plan asks for it and it has room. The default plan is least time at nominal costs, new for each call; a
+    plan that is kept goes on learning. The clock only measures. Raises InvalidInput for a vocabulary without price
+    tokens, or a draft with another.
     """
     _check_path_request(vocabulary, num_paths, horizon)
     check_sampling_params(sampling)
@@ -72,7 +72,7 @@ def sample_paths(
     while begin < num_paths:
         num = min(sessions.num_rows_free(limit), MAX_FORKS, num_paths - begin)
         if num == 0:
-            return RequestRefused("the memory is held by other sequences; ask again")
+            return RequestRefused("other sequences hold the memory; ask again")
         streams: Ids = np.arange(begin, begin + num) + FIRST_PATH_STREAM
         law = PriceTokenSampler(vocabulary.prices, sampling, seed, streams, horizon)
         with ExitStack() as held:
@@ -82,7 +82,7 @@ def sample_paths(
             drawing = PathDrawing(target, drafter, law, num, horizon, clock)
             if not drawing.draw(forks.logits, plan, rounds):
                 target.zero()
-                return RequestRefused("the network gave a logit that is not a finite number")
+                return RequestRefused("the network gave a logit that is not finite")
         ranks[begin : begin + num] = drawing.ranks
         begin += num
     bin_of_rank = np.argsort(vocabulary.price_ids)
@@ -91,7 +91,7 @@ def sample_paths(
 
 
 class _DraftRowsOpener(NamedTuple):
-    """Opens the draft's rows when they are first asked for: reading the prefix would cost those who never ask."""
+    """Opens the draft's rows when they are first needed: reading the prefix costs time."""
 
     sessions: KVSessions
     prefix: Sequence[int]
@@ -116,7 +116,7 @@ def count_path_matches(
     sampling: SamplingParams = _UNTRUNCATED,
     shared: int = 0,
 ) -> tuple[int, int] | RequestRefused:
-    """Of the bins [N, H] that another network drew, how many this one would draw after the same past; and how many."""
+    """How many of the bins [N, H] of another network this one would sample after the same past, and their number."""
     num_paths, horizon = bins.shape
     _check_path_request(vocabulary, num_paths, horizon)
     check_sampling_params(sampling)
@@ -129,7 +129,7 @@ def count_path_matches(
     while begin < num_paths:
         num = min(sessions.num_rows_free(limit), sessions.config.max_batch, num_paths - begin)
         if num == 0:
-            return RequestRefused("the memory is held by other sequences; ask again")
+            return RequestRefused("other sequences hold the memory; ask again")
         turn = tokens[begin : begin + num]
         with sessions.forked(prefix, limit, num, shared) as forks:
             after = sessions.extend(forks.rows, turn.tolist())
@@ -144,6 +144,6 @@ def count_path_matches(
 
 def _check_path_request(vocabulary: Vocabulary, num_paths: int, horizon: int) -> None:
     if vocabulary.bins is None:
-        raise InvalidInput("this model's vocabulary has no price tokens, so it draws no paths")
+        raise InvalidInput("this model's vocabulary has no price tokens, so it cannot sample paths")
     if num_paths < 1 or horizon < 1:
         raise InvalidInput(f"{num_paths} paths of {horizon} steps: take at least one of each")

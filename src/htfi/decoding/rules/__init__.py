@@ -1,1 +1,1 @@
-"""What of a draft stands: by the shared noise, the default, or by rejection. The author settles rounds by one."""
+"""Acceptance rules: which drafted tokens are accepted, by the shared noise (the default) or by rejection."""

@@ -1,7 +1,7 @@
-"""Settling a round: how far the target agrees with a draft, under the shared noise (D2). `LocalAuthor` asks it.
+"""Acceptance by the shared noise (D2), the default rule.
 
-The token at a place is argmax(logits / T + noise) whether it was drafted or not, so a draft token stays exactly when
-it is what the target picks there, and the first that is not is replaced by the pick itself.
+The token at a position is argmax(logits / T + noise) whether it was drafted or not. A drafted token is therefore
+accepted exactly when the target picks it, and the first rejected one is replaced by the target's pick.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ class CoupledRule:
         outcomes: list[DraftVerification | None] = []
         for stem, tree, nodes, after in zip(stems, trees, open_nodes, logits, strict=True):
             said = [-1] * (len(tree) + 1)
-            sound = all(map(isfinite, after[:, 0].tolist()))  # a broken node is broken everywhere
+            sound = all(map(isfinite, after[:, 0].tolist()))  # a broken node is broken in every logit
             for node, _, _ in nodes:
                 said[node] = next(chosen)
                 sound = sound and said[node] >= 0
@@ -38,7 +38,7 @@ class CoupledRule:
 def follow_choices(
     stem: SequenceState, tree: DraftTree, said: list[int], sound: bool = True
 ) -> DraftVerification | None:
-    """Walk down the tree as far as its tokens are those that the form forces or the target said."""
+    """Walk down the tree as long as its tokens are forced by the grammar or chosen by the target."""
     form, after = stem.tokenized.grammar, tree.children()
     state, at = stem.state, -1
     path: list[int] = []
@@ -61,12 +61,12 @@ _OpenNode = tuple[int, int, int]
 def _chosen(
     stems: Sequence[SequenceState], open_nodes: Sequence[Sequence[_OpenNode]], logits: Sequence[Floats]
 ) -> list[int]:
-    """The target's choice at every open node, stem by stem."""
+    """The target's choice at every open node, sequence by sequence."""
     if len(stems) == 1:
         ((stem,), (nodes,), (after,)) = stems, open_nodes, logits
         steps, base = stem.tokenized.grammar.steps, len(stem.tokens)
         admitted = steps[nodes[0][1]].allowed if nodes else None
-        # A chain at whose places the same tokens are admitted, such as a path: its logits as they lie.
+        # A chain whose positions allow the same tokens, such as a path: its logits need no copy.
         if admitted is not None and all(
             node == depth - 1 == at - 1 and steps[state].allowed is admitted
             for at, (node, state, depth) in enumerate(nodes)
@@ -84,7 +84,7 @@ def _chosen(
 
 
 def _open_nodes(stem: SequenceState, tree: DraftTree) -> list[_OpenNode]:
-    """Node (−1: the settled text), form's state and place beyond the settled text, wherever a token is chosen."""
+    """Node (−1: the accepted text), grammar state and distance from the accepted text of each open position."""
     form = stem.tokenized.grammar
     found: list[_OpenNode] = []
     if stem.state != form.done:

@@ -1,29 +1,21 @@
-"""Entropy-aware rejection, a lossy option: where both models are unsure alike, what was accepted is drawn anew.
+"""Rejection sampling of drafts, classic and entropy-aware: rules besides the shared noise.
 
-The walk under the rejection rule asks it when it is told to, never of itself. It DISTORTS the law: probabilities
-that forecasts were calibrated on no longer hold for its output, so no forecast distribution may be drawn with it.
-Source: EASD, arXiv 2512.23765. Used for lengths instead of verdicts, entropy costs nothing (see `accept_tree`).
+Answers under the classic rule follow the target's distribution, but which answer a seed gives depends on what was
+drafted: a replay must draft alike. Any strategy may be used. Drafts sampled from the draft's distribution
+(`DraftTree.draft_probs`, as `SampledStrategy` gives it) are accepted most often; a guess without it counts as certain.
 
-The classic rejection rule of speculative sampling: what of a draft may stay so that the target's law does.
+Random numbers come from the shared noise's counter, so that a run replays bit for bit, but never from the answer's own
+stream s. Drafts of a position read stream DRAFT_STREAMS + s, acceptance reads ACCEPT_STREAMS + s (one number per token,
+hence per attempt), and the token sampled in the end reads RESAMPLE_STREAMS + s. A position is decided once, so none of
+the latter is used twice. Drafts of a position that a round did not reach are sampled alike again, which is harmless
+because nothing depended on them (see `accept_tree`).
 
-The walk under that rule calls it, for engines that offer no shared noise and for comparison; draft strategies call
-`laws` and `drawn`. A law is a vector of probabilities over the C tokens that a form admits at one place; tokens
-are told by their places in it.
+The entropy-aware rule CHANGES the distribution: where both models are uncertain alike, an accepted token is sampled
+again. Probabilities that a forecast was calibrated on no longer hold, so no forecast distribution may be sampled with
+it.
 
-Where chance comes from: the shared noise's counter, so that a run replays bit for bit, but never stream s of the
-answer itself. The draft's draws of a place read stream DRAFT_STREAMS + s, the coins that accept or reject read
-COIN_STREAMS + s (one coin for each token, so one for each attempt), and the token drawn in the end reads
-REDRAW_STREAMS + s. A place is settled once, so no coin and no redraw is used twice; draws of a place that a round
-did not reach are drawn again alike, which is harmless because nothing has looked at them (see `accept_tree`).
-
-Sources: Leviathan, Kalman and Matias 2023; Chen et al. 2023, arXiv 2302.01318; for several siblings without
-replacement SpecInfer, arXiv 2305.09781, and recursive rejection sampling, arXiv 2402.14160.
-
-Settling a round by the classic rejection rule, the second beside the shared noise. `LocalAuthor` may be given it.
-
-The answers have the target's law, as with the shared noise, but which answer a seed gives depends on the strategy
-and on how far it drafted: a replay must draft alike. Any strategy may be used. One that hands over the laws that it
-drew from (`DraftTree.laws`, as `Drawn` does) is accepted most often; a guess without a law counts as certain.
+Sources: Leviathan, Kalman and Matias 2023; Chen et al. 2023, arXiv 2302.01318; several siblings without replacement:
+SpecInfer, arXiv 2305.09781, and recursive rejection sampling, arXiv 2402.14160; entropy-aware: EASD, arXiv 2512.23765.
 """
 
 from collections.abc import Callable, Sequence
@@ -47,8 +39,9 @@ from htfi.domain.generation import RuleTrace
 
 @dataclass(frozen=True, slots=True)
 class EntropyAwareRule:
-    """Doubt a token where both laws have more entropy than `threshold_nats` and share at least the fraction
-    `overlap` of their `top_n` likeliest tokens. Lossy: opt in by name."""
+    """Sample an accepted token again if both distributions have more entropy than `threshold_nats` and share at least
+    the fraction `overlap` of their `top_n` likeliest tokens. Changes the distribution.
+    """
 
     threshold_nats: float = 2.0
     top_n: int = 10
@@ -63,7 +56,7 @@ class EntropyAwareRule:
             raise InvalidInput("entropy-aware overlap: take a fraction between 0 and 1")
 
     def resamples(self, target: Doubles, draft: Doubles) -> bool:
-        """Whether a token accepted under these laws [C] is to be suppressed and drawn anew."""
+        """Whether a token accepted under these distributions [C] is excluded and sampled again."""
         if min(entropy_nats(target), entropy_nats(draft)) <= self.threshold_nats:
             return False
         num = min(self.top_n, len(target))
@@ -72,13 +65,13 @@ class EntropyAwareRule:
 
 
 def entropy_nats(law: Doubles) -> float:
-    """Entropy of a law [C]; 0 for a point mass."""
+    """Entropy of a distribution [C]; 0 for a point mass."""
     held = law[law > 0.0]
     return float(-np.cumsum(held * exact.log(held))[-1])
 
 
 def without_accepted(target: Doubles, place: int) -> Doubles:
-    """The target's weights [C] without one token; as they are where it is the only one."""
+    """The target's weights [C] without one token; unchanged if it is the only one."""
     rest = target.copy()
     rest[place] = 0.0
     return rest if rest.any() else target
@@ -88,26 +81,26 @@ def _most_likely(law: Doubles, num: int) -> np.ndarray[tuple[int], np.dtype[np.i
     return np.argsort(-law, kind="stable")[:num]
 
 
-DRAFT_STREAMS = 1 << 32  # path n reads stream n + 1, so these begin far above
+DRAFT_STREAMS = 1 << 32  # path n reads stream n + 1, so these start far above
 ACCEPT_STREAMS = 2 << 32
 RESAMPLE_STREAMS = 3 << 32
-ROOT = -1  # the settled text, as the node before all others
+ROOT = -1  # the accepted text, as the node before all others
 _COIN_BITS = 2.0**-52
-_ROUGH = 1e-9  # above what numpy's logarithm differs between machines
+_ROUGH = 1e-9  # more than numpy's logarithm differs between machines
 
 
 class SiblingVerdict(NamedTuple):
-    """Which of the siblings is accepted (−1: none), and the weights [C] that a token is then to be drawn from."""
+    """Which sibling is accepted (−1: none), and the weights [C] to sample a token from otherwise."""
 
     taken: int
     left: Doubles
 
 
 class SiblingSet(NamedTuple):
-    """What stands after one node: its children in the order they were drawn in, each with its place and its coin.
+    """The children of one node in the order they were sampled, each with its token index and its acceptance number.
 
-    `target` [C] is the target's law there, `draft` [C] the law that the children were really drawn from, None where
-    they were certain.
+    `target` [C] is the target's distribution there, `draft` [C] the one that the children were really sampled from,
+    None if they count as certain.
     """
 
     nodes: Sequence[int]
@@ -118,16 +111,16 @@ class SiblingSet(NamedTuple):
 
 
 class AcceptedPath(NamedTuple):
-    """The accepted nodes, root to leaf, and the place of the target's own next token (−1 where nothing may follow)."""
+    """The accepted nodes, root to leaf, and the index of the target's next token (−1 if nothing may follow)."""
 
     path: list[int]
     place: int
 
 
 def token_probabilities(logits: Floats, admitted: AllowedTokens, sampling: SamplingParams) -> Doubles:
-    """Probabilities [N, C] of the admitted tokens: logits [N, V], tempered and truncated as `choose` does it.
+    """Probabilities [N, C] of the allowed tokens: logits [N, V] with the temperature and truncation of `sample_tokens`.
 
-    A point mass at temperature 0. A row of NaN where a logit is not finite.
+    A point mass at temperature 0. A row of NaN if a logit is not finite.
     """
     scores = logits.take(admitted.ids, axis=1)  # [N, C]
     finite = np.isfinite(scores.max(axis=1, keepdims=True))
@@ -138,7 +131,7 @@ def token_probabilities(logits: Floats, admitted: AllowedTokens, sampling: Sampl
         return np.where(finite, law, np.nan)
     scaled = scores.astype(np.float64) / sampling.temperature
     depth = scaled - scaled.max(axis=1, keepdims=True)
-    stays = depth > -700.0  # `exact.exp` goes no deeper
+    stays = depth > -700.0  # the range of `exact.exp`
     if sampling.truncates:
         stays &= truncation_mask(scaled, sampling)
     weights = np.where(stays, exact.exp(np.where(stays, depth, 0.0)), 0.0)
@@ -148,14 +141,14 @@ def token_probabilities(logits: Floats, admitted: AllowedTokens, sampling: Sampl
 def sample_without_replacement(
     weights: Doubles, admitted: AllowedTokens, row_keys: Keys, num: int = 1
 ) -> list[int]:
-    """Up to `num` different places drawn one after the other from weights [C], without replacement.
+    """Up to `num` different indices sampled in order from weights [C], without replacement.
 
-    The greatest sums of log weight and Gumbel noise, in their order; weights need not sum to 1. Ties go to the
-    lowest place. Source: Gumbel top-k, arXiv 1903.06059.
+    The largest sums of log weight and Gumbel noise; weights need not sum to 1. Ties go to the lowest index. Source:
+    Gumbel top-k, arXiv 1903.06059.
     """
     places = weights.nonzero()[0]
     (bits,) = noise_hashes(row_keys, admitted.counters[places])
-    if len(places) > num:  # exact noise and logarithms are dear: only for those that bounds leave in question
+    if len(places) > num:  # exact noise and logarithms are expensive: only for candidates within the bounds
         low, high = gumbel_bounds(bits)
         rough = np.log(weights[places])
         floor = np.partition(rough + low, -num)[-num] - _ROUGH
@@ -168,7 +161,7 @@ def sample_without_replacement(
 
 
 def acceptance_uniforms(row_keys: Keys, admitted: AllowedTokens, places: Sequence[int]) -> Doubles:
-    """A fair number in (0, 1) for each of several tokens at one place."""
+    """A uniform number in (0, 1) for each of several tokens at one position."""
     bits = noise_hashes(row_keys, admitted.counters[np.asarray(places, np.int64)])[0]
     return (bits.astype(np.float64) + 0.5) * _COIN_BITS
 
@@ -176,20 +169,22 @@ def acceptance_uniforms(row_keys: Keys, admitted: AllowedTokens, places: Sequenc
 def verify_siblings(
     target: Doubles, draft: Doubles | None, siblings: Sequence[int], flips: Sequence[float] | Doubles
 ) -> SiblingVerdict:
-    """Try the siblings one after the other: the token that results has the target's law [C] exactly.
+    """Try the siblings in order: the resulting token has exactly the target's distribution [C].
 
-    `draft` is the law [C] that they were REALLY drawn from, in this order without replacement: after temperature,
-    truncation and rounding. None says that they were not drawn but certain, as from a look-up. `flips` are fair
-    numbers in (0, 1), one for each, on which the siblings do not depend.
+    `draft` is the distribution [C] that they were REALLY sampled from, in this order without replacement: after
+    temperature, truncation and rounding. None: they were not sampled but certain, as from a look-up. `flips` are
+    uniform numbers in (0, 1), one for each, independent of the siblings.
 
-    Where none is accepted the token is to be drawn from `left`. Raises IntegrityError for a sibling that `draft`
-    can not have given.
+    If none is accepted, sample the token from `left`. Raises IntegrityError for a sibling that `draft` cannot have
+    given.
     """
     left, still = target, draft
     for index, (place, flip) in enumerate(zip(siblings, flips, strict=True)):
         here = _point_mass(len(target), place) if still is None else still
         if not here[place] > 0.0:
-            raise IntegrityError("a drafted token that its law never gives: send the law it was drawn from")
+            raise IntegrityError(
+                "a drafted token that its distribution never gives: pass the distribution that it was sampled from"
+            )
         if is_accepted(left[place], here[place], flip):
             return SiblingVerdict(index, left)
         left = residual_distribution(left, here)
@@ -203,14 +198,14 @@ def is_accepted(target: float, draft: float, flip: float) -> bool:
 
 
 def residual_distribution(target: Doubles, draft: Doubles) -> Doubles:
-    """What the target's law [C] holds above the draft's, normalised; the target's own where that is nothing."""
+    """The positive part of target minus draft [C], normalised; the target's own if that is zero."""
     above = np.maximum(target - draft, 0.0)
     total = float(_total(above))
     return above / total if total > 0.0 else target
 
 
 def without_token(law: Doubles, place: int) -> Doubles:
-    """The law [C] of the next sibling, once this one is out; nothing but zeros where none is left."""
+    """The distribution [C] of the next sibling once this one is excluded; zeros if none is left."""
     rest = law.copy()
     rest[place] = 0.0
     total = float(_total(rest))
@@ -222,15 +217,15 @@ def accept_tree(
     redraw: Callable[[int, Doubles], int],
     entropy: EntropyAwareRule | None = None,
 ) -> AcceptedPath:
-    """Walk a drafted tree from the settled text down; the tokens that result have the target's law exactly.
+    """Walk a drafted tree from the accepted text down; the resulting tokens have exactly the target's distribution.
 
-    `look(node)` shows what follows a node (ROOT first), None at the end of the text; `redraw(node, weights)` draws
-    the token after the last accepted node: of what is left at a rejection, of the target's whole law (the bonus)
-    where no child was drafted. With `entropy` the law is distorted.
+    `look(node)` gives what follows a node (ROOT first), None at the end of the text. `redraw(node, weights)` samples
+    the token after the last accepted node: from the residual after a rejection, from the target's whole distribution
+    (the bonus) if no child was drafted. With `entropy` the distribution is changed.
 
-    Non-anticipation: whether a node is in the tree may depend on laws, on what is settled, and on nodes above it;
-    never on its own token nor on what follows it. So a length is decided from the entropy of a law before its
-    token is drawn; a drawn token discarded because its probability is low biases the output.
+    Non-anticipation: whether a node is in the tree may depend on distributions, on accepted text and on nodes above it,
+    never on its own token or on what follows it. So a length may depend on the entropy of a distribution before its
+    token is sampled; dropping a sampled token because its probability is low biases the output.
     """
     path: list[int] = []
     here = ROOT
@@ -252,16 +247,16 @@ def _point_mass(size: int, place: int) -> Doubles:
 
 
 def _total(weights: Doubles) -> Doubles:
-    """Sums of the last axis, one after the other: the same bits everywhere."""
+    """Sums of the last axis, in order: the same bits everywhere."""
     return np.cumsum(weights, axis=-1)[..., -1]
 
 
-_WHOLE = np.ones(1)  # the law of a forced token
+_WHOLE = np.ones(1)  # the distribution of a forced token
 
 
 @dataclass(frozen=True, slots=True)
 class RejectionRule:
-    """Settles as `settle` does. With `entropy`, lossy: never for answers that a forecast distribution is made of."""
+    """Implements `AcceptanceRule`. With `entropy` it changes the distribution: never for forecast distributions."""
 
     entropy: EntropyAwareRule | None = None
     widths: tuple[int, ...] = ()  # of the sampled drafts, for the record
@@ -313,7 +308,7 @@ def _entropy_rule(trace: RuleTrace) -> EntropyAwareRule:
 
 
 class _TreeWalk:
-    """One stem's tree as the rule looks at it."""
+    """One sequence's tree, as the rule reads it."""
 
     def __init__(self, stem: SequenceState, tree: DraftTree, logits: Floats) -> None:
         self._stem, self._tree, self._logits = stem, tree, logits

@@ -1,6 +1,6 @@
-"""Drafting a whole chain in one call of a network that can: what it is given and gives back. `Chain` asks for it.
+"""Chain drafting, the default: the draft writes token after token with the target's own noise.
 
-Chain speculation: the draft writes on, token after token, with the target's own noise. The default of a pair.
+A network that implements `ChainDraftingNetwork` drafts a whole chain in one call.
 """
 
 from collections.abc import Sequence
@@ -23,10 +23,8 @@ from htfi.decoding.strategy import DraftStrategy, DraftVerification, StrategyPar
 
 
 class FlatGrammar(NamedTuple):
-    """A form's automaton as arrays. State s admits tokens[begins[s]] to tokens[begins[s + 1]], rising, each with the
-    state that it leads to.
-
-    A state that admits one token forces it; the last state admits none.
+    """A grammar's automaton as arrays. State s allows tokens[offsets[s]] to tokens[offsets[s + 1]], rising, each with
+    its next state. A state that allows one token forces it; the last state allows none.
     """
 
     offsets: Ids
@@ -36,7 +34,7 @@ class FlatGrammar(NamedTuple):
 
 
 class DraftedChain(NamedTuple):
-    """Drafted tokens, the form's state after each, and how many tokens the row has read: unread ones, then drafted."""
+    """Drafted tokens, the grammar's state after each, and the number of tokens read: unread ones, then drafted."""
 
     tokens: list[int]
     states: list[int]
@@ -45,7 +43,7 @@ class DraftedChain(NamedTuple):
 
 @runtime_checkable
 class ChainDraftingNetwork(Protocol):
-    """A network that reads, chooses and reads on by itself. A draft's step is then not paid for in Python."""
+    """A network that drafts by itself, so that a step costs no Python call."""
 
     def chain(
         self,
@@ -60,18 +58,18 @@ class ChainDraftingNetwork(Protocol):
         temperature: float,
         noise: Keys,
     ) -> DraftedChain:
-        """Draft on for one sequence: read what it lacks, choose, read on; forced tokens come along.
+        """Draft for one sequence: read the unread tokens, sample, read on; forced tokens are included.
 
-        keys and values are an arena's [L, B, G, S, D], in which `slot` holds `length` tokens: what is read is written
-        behind them, and there must be room for `unread` and as many tokens as there are keys of `noise`, one for each
-        place to come. At most `num_chosen` tokens are chosen; the last is not read, nor what it forces.
+        keys and values are an arena's [L, B, G, S, D], in which `slot` holds `length` tokens. What is read is written
+        behind them; there must be room for `unread` and for as many tokens as there are keys of `noise`, one per
+        position. At most `num_chosen` tokens are sampled; the last one, and what it forces, is not read.
         """
         ...
 
 
 def flatten_grammar(form: CompiledGrammar) -> FlatGrammar:
     leads = [form.transitions(state) for state in range(len(form.steps))]
-    begins = np.cumsum([0, *(len(ids) for ids, _ in leads), 0])  # the last state admits nothing
+    begins = np.cumsum([0, *(len(ids) for ids, _ in leads), 0])  # the last state allows nothing
     tokens = np.concatenate([ids for ids, _ in leads])
     return FlatGrammar(begins, tokens, np.concatenate([nexts for _, nexts in leads]), token_counters(tokens))
 
@@ -81,7 +79,7 @@ _MAX_FORCED_TOKENS = 8  # forced tokens that one chain may hold beside its chose
 
 @dataclass(slots=True)
 class _PartialChain:
-    """A chain on its way: `num_left` tokens are still to be chosen, the next from `logits`."""
+    """A chain being drafted: `num_left` tokens are still to be sampled, the next from `logits`."""
 
     stem: SequenceState
     tree: DraftTree
@@ -98,9 +96,9 @@ class _PartialChain:
 
 
 class ChainStrategy:
-    """Implements `Strategy` with a draft network's sequences, all of a batch side by side.
+    """Implements `DraftStrategy` with a draft network's sequences, the whole batch side by side.
 
-    One alone is drafted in one call, where the network offers that.
+    A single sequence is drafted in one call if the network offers that.
     """
 
     name = "chain"
@@ -146,7 +144,7 @@ class ChainStrategy:
             if found is None:
                 return tree
             drafted, unread = found
-        else:  # nothing is settled yet, so the prompt's own logits choose
+        else:  # nothing is accepted yet: sample from the prompt's own logits
             (level,) = self._rows.catch_up([stem])
             if level is None:
                 return tree
@@ -192,7 +190,7 @@ class ChainStrategy:
         return flat
 
     def _grow(self, branch: "_PartialChain", token: int) -> list[int]:
-        """Put a token and what it forces; what was put."""
+        """Append a token and what it forces; the appended tokens."""
         if token < 0:
             self._rows.leave(branch.stem, wipe=True)
             return []
@@ -211,7 +209,7 @@ class ChainStrategy:
         self._rows.leave(stem)
 
     def rewind(self, stem: SequenceState, num_tokens: int) -> None:
-        """A stem whose tokens are guesses was put right: of those read, the first so many stand at most."""
+        """The guessed tokens of a sequence were replaced from `num_tokens` on; earlier ones are unchanged."""
         self._rows.rewind(stem, num_tokens)
 
 

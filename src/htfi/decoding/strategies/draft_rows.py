@@ -1,4 +1,4 @@
-"""The draft network's own sequences, one a stem, kept level with what is settled. Drafting strategies own one."""
+"""The draft network's own sequences, one per answer, kept in step with the accepted tokens."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,9 @@ from htfi.decoding.sessions import KVSessions, PromptToPrefill
 
 @dataclass(slots=True, eq=False)
 class DraftKVRow:
-    """A stem's row: `read` are the answer's tokens that the draft has read, of which the first `num_settled` stand."""
+    """A sequence's row: `read` are the answer's tokens that the draft has read, the first `num_accepted` of them
+    accepted.
+    """
 
     row: KVRow
     read: list[int]
@@ -19,22 +21,22 @@ class DraftKVRow:
 
 
 class DraftKVRows:
-    """Rows of the draft by stem. A stem for which there is no room has none, and is not drafted for."""
+    """Rows of the draft by sequence. A sequence without room has no row and is not drafted for."""
 
     def __init__(self, sessions: KVSessions) -> None:
         self.sessions = sessions
         self._rows: dict[int, DraftKVRow] = {}
 
     def catch_up(self, stems: Sequence[SequenceState]) -> list[tuple[DraftKVRow, Floats] | None]:
-        """Each stem's row with all its settled tokens read, and the logits [V] after the last; None without room.
+        """Each sequence's row with all accepted tokens read, and the logits [V] after the last; None without room.
 
-        What was drafted and did not stand is forgotten, what did is not read again.
+        Rejected tokens are dropped; accepted ones are not read again.
         """
         found: list[tuple[DraftKVRow, Floats] | None] = [None] * len(stems)
         behind: list[tuple[int, DraftKVRow, list[int]]] = []
         for place, stem in enumerate(stems):
             known = self._rows.get(id(stem))
-            if known is not None and not stem.tokens:  # the logits after the prompt are wanted once more
+            if known is not None and not stem.tokens:  # the logits after the prompt are needed again
                 self.leave(stem)
                 known = None
             if known is None:
@@ -50,7 +52,7 @@ class DraftKVRows:
         return found
 
     def unread_tokens(self, stem: SequenceState) -> tuple[DraftKVRow, list[int]] | None:
-        """A stem's row with what of its settled tokens is still to be read, at least the last; None without room."""
+        """A sequence's row and its accepted tokens that are still to be read, at least the last; None without room."""
         known = self._rows.get(id(stem))
         if known is None:
             joined = self._join(stem)
@@ -60,9 +62,9 @@ class DraftKVRows:
         return known, self._forget(known, stem)
 
     def _forget(self, known: DraftKVRow, stem: SequenceState) -> list[int]:
-        """Forget what was drafted and did not stand; the settled tokens that are then unread, at least the last."""
+        """Drop rejected tokens; the accepted tokens that are then unread, at least the last."""
         standing = known.num_accepted
-        for token in known.read[standing : len(stem.tokens) - 1]:  # the last is read anew, for its logits
+        for token in known.read[standing : len(stem.tokens) - 1]:  # the last is read again, for its logits
             if token != stem.tokens[standing]:
                 break
             standing += 1
@@ -74,7 +76,7 @@ class DraftKVRows:
         return stem.tokens[standing:]
 
     def read(self, rows: Sequence[DraftKVRow], tokens: Sequence[Sequence[int]]) -> list[Floats]:
-        """Let drafted tokens be read; the logits [V] after the last of each."""
+        """Read drafted tokens; the logits [V] after the last of each."""
         after = self.sessions.extend([drafted.row for drafted in rows], tokens)
         for drafted, ids in zip(rows, tokens, strict=True):
             drafted.read += ids
@@ -83,7 +85,7 @@ class DraftKVRows:
     def read_tree(
         self, rows: Sequence[DraftKVRow], tokens: Sequence[Sequence[int]], parents: Sequence[Sequence[int]]
     ) -> list[Floats]:
-        """Let nodes of a tree be read, one level after another; the logits [T, V] after each. `settle_tree` follows.
+        """Read nodes of a tree, one level after another; the logits [T, V] after each. `accept_branch` follows.
 
         Nodes count in the order in which they were read; `parents` are those of all nodes of the tree so far.
         """
@@ -93,20 +95,20 @@ class DraftKVRows:
         return after
 
     def accept_branch(self, drafted: DraftKVRow, branch: Sequence[int]) -> None:
-        """Keep the nodes of one branch, forget the others."""
+        """Keep the nodes of one branch, drop the others."""
         num_settled = drafted.num_accepted
         length = drafted.row.length - len(drafted.read) + num_settled
         self.sessions.keep_branch(drafted.row, length, branch)
         drafted.read[num_settled:] = [drafted.read[num_settled + node] for node in branch]
 
     def rewind(self, stem: SequenceState, num_tokens: int) -> None:
-        """Of a stem that took tokens back, the first so many were not changed; what else was read is compared anew."""
+        """A sequence's tokens changed from `num_tokens` on; tokens read after that are compared again."""
         known = self._rows.get(id(stem))
         if known is not None:
             known.num_accepted = min(known.num_accepted, num_tokens)
 
     def leave(self, stem: SequenceState, wipe: bool = False) -> None:
-        """Let a stem's row go; `wipe` where its numbers may not be finite."""
+        """Free a sequence's row; `wipe` if it may hold values that are not finite."""
         known = self._rows.pop(id(stem), None)
         if known is not None:
             self.sessions.close(known.row, wipe)

@@ -1,7 +1,7 @@
-"""Jacobi refinement: what the target said past a wrong guess is the next guess. With a draft or from nothing.
+"""Jacobi refinement: the target's choices after a rejected guess are the next guess, with or without a draft.
 
-With its noise fixed, decoding is a fixed point of "say each token after those guessed before it". A pass of the
-target is one step towards it, and what stands before the first change is settled.
+With fixed noise, decoding is a fixed point of "choose each token after the guesses before it". A pass of the target is
+one step towards it; everything before the first change is accepted.
 """
 
 from collections.abc import Sequence
@@ -13,15 +13,14 @@ from htfi.decoding.sequence import SequenceState
 from htfi.decoding.strategy import DraftStrategy, DraftVerification, StrategyParts
 from htfi.domain.errors import InvalidInput
 
-# Of the tokens that a drafted round settles: a refined one needs no pass of the draft.
+# Of the tokens that a drafted round gives: a refined round needs no pass of the draft.
 _MIN_SHARE = 0.8
 _PROBE_EVERY = 16
 
 
 @dataclass(slots=True)
 class _RefinementWindow:
-    """What the target said after guesses that did not stand, by place of the answer; `begin` is the next open place,
-    `is_drafted` says whose guess is on its way."""
+    """The target's choices after rejected guesses, by position; `begin` is the next open position."""
 
     begin: int = 0
     is_drafted: bool = False
@@ -29,9 +28,10 @@ class _RefinementWindow:
 
 
 class JacobiStrategy:
-    """Implements `Strategy`. `draft` makes the first guess, those after a window that is used up, and all where its
-    own stand longer; without one it is what last followed the token before, else that token again, else the first
-    that is admitted."""
+    """Implements `DraftStrategy`. `draft` makes the first guess, the one after a used-up window, and all guesses while
+    its own are accepted more often. Without a draft a guess is the token that last followed, else the last token again,
+    else the first allowed one.
+    """
 
     def __init__(self, draft: DraftStrategy | None = None, window: int = 16) -> None:
         if window < 1:
@@ -42,9 +42,9 @@ class JacobiStrategy:
         self._windows: dict[int, _RefinementWindow] = {}
         self._gains: dict[
             tuple[str, bool], float
-        ] = {}  # tokens a round, by kind and whether the draft guessed
+        ] = {}  # tokens per round, by kind and whether the draft guessed
         self._num_passed_over = 0
-        self._next: dict[int, int] = {}  # token → what the target last said after it
+        self._next: dict[int, int] = {}  # token → the target's latest token after it
 
     def speculate(self, stems: Sequence[SequenceState], lengths: Sequence[int]) -> list[DraftTree]:
         lengths = [min(length, self._window) for length in lengths]
@@ -64,8 +64,7 @@ class JacobiStrategy:
         ]
 
     def _refines(self, kind: str) -> bool:
-        """Whether what the target said makes a better guess than the draft, for all that is known; asked now and then
-        where it does not."""
+        """Whether the target's choices should be better guesses than the draft's; tried now and then if not."""
         refined, drafted = (self._gains.get((kind, is_drafted)) for is_drafted in (False, True))
         if refined is None or drafted is None or refined >= _MIN_SHARE * drafted:
             return True
@@ -80,7 +79,7 @@ class JacobiStrategy:
                 break
             place = len(stem.tokens) + len(tree)
             if place not in said and self._draft is not None:
-                break  # the draft guesses better, next time
+                break  # let the draft guess next time
             guesses = (said.get(place, -1), self._next.get(last, -1), last)
             fallback = int(form.steps[state].allowed.ids[0])
             token = next((guess for guess in guesses if guess >= 0 and form.allows(state, guess)), fallback)

@@ -1,12 +1,8 @@
-"""What has followed what: counts of tokens after contexts of up to N tokens. Prompt look-up guesses by them.
+"""Prompt look-up: guesses what followed the same words earlier, in the prompt or in recent answers. No draft network.
 
-Blended from the shortest context to the longest by Witten and Bell's rule (1991): a context that was seen often
-says nearly all, one seen once says half, and what never was seen is guessed by what is usual.
-
-Prompt look-up: no draft network, but what followed the same words earlier, in the prompt or in late answers.
-
-The counts of what followed are a law of their own, so that the target's noise ranks them as it ranks a draft's
-logits: where two tokens followed, the guess is the one that the target would pick if it were of the same mind.
+Counts of what followed form a distribution, so the target's noise ranks them as it ranks a draft's logits. They are
+blended from the shortest context to the longest by Witten and Bell's rule (1991): a context seen often decides almost
+alone, one seen once decides half, and unseen contexts fall back to how common a token is.
 """
 
 from collections import deque
@@ -29,14 +25,14 @@ _Counts = dict[tuple[int, ...], dict[int, int]]
 
 
 class NgramCounts:
-    """Counts of one text or of many. `order` is the longest context."""
+    """Counts of one text or of several. `order` is the longest context."""
 
     def __init__(self, order: int) -> None:
         self.order = order
         self._after: _Counts = {}
 
     def add(self, text: Sequence[int], begin: int = 0) -> None:
-        """Count the tokens of a text from place `begin` on, each after those before it."""
+        """Count the tokens of a text from `begin` on, each after those before it."""
         order, counts = self.order, self._after
         text = tuple(text)
         for place in range(max(begin, 1), len(text)):
@@ -46,7 +42,7 @@ class NgramCounts:
                 found[token] = found.get(token, 0) + 1
 
     def remove(self, text: Sequence[int], begin: int = 0) -> None:
-        """Take back what `add` counted of the same text."""
+        """Undo `add` for the same text."""
         text = tuple(text)
         for place in range(max(begin, 1), len(text)):
             for size in range(1, min(self.order, place) + 1):
@@ -63,14 +59,14 @@ class NgramCounts:
 
 
 class UnigramCounts:
-    """How usual each token is [V], whatever comes before."""
+    """How common each token is [V], whatever comes before."""
 
     def __init__(self, vocab_size: int) -> None:
         self._counts = np.full(vocab_size, 0.01)
         self._logs: NDArray[np.float32] | None = None
 
     def add(self, tokens: Sequence[int], num: float = 1.0) -> None:
-        """Count each token `num` times; −1.0 takes it back."""
+        """Count each token `num` times; −1.0 removes it."""
         np.add.at(self._counts, tokens, num)
         self._logs = None
 
@@ -85,8 +81,8 @@ class UnigramCounts:
 def blended_log_probs(
     usual: UnigramCounts, books: Sequence[NgramCounts], context: Sequence[int]
 ) -> NDArray[np.float32]:
-    """Logarithms of the next token's chances [V] after a context, from what followed it in `books`."""
-    unseen, seen = 1.0, dict[int, float]()  # the share left to what is usual; what contexts add to it
+    """Log probabilities [V] of the next token after a context, from what followed it in `books`."""
+    unseen, seen = 1.0, dict[int, float]()  # the share left to unigrams; what contexts add
     whole = tuple(context)
     for size in range(1, min(max(book.order for book in books), len(whole)) + 1):
         counts: dict[int, int] = {}
@@ -94,7 +90,7 @@ def blended_log_probs(
             for token, num in book.after(whole[-size:]).items():
                 counts[token] = counts.get(token, 0) + num
         if not counts:
-            break  # what a context never had after it, a longer one has not either
+            break  # a longer context was not seen either
         num_all = sum(counts.values()) + len(counts)
         left = len(counts) / num_all
         unseen *= left
@@ -122,7 +118,7 @@ class LookupConfig:
 
 @dataclass(slots=True)
 class _CountedText:
-    """Prompt and answer of a stem as far as they are counted, and the tree that was guessed last."""
+    """Prompt and answer of a sequence as far as they are counted, and the latest tree."""
 
     stem: SequenceState
     tokens: list[int]
@@ -131,7 +127,7 @@ class _CountedText:
 
 
 class LookupStrategy:
-    """Implements `Strategy` for any target of this size of vocabulary."""
+    """Implements `DraftStrategy` for any target of this vocabulary size."""
 
     name = "look-up"
 
@@ -142,7 +138,7 @@ class LookupStrategy:
         self._recent = NgramCounts(self.config.order)
         self._answers: deque[tuple[list[int], int]] = (
             deque()
-        )  # with the end of their prompts; where they begin
+        )  # with the end of their prompts, and where the answers begin
         self._num_recent = 0
         self._texts: dict[int, _CountedText] = {}
 
@@ -177,7 +173,7 @@ class LookupStrategy:
         return known
 
     def _logits(self, text: _CountedText) -> list[Floats]:
-        """After each tip, [V]."""
+        """Logits [V] after each tip."""
         order, branches = self.config.order, _branches(text)
         tree, found = branches.tree, list[Floats]()
         for tip in branches.tips:
@@ -226,7 +222,7 @@ def _branches(text: _CountedText) -> TreeBuilder:
 
 
 def _at_unit_temperature(place: SamplingPosition) -> SamplingPosition:
-    """The same place for counts of tokens, which were drawn at the temperature already."""
+    """The same position at temperature 1: counts come from tokens sampled at the temperature already."""
     return place._replace(sampling=SamplingParams(1.0 if place.sampling.temperature else 0.0))
 
 

@@ -1,8 +1,7 @@
-"""Chains and trees drawn from the draft's own law, for the rejection rule: each node's siblings without replacement.
+"""Chains and trees sampled from the draft's own distribution, for the rejection rules: siblings without replacement.
 
-Their noise is the draft's alone (stream DRAFT_STREAMS and up), and the laws go along in the tree. How wide and deep
-a tree grows depends on laws and on what is settled, never on the value of a token that was drawn, which would bias
-what the rule accepts.
+Their noise is the draft's own (stream DRAFT_STREAMS and up), and the tree carries the distributions. Width and depth of
+a tree depend on distributions and accepted text, never on the value of a sampled token, which would bias the rule.
 """
 
 from collections.abc import Sequence
@@ -31,7 +30,7 @@ TREE_WIDTHS = (2, 2, 1)
 
 @dataclass(slots=True)
 class _SampledTip:
-    """A branch's end: its last node, the place in the answer that comes next, and the draft's logits [V] there."""
+    """The end of a branch: its last node, the next position of the answer, and the draft's logits [V] there."""
 
     node: int
     place: int
@@ -40,7 +39,7 @@ class _SampledTip:
 
 @dataclass(slots=True)
 class _SampledTree:
-    """One stem's tree on its way; the draft has read its first `num_read` nodes."""
+    """A tree being sampled; the draft has read its first `num_read` nodes."""
 
     stem: SequenceState
     tree: DraftTree
@@ -52,9 +51,10 @@ class _SampledTree:
 
 
 class SampledStrategy:
-    """Implements `Strategy`: `widths[d]` siblings after each node d chosen tokens deep, the last width for all deeper.
+    """Implements `DraftStrategy`: `widths[d]` siblings after each node d chosen tokens deep, the last width for deeper
+    ones.
 
-    (1,) is a chain. A branch ends before a draw where the draft's law has more than `most_nats` of entropy.
+    (1,) is a chain. A branch ends before sampling if the draft's distribution has more than `most_nats` of entropy.
     Raises InvalidInput for widths below 1.
     """
 
@@ -88,16 +88,14 @@ class SampledStrategy:
             live = [growing for growing in live if self._goes_on(growing, depth)]
             if live:
                 self._read(live)
-        for growing in (
-            drafted
-        ):  # back to what is settled; of a branch that stands the next round's first pass reads all
+        for growing in drafted:  # back to the accepted text; the next round reads an accepted branch again
             row = growing.row.row
             if growing.is_sound:
                 self._rows.sessions.rewind(row, row.length - growing.num_read)
         return trees
 
     def _grow(self, growing: _SampledTree, width: int) -> None:
-        """Draw the siblings after each tip. Where a logit is not finite nothing more is drafted."""
+        """Sample the siblings after each tip. After a logit that is not finite nothing more is drafted."""
         stem, tree = growing.stem, growing.tree
         form = stem.tokenized.grammar
         tips: list[_SampledTip] = []
@@ -113,7 +111,7 @@ class SampledStrategy:
                 continue
             tree.draft_probs[tip.node] = law
             place_key = noise_key(stem.tokenized.request.seed, DRAFT_STREAMS + COMPLETION_STREAM, tip.place)
-            # each branch has noise of its own: were it the same, one branch would tell what another will draw
+            # each branch has its own noise: otherwise one branch would reveal the samples of another
             for place in sample_without_replacement(
                 law, admitted, np.array([noise_key(place_key, 0, branch)], np.uint64), width
             ):

@@ -1,16 +1,9 @@
-"""How often a target picks the draft's first, second, third token: learned per rank and gap. The tree asks it.
+"""Tree drafting: the draft follows several branches at once, ranked with the target's own noise.
 
-The gap is how far a token lies behind the draft's first, noise included, in logits (for the first: how far the second
-lies behind it). It says far more than the rank: where it is small, draft and target part easily.
-
-A tree of guesses on its way, level by level: which tokens are put, and which branches are followed.
-
-Strategies that know logits for what comes next, a draft's or counts', grow one for each stem.
-
-Tree speculation: the draft follows several branches at once, ranked with the target's own noise.
-
-A level of the tree is one pass of the draft, however many branches it follows. A token is put where the chance that
-the target comes by it is worth its place in the target's pass.
+A level of the tree is one pass of the draft, however many branches it follows. A token is added if the chance that the
+target reaches it is worth its place in the target's pass. `RankAcceptance` learns that chance by rank and by gap: how
+far a token lies behind the draft's first, noise included, in logits (for the first: how far the second lies behind).
+The gap matters far more than the rank: if it is small, draft and target differ easily.
 """
 
 from bisect import bisect
@@ -30,12 +23,12 @@ from htfi.domain.errors import InvalidInput
 
 _EDGES = (0.0625, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
 _MIDDLES = (0.03, 0.09, 0.19, 0.38, 0.75, 1.5, 3.0, 6.0)
-_PRIOR_WEIGHT = 8.0  # cases that the guess below counts for
-_DECAY = 0.998  # a case: a draft may be replaced, markets change
+_PRIOR_WEIGHT = 8.0  # cases that the prior counts for
+_DECAY = 0.998  # per case: drafts are replaced, markets change
 
 
 class RankAcceptance:
-    """Counts decay, so that the last few hundred cases decide. Learns from settled tokens alone."""
+    """How often the target picks the draft's first, second, … token; the last few hundred cases decide."""
 
     def __init__(self, num_ranks: int) -> None:
         self.num_ranks = num_ranks
@@ -49,7 +42,7 @@ class RankAcceptance:
         ]
 
     def learn(self, ranked: RankedTokens, said: int) -> None:
-        """The target picked `said` where the draft ranked so."""
+        """The target picked `said` among tokens that the draft ranked so."""
         for rank, (token, place) in enumerate(zip(ranked.tokens, _places(ranked), strict=True)):
             self._hits[rank][place] = _DECAY * self._hits[rank][place] + (token == said)
             self._cases[rank][place] = _DECAY * self._cases[rank][place] + 1.0
@@ -61,7 +54,7 @@ def _places(ranked: RankedTokens) -> Sequence[int]:
 
 
 def _prior(rank: int, gap: float) -> float:
-    """Before anything is known: the first stays the more surely the farther the second is."""
+    """Without data: the first is the surer the farther behind the second is."""
     return 0.5 * exp(-gap) / rank if rank else 1.0 - 0.5 * exp(-gap)
 
 
@@ -69,8 +62,8 @@ def _prior(rank: int, gap: float) -> float:
 class TreeDraftConfig:
     """`num_ranks`: tokens considered after each node; `width`: chosen tokens at most, as a multiple of the depth.
 
-    `least_reach`: a token beside the first is put, and a branch followed, where the target comes by it with at least
-    this chance: what a token costs in the passes of target and draft over what a settled one is worth.
+    `min_reach`: a token beside the first is added, and a branch followed, if the target reaches it with at least this
+    chance: the cost of a token in both models' passes over the worth of an accepted one.
     """
 
     num_ranks: int = 2
@@ -84,9 +77,9 @@ class TreeDraftConfig:
 
 @dataclass(slots=True)
 class TreeTip:
-    """A node after which a token is to be guessed (−1: the settled text), and the chance of coming by it.
+    """A node to draft after (−1: the accepted text), and the chance that the target reaches it.
 
-    `state` is the form's after it, `place` that of the token to guess; `put` are the nodes since the last tip.
+    `state` is the grammar's state after it, `place` the position to guess; `put` are the nodes since the last tip.
     """
 
     node: int
@@ -98,7 +91,7 @@ class TreeTip:
 
 @dataclass(slots=True)
 class TreeBuilder:
-    """The tree of one stem and the tips of its last level."""
+    """The tree of one sequence and the tips of its last level."""
 
     stem: SequenceState
     length: int
@@ -120,7 +113,7 @@ class TreeBuilder:
     def add_level(
         self, ranked: Sequence[RankedTokens], odds: RankAcceptance, config: TreeDraftConfig
     ) -> None:
-        """Put the likeliest tokens after the tips; those worth following are the tips of the next level."""
+        """Add the likeliest tokens after the tips; those worth following are the next level's tips."""
         found: list[tuple[float, TreeTip, int]] = []
         for tip, ranks in zip(self.tips, ranked, strict=True):
             self.ranked[tip.node] = ranks
@@ -128,7 +121,7 @@ class TreeBuilder:
             found += [(tip.reach * chance, tip, token) for chance, token in chances]
         found.sort(key=lambda one: -one[0])
         self.num_levels += 1
-        to_come = self.length - self.num_levels  # levels; each is left room for a token
+        to_come = self.length - self.num_levels  # levels; each keeps room for a token
         most, num_nodes = int(config.width * self.length) - to_come, self.stem.num_left - to_come
         self.tips = []
         for reach, tip, token in found:
@@ -147,7 +140,7 @@ class TreeBuilder:
             self.tips.append(TreeTip(node, state, tip.place + len(put), reach, range(first, node + 1)))
 
     def learn(self, outcome: DraftVerification, odds: RankAcceptance) -> None:
-        """What the target said wherever it came by."""
+        """Learn the target's choices along the accepted path."""
         for node in (-1, *outcome.path):
             if node in self.ranked and outcome.said[node] >= 0:
                 odds.learn(self.ranked[node], outcome.said[node])
@@ -155,7 +148,7 @@ class TreeBuilder:
 
 @dataclass(slots=True)
 class _TreeGrowth:
-    """A stem's branches, the draft's logits [V] after each tip, and which nodes the draft has read."""
+    """A sequence's branches, the draft's logits [V] after each tip, and the nodes that the draft has read."""
 
     branches: TreeBuilder
     drafted: DraftKVRow
@@ -164,7 +157,7 @@ class _TreeGrowth:
     parents: list[int] = field(default_factory=list[int])  # by those numbers
 
     def next_read(self) -> list[int]:
-        """Tokens that the draft must read to go on from the tips; as many tips as there is room for."""
+        """Tokens that the draft must read to continue from the tips, for as many tips as fit."""
         tree, room = self.branches.tree, self.drafted.row.limit - self.drafted.row.length
         tokens: list[int] = []
         tips: list[TreeTip] = []
@@ -180,7 +173,7 @@ class _TreeGrowth:
         return tokens
 
     def take(self, logits: Floats) -> None:
-        """The draft's logits [T, V] after what it was given to read."""
+        """Store the draft's logits [T, V] after the tokens that it read."""
         self.logits, last = [], -1
         for tip in self.branches.tips:
             last += len(tip.put)
@@ -188,7 +181,7 @@ class _TreeGrowth:
 
 
 class TreeStrategy:
-    """Implements `Strategy` with a draft network's sequences, all branches of all stems side by side."""
+    """Implements `DraftStrategy` with a draft network's sequences, all branches of all sequences side by side."""
 
     name = "tree"
 
@@ -220,7 +213,7 @@ class TreeStrategy:
         return trees
 
     def _spread(self, live: Sequence[_TreeGrowth]) -> list[_TreeGrowth]:
-        """Put a level; those that the draft has finite logits for."""
+        """Add a level; the trees for which the draft's logits are finite."""
         logits = [after for growth in live for after in growth.logits]
         places = [place for growth in live for place in growth.branches.places()]
         ranked = iter(rank_positions(logits, places, self.config.num_ranks))

@@ -1,8 +1,6 @@
-"""What is told of a request's answer: where it was written, by whom, and in which rounds. The linked author asks.
+"""Completions of a request, with where and by whom they were written, and answers that come late.
 
-Requests whose answers are awaited late, and answers that came late and are to be told. The linked author owns one.
-
-Both are bounded: where too many are awaited the oldest is given up, where nobody asks the oldest answer is forgotten.
+Late answers are bounded: beyond the bound the oldest request is given up, and the oldest unread answer is dropped.
 """
 
 from collections import OrderedDict
@@ -14,7 +12,7 @@ from htfi.decoding.link.client.request import InFlightRequest
 from htfi.decoding.link.frames import DraftLead
 from htfi.domain.generation import Completion, RequestRefused
 
-ALONE = "edge alone"  # how the place of what the draft finished begins
+ALONE = "edge alone"  # the beginning of the place of an answer that the draft finished
 _STRATEGY_WORDS = {
     DraftLead.PLAIN: ("plain", "plain"),
     DraftLead.CLOUD: ("cloud", "with its own draft"),
@@ -24,9 +22,9 @@ _STRATEGY_WORDS = {
 
 
 def target_completion(pursuit: InFlightRequest, draft: str) -> Completion:
-    """The target's answer, told to be written where most of it was settled first."""
+    """The target's answer; its place is the cloud that accepted most of it first."""
     asked, tokens, way = pursuit.tokenized, pursuit.sequence.tokens, pursuit.main_attempt
-    strategy, place = "", ""  # of a form that leaves nothing open
+    strategy, place = "", ""  # for a grammar that leaves nothing open
     if way is not None:
         strategy, told = _STRATEGY_WORDS[way.placed.lead]
         place = f"{way.cloud}, {told}"
@@ -45,7 +43,7 @@ def target_completion(pursuit: InFlightRequest, draft: str) -> Completion:
 def provisional_completion(
     pursuit: InFlightRequest, written: Completion, draft: str, words: str
 ) -> Completion:
-    """What the draft wrote from the last settled token on; its rounds are those of the settled ones."""
+    """The draft's answer from the last accepted token on, with the rounds of the accepted ones."""
     return replace(
         written,
         strategy="alone",
@@ -57,7 +55,7 @@ def provisional_completion(
 
 
 class LateCompletions:
-    """By the id of the request."""
+    """Pending and ready answers by the id of the request."""
 
     def __init__(self, most: int) -> None:
         self.max_pending = most
@@ -72,7 +70,7 @@ class LateCompletions:
         return request_id in self._pending or request_id in self._ready
 
     def take_back(self, request_id: str, name: bytes) -> InFlightRequest | None:
-        """A request that is awaited, if it is the same question: now somebody waits for it."""
+        """A pending request, if it equals this one: now its answer is waited for."""
         known = self._pending.get(request_id)
         if known is None or known.wire.name != name:
             return None
@@ -81,17 +79,17 @@ class LateCompletions:
         return known
 
     def defer(self, pursuit: InFlightRequest) -> list[InFlightRequest]:
-        """Await an answer late; those that are not awaited any more for it, to be abandoned."""
+        """Await an answer late; the requests that are given up for it, to be cancelled."""
         pursuit.is_late = True
         request_id = pursuit.tokenized.request.id
         given_up: list[InFlightRequest] = []
-        if (other := self._pending.pop(request_id, None)) is not None:  # another question of the same id
+        if (other := self._pending.pop(request_id, None)) is not None:  # another request with the same id
             given_up.append(other)
         self._pending[request_id] = pursuit
         if len(self._pending) > self.max_pending:
             oldest_id, oldest = self._pending.popitem(last=False)
             given_up.append(oldest)
-            self._store(oldest_id, RequestRefused("given up: too many answers are awaited late"))
+            self._store(oldest_id, RequestRefused("given up: too many late answers are pending"))
         return given_up
 
     def record(self, pursuit: InFlightRequest, answer: Completion | RequestRefused) -> None:
@@ -99,11 +97,11 @@ class LateCompletions:
         self._store(pursuit.tokenized.request.id, answer)
 
     def record_refusal(self, request_id: str, refusal: RequestRefused) -> None:
-        """Of a request that was never awaited."""
+        """Refuse a request that was never pending."""
         self._store(request_id, refusal)
 
     def take_all(self) -> list[tuple[str, Completion | RequestRefused]]:
-        """What came since the last call, each once."""
+        """Answers since the last call, each once."""
         told = list(self._ready.items())
         self._ready.clear()
         return told

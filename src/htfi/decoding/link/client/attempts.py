@@ -1,6 +1,6 @@
-"""Where requests are open: at which clouds, on which streams, under which handles. The linked author owns one.
+"""Where requests are open: at which clouds, on which streams, under which handles.
 
-It opens, goes on and leaves, and takes what clouds say of a request; what is to be done is decided elsewhere.
+It opens, continues and cancels attempts and handles the clouds' frames; what to do is decided by `next_action`.
 """
 
 import math
@@ -30,14 +30,14 @@ from htfi.decoding.link.ports import (
 from htfi.domain.errors import InvalidInput
 
 PeerReport = Callable[[str, str, str], None]
-_MAX_OPENINGS = 64  # times that one request is opened, whatever happens
-_RETRY_MS = 10.0  # doubled with each opening, where a cloud does not say when to ask again
-_REPORT_EVERY_S = 1.0  # refusals of requests, by one cloud
-_MAX_MESSAGE = 200  # characters of a peer's that are passed on
+_MAX_OPENINGS = 64  # openings of one request, at most
+_RETRY_MS = 10.0  # doubled with each opening, if a cloud does not say when to ask again
+_REPORT_EVERY_S = 1.0  # between reported refusals of one cloud
+_MAX_MESSAGE = 200  # characters of a peer's message
 
 
 class CloudAttempts:
-    """`report` is told what happens to peers: peer, what, words."""
+    """`report` is called for events of peers: peer, event, message."""
 
     def __init__(
         self,
@@ -53,16 +53,16 @@ class CloudAttempts:
         self._clouds, self._placer = clouds, placer
         self._clock, self._report, self._config, self._alarm = clock, report, config, alarm
         self._open: dict[tuple[str, int], tuple[InFlightRequest, CloudAttempt]] = {}
-        self._told_of: dict[str, str] = {}  # why a cloud is not used, as it was reported
-        self._quiet_s: dict[str, float] = {}  # until when refusals of requests are not reported
+        self._told_of: dict[str, str] = {}  # why a cloud is not used, as reported
+        self._quiet_s: dict[str, float] = {}  # until when refusals are not reported
 
-    # --- what comes
+    # --- incoming
 
     def receive(self, arrival: StreamArrival) -> None:
         match arrival.event:
             case StreamEvent.UP:
                 for old in [cloud for cloud in self._clouds if cloud.node == arrival.node]:
-                    self.end(old, "")  # it may have ended unheard
+                    self.end(old, "")  # its end may not have arrived
                 self._clouds.connected(arrival.stream, arrival.node, self._clock())
             case StreamEvent.DOWN:
                 self._down(arrival.stream)
@@ -78,7 +78,7 @@ class CloudAttempts:
             pursuit, way = self._open.pop(key)
             pursuit.drop_attempt(way, self._clock())
         if cloud is not None and lost:
-            self._report(cloud.node, "reroute", f"its stream ended with {len(lost)} requests open there")
+            self._report(cloud.node, "reroute", f"its stream ended with {len(lost)} requests open")
 
     def _frame(self, cloud: CloudConnection, body: bytes) -> None:
         try:
@@ -97,7 +97,7 @@ class CloudAttempts:
             case NeedFrame():
                 self._needed(cloud, frame)
             case _:
-                self._reject(cloud, f"it sent a frame that is an edge's to send: {type(frame).__name__}")
+                self._reject(cloud, f"it sent a frame that only an edge sends: {type(frame).__name__}")
 
     def _welcome(self, cloud: CloudConnection, welcome: WelcomeFrame) -> None:
         if words := self._clouds.accept_welcome(cloud, welcome):
@@ -121,18 +121,16 @@ class CloudAttempts:
                 pass
             case FrameEffect.STALE:
                 self._clouds.traffic.num_stale += 1
-            case (
-                FrameEffect.GAP
-            ):  # what lies before went to an epoch that is over: ask anew, with all that is known
+            case FrameEffect.GAP:  # earlier tokens belong to a past epoch: open anew with all known tokens
                 self.cancel(pursuit, way)
             case FrameEffect.WRONG:
-                self._reject(cloud, f"{FrameEffect.WRONG.value}: are its weights what it says?")
+                self._reject(cloud, f"{FrameEffect.WRONG.value}: are its weights what it states?")
 
     def end(self, cloud: CloudConnection, words: str) -> None:
-        """End a stream that is of no use; the next one may be."""
+        """End a useless stream; the next one may be better."""
         if words:
             self._tell_refused(cloud, words)
-        self._clouds.drop(cloud, words or "a newer stream is up")
+        self._clouds.drop(cloud, words or "a newer stream is open")
         self._down(cloud.stream)
 
     def _reject(self, cloud: CloudConnection, words: str) -> None:
@@ -153,9 +151,7 @@ class CloudAttempts:
                 cloud.is_draining = True
             elif frame.reason in (RefusalReason.VERSION, RefusalReason.DIGEST, RefusalReason.IDENTITY):
                 cloud.refused = words or "it refuses this edge"
-            elif (
-                frame.reason == RefusalReason.MALFORMED
-            ):  # spoilt on its way: whatever it was, it is told again
+            elif frame.reason == RefusalReason.MALFORMED:  # damaged on its way: repeat everything
                 for stream, handle in self._open:
                     if stream == cloud.stream:
                         self._open[stream, handle][1].last_frame_s = -math.inf
@@ -193,15 +189,15 @@ class CloudAttempts:
         if change is AlarmChange.RAISED:
             self.warning = (
                 f"{change.value}, at answer {self.counts.num_answers:,}: is the draft stale, or was it changed? "
-                "Answers are the target's own all the same, only later"
+                "Answers are still the target's own, only slower"
             )
         elif change is AlarmChange.CLEARED:
             self.warning = ""
 
-    # --- what is done
+    # --- outgoing
 
     def open(self, pursuit: InFlightRequest, clouds: Sequence[str], is_hedge: bool = False) -> str:
-        """Open a request at the cloud that the plan names; why the plan would rather have it written alone, or ''."""
+        """Open a request at the planned cloud; why the plan prefers to finish it alone, or ''."""
         now_s, request = self._clock(), pursuit.tokenized.request
         left_ms = 1e3 * (pursuit.deadline_s - now_s)
         num_left, num_prompt = pursuit.sequence.num_left, len(pursuit.tokenized.prompt)
@@ -230,11 +226,11 @@ class CloudAttempts:
         self._open[cloud.stream, way.handle] = pursuit, way
         self._send_open(cloud, pursuit, way)
         if is_hedge:
-            self._report(node, "reroute", "asked as well: another cloud is late")
+            self._report(node, "reroute", "asked as well, since another cloud is late")
         return ""
 
     def continue_on_cloud(self, pursuit: InFlightRequest, way: CloudAttempt) -> None:
-        """Let a cloud go on with a request in a new epoch, without this edge's guesses but those that there are."""
+        """Let a cloud continue a request in a new epoch, with the present guesses and no more."""
         cloud = self._clouds.by_stream(way.stream)
         if cloud is not None and cloud.is_open and not way.is_done:
             way.placed = way.placed._replace(lead=self._cloud_lead(cloud, pursuit, DraftLead.CLOUD))
@@ -242,24 +238,24 @@ class CloudAttempts:
             self._send_open(cloud, pursuit, way)
 
     def repeat(self, pursuit: InFlightRequest) -> None:
-        """Tell the clouds that have said nothing of a request for long what is known, and hear what they know."""
+        """Send silent clouds the known tokens again, and receive what they know."""
         now_s = self._clock()
         for way in pursuit.attempts:
             cloud = self._clouds.by_stream(way.stream)
             if cloud is not None and now_s >= pursuit.repeat_at_s(way, self._config.quiet_ms):
                 way.last_frame_s, way.epoch = now_s, pursuit.next_epoch()
                 way.num_repeats += 1
-                if way.first_s == math.inf:  # parts, or what it said to lack, may be what was lost
+                if way.first_s == math.inf:  # a part, or its request for one, may have been lost
                     self._clouds.forget_parts(cloud, pursuit.wire.parts)
                 self._send_open(cloud, pursuit, way)
 
     def send_windows(self, pursuit: InFlightRequest) -> int:
-        """Send what may go out; how many windows."""
+        """Send the windows that may be sent; their number."""
         num = 0
         while self.takes_windows(pursuit) and (found := pursuit.next_window()) is not None:
             way, window = found
             cloud = self._clouds.by_stream(way.stream)
-            assert cloud is not None, "a request is open on a stream that has ended"
+            assert cloud is not None, "a request is open on a closed stream"
             self._clouds.send(cloud, window)
             num += 1
         return num
@@ -270,7 +266,7 @@ class CloudAttempts:
         return cloud is not None and not cloud.waiting
 
     def cancel(self, pursuit: InFlightRequest, way: CloudAttempt) -> None:
-        """Want no more of a request at one cloud."""
+        """Cancel a request at one cloud."""
         cloud = self._clouds.by_stream(way.stream)
         known = self._open.pop((way.stream, way.handle), None)
         if known is not None and cloud is not None:
@@ -284,14 +280,14 @@ class CloudAttempts:
             self.cancel(pursuit, way)
 
     def leave_unusable(self, pursuit: InFlightRequest) -> None:
-        """Leave clouds that are given up."""
+        """Leave unusable clouds."""
         for way in list(pursuit.attempts):
-            self._report(way.cloud, "reroute", "it is given up: a request goes on elsewhere")
+            self._report(way.cloud, "reroute", "unusable: a request continues elsewhere")
             self.learn(pursuit, way)
             self.cancel(pursuit, way)
 
     def learn(self, pursuit: InFlightRequest, way: CloudAttempt) -> None:
-        """Let the plan learn what came of a request at a cloud, until now."""
+        """Let the planner learn the outcome of a request at a cloud so far."""
         now_s, is_writer = self._clock(), way is pursuit.main_attempt
         self._placer.learn(
             PlacementResult(
@@ -308,7 +304,7 @@ class CloudAttempts:
         )
 
     def _cloud_lead(self, cloud: CloudConnection, pursuit: InFlightRequest, planned: DraftLead) -> DraftLead:
-        """Who guesses where the edge does not."""
+        """Who drafts if the edge does not."""
         has_draft = cloud.welcome is not None and cloud.welcome.has_draft
         allowed = planned is not DraftLead.PLAIN and has_draft and pursuit.tokenized.request.max_draft != 0
         return DraftLead.CLOUD if allowed else DraftLead.PLAIN

@@ -1,6 +1,6 @@
-"""The clouds as an edge knows them: a stream to each, its welcome, what was sent there, and what waits to be sent.
+"""The clouds as an edge knows them: a stream to each, its welcome, the parts sent there, and unsent frames.
 
-The linked author owns one. Whether a cloud is well is not judged here: health says that.
+Whether a cloud is usable is not judged here but by health monitoring.
 """
 
 from collections import OrderedDict, deque
@@ -22,16 +22,16 @@ from htfi.decoding.link.frames import (
 )
 from htfi.decoding.link.ports import Transport
 
-_MAX_WAITING_FRAMES = 4_096  # frames for one cloud that takes none now
-_HANDLE_REUSE_S = 10.0  # after which nothing is said of a handle that is done
+_MAX_WAITING_FRAMES = 4_096  # frames for one cloud that accepts none now
+_HANDLE_REUSE_S = 10.0  # after which no frame names a finished handle
 _SEALED_BYTES = 5  # checksum and channel, which an arrival's body lacks
 
 
 @dataclass(slots=True)
 class LinkTraffic:
-    """Frames and bytes both ways since the author was made, sealed but without what the transport adds.
+    """Frames and bytes both ways since the start, sealed but without the transport's overhead.
 
-    `id_bytes` are those of token ids in windows and outcomes: what must travel; `num_rounds` counts outcomes.
+    `id_bytes` are those of token ids in windows and outcomes, which must travel; `num_rounds` counts outcomes.
     """
 
     num_sent: int = 0
@@ -45,11 +45,11 @@ class LinkTraffic:
     id_bytes: int = 0
     num_windows: int = 0
     num_rounds: int = 0
-    num_stale: int = 0  # frames of another epoch or of a request that is over
+    num_stale: int = 0  # frames of another epoch or of a finished request
 
     @property
     def overhead_bytes_per_round(self) -> float:
-        """Bytes of windows and outcomes beside their ids, for each outcome."""
+        """Bytes of windows and outcomes besides their ids, per outcome."""
         beside = self.window_bytes + self.accepted_bytes - self.id_bytes
         return beside / self.num_rounds if self.num_rounds else 0.0
 
@@ -76,7 +76,7 @@ class LinkTraffic:
 
 @dataclass(slots=True, eq=False)
 class CloudConnection:
-    """One stream to a cloud. `refused` says why it is not used, `waiting` are sealed frames to be sent."""
+    """One stream to a cloud. `refused` says why it is not used; `waiting` are sealed frames to send."""
 
     node: str
     stream: str
@@ -97,7 +97,7 @@ class CloudConnection:
         return self.welcome is None and not self.refused
 
     def next_handle(self, now_s: float) -> int:
-        """One that no frame on its way can still be of; small ones again and again, as they take a byte each."""
+        """A handle that no frame on its way can name; small ones are reused, since they take one byte."""
         if self.freed and now_s - self.freed[0][0] > _HANDLE_REUSE_S:
             return self.freed.popleft()[1]
         self.num_handles += 1
@@ -108,8 +108,9 @@ class CloudConnection:
 
 
 class CloudConnections:
-    """Streams by name; of several to one node the newest counts. `target` is the digest (or its beginning) that
-    clouds must have, empty for any; `tokenizer` the edge's own."""
+    """Streams by name; of several to one node the newest counts. `target` is the digest (or its beginning) that clouds
+    must have, empty for any; `tokenizer` the edge's own.
+    """
 
     def __init__(
         self, transport: Transport, node: str, target: str, tokenizer: str, max_parts_known: int
@@ -122,7 +123,7 @@ class CloudConnections:
         self._known: dict[
             str, tuple[int, OrderedDict[bytes, None]]
         ] = {}  # by node: its life, names sent to it
-        self._rejected: dict[str, int] = {}  # nodes that contradicted what is settled, with their life
+        self._rejected: dict[str, int] = {}  # nodes that contradicted accepted tokens, with their life
 
     def __iter__(self) -> Iterator[CloudConnection]:
         return iter(self._streams.values())
@@ -131,7 +132,7 @@ class CloudConnections:
         return self._streams.get(stream)
 
     def by_node(self, node: str) -> CloudConnection | None:
-        """The newest stream to a node that may be used."""
+        """The newest usable stream to a node."""
         found = [cloud for cloud in self._streams.values() if cloud.node == node and cloud.is_open]
         return found[-1] if found else None
 
@@ -141,7 +142,7 @@ class CloudConnections:
         return cloud is not None and cloud.welcome is not None and tags <= set(cloud.welcome.residency)
 
     def has_full(self, node: str) -> bool:
-        """Whether a node answers with the target in full precision too."""
+        """Whether a node also has the target in full precision."""
         cloud = self.by_node(node)
         return cloud is not None and cloud.welcome is not None and cloud.welcome.in_full
 
@@ -154,11 +155,11 @@ class CloudConnections:
         return self._streams.pop(stream, None)
 
     def accept_welcome(self, cloud: CloudConnection, welcome: WelcomeFrame) -> str:
-        """Take a cloud's welcome; why it cannot be used, or ''."""
+        """Check a cloud's welcome; why it cannot be used, or ''."""
         if welcome.version != PROTOCOL:
             cloud.refused = f"it speaks protocol {welcome.version}, this edge {PROTOCOL}"
         elif welcome.node != cloud.node:
-            cloud.refused = f"it calls itself {welcome.node[:64]!r}, which is not its certificate's name"
+            cloud.refused = f"its name {welcome.node[:64]!r} is not its certificate's"
         elif self._target and not welcome.target.startswith(self._target):
             cloud.refused = f"its target is {welcome.target[:12]!r}, expected is {self._target[:12]!r}"
         elif welcome.tokenizer != self._tokenizer:
@@ -166,7 +167,7 @@ class CloudConnections:
                 f"its tokenizer is {welcome.tokenizer[:12]!r}, expected is {self._tokenizer[:12]!r}"
             )
         elif self._rejected.get(cloud.node) == welcome.life:
-            cloud.refused = "it has contradicted what was settled before"
+            cloud.refused = "it contradicted accepted tokens before"
         else:
             cloud.welcome = welcome
             if self._known.get(cloud.node, (welcome.life,))[0] != welcome.life:
@@ -175,7 +176,7 @@ class CloudConnections:
         return cloud.refused
 
     def reject(self, cloud: CloudConnection, words: str) -> None:
-        """End a stream whose cloud says what cannot be; in this life it is not used again."""
+        """End the stream of a cloud that contradicts itself; it is not used again in this life."""
         if cloud.welcome is not None:
             self._rejected[cloud.node] = cloud.welcome.life
         cloud.refused = words
@@ -186,17 +187,17 @@ class CloudConnections:
         self._transport.drop(cloud.stream, words)
 
     def send(self, cloud: CloudConnection, frame: Frame) -> None:
-        """Hand a frame over, after those that wait; what the stream does not take now is tried again by `flush`."""
+        """Send a frame after the waiting ones; `flush` retries what the stream does not accept now."""
         sealed = encode(frame)
         self.traffic.record_sent(frame, len(sealed))
         cloud.waiting.append(sealed)
         self._flush(cloud)
         if len(cloud.waiting) > _MAX_WAITING_FRAMES:
             cloud.waiting.clear()
-            self.drop(cloud, "it takes no frames")  # its end arrives as any other's
+            self.drop(cloud, "it accepts no frames")  # its end arrives like any other
 
     def send_parts(self, cloud: CloudConnection, parts: dict[bytes, bytes], names: Sequence[bytes]) -> None:
-        """Send those parts that the cloud has not been sent in this life."""
+        """Send the parts that the cloud has not been sent in this life."""
         known = self._known[cloud.node][1]
         for name in names:
             if name in known:
@@ -208,17 +209,17 @@ class CloudConnections:
             self._send_from(cloud, name, parts[name], 0)
 
     def forget_parts(self, cloud: CloudConnection, names: Iterable[bytes]) -> None:
-        """Send them anew when they are next needed."""
+        """Send them again when they are next needed."""
         for name in names:
             self._known[cloud.node][1].pop(name, None)
 
     def send_again(self, cloud: CloudConnection, need: NeedFrame, data: bytes) -> None:
-        """What a cloud lacks of a part."""
+        """Send the missing bytes of a part."""
         if 0 <= need.offset < len(data):
             self._send_from(cloud, need.name, data, need.offset)
 
     def overdue(self, before_s: float) -> list[CloudConnection]:
-        """Those that came up before then and have not said who they are."""
+        """Connections that came up before `before_s` and sent no welcome."""
         return [cloud for cloud in self if cloud.awaits_welcome and cloud.connected_s < before_s]
 
     def flush(self) -> None:

@@ -1,6 +1,4 @@
-"""Drafting ahead of what is settled, slice by slice, and finishing an answer with the draft alone. The linked author
-owns one.
-"""
+"""Drafting ahead of the accepted tokens, slice by slice, and finishing an answer with the draft alone."""
 
 from collections.abc import Callable, Sequence
 
@@ -14,22 +12,22 @@ _SMOOTHING = 0.1  # the weight of a new measurement
 
 
 class AheadDrafter:
-    """`alone` is the draft as an author; a chain drafts in the same sessions, so that a prompt is read once."""
+    """`alone` is the draft as a generator; a chain drafts in the same sessions, so that a prompt is read once."""
 
     def __init__(self, alone: LocalGenerator, clock: Callable[[], float], draft_ms: float) -> None:
         self.generator = alone
         self._chain = ChainStrategy(alone.sessions)
         self._one_by_one = isinstance(alone.sessions.network, ChainDraftingNetwork)
         self._clock = clock
-        self._draft_ms = draft_ms  # a token, as measured
+        self._draft_ms = draft_ms  # per token, as measured
 
     def draft(self, wanting: Sequence[InFlightRequest]) -> list[InFlightRequest]:
-        """One slice for those that want it, or for one of them; those for which nothing can be drafted."""
+        """Draft one slice for these requests, or for one of them; those for which nothing can be drafted."""
         if not wanting:
             return []
         if (
             self._one_by_one
-        ):  # a chain in one call costs less than a pass for each token of all, and goes out sooner
+        ):  # a chain in one call costs less than a pass per token of all, and is sent sooner
             wanting = [min(wanting, key=lambda each: len(each.drafted.tokens))]
         began_s = self._clock()
         for each in wanting:
@@ -57,9 +55,9 @@ class AheadDrafter:
         return failed
 
     def finish(self, pursuit: InFlightRequest) -> Completion | RequestRefused:
-        """The answer as the draft writes it from the last settled token on; the pursuit knows it as its guesses."""
+        """The answer as the draft writes it from the last accepted token on; the request keeps it as guesses."""
         asked, ahead = pursuit.tokenized, pursuit.drafted
-        self.leave(pursuit)  # its room is needed
+        self.leave(pursuit)  # its memory is needed
         began_s = self._clock()
         answer = self.generator.continue_from(asked.prompt, asked.request, ahead.tokens)
         if isinstance(answer, Completion) and (new := answer.tokens[len(ahead.tokens) :]):
@@ -71,7 +69,7 @@ class AheadDrafter:
         self._chain.leave(pursuit.drafted)
 
     def finish_ms(self, pursuit: InFlightRequest) -> float:
-        """What finishing an answer with the draft may take at most."""
+        """The longest time that finishing an answer with the draft may take."""
         return 0.0 if pursuit.drafted.is_done else self._draft_ms * pursuit.drafted.num_left
 
     def _learn(self, spent_ms: float, num_tokens: int) -> None:

@@ -1,12 +1,9 @@
-"""The author whose target is elsewhere: an edge's draft guesses, clouds settle, and no weather leaves a question open.
+"""The text generator of an edge: its draft guesses, clouds verify, and every request is answered despite network
+faults.
 
-Narrative asks it, as any author. It implements `LateAuthor`: what the clouds do not settle in time is finished by the
-draft, provisionally, from the last settled token; the target's own answer then comes `late`.
-For one thread at a time; frames are exchanged only during its calls.
-
-The clouds' target in full precision, as an author of its own: for readings in depth, which nobody waits for.
-
-It shares the linked author's streams. Nothing drafts for it, and nothing is written here in its place.
+It implements `LateAuthor`: answers that clouds do not complete in time are finished by the draft, provisionally, from
+the last accepted token; the target's own answer then comes `late`. Full precision is a generator of its own on the same
+streams. For one thread at a time; frames are exchanged only during its calls.
 """
 
 import math
@@ -44,22 +41,23 @@ from htfi.domain.generation import (
 )
 
 _MAX_DEADLINE_MS = 1e8  # a day
-_MAX_ARRIVALS = 512  # arrivals between two looks at what is to be done
-_GREETING_FACTOR = 4  # times what a request waits for a greeting, the cloud has for it
+_MAX_ARRIVALS = 512  # arrivals handled before requests advance
+_GREETING_FACTOR = 4  # times `greeting_ms` that a cloud has for its welcome
 _MIN_WAIT_S = 1e-4
 
 
 class ExpectedTarget(NamedTuple):
-    """The target that all clouds must have: `version` as an author tells it, its digest or the beginning of it."""
+    """The target that all clouds must have: `version` as generators name it, its digest or the beginning of it."""
 
     version: str
     digest: str
 
 
 class LinkedGenerator:
-    """`alone` is the draft as an author of its own, in whose sessions is drafted ahead too. `node` is this edge's name.
+    """`alone` is the draft as a generator, whose sessions also draft ahead. `node` is this edge's name.
 
-    `usable` names the clouds that health does not give up; `report` is told what happens to peers. `clock`: seconds.
+    `usable` names the clouds that health monitoring has not given up; `report` is called for events of peers. `clock`:
+    seconds.
     """
 
     def __init__(
@@ -82,7 +80,7 @@ class LinkedGenerator:
         tokenizer = alone.vocabulary.tokenizer.digest
         self._clouds = CloudConnections(transport, node, expected.digest, tokenizer, MAX_PARTS_KNOWN)
         self._attempts = CloudAttempts(self._clouds, placer, clock, report, self.config, alarm)
-        self._writing: dict[int, InFlightRequest] = {}  # by place
+        self._writing: dict[int, InFlightRequest] = {}  # by index
         self._answers: dict[int, Completion | RequestRefused] = {}
         self._late, self._late_in_full = (
             LateCompletions(self.config.max_late),
@@ -163,7 +161,7 @@ class LinkedGenerator:
         self._advance()
 
     def wait_ready(self, timeout_s: float) -> list[str]:
-        """The clouds that may be asked, waiting at most so long for the first of them."""
+        """The usable clouds, waiting at most `timeout_s` for the first of them."""
         until_s = self._clock() + timeout_s
         while True:
             self._receive_all()
@@ -174,7 +172,7 @@ class LinkedGenerator:
             self._wait(None, left_s)
 
     def close(self) -> None:
-        """Tell the clouds that nothing more is wanted; what is awaited late is not told any more."""
+        """Cancel everything at the clouds; late answers are no longer reported."""
         for late in (self._late, self._late_in_full):
             for pursuit in late:
                 self._abandon(pursuit)
@@ -183,7 +181,7 @@ class LinkedGenerator:
     # --- the loop
 
     def _receive_all(self) -> None:
-        """Take what has arrived, without waiting."""
+        """Handle what has arrived, without waiting."""
         for _ in range(_MAX_ARRIVALS):
             arrival = self._transport.receive(0.0)
             if arrival is None:
@@ -203,7 +201,7 @@ class LinkedGenerator:
             self._attempts.receive(arrival)
 
     def _advance(self) -> NetworkConditions:
-        """Finish what is whole, and do for the others what the weather asks for."""
+        """Finish complete requests; for the others do what the network conditions require."""
         weather = self._network_conditions()
         for place, pursuit in list(self._writing.items()):
             if pursuit.is_whole:
@@ -218,7 +216,7 @@ class LinkedGenerator:
         return weather
 
     def _draft(self) -> bool:
-        """Draft a slice for those who may use one, and send what may go out; whether anything was done."""
+        """Draft a slice for requests that need one, and send windows; whether anything was done."""
         wanting = [
             each for each in self._writing.values() if each.num_wanted and self._attempts.takes_windows(each)
         ]
@@ -232,7 +230,7 @@ class LinkedGenerator:
     def _network_conditions(self) -> NetworkConditions:
         now_s, usable = self._clock(), set(self._usable())
         for cloud in self._clouds.overdue(now_s - _GREETING_FACTOR * self.config.greeting_ms / 1e3):
-            self._attempts.end(cloud, "it has not said who it is")
+            self._attempts.end(cloud, "it sent no welcome")
         standing = [cloud for cloud in self._clouds if cloud.is_open and cloud.node in usable]
         return NetworkConditions(
             now_s,
@@ -243,7 +241,7 @@ class LinkedGenerator:
         )
 
     def _for(self, pursuit: InFlightRequest, weather: NetworkConditions) -> NetworkConditions:
-        """The weather for a request whose data not every cloud may have, or that not every cloud can answer."""
+        """The network conditions for a request that not every cloud may receive or can answer."""
         tags, in_full = pursuit.tokenized.request.residency, pursuit.tokenized.request.in_full
         if not tags and not in_full:
             return weather
@@ -253,10 +251,10 @@ class LinkedGenerator:
         )
 
     def _store(self, request: GenerationRequest) -> LateCompletions:
-        """Where a request is awaited late: those in full precision displace none of the others."""
+        """Late answers of a request's precision: those in full precision displace none of the others."""
         return self._late_in_full if request.in_full else self._late
 
-    # --- what is done for a request
+    # --- actions for a request
 
     def _start(self, request: GenerationRequest, until_s: float) -> InFlightRequest | RequestRefused:
         asked = self._drafter.generator.tokenize(request)
@@ -273,7 +271,7 @@ class LinkedGenerator:
         return InFlightRequest(asked, sent, self._clock(), until_s)
 
     def _form(self, asked: TokenizedRequest) -> tuple[bytes, bytes]:
-        """A form's name and bytes, worked out once. Raises: InvalidInput for one that no peer can read."""
+        """A grammar's name and bytes, computed once. Raises: InvalidInput for one that no peer can read."""
         known = self._forms.get(asked.grammar)
         if known is None:
             known = self._forms[asked.grammar] = grammar_part(asked)
@@ -300,7 +298,7 @@ class LinkedGenerator:
                 assert_never(chosen.act)
 
     def _finish(self, pursuit: InFlightRequest, place: int, answer: Completion | RequestRefused) -> None:
-        """Be done with a request."""
+        """Finish a request."""
         self._abandon(pursuit)
         if pursuit.is_late:
             self._store(pursuit.tokenized.request).record(pursuit, answer)
@@ -311,7 +309,7 @@ class LinkedGenerator:
     def _finish_alone(self, pursuit: InFlightRequest, words: str, place: int) -> None:
         """Answer with the draft; the target's answer may come late."""
         answer = self._drafter.finish(pursuit)
-        if isinstance(answer, RequestRefused):  # others that are drafted for may hold the memory
+        if isinstance(answer, RequestRefused):  # other drafted requests may hold the memory
             for other in self._writing.values():
                 self._drafter.leave(other)
             answer = self._drafter.finish(pursuit)
@@ -347,13 +345,16 @@ class LinkedGenerator:
 
 
 def _deadline_s(request: GenerationRequest) -> float:
-    """Seconds that an answer may take, whatever is asked for."""
+    """Seconds that an answer may take, whatever was requested."""
     wanted_ms = 0.0 if math.isnan(request.deadline_ms) else request.deadline_ms
     return min(max(wanted_ms, 0.0), _MAX_DEADLINE_MS) / 1e3
 
 
 class FullPrecisionGenerator:
-    """Implements `LateAuthor`. `version` is the target's in full precision."""
+    """The clouds' target in full precision, for deep readings, which no decision waits for. Implements `LateAuthor`.
+
+    No draft guesses for it or replaces it. `version` is the target's in full precision.
+    """
 
     speculation_stats: SpeculationStats | None = None
 
@@ -367,7 +368,7 @@ class FullPrecisionGenerator:
 
     def write(self, requests: Sequence[GenerationRequest]) -> list[Completion | RequestRefused]:
         """Refusals: what is asked of it is pursued."""
-        return [RequestRefused("nobody waits for a cloud's target in full precision") for _ in requests]
+        return [RequestRefused("a cloud's target in full precision only answers late") for _ in requests]
 
     def take_late_completions(self) -> list[tuple[str, Completion | RequestRefused]]:
         """Answers that came since the last call, by the id of their request; see `LateAuthor`."""

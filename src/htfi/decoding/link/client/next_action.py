@@ -1,7 +1,4 @@
-"""What is to be done for a request now: open it, hedge it, finish it alone, or wait. The linked author asks and does.
-
-Pure: all that the choice depends on is told.
-"""
+"""The next action for a request: open it, hedge it, finish it alone, or wait. Pure functions."""
 
 import math
 from collections.abc import Sequence
@@ -14,19 +11,18 @@ from htfi.decoding.link.config import EdgeConfig
 
 class RequestAction(Enum):
     WAIT = "wait"
-    OPEN = "open it at one of the clouds that are free for it"
-    MOVE = "leave a cloud that is given up, and open it elsewhere"
+    OPEN = "open it at a free cloud"
+    MOVE = "leave an unusable cloud and open it elsewhere"
     HEDGE = "open it at a second cloud"
-    ASK_AGAIN = "tell the clouds that say nothing of it once more what is known"
+    ASK_AGAIN = "send silent clouds the known tokens again"
     ALONE = "finish it with the edge's own draft"
-    GIVE_UP = "nobody waits for it any more, or it can never be answered"
+    GIVE_UP = "it is no longer needed, or can never be answered"
 
 
 class NetworkConditions(NamedTuple):
-    """`standing` clouds can be talked with and are not given up, `taking` those of them that take new requests.
+    """`usable` clouds are connected and not given up; `taking` are those of them that accept new requests.
 
-    `is_greeting`: a cloud's welcome is on its way. `alone_s` is what going alone takes all that are being
-    written.
+    `is_greeting`: a cloud's welcome is on its way. `finish_alone_s`: the time to finish all requests alone.
     """
 
     now_s: float
@@ -47,7 +43,7 @@ def next_action(pursuit: InFlightRequest, weather: NetworkConditions, config: Ed
     if pursuit.refusal:
         return NextAction(RequestAction.GIVE_UP, words=pursuit.refusal)
     if is_late and now_s >= pursuit.deadline_s:
-        return NextAction(RequestAction.GIVE_UP, words="no cloud has answered in time")
+        return NextAction(RequestAction.GIVE_UP, words="no cloud answered in time")
     if not is_late and now_s >= finish_alone_at_s(pursuit, weather, config):
         return NextAction(RequestAction.ALONE, words="for its deadline")
     held = {way.cloud for way in pursuit.attempts}
@@ -64,7 +60,7 @@ def next_action(pursuit: InFlightRequest, weather: NetworkConditions, config: Ed
         return (
             NextAction(RequestAction.WAIT)
             if is_late
-            else NextAction(RequestAction.ALONE, words="its cloud is given up")
+            else NextAction(RequestAction.ALONE, words="its cloud is unusable")
         )
     if free and now_s >= _hedge_at_s(pursuit, config):
         return NextAction(RequestAction.HEDGE, free)
@@ -74,7 +70,7 @@ def next_action(pursuit: InFlightRequest, weather: NetworkConditions, config: Ed
 
 
 def next_change_s(pursuit: InFlightRequest, weather: NetworkConditions, config: EdgeConfig) -> float:
-    """The next time at which the course may change by itself."""
+    """The next time at which the action may change by itself."""
     times = [pursuit.deadline_s if pursuit.is_late else finish_alone_at_s(pursuit, weather, config)]
     times += [at_s for at_s in pursuit.retry_at_s.values() if at_s > weather.now_s]
     if not pursuit.attempts:
@@ -86,12 +82,12 @@ def next_change_s(pursuit: InFlightRequest, weather: NetworkConditions, config: 
 
 
 def finish_alone_at_s(pursuit: InFlightRequest, weather: NetworkConditions, config: EdgeConfig) -> float:
-    """When a request has to be finished alone to keep its deadline."""
+    """When a request must be finished alone to meet its deadline."""
     return pursuit.deadline_s - weather.finish_alone_s - config.margin_ms / 1e3
 
 
 def _without_cloud(pursuit: InFlightRequest, weather: NetworkConditions, config: EdgeConfig) -> NextAction:
-    """What to do where no cloud is free for it and none has it."""
+    """What to do if no cloud is free for it and none has it."""
     barred = [pursuit.retry_at_s.get(cloud, -math.inf) for cloud in weather.taking]
     if pursuit.is_late:
         return NextAction(RequestAction.WAIT)
@@ -101,7 +97,9 @@ def _without_cloud(pursuit: InFlightRequest, weather: NetworkConditions, config:
         return NextAction(RequestAction.WAIT)
     if weather.is_greeting and weather.now_s < pursuit.started_s + config.greeting_ms / 1e3:
         return NextAction(RequestAction.WAIT)
-    return NextAction(RequestAction.ALONE, words="every cloud refuses it" if barred else "no cloud is there")
+    return NextAction(
+        RequestAction.ALONE, words="every cloud refuses it" if barred else "no cloud is reachable"
+    )
 
 
 def _hedge_at_s(pursuit: InFlightRequest, config: EdgeConfig) -> float:

@@ -1,11 +1,8 @@
-"""What a far target made of the edge's guesses, as a record tells it. A pursuit asks at each frame that settles.
+"""One request under way at clouds: its accepted tokens, its draft, where it is open, and its rounds for the record.
 
-A record must tell every pass of the target in an order in which it can be verified again. What the edge did not see,
-such as guesses of a draft beside the target, is told by what stood of it.
-
-One request on its way to its answer at clouds: what is settled, what is guessed ahead, where it is open.
-
-It does no I/O and reads no clock: the linked author tells it what came and when, and asks what to send.
+It does no I/O and reads no clock: the generator passes frames and times in, and asks what to send. A record lists every
+pass of the target in an order in which it can be verified again; what the edge did not see, such as guesses of the
+cloud's own draft, is recorded by its accepted tokens.
 """
 
 import math
@@ -33,7 +30,7 @@ from htfi.domain.generation import DraftRound
 
 
 class ObservedRound(NamedTuple):
-    """A round, None where only the prompt was read; chosen tokens of the edge's own drafted for it, and that stood."""
+    """A round, None if only the prompt was read; chosen tokens of the edge's own drafted for it, and accepted."""
 
     recorded: DraftRound | None
     num_drafted: int
@@ -43,10 +40,10 @@ class ObservedRound(NamedTuple):
 def observe_round(
     form: CompiledGrammar, state: int, settled: Sequence[int], guesses: Sequence[int], is_first: bool
 ) -> ObservedRound:
-    """The round that settled these tokens, from a state of the form in which it leaves the next one open.
+    """The round that accepted these tokens, from a grammar state that leaves the next one open.
 
-    `guesses` are the edge's own for the same places, empty where the target read none. With `is_first` the first
-    chosen token comes of the prompt, with those that it forces.
+    `guesses` are the edge's own for the same positions, empty if the target read none. With `is_first` the first chosen
+    token follows from the prompt, with those that it forces.
     """
     is_open, end = _open_positions(form, state, settled)
     begin = 0
@@ -58,7 +55,7 @@ def observe_round(
         return ObservedRound(None, 0, 0)
     last = (
         len(is_open) - 1 - is_open[::-1].index(True)
-    )  # chosen last: the target's own, what follows is forced
+    )  # chosen last: the target's own; what follows is forced
     num_same = common_prefix_length(own, rest)
     if num_same == len(rest) and end == form.done:
         return _observed(own[:num_same], num_same, -1, is_open)
@@ -73,7 +70,7 @@ def observe_round(
 
 
 def common_prefix_length(these: Sequence[int], those: Sequence[int]) -> int:
-    """How many tokens both begin with alike."""
+    """How many tokens both begin with."""
     num = 0
     for one, other in zip(these, those, strict=False):
         if one != other:
@@ -88,7 +85,7 @@ def _observed(drafted: Sequence[int], num_stood: int, token: int, is_open: Seque
 
 
 def _open_positions(form: CompiledGrammar, state: int, tokens: Sequence[int]) -> tuple[list[bool], int]:
-    """Which of these tokens the form left open, and its state after them."""
+    """Which of these tokens the grammar left open, and its state after them."""
     found: list[bool] = []
     for token in tokens:
         found.append(form.steps[state].forced < 0)
@@ -100,7 +97,7 @@ _NEVER_S = math.inf
 
 
 class FrameEffect(Enum):
-    """What a frame that settles was good for."""
+    """The effect of a frame with accepted tokens."""
 
     NEWS = "tokens that were not known"
     NOTHING = "known already"
@@ -110,7 +107,7 @@ class FrameEffect(Enum):
 
 
 class WireRequest(NamedTuple):
-    """What a request is on the wire: its name, the names of its parts, and their bytes."""
+    """A request on the wire: its name, the names of its parts, and their bytes."""
 
     name: bytes
     prompt: tuple[bytes, ...]
@@ -119,9 +116,9 @@ class WireRequest(NamedTuple):
 
     @classmethod
     def of(cls, asked: TokenizedRequest, form_part: tuple[bytes, bytes] | None = None) -> "WireRequest":
-        """`form_part` is its form as a part, name and bytes, where that is known.
+        """`form_part` is its grammar as a part, name and bytes, if known.
 
-        Raises: InvalidInput for a form that no peer can read.
+        Raises: InvalidInput for a grammar that no peer can read.
         """
         form_name, form = form_part or grammar_part(asked)
         shared, rest = asked.prompt[: asked.num_shared], asked.prompt[asked.num_shared :]
@@ -134,15 +131,16 @@ class WireRequest(NamedTuple):
 
 
 def grammar_part(asked: TokenizedRequest) -> tuple[bytes, bytes]:
-    """A request's form as a part: its name and bytes. Raises: InvalidInput for a form that no peer can read."""
+    """A request's grammar as a part: name and bytes. Raises: InvalidInput for one that no peer can read."""
     form = encode_grammar(asked.request.form)
     return part_name(form), form
 
 
 @dataclass(slots=True, eq=False)
 class CloudAttempt:
-    """A request as it is open at one cloud: the guesses before `sent` have gone there, `windows` are the ends of those
-    whose outcome is not known."""
+    """A request as it is open at one cloud: guesses before `sent` were sent; `windows` are the ends of those without an
+    outcome.
+    """
 
     cloud: str
     stream: str
@@ -150,37 +148,37 @@ class CloudAttempt:
     epoch: int
     placed: PlannedPlacement
     opened_s: float
-    last_frame_s: float  # when it last said something, or was asked again
+    last_frame_s: float  # of its latest frame, or when it was asked again
     sent: int = 0
     first_s: float = _NEVER_S
-    num_tokens: int = 0  # that it was the first to settle
-    is_done: bool = False  # the cloud has said all
+    num_tokens: int = 0  # that it accepted first
+    is_done: bool = False  # the cloud has sent everything
     num_repeats: int = 0
     windows: deque[int] = field(default_factory=deque[int])
 
     @property
     def is_led(self) -> bool:
-        """Whether the edge guesses ahead for it."""
+        """Whether the edge drafts for it."""
         return self.placed.lead in (DraftLead.LOCKSTEP, DraftLead.FLIGHT)
 
 
 @dataclass(slots=True, eq=False)
 class InFlightRequest:
-    """`stem` holds what is settled, `ahead` the same and the guesses after it. Times in seconds of one clock.
+    """`sequence` holds the accepted tokens, `drafted` these and the guesses after them. Times in seconds of one clock.
 
-    `barred` are clouds that refused it, with the time from which they may be asked again.
+    `retry_at_s`: clouds that refused it, with the time from which they may be asked again.
     """
 
     tokenized: TokenizedRequest
     wire: WireRequest
     started_s: float
-    deadline_s: float  # its deadline; of a late one, when it is given up
+    deadline_s: float  # its deadline; for a late one, when it is given up
     sequence: SequenceState = field(init=False)
     drafted: SequenceState = field(init=False)
     is_late: bool = False
     epoch: int = 0
     attempts: list[CloudAttempt] = field(default_factory=list[CloudAttempt])
-    main_attempt: CloudAttempt | None = None  # where most of it was settled first
+    main_attempt: CloudAttempt | None = None  # where most tokens were accepted first
     retry_at_s: dict[str, float] = field(default_factory=dict[str, float])
     lost_s: float = -math.inf  # when it last lost a cloud
     num_opened: int = 0
@@ -188,17 +186,13 @@ class InFlightRequest:
     rounds: list[DraftRound] = field(default_factory=list[DraftRound])
     num_drafted: int = 0
     num_accepted: int = 0
-    draft_ms: float = (
-        0.0  # for the last `num_timed` of the tokens drafted: the first had the prompt to be read
-    )
+    draft_ms: float = 0.0  # of the last `num_timed` drafted tokens: the first included reading the prompt
     num_timed: int = 0
     can_draft: bool = True
     has_drafted: bool = False
-    has_begun: bool = False  # a token came of the prompt
-    window_ends: deque[int] = field(
-        default_factory=deque[int]
-    )  # ends of drafted windows that have not gone out
-    diverged_at: int = -1  # the draft has read guesses from here on that did not stand
+    has_begun: bool = False  # the prompt gave a token
+    window_ends: deque[int] = field(default_factory=deque[int])  # ends of drafted windows that are not sent
+    diverged_at: int = -1  # the draft has read rejected guesses from here on
 
     def __post_init__(self) -> None:
         self.sequence = SequenceState(
@@ -208,10 +202,10 @@ class InFlightRequest:
             self.tokenized, list(self.tokenized.forced_prefix), self.tokenized.start_state
         )
 
-    # --- what is told
+    # --- events
 
     def apply(self, way: CloudAttempt, frame: AcceptedFrame, now_s: float) -> FrameEffect:
-        """Tokens that a cloud says are settled. Nothing is taken that does not fit to the last token."""
+        """Apply a cloud's accepted tokens. Nothing is used that does not fit up to the last token."""
         if frame.epoch != way.epoch:
             return FrameEffect.STALE
         held = self.sequence.tokens
@@ -250,7 +244,7 @@ class InFlightRequest:
         return FrameEffect.NEWS
 
     def repeat_at_s(self, way: CloudAttempt, quiet_ms: float) -> float:
-        """When a way that says nothing is to be asked again: later each time."""
+        """When to ask a silent cloud again: later each time."""
         return way.last_frame_s + quiet_ms / 1e3 * 2 ** min(way.num_repeats, 16)
 
     def drop_attempt(self, way: CloudAttempt, now_s: float) -> None:
@@ -258,12 +252,12 @@ class InFlightRequest:
         self.lost_s = now_s
 
     def add_draft(self, tokens: Sequence[int], state: int) -> None:
-        """Guesses that follow those there are."""
+        """Append guesses."""
         self.drafted.tokens += tokens
         self.drafted.state = state
         self.window_ends.append(len(self.drafted.tokens))
 
-    # --- what is asked
+    # --- queries
 
     @property
     def is_whole(self) -> bool:
@@ -271,7 +265,7 @@ class InFlightRequest:
 
     @property
     def edge_drafted(self) -> CloudAttempt | None:
-        """The way that the edge drafts for."""
+        """The attempt that the edge drafts for."""
         return next((way for way in self.attempts if way.is_led), None)
 
     @property
@@ -287,7 +281,7 @@ class InFlightRequest:
         return 0 if ready else self._window(way)
 
     def next_window(self) -> tuple[CloudAttempt, WindowFrame] | None:
-        """A window that may go out now; it is taken to be sent."""
+        """A window that may be sent now; it counts as sent."""
         way = self.edge_drafted
         if way is None:
             return None
@@ -307,7 +301,7 @@ class InFlightRequest:
         )
 
     def open(self, way: CloudAttempt, deadline_ms: float, budget_bytes: int) -> OpenFrame:
-        """The frame that opens a way, or goes on with it otherwise: all that is known goes along as guesses."""
+        """The frame that opens an attempt, or continues it differently: all known tokens go along as guesses."""
         request, known = self.tokenized.request, self.drafted.tokens[len(self.tokenized.forced_prefix) :]
         way.windows.clear()
         way.sent = len(self.drafted.tokens)
@@ -343,7 +337,7 @@ class InFlightRequest:
         return max(way.placed.window if allowed is None else min(way.placed.window, allowed), 1)
 
     def _record_round(self, way: CloudAttempt, new: Sequence[int], num_stood: int) -> None:
-        """Keep the round that settled `new`, which `stem` does not hold yet."""
+        """Record the round that accepted `new`, which `sequence` does not hold yet."""
         held, guesses = len(self.sequence.tokens), self.drafted.tokens[:0]
         if num_stood >= 0:
             end = held
@@ -359,7 +353,7 @@ class InFlightRequest:
         self.num_accepted += read.num_accepted
 
     def _reconcile_draft(self) -> None:
-        """Keep the guesses that agree with what is settled, where all of it does; else begin to guess anew."""
+        """Keep the guesses if they agree with all accepted tokens; otherwise draft anew."""
         settled, ahead = self.sequence.tokens, self.drafted.tokens
         num = common_prefix_length(settled, ahead)
         if num == len(settled):
@@ -374,7 +368,7 @@ class InFlightRequest:
         self.window_ends.clear()
 
     def _clear_windows(self, way: CloudAttempt, frame: AcceptedFrame) -> None:
-        """Forget windows that have had their outcome."""
+        """Drop windows whose outcome is known."""
         held = len(self.sequence.tokens)
         while way.windows and way.windows[0] <= held:
             way.windows.popleft()

@@ -1,4 +1,4 @@
-"""What each frame of an edge means to the desk: greeting, parts, requests, windows. The desk hands frames in here."""
+"""What each frame of an edge means to the cloud: greeting, parts, requests, windows."""
 
 from collections.abc import Callable
 
@@ -29,11 +29,11 @@ from htfi.decoding.link.server.requests import RequestSubscriber, check_hello, c
 from htfi.decoding.link.server.streams import EdgeStream, EdgeStreams
 from htfi.domain.errors import InvalidInput
 
-_MAX_EARLY_WINDOWS = 64  # windows kept for a request whose parts are on their way
+_MAX_EARLY_WINDOWS = 64  # windows kept for a request whose parts are missing
 
 
 class FrameHandler:
-    """Where frames are taken in. `welcome` says who this cloud is."""
+    """Handles frames. `welcome` identifies this cloud."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class FrameHandler:
         clock: Callable[[], float],
     ) -> None:
         self.num_stale = 0
-        self.num_notices = 0  # that frames of ours came damaged
+        self.num_notices = 0  # of edges, about damaged frames of this cloud
         self.is_draining = False
         self._welcome = welcome
         self._streams = streams
@@ -54,15 +54,17 @@ class FrameHandler:
         self._parts = PartStore(PARTS_BYTES, MAX_BEGUN_PARTS)
 
     def handle(self, stream: EdgeStream, body: bytes) -> None:
-        """Take in an unsealed frame. Never raises for what a peer sent."""
+        """Handle an unsealed frame. Never raises for what a peer sent."""
         try:
             frame = decode(body)
         except InvalidInput as error:
             self._streams.refuse(stream, RefusalReason.MALFORMED, str(error))
             if not stream.is_greeted:
-                self._streams.drop(stream, "its first frame was no greeting")
+                self._streams.drop(stream, "its first frame was not a greeting")
             return
-        if isinstance(frame, RefusedFrame) and frame.handle == -1:  # its transport: what we sent came damaged
+        if (
+            isinstance(frame, RefusedFrame) and frame.handle == -1
+        ):  # from its transport: our frame arrived damaged
             self.num_notices += 1
             return
         if not stream.is_greeted:
@@ -78,11 +80,11 @@ class FrameHandler:
             case CancelFrame():
                 self._leave(stream, frame)
             case _:
-                words = f"a {type(frame).__name__} frame, which no edge sends here"
+                words = f"a {type(frame).__name__}, which only a cloud sends"
                 self._streams.refuse(stream, RefusalReason.MALFORMED, words)
 
     def expire(self) -> None:
-        """Give up who did not greet, and requests whose parts did not come, in time."""
+        """Drop streams that did not greet, and requests whose parts did not arrive, in time."""
         now_s = self._clock()
         for stream in self._streams:
             if not stream.is_greeted and now_s - stream.since_s > HELLO_MS / 1e3:
@@ -90,13 +92,13 @@ class FrameHandler:
             for listener in list(stream.awaiting_parts.values()):
                 if now_s - listener.since_s > self._config.parts_ms / 1e3:
                     self._deny(
-                        stream, listener, Denial(RefusalReason.STALE, "its parts did not come in time", 0)
+                        stream, listener, Denial(RefusalReason.STALE, "its parts did not arrive in time", 0)
                     )
 
     def _greet(self, stream: EdgeStream, frame: Frame) -> None:
         if not isinstance(frame, HelloFrame):
             self._streams.refuse(stream, RefusalReason.MALFORMED, "the first frame must be a greeting")
-            self._streams.drop(stream, "its first frame was no greeting")
+            self._streams.drop(stream, "its first frame was not a greeting")
             return
         refusal = check_hello(frame, self._welcome, stream.node)
         if refusal is not None:
@@ -128,7 +130,7 @@ class FrameHandler:
             self._stale(stream, known, is_again=asked.epoch == known.epoch)
             return
         if known is not None and asked.request != known.opened.request:
-            words = "a handle that names another request already"
+            words = "a handle that already names another request"
             self._streams.refuse(stream, RefusalReason.MALFORMED, words, known)
             return
         listener = known or RequestSubscriber(stream.name, stream.node, asked, self._clock())
@@ -141,17 +143,17 @@ class FrameHandler:
             if known.request is not None:
                 self._join(stream, known)
         elif self.is_draining and not self._docket.knows(asked.request):
-            words = f"{self._config.node} is about to stop"
+            words = f"{self._config.node} is draining"
             self._deny(stream, listener, Denial(RefusalReason.DRAINING, words, self._config.drain_retry_ms))
         elif len(stream.listeners) >= self._config.max_requests_each:
-            words = f"{len(stream.listeners)} requests are open on this stream already"
+            words = f"{len(stream.listeners)} requests are already open on this stream"
             self._deny(stream, listener, Denial(RefusalReason.BUSY, words, self._config.drain_retry_ms))
         else:
             stream.listeners[asked.handle] = listener
             self._await_parts(stream, listener)
 
     def _await_parts(self, stream: EdgeStream, listener: RequestSubscriber) -> None:
-        """Have a request answered once all its parts are there; ask for those that are not."""
+        """Have a request answered once all its parts are there; ask for missing ones."""
         asked = listener.opened
         stream.awaiting_parts.pop(asked.handle, None)
         if self._docket.knows(asked.request):
@@ -166,7 +168,7 @@ class FrameHandler:
             else:
                 self._deny(stream, listener, refusal)
         elif len(stream.awaiting_parts) >= MAX_GATHERING_EACH:
-            words = f"{len(stream.awaiting_parts)} requests of this stream wait for their parts already"
+            words = f"{len(stream.awaiting_parts)} requests of this stream already wait for parts"
             self._deny(stream, listener, Denial(RefusalReason.BUSY, words, self._config.drain_retry_ms))
         else:
             stream.awaiting_parts[asked.handle] = listener
@@ -174,7 +176,7 @@ class FrameHandler:
                 self._streams.send(stream, NeedFrame(name, self._parts.missing_from(stream.node, name)))
 
     def _join(self, stream: EdgeStream, listener: RequestSubscriber) -> None:
-        """Let a listener hear the case that is there, under the epoch that it has now."""
+        """Subscribe to the request under the present epoch."""
         refusal = self._docket.subscribe(listener)
         if refusal is not None:
             self._deny(stream, listener, refusal)
@@ -213,7 +215,7 @@ class FrameHandler:
         self._docket.unsubscribe(listener, is_kept=False)
 
     def _listener(self, stream: EdgeStream, window: WindowFrame) -> RequestSubscriber | None:
-        """Who a window is for, where it is of the present epoch."""
+        """The subscriber of a window, if the window is of its present epoch."""
         listener = stream.listeners.get(window.handle)
         if listener is not None and window.epoch == listener.epoch:
             return listener
@@ -222,20 +224,20 @@ class FrameHandler:
         elif listener is None and window.handle in stream.recent:
             self.num_stale += 1
         else:
-            words = "a window for a request, or an epoch of it, that nobody opened"
+            words = "a window for a request, or an epoch of it, that was not opened"
             self._streams.refuse(stream, RefusalReason.STALE, words, window)
         return None
 
     def _stale(self, stream: EdgeStream, listener: RequestSubscriber, is_again: bool = False) -> None:
-        """A frame of an epoch that has passed is told once, one of this epoch a second time never."""
+        """Report a frame of a past epoch once; one of the present epoch is never reported twice."""
         self.num_stale += 1
         if not is_again and not listener.is_stale_notified:
             listener.is_stale_notified = True
-            words = "frames of an epoch that has passed are not read"
+            words = "frames of a past epoch are not read"
             self._streams.refuse(stream, RefusalReason.STALE, words, listener, retry_ms=0, epoch=-1)
 
     def _deny(self, stream: EdgeStream, listener: RequestSubscriber, denied: Denial) -> None:
-        """No more of this request on this stream."""
+        """End this request on this stream."""
         self._streams.refuse(stream, denied.why, denied.words, listener, denied.retry_ms)
         stream.forget(listener.handle)
         self._docket.unsubscribe(listener, is_kept=False)

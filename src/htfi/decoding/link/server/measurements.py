@@ -1,4 +1,4 @@
-"""How fast a cloud's engine is, measured as it works: the desk asks it for predictions and shows it to peers."""
+"""How fast a cloud's engine is, measured as it works: for predictions here and for heartbeats to peers."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -9,16 +9,16 @@ from htfi.decoding.draft_length.planner import DraftLengthPlanner, LengthRequest
 from htfi.decoding.link.ports import EngineSpeed
 from htfi.decoding.link.server.remote_drafts import RoutedStrategy
 
-_CORNERS = ((1, 1), (1, 8), (16, 1), (16, 8))  # passes from which the plane is told
+_CORNERS = ((1, 1), (1, 8), (16, 1), (16, 8))  # passes from which the plane is computed
 _RECENT = 256
-_DECAY = 0.95  # of what was learnt, at each new measurement
+_DECAY = 0.95  # of earlier data, at each new measurement
 _PRIOR_WEIGHT = 20.0
-_ACCEPTANCE = 0.9  # of guesses, before any are seen
-_EXPECTED_SHARE = 0.7  # of its longest answer that a request is expected to write, before any are seen
+_ACCEPTANCE = 0.9  # of guesses, without data
+_EXPECTED_SHARE = 0.7  # of its longest answer that a request is expected to write, without data
 
 
 class _Ratio:
-    """A ratio of two sums, the past fading."""
+    """A ratio of two fading sums."""
 
     def __init__(self, prior: float, weight: float) -> None:
         self._above, self._below = prior * weight, weight
@@ -38,7 +38,7 @@ class LatencyQuantiles(NamedTuple):
 
 
 class EngineMeasurements:
-    """What passes, prompts and guesses came to. Fed by `Overheard` and the desk's engine."""
+    """Costs of passes, prompts and guesses, from `MeasuredPlanner` and the scheduler."""
 
     def __init__(
         self, prior: PassCostPlane = TARGET_PRIOR, prompt_ms: float = 0.1, draft_ms: float = 0.03
@@ -58,7 +58,7 @@ class EngineMeasurements:
         self._pace = None
 
     def record_prefill(self, num_tokens: int, num_reused: int, ms: float) -> None:
-        """A prompt, of which so many tokens were found already read."""
+        """A prompt, of which `num_reused` tokens were cached."""
         if num_tokens > num_reused:
             self._prompt_ms.learn(ms, num_tokens - num_reused)
         self._reused.learn(num_reused, num_tokens)
@@ -70,7 +70,7 @@ class EngineMeasurements:
             self._pace = None
 
     def record_guesses(self, kind: str, num_read: int, num_stood: int) -> None:
-        """Of a window's guesses so many were read, and so many stood."""
+        """Of a window's guesses `num_read` were read and `num_stood` accepted."""
         tried = min(num_read, num_stood + 1)
         if tried:
             self._of(self._stood, kind, _ACCEPTANCE).learn(num_stood, tried)
@@ -79,14 +79,14 @@ class EngineMeasurements:
         self._of(self._shares, kind, _EXPECTED_SHARE).learn(num_tokens, max(longest, 1))
 
     def acceptance(self, kind: str) -> float:
-        """The chance that a guess stands where those before it stood."""
+        """The chance that a guess is accepted if those before it were."""
         return min(self._of(self._stood, kind, _ACCEPTANCE).value, 0.999)
 
     def expected_tokens(self, kind: str, longest: int) -> float:
         return self._of(self._shares, kind, _EXPECTED_SHARE).value * longest
 
     def read_ms(self, num_prompt: int) -> float:
-        """What a prompt of so many tokens is likely to take, some of it being found already read."""
+        """The expected time of a prompt, part of which is cached."""
         return self.pace.prompt_ms * num_prompt * (1.0 - min(self._reused.value, 0.9))
 
     @property
@@ -111,15 +111,16 @@ class EngineMeasurements:
     def _of(self, ratios: dict[str, _Ratio], kind: str, prior: float) -> _Ratio:
         ratio = ratios.get(kind)
         if ratio is None:
-            if len(ratios) >= _RECENT:  # kinds come from outside
+            if len(ratios) >= _RECENT:  # kinds come from peers
                 ratios.clear()
             ratio = ratios[kind] = _Ratio(prior, _PRIOR_WEIGHT)
         return ratio
 
 
 class MeasuredPlanner:
-    """Implements `Lookahead` with another, and hears what passes took. The plan learns only of what its draft guessed:
-    windows that came by post cost no drafting, and say nothing of the draft here."""
+    """Implements `DraftLengthPlanner` with another, and measures passes. The planner learns only from guesses of its
+    own draft: windows of an edge cost no drafting here.
+    """
 
     def __init__(
         self, inner: DraftLengthPlanner, measured: EngineMeasurements, routed: RoutedStrategy

@@ -1,7 +1,6 @@
-"""Guesses that came by post: an edge's windows, as a strategy of the cloud's engine. The desk puts them here.
+"""An edge's windows as a draft strategy of the cloud's engine, besides the cloud's own draft.
 
-A window fits where the text before it is the one that the edge had in mind, which its prefix hash tells. Whatever
-does not fit is dropped: a guess decides how long an answer takes, never what it says.
+A window fits if the text before it is the one that the edge assumed, by its prefix hash; others are dropped.
 """
 
 import time
@@ -18,8 +17,8 @@ from htfi.domain.errors import DependencyUnavailable
 SELF_DRAFTED = (
     DraftLead.CLOUD,
     DraftLead.FLIGHT,
-)  # leads under which the cloud's own draft guesses where nothing was posted
-_MAX_WINDOWS = 64  # that wait for one answer
+)  # leads under which the cloud's own draft guesses if no window fits
+_MAX_WINDOWS = 64  # per answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,39 +30,39 @@ class _RemoteWindow:
 
 @dataclass(slots=True)
 class _RemoteWindows:
-    """A stem's windows, by the place where they begin. `hashes[n]` is that of the first n settled tokens."""
+    """A sequence's windows, by the position where they begin. `hashes[n]` is that of the first n accepted tokens."""
 
     windows: list[_RemoteWindow] = field(default_factory=list[_RemoteWindow])
     hashes: list[int] = field(default_factory=lambda: [0])
-    fitting: list[int] | None = None  # for so many settled tokens as there are hashes, less one
+    fitting: list[int] | None = None  # for as many accepted tokens as hashes, less one
 
 
 class RemoteDraftStrategy:
-    """Implements `Strategy` with what was posted for each stem."""
+    """Implements `DraftStrategy` with the windows received for each sequence."""
 
     name = "posted"
 
     def __init__(self) -> None:
         self._boxes: dict[SequenceState, _RemoteWindows] = {}
-        self.num_dropped = 0  # windows that did not fit, or that were too many
+        self.num_dropped = 0  # windows that did not fit, or too many
 
     def post(self, stem: SequenceState, at: int, prefix: int, ids: Sequence[int]) -> None:
-        """Guesses for the places from `at` on, after a text with this hash. The caller has checked their number."""
+        """Guesses for the positions from `at` on, after a text with this hash. The caller has checked their number."""
         box = self._boxes.setdefault(stem, _RemoteWindows())
         if len(box.windows) >= _MAX_WINDOWS:
             box.windows.pop(0)
             self.num_dropped += 1
         box.windows.append(_RemoteWindow(at, prefix, tuple(ids)))
-        box.windows.sort(key=lambda window: window.at)  # stable: of two for a place, the later comes last
+        box.windows.sort(key=lambda window: window.at)  # stable: of two at one position, the later comes last
         box.fitting = None
 
     def clear(self, stem: SequenceState) -> None:
         self._boxes.pop(stem, None)
 
     def fitting(self, stem: SequenceState) -> list[int] | None:
-        """The guesses that follow the settled tokens, as far as windows reach; None where no window fits.
+        """The guesses after the accepted tokens, as far as windows reach; None if no window fits.
 
-        A window without guesses that fits says that its sender has none.
+        An empty window that fits means that its sender has no guesses.
         """
         box = self._boxes.get(stem)
         if box is None:
@@ -85,9 +84,9 @@ class RemoteDraftStrategy:
         for window in box.windows:
             place = window.at - num_settled  # in the chain
             if place > len(chain):
-                kept.append(window)  # what lies between may still come, or be settled
+                kept.append(window)  # tokens between may still arrive, or be accepted
                 continue
-            behind = max(-place, 0)  # of its guesses are settled by now
+            behind = max(-place, 0)  # of its guesses are accepted by now
             overlap = window.ids[:behind]
             agrees = (
                 hashes[window.at] == window.prefix
@@ -123,14 +122,14 @@ class RemoteDraftStrategy:
         pass
 
     def settle(self, stem: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
-        pass  # the stem's tokens tell which windows still fit
+        pass  # the sequence's tokens decide which windows still fit
 
     def leave(self, stem: SequenceState) -> None:
         self.clear(stem)
 
 
 def _chain(stem: SequenceState, guesses: Iterable[int], length: int) -> DraftTree:
-    """The guesses as a chain of at most `length` chosen tokens, cut where they leave the form."""
+    """The guesses as a chain of at most `length` chosen tokens, cut where they break the grammar."""
     tree, form, state = DraftTree(), stem.tokenized.grammar, stem.state
     for token in guesses:
         if state == form.done or not form.allows(state, token):
@@ -147,9 +146,9 @@ def _is_open(form: CompiledGrammar, state: int) -> bool:
 
 
 class RoutedStrategy:
-    """Implements `Strategy`: posted guesses where there are some, else a draft beside the target, else none.
+    """Implements `DraftStrategy`: an edge's windows if there are some, else the cloud's own draft, else nothing.
 
-    `draft` guesses for stems that the cloud leads, and in flight where no window fits. `clock` (seconds) only measures
+    `draft` guesses for sequences that the cloud leads, and in flight if no window fits. `clock` (seconds) only measures
     it.
     """
 
@@ -163,14 +162,14 @@ class RoutedStrategy:
         self.name = f"posted or {draft.name}" if draft else "posted"
         self._clock = clock
         self._leads: dict[SequenceState, DraftLead] = {}
-        self._drafted: set[SequenceState] = set()  # that the draft has been told of
-        self._by_draft: set[SequenceState] = set()  # that it has guessed for in the round under way
+        self._drafted: set[SequenceState] = set()  # known to the draft
+        self._by_draft: set[SequenceState] = set()  # drafted for in the current round
         self.draft_s = 0.0
         self.num_drafted = 0  # tokens that the draft guessed
-        self.led: list[bool] = []  # of the latest round: whose guesses were the draft's to make
+        self.led: list[bool] = []  # of the latest round: sequences that the draft was to guess for
 
     def lead(self, stem: SequenceState, lead: DraftLead) -> None:
-        """Say who guesses ahead for a stem from now on."""
+        """Set who drafts for a sequence from now on."""
         self._leads[stem] = lead
 
     def speculate(self, stems: Sequence[SequenceState], lengths: Sequence[int]) -> list[DraftTree]:
@@ -189,7 +188,7 @@ class RoutedStrategy:
             self._drafted.update(led)
             try:
                 drafted = self.draft.speculate(led, [lengths[at] for at in asking])
-            except DependencyUnavailable:  # what was posted is of use all the same
+            except DependencyUnavailable:  # windows are used all the same
                 return trees
             for at, tree in zip(asking, drafted, strict=True):
                 trees[at] = tree

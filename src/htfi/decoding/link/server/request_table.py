@@ -1,6 +1,6 @@
-"""The cases of a desk by name: which questions are being answered, for whom, and the answers kept for who asks again.
+"""The requests of a cloud by name: those being answered, their subscribers, and cached answers.
 
-The same question asked again, on another stream or by another edge, is the same case: it is answered once.
+The same request from another stream or edge is the same entry: it is answered once.
 """
 
 import itertools
@@ -34,7 +34,7 @@ class Denial(NamedTuple):
 
 
 class AnswerProgress(NamedTuple):
-    """An answer as far as it is settled, and the hash of its tokens."""
+    """The accepted tokens of an answer, and their hash."""
 
     tokens: Sequence[int]
     prefix: int
@@ -42,8 +42,8 @@ class AnswerProgress(NamedTuple):
 
 
 class RequestTable:
-    """Owns the cases; the engines work on them: `engine`, and that of the target in full precision, which `full` gives
-    when it is first asked for.
+    """Owns the requests; the schedulers work on them: `engine`, and that of the target in full precision, which `full`
+    returns when first needed.
     """
 
     def __init__(
@@ -58,10 +58,10 @@ class RequestTable:
         self._clock = clock
         self._cases: dict[bytes, ServerRequest] = {}
         self._answers: OrderedDict[bytes, AnswerProgress] = OrderedDict()
-        self._orphans: OrderedDict[bytes, ServerRequest] = OrderedDict()  # nobody listens to them now
+        self._orphans: OrderedDict[bytes, ServerRequest] = OrderedDict()  # without subscribers
         self._forms: OrderedDict[bytes, OutputGrammar] = (
             OrderedDict()
-        )  # to read a large one takes as long as some passes
+        )  # decoding a large one takes as long as some passes
         self._keys = itertools.count()
 
     @property
@@ -72,7 +72,7 @@ class RequestTable:
         return name in self._cases or name in self._answers
 
     def create(self, listener: RequestSubscriber, parts: dict[bytes, bytes]) -> Denial | None:
-        """Make a case of a request whose parts are there, unless it cannot be answered here, or not in time."""
+        """Create a request whose parts are there, unless it cannot be answered here, or not in time."""
         try:
             form = self._form(listener.opened.grammar, parts[listener.opened.grammar])
             request, ids, num_shared = to_request(listener.opened, form, parts)
@@ -89,7 +89,7 @@ class RequestTable:
         left_ms = listener.opened.deadline_ms - 1e3 * (now_s - listener.since_s)
         retry_ms = engine.retry_ms(asked, listener.tenant, left_ms)
         if retry_ms is not None:
-            words = f"{self._config.node} is busy: the answer would not come within {left_ms:.0f} ms"
+            words = f"{self._config.node} is busy: the answer would take longer than {left_ms:.0f} ms"
             return Denial(RefusalReason.BUSY, words, max(int(retry_ms), 1))
         case = ServerRequest.of(next(self._keys), listener, asked, now_s)
         self._cases[case.name] = case
@@ -97,18 +97,20 @@ class RequestTable:
         return None
 
     def subscribe(self, listener: RequestSubscriber) -> Denial | None:
-        """Let a listener hear the case of its name, under its present epoch; its guesses are used."""
+        """Subscribe to the request, under the present epoch; the subscriber's guesses are used."""
         asked = listener.opened
         case = self._cases.get(asked.request)
         if case is None:
-            return None  # answered: `told` finds it
+            return None  # answered: `progress_for` finds it
         if listener not in case.subscribers:
             if len(case.subscribers) >= self._config.max_listeners:
                 return Denial(
-                    RefusalReason.BUSY, "too many listen to this answer already", self._config.drain_retry_ms
+                    RefusalReason.BUSY,
+                    "this answer has too many subscribers already",
+                    self._config.drain_retry_ms,
                 )
             case.subscribers.append(listener)
-        else:  # it leads from now on
+        else:  # its lead applies from now on
             case.subscribers.remove(listener)
             case.subscribers.append(listener)
         listener.request = case
@@ -127,7 +129,7 @@ class RequestTable:
         return None
 
     def add_guesses(self, listener: RequestSubscriber, window: WindowFrame) -> None:
-        """Take a window's guesses. Raises: InvalidInput for what lies outside answer or vocabulary."""
+        """Add a window's guesses. Raises: InvalidInput for what lies outside answer or vocabulary."""
         case = listener.request
         if case is None or case.sequence.is_done:
             return
@@ -138,7 +140,7 @@ class RequestTable:
         self._engine_for(listener.opened).strategy.remote.post(case.sequence, window.at, window.prefix, ids)
 
     def unsubscribe(self, listener: RequestSubscriber, is_kept: bool) -> None:
-        """A listener is gone. Where it was the last, its case goes on for its return, or is given up."""
+        """A subscriber has left. If it was the last, its request continues for its return, or is given up."""
         case, listener.request = listener.request, None
         if case is None or listener not in case.subscribers:
             return
@@ -156,7 +158,7 @@ class RequestTable:
             self._give_up(case)
 
     def record_progress(self, progress: RequestProgress) -> list[RequestSubscriber]:
-        """Note what a step did for a case; those who are to be told."""
+        """Record a step for a request; the subscribers to notify."""
         case = progress.request
         listeners = list(case.subscribers)
         for listener in listeners:
@@ -171,7 +173,7 @@ class RequestTable:
         return listeners
 
     def progress_for(self, listener: RequestSubscriber) -> AnswerProgress | None:
-        """What a listener may be told now."""
+        """What a subscriber may receive now."""
         if (case := listener.request) is not None:
             return AnswerProgress(case.sequence.tokens, case.prefix(), case.sequence.is_done)
         answer = self._answers.get(listener.opened.request)
@@ -180,12 +182,12 @@ class RequestTable:
         return answer
 
     def budget_changed(self, listener: RequestSubscriber) -> None:
-        """A listener's budget has changed: it may not pay for guesses any more."""
+        """A subscriber's budget has changed: it may no longer pay for guesses."""
         if listener.request is not None and listener.is_spent:
             self._update_lead(listener.request)
 
     def _form(self, name: bytes, data: bytes) -> OutputGrammar:
-        """A part as the form that it is. Raises: InvalidInput."""
+        """A part as the grammar that it holds. Raises: InvalidInput."""
         form = self._forms.get(name)
         if form is None:
             form = self._forms[name] = decode_grammar(data)
@@ -205,7 +207,7 @@ class RequestTable:
         self._engine_for(case).leave(case)
 
     def _engine_for(self, what: OpenFrame | ServerRequest) -> RequestScheduler:
-        """Who answers. Raises: DependencyUnavailable, InvalidInput where the target in full cannot be loaded."""
+        """The scheduler of a request. Raises: DependencyUnavailable, InvalidInput without full precision."""
         return self._full() if what.in_full and self._full is not None else self._engine
 
     @property

@@ -1,6 +1,6 @@
-"""What the desk holds of one question: the case, which is answered once, and those who listen to its answer.
+"""A request at the cloud, its subscribers, and the checks of greetings, requests and windows before any work.
 
-What a greeting, a request and its windows may be: pure checks, before anything is done for them.
+A request is answered once, however many edges subscribe to it.
 """
 
 from collections.abc import Sequence
@@ -26,15 +26,15 @@ from htfi.decoding.sequence import SequenceState, TokenizedRequest
 from htfi.domain.errors import InvalidInput
 from htfi.domain.generation import GenerationRequest, OutputGrammar
 
-EDGE_DRAFTED = (DraftLead.LOCKSTEP, DraftLead.FLIGHT)  # by an edge
+EDGE_DRAFTED = (DraftLead.LOCKSTEP, DraftLead.FLIGHT)  # an edge drafts
 
 
 @dataclass(slots=True, eq=False)
 class RequestSubscriber:
-    """One edge's interest in a question: a handle on its stream. `case` is None until all parts are there.
+    """One edge's interest in a request: a handle on its stream. `request` is None until all parts have arrived.
 
-    `awaited` are parts to come, `early` the windows that came before the case could be made. `num_sent` tokens
-    were told under this epoch; `num_stood` is what came of guesses since then, −1 where none were read.
+    `awaited` are missing parts, `early` the windows that came before the request could be created. `num_sent` tokens
+    were sent in this epoch; `num_accepted` guesses were accepted since then, −1 if none were read.
     """
 
     stream: str
@@ -48,8 +48,8 @@ class RequestSubscriber:
     num_accepted: int = -1
     num_bytes: int = 0
     is_stale_notified: bool = False
-    last_sent_s: float = float("-inf")  # when it last heard of tokens
-    due_s: float = 0.0  # when it is to hear of those that it has not heard of
+    last_sent_s: float = float("-inf")  # when tokens were last sent to it
+    due_s: float = 0.0  # when the next tokens are to be sent
 
     @property
     def handle(self) -> int:
@@ -61,11 +61,11 @@ class RequestSubscriber:
 
     @property
     def is_spent(self) -> bool:
-        """Whether its budget is used up; no budget is told by 0."""
+        """Whether its budget is used up; 0 means no budget."""
         return 0 < self.opened.budget_bytes <= self.num_bytes
 
     def reopen(self, asked: OpenFrame, now_s: float) -> None:
-        """Go on under a higher epoch: what was told before may have been discarded, so all is told again."""
+        """Continue under a higher epoch: earlier tokens may have been discarded, so all are sent again."""
         self.opened, self.since_s = asked, now_s
         self.early.clear()
         self.num_sent, self.num_accepted, self.is_stale_notified = 0, -1, False
@@ -73,7 +73,7 @@ class RequestSubscriber:
 
 @dataclass(slots=True, eq=False)
 class ServerRequest:
-    """One question on its way to its answer, once, however many listen; the latest of them says who guesses.
+    """One request and its answer; the latest subscriber says who drafts.
 
     `was_served_s` is when it last had the engine. `is_patient`: in lock-step, whether it still waits for windows.
     """
@@ -90,9 +90,9 @@ class ServerRequest:
     is_patient: bool = True
     num_drafted: int = 0  # in the latest pass
     num_read_ahead: int = 0  # of its prompt, into the cache
-    hashed: int = 0  # of all settled tokens
+    hashed: int = 0  # of all accepted tokens
     num_hashed: int = 0
-    suspicion: float = 0.0  # 0–1, as its first listener told
+    suspicion: float = 0.0  # 0–1, from its first subscriber
 
     @classmethod
     def of(
@@ -125,7 +125,7 @@ class ServerRequest:
         return len(asked.prompt) + len(asked.forced_prefix) - self.num_read_ahead
 
     def prefix(self) -> int:
-        """The hash of all that is settled."""
+        """The hash of all accepted tokens."""
         tokens = self.sequence.tokens
         if self.num_hashed < len(tokens):
             self.hashed = prefix_hash(tokens[self.num_hashed :], self.hashed)
@@ -133,7 +133,7 @@ class ServerRequest:
         return self.hashed
 
     def wanted_lead(self, has_draft: bool) -> DraftLead:
-        """Who is to guess: as the latest listener says, unless it can pay for no more, or is gone."""
+        """Who drafts: as the latest subscriber says, unless its budget is used up or it has left."""
         here = DraftLead.CLOUD if has_draft else DraftLead.PLAIN
         for listener in reversed(self.subscribers):
             lead = DraftLead(listener.opened.lead)
@@ -144,12 +144,12 @@ class ServerRequest:
 
 
 def tokens_left(case: ServerRequest, expected: float) -> float:
-    """How many tokens are likely to come, at least one, of an answer that is expected to have so many."""
+    """Expected remaining tokens, at least one, of an answer with `expected` tokens."""
     return max(expected - len(case.sequence.tokens), 1.0)
 
 
 def suspicion_by_tenant(cases: Sequence[ServerRequest]) -> dict[str, float]:
-    """How far the work of each tenant is in doubt, 0–1: the mean over its cases; those beyond doubt are left out."""
+    """Mean suspicion of each tenant's requests, 0–1; tenants without suspicion are left out."""
     if not any(case.suspicion for case in cases):
         return {}
     told: dict[str, list[float]] = {}
@@ -169,11 +169,11 @@ _LEADS = frozenset(int(lead) for lead in DraftLead)
 
 
 def check_hello(hello: HelloFrame, welcome: WelcomeFrame, node: str) -> tuple[RefusalReason, str] | None:
-    """Why an edge that greets so is not served, None where it is. `node` is its certificate's, '' without one."""
+    """Why an edge with this greeting is not served, or None. `node` is its certificate's name, '' without one."""
     if hello.version != PROTOCOL:
         return RefusalReason.VERSION, (
             f"{welcome.node} speaks protocol {PROTOCOL}, {hello.node[:_MAX_NODE]} speaks {hello.version}: "
-            "let both run releases of the same protocol"
+            "run releases with the same protocol on both"
         )
     if not 0 < len(hello.node) <= _MAX_NODE or (node and hello.node != node):
         return (
@@ -196,7 +196,7 @@ def check_hello(hello: HelloFrame, welcome: WelcomeFrame, node: str) -> tuple[Re
 def check_open(
     asked: OpenFrame, config: VerificationServerConfig, *, has_full: bool
 ) -> tuple[RefusalReason, str] | None:
-    """Why a request cannot be what it says, or may not come here; None where it can and may.
+    """Why a request is invalid or may not come here, or None.
 
     `has_full`: the target is here in full precision too.
     """
@@ -216,7 +216,7 @@ def check_open(
         or asked.budget_bytes < 0
         or len(asked.kind) > _MAX_KIND
     ):
-        return RefusalReason.MALFORMED, "a lead, deadline, budget or kind out of its range"
+        return RefusalReason.MALFORMED, "a lead, deadline, budget or kind out of range"
     sampling = SamplingParams(asked.temperature, asked.top_k, asked.top_p)
     try:
         check_sampling_params(sampling)
@@ -224,7 +224,7 @@ def check_open(
         return RefusalReason.CANNOT, str(error)
     named = request_name(asked.prompt, asked.grammar, asked.seed, sampling, in_full=asked.in_full)
     if asked.request != named:
-        return RefusalReason.MALFORMED, "the request is not named after what it asks"
+        return RefusalReason.MALFORMED, "the request's name does not match its content"
     if foreign := set(asked.residency) - set(config.residency):
         told = ", ".join(sorted(foreign))[:200]
         return RefusalReason.RESIDENCY, f"data tagged {told} may not come to {config.node}"
@@ -234,7 +234,7 @@ def check_open(
 def to_request(
     asked: OpenFrame, form: OutputGrammar, parts: dict[bytes, bytes]
 ) -> tuple[GenerationRequest, list[int], int]:
-    """The request, its prompt's ids, and how many of them others are likely to share. Raises: InvalidInput."""
+    """The request, its prompt's ids, and how many of them are likely to be shared. Raises: InvalidInput."""
     ids = [unpack(parts[name]) for name in asked.prompt]
     request = GenerationRequest(
         (),
@@ -251,17 +251,16 @@ def to_request(
 
 
 def unpack_guesses(packed: bytes, at: int, stem: SequenceState, vocab_size: int) -> list[int]:
-    """The tokens guessed for the places from `at` on. Raises: InvalidInput where one lies outside the answer or the
-    vocabulary."""
+    """Guesses for the positions from `at` on. Raises: InvalidInput if one lies outside answer or vocabulary."""
     ids = unpack(packed)
     longest = stem.tokenized.grammar.max_tokens
     if not 0 <= at <= at + len(ids) <= longest:
         raise InvalidInput(f"{len(ids)} guesses from place {at} on, of an answer of at most {longest} tokens")
     if ids and max(ids) >= vocab_size:
-        raise InvalidInput(f"a guess that is no token: {max(ids)} of {vocab_size}")
+        raise InvalidInput(f"a guess outside the vocabulary: {max(ids)} of {vocab_size}")
     return ids
 
 
 def is_plausible(window: WindowFrame) -> bool:
-    """Whether a window that nothing is known about yet may be kept until something is."""
+    """Whether an early window may be kept until its request is known."""
     return window.at >= 0 and len(window.ids) < 1 << 16

@@ -1,6 +1,6 @@
-"""The cloud's engine at work: cases wait, join, go round after round and leave. The desk owns one and steps it.
+"""The cloud's scheduler: requests wait, join, advance round after round and leave.
 
-Whose turn it is, `Turns` decides; this only does it, one pass a step, so that frames are heard between passes.
+`TurnPolicy` decides whose turn it is; this executes one pass per step, so that frames are handled between passes.
 """
 
 from collections import deque
@@ -27,9 +27,9 @@ from htfi.domain.generation import RequestRefused
 
 
 class RequestProgress(NamedTuple):
-    """What a step did for a case: how many of its edge's guesses stood (−1: none were read), or why it has no answer.
+    """A step for a request: how many of its edge's guesses were accepted (−1: none were read), or why it has no answer.
 
-    `is_done`: it has left. `is_passing`: what refused it may be well again soon.
+    `is_done`: it has left. `is_passing`: the refusal may be temporary.
     """
 
     request: ServerRequest
@@ -40,7 +40,7 @@ class RequestProgress(NamedTuple):
 
 
 class RequestScheduler:
-    """Owns the cases that wait and that are written. `routed` is the strategy of `rounds`."""
+    """Owns the waiting requests and those being written. `routed` is the strategy of `rounds`."""
 
     def __init__(
         self,
@@ -62,14 +62,14 @@ class RequestScheduler:
         rounds.length_planner = MeasuredPlanner(rounds.length_planner, self.measured, routed)
         self._config = config
         self._clock = clock
-        self._planned_passes: deque[list[int]] = deque()  # passes of the round under way
-        self._round_ms = 0.0  # what that round is likely to take
+        self._planned_passes: deque[list[int]] = deque()  # passes of the current round
+        self._round_ms = 0.0  # expected time of that round
         self._read_ms = 0.0  # spent on prompts since it began
         self._has_read = False
-        self._drafted = (0, 0.0)  # tokens, s: what the draft had come to before this pass
+        self._drafted = (0, 0.0)  # tokens, s: the draft's totals before this pass
 
     def retry_ms(self, asked: TokenizedRequest, tenant: str, deadline_ms: float) -> float | None:
-        """None where a new request would be in time, else when to ask again."""
+        """None if a new request would be in time, else when to ask again."""
         num_tokens = self.measured.expected_tokens(asked.request.kind, asked.grammar.max_tokens)
         read_ms = self.measured.read_ms(len(asked.prompt))
         backlog: dict[str, float] = {}
@@ -87,17 +87,17 @@ class RequestScheduler:
         self._report_load()
 
     def leave(self, case: ServerRequest, wipe: bool = False) -> None:
-        """Let a case go, in whatever state it is."""
+        """Remove a request, whatever its state."""
         self.engine.remove(case.job, wipe)
         self._forget(case)
 
     def lead(self, case: ServerRequest, lead: DraftLead) -> None:
-        """Say who guesses ahead for a case from now on."""
+        """Set who drafts for a request from now on."""
         case.lead = lead
         self.strategy.lead(case.sequence, lead)
 
     def step(self) -> list[RequestProgress] | None:
-        """One pass: a prompt, or a round of some cases. None where there is nothing to do."""
+        """One pass: a prompt, or a round of some requests. None if there is nothing to do."""
         if not self._planned_passes:
             self._begin_round()
         if self.waiting and (not self._planned_passes or self._may_read()):
@@ -113,7 +113,7 @@ class RequestScheduler:
         return None
 
     def next_s(self) -> float | None:
-        """How long until a case goes on that waits for its edge; None where none does."""
+        """Seconds until a request that waits for its edge goes on; None if none does."""
         waits = [
             case.was_served_s + self._config.window_ms / 1e3 - self._clock()
             for case in self.writing.values()
@@ -123,7 +123,7 @@ class RequestScheduler:
 
     @property
     def queue_ms(self) -> float:
-        """What all cases here are likely to take together."""
+        """The expected time of all requests here together."""
         return sum(self._left_ms(case) for case in (*self.waiting.values(), *self.writing.values()))
 
     def _begin_round(self) -> None:
@@ -138,7 +138,7 @@ class RequestScheduler:
         self._read_ms, self._has_read = 0.0, False
 
     def _may_read(self) -> bool:
-        """Whether another prompt may be read before the round goes on: one always, more as they cost little."""
+        """Whether another prompt may be read before the round continues: one always, more if they cost little."""
         return not self._has_read or self._read_ms < self._config.prompt_share * self._round_ms
 
     def _read_next(self) -> list[RequestProgress] | None:
@@ -155,7 +155,7 @@ class RequestScheduler:
             if self.writing:
                 return None
             self.leave(case)
-            return [RequestProgress(case, refused="the memory is held by other sequences", is_passing=True)]
+            return [RequestProgress(case, refused="other sequences hold the memory", is_passing=True)]
         self._has_read = True
         try:
             if self._read_ahead(case):
@@ -170,9 +170,9 @@ class RequestScheduler:
         return self._progress([case], steps, [-1])
 
     def _read_ahead(self, case: ServerRequest) -> bool:
-        """Read the next blocks of a long prompt into the cache, so that rows being written do not wait for all of it.
+        """Read the next blocks of a long prompt into the cache, so that rows being written need not wait for all of it.
 
-        False where what is left may be read at once.
+        False if the rest may be read at once.
         """
         sessions, asked = self.engine.sessions, case.sequence.tokenized
         num_tokens = self._config.prompt_ms / self.measured.pace.prompt_ms
@@ -233,7 +233,7 @@ class RequestScheduler:
         return self._progress(cases, ordered, stood)
 
     def _length(self, case: ServerRequest, guesses: list[int] | None, num_rows: int) -> int | None:
-        """How far to guess: in lock-step the whole window, in flight what is worth its time, None as the plan says."""
+        """Draft length: in lock-step the whole window, in flight what is worth its time, None as planned."""
         if guesses is None:
             return None if case.lead in SELF_DRAFTED else 0
         if case.lead is DraftLead.LOCKSTEP:
@@ -264,7 +264,7 @@ class RequestScheduler:
         return told
 
     def _failed(self, cases: list[ServerRequest], error: HtfiError) -> list[RequestProgress]:
-        """The engine broke: what went into the pass cannot be trusted."""
+        """The engine failed: what went into the pass cannot be trusted."""
         for case in cases:
             self.leave(case, wipe=True)
         is_passing = isinstance(error, DependencyUnavailable)
@@ -276,7 +276,7 @@ class RequestScheduler:
         self._report_load()
 
     def _is_ready(self, case: ServerRequest, now_s: float) -> bool:
-        """In lock-step a case waits for its window, but not for ever: a dead edge blocks nothing."""
+        """In lock-step a request waits for its window, but not for ever: a dead edge blocks nothing."""
         if case.lead is not DraftLead.LOCKSTEP or not case.is_patient:
             return True
         if self.strategy.remote.fitting(case.sequence) is not None:
@@ -289,7 +289,7 @@ class RequestScheduler:
             num_tokens = case.num_to_read
         else:
             guesses = self.strategy.remote.fitting(case.sequence) if case.lead in EDGE_DRAFTED else None
-            drafts = case.num_drafted if case.lead is DraftLead.CLOUD else 0  # about as many as the last time
+            drafts = case.num_drafted if case.lead is DraftLead.CLOUD else 0  # about as many as last time
             num_tokens = len(case.job.pending) + (drafts if guesses is None else len(guesses))
         num_left = tokens_left(
             case, self.measured.expected_tokens(case.kind, case.sequence.tokenized.grammar.max_tokens)
@@ -308,12 +308,12 @@ class RequestScheduler:
         return read_ms + num_tokens * self._token_ms(0)
 
     def _token_ms(self, num_more: int) -> float:
-        """What a token takes of the engine, with as many rows in a pass as there are now."""
+        """A token's share of the engine, with as many rows per pass as now."""
         rows = max(len(self.writing) + num_more, 1)
         return self.measured.pace.pass_ms(rows, 1) / rows
 
     def _report_load(self) -> None:
-        """Tell the turns who has work here, and what share of each one's is in doubt."""
+        """Report the active tenants and their suspicion to the turn policy."""
         cases = (*self.waiting.values(), *self.writing.values())
         self.turns.active(active_tenants(cases))
         self.turns.suspect(suspicion_by_tenant(cases))

@@ -1,7 +1,7 @@
-"""The cloud's side of the link: hears frames of many edges, has the engine answer, says what is settled.
+"""The cloud's side of the link: receives frames of many edges, has the engine verify, sends accepted tokens.
 
-No sockets, no threads, an injected clock: the shell tells it what arrived, lets it step, and sends what it says.
-Whatever arrives, an answer is what the engine alone would have written; who misbehaves harms nobody else.
+No sockets, no threads, an injected clock: the shell passes arrivals in, steps, and sends the outgoing frames. Whatever
+arrives, an answer is what the engine alone would have written, and one edge cannot disturb another.
 """
 
 from collections.abc import Callable
@@ -18,15 +18,15 @@ from htfi.decoding.link.server.requests import RequestSubscriber
 from htfi.decoding.link.server.scheduler import RequestProgress, RequestScheduler
 from htfi.decoding.link.server.streams import EdgeStream, EdgeStreams, TenantAccounts
 
-_EXPIRY_S = 0.02  # how often what waits for an edge is looked through
+_EXPIRY_S = 0.02  # between checks of what waits for an edge
 _BROKEN_RETRY_MS = 1_000
 _FULL_EVERY = 8  # passes
 
 
 class ServerMetrics(NamedTuple):
-    """What a heartbeat tells of a cloud. `num_passes` only ever rises while the engine lives.
+    """A cloud's figures for heartbeats. `num_passes` only rises while the engine lives.
 
-    `num_notices` of edges said that a frame of this cloud came damaged.
+    `num_notices`: edges that reported a damaged frame of this cloud.
     """
 
     num_streams: int
@@ -45,10 +45,10 @@ class ServerMetrics(NamedTuple):
 
 
 class VerificationServer:
-    """`routed` is the strategy of `rounds`; `clock` gives seconds. `life` tells this start of the process from others.
+    """`routed` is the strategy of `rounds`; `clock` gives seconds. `life` differs at each start of the process.
 
-    The shell loops: `heard` for all that arrived, `step`, send what is `outgoing`, end the `drops`; where `step` had
-    nothing to do, it waits for arrivals, `next_s` at most.
+    The shell loops: `receive` every arrival, `step`, send what is `outgoing`, end the `drops`; if `step` had nothing to
+    do, it waits for arrivals, `next_s` at most.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class VerificationServer:
         life: int = 0,
         full: Callable[[], tuple[DecodingEngine, RoutedStrategy, TurnPolicy]] | None = None,
     ) -> None:
-        """`full` loads the target in full precision, for what is asked of it, with turns of its own."""
+        """`full` loads the target in full precision, with its own turn policy, at the first request for it."""
         self.config = config or VerificationServerConfig()
         self.scheduler = RequestScheduler(rounds, routed, turns, self.config, clock)
         self._clock = clock
@@ -84,11 +84,11 @@ class VerificationServer:
 
     @property
     def accounts(self) -> TenantAccounts:
-        """What was done for whom."""
+        """What was done for each tenant."""
         return self._streams.accounts
 
     def receive(self, arrival: StreamArrival) -> None:
-        """Take in what came of a stream. Never raises for what a peer sent."""
+        """Handle an arrival. Never raises for what a peer sent."""
         if arrival.event is StreamEvent.DOWN:
             self._disconnected(self._streams.end(arrival.stream))
             return
@@ -108,9 +108,7 @@ class VerificationServer:
         return progress is not None
 
     def _pass(self) -> list[RequestProgress] | None:
-        """What nobody waits for, answers of the target in full precision, takes the passes that are left over, and one
-        in `_FULL_EVERY`.
-        """
+        """Answers in full precision, for which no decision waits, use spare passes, and one pass in `_FULL_EVERY`."""
         if self._full is None:
             return self.scheduler.step()
         self._num_since_full += 1
@@ -127,9 +125,9 @@ class VerificationServer:
         return self._full
 
     def outgoing(self) -> list[tuple[str, bytes]]:
-        """Sealed frames to be sent now, in order, each with its stream.
+        """Sealed frames to send now, in order, each with its stream.
 
-        What settles while a stream takes nothing is told in one frame when it takes some again.
+        Tokens accepted while a stream accepts nothing go out in one frame later.
         """
         out: list[tuple[str, bytes]] = []
         for stream, frames, listeners in self._streams.taking():
@@ -140,23 +138,23 @@ class VerificationServer:
         return out
 
     def unsent(self, stream: str, sealed: bytes) -> None:
-        """A frame that its stream did not take now; give back all of a stream, in order."""
+        """A frame that its stream did not accept; return all of a stream, in order."""
         self._streams.unsent(stream, sealed)
 
     def drops(self) -> list[tuple[str, str]]:
-        """Streams to end, and why; to be asked after `outgoing`, so that each hears the reason first."""
+        """Streams to end, with the reason; call it after `outgoing`, so that each receives the reason first."""
         drops = self._streams.dropped()
         for _, _, stream in drops:
             self._disconnected(stream)
         return [(name, words) for name, words, _ in drops]
 
     def drain(self) -> None:
-        """Take nothing new, finish what is there."""
+        """Accept nothing new, finish what is there."""
         self._frame_handler.is_draining = True
 
     @property
     def is_idle(self) -> bool:
-        """Nothing is being answered, and nothing is left to be said."""
+        """Nothing is being answered, and nothing is left to send."""
         gathers = any(stream.awaiting_parts for stream in self._streams)
         return not self._requests.num_requests and not gathers and self._streams.is_quiet
 
@@ -189,7 +187,7 @@ class VerificationServer:
     def _notify(self, listener: RequestSubscriber, done: RequestProgress) -> None:
         stream = self._streams.of(listener)
         if not done.refused:
-            # First tokens, outcomes and ends are waited for; what a cloud writes alone may ride together.
+            # First tokens, outcomes and ends are urgent; tokens that a cloud writes alone may share a frame.
             is_awaited = done.is_done or done.num_accepted >= 0 or not listener.num_sent
             due_s = 0.0 if is_awaited else listener.last_sent_s + REPORT_MS / 1e3
             self._streams.notify(stream, listener, due_s)
@@ -201,7 +199,7 @@ class VerificationServer:
         stream.forget(listener.handle)
 
     def _accepted_frame(self, stream: EdgeStream, listener: RequestSubscriber) -> bytes:
-        """What a listener has not been told yet; nothing before the end where it has no budget left."""
+        """Tokens that a subscriber has not received; nothing before the end if its budget is used up."""
         told = self._requests.progress_for(listener)
         if told is None or (listener.is_spent and not told.is_done):
             return b""
@@ -223,6 +221,6 @@ class VerificationServer:
         return sealed
 
     def _disconnected(self, stream: EdgeStream | None) -> None:
-        """A stream has ended. What it asked is written to the end, for when it comes back."""
+        """A stream has ended. Its requests are completed for its return."""
         for listener in list(stream.listeners.values()) if stream is not None else ():
             self._requests.unsubscribe(listener, is_kept=True)

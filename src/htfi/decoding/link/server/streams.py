@@ -1,7 +1,4 @@
-"""What a cloud did for whom: answers, tokens, times and refusals by tenant. The desk keeps one, apps show it.
-
-The streams of a desk: who is at their other ends, what is to be said to them, which of them are to end.
-"""
+"""The streams of a cloud: their edges, what is to be sent to them, which are to end; and accounts by tenant."""
 
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Iterator
@@ -12,13 +9,13 @@ from htfi.decoding.link.frames import Frame, OpenFrame, RefusalReason, RefusedFr
 from htfi.decoding.link.ports import StreamArrival
 from htfi.decoding.link.server.requests import RequestSubscriber
 
-_MAX_TENANTS = 1024  # tenants that are remembered
+_MAX_TENANTS = 1024  # tenants
 _MAX_RECENT_ANSWERS = 256  # answers of each whose times are kept
 
 
 @dataclass(slots=True)
 class TenantAccount:
-    """Totals since the start; `recent_ms` from a request's opening to its whole answer."""
+    """Totals since the start; `recent_ms` from a request's opening to its complete answer."""
 
     num_answers: int = 0
     num_tokens: int = 0
@@ -34,7 +31,7 @@ class TenantAccount:
 
 
 class TenantAccounts:
-    """Accounts by tenant, those not served for longest forgotten first; refusals by reason."""
+    """Accounts by tenant, those not served for longest dropped first; refusals by reason."""
 
     def __init__(self) -> None:
         self.accounts: OrderedDict[str, TenantAccount] = OrderedDict()
@@ -60,15 +57,16 @@ class TenantAccounts:
         return account
 
 
-_MAX_RECENT_HANDLES = 1024  # handles that are done and may still be spoken of
+_MAX_RECENT_HANDLES = 1024  # finished handles that late frames may still name
 _MAX_WORDS = 500
 _OFFENCES = frozenset({RefusalReason.MALFORMED, RefusalReason.STALE, RefusalReason.BUDGET})
 
 
 @dataclass(slots=True, eq=False)
 class EdgeStream:
-    """`node` is its tenant. `unsent` are sealed frames that it did not take; they go first, then `frames`, then what
-    the listeners in `dirty` have not been told."""
+    """`node` is its tenant. `unsent` are sealed frames that it did not accept; they go first, then `frames`, then what
+    the subscribers in `dirty` have not received.
+    """
 
     name: str
     node: str
@@ -86,7 +84,7 @@ class EdgeStream:
     slow_until_s: float = 0.0
 
     def forget(self, handle: int) -> None:
-        """A handle is done with: frames that are still on their way to it are no offence."""
+        """A handle is done: frames still on their way to it are no offence."""
         self.listeners.pop(handle, None)
         self.awaiting_parts.pop(handle, None)
         self.dirty.pop(handle, None)
@@ -96,16 +94,16 @@ class EdgeStream:
 
 
 class EdgeStreams:
-    """Owns all of them. Whoever is dropped is not heard any more, and hears why first."""
+    """Owns all of them. A dropped stream receives the reason; its later frames are ignored."""
 
     def __init__(self, config: VerificationServerConfig, clock: Callable[[], float]) -> None:
         self.accounts = TenantAccounts()
         self._config = config
         self._clock = clock
         self._all: dict[str, EdgeStream] = {}
-        self._with_output: dict[str, EdgeStream] = {}  # those to which something is to be said
+        self._with_output: dict[str, EdgeStream] = {}  # streams with output
         self._drops: dict[str, str] = {}
-        self._dropped: set[str] = set()  # dropped, and not yet down
+        self._dropped: set[str] = set()  # dropped, not yet closed
 
     def __len__(self) -> int:
         return len(self._all)
@@ -114,7 +112,7 @@ class EdgeStreams:
         return iter(list(self._all.values()))
 
     def stream_for(self, arrival: StreamArrival) -> EdgeStream | None:
-        """The stream that something came of; None where it is not listened to."""
+        """The stream of an arrival; None if it is ignored."""
         name = arrival.stream
         found = self._all.get(name)
         if found is not None or name in self._dropped:
@@ -129,11 +127,11 @@ class EdgeStreams:
         return None if silent is found else found
 
     def greet(self, stream: EdgeStream, node: str) -> None:
-        """A stream is an edge's; of too many that this edge has, the oldest ends."""
+        """A stream belongs to an edge; if the edge has too many, its oldest ends."""
         stream.is_greeted, stream.node = True, node
         own = [other for other in self._all.values() if other.node == node and other.name not in self._drops]
         if len(own) > self._config.max_streams_each:
-            self.drop(own[0], "its edge has opened newer ones")
+            self.drop(own[0], "its edge has opened newer streams")
 
     def end(self, name: str) -> EdgeStream | None:
         self._dropped.discard(name)
@@ -147,7 +145,7 @@ class EdgeStreams:
         self._with_output[stream.name] = stream
 
     def notify(self, stream: EdgeStream, listener: RequestSubscriber, due_s: float = 0.0) -> None:
-        """A listener is to hear what is settled, from `due_s` on and when the stream takes it."""
+        """Send a subscriber its accepted tokens, from `due_s` on and when the stream accepts them."""
         waits = listener.handle in stream.dirty
         listener.due_s = min(listener.due_s, due_s) if waits else due_s
         stream.dirty[listener.handle] = listener
@@ -162,7 +160,7 @@ class EdgeStreams:
         retry_ms: int = -1,
         epoch: int | None = None,
     ) -> None:
-        """Say no to a request, or a frame of no request; too many of what should never come end the stream."""
+        """Refuse a request, or a frame without one; too many offences end the stream."""
         self.accounts.record_refusal(stream.node, why)
         handle, own_epoch = (-1, 0) if of is None else (of.handle, of.epoch)
         own_epoch = own_epoch if epoch is None else epoch
@@ -174,9 +172,9 @@ class EdgeStreams:
         self._drops.setdefault(stream.name, words)
 
     def taking(self) -> list[tuple[EdgeStream, list[bytes], list[RequestSubscriber]]]:
-        """What each stream that takes something now is to hear: frames, then what listeners have not been told.
+        """What each stream that accepts frames now is to receive: frames, then subscribers with new tokens.
 
-        One that was full is tried with what it refused first, so that all that settles meanwhile makes one frame.
+        A stream that was full first gets what it did not accept, so that all tokens accepted meanwhile make one frame.
         """
         now_s = self._clock()
         taking: list[tuple[EdgeStream, list[bytes], list[RequestSubscriber]]] = []
@@ -210,10 +208,10 @@ class EdgeStreams:
         self._with_output[name] = stream
         is_stuck = now_s - stream.slow_since_s > self._config.slow_reader_ms / 1e3
         if is_stuck or len(stream.unsent) + len(stream.frames) > MAX_UNSENT:
-            self.drop(stream, "it takes no frames")
+            self.drop(stream, "it accepts no frames")
 
     def dropped(self) -> list[tuple[str, str, EdgeStream]]:
-        """Those to be ended now, with why; they are gone."""
+        """Streams to end now, with the reason; they are removed."""
         drops = list(self._drops.items())
         gone = [(name, words, self._remove(name)) for name, words in drops]
         self._dropped.update(name for name, _ in drops)
@@ -221,11 +219,11 @@ class EdgeStreams:
 
     @property
     def is_quiet(self) -> bool:
-        """Nothing is left to be said."""
+        """Nothing is left to send."""
         return not self._with_output
 
     def next_s(self) -> float | None:
-        """How long until a slow stream is tried again, or somebody is to hear more."""
+        """Seconds until a slow stream is tried again, or a subscriber is due."""
         if not self._with_output:
             return None
         return max(min(map(_next_s, self._with_output.values())) - self._clock(), 0.0)

@@ -1,8 +1,8 @@
-"""The draft's side of speculative-speculative decoding: it writes blocks, and goes on for ranked outcomes meanwhile.
+"""The draft's side of speculative-speculative decoding: it drafts blocks, and drafts on for ranked outcomes meanwhile.
 
-One step is one pass of the draft. A process of its own makes steps until it hears of an outcome; tests make them one
-by one. It only ever writes what chain speculation would have written: the same draft, with the target's own noise.
-Source: Saguaro, "Speculative speculative decoding"; ranking by the shared noise is D2's.
+One step is one pass of the draft. A process of its own steps until an outcome arrives; tests step by hand. It writes
+what chain drafting would write: the same draft, with the target's own noise. Source: Saguaro, "Speculative speculative
+decoding"; ranking by the shared noise is D2's.
 """
 
 import time
@@ -35,14 +35,15 @@ from htfi.domain.errors import InvalidInput
 
 RANKINGS = ("noise", "probability")
 _MIN_LIKELY = 0.25
-_PASS_SHARE = 0.3  # of a verification's time: an outcome waits for the pass that is on its way
+_PASS_SHARE = 0.3  # of a verification's time: an outcome waits for the pass under way
 _PendingBranches = list[tuple[OutcomeTree, OutcomeBranch]]
 
 
 @dataclass(frozen=True, slots=True)
 class FanOut:
-    """Bounds of speculation: `most` outcomes drafted side by side, none below `least_chance`, `room` nodes beyond the
-    settled text. `first_budget_ms` is taken for a verification's time until one was seen."""
+    """Bounds of speculation: `max_outcomes` drafted side by side, none below `min_probability`, `max_nodes` nodes
+    beyond the accepted text. `first_budget_ms` stands for a verification's time until one was measured.
+    """
 
     max_outcomes: int = 16
     min_probability: float = 0.003
@@ -51,8 +52,9 @@ class FanOut:
 
 
 class OutcomeDrafter:
-    """Trees of outcomes by slot, one a stem. `clock` (seconds) feeds the fan-out, which decides how soon a block is
-    ready and never what it says. Raises InvalidInput for a ranking that is not known."""
+    """Trees of outcomes by slot, one per sequence. `clock` (seconds) feeds the fan-out, which decides how soon a block
+    is ready and never its tokens. Raises InvalidInput for an unknown ranking.
+    """
 
     def __init__(
         self,
@@ -62,7 +64,7 @@ class OutcomeDrafter:
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         if ranked_by not in RANKINGS:
-            raise InvalidInput(f"outcomes are ranked by {' or '.join(RANKINGS)}, not '{ranked_by}'")
+            raise InvalidInput(f"outcomes are ranked by {' or '.join(RANKINGS)}, not by '{ranked_by}'")
         self.sessions = sessions
         self.trees: dict[int, OutcomeTree] = {}
         self.fan = fan or FanOut()
@@ -72,10 +74,10 @@ class OutcomeDrafter:
         self._clock = clock
         self._survival = AcceptanceCurves()
         self._refused, self._after = RankRates.refused(ranked_by), RankRates.after(ranked_by)
-        self._ready_s: dict[int, float] = {}  # when a block was handed out
+        self._ready_s: dict[int, float] = {}  # when a block was delivered
 
     def join(self, slot: int, stem: SequenceState) -> bool:
-        """Read a stem's text; False where there is no room for it."""
+        """Read a sequence's text; False without room for it."""
         self.leave(slot)
         asked = stem.tokenized
         limit = asked.max_length + self.fan.max_nodes
@@ -86,14 +88,14 @@ class OutcomeDrafter:
         return True
 
     def ask(self, slot: int, length: int) -> None:
-        """The block to come, or that is verified now, is of `length` chosen tokens; 0 wants none."""
+        """The next block, or the one being verified, has `length` chosen tokens; 0 asks for none."""
         tree = self.trees[slot]
         if tree.length != length:
             tree.length, tree.branches, tree.end = length, None, None
         self._ready_s[slot] = self._clock()
 
     def settle(self, slot: int, tokens: Sequence[int]) -> bool:
-        """The outcome: the tokens that were settled. Whether a block was begun for it."""
+        """The outcome: the accepted tokens. Whether a block was begun for it."""
         tree = self.trees[slot]
         begun_s = self._ready_s.pop(slot, None)
         if begun_s is not None and tree.length and tree.wanted() is None:
@@ -107,7 +109,7 @@ class OutcomeDrafter:
             self.sessions.close(tree.row, wipe)
 
     def step(self) -> bool:
-        """One pass of the draft: for blocks that are waited for, else for outcomes. False where nothing is left."""
+        """One pass of the draft: for requested blocks, else for outcomes. False if nothing is left to do."""
         waited: _PendingBranches = []
         for tree in self.trees.values():
             if (tip := tree.wanted()) is not None:
@@ -121,7 +123,7 @@ class OutcomeDrafter:
         return bool(asked)
 
     def _advance(self, asked: _PendingBranches) -> None:
-        """Read to the tip of each branch and put the draft's own choice after it."""
+        """Read up to the tip of each branch and append the draft's own choice."""
         unread: dict[int, tuple[OutcomeTree, dict[int, OutcomeNode]]] = {}
         for tree, branch in asked:
             nodes = unread.setdefault(id(tree), (tree, {}))[1]
@@ -146,17 +148,17 @@ class OutcomeDrafter:
                 branch.num_chosen += 1
 
     def _chooses(self, tree: OutcomeTree, branch: OutcomeBranch) -> bool:
-        """Not after a block's end if the noise is not asked: then its next choice is but one of the ranked."""
+        """Without noise not after the end of a block: then its next choice is only one of the ranked."""
         tip = _tip(branch)
         return tip.own is None and tree.is_open(tip) and (self._by_noise or tip is not tree.end)
 
     def _give_up(self, tree: OutcomeTree) -> None:
-        """A logit is not a finite number: nothing more is written for this stem."""
+        """A logit is not finite: stop drafting for this sequence."""
         for slot in [slot for slot, known in self.trees.items() if known is tree]:
             self.leave(slot, wipe=True)
 
     def _outcomes(self) -> _PendingBranches:
-        """The likeliest outcomes not yet drafted for, of all stems, as many as it pays to write on side by side."""
+        """The likeliest outcomes not yet drafted for, of all sequences, as many as pay off side by side."""
         going: list[tuple[float, OutcomeTree, OutcomeBranch]] = []
         for tree in self.trees.values():
             if (
@@ -190,8 +192,9 @@ class OutcomeDrafter:
         return [(tree, branch) for _, tree, branch in going[:num]]
 
     def _onwards(self, tree: OutcomeTree) -> OutcomeBranch | None:
-        """The one outcome that is likelier than all others where the draft is good: all is accepted, and the target
-        goes on as the draft would. It is drafted for before others are even ranked."""
+        """The likeliest outcome of a good draft: all is accepted and the target continues as the draft would. It is
+        drafted for before the others are ranked.
+        """
         chance = self._reach(tree, tree.length)[-1]
         if not self._by_noise or chance < _MIN_LIKELY:
             return None
@@ -199,7 +202,7 @@ class OutcomeDrafter:
         return None if tip is None else OutcomeBranch(chance, tree.root, -1, tip)
 
     def _refusals(self, tree: OutcomeTree) -> list[OutcomeBranch]:
-        """What the target may say in place of each drafted token, and the block's end, which must be read first."""
+        """The target's possible tokens in place of each drafted one, and the block's end, which must be read first."""
         opens, num_chosen = tree.block()
         self._rank(tree, opens[:num_chosen])
         reach = self._reach(tree, num_chosen)
@@ -218,7 +221,7 @@ class OutcomeDrafter:
     def _followers(
         self, tree: OutcomeTree, end: OutcomeNode, branches: list[OutcomeBranch]
     ) -> list[OutcomeBranch]:
-        """What the target may say after the whole block, in place of the block's end."""
+        """The target's possible tokens after the whole block."""
         self._rank(tree, [end])
         chances = [self._reach(tree, tree.length)[-1] * rate for rate in self._after.rates]
         followers = [
@@ -244,13 +247,13 @@ class OutcomeDrafter:
                 node.ranked = tokens
 
     def _next(self, end: OutcomeNode) -> list[int]:
-        """What may come after a whole block: the draft's own next choice first, where that tells anything."""
+        """Candidates after a whole block: the draft's own next choice first, if that is informative."""
         if self._by_noise and end.own is not None:
             return [end.own.token, *_instead(end)]
         return list(end.ranked or ())
 
     def _goes_on(self, tree: OutcomeTree, branch: OutcomeBranch) -> bool:
-        """Whether a branch is to be written on; begins it where it was not."""
+        """Whether to draft on for a branch; begins it if necessary."""
         if branch.token < 0:
             return _tip(branch).place == UNREAD
         if branch.tip is None:
@@ -265,7 +268,7 @@ class OutcomeDrafter:
         return branch.num_chosen < tree.length and tree.is_open(branch.tip)
 
     def _learn(self, tree: OutcomeTree, tokens: Sequence[int]) -> None:
-        """How far the block stood, and how what was said instead had been ranked."""
+        """Learn how far the block was accepted, and the rank of the target's token where it was not."""
         opens, num_chosen = tree.block()
         num_accepted = 0
         for at, node in enumerate(opens):
@@ -285,16 +288,16 @@ class OutcomeDrafter:
 
 
 def _tip(branch: OutcomeBranch) -> OutcomeNode:
-    assert branch.tip is not None, "a branch is begun before it is written on"
+    assert branch.tip is not None, "a branch is begun before it is continued"
     return branch.tip
 
 
 def _logits(node: OutcomeNode) -> Floats:
-    assert node.logits is not None, "a node is read before its next token is chosen"
+    assert node.logits is not None, "a node is read before its next token is sampled"
     return node.logits
 
 
 def _instead(node: OutcomeNode) -> list[int]:
-    """What the target may say where it refuses the drafted token: never that token itself."""
+    """The target's candidates where it rejects the drafted token: never that token itself."""
     drafted = node.own.token if node.own is not None else -1
     return [token for token in node.ranked or () if token != drafted]

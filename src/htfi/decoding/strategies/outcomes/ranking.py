@@ -1,7 +1,4 @@
-"""What a target may say where a draft ends or fails, how likely each is, and how many of them to draft for.
-
-Pure functions and fading counts. The drafter that works through verification asks them.
-"""
+"""What a target may choose where a draft ends or is rejected, how likely each is, and how many to draft for."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -14,10 +11,10 @@ from htfi.decoding.sampling import SamplingParams, SamplingPosition, truncation_
 
 NUM_RANKS = 5
 _MAX_RANKED = (
-    256  # of a large vocabulary, the likeliest alone are ranked: the noise seldom lifts another above them
+    256  # of a large vocabulary only the likeliest are ranked: the noise seldom lifts another above them
 )
-# Of 2,000 random laws of 2,000 words: what the target says where its draft fails, by the rank that the draft gave it
-# among what it did not draft; and after all was accepted. A draft that has learnt from its target does better.
+# From 2,000 random distributions over 2,000 tokens: the target's token where its draft is rejected, by the rank that
+# the draft gave it; and after all was accepted. A draft distilled from its target does better.
 _REFUSED = {"noise": (0.43, 0.2, 0.1, 0.09, 0.03), "probability": (0.09, 0.05, 0.04, 0.04, 0.02)}
 _AFTER = {"noise": (0.8, 0.08, 0.04, 0.02, 0.01), "probability": (0.18, 0.1, 0.07, 0.06, 0.05)}
 
@@ -25,10 +22,10 @@ _AFTER = {"noise": (0.8, 0.08, 0.04, 0.02, 0.01), "probability": (0.18, 0.1, 0.0
 def rank_outcomes(
     logits: Sequence[Floats], places: Sequence[SamplingPosition], num: int, by_noise: bool
 ) -> list[list[int]]:
-    """The tokens that a target is likeliest to choose at each place, best first, at most `num`: logits [V] each.
+    """The tokens that a target is likeliest to choose at each position, best first, at most `num`: logits [V] each.
 
-    By the draft's score plus the noise that the target will use as well, or by the score alone. The noise is taken
-    from its table of bounds, near enough to rank by.
+    By the draft's score plus the noise that the target will use, or by the score alone. The noise comes from its table
+    of bounds, accurate enough for ranking.
     """
     found: list[list[int]] = [[] for _ in places]
     groups: dict[tuple[int, SamplingParams], list[int]] = {}
@@ -63,7 +60,7 @@ def rank_outcomes(
 
 
 class RankRates:
-    """How often the target says what was ranked first, second, …: counts that fade, over a prior."""
+    """How often the target chooses the first, second, … ranked token: fading counts over a prior."""
 
     def __init__(self, prior: Sequence[float], weight: float = 20.0, memory: float = 500.0) -> None:
         self._counts = [rate * weight for rate in prior]
@@ -72,7 +69,7 @@ class RankRates:
 
     @classmethod
     def refused(cls, ranked_by: str) -> "RankRates":
-        """Where a drafted token, itself not ranked, was refused."""
+        """Where a drafted token, itself not ranked, was rejected."""
         return cls(_REFUSED[ranked_by])
 
     @classmethod
@@ -93,14 +90,14 @@ class RankRates:
 
 
 class DraftPassTimes:
-    """What a pass of the draft costs by its number of new tokens, learnt from those seen; they fade."""
+    """The cost of a draft pass by its number of new tokens, learnt with forgetting."""
 
     def __init__(self, one_ms: float = 0.15, more_ms: float = 0.02) -> None:
         self.one_ms = one_ms
-        self.more_ms = more_ms  # for each token beyond the first
+        self.more_ms = more_ms  # per token beyond the first
 
     def learn(self, num_tokens: int, ms: float) -> None:
-        ms = min(ms, 4.0 * self.estimate(num_tokens))  # a pass that was interrupted tells little
+        ms = min(ms, 4.0 * self.estimate(num_tokens))  # an interrupted pass says little
         if num_tokens == 1:
             self.one_ms += 0.05 * (ms - self.one_ms)
         elif num_tokens > 2:
@@ -111,10 +108,10 @@ class DraftPassTimes:
 
 
 def choose_fan_out(chances: Sequence[float], times: DraftPassTimes, most_ms: float) -> int:
-    """How many branches, likeliest first, the next pass should write on, so that most chance is served per ms.
+    """How many branches, likeliest first, the next pass should continue, so that most probability is served per ms.
 
-    A branch joins while its chance per ms of its own token is above that of the pass without it; so a likely one
-    goes alone at first, and those that are about as likely go side by side. No pass but of one takes over `most_ms`.
+    A branch joins while its probability per ms of its own token exceeds that of the pass without it: a likely one goes
+    alone at first, and equally likely ones go side by side. No pass of several takes over `most_ms`.
     """
     served = cost_ms = 0.0
     for num, chance in enumerate(chances):

@@ -1,9 +1,8 @@
 """Speculative-speculative decoding: while the target verifies a block, the draft works on the likeliest outcomes.
 
-The strategy asks a `Foresight`: a draft in a process of its own, or in this one where tests look at its logic. What
-it hands out is what chain speculation would have drafted, sooner; the target never reads the cache.
-It hides the draft's time D behind the target's V, so that it gains (D + V) / V at most. On a draft whose last bits
-depend on the cut of a text into passes, a near-tie in a block may turn; no answer does.
+The blocks are what chain drafting would give, only sooner; the target never reads the outcome cache. It hides the
+draft's time D behind the target's V, so it gains at most (D + V) / V. On a draft whose last bits depend on how a text
+is cut into passes, a near-tie in a block may turn; no answer changes.
 """
 
 from collections.abc import Sequence
@@ -17,7 +16,7 @@ from htfi.domain.errors import IntegrityError
 
 @dataclass(slots=True)
 class CacheHits:
-    """Of the rounds that had a block, how many outcomes were found in the cache; by the number accepted.
+    """Of the rounds with a block, how many outcomes were found in the cache, by the number of accepted tokens.
 
     `after` counts those where the whole block was accepted.
     """
@@ -41,12 +40,12 @@ class CacheHits:
 
     @property
     def rate(self) -> float:
-        """Share of hits, 0 where nothing was counted."""
+        """Share of hits; 0 if nothing was counted."""
         return self.hits / max(self.hits + self.misses, 1)
 
 
 class OutcomeStrategy:
-    """Implements `Strategy`. While the draft is away, `otherwise` guesses, by default nothing."""
+    """Implements `DraftStrategy`. While the draft's process is down, `otherwise` guesses, by default nothing."""
 
     name = "outcomes"
 
@@ -54,7 +53,7 @@ class OutcomeStrategy:
         self.hits = CacheHits()
         self._foresight = foresight
         self._otherwise: DraftStrategy = otherwise or NoDraft()
-        self._told: dict[int, int] = {}  # stem → how many of its tokens the draft has heard of
+        self._told: dict[int, int] = {}  # sequence → how many of its tokens the draft knows
 
     def speculate(self, stems: Sequence[SequenceState], lengths: Sequence[int]) -> list[DraftTree]:
         if not self._foresight.is_up:
@@ -95,7 +94,7 @@ class OutcomeStrategy:
 
 
 def _chain(stem: SequenceState, tokens: Sequence[int], length: int) -> DraftTree:
-    """A block as a tree of `length` chosen tokens at most. Raises IntegrityError where it leaves the form."""
+    """A block as a tree of at most `length` chosen tokens. Raises IntegrityError if it breaks the grammar."""
     tree, form, state = DraftTree(), stem.tokenized.grammar, stem.state
     for token in tokens:
         if tree.depth == length and state != form.done and form.steps[state].forced < 0:

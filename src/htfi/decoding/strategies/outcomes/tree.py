@@ -1,17 +1,9 @@
-"""The outcome cache as 64-bit words: drafted nodes that another process may read while they are being written.
+"""One sequence's outcome cache: what the draft has written beyond the accepted text, in this round.
 
-A word holds all of a node, and the round (epoch) that it belongs to: whoever reads a word of the epoch it looks for
-has a whole node, and stops at the first word of another. Drafters write, strategies read.
-
-One stem's outcome cache: what the draft has written beyond the settled text, for this round alone.
-
-Its own chain is the block that is handed out; beside it hang the tokens that the target may say instead, each with
-the draft's own chain after it. Settling keeps what follows the outcome and forgets the rest. Its drafter owns it.
-
-One pass of a draft over nodes of several trees, grown over many passes: each node sees its own branch alone.
-
-The drafter of outcomes calls it. `Sessions.extend` reads a tree that one pass holds whole; this one goes on with what
-earlier passes left in the row.
+Its own chain is the block to deliver. Beside it are the tokens that the target may choose instead, each with the
+draft's own chain after it. An outcome keeps what follows it and drops the rest. Another process may read the nodes
+while they are written, as 64-bit words: a word holds a node and its round (epoch), and a reader stops at the first word
+of another epoch.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,24 +17,24 @@ from htfi.decoding.sampling import SamplingPosition
 from htfi.decoding.sequence import SequenceState
 from htfi.decoding.sessions import KVSessions
 
-NUM_WORDS = 512  # nodes of a stem's round
-NO_ROOM = 0xFFFFFFFF  # in place of a token: the drafter has no room for this stem, nothing will come
+NUM_WORDS = 512  # nodes of a sequence's round
+NO_ROOM = 0xFFFFFFFF  # in place of a token: no room for this sequence, nothing will follow
 _OWN = 1 << 47
 _PARENT = 0x7FFF
 
 
 def next_epoch(epoch: int) -> int:
-    """Counts 1 … 65535 and begins anew."""
+    """Counts 1 … 65535, then starts again."""
     return epoch % 0xFFFF + 1
 
 
 def pack_word(epoch: int, is_own: bool, parent: int, token: int) -> int:
-    """`parent` is the node before, counted from 1; 0 the settled text. `is_own`: the draft's own choice there."""
+    """`parent` is the node before, counted from 1; 0 is the accepted text. `is_own`: the draft's own choice there."""
     return epoch << 48 | is_own << 47 | parent << 32 | token
 
 
 def read_continuation(words: Iterable[int], epoch: int, tokens: Sequence[int] = ()) -> list[int] | None:
-    """What the draft would say after `tokens`, as far as it is there; None where those are not among its outcomes."""
+    """The draft's tokens after `tokens`, as far as present; None if those are not among its outcomes."""
     at = want = 0
     found: list[int] = []
     for number, packed in enumerate(words, 1):
@@ -65,14 +57,14 @@ UNREAD = -1
 
 @dataclass(slots=True, eq=False)
 class OutcomeNode:
-    """A token after `parent`. `position` counts from the prompt's first token; `place` is where the row holds it."""
+    """A token after `parent`. `position` counts from the prompt's first token; `place` is its place in the row."""
 
     token: int
     parent: "OutcomeNode | None"
-    state: int  # of the form, after it
+    state: int  # of the grammar, after it
     position: int
     is_own: bool
-    forces: bool  # the form allows one token after it
+    forces: bool  # the grammar allows one token after it
     number: int = 0  # in the tree, from 1; the root has 0
     place: int = UNREAD
     logits: Floats | None = None
@@ -85,8 +77,8 @@ class OutcomeNode:
 class OutcomeBranch:
     """An outcome and the draft's own chain after it, `num_chosen` tokens so far; `tip` is its last node.
 
-    `token` after `at` is what the target says where the draft's own chain breaks off; −1 stands for the block's end,
-    of which nothing is known before it is read.
+    `token` after `at` is the target's token where the draft's own chain breaks off; −1 stands for the block's end,
+    which must be read first.
     """
 
     probability: float
@@ -97,7 +89,7 @@ class OutcomeBranch:
 
 
 class OutcomeTree:
-    """`root` is the last settled token. The row holds `base` tokens that every node sees, then those of `read`."""
+    """`root` is the last accepted token. The row holds `base` tokens that every node sees, then those of `read`."""
 
     def __init__(self, stem: SequenceState, row: KVRow, logits: Floats, room: int) -> None:
         self.stem = stem
@@ -111,25 +103,25 @@ class OutcomeTree:
         token = stem.tokens[-1] if stem.tokens else stem.tokenized.prompt[-1]
         self.root = OutcomeNode(token, None, stem.state, last, True, False, place=last, logits=logits)
         self.length = 0
-        self.num_published = 0  # of the nodes, to whoever reads them
+        self.num_published = 0  # nodes that readers know
         self.branches: list[OutcomeBranch] | None = None  # outcomes, likeliest first; None: not ranked
-        self.end: OutcomeNode | None = None  # of the block: what may follow is ranked once it is read
+        self.end: OutcomeNode | None = None  # of the block: candidates after it are ranked once it is read
 
     def place_of(self, node: OutcomeNode) -> SamplingPosition:
-        """Where the token after `node` is chosen."""
+        """Where the token after `node` is sampled."""
         return self.stem.sampling_position(node.state, node.position + 1 - len(self.stem.tokenized.prompt))
 
     def is_open(self, node: OutcomeNode) -> bool:
-        """Whether the form leaves a choice after `node`."""
+        """Whether the grammar leaves a choice after `node`."""
         return node.state != self.form.done and not node.forces
 
     def grow(self, node: OutcomeNode, token: int, is_own: bool) -> OutcomeNode:
-        """Put a chosen token after `node`, and what it forces; the last of them."""
+        """Add a chosen token after `node`, and what it forces; the last of them."""
         known = node.others.pop(token, None) if is_own else None
         if known is not None:
             known.is_own = True
             node.own = known
-            self.num_published = 0  # it was told as another's word
+            self.num_published = 0  # it was published as an alternative
             return last_forced(known)
         first = last = self._add(node, token, is_own)
         while last.state != self.form.done and (forced := self.form.steps[last.state].forced) >= 0:
@@ -156,8 +148,9 @@ class OutcomeTree:
         return state != self.form.done and self.form.steps[state].forced >= 0
 
     def block(self, length: int | None = None) -> tuple[list[OutcomeNode], int]:
-        """Where the own chain leaves the form's choice open, from the root on, and how many tokens are chosen there:
-        at most `length`, so that the last place may be the block's end."""
+        """Open positions of the own chain, from the root on, and how many tokens were chosen there: at most `length`,
+        so the last position may be the block's end.
+        """
         length = self.length if length is None else length
         opens: list[OutcomeNode] = []
         num_chosen = 0
@@ -172,7 +165,7 @@ class OutcomeTree:
         return opens, num_chosen
 
     def chain(self) -> list[int]:
-        """The own chain's tokens, as far as they are there."""
+        """The own chain's tokens so far."""
         tokens: list[int] = []
         node = self.root.own
         while node is not None:
@@ -181,7 +174,7 @@ class OutcomeTree:
         return tokens
 
     def unpublished_words(self, epoch: int) -> list[int]:
-        """The nodes that were not told yet, as words."""
+        """The nodes that were not published yet, as words."""
         news = self.nodes[self.num_published :]
         self.num_published = len(self.nodes)
         return [
@@ -190,13 +183,13 @@ class OutcomeTree:
         ]
 
     def wanted(self, length: int | None = None) -> OutcomeNode | None:
-        """After which node a block of that length goes on; None once it is whole, or the answer ends."""
+        """The node after which a block of that length continues; None once it is complete, or the answer ends."""
         length = self.length if length is None else length
         opens, num_chosen = self.block(length)
         return opens[-1] if opens and num_chosen < length and opens[-1].own is None else None
 
     def unread(self, tip: OutcomeNode) -> list[OutcomeNode]:
-        """What must be read for the logits after `tip`, in order."""
+        """The nodes to read for the logits after `tip`, in order."""
         nodes: list[OutcomeNode] = []
         node: OutcomeNode | None = tip
         while node is not None and node.place == UNREAD:
@@ -205,11 +198,11 @@ class OutcomeTree:
         return nodes[::-1]
 
     def has_room(self, num_new: int) -> bool:
-        """Whether nodes that nobody waits for may be read: the answer's own room is left alone."""
+        """Whether speculative nodes may be read; the answer's own room stays reserved."""
         return self.row.length - self.base + num_new <= self.room
 
     def note_read(self, nodes: Sequence[OutcomeNode], logits: Floats) -> None:
-        """The row has read these, in order; logits [T, V] after each."""
+        """The row has read these nodes, in order; logits [T, V] after each."""
         for place, (node, after) in enumerate(zip(nodes, logits, strict=True), self.row.length - len(nodes)):
             node.place, node.logits = place, after
             if node.position <= self.root.position:
@@ -218,7 +211,7 @@ class OutcomeTree:
                 self.read.append(node)
 
     def advance(self, tokens: Sequence[int], sessions: KVSessions) -> bool:
-        """Go down to the outcome; whether the draft had begun to write on from there."""
+        """Move the root to the outcome; whether the draft had begun to continue there."""
         path = [self.root]
         for token in tokens:
             node = path[-1]
@@ -234,7 +227,7 @@ class OutcomeTree:
                 alive.add(id(node))
                 self.nodes.append(node)
             elif node not in path:
-                node.parent = node.logits = None  # no circle is left: what is forgotten is freed at once
+                node.parent = node.logits = None  # break the cycle so that dropped nodes are freed at once
         for number, node in enumerate(self.nodes, 1):
             node.number = number
         root.number = 0
@@ -248,19 +241,22 @@ class OutcomeTree:
         self.read = kept[num_settled:]
         for node in path:
             if node.place != UNREAD:
-                node.parent = None  # what lies before is seen by all
+                node.parent = None  # every node attends to what lies before
         return root.own is not None
 
 
 def last_forced(node: OutcomeNode) -> OutcomeNode:
-    """Where the tokens end that the form forces after `node`."""
+    """The last of the tokens that the grammar forces after `node`."""
     while node.own is not None and node.forces:
         node = node.own
     return node
 
 
 def read_nodes(sessions: KVSessions, asked: Sequence[tuple[OutcomeTree, list[OutcomeNode]]]) -> None:
-    """Read these nodes, parents before children, each tree's in its own row."""
+    """One pass over nodes of several trees, parents before children, each tree in its own row.
+
+    `KVSessions.extend` reads a tree within one pass; this continues trees that earlier passes left in the rows.
+    """
     arena = sessions.arena
     if len(asked) == 1 and len(asked[0][1]) == 1 and _sees_all(*asked[0]):
         tree, (node,) = asked[0]
@@ -288,12 +284,12 @@ def read_nodes(sessions: KVSessions, asked: Sequence[tuple[OutcomeTree, list[Out
 
 
 def _sees_all(tree: OutcomeTree, nodes: Sequence[OutcomeNode]) -> bool:
-    """Whether all that was read lies on the branch of a node: then its pass is as any other."""
+    """Whether everything read lies on the node's branch: then an ordinary pass will do."""
     return len(tree.read) == max(nodes[0].position - tree.root.position - 1, 0)
 
 
 def _hide(mask: Floats, tree: OutcomeTree, nodes: Sequence[OutcomeNode], past: int) -> None:
-    """Let each node see the settled text and its own branch: changes the mask [T, S + T] of one row."""
+    """Let each node attend to the accepted text and its own branch: changes the mask [T, S + T] of one row."""
     base = tree.base
     new = {id(node): past + at for at, node in enumerate(nodes)}
     mask[:, base : tree.row.length] = MASKED
