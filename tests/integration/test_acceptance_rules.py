@@ -157,7 +157,7 @@ def test_a_changed_draft_outcome_or_rule_is_found(
     # The last drafted token was rejected or never reached, so nothing in the answer depends on it.
     others = [token for token in range(40, 60) if token != one.drafted[-1]]
     for token in others[:3]:
-        with pytest.raises(IntegrityError, match=r"draft recorded for round|not admitted"):
+        with pytest.raises(IntegrityError, match=r"draft recorded for round|not allowed"):
             replay_reading(with_round(drafted=(*one.drafted[:-1], token)), out, *pair)
     fewer = replay_reading(with_round(token=one.token + 1), out, *pair)
     assert any(f"round {at + 1}" in problem for problem in fewer.problems)

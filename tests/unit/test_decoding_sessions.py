@@ -144,7 +144,7 @@ def test_what_can_never_fit_has_a_reason_with_its_numbers():
 
 @pytest.mark.parametrize(
     "settings",
-    [{"batch_bytes": 0}, {"cache_bytes": -1}, {"block_tokens": 0}, {"max_batch": 0}, {"max_forks": 0}],
+    [{"batch_bytes": 0}, {"cache_bytes": -1}, {"block_tokens": 0}, {"max_batch": 0}],
 )
 def test_settings_that_cannot_be_are_refused_by_name(settings: dict[str, int]):
     with pytest.raises(InvalidInput, match=f"decoding.{next(iter(settings))}"):

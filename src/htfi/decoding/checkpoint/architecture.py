@@ -180,19 +180,19 @@ class _Config:
                 raise InvalidInput(f"{self.where} lacks {key!r}: is it a whole model's config.json?")
             return default
         if type(value) is not kind and not (kind is float and type(value) is int):
-            raise InvalidInput(f"{self.where}: {key!r} is {value!r}, where a {kind.__name__} is due")
+            raise InvalidInput(f"{self.where}: {key!r} is {value!r} instead of a {kind.__name__}")
         return kind(value)
 
     def count(self, key: str, default: int | None = None) -> int:
         value = self.get(key, int, default)
         if value < 1:
-            raise InvalidInput(f"{self.where}: {key!r} is {value}, where at least 1 is due")
+            raise InvalidInput(f"{self.where}: {key!r} is {value}: take at least 1")
         return value
 
     def positive(self, key: str, default: float) -> float:
         value = self.get(key, float, default)
         if not 0 < value < 1:
-            raise InvalidInput(f"{self.where}: {key!r} is {value}, where a small positive number is due")
+            raise InvalidInput(f"{self.where}: {key!r} is {value}: take a small positive number")
         return value
 
     def activation(self, family: ModelFamily, default: str) -> str:

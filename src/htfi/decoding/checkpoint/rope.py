@@ -69,7 +69,7 @@ def parse_rope(config: Mapping[str, Any], max_positions: int, where: str) -> Rop
     for key in ("rope_scaling", "rope_parameters"):
         value = config.get(key)
         if value is not None and not isinstance(value, dict):
-            raise InvalidInput(f"{where}: {key!r} is {value!r}, where an object is due")
+            raise InvalidInput(f"{where}: {key!r} is {value!r} instead of an object")
         said |= {k: v for k, v in cast("dict[str, Any]", value or {}).items() if v is not None}
     if (said.get("partial_rotary_factor") or said["partial"] or 1.0) != 1.0:
         raise InvalidInput(f"{where}: rotary positions over part of a head are not supported")
@@ -111,7 +111,7 @@ def _number(said: Mapping[str, Any], key: str, where: str, default: float | None
     if value is None:
         value = default
     if type(value) not in (int, float) or not 0 < cast("float", value) < math.inf:
-        raise InvalidInput(f"{where}: the rope's {key!r} is {value!r}, where a positive number is due")
+        raise InvalidInput(f"{where}: the rope's {key!r} is {value!r}: take a positive number")
     return float(cast("float", value))
 
 
