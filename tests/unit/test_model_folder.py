@@ -93,7 +93,7 @@ def test_written_config_reads_back_as_it_was(rope: Rope) -> None:
         ({"hidden_act": "relu6"}, "'relu6' is not supported"),
         ({"rope_scaling": {"rope_type": "longrope"}}, "'longrope' is not supported"),
         ({"rope_scaling": {"rope_type": "linear"}}, "'factor' is None"),
-        ({"rope_scaling": "linear"}, "an object is due"),
+        ({"rope_scaling": "linear"}, "instead of an object"),
         ({"partial_rotary_factor": 0.5}, "part of a head"),
         ({"layer_types": ["sliding_attention"]}, "sliding-window"),
         ({"use_sliding_window": True}, "sliding-window"),
