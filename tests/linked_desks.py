@@ -15,9 +15,9 @@ from htfi.decoding.ports import Floats, ForwardOutput, Ids
 from htfi.decoding.sessions import KVSessions
 from htfi.decoding.strategies.chain import ChainStrategy
 from htfi.scheduling.turns.fair_share import FairScheduler
-from htfi.simulation.faulty_link.frame_weather import NO_FAULTS, FrameFaults
-from htfi.simulation.faulty_link.memory import SimulatedNetwork
 from linked_world import TOKENIZER, VOCAB, Blend, Plan, draft_author
+from memory_network.faults import NO_FAULTS, FrameFaults
+from memory_network.network import SimulatedNetwork
 from tiny_network import TinyNetwork
 
 CONFIG = DecodingConfig(batch_bytes=2**22)

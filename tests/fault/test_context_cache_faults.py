@@ -314,7 +314,8 @@ tier = LmdbTier(Path(sys.argv[1]), 4 * 2**20, lambda: 0, print)
 number = 0
 while True:
     key = b"%d" % number
-    tier.put_many([CacheEntry(key, key * 400, 10**15, ("a",)), CacheEntry(key + b"!", os.urandom(9_000), 10**15, ("b",))])
+    small = CacheEntry(key, key * 400, 10**15, ("a",))
+    tier.put_many([small, CacheEntry(key + b"!", os.urandom(9_000), 10**15, ("b",))])
     print(number, flush=True)
     number += 1
 """

@@ -11,9 +11,9 @@ from htfi.domain.errors import InvalidInput
 from htfi.domain.events import Quote, Trade
 from htfi.market.config import MarketConfig
 from htfi.market.state import MarketState
-from htfi.simulation.market.facts import stylised_facts
-from htfi.simulation.market.order_flow import merged, order_flow
-from htfi.simulation.market.session import FlowShock, SimulatedSession
+from simulated_order_flow import merged, order_flow
+from simulated_session import FlowShock, SimulatedSession
+from stylised_facts import stylised_facts
 
 START_NS = 1_760_016_600_000_000_000
 MINUTE_NS = 60_000_000_000

@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from htfi.simulation.market.facts import comovement, stylised_facts, volume_volatility
 from htfi.simulation.market.process import simulate
 from htfi.simulation.market.spec import MarketSpec
+from stylised_facts import comovement, stylised_facts, volume_volatility
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = Path(os.environ.get("HTFI_TEST_DATA", ROOT.parent / "shared" / "data"))

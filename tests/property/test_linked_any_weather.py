@@ -9,9 +9,9 @@ from htfi.decoding.link.frames import DraftLead
 from htfi.decoding.local_generator import LocalGenerator
 from htfi.decoding.strategies.recorded import RecordedStrategy
 from htfi.domain.generation import Completion, GenerationRequest, RequestRefused
-from htfi.simulation.faulty_link.frame_weather import NO_FAULTS, FrameFaults
 from linked_desks import Cluster
 from linked_world import PATH, TOKENIZER, VIEW, VOCAB, draft_author, local, question
+from memory_network.faults import NO_FAULTS, FrameFaults
 from tiny_network import TinyNetwork
 
 TARGET = local()

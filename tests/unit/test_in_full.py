@@ -10,9 +10,9 @@ from htfi.decoding.link.parts import request_name
 from htfi.decoding.link.server.requests import check_open
 from htfi.decoding.sampling import SamplingParams
 from htfi.domain.generation import Completion, GenerationRequest, RequestRefused
-from htfi.simulation.faulty_link.frame_weather import NO_FAULTS, FrameFaults
 from linked_desks import Cluster
 from linked_world import VIEW, local, question
+from memory_network.faults import NO_FAULTS, FrameFaults
 
 FULL = 7  # seed of the network that stands for the target in full precision
 NUM = 8

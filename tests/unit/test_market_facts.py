@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from htfi.domain.errors import InvalidInput, ShapeMismatch
-from htfi.simulation.market.facts import (
+from stylised_facts import (
     comovement,
     correlation,
     hill_index,

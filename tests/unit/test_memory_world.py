@@ -8,8 +8,8 @@ from htfi.decoding.link import frames
 from htfi.decoding.link.frames import FrameChannel, RefusalReason, RefusedFrame, seal
 from htfi.decoding.link.ports import StreamArrival, StreamEvent
 from htfi.domain.errors import InvalidInput
-from htfi.simulation.faulty_link.frame_weather import NO_FAULTS, FrameFaults
-from htfi.simulation.faulty_link.memory import MemoryTransport, SimulatedNetwork, network_of_two
+from memory_network.faults import NO_FAULTS, FrameFaults
+from memory_network.network import MemoryTransport, SimulatedNetwork, network_of_two
 
 DELAY = FrameFaults(delay_ms=10)
 

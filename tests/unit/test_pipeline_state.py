@@ -11,9 +11,9 @@ from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.domain.events import Trade
 from htfi.pipeline.inputs import FOLD_EVENTS, InputChain
 from htfi.pipeline.run_state import decode_state, encode_state
-from htfi.simulation.clock import VirtualClock
 from htfi.simulation.pacing import PacedFeed
 from htfi.wiring.settings import decode_settings, encode_settings, load_settings, override, settings_digest
+from virtual_clock import VirtualClock
 
 
 def trade(row: int, price: float = 1.0) -> Trade:

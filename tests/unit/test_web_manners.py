@@ -2,8 +2,8 @@
 
 import pytest
 
-from htfi.adapters.feeds.web.address import is_allowed_target, parse_address, resolve_link
 from htfi.adapters.feeds.rate_limits import RateLimiter, back_off_s, fresh_s, retry_after_s
+from htfi.adapters.feeds.web.address import is_allowed_target, parse_address, resolve_link
 from htfi.adapters.feeds.web.robots import parse_robots
 from htfi.domain.errors import InvalidInput
 

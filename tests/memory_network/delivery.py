@@ -7,10 +7,10 @@ from htfi.decoding.link import frames
 from htfi.decoding.link.frames import FrameChannel, RefusalReason, RefusedFrame
 from htfi.decoding.link.ports import StreamArrival, StreamEvent
 from htfi.domain.errors import InvalidInput
-from htfi.simulation.faulty_link.frame_weather import FrameFaults
-from htfi.simulation.faulty_link.line import ConnectionEnd, SimulatedConnection, SimulatedNode
-from htfi.simulation.faulty_link.virtual_time import EventScheduler
 from htfi.simulation.rng import Rng
+from memory_network.connections import ConnectionEnd, SimulatedConnection, SimulatedNode
+from memory_network.faults import FrameFaults
+from memory_network.scheduler import EventScheduler
 
 NUM_BAD_FRAMES = 16  # on one side of a stream, before it is dropped
 _DIAL_TRIPS = 4  # one way each: TCP, then TLS

@@ -17,10 +17,10 @@ import math
 
 from htfi.decoding.link.ports import StreamArrival
 from htfi.domain.errors import InvalidInput
-from htfi.simulation.faulty_link.frame_weather import NO_FAULTS, FrameFaults
-from htfi.simulation.faulty_link.line import NodeStep, SimulatedConnection, SimulatedNode, StreamWatcher
-from htfi.simulation.faulty_link.passage import FrameDelivery
-from htfi.simulation.faulty_link.virtual_time import EventScheduler
+from memory_network.connections import NodeStep, SimulatedConnection, SimulatedNode, StreamWatcher
+from memory_network.delivery import FrameDelivery
+from memory_network.faults import NO_FAULTS, FrameFaults
+from memory_network.scheduler import EventScheduler
 
 TICK_S = 0.025  # of a watch
 

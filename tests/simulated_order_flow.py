@@ -18,7 +18,7 @@ from htfi.domain.errors import InvalidInput
 from htfi.domain.events import Quote, Trade
 from htfi.domain.time import NS_PER_S
 from htfi.simulation.market.process import Floats, autoregress, u_shape
-from htfi.simulation.market.session import FlowShock, SimulatedSession
+from simulated_session import FlowShock, SimulatedSession
 
 CELL_S = (
     1.0  # rate, volatility and spread are constant within a cell; a shock changes them from the next cell on
