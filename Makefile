@@ -1,4 +1,4 @@
-# Two commands for a stranger: `make run` and `make test`. The rest is for those who work on the house.
+# `make run` and `make test` are all that a newcomer needs. The rest is for development.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
