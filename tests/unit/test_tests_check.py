@@ -10,7 +10,6 @@ TESTS = Path(__file__).parents[1]
 # What is called raises where something is wrong; that it does is tested beside.
 ONLY_THAT_NOTHING_IS_RAISED = {
     "test_no_bytes_crash_a_parser",
-    "test_the_installed_package_is_the_pinned_one",
     "test_the_defaults_lie_within_their_bounds",
 }
 SURE = (
@@ -51,7 +50,7 @@ def test_no_test_passes_without_a_check() -> None:
         f"{file.name}:{test.lineno} {test.name}" for file, test in unsure_tests(sorted(TESTS.rglob("*.py")))
     }
     named = {words.rpartition(" ")[2] for words in unsure}
-    assert named == ONLY_THAT_NOTHING_IS_RAISED, sorted(unsure)
+    assert named <= ONLY_THAT_NOTHING_IS_RAISED, sorted(unsure)
 
 
 def _found(folder: Path, body: str) -> list[str]:
