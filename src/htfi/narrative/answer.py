@@ -114,20 +114,20 @@ def parse_answer(fields: dict[str, str], trust: ConfidenceCalibration = UNCALIBR
     )
 
 
-def to_view(said: ParsedAnswer, question: Question, half_life_ns: int, reader: str) -> NewsView:
+def to_view(answer: ParsedAnswer, question: Question, half_life_ns: int, reader: str) -> NewsView:
     """The view that a parsed answer gives; a flat direction has no size."""
     items = shown_items(question)
     return NewsView(
-        direction=said.direction,
-        size_sigmas=said.size_sigmas if said.direction else 0.0,
-        volatility_multiplier=said.volatility_multiplier,
-        confidence=said.confidence,
-        cited=tuple(items[place].id for place in said.cited if place < len(items)),
+        direction=answer.direction,
+        size_sigmas=answer.size_sigmas if answer.direction else 0.0,
+        volatility_multiplier=answer.volatility_multiplier,
+        confidence=answer.confidence,
+        cited=tuple(items[place].id for place in answer.cited if place < len(items)),
         as_of_ns=question.as_of_ns,
         half_life_ns=half_life_ns,
-        cause=said.cause,
-        consistency=said.consistency,
-        words=said.words,
+        cause=answer.cause,
+        consistency=answer.consistency,
+        words=answer.words,
         reader=reader,
     )
 
@@ -191,7 +191,7 @@ def _texts(options: Sequence[str]) -> tuple[Prompt, ...]:
 
 def _plain_grammar(num_items: int) -> OutputGrammar:
     cites = _texts(["none", *(f"[{place}]" for place in range(1, num_items + 1))])
-    told = (
+    choices = (
         ChoiceField("cause", _texts([cause.replace("_", " ") for cause in CAUSES])),
         ChoiceField("consistency", _texts(CONSISTENCIES)),
         FreeTextField("words", PLAIN_WORDS, PlainText("\n")),
@@ -213,6 +213,6 @@ def _plain_grammar(num_items: int) -> OutputGrammar:
     for turn in range(MAX_CITED):
         label = "Item that matters most:" if turn == 0 else "Second item, if any:"
         parts += [FixedField((PlainText(label),)), ChoiceField(f"cite{turn}", cites)]
-    for label, part in zip(asked, told, strict=True):
+    for label, part in zip(asked, choices, strict=True):
         parts += [FixedField((PlainText(label),)), part]
     return tuple(parts)

@@ -49,8 +49,8 @@ class AuditSummary:
             if hearing.suspicion:
                 self.num_secure += 1
                 self._suspicions[hearing.suspicion] += 1
-            for heard in (*hearing.considered, *hearing.set_aside):
-                self._count_item(heard)
+            for item in (*hearing.considered, *hearing.set_aside):
+                self._count_item(item)
         if view is not None:
             self.num_contradicted += bool(find_contradictions(view.parts, decision.as_of_ns))
             if view.wording is not None:
@@ -59,18 +59,18 @@ class AuditSummary:
                 self._num_accepted += sum(len(one.accepted) for one in view.wording.rounds)
         self._rank_by_effect(decision)
 
-    def _count_item(self, heard: NewsItemAudit) -> None:
-        name = f"{heard.source}\0{heard.id}"
+    def _count_item(self, item: NewsItemAudit) -> None:
+        name = f"{item.source}\0{item.id}"
         if name in self._known:
             return
         if len(self._known) < _MAX_DISTINCT_ITEMS:
             self._known.add(name)
-        self._screened[heard.verdict] += 1
-        self._routes[ROUTE_WORDS[heard.route]] += 1
-        self._num_repeats += bool(heard.told_before)
-        if heard.verdict is not Screening.PASS:
-            self._sources[clean(heard.source, 80)] += 1
-            self._rules.update({clean(reason.partition(":")[0], 80): 1 for reason in heard.reasons})
+        self._screened[item.verdict] += 1
+        self._routes[ROUTE_WORDS[item.route]] += 1
+        self._num_repeats += bool(item.told_before)
+        if item.verdict is not Screening.PASS:
+            self._sources[clean(item.source, 80)] += 1
+            self._rules.update({clean(reason.partition(":")[0], 80): 1 for reason in item.reasons})
 
     def _rank_by_effect(self, decision: Decision) -> None:
         tilt = decision.forecast.tilt
@@ -111,12 +111,12 @@ class AuditSummary:
     def _suspected(self) -> tuple[str, ...]:
         if not self.num_secure:
             return ()
-        told = self._suspicions.most_common()
+        listed = self._suspicions.most_common()
         were = "decision was" if self.num_secure == 1 else "decisions were"
         lines = [f"{self.num_secure:,} {were} made in secure mode."]
-        lines += [f"{num:,}: {clean(why, 3 * _MAX_REASON_CHARS)}." for why, num in told[:MAX_LISTED]]
-        if len(told) > MAX_LISTED:
-            lines.append(f"And {len(told) - MAX_LISTED} more suspicions.")
+        lines += [f"{num:,}: {clean(why, 3 * _MAX_REASON_CHARS)}." for why, num in listed[:MAX_LISTED]]
+        if len(listed) > MAX_LISTED:
+            lines.append(f"And {len(listed) - MAX_LISTED} more suspicions.")
         return tuple(lines)
 
     def _read(self) -> tuple[str, ...]:
@@ -134,17 +134,17 @@ class AuditSummary:
             f"{held:,} in quarantine, {less:,} discounted, {self._num_repeats:,} repeated earlier items."
         ]
         if self._rules:
-            told = ", ".join(f"{rule} {num:,}" for rule, num in self._rules.most_common(MAX_LISTED))
-            lines.append(f"By reason: {told}.")
+            listed = ", ".join(f"{rule} {num:,}" for rule, num in self._rules.most_common(MAX_LISTED))
+            lines.append(f"By reason: {listed}.")
         if self._sources:
-            told = ", ".join(
+            listed = ", ".join(
                 f"{quoted_name(name)} {num:,}" for name, num in self._sources.most_common(MAX_LISTED)
             )
-            lines.append(f"By source: {told}.")
+            lines.append(f"By source: {listed}.")
         return tuple(lines)
 
     def _moved(self) -> tuple[str, ...]:
-        return tuple(f"{told}." for size, _, _, told in sorted(self._largest, reverse=True) if size)
+        return tuple(f"{listed}." for size, _, _, listed in sorted(self._largest, reverse=True) if size)
 
     def _drafted(self) -> tuple[str, ...]:
         if not self._num_worded:

@@ -128,11 +128,11 @@ class DeepReader:
         written = [answer for answer in answers if isinstance(answer, Completion)]
         if len(written) < len(answers):
             return next(answer for answer in answers if isinstance(answer, RequestRefused))
-        told = [parse_answer(answer.fields, self._trust) for answer in written]
-        said, nearest = combine_answers(told)
-        view = to_view(said, question, self._config.half_life_ns, self.version)
+        parsed = [parse_answer(answer.fields, self._trust) for answer in written]
+        combined, nearest = combine_answers(parsed)
+        view = to_view(combined, question, self._config.half_life_ns, self.version)
         if self._meaning is not None:
-            each = [to_view(one, question, self._config.half_life_ns, self.version) for one in told]
+            each = [to_view(one, question, self._config.half_life_ns, self.version) for one in parsed]
             view = replace(view, meant=combine_meanings(each, self._meaning))
         if not written[0].tokens:
             return view
@@ -175,35 +175,39 @@ def path_seed(seed: int, path: int) -> int:
     return zlib.crc32(f"{seed}/{path}".encode())
 
 
-def combine_answers(said: Sequence[ParsedAnswer]) -> tuple[ParsedAnswer, int]:
+def combine_answers(answers: Sequence[ParsedAnswer]) -> tuple[ParsedAnswer, int]:
     """The combination of several answers, and the place of the answer nearest to it, whose words stand for all.
 
     Answers count by their confidence c. With x = direction · size for the move that an answer expects, confidence ·
     size is their mean effect: size is Σc|x|/Σc, and confidence is the mean c times the agreement on the direction,
     |Σcx|/Σc|x|. So answers that disagree leave little confidence.
     """
-    sure = [one.confidence for one in said]
-    moves = [one.direction * one.size_sigmas for one in said]
+    sure = [one.confidence for one in answers]
+    moves = [one.direction * one.size_sigmas for one in answers]
     total = sum(sure)
     net = sum(c * x for c, x in zip(sure, moves, strict=True))
     gross = sum(c * abs(x) for c, x in zip(sure, moves, strict=True))
-    multiplier = sum(c * one.volatility_multiplier for c, one in zip(sure, said, strict=True)) / total
+    multiplier = sum(c * one.volatility_multiplier for c, one in zip(sure, answers, strict=True)) / total
     agreement = abs(net) / gross if gross > 0.0 else 1.0
     size = round(gross / total, _DECIMALS)
     direction = float((net > 0.0) - (net < 0.0)) if size else 0.0
     nearest = min(
-        range(len(said)),
-        key=lambda place: (said[place].direction != direction, abs(moves[place] - direction * size), place),
+        range(len(answers)),
+        key=lambda place: (
+            answers[place].direction != direction,
+            abs(moves[place] - direction * size),
+            place,
+        ),
     )
     return ParsedAnswer(
         direction=direction,
         size_sigmas=size,
         volatility_multiplier=round(multiplier, _DECIMALS),
-        confidence=round(total / len(said) * agreement, _DECIMALS),
-        consistency=_most_common([one.consistency for one in said]),
-        cause=_most_common([one.cause for one in said]),
-        cited=_most_cited(said),
-        words=said[nearest].words,
+        confidence=round(total / len(answers) * agreement, _DECIMALS),
+        consistency=_most_common([one.consistency for one in answers]),
+        cause=_most_common([one.cause for one in answers]),
+        cited=_most_cited(answers),
+        words=answers[nearest].words,
     ), nearest
 
 
@@ -221,16 +225,16 @@ def combine_meanings(views: Sequence[NewsView], meaning: ViewCalibration) -> tup
     )
 
 
-def _most_common(told: Sequence[str]) -> str:
+def _most_common(values: Sequence[str]) -> str:
     """The most common value; of equally common ones, the first."""
-    counts = Counter(told)
-    return max(told, key=counts.__getitem__)
+    counts = Counter(values)
+    return max(values, key=counts.__getitem__)
 
 
-def _most_cited(said: Sequence[ParsedAnswer]) -> tuple[int, ...]:
-    counts = Counter(place for one in said for place in one.cited)
+def _most_cited(answers: Sequence[ParsedAnswer]) -> tuple[int, ...]:
+    counts = Counter(place for one in answers for place in one.cited)
     often = sorted(
-        (place for place, num in counts.items() if 2 * num >= len(said)), key=lambda place: -counts[place]
+        (place for place, num in counts.items() if 2 * num >= len(answers)), key=lambda place: -counts[place]
     )
     first = sorted(counts, key=lambda place: (-counts[place], place))[:1]
     return tuple(sorted(often[:MAX_CITED] or first))
@@ -281,7 +285,7 @@ class LateDeepReader(DeepReader):
 
     def take_late_views(self) -> list[tuple[str, NewsView | RequestRefused]]:
         """Views whose answers have all arrived, by the id of their question; a refusal where none will follow."""
-        told: list[tuple[str, NewsView | RequestRefused]] = [
+        arrived: list[tuple[str, NewsView | RequestRefused]] = [
             (name, RequestRefused("given up: too many readings in depth are awaited"))
             for name in self._abandoned
         ]
@@ -293,16 +297,16 @@ class LateDeepReader(DeepReader):
                 continue
             if isinstance(answer, RequestRefused):
                 del self._pending[name]
-                told.append((name, answer))
+                arrived.append((name, answer))
                 continue
             one.answers[request_id] = answer
             if len(one.answers) == len(one.requests):
                 del self._pending[name]
                 answers = [one.answers[request.id] for request in one.requests]
                 view = self._view(one.question, one.requests[0], answers)
-                told.append((name, view))
+                arrived.append((name, view))
         self._send()
-        return told
+        return arrived
 
     def _start(self, name: str, question: Question) -> _PendingReading:
         paths = range(self._config.deep_paths)

@@ -42,8 +42,8 @@ def limits_of(by_item: Mapping[str, float], read: Sequence[str]) -> InfluenceLim
 def recorded_limits(hearing: NewsContext | None) -> InfluenceLimits:
     """The limits as a decision recorded them."""
     considered = hearing.considered if hearing is not None else ()
-    by_item = {heard.id: heard.max_moved for heard in considered if heard.max_moved is not UNSET}
-    return limits_of(by_item, [heard.id for heard in considered if heard.route is not Route.ENCODER])
+    by_item = {item.id: item.max_moved for item in considered if item.max_moved is not UNSET}
+    return limits_of(by_item, [item.id for item in considered if item.route is not Route.ENCODER])
 
 
 def max_view_influence(view: NewsView, known: InfluenceLimits) -> float:
@@ -78,10 +78,10 @@ def influence_problems(view: NewsView | None, hearing: NewsContext | None) -> li
 def limit_problems(hearing: NewsContext, config: SanitiserConfig) -> list[str]:
     """Items whose recorded limit is above what the settings allow."""
     found: list[str] = []
-    for heard in hearing.considered:
-        most = config.max_moved_confirmed * (heard.trust if heard.verdict is Screening.DISCOUNT else 1.0)
-        if heard.max_moved is not UNSET and not 0.0 <= heard.max_moved <= most + _TOLERANCE:
-            found.append(f"{heard.id} may move more of the band than the settings allow")
+    for item in hearing.considered:
+        most = config.max_moved_confirmed * (item.trust if item.verdict is Screening.DISCOUNT else 1.0)
+        if item.max_moved is not UNSET and not 0.0 <= item.max_moved <= most + _TOLERANCE:
+            found.append(f"{item.id} may move more of the band than the settings allow")
     return found
 
 

@@ -119,9 +119,9 @@ class SuspicionMonitor:
         """
         config = self._config
         if num_items:
-            heard = _faded(self._recent_items, now_ns) + _THOUSANDTHS * num_items
+            num_recent = _faded(self._recent_items, now_ns) + _THOUSANDTHS * num_items
             self._recent_items = SuspicionLevel(
-                min(heard, _MAX_RECENT_ITEMS), max(now_ns, self._recent_items.at_ns)
+                min(num_recent, _MAX_RECENT_ITEMS), max(now_ns, self._recent_items.at_ns)
             )
         for trouble in troubles:
             weight = GRAVE_FINDING_WEIGHT if trouble.rule.startswith(GRAVE_RULES) else FINDING_WEIGHT
@@ -135,10 +135,10 @@ class SuspicionMonitor:
 
     def observe_once(self, trouble: ScreeningIncident, names: Sequence[str], now_ns: int) -> None:
         """Take in the incident of a view that rests on these items, once for as long as it rests on them."""
-        symbol, told = "".join(trouble.symbols), tuple(names)
-        if self._items_observed.get(symbol) == told:
+        symbol, item_ids = "".join(trouble.symbols), tuple(names)
+        if self._items_observed.get(symbol) == item_ids:
             return
-        self._items_observed[symbol] = told
+        self._items_observed[symbol] = item_ids
         self._items_observed.move_to_end(symbol)
         if len(self._items_observed) > MAX_SCOPES:
             self._items_observed.popitem(last=False)
@@ -169,9 +169,9 @@ class SuspicionMonitor:
 
     def active_suspicions(self, now_ns: int) -> list[str]:
         """Every active suspicion in words, the market-wide one first, then by name."""
-        told = [_describe("all news", decay_level(self._all, now_ns, self._config))]
-        told += [self._description(scope, now_ns) for scope in sorted(self._levels)]
-        return [words for words in told if words]
+        found = [_describe("all news", decay_level(self._all, now_ns, self._config))]
+        found += [self._description(scope, now_ns) for scope in sorted(self._levels)]
+        return [words for words in found if words]
 
     def _description(self, scope: tuple[str, str], now_ns: int) -> str:
         level = self._levels.get(scope)
@@ -197,14 +197,14 @@ class SuspicionMonitor:
             self._all = _CALM
             return ended
         scope = (_SYMBOL, symbol)
-        told = self._description(scope, now_ns)
+        words = self._description(scope, now_ns)
         self._levels.pop(scope, None)
-        return [told] if told else []
+        return [words] if words else []
 
     def recent_reset(self, symbol: str, now_ns: int) -> str:
         """Who ended suspicion within the last cool-down, of a symbol or of everything, and why; empty if nobody did."""
-        said = [one for name in ("", symbol) if (one := self._resets.get(name)) is not None]
-        newest = max(said, key=lambda one: one.available_at_ns, default=None)
+        resets = [one for name in ("", symbol) if (one := self._resets.get(name)) is not None]
+        newest = max(resets, key=lambda one: one.available_at_ns, default=None)
         if newest is None or now_ns - newest.available_at_ns >= self._config.cool_down_ns:
             return ""
         whom = f"symbol {clean(symbol, _MAX_NAME_CHARS)}" if newest.symbol else "everything"
@@ -216,7 +216,7 @@ class SuspicionMonitor:
             "all": msgspec.to_builtins(self._all),
             "heard": msgspec.to_builtins(self._recent_items),
             "levels": [[*scope, msgspec.to_builtins(level)] for scope, level in self._levels.items()],
-            "words_of": [msgspec.to_builtins(said) for said in self._resets.values()],
+            "words_of": [msgspec.to_builtins(one) for one in self._resets.values()],
             "told_of": [[symbol, *names] for symbol, names in self._items_observed.items()],
         }
 
@@ -226,8 +226,8 @@ class SuspicionMonitor:
         self._levels = OrderedDict(
             ((kind, name), msgspec.convert(level, SuspicionLevel)) for kind, name, level in state["levels"]
         )
-        words = [msgspec.convert(said, SuspicionReset) for said in state["words_of"]]
-        self._resets = OrderedDict((said.symbol, said) for said in words)
+        words = [msgspec.convert(one, SuspicionReset) for one in state["words_of"]]
+        self._resets = OrderedDict((one.symbol, one) for one in words)
         self._items_observed = OrderedDict((symbol, tuple(names)) for symbol, *names in state["told_of"])
 
 

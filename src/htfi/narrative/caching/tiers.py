@@ -130,19 +130,19 @@ class TieredCache:
     def _apply_forgotten(self) -> None:
         """Forget here what other processes had forgotten."""
         for place, one in enumerate(self.outer):
-            told = one.tier.forgotten()
-            if told is None:
+            names = one.tier.forgotten()
+            if names is None:
                 for tier in (self._memory, *(other.tier for other in self.outer if other is not one)):
                     tier.clear()
                 continue
-            told = [
-                name for name in told if not self._memory.is_forgotten((name,))
+            names = [
+                name for name in names if not self._memory.is_forgotten((name,))
             ]  # without those that this process sent itself
-            if told:
-                self._forget_here(told)
+            if names:
+                self._forget_here(names)
                 for other in range(len(self.outer)):
                     if other != place:
-                        self._queue_forget(other, told)
+                        self._queue_forget(other, names)
                         self._send_forget(other)
 
     def _forget_here(self, about: Sequence[str]) -> None:

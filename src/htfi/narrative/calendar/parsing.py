@@ -67,13 +67,13 @@ def parse_calendar(data: bytes, name: str) -> Calendar:
 
 def _toml_rows(text: str, name: str) -> list[tuple[str, CalendarRow]]:
     try:
-        told = tomllib.loads(text)
+        given = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise InvalidInput(f"calendar {name}: not valid TOML: {error or 'nested too deeply'}") from error
-    rows, common = told.pop("release", []), told.pop("defaults", {})
-    if told:
+    rows, common = given.pop("release", []), given.pop("defaults", {})
+    if given:
         raise InvalidInput(
-            f"calendar {name}: unknown '{_shortened(next(iter(told)))}': it may hold [[release]] tables and [defaults]"
+            f"calendar {name}: unknown '{_shortened(next(iter(given)))}': it may hold [[release]] tables and [defaults]"
         )
     if not isinstance(common, dict):
         raise InvalidInput(f"calendar {name}: 'defaults' must be a table, [defaults]")
@@ -150,39 +150,43 @@ def _announcement(row: Mapping[str, Any]) -> Announcement:
 
 
 def _announcement_kind(row: Mapping[str, Any]) -> AnnouncementKind:
-    told = _text(row, "kind", needed=True)
+    given = _text(row, "kind", needed=True)
     try:
-        return AnnouncementKind(told)
+        return AnnouncementKind(given)
     except ValueError:
-        raise InvalidInput(f"kind '{told}' is not known: one of {', '.join(AnnouncementKind)}") from None
+        raise InvalidInput(f"kind '{given}' is not known: one of {', '.join(AnnouncementKind)}") from None
 
 
 def _announcement_time(row: Mapping[str, Any]) -> int:
-    told, zone = row.get("at"), _zone(_text(row, "zone"))
-    if isinstance(told, datetime):
-        told = told.isoformat()
-    if isinstance(told, date) or (isinstance(told, str) and re.fullmatch(r"\d{4}-\d\d-\d\d", told.strip())):
-        raise InvalidInput(f"at = {told} is a date without a time: write it as 2026-01-28 14:00")
-    if not isinstance(told, str) or not told:
+    given, zone = row.get("at"), _zone(_text(row, "zone"))
+    if isinstance(given, datetime):
+        given = given.isoformat()
+    if isinstance(given, date) or (
+        isinstance(given, str) and re.fullmatch(r"\d{4}-\d\d-\d\d", given.strip())
+    ):
+        raise InvalidInput(f"at = {given} is a date without a time: write it as 2026-01-28 14:00")
+    if not isinstance(given, str) or not given:
         raise InvalidInput("at is missing or not a time: write at = 2026-01-28 14:00, with a zone")
     try:
-        moment = datetime.fromisoformat(told.strip())
+        moment = datetime.fromisoformat(given.strip())
     except ValueError:
-        raise InvalidInput(f"at = '{_shortened(told)}' is not a time: write it as 2026-01-28 14:00") from None
+        raise InvalidInput(
+            f"at = '{_shortened(given)}' is not a time: write it as 2026-01-28 14:00"
+        ) from None
     if not 1970 <= moment.year <= 2100:
-        raise InvalidInput(f"at = '{_shortened(told)}' is outside 1970 to 2100")
+        raise InvalidInput(f"at = '{_shortened(given)}' is outside 1970 to 2100")
     if moment.tzinfo is not None:
-        return parse_timestamp(told)
+        return parse_timestamp(given)
     if zone is None:
         raise InvalidInput(
-            f"at = '{_shortened(told)}' has no zone: add zone = \"America/New_York\", or an offset"
+            f"at = '{_shortened(given)}' has no zone: add zone = \"America/New_York\", or an offset"
         )
     # A clock that is set back shows an hour twice, one that is set forward skips an hour.
     earlier, later = (moment.replace(tzinfo=zone, fold=fold) for fold in (0, 1))
     if earlier.utcoffset() != later.utcoffset():
         passed = earlier.astimezone(UTC).astimezone(zone).replace(tzinfo=None) != moment
         why = "does not exist there: clocks go forward" if passed else "comes twice there: clocks go back"
-        raise InvalidInput(f"at = '{told}' in {zone.key} {why}; write it with its offset, such as -04:00")
+        raise InvalidInput(f"at = '{given}' in {zone.key} {why}; write it with its offset, such as -04:00")
     return to_ns(earlier)
 
 
@@ -196,10 +200,10 @@ def _zone(name: str) -> ZoneInfo | None:
 
 
 def _text(row: Mapping[str, Any], key: str, *, needed: bool = False) -> str:
-    told = row.get(key, "")
-    if not isinstance(told, str):
+    given = row.get(key, "")
+    if not isinstance(given, str):
         raise InvalidInput(f'{key} must be text, such as {key} = "..."')
-    text = clean(told, _MAX_CHARS)
+    text = clean(given, _MAX_CHARS)
     if needed and not text:
         raise InvalidInput(f"{key} is missing")
     return text
@@ -207,43 +211,45 @@ def _text(row: Mapping[str, Any], key: str, *, needed: bool = False) -> str:
 
 def _texts(row: Mapping[str, Any], key: str) -> tuple[str, ...]:
     """A list of texts; in CSV they stand in one cell, with ; or | between."""
-    told = row.get(key, ())
-    if isinstance(told, str):
-        told = _SEPARATOR.split(told)
-    if not isinstance(told, list | tuple) or not all(isinstance(one, str) for one in cast("list[Any]", told)):
+    given = row.get(key, ())
+    if isinstance(given, str):
+        given = _SEPARATOR.split(given)
+    if not isinstance(given, list | tuple) or not all(
+        isinstance(one, str) for one in cast("list[Any]", given)
+    ):
         raise InvalidInput(f'{key} must be a list of texts, such as {key} = ["..."]')
-    found = tuple(clean(one, _MAX_CHARS) for one in cast("list[str]", told))
+    found = tuple(clean(one, _MAX_CHARS) for one in cast("list[str]", given))
     if len(found) > 64:
         raise InvalidInput(f"{key}: {len(found)} entries; the maximum is 64")
     return tuple(one for one in found if one)
 
 
 def _number(row: Mapping[str, Any], key: str, limit: float) -> float | None:
-    told = row.get(key)
-    if told is None:
+    given = row.get(key)
+    if given is None:
         return None
     try:
         value = (
-            float(told) if isinstance(told, int | float | str) and not isinstance(told, bool) else math.nan
+            float(given) if isinstance(given, int | float | str) and not isinstance(given, bool) else math.nan
         )
     except (ValueError, OverflowError):
         value = math.nan
     if not abs(value) <= limit:
         raise InvalidInput(
-            f"{key} = '{_shortened(str(told))}' is not a number between {-limit:g} and {limit:g}"
+            f"{key} = '{_shortened(str(given))}' is not a number between {-limit:g} and {limit:g}"
         )
     return value
 
 
 def _odds(row: Mapping[str, Any], kind: AnnouncementKind) -> tuple[tuple[str, float], ...]:
     """A table of weights by outcome; in CSV 'hold: 0.7; cut 25: 0.3'."""
-    told = row.get("odds", {})
-    if isinstance(told, str):
-        pairs = [one.rpartition(":") for one in _SEPARATOR.split(told) if one]
-        told = {key.strip(): share.strip() for key, _, share in pairs}
-    if not isinstance(told, dict):
+    given = row.get("odds", {})
+    if isinstance(given, str):
+        pairs = [one.rpartition(":") for one in _SEPARATOR.split(given) if one]
+        given = {key.strip(): share.strip() for key, _, share in pairs}
+    if not isinstance(given, dict):
         raise InvalidInput('odds must be a table, such as odds = { hold = 0.7, "cut 25" = 0.3 }')
-    table = cast("dict[str, Any]", told)
+    table = cast("dict[str, Any]", given)
     found: list[tuple[str, float]] = []
     for key in table:
         if key not in outcome_keys(kind) and not (

@@ -92,15 +92,15 @@ def rate_outcome(headline: str, body: str, release: Announcement, level: float |
     report = factual_report(headline)
     if not report:
         return HeadlineOutcome(None, OutcomeReason.NO_REPORT)
-    said = _outcome_in_report(report, names, level)
-    if said.key is not None:
-        return said
-    if said.why is OutcomeReason.NO_SIZE:
+    outcome = _outcome_in_report(report, names, level)
+    if outcome.key is not None:
+        return outcome
+    if outcome.why is OutcomeReason.NO_SIZE:
         lead = _outcome_in_report(factual_report(first_sentence(body)), names, level)
-        return lead if lead.key is not None and _agrees_with_headline(lead.key, report) else said
+        return lead if lead.key is not None and _agrees_with_headline(lead.key, report) else outcome
     if _begins_with(names).match(report) and _TOLD_BY_STATEMENT.search(report):
         return _outcome_in_statement(plain_letters(body[:MAX_STATEMENT_CHARS]), level)
-    return said
+    return outcome
 
 
 MAX_STATEMENT_CHARS = 6_000
@@ -122,12 +122,12 @@ def _outcome_in_report(report: str, names: tuple[str, ...], level: float | None)
             return _outcome_in_passive(clause, names, level)
         if _NOT_YET.match(rest):
             return HeadlineOutcome(None, OutcomeReason.NOT_MADE)
-        told = _outcome_in_clause(rest, level)
-        if told is not None and told.why is OutcomeReason.NO_SIZE and several[place + 1 : place + 2]:
+        outcome = _outcome_in_clause(rest, level)
+        if outcome is not None and outcome.why is OutcomeReason.NO_SIZE and several[place + 1 : place + 2]:
             after = several[place + 1]  # 'for the first time in years' | 'with a half-point move'
-            told = _outcome_in_clause(f"{rest} {after}", level) if after.startswith("with ") else told
-        if told is not None:
-            return told
+            outcome = _outcome_in_clause(f"{rest} {after}", level) if after.startswith("with ") else outcome
+        if outcome is not None:
+            return outcome
     return _NO_DECISION
 
 
@@ -261,7 +261,7 @@ def _outcome_in_statement(body: str, level: float | None) -> HeadlineOutcome:
         else:
             way = 0 if verb in ("establish", "set") else 1 if verb in ("raise", "increase") else -1
             found.append(_moved_outcome(_WHILE.split(rest)[0], level, way))
-    if len({told.key for told in found}) != 1:
+    if len({outcome.key for outcome in found}) != 1:
         return _NO_DECISION
     return found[0]
 

@@ -49,8 +49,8 @@ def cue_words(text: str) -> list[str]:
 
 def cue_ids(text: str) -> list[int]:
     """CRC-32 of the text's words and of its pairs of neighbours, each once, in rising order."""
-    heard = cue_words(text)
-    grams = [*heard, *(f"{one} {two}" for one, two in itertools.pairwise(heard))]
+    found = cue_words(text)
+    grams = [*found, *(f"{one} {two}" for one, two in itertools.pairwise(found))]
     return sorted({crc32(gram.encode()) for gram in grams})
 
 
@@ -134,8 +134,10 @@ class Head:
         return np.add.reduce(self.cue_weights[places], axis=0) / np.float32(max(1, len(places)) ** 0.5)
 
 
-def _head_logits(point: Floats, states: Floats, eyes: Floats, lids: Floats, scale: Floats) -> Floats:
-    seen = np.tanh(states @ eyes + lids)  # [T, S]
+def _head_logits(
+    point: Floats, states: Floats, token_weights: Floats, token_biases: Floats, scale: Floats
+) -> Floats:
+    seen = np.tanh(states @ token_weights + token_biases)  # [T, S]
     mean = np.add.reduce(seen, axis=0) / np.float32(len(seen))
     return np.concatenate([point, np.maximum.reduce(seen, axis=0), mean]) @ scale
 
@@ -185,19 +187,21 @@ class Heads:
             raise ShapeMismatch(
                 f"heads read points [n, D], n states and n texts, not {list(points.shape)}, {len(states)}, {len(words)}"
             )
-        eyes, lids, scale, bias = self._stacked
+        token_weights, token_biases, scale, bias = self._stacked
         rows = np.empty((len(points), len(bias)))
         for place, point in enumerate(_clipped_if_needed(points)):
-            rows[place] = _head_logits(point, _clipped_if_needed(states[place]), eyes, lids, scale)
+            rows[place] = _head_logits(
+                point, _clipped_if_needed(states[place]), token_weights, token_biases, scale
+            )
         rows += bias
-        told: dict[str, NDArray[np.float64]] = {}
+        probabilities: dict[str, NDArray[np.float64]] = {}
         start = 0
         for name, head in self.heads.items():
             end = start + len(head.labels)
-            said = np.array([head.cue_logits(of_text) for of_text in words]).reshape(len(words), -1)
-            told[name] = softmax((rows[:, start:end] + said) / head.temperature)
+            logits = np.array([head.cue_logits(of_text) for of_text in words]).reshape(len(words), -1)
+            probabilities[name] = softmax((rows[:, start:end] + logits) / head.temperature)
             start = end
-        return told
+        return probabilities
 
     @cached_property
     def _stacked(self) -> tuple[Floats, Floats, Floats, Floats]:
@@ -297,18 +301,30 @@ def _unpack_heads(facts: HeadsMetadata, weights: bytes, folder: Path) -> dict[st
             raise InvalidInput(f"{folder / WEIGHTS_FILE}: its word hashes are not in order")
         return hashes
 
-    for told in facts.heads:
-        num = len(told.labels)
-        sizes = ((told.width, _MAX_WIDTH), (told.num_seen, _MAX_WIDTH), (told.num_cues + 1, _MAX_CUES))
+    for metadata in facts.heads:
+        num = len(metadata.labels)
+        sizes = (
+            (metadata.width, _MAX_WIDTH),
+            (metadata.num_seen, _MAX_WIDTH),
+            (metadata.num_cues + 1, _MAX_CUES),
+        )
         sane = 2 <= num <= _MAX_LABELS and all(0 < size <= most for size, most in sizes)
-        if not sane or not 0.01 <= told.temperature <= 100.0:
-            raise InvalidInput(f"{folder / METADATA_FILE}: head {told.name!r} has unusable sizes")
-        scale, bias = take(told.width + 2 * told.num_seen, num), take(num)
-        eyes, lids = take(told.width, told.num_seen), take(told.num_seen)
-        cues = take(told.num_cues, num)
-        known = take_hashes(told.num_cues)
-        heads[told.name] = Head(
-            told.name, told.labels, scale, bias, eyes, lids, told.temperature, known, cues
+        if not sane or not 0.01 <= metadata.temperature <= 100.0:
+            raise InvalidInput(f"{folder / METADATA_FILE}: head {metadata.name!r} has unusable sizes")
+        scale, bias = take(metadata.width + 2 * metadata.num_seen, num), take(num)
+        token_weights, token_biases = take(metadata.width, metadata.num_seen), take(metadata.num_seen)
+        cues = take(metadata.num_cues, num)
+        known = take_hashes(metadata.num_cues)
+        heads[metadata.name] = Head(
+            metadata.name,
+            metadata.labels,
+            scale,
+            bias,
+            token_weights,
+            token_biases,
+            metadata.temperature,
+            known,
+            cues,
         )
     if offset != len(weights):
         raise InvalidInput(f"{folder / WEIGHTS_FILE}: {len(weights) - offset} bytes too long")

@@ -39,27 +39,29 @@ class NewsScorer:
             ]
         texts = [scored_text(item) for item in items]
         points, states = self._encoder.read(texts)
-        told: LabelShares = {} if self._heads is None else self._heads.score(points, states, texts)
+        probabilities: LabelShares = {} if self._heads is None else self._heads.score(points, states, texts)
         rows: list[NewsScores] = []
         for place, (item, symbols) in enumerate(zip(items, links, strict=True)):
             about = (*item.item.symbols, *symbols)
             novelty = self._novelty.measure(points[place], about, item.item.available_at_ns)
-            rows.append(self._scores(told, place, novelty, symbols))
+            rows.append(self._scores(probabilities, place, novelty, symbols))
         return rows
 
-    def _scores(self, told: LabelShares, place: int, novelty: int, symbols: tuple[str, ...]) -> NewsScores:
+    def _scores(
+        self, probabilities: LabelShares, place: int, novelty: int, symbols: tuple[str, ...]
+    ) -> NewsScores:
         heads: Mapping[str, Head] = {} if self._heads is None else self._heads.heads
         event, confidence = CAUSES[0], 0.0
-        if "event" in told:
-            shares = told["event"][place]
+        if "event" in probabilities:
+            shares = probabilities["event"][place]
             best = int(shares.argmax())
             event, confidence = heads["event"].labels[best], _in_thousandths(shares[best])
         return NewsScores(
-            sentiment=_signed_share(heads, told, "sentiment", "positive", "negative", place),
-            stance=_signed_share(heads, told, "stance", "hawkish", "dovish", place),
+            sentiment=_signed_share(heads, probabilities, "sentiment", "positive", "negative", place),
+            stance=_signed_share(heads, probabilities, "stance", "hawkish", "dovish", place),
             event=event,
             event_confidence=confidence,
-            relevance=_in_thousandths(_share(heads, told, "relevance", "relevant", place, 0.5)),
+            relevance=_in_thousandths(_share(heads, probabilities, "relevance", "relevant", place, 0.5)),
             novelty=novelty / TRUST_STEPS,
             symbols=symbols,
             encoder=self.version,
@@ -94,18 +96,23 @@ def _scores_without_encoder(item: ScreenedItem, symbols: tuple[str, ...]) -> New
 
 
 def _signed_share(
-    heads: Mapping[str, Head], told: LabelShares, head: str, up: str, down: str, place: int
+    heads: Mapping[str, Head], probabilities: LabelShares, head: str, up: str, down: str, place: int
 ) -> float:
     """P(up) − P(down)."""
     return _in_thousandths(
-        _share(heads, told, head, up, place, 0.0) - _share(heads, told, head, down, place, 0.0)
+        _share(heads, probabilities, head, up, place, 0.0)
+        - _share(heads, probabilities, head, down, place, 0.0)
     )
 
 
 def _share(
-    heads: Mapping[str, Head], told: LabelShares, head: str, label: str, place: int, without: float
+    heads: Mapping[str, Head], probabilities: LabelShares, head: str, label: str, place: int, without: float
 ) -> float:
-    return float(told[head][place][heads[head].labels.index(label)]) if head in told else without
+    return (
+        float(probabilities[head][place][heads[head].labels.index(label)])
+        if head in probabilities
+        else without
+    )
 
 
 def _in_thousandths(value: float) -> float:

@@ -52,7 +52,7 @@ class BurstResult(NamedTuple):
 
 
 class _SymbolActivity(msgspec.Struct):
-    told: deque[tuple[int, BurstItem]]  # with its number, at most _MAX_ITEMS_PER_SYMBOL
+    items: deque[tuple[int, BurstItem]]  # with its number, at most _MAX_ITEMS_PER_SYMBOL
     usual: float = 0.0  # items, decaying
     hour: int = 0
 
@@ -92,26 +92,26 @@ class BurstDetector:
             return None
         return ScreeningFinding("cashtags", 0.6, f"the same voice posts on {num} tickers within minutes")
 
-    def observe(self, said: BurstItem, symbols: tuple[str, ...]) -> BurstResult:
+    def observe(self, item: BurstItem, symbols: tuple[str, ...]) -> BurstResult:
         """Judge and store an item on these symbols; without any, on the whole market."""
         worst = _NO_BURST
-        self._expire(said.at_ns)
+        self._expire(item.at_ns)
         for symbol in symbols[:_MAX_SYMBOLS_PER_ITEM] or ("",):
-            shelf = self._activity(symbol, said.at_ns)
-            if said.is_low_credit and shelf.told:
-                found = self._judge(said, shelf, symbol)
+            shelf = self._activity(symbol, item.at_ns)
+            if item.is_low_credit and shelf.items:
+                found = self._judge(item, shelf, symbol)
                 if found.finding and (
                     worst.finding is None or found.finding.strength > worst.finding.strength
                 ):
                     worst = found
-            self._add(shelf, symbol, said)
+            self._add(shelf, symbol, item)
             shelf.usual += 1.0
         return worst
 
-    def _add(self, shelf: "_SymbolActivity", symbol: str, said: BurstItem) -> None:
-        if len(shelf.told) >= _MAX_ITEMS_PER_SYMBOL:
-            del self._order[shelf.told.popleft()[0]]
-        shelf.told.append((self._next, said))
+    def _add(self, shelf: "_SymbolActivity", symbol: str, item: BurstItem) -> None:
+        if len(shelf.items) >= _MAX_ITEMS_PER_SYMBOL:
+            del self._order[shelf.items.popleft()[0]]
+        shelf.items.append((self._next, item))
         self._order[self._next] = symbol
         self._next += 1
 
@@ -119,30 +119,30 @@ class BurstDetector:
         """Remove items from before the last minutes, on any symbol, and what exceeds `max_items`."""
         oldest_ns = now_ns - BURST_NS
         while self._order:
-            told = self._shelves[next(iter(self._order.values()))].told
-            if told[0][1].at_ns >= oldest_ns and len(self._order) < MAX_ITEMS:
+            items = self._shelves[next(iter(self._order.values()))].items
+            if items[0][1].at_ns >= oldest_ns and len(self._order) < MAX_ITEMS:
                 return
-            told.popleft()
+            items.popleft()
             self._order.popitem(last=False)
 
-    def _judge(self, said: BurstItem, shelf: _SymbolActivity, symbol: str) -> BurstResult:
+    def _judge(self, item: BurstItem, shelf: _SymbolActivity, symbol: str) -> BurstResult:
         alike: list[BurstItem] = []
         repeated: list[BurstItem] = []
-        for _, one in list(shelf.told)[-_MAX_COMPARED:]:
-            if (found := jaccard_estimate(said.signature, one.signature)) < _MIN_SIMILARITY:
+        for _, one in list(shelf.items)[-_MAX_COMPARED:]:
+            if (found := jaccard_estimate(item.signature, one.signature)) < _MIN_SIMILARITY:
                 continue
             alike.append(one)
             # A feed that writes by a pattern fills in other names, or other figures market-wide.
             if (
-                one.voice == said.voice
+                one.voice == item.voice
                 and found >= _MIN_REPEAT_SIMILARITY
-                and not _name_different_parties(one.names, said.names)
+                and not _name_different_parties(one.names, item.names)
             ):
                 repeated.append(one)
         if alike and all(
             one.is_low_credit for one in alike
         ):  # what a voice with credit reports too is being passed on
-            voices = {one.voice for one in alike} | {said.voice}
+            voices = {one.voice for one in alike} | {item.voice}
             if (more := len(voices) - BURST_VOICES) >= 0:
                 detail = f"{len(voices)} voices without credit post similar items within minutes"
                 return _burst(BURST_RULE, 0.5 + 0.1 * more, detail, alike)
@@ -151,14 +151,14 @@ class BurstDetector:
                     f"the same voice repeats it for the {_ordinal(len(repeated) + 1)} time within minutes"
                 )
                 return _burst("repetition", min(0.5 + 0.05 * more, 0.6), detail, [])
-        return self._one_sided(said, shelf, symbol)
+        return self._one_sided(item, shelf, symbol)
 
-    def _one_sided(self, said: BurstItem, shelf: _SymbolActivity, symbol: str) -> BurstResult:
-        sided = [one for _, one in shelf.told if one.side]
-        if not said.side or not symbol or len(sided) + 1 < _MIN_ONE_SIDED_VOICES:
+    def _one_sided(self, item: BurstItem, shelf: _SymbolActivity, symbol: str) -> BurstResult:
+        sided = [one for _, one in shelf.items if one.side]
+        if not item.side or not symbol or len(sided) + 1 < _MIN_ONE_SIDED_VOICES:
             return _NO_BURST
-        with_it = [one for one in sided if one.side == said.side]
-        voices = {one.voice for one in with_it} | {said.voice}
+        with_it = [one for one in sided if one.side == item.side]
+        voices = {one.voice for one in with_it} | {item.voice}
         usual = shelf.usual * (1.0 - _HOURLY_DECAY) * BURST_NS / NS_PER_HOUR
         if (
             len(voices) < _MIN_ONE_SIDED_VOICES
@@ -177,7 +177,7 @@ class BurstDetector:
             shelf = self._shelves[symbol] = _SymbolActivity(deque(), 0.0, hour)
             if len(self._shelves) > MAX_SYMBOLS:
                 _, gone = self._shelves.popitem(last=False)
-                for number, _ in gone.told:
+                for number, _ in gone.items:
                     del self._order[number]
             return shelf
         self._shelves.move_to_end(symbol)
@@ -192,7 +192,7 @@ class BurstDetector:
                     symbol,
                     shelf.usual,
                     shelf.hour,
-                    [[number, *msgspec.structs.astuple(one)] for number, one in shelf.told],
+                    [[number, *msgspec.structs.astuple(one)] for number, one in shelf.items],
                 ]
                 for symbol, shelf in self._shelves.items()
             ],
@@ -201,20 +201,23 @@ class BurstDetector:
 
     def restore(self, state: dict[str, Any]) -> None:
         self._shelves = OrderedDict(
-            (symbol, _SymbolActivity(deque((number, _burst_item(one)) for number, *one in told), usual, hour))
-            for symbol, usual, hour, told in state["shelves"]
+            (
+                symbol,
+                _SymbolActivity(deque((number, _burst_item(one)) for number, *one in items), usual, hour),
+            )
+            for symbol, usual, hour, items in state["shelves"]
         )
         self._posted = OrderedDict(
             (voice, deque([(at_ns, symbol) for at_ns, symbol in posted], maxlen=4 * _MIN_FLOOD_SYMBOLS))
             for voice, posted in state["posted"]
         )
-        of = {number: symbol for symbol, shelf in self._shelves.items() for number, _ in shelf.told}
+        of = {number: symbol for symbol, shelf in self._shelves.items() for number, _ in shelf.items}
         self._order = OrderedDict(sorted(of.items()))
         self._next = max(self._order, default=-1) + 1
 
 
-def _burst_item(told: list[Any]) -> BurstItem:
-    name, at_ns, voice, low, side, signed, names = told
+def _burst_item(items: list[Any]) -> BurstItem:
+    name, at_ns, voice, low, side, signed, names = items
     return BurstItem(name, at_ns, voice, low, side, signed, tuple(names))
 
 

@@ -70,16 +70,16 @@ class ClaimIndex:
         self._claims: OrderedDict[tuple[str, str], deque[NewsClaim]] = OrderedDict()
 
     def observe(
-        self, name: str, told: TextFeatures, symbols: tuple[str, ...], who: Claimant, now_ns: int
+        self, name: str, features: TextFeatures, symbols: tuple[str, ...], who: Claimant, now_ns: int
     ) -> Contradiction:
         """Compare an item's claims with earlier ones, and store them."""
-        heading = told.words[: told.head]
+        heading = features.words[: features.head]
         if TOPICS.isdisjoint(heading):
             return _NO_CONTRADICTION
-        topics = _claimed_topics(heading, told.way)
+        topics = _claimed_topics(heading, features.way)
         if not topics:
             return _NO_CONTRADICTION
-        subjects = symbols[:_MAX_SUBJECTS] or tuple(sorted(told.names))[:_MAX_SUBJECTS]
+        subjects = symbols[:_MAX_SUBJECTS] or tuple(sorted(features.names))[:_MAX_SUBJECTS]
         words = tuple(sorted({word for word in heading if len(word) > 3}))
         finding: ScreeningFinding | None = None
         fallen: list[tuple[str, str]] = []
@@ -88,7 +88,9 @@ class ClaimIndex:
             for subject in subjects:
                 stand = self._claims_on(subject, topic, now_ns)
                 for other in [one for one in stand if one.way != way]:
-                    if not _are_comparable(other, claim, told.way, bool(symbols) and topic in _BINARY_TOPICS):
+                    if not _are_comparable(
+                        other, claim, features.way, bool(symbols) and topic in _BINARY_TOPICS
+                    ):
                         continue
                     if (
                         other.voice == who.voice
@@ -132,13 +134,13 @@ class ClaimIndex:
         )
 
 
-def _claim(told: list[Any]) -> NewsClaim:
-    name, voice, credibility, at_ns, way, words = told
+def _claim(row: list[Any]) -> NewsClaim:
+    name, voice, credibility, at_ns, way, words = row
     return NewsClaim(name, voice, credibility, at_ns, way, tuple(words))
 
 
 def judge_altered_copy(
-    alike: SimilarItems, told: TextFeatures, who: Claimant, believed: float, voices: Collection[str]
+    alike: SimilarItems, features: TextFeatures, who: Claimant, believed: float, voices: Collection[str]
 ) -> Contradiction:
     """Whether an item is another's text with a figure or its direction changed; `believed` is the other's credibility,
     `voices` are those of its story.
@@ -151,15 +153,15 @@ def judge_altered_copy(
         or near.source == who.voice
     ):
         return _NO_CONTRADICTION
-    if not (told.figures.difference(near.figures) or _is_reversed(near, told)):
+    if not (features.figures.difference(near.figures) or _is_reversed(near, features)):
         return _NO_CONTRADICTION
-    if (told.way | near.way) & CORRECTS:
-        if told.way & CORRECTS and who.voice not in voices:
+    if (features.way | near.way) & CORRECTS:
+        if features.way & CORRECTS and who.voice not in voices:
             return Contradiction(
                 ScreeningFinding(CONTRADICTION_RULE, 0.5, "corrects items of others, not its own")
             )
         return _NO_CONTRADICTION
-    replaced = bool(set(near.figures) - told.figures) or _is_reversed(near, told)
+    replaced = bool(set(near.figures) - features.figures) or _is_reversed(near, features)
     if (
         not replaced and alike.similarity < _MIN_VERBATIM_SIMILARITY
     ):  # another source of the story may know more
@@ -174,8 +176,8 @@ def judge_altered_copy(
     return _NO_CONTRADICTION
 
 
-def _is_reversed(near: StoryItem, told: TextFeatures) -> bool:
-    return told.direction * direction_of(near.way) < 0 or bool((told.way ^ near.way) & DENIES)
+def _is_reversed(near: StoryItem, features: TextFeatures) -> bool:
+    return features.direction * direction_of(near.way) < 0 or bool((features.way ^ near.way) & DENIES)
 
 
 def _claimed_topics(heading: list[str], way: int) -> list[tuple[str, int]]:

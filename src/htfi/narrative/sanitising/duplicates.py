@@ -134,10 +134,10 @@ class DuplicateIndex:
         self._by_id: dict[str, int] = {}
         self._next = 0
 
-    def find(self, told: TextFeatures, symbols: tuple[str, ...], now_ns: int) -> SimilarItems:
+    def find(self, features: TextFeatures, symbols: tuple[str, ...], now_ns: int) -> SimilarItems:
         """Earlier items that are similar to this one."""
         self._expire(now_ns)
-        signed = minhash_signature(told.words)
+        signed = minhash_signature(features.words)
         near, most = None, 0.0
         same, most_same = None, 0.0
         keys = lsh_bands(signed)
@@ -149,7 +149,7 @@ class DuplicateIndex:
                 continue
             if alike > most:
                 near, most = other, alike
-            if alike > most_same and is_same_story(other, told, symbols):
+            if alike > most_same and is_same_story(other, features, symbols):
                 same, most_same = other, alike
         return SimilarItems(signed, keys, same, near, most)
 
@@ -224,29 +224,31 @@ class DuplicateIndex:
         self._by_band.clear()
         self._by_id.clear()
         self._clusters = {name: StoryCluster(*rest) for name, *rest in state["clusters"]}
-        for place, *told in state["tellings"]:
-            telling = self._tellings[place] = _story_item(told)
+        for place, *row in state["tellings"]:
+            telling = self._tellings[place] = _story_item(row)
             self._by_id[telling.id] = place
             for band in telling.bands:
                 self._by_band[band] = place
 
 
-def _story_item(told: list[Any]) -> StoryItem:
-    name, source, at_ns, cluster, signed, figures, names, symbols, way, trust, credit, feed = told
+def _story_item(row: list[Any]) -> StoryItem:
+    name, source, at_ns, cluster, signed, figures, names, symbols, way, trust, credit, feed = row
     return StoryItem(
         name, source, at_ns, cluster, signed, tuple(figures), tuple(names), tuple(symbols), way, trust, credit,
         feed, lsh_bands(signed),
     )  # fmt: skip
 
 
-def is_same_story(earlier: StoryItem, told: TextFeatures, symbols: tuple[str, ...]) -> bool:
+def is_same_story(earlier: StoryItem, features: TextFeatures, symbols: tuple[str, ...]) -> bool:
     """Whether a similar text brings nothing that the earlier one did not state."""
-    if told.figures.difference(earlier.figures):
+    if features.figures.difference(earlier.figures):
         return False
-    if (told.way ^ earlier.way) & (DENIES | CORRECTS) or told.direction * direction_of(earlier.way) < 0:
+    if (features.way ^ earlier.way) & (DENIES | CORRECTS) or features.direction * direction_of(
+        earlier.way
+    ) < 0:
         return False
     if symbols and earlier.symbols and not set(symbols) & set(earlier.symbols):
         return False
-    if len(told.words) >= _MIN_LONG_TEXT_WORDS:
+    if len(features.words) >= _MIN_LONG_TEXT_WORDS:
         return True
-    return not (told.names.difference(earlier.names) and set(earlier.names).difference(told.words))
+    return not (features.names.difference(earlier.names) and set(earlier.names).difference(features.words))

@@ -45,18 +45,18 @@ def pump_call_strength(text: str, kinds: Collection[frozenset[str]]) -> float:
 
     The opinion of a named person, however loud, and a report on those who promise are no call.
     """
-    if not any("call" in told and not told.isdisjoint(("sure", "tip", "rich")) for told in kinds):
+    if not any("call" in language and not language.isdisjoint(("sure", "tip", "rich")) for language in kinds):
         return 0.0
     by_language: dict[bool, list[tuple[MarkedSentence, set[str]]]] = {}
-    for said in marked_sentences(fold_text(text)):
-        found = {mark.kind for mark in said.marks}
+    for sentence in marked_sentences(fold_text(text)):
+        found = {mark.kind for mark in sentence.marks}
         if "warning" in found or "report" in found:
             found -= {"sure", "rich", "tip"}
-        by_language.setdefault(said.is_wide, []).append((said, found))
-    for told in by_language.values():
-        for at in range(len(told)):
-            around = told[at : at + _NUM_SENTENCES_AROUND]
-            if _has_order([said for said, _ in around]) and _has_promise(
+        by_language.setdefault(sentence.is_wide, []).append((sentence, found))
+    for in_language in by_language.values():
+        for at in range(len(in_language)):
+            around = in_language[at : at + _NUM_SENTENCES_AROUND]
+            if _has_order([sentence for sentence, _ in around]) and _has_promise(
                 set[str]().union(*(kinds for _, kinds in around))
             ):
                 return PUMP_CERTAIN
@@ -73,15 +73,15 @@ def is_attributed(headline: str) -> bool:
 
 
 def _has_order(around: list[MarkedSentence]) -> bool:
-    return any(_is_order(said, mark) for said in around for mark in said.of_kinds("call"))
+    return any(_is_order(sentence, mark) for sentence in around for mark in sentence.of_kinds("call"))
 
 
-def _is_order(said: MarkedSentence, call: LexiconMark) -> bool:
-    if said.is_wide or call.start == 0:
+def _is_order(sentence: MarkedSentence, call: LexiconMark) -> bool:
+    if sentence.is_wide or call.start == 0:
         return True
-    before = said.words[call.start - 1]
+    before = sentence.words[call.start - 1]
     return before in _ENDING or any(
-        mark.end == call.start for mark in said.of_kinds("joining", "urgent", "sure", "rich")
+        mark.end == call.start for mark in sentence.of_kinds("joining", "urgent", "sure", "rich")
     )
 
 
@@ -176,13 +176,13 @@ def _examine_text(
         tokens = wording.tokens(lower)
         present = frozenset(tokens)
     is_ascii = lower.isascii()
-    for name, rule, pattern, strength, told in _PATTERNS:
+    for name, rule, pattern, strength, detail in _PATTERNS:
         if present.isdisjoint(_HINTS[name]) and (is_ascii or name not in _WORLDWIDE):
             continue
         if pattern.search(lower) and (
-            rule != "pump" or enticed or not any("warning" in told for told in kinds)
+            rule != "pump" or enticed or not any("warning" in language for language in kinds)
         ):
-            _keep_strongest(strongest, ScreeningFinding(rule, 0.95 if where else strength, told + where))
+            _keep_strongest(strongest, ScreeningFinding(rule, 0.95 if where else strength, detail + where))
     if not is_ascii and 2 * len(_LATIN.findall(lower)) < len(lower) - lower.count(" "):
         return  # another script: the model does not know the words
     if len(present & _NOT_ENGLISH) >= max(_NUM_NOT_ENGLISH, len(tokens) // 10):

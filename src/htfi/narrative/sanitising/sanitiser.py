@@ -81,7 +81,7 @@ class Sanitiser:
                 )
             )
             item = replace(item, symbols=item.symbols[:most])
-        told = text_features(item.headline, item.body)
+        features = text_features(item.headline, item.body)
         origin = self._provenance(item)
         findings += origin.findings
         belief = self._source_belief(origin, item.source)
@@ -90,16 +90,16 @@ class Sanitiser:
             self._sources.record_admitted(origin.voice, now_ns)
         else:
             item = self._with_own_id(item, origin.voice)
-        alike = self._duplicates.find(told, item.symbols, now_ns)
-        if (instant := self._instants.judge(item, told.words, told.direction)) is not None:
+        alike = self._duplicates.find(features, item.symbols, now_ns)
+        if (instant := self._instants.judge(item, features.words, features.direction)) is not None:
             findings.append(instant)
-        findings += self._burst_findings(item, told, alike, origin, belief)
-        findings += self._contradiction_findings(item, told, alike, who)
+        findings += self._burst_findings(item, features, alike, origin, belief)
+        findings += self._contradiction_findings(item, features, alike, who)
         if item.corrects:
             findings += self._correction_findings(item, origin)
         verdict, trust, findings = self._verdict(item, findings, belief)
         verdict, trust = self._newcomer_verdict(item, origin, verdict, trust, findings)
-        return self._record(item, told, alike, origin, verdict, trust, findings)
+        return self._record(item, features, alike, origin, verdict, trust, findings)
 
     def _deobfuscated(self, item: News) -> tuple[News, list[ScreeningFinding]]:
         """The item without hidden text and disguises, and the findings on them."""
@@ -150,14 +150,21 @@ class Sanitiser:
         return through if through.evidence and through.standing < belief.standing else belief
 
     def _burst_findings(
-        self, item: News, told: TextFeatures, alike: SimilarItems, origin: Provenance, belief: SourceBelief
+        self,
+        item: News,
+        features: TextFeatures,
+        alike: SimilarItems,
+        origin: Provenance,
+        belief: SourceBelief,
     ) -> Iterable[ScreeningFinding]:
         if item.released_by:
             return ()
         low = belief.credibility < _MIN_CREDIBILITY and (origin.kind == "social" or not belief.known)
-        names = tuple(sorted(told.names)) if low else ()
-        said = BurstItem(item.id, self._now_ns, origin.voice, low, told.direction, alike.signature, names)
-        burst = self._bursts.observe(said, item.symbols)
+        names = tuple(sorted(features.names)) if low else ()
+        burst_item = BurstItem(
+            item.id, self._now_ns, origin.voice, low, features.direction, alike.signature, names
+        )
+        burst = self._bursts.observe(burst_item, item.symbols)
         if low and item.symbols and "$" in item.headline + item.body:
             flood = self._bursts.judge_cashtag_flood(origin.voice, item.symbols, self._now_ns)
             if flood is not None and burst.finding is None:
@@ -169,14 +176,14 @@ class Sanitiser:
         return (burst.finding,)
 
     def _contradiction_findings(
-        self, item: News, told: TextFeatures, alike: SimilarItems, who: Claimant
+        self, item: News, features: TextFeatures, alike: SimilarItems, who: Claimant
     ) -> Iterable[ScreeningFinding]:
-        judged = [self._claims.observe(item.id, told, item.symbols, who, self._now_ns)]
+        judged = [self._claims.observe(item.id, features, item.symbols, who, self._now_ns)]
         if alike.near is not None:
             believed = self._sources.belief(alike.near.source, self._now_ns).credibility
             story = self._duplicates.cluster(alike.near.cluster)
             voices = story.voices if story is not None else ()
-            judged.append(judge_altered_copy(alike, told, who, max(believed, alike.near.credit), voices))
+            judged.append(judge_altered_copy(alike, features, who, max(believed, alike.near.credit), voices))
         for one in judged:
             self._apply_contradiction(one, who)
         return [one.finding for one in judged if one.finding is not None]
@@ -266,7 +273,7 @@ class Sanitiser:
     def _record(
         self,
         item: News,
-        told: TextFeatures,
+        features: TextFeatures,
         alike: SimilarItems,
         origin: Provenance,
         verdict: Screening,
@@ -286,8 +293,8 @@ class Sanitiser:
             self._credit_first_source(same, credit)
         cluster = same.cluster if same is not None else item.id
         telling = StoryItem(
-            item.id, origin.voice, self._now_ns, cluster, alike.signature, tuple(sorted(told.figures)),
-            tuple(sorted(told.names)), item.symbols, told.way, trust, credit, item.source, alike.bands,
+            item.id, origin.voice, self._now_ns, cluster, alike.signature, tuple(sorted(features.figures)),
+            tuple(sorted(features.names)), item.symbols, features.way, trust, credit, item.source, alike.bands,
         )  # fmt: skip
         is_borne = verdict is Screening.PASS and trust >= _MIN_CONFIRMING_TRUST
         believed = (origin.voice if origin.proven else item.source) if is_borne else ""
