@@ -10,8 +10,8 @@ import pytest
 from arch import arch_model
 
 from checks import nonempty
+from garch_fits import GarchFit, fit_garch
 from htfi.forecasting import garch_core
-from htfi.forecasting.experts.garch import GarchFit, fit_garch
 
 FREE = array("d", bytes(40))
 PRIOR = array("d", [1.0, 0.98, 0.06, 0.8, 0.2])

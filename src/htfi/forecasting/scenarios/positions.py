@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from htfi.domain.errors import InvalidInput
-from htfi.forecasting.joint.portfolio import Portfolio
+from htfi.forecasting.joint.portfolio import Portfolio, make_portfolio
 from htfi.forecasting.scenarios.requests import find_series, require_series
 
 Array = NDArray[np.float64]
@@ -76,7 +76,7 @@ def read_positions(
         sizes[place] += size * prices[place] if kind == "quantity" else size
     if not np.abs(sizes).sum() > 0.0:
         raise InvalidInput(f"{origin} holds no position of any size in a known symbol: a book needs one")
-    return Positions(Portfolio(tuple(series), sizes), kind != "weight", tuple(dict.fromkeys(unknown)))
+    return Positions(make_portfolio(dict(zip(series, sizes.tolist(), strict=True))), kind != "weight", tuple(dict.fromkeys(unknown)))
 
 
 def _columns(rows: Sequence[Sequence[str]], origin: str) -> tuple[int, int, str]:
