@@ -14,8 +14,8 @@ WORKS = """
 from htfi.domain.events import Trade
 from htfi.market.config import MarketConfig
 from htfi.market.kernel import COMPILED
-from htfi.market.state import Market
-market = Market(MarketConfig(bar="volume:100"))
+from htfi.market.state import MarketState
+market = MarketState(MarketConfig(bar="volume:100"))
 (bar,) = market.observe(Trade(5, 5, "t", 1, "AA", 10.0, 100.0))
 assert not COMPILED and bar.close == 10.0
 """

@@ -156,7 +156,7 @@ def test_a_byte_that_flips_breaks_nothing(message: HealthMessage, place: int, fl
         (encode_message(ProbeReply(1, "x" * 65, 5)), "not a message"),
         (
             encode_message(Heartbeat(1, 0, 0, 1, 0, NodeStatus.DEAD, None, ())),
-            "says of itself that it is dead",
+            "reports its own status as dead",
         ),
         (
             encode_message(

@@ -1,1 +1,1 @@
-"""Numeric experts, their fusion and their scores."""
+"""Numeric experts, their fusion, the effect of opinions on news, and scores."""

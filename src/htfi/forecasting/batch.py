@@ -1,4 +1,4 @@
-"""The forecasts of n series at one instant, as arrays and as records. Forecaster makes it for pipeline."""
+"""The forecasts of n series at one instant, as arrays and as records. `Forecaster` makes them for the main path."""
 
 from dataclasses import dataclass, field
 
@@ -9,7 +9,7 @@ from htfi.domain.decision import TICKS_PER_UNIT, Forecast, NewsTilt, Quantiles
 from htfi.domain.errors import InvalidInput
 
 Array = NDArray[np.float64]
-# ready, all experts spoke, which did, quantiles, experts, weights, calibration: one conversion for the batch
+# ready, all experts forecast, which did, quantiles, experts, weights, calibration: one conversion for the batch
 _Records = tuple[
     list[bool],
     list[bool],

@@ -1,4 +1,4 @@
-"""Adaptive conformal calibration: a stretch that makes the 90% band hold 90%, in each regime. Forecaster drives it."""
+"""Adaptive conformal calibration: a stretch that makes the 90% band hold 90%, in each regime."""
 
 from typing import Any
 

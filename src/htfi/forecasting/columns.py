@@ -1,4 +1,7 @@
-"""Arrays with a row per series that grow, are saved and are restored together; experts keep state in them."""
+"""Arrays with a row for each series that grow, are saved and are restored together.
+
+Experts keep their state in them.
+"""
 
 from typing import Any
 
@@ -22,7 +25,7 @@ class SeriesColumns(dict[str, NDArray[Any]]):
         self[name] = np.empty((0, *self._blank[name].shape), dtype)
 
     def grow(self, num_rows: int) -> None:
-        """Make room for rows 0 … num_rows−1, by doubling so that growth is cheap on the whole."""
+        """Make room for rows 0 … num_rows−1, by doubling, so that growth is cheap in total."""
         if num_rows <= self.num_rows:
             return
         capacity = max(num_rows, 2 * self.num_rows)

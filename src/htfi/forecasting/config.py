@@ -1,4 +1,4 @@
-"""Settings of forecasting, checked once. wiring composes them; every module of this room reads them."""
+"""Settings of forecasting, checked once."""
 
 from dataclasses import dataclass
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""Bars in, fused predictive distributions out, for every series at once; pipeline drives it."""
+"""Bars in, fused predictive distributions out, for every series at once."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -27,14 +27,14 @@ Array = NDArray[np.float64]
 
 VERSION = "2"
 FUSED = "fused"
-NARRATOR = "narrator"  # not an expert: what the news changes in the mix
+NARRATOR = "narrator"  # not an expert: the effect of news on the mix
 # Where weights and calibration differ. A shock is stress that has just begun: too few to learn from alone.
 _REGIMES = {Regime.CALM: 0, Regime.NORMAL: 1, Regime.STRESSED: 2, Regime.SHOCK: 2}
 _NUM_REGIMES = 3
 
 
 class Forecaster:
-    """Experts, the weights they have earned, and the forecasts that wait for their outcome."""
+    """Experts, their weights, and the forecasts that await their outcome."""
 
     def __init__(self, config: ForecastConfig, experts: Sequence[Expert]) -> None:
         names = [expert.name for expert in experts]
@@ -81,7 +81,7 @@ class Forecaster:
         """Take in bars closing at one instant, each series at most once, and forecast anew for each.
 
         `regimes` are the market's, one for each bar; normal where they are not given.
-        What these bars teach waits for `learn`, so that the answer does not; the next bars call it if nobody did.
+        Learning from these bars waits for `learn`, so that the forecast does not; the next bars call it otherwise.
         """
         self.learn()
         known = len(self._panel)
@@ -113,7 +113,7 @@ class Forecaster:
         self._queue(batch)
 
     def _learn_from_outcomes(self, batch: BarBatch) -> None:
-        """Score what the experts and their mix said h bars ago."""
+        """Score the forecasts of the experts and their mix of h bars ago."""
         waited = np.empty(
             (len(batch.index), len(self._names) + 1, len(self._horizons), len(self._config.levels))
         )
@@ -197,13 +197,13 @@ class Forecaster:
         )
 
     def apply_opinions(self, batch: ForecastBatch, opinions: Mapping[int, Opinion]) -> None:
-        """Tilt the newest forecasts in `batch`, by place, as far as each narrator has earned it."""
+        """Tilt the newest forecasts in `batch`, by place, as far as the track record of each narrator allows."""
         self._opinions.weigh(batch, opinions)
 
     def replace_opinion(
         self, series: str, age: int, forecast: Forecast, opinion: Opinion, weight: list[float]
     ) -> Forecast:
-        """A forecast of `series`, made at `age`, with another opinion in place of its own, weighed by `weight` [H]."""
+        """A forecast of `series`, made at `age`, with another opinion in place of its own, weighted by `weight` [H]."""
         self.learn()
         (row,) = self._panel.rows_of([series]).tolist()
         return self._opinions.reweigh(forecast, opinion, weight, row, age, self._panel.age(row))
@@ -223,12 +223,12 @@ class Forecaster:
         return self._opinions.track_record_weight(narrator)
 
     def track_records(self) -> list[TrackRecordRow]:
-        """How opinions have done so far, by narrator and horizon."""
+        """The track record of opinions, by narrator and horizon."""
         self.learn()
         return self._opinions.track_records()
 
     def surprises(self, series: Sequence[str]) -> NormalScores:
-        """How surprised each of n series was at the last instants: what joint scenarios are made of.
+        """The surprises of n series at the last instants, from which joint scenarios are made.
 
         Raises: InvalidInput for a series that was never observed, or series of several intervals.
         """

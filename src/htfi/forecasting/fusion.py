@@ -1,6 +1,6 @@
-"""One distribution from several: weighted sums of quantiles, the weights learnt online from their CRPS.
+"""Fuses distributions: weighted sums of the experts' quantiles, the weights learnt online from their CRPS.
 
-Forecaster learns and mixes; an auditor recomputes a record with `combine`.
+An auditor recomputes a record with `combine`.
 """
 
 import math
@@ -24,7 +24,7 @@ Whole = NDArray[np.int64]
 
 ZONES = (0.05, 0.5, 0.95)  # lower tail, middle, upper tail: an expert may be good at one and not another
 _LN2 = 0.6931471805599453
-_MIN_PRIOR = 1e-3  # so that a series which is unlike the others can say so
+_MIN_PRIOR = 1e-3  # so that a series that differs from the others can learn its own weights
 _MIN_SCORE = -1e300
 _MIN_LOSS = 1e-6  # of a normalised loss: keeps the learning rate finite while all experts agree
 _WEIGHT_UNITS = 1e6  # weights are recorded in whole millionths
@@ -87,7 +87,7 @@ class MaturedForecasts:
     """Outcomes of n series whose forecasts were made one or more horizons ago.
 
     Shapes: index, groups and ends_ns [n]; outcome, known [n, H]; regimes [n, H], when it was forecast. `num_series`
-    says how many there are of each group.
+    counts the series of each group.
     """
 
     index: NDArray[np.intp]
@@ -186,7 +186,7 @@ class CrpsAggregation:
     ) -> Array:
         """Weights [n, K, H, Z] in `regimes` [n], summing to 1 over those `ready` [n, K], 0 for others.
 
-        `num_series` says how many there are of each group.
+        `num_series` counts the series of each group.
         """
         heard = ready[:, None, :, None]  # [n, 1, K, 1]
         prior = self._priors(num_series)[groups, regimes]
@@ -215,7 +215,7 @@ class CrpsAggregation:
         regimes: NDArray[np.int64],
         heard: NDArray[np.bool_],
     ) -> Array:
-        """What each expert has earned [n, H, K, Z], for all times and in this regime, up to a common factor."""
+        """The weight of each expert [n, H, K, Z], for all times and in this regime, up to a common factor."""
         found: list[tuple[Array, Array]] = []
         for awake in (np.zeros_like(regimes), 1 + regimes):
             rates = self._rates(columns["largest"][rows, awake], columns["square"][rows, awake])

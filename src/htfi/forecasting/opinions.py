@@ -1,9 +1,7 @@
-"""How rare a divergence of narrative from numbers is, by its narrator's opinions before. Hearing keeps and asks it.
+"""Opinions on the news: tilted forecasts that await their outcome, and how rare each divergence from the numbers is.
 
-The rank of one is the share of those before that were smaller: of 0.95 and above there is at most one in twenty. At
-first it is that among opinions on simulated markets (`REFERENCE`), which count as `PRIOR_OPINIONS`.
-
-Opinions on the news, weighed into forecasts and waiting for what came of them; Forecaster owns one.
+The rank of a divergence is the share of its narrator's earlier ones that were smaller: a rank of 0.95 is exceeded once
+in twenty. At first it is the rank among opinions on simulated markets (`REFERENCE`), which count as `PRIOR_OPINIONS`.
 """
 
 from collections import OrderedDict
@@ -28,8 +26,8 @@ Array = NDArray[np.float64]
 
 PRIOR_OPINIONS = 20.0
 HALF_LIFE_OPINIONS = 1_000.0
-MAX_RANKED_NARRATORS = 64  # kept, those heard last
-NUM_STEPS = 1_000  # divergence and rank are told apart by thousandths
+MAX_RANKED_NARRATORS = 64  # retained, the most recent
+NUM_STEPS = 1_000  # divergence and rank are kept in thousandths
 _LN2 = 0.6931471805599453
 _MIN_COUNT = 1e-6  # of an opinion: what has faded further is forgotten
 
@@ -119,7 +117,7 @@ _FIELDS = 4  # narrator's serial, shift, stretch, weight
 
 
 class OpinionTracker:
-    """The newest tilt of each series, those that wait, and what their narrators have earned."""
+    """The newest tilt of each series, pending tilts, and the track records of their narrators."""
 
     def __init__(self, config: ForecastConfig) -> None:
         self._horizons = config.horizons
@@ -132,7 +130,7 @@ class OpinionTracker:
             self._columns.declare(str(horizon), np.full((horizon, _FIELDS), np.nan))
 
     def weigh(self, batch: ForecastBatch, opinions: Mapping[int, Opinion]) -> None:
-        """Tilt forecasts of `batch`, by place, as far as each narrator has earned it and its opinion may count."""
+        """Tilt forecasts of `batch`, by place, as far as the narrator's track record and the opinion's limits allow."""
         places = [place for place in opinions if batch.ready[place]]
         if not places:
             return
@@ -153,7 +151,7 @@ class OpinionTracker:
     def reweigh(
         self, forecast: Forecast, opinion: Opinion, weight: list[float], row: int, age: int, newest_age: int
     ) -> Forecast:
-        """A forecast made at `age` with another opinion in the place of its own, at a given weight [H].
+        """A forecast made at `age` with another opinion in place of its own, at a given weight [H].
 
         The narrator learns from this one at the horizons whose outcome is not known yet.
         """
@@ -188,7 +186,7 @@ class OpinionTracker:
         return np.array([[serial] * len(tilt.shift), tilt.shift, tilt.stretch, tilt.weight]).T
 
     def forget(self, rows: Rows) -> None:
-        """New forecasts stand in these rows, of which nobody has said anything yet."""
+        """These rows have new forecasts, on which there is no opinion yet."""
         if self._narrators.num == 0:
             return
         self._columns["newest"][rows] = np.nan
@@ -202,7 +200,7 @@ class OpinionTracker:
             self._columns[str(horizon)][batch.index, batch.age % horizon] = newest[:, j]
 
     def learn(self, batch: BarBatch, plain: Array, outcome: Array, known: NDArray[np.bool_]) -> Array:
-        """Let narrators earn by the forecasts `plain` [n, H, Q] that matured where `known` [n, H]; those released."""
+        """Update track records by the forecasts `plain` [n, H, Q] that matured where `known`; the tilted ones."""
         if self._narrators.num == 0:
             return plain
         told = np.stack(
@@ -221,7 +219,7 @@ class OpinionTracker:
         return self._narrators.weight(narrator)
 
     def track_records(self) -> list[TrackRecordRow]:
-        """How opinions have done so far, by narrator and horizon."""
+        """The track record of opinions, by narrator and horizon."""
         return self._narrators.rows()
 
     def grow(self, num_series: int) -> None:

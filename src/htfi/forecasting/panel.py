@@ -1,6 +1,6 @@
-"""Every series' place in the arrays, and one instant's bars as columns; Forecaster feeds it, experts read.
+"""The rows of all series in the arrays, and one instant's bars as columns.
 
-Owns the rules on what may enter a volatility: session gaps, wild prints, flat and impossible prices.
+Owns the rules on what may enter a volatility: session gaps, outliers, flat and impossible prices.
 """
 
 import math
@@ -24,11 +24,11 @@ Array = NDArray[np.float64]
 Rows = slice | NDArray[np.intp]  # a slice where rows are neighbours: reading is then a view, not a copy
 
 SIGMA_FLOOR = 1e-8  # log return: far below a tick of anything traded, so that no scale is ever zero
-_WILD_RATIO = 10.0  # usual deviations beyond which a return is cut before it reaches a volatility
-_WILD_MIN_BARS = 20  # before that, and while the price has not moved, no return can be called wild
+_OUTLIER_RATIO = 10.0  # usual deviations beyond which a return is cut before it reaches a volatility
+_OUTLIER_MIN_BARS = 20  # before that, and while the price has not moved, no return counts as an outlier
 _TICK = 1e-6  # log return: below a tick of what trades
 _USUAL_GAIN = 0.02
-_UNCHANGED_GAIN = 0.002  # a price that stands still says little of how it will move once it does
+_UNCHANGED_GAIN = 0.002  # an unchanged price says little of its coming moves
 _PARKINSON = 1.0 / (4.0 * math.log(2.0))  # E[range²] = 4 ln 2 · σ² (Parkinson 1980)
 _RENEWAL_BARS = 10
 _NO_LENGTH = -1
@@ -160,13 +160,13 @@ class Panel:
     def _measure(
         self, rows: Rows, index: NDArray[np.intp], age: NDArray[np.int64], moves: Array, ranges: Array
     ) -> dict[str, Array]:
-        """What a batch says of these moves and ranges, by the name of its field."""
+        """The fields of a batch that follow from these moves and ranges."""
         columns = self._columns
         usual_var = columns["usual_var"][rows]
         size = np.maximum(np.abs(moves), math.sqrt(_PARKINSON) * ranges)
         usual = np.maximum(np.where(age > 0, np.sqrt(usual_var), size), SIGMA_FLOOR)
-        known = (age >= _WILD_MIN_BARS) & (usual > _TICK)
-        limit = np.where(known, _WILD_RATIO * usual, np.inf)
+        known = (age >= _OUTLIER_MIN_BARS) & (usual > _TICK)
+        limit = np.where(known, _OUTLIER_RATIO * usual, np.inf)
         returns = np.minimum(np.maximum(moves, -limit), limit)
         moved = (moves != 0.0) | (ranges > 0.0)
         columns["num_bars"][rows] = np.where(moved | (age > 0), age + 1, 0)

@@ -1,4 +1,4 @@
-"""What experts must offer, and what models of scaled returns. Forecaster drives experts and knows none by name."""
+"""The interfaces of experts and of models of scaled returns. `Forecaster` drives experts and knows none by name."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -45,14 +45,14 @@ class Expert(Protocol):
 
 
 class PathSampler(Protocol):
-    """A model that says how scaled returns z = r / σ may go on, over C bins that rise and lie even about zero."""
+    """A model of how scaled returns z = r / σ may continue, over C bins that rise and lie even about zero."""
 
     @property
     def version(self) -> str: ...
 
     @property
     def centres(self) -> Array:
-        """What each bin stands for: [C]."""
+        """The value of each bin: [C]."""
         ...
 
     def prefix(self, context: Sequence[float] | Array) -> tuple[int, ...]:
@@ -80,5 +80,5 @@ class ReturnModel(Protocol):
 
     def quantiles(self, contexts: Sequence[Array], horizons: Sequence[int], levels: Sequence[float]) -> Array:
         """Quantiles [n, K, Q] of the sum of the next h returns after each context [T_i], oldest first, in its units;
-        never decreasing along Q, and NaN for a context that tells nothing, such as a price that stands still."""
+        never decreasing along Q, and NaN for a context without information, such as an unchanged price."""
         ...

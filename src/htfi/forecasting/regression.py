@@ -1,8 +1,6 @@
-"""Many small least-squares fits at once, updated bar by bar; HAR keeps one per series and horizon.
+"""Many small least-squares fits at once, updated bar by bar; and fits and shapes pooled over all series of an interval.
 
-What all series of an interval teach together: one regression and one shape of distribution for each group of them.
-
-Experts that pool keep both; groups are `BarBatch.group`. Time is told in bars of the group, however its bars come.
+Groups are `BarBatch.group`. The time of a group is counted in its bars, however they arrive.
 """
 
 from collections.abc import Sequence
@@ -112,7 +110,7 @@ _BIN, _NUM_SIDE = 0.05, 240  # sizes: bins reach to twelve of them
 _GAUSSIAN_SIZES = 1.2533141373155003  # standard deviations of a Gaussian in its mean absolute values
 _SHAPE_PRIOR_BARS = 50.0
 _SKEW_PRIOR = 300.0  # independent outcomes at which skew and median are trusted by half
-_MAX_INDEPENDENT = 10.0  # series whose outcomes tell as much as if they were: the rest follow the market
+_MAX_INDEPENDENT = 10.0  # series that count as independent at most: the rest follow the market
 
 
 class PooledRegression:

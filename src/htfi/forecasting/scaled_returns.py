@@ -1,13 +1,8 @@
-"""The volatility in whose units a model reads and draws returns, and how it goes on along a path.
+"""From models of scaled returns to quantiles of log returns; experts on language and foundation models use it.
 
-Quantiles of log returns from drawn paths and the laws at their ends. Pure; trajectory experts call it.
-
-From a model's own quantiles, bar by bar, to those of sums of bars at our levels. Pure; adapters call it.
-
-Shapes at unit volatility that a slow model gave, kept until it is asked again, and whose turn it is.
-
-Experts over language and foundation models own one: a budget bounds what a moment asks of a model, and a series that
-must wait keeps its last shape at today's volatility.
+`VolatilityUnits` scale returns and continue along a drawn path; quantiles come from paths and the laws at their ends,
+or from a model's own quantiles bar by bar. `CachedShapes` keep a slow model's shapes at unit volatility and choose
+whose turn it is: a budget bounds the requests of an instant, and a series that waits keeps its last shape.
 """
 
 import math
@@ -32,7 +27,7 @@ _PLAIN_MEAN_BARS = 1.0  # until 1/gain bars are in, a component is a plain mean
 class VolatilityUnits:
     """σ² = Σ shares · v, where each component follows v ← v + gain · (x − v), x a bar's variance.
 
-    Shapes: gains and shares [J], the shares summing to 1. `reads` names what a closed bar tells of its variance:
+    Shapes: gains and shares [J], the shares summing to 1. `reads` names the estimate of a closed bar's variance:
     'squares' of returns, as models of our family were taught, or 'ranges' (Parkinson's, in units of squared returns
     by `BarBatch.variance`). Along a drawn path only returns are known, so their squares move every component.
     """
@@ -42,7 +37,7 @@ class VolatilityUnits:
     reads: str = "squares"
 
     def bar_variance(self, bars: BarBatch) -> Array:
-        """What these bars tell of their variance: [n]."""
+        """The variance estimates of these bars: [n]."""
         return bars.variance if self.reads == "ranges" else bars.returns * bars.returns
 
     def update(self, components: Array, variance: Array, age: NDArray[np.int64]) -> Array:

@@ -1,7 +1,4 @@
-"""How good a predictive distribution was. Pure: fusion, the scoreboard and the apps all read it.
-
-Running mean scores of the fused forecast and of each expert; Forecaster keeps it, apps show it.
-"""
+"""Scores of predictive distributions, and running mean scores of the fused forecast and of each expert."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
-"""What an opinion on the news does to a forecast, and what narrators have earned by theirs; Forecaster asks.
+"""What an opinion on the news does to a forecast: shift and stretch of its quantiles.
 
 A tilt is derived from an opinion and the forecast alone, so that an auditor derives it again (`derive_tilt`,
-`tilted`). How much of it counts is learnt: docs/decisions/d05-fusion.md.
+`tilt_record`). How much of it counts is learnt in `track_record` (docs/decisions/d05-fusion.md).
 """
 
 import math
@@ -33,13 +33,13 @@ STALE_HALF_LIVES = 3.0  # an older opinion is refused
 
 
 class Opinion(NamedTuple):
-    """What a narrator says of one series at one instant, as numbers.
+    """A narrator's opinion on one series at one instant, as numbers.
 
     Units: direction −1..1; size in standard deviations of one bar; volatility_multiplier as in `View`; confidence
     0–1; `age` counts the half-lives since it was formed, `bar` those that one bar lasts; `drift` is the log return
     of the bar that just closed, 0 where it is not known. `meant`, where it was measured what such an opinion means,
-    gives (horizon in bars, shift in standard deviations of one bar, stretch) by rising horizon. However much the
-    narrator has earned, this opinion weighs no more than `most_weight`, 0–1, and moves an end of the 90% band by no
+    gives (horizon in bars, shift in standard deviations of one bar, stretch) by rising horizon. Whatever the
+    narrator's track record, this opinion weighs no more than `most_weight`, 0–1, and moves an end of the 90% band by no
     more than `max_moved` of the band, the median by `MEDIAN_SHARE` of that; None for those recorded before there was a
     bound, and where it is measured what news can be worth.
     """
@@ -69,7 +69,7 @@ class TiltArrays(NamedTuple):
 def derive_tilts(
     opinions: Sequence[Opinion], plain: Array, horizons: Sequence[int], levels: Sequence[float]
 ) -> TiltArrays:
-    """What opinions [n], taken at their word, change in forecasts [n, H, Q].
+    """What opinions [n], at full weight, change in forecasts [n, H, Q].
 
     With c the confidence and f = 2^−age what is left of the opinion, a move of s standard deviations of one bar
     shifts every horizon by c·f·s·σ₁: it is made once. Volatility fades while the horizon lasts: the variance over h

@@ -1,8 +1,8 @@
-"""The weight that each narrator's opinions have earned, learnt online from their CRPS; Forecaster keeps one.
+"""The track record of each narrator's opinions, and the weight that follows from it, learnt online from CRPS.
 
-Exponential weights over four ways of heeding a narrator (not at all, by a quarter, by half, in full), with a prior
-that mostly does not; the rate is AdaHedge's, held below one (docs/decisions/d05-fusion.md). Not to heed it is scored
-as a bell would be, who knows that there are news and reads none: to say that prices are wilder then takes no words.
+Exponential weights over four levels of weight (0, a quarter, a half, 1), with a prior that mostly ignores the narrator;
+the rate is AdaHedge's, held below one (docs/decisions/d05-fusion.md). Ignoring a narrator is scored as the null reader
+would be, which knows that there is news and reads none: so stating that prices are more volatile takes more than that.
 """
 
 import math
@@ -25,10 +25,10 @@ Array = NDArray[np.float64]
 WEIGHT_LEVELS = (0.0, 0.25, 0.5, 1.0)
 WEIGHT_PRIOR = (0.7, 0.1, 0.1, 0.1)
 HALF_LIFE_OUTCOMES = 250.0
-MAX_NARRATORS = 64  # kept, those heard last
+MAX_NARRATORS = 64  # retained, the most recent
 _MAX_RATE = 1.0  # per standard deviation of the plain forecast
 _UNITS = 1e6  # weights are recorded in millionths
-_NULL_STEP = 0.1  # of the bell's log stretch, by AdaGrad (Duchi, Hazan and Singer 2011)
+_NULL_STEP = 0.1  # of the null reader's log stretch, by AdaGrad (Duchi, Hazan and Singer 2011)
 _NULL_SQUARE = 1e-6
 _MAX_NULL_STRETCH = 1.0  # of that log stretch
 _STATE = ("losses", "gap", "bell", "square", "rung", "num", "plain", "told")
@@ -47,9 +47,9 @@ class TrackRecordRow:
 
 
 class _TrackRecord:
-    """One narrator's: cumulated losses by way, the part of them that no rate avoids, and sums of scores.
+    """One narrator's: cumulated losses by level of weight, the part of them that no rate avoids, and sums of scores.
 
-    `bell` is the log stretch that suits the moments at which it spoke, whatever it said; `rung` the bell's loss.
+    `bell` is the log stretch of the null reader at its instants, whatever the opinion; `rung` the null reader's loss.
     """
 
     def __init__(self, serial: int, num_horizons: int) -> None:
@@ -65,7 +65,7 @@ class _TrackRecord:
 
 
 class NarratorTrackRecords:
-    """Who has spoken, and how far each is heeded at each horizon. Pooled over all series."""
+    """The narrators and the weight of each at each horizon. Pooled over all series."""
 
     def __init__(self, horizons: Sequence[int], levels: Sequence[float]) -> None:
         self._horizons, self._levels = tuple(horizons), np.array(levels)
@@ -80,11 +80,11 @@ class NarratorTrackRecords:
 
     @property
     def num(self) -> int:
-        """Narrators that were ever heard."""
+        """Narrators so far."""
         return self._next_serial
 
     def serial(self, narrator: str) -> int:
-        """The number by which waiting forecasts name a narrator; one that is new is taken in."""
+        """The number that identifies a narrator in pending forecasts; a new narrator is added."""
         standing = self._records.get(narrator)
         if standing is None:
             standing = self._records[narrator] = _TrackRecord(self._next_serial, len(self._horizons))
@@ -110,7 +110,7 @@ class NarratorTrackRecords:
         return np.minimum(_MAX_RATE, self._log_num_levels / np.maximum(standing.gap, 1e-9))
 
     def _shares(self, standing: _TrackRecord) -> Array:
-        """Of each way [H, W]."""
+        """Of each level of weight [H, W]."""
         score = -self._rates(standing)[:, None] * standing.losses
         share = self._prior * exact.exp(score - score.max(axis=1, keepdims=True))
         return share / share.sum(axis=1, keepdims=True)
@@ -119,9 +119,9 @@ class NarratorTrackRecords:
         """Score tilts [n, 3, H] (shift, stretch, weight) of matured forecasts [n, H, Q] by outcomes [n, H]; what was
         released [n, H, Q].
 
-        `serials` [n, H] tell whose each is; NaN where nobody spoke. Losses are in standard deviations of the plain
-        forecast; those of one instant are summed and divided by the root of their number, as they are neither
-        one event nor unrelated.
+        `serials` [n, H] identify the narrator; NaN where there was no opinion. Losses are in standard deviations of the
+        plain forecast; those of one instant are summed and divided by the root of their number, as they are neither one
+        event nor unrelated.
         """
         shift, stretch, weight = (np.where(np.isfinite(serials), tilts[:, k], 0.0) for k in range(3))
         stretch = np.where(np.isfinite(serials), stretch, 1.0)
@@ -159,7 +159,7 @@ class NarratorTrackRecords:
         standing.rung[j] = standing.rung[j] * self._keep + losses[0]
         losses[0] = (
             min(0.0, standing.rung[j]) - standing.losses[j, 0] * self._keep
-        )  # where the bell is no use, none
+        )  # where the null reader does not help, it has none
         share, rate = self._shares(standing)[j], float(self._rates(standing)[j])
         loss, least = float((share * losses).sum()), float(losses.min())
         mixed = least - float(exact.log((share * exact.exp(-rate * (losses - least))).sum())) / rate
@@ -172,7 +172,7 @@ class NarratorTrackRecords:
     def _null_scores(
         self, standing: _TrackRecord, j: int, plain: Array, outcome: Array, scale: Array
     ) -> Array:
-        """The bell's scores [n] of forecasts [n, Q], before it learns from their outcomes."""
+        """The null reader's scores [n] of forecasts [n, Q], before it learns from their outcomes."""
         away = plain - plain[:, self._median : self._median + 1]
         factor = float(exact.exp(standing.bell[j : j + 1])[0])
         loud = plain + (factor - 1.0) * away

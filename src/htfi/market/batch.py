@@ -1,4 +1,4 @@
-"""Columns of trades and quotes, as a reader makes them and Market.observe_batch takes them."""
+"""Columns of trades and quotes: made by readers, taken in by `MarketState.observe_batch`."""
 
 from dataclasses import dataclass, field
 
@@ -17,7 +17,7 @@ def _none() -> NDArray[np.float64]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TickBatch:
-    """Events in order of `available_at_ns`, which Market takes in row by row.
+    """Events in order of `available_at_ns`, which `MarketState` takes in row by row.
 
     Shapes: columns [n]; ask_price and ask_size [n], or [0] where no row is a QUOTE_ROW.
     `kind`: TRADE_ROW (price, size), BID_ROW, ASK_ROW (one side: price, size; size 0 withdraws it), or QUOTE_ROW (bid

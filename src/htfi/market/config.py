@@ -1,4 +1,4 @@
-"""Settings of the market room, with their units and checks. wiring composes them; Market is built from them."""
+"""Settings of the market state, with their units and checks. `MarketState` is built from them."""
 
 import re
 from dataclasses import dataclass

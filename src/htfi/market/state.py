@@ -1,6 +1,6 @@
-"""The market as the loop sees it: events and bars in, closed bars, features and a regime out.
+"""The market's state: events and bars in; closed bars, features and a regime out.
 
-pipeline drives it, one event at a time; replays drive it by columns. Both go through the one kernel.
+The main path feeds it one event at a time, replays by columns. Both use the same kernel.
 """
 
 import math
@@ -101,7 +101,7 @@ class MarketState:
         return found
 
     def regime(self, symbol: str, interval: str) -> Regime:
-        """The worse of what the symbol's ticks and the series' bars say."""
+        """The worse of the regimes of the symbol's ticks and of the series' bars."""
         series = self._series.get((symbol, interval))
         level = self._kernel.level(symbol, -1 if series is None else series.level())
         return Regime.NORMAL if level < 0 else LEVELS[level]
@@ -121,7 +121,7 @@ class MarketState:
         )
 
     def state(self) -> dict[str, Any]:
-        """Everything that shapes what follows. A market restored from it goes on as if it had never stopped."""
+        """Everything that shapes what follows. A market restored from it continues as if it had never stopped."""
         rings = array("d")
         kernel = self._kernel.state(rings)
         series = [[symbol, interval, item.state()] for (symbol, interval), item in self._series.items()]

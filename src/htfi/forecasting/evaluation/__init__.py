@@ -1,1 +1,1 @@
-"""Statistics of evaluations on plain arrays: is a difference real, how to split time, what leaks. Apps use them."""
+"""Statistics of evaluations on plain arrays: significance, backtests, overfitting, leaks. `htfi eval` uses them."""

@@ -1,4 +1,4 @@
-"""Whether one forecaster's losses are lower than another's, or only happened to be. Evaluations call it."""
+"""Whether one forecaster's losses are lower than another's, or only by chance: Diebold and Mariano's test."""
 
 import math
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
-"""Whether a forecast knew what it could not know yet. Evaluations run it on their forecasters and on a planted cheat.
+"""Detects look-ahead: whether a forecast used what was not known yet. Run on forecasters and a planted cheat.
 
-The future is changed and everything is run again: a forecast that was made before the change must not move by a bit.
+The future is changed and all is run again: a forecast made before the change must not differ by a bit.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,11 +17,11 @@ _CHANGE_SIZE = 0.1  # of the change, in log price: large enough to move anything
 
 
 def find_leaks(
-    run: Run, prices: Mapping[str, Array], cuts: Sequence[int], dice: np.random.Generator
+    run: Run, prices: Mapping[str, Array], cuts: Sequence[int], rng: np.random.Generator
 ) -> dict[str, int]:
     """Which forecasters saw the future, and the first instant at which one did.
 
-    `run` takes prices {field: [T, N]} and gives {forecaster: [T, …]}, what each said after instant t. It is run once as
+    `run` takes prices {field: [T, N]} and gives {forecaster: [T, …]}, its forecast after instant t. It is run once as
     is, and once for each of `cuts` with all prices after that instant changed; up to it all must be equal bit for bit
     (NaN to NaN). Raises: InvalidInput for a cut outside the data, or after which nothing is left to change.
     """
@@ -31,7 +31,7 @@ def find_leaks(
     honest = run(prices)
     found: dict[str, int] = {}
     for cut in cuts:
-        other = run(disturb_after(prices, cut, dice))
+        other = run(disturb_after(prices, cut, rng))
         for name, said in honest.items():
             differs = _first_differences(said[: cut + 1], other[name][: cut + 1])
             if len(differs):
@@ -39,10 +39,10 @@ def find_leaks(
     return found
 
 
-def disturb_after(prices: Mapping[str, Array], cut: int, dice: np.random.Generator) -> dict[str, Array]:
+def disturb_after(prices: Mapping[str, Array], cut: int, rng: np.random.Generator) -> dict[str, Array]:
     """The same prices up to and with instant `cut`; after it every bar is moved, its fields by one factor."""
     first = next(iter(prices.values()))
-    factor = np.exp(_CHANGE_SIZE * dice.standard_normal(first[cut + 1 :].shape))
+    factor = np.exp(_CHANGE_SIZE * rng.standard_normal(first[cut + 1 :].shape))
     changed: dict[str, Array] = {}
     for field, values in prices.items():
         changed[field] = values.copy()

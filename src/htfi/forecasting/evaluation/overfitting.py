@@ -1,11 +1,9 @@
-"""Sharpe ratios with what luck explains taken off: probabilistic and deflated. `htfi eval portfolio` reports them.
+"""Backtest overfitting: probabilistic and deflated Sharpe ratios, and the probability of backtest overfitting.
 
-Sharpe ratios here are per period, neither annualised nor in excess of a rate unless returns are. Source: Bailey and
-López de Prado, The Sharpe Ratio Efficient Frontier (2012), The Deflated Sharpe Ratio (2014).
-
-The probability of backtest overfitting, by combinatorially symmetric cross-validation. `htfi eval portfolio` asks.
-
-Source: Bailey, Borwein, López de Prado and Zhu, The Probability of Backtest Overfitting (2015).
+`htfi eval portfolio` reports them. Sharpe ratios are per period, neither annualised nor in excess of a rate unless
+returns are. Sources: Bailey and López de Prado, The Sharpe Ratio Efficient Frontier (2012), The Deflated Sharpe Ratio
+(2014); Bailey, Borwein, López de Prado and Zhu, The Probability of Backtest Overfitting (2015), by combinatorially
+symmetric cross-validation.
 """
 
 import math

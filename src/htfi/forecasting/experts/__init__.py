@@ -1,4 +1,4 @@
-"""The numeric experts, one file each. A new one is a file here and a line in `build_experts`."""
+"""The numeric experts, one file each. A new one is a file here and a line in `EXPERTS`."""
 
 from htfi.domain.errors import InvalidInput
 from htfi.forecasting.config import ForecastConfig

@@ -1,6 +1,6 @@
-"""A foundation model of time series as an expert ('chronos'): it reads past returns and was never fitted to them.
+"""A foundation model of time series as an expert ('chronos'): it reads past returns, without a fit to them.
 
-Off unless `forecasting.experts` names it and `forecasting.foundation` a folder; wiring gives it the model.
+Off unless `forecasting.experts` names it and `forecasting.foundation` a folder.
 """
 
 from typing import Any
@@ -64,7 +64,7 @@ class FoundationExpert:
         columns["variance"][bars.rows] = variance
 
     def predict(self, rows: NDArray[np.intp]) -> Array:
-        """What the model says now of these rows: quantiles [n, H, Q], NaN where it says nothing."""
+        """The model's quantiles [n, H, Q] of these rows now, NaN where it has none."""
         contexts: list[Array] = []
         for window, age in zip(
             self._columns["returns"][rows], self._columns["age"][rows].tolist(), strict=True

@@ -18,9 +18,10 @@ from htfi.forecasting.shapes import gaussian_quantiles, scale_shape, student_qua
 
 Array = NDArray[np.float64]
 
+
 @dataclass(frozen=True, slots=True)
 class GarchPrior:
-    """A Gaussian prior on what is climbed: ω over 1 − persistence, persistence, news, falls, 1/ν (`garch_core.Fit`)."""
+    """A Gaussian prior on the fitted parameters: ω over 1 − persistence, persistence, news, falls, 1/ν (`Fit`)."""
 
     center: tuple[float, float, float, float, float]
     deviation: tuple[float, float, float, float, float]
@@ -50,7 +51,7 @@ def refit_garch(
 
 
 def to_garch_parameters(x: Array) -> tuple[Array, Array, Array, Array, Array]:
-    """(ω, α, γ, β, ν) of what is climbed, x [..., 5]."""
+    """(ω, α, γ, β, ν) from the fitted parameters x [..., 5]."""
     omega, persistence, share, falls, tail = np.moveaxis(x, -1, 0)
     news = persistence * share
     alpha = 2.0 * news * (1.0 - falls)
@@ -61,7 +62,7 @@ Array = NDArray[np.float64]
 
 _WINDOW_BARS = 500
 _FIRST_FIT_BARS = 100
-_HALT_BARS = 5  # without a move in a row: those that follow tell nothing of the price once it trades again
+_HALT_BARS = 5  # without a move in a row: later ones are ignored until the price moves
 _RENEWALS_PER_FIT = 2  # a series is renewed at every tenth bar: refitted at every twentieth
 _REFIT_MAX_PASSES = 30
 _REFIT_TOLERANCE = 1e-3  # of log-likelihood: no forecast shows less

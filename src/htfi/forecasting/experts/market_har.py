@@ -1,6 +1,6 @@
-"""Bars that stood out, and when the like is due: companies report once a quarter. The expert on the market asks.
+"""Market HAR: one regression for all series of an interval, on each series' own volatility and on the market's.
 
-Market HAR: one regression for all series of an interval, on each one's own volatility and on the market's.
+`QuarterlyRecurrence` adds features of bars that stood out a quarter ago: companies report once a quarter.
 """
 
 from typing import Any
@@ -28,7 +28,7 @@ _MEMORY_BARS = _QUARTERS[-1] + _WIDE_BARS
 
 
 class QuarterlyRecurrence:
-    """How much each series' last bars stood out, kept for a year.
+    """How much each series' bars stood out in the last year.
 
     A bar stands out by how far its log variance lies above the market's, times its log volume above the
     market's: a report moves both. Where there is no volume nothing stands out, and every feature is zero.
@@ -63,7 +63,7 @@ class QuarterlyRecurrence:
 
 
 def _near_quarters(kept: NDArray[np.float32], reach: int) -> Array:
-    """The sum [n] over quarters of the most that a bar near the day stood out: the next bar is `quarter` bars later."""
+    """The sum [n] over quarters of the largest value near the day: the next bar is `quarter` bars later."""
     total = np.zeros(len(kept))
     for quarter in _QUARTERS:
         last = kept.shape[1] - quarter  # the newest bar, kept last, is one before the next
@@ -80,9 +80,9 @@ _MAX_LOG_VOLUME = 3.0  # log volume about its level
 _MIN_MARKET_SERIES = 3  # series that make a market
 _RECENT_NS = (
     5 * 86_400_000_000_000
-)  # a series heard of within this still tells of the market: weekends, holidays
+)  # a series with a bar within this counts to the market: weekends, holidays
 # Typical of daily equities: level; own day, week, month of log variance, week and month of returns, volume today and
-# of the week; the market's day, week, month of log variance, day, week and month of returns; what stood out.
+# of the week; the market's day, week, month of log variance, day, week and month of returns; recurrence.
 _OWN_PRIOR = [0.0, 0.2, 0.25, 0.4, -0.05, -0.1, 0.1, -0.1]
 _MARKET_PRIOR = [0.1, 0.15, -0.15, -0.1, -0.1, -0.05]
 _PRIOR = np.array([*_OWN_PRIOR, *_MARKET_PRIOR, *[0.0] * NUM_RECURRENCE_FEATURES])
@@ -94,7 +94,7 @@ _RECURRING = slice(_MARKET.stop, _MARKET.stop + NUM_RECURRENCE_FEATURES)
 class MarketHarExpert:
     """For each horizon h: mean variance over h bars, in logs, about the series' slow level, on its own log variance,
     standardised returns and volume, and on the mean of all series' of its interval. One fit for them all: what one
-    history is too short to tell, many together do (Bollerslev, Hood, Huss and Pedersen 2018, "Risk Everywhere").
+    history is too short, many together are long enough (Bollerslev, Hood, Huss and Pedersen 2018, "Risk Everywhere").
 
     Distributions have the shape that standardised returns of all of them had, median included, at each one's size. A
     forecast so depends on which other series run: they are recorded inputs like any other.
@@ -120,7 +120,7 @@ class MarketHarExpert:
         self._columns.declare("levels", np.zeros(self._longest))
         self._columns.declare("regressors", np.zeros((self._longest, num)))
         self._columns.declare("newest", np.zeros(num))
-        self._columns.declare("told", np.zeros(_NUM_MARKET_FEATURES))  # what this series says of the market
+        self._columns.declare("told", np.zeros(_NUM_MARKET_FEATURES))  # this series' features of the market
         self._columns.declare("end_ns", -1, np.int64)
         self._columns.declare("group", -1, np.int64)
         self._columns.declare("is_grown", 0, np.int64)
@@ -138,7 +138,7 @@ class MarketHarExpert:
         columns["level"][rows] = level
         columns["end_ns"][rows] = bars.end_ns
         columns["group"][rows] = bars.group
-        columns["is_grown"][rows] = age >= _MONTH - 1  # the young say nothing of the market
+        columns["is_grown"][rows] = age >= _MONTH - 1  # short histories do not count to the market
         regressors = self._own_features(bars, level)
         market = np.zeros((len(age), _NUM_MARKET_FEATURES))
         for group in np.unique(bars.group).tolist():
@@ -202,7 +202,7 @@ class MarketHarExpert:
         return np.minimum(np.maximum(away, -_MAX_LOG_VOLUME), _MAX_LOG_VOLUME)
 
     def _market_features(self, group: int, bars: BarBatch) -> Array:
-        """What the group's series say of the market, on average; zero where they are too few to be one."""
+        """The mean features of the group's series; zero where these are too few to be a market."""
         columns = self._columns
         newest = int(bars.end_ns[bars.group == group].max())
         recent = columns["end_ns"] > newest - _RECENT_NS

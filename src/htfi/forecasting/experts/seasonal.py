@@ -1,4 +1,4 @@
-"""Volatility by the clock: a log-range filter from which the week's usual pattern is taken, and put back ahead."""
+"""Volatility by time of day and week: a log-range filter without the weekly pattern, which is added back ahead."""
 
 import math
 from datetime import UTC, datetime

@@ -1,6 +1,6 @@
-"""The trajectory model as an expert: price tokens of a language model that never saw a real price ('mini').
+"""The trajectory model as an expert ('mini'): price tokens of a language model that was never trained on real prices.
 
-Off unless `forecasting.experts` names it. Wiring gives it a sampler; evaluations drive it on chosen rows.
+Off unless `forecasting.experts` names it. Wiring provides the sampler; evaluations run it on chosen rows.
 """
 
 from collections.abc import Sequence
@@ -21,14 +21,14 @@ Array = NDArray[np.float64]
 CONTEXT_BARS = 32
 _MEAN_SIZE = 0.775  # E|z| of a scaled return in the model's training
 _SIZE_PRIOR_BARS, _SIZE_BARS = 60.0, 1000.0
-_MIN_SIZE, _MAX_SIZE = 0.3, 2.5  # a price that stands still for years must not lose its unit
+_MIN_SIZE, _MAX_SIZE = 0.3, 2.5  # a price that does not move for years must not lose its unit
 _MAX_SCALED_RETURN = 10.0
 _READ_AT, _DRAWN_AT = "read_at", "drawn_at"
 
 
 @dataclass(frozen=True, slots=True)
 class SamplingBudget:
-    """How much may be drawn at one instant, so that a moment of many series never stalls.
+    """How much may be drawn at one instant, so that many series never stall it.
 
     The law of the next bar is one reading (2 ms), exact; horizons beyond it take `num_paths` paths (100 ms) and are
     drawn after the forecast is out. A series that must wait keeps its last shape, at today's volatility.
@@ -42,7 +42,7 @@ class SamplingBudget:
 class TrajectoryExpert:
     """Reads the last 32 returns in units of `units`, and mirrored: the law is even, without drift.
 
-    What the model says is kept per series as a shape at unit volatility [H, Q].
+    The model's forecast is cached for each series as a shape at unit volatility [H, Q].
     """
 
     name = "mini"
@@ -90,7 +90,7 @@ class TrajectoryExpert:
         context = columns["context"][rows]
         pushed = np.concatenate([context[:, 1:], z[:, None]], axis=1)
         columns["context"][rows] = np.where(known[:, None], pushed, context)
-        # What a range tells of a squared return differs between markets, so that its unit is learnt.
+        # How ranges relate to squared returns differs between markets, so the unit is learnt.
         gain = 1.0 / np.minimum(columns["num"][rows] + _SIZE_PRIOR_BARS, _SIZE_BARS)
         size = size + np.where(known, gain * (np.abs(z) * size / _MEAN_SIZE - size), 0.0)
         size = np.minimum(np.maximum(size, _MIN_SIZE), _MAX_SIZE)
@@ -117,7 +117,7 @@ class TrajectoryExpert:
             self._shapes.store(rows, place, self.shapes(rows, horizons))
 
     def shapes(self, rows: NDArray[np.intp], horizons: Sequence[int]) -> Array:
-        """What the model says now of these rows, at unit volatility [n, K, Q], for rising horizons."""
+        """The model's forecast of these rows now, at unit volatility [n, K, Q], for rising horizons."""
         contexts = [context[np.isfinite(context)] for context in self._columns["context"][rows]]
         prefixes = [self._sampler.prefix(context) for context in contexts]
         prefixes += [self._sampler.prefix(-context) for context in contexts]

@@ -1,1 +1,1 @@
-"""Several series at once: how their surprises go together, joint scenarios, and what a book may lose."""
+"""Several series at once: dependence of their surprises, joint scenarios, and the risk of a portfolio."""

@@ -1,10 +1,7 @@
-"""A factor model of normal scores: how a surprise in one series goes with surprises in the others.
+"""How series move together: a factor model of normal scores, and joint scenarios from its copula or the past.
 
-Scenarios fill gaps, draw and condition by it. Pure; LAPACK is fine here, nothing of it enters a record.
-
-Joint scenarios: past surprises, or draws alike, put through today's quantiles.
-
-Portfolio evaluation and `htfi scenario` call it. Scores are normal scores throughout; a scenario is a row.
+Scores are normal scores throughout; a scenario is a row. Portfolio evaluation and `htfi scenario` use it. Pure; LAPACK
+is allowed here, since nothing of it enters a record.
 """
 
 from collections.abc import Sequence
@@ -159,7 +156,7 @@ _NUM_MATCHING = 2000
 
 @dataclass(frozen=True, slots=True)
 class DependenceModel:
-    """What the past says of how series move together: complete scores [S, n], and their factor model.
+    """How series moved together in the past: complete scores [S, n], and their factor model.
 
     Each column of `scores` holds the same S values in another order, standard normal in all.
     """

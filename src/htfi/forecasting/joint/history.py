@@ -1,4 +1,4 @@
-"""How surprised each series was at each of the last instants, side by side; Forecaster keeps it.
+"""The surprises of all series at the last instants, side by side.
 
 A surprise is the normal score of an outcome under the fused quantiles forecast for it, one bar ahead (the
 shortest horizon, where that is another).
@@ -37,7 +37,7 @@ class NormalScores:
 class JointHistory:
     """A ring of normal scores [W, N] in single precision: 20 MB for 10,000 series.
 
-    Series of one interval share instants; scores of different intervals never stand side by side. An instant
+    Series of one interval share instants; scores of different intervals are never combined. An instant
     is the stretch of one interval in which a bar ends, counted from 1970 UTC: so markets that close at different
     hours of one day meet, and bars of one instant may come in several calls. Bars without a time length meet
     where they end at the same nanosecond.
@@ -141,7 +141,7 @@ class JointHistory:
             self._ends_ns[group, slot] = max(end_ns, int(self._ends_ns[group, slot]))
 
     def _slot(self, group: int, stamp: int) -> int:
-        """Where the instant's scores stand, made ready at its first; −1 for one older than the ring."""
+        """The slot of the instant's scores, prepared at its first; −1 for one older than the ring."""
         stamps, newest = self._stamps[group], int(self._newest[group])
         if stamps[newest] == stamp:
             return newest

@@ -1,6 +1,6 @@
 """One series' quantiles as a monotone map between log returns and normal scores, tails included.
 
-JointHistory scores outcomes by it; scenarios come back through it.
+`JointHistory` scores outcomes with it; scenarios return through it.
 """
 
 import math
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-MAX_SCORE = 8.0  # normal scores: beyond it a return says no more
+MAX_SCORE = 8.0  # normal scores: returns beyond it are not distinguished
 _CURVE_FACTOR = 6.0  # times the curve of an exponential tail
 
 
@@ -105,7 +105,7 @@ def _inverse(tail: _TailShape, distance: Array, width: Array) -> Array:
 def normal_scores(values: Array, rng: np.random.Generator | None = None) -> Array:
     """Each column's ranks as normal scores [T, n]: Φ⁻¹((rank − ½)/number), NaN kept.
 
-    Ties fall in the order of the rows, or by lot with `rng`: else a price that often stands still would seem to
+    Ties fall in the order of the rows, or at random with `rng`: else a price that is often unchanged would seem to
     follow time.
     """
     known = np.isfinite(values)

@@ -1,6 +1,6 @@
-"""A book of positions under joint scenarios: profit, value at risk, expected shortfall, and whose they are.
+"""A portfolio under joint scenarios: profit, value at risk, expected shortfall, and their components.
 
-Portfolio evaluation and `htfi scenario` call it. Pure.
+Portfolio evaluation and `htfi scenario` use it. Pure.
 """
 
 from collections.abc import Mapping

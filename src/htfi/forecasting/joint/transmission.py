@@ -1,7 +1,7 @@
-"""What large moves of some series bring with them: how far others go, and how much less certain they become.
+"""How large moves of some series affect the others: how far these move, and how much less certain they become.
 
-Measured on the history of surprises, large moves first; `htfi scenario` asks. Pure. All moves are standardised: in
-standard deviations of each series' own forecast, counted from its median.
+Estimated from the history of surprises, large moves first. Pure. All moves are standardised: in standard deviations of
+each series' own forecast, counted from its median.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from htfi.forecasting.joint.dependence import FactorModel
 
 Array = NDArray[np.float64]
 
-MIN_SIZE = 1.5  # standard deviations: smaller moves say nothing of large ones
+MIN_SIZE = 1.5  # standard deviations: smaller moves are no evidence of large ones
 MAX_MOVES = 2_000  # of other series that are looked at, those that count most
 MAX_CELLS = 4_000_000  # of these moves times all series: 32 MB an array
 _SIZE_POWER = 6.0  # a move of half the size counts a sixty-fourth
@@ -21,13 +21,13 @@ _CLOSENESS = 0.08  # series whose mean correlation with the others differs by mo
 _OWN_WEIGHT = 3.0  # of the shocked series' own moves, beside those of series like it
 _PRIOR_WEIGHT = 0.3  # in moves of the size asked
 _PRIOR_SHARE, _PRIOR_WIDENING = 0.5, 0.1
-_RIDGE = 0.02  # of a correlation that some hundred instants cannot tell from one
+_RIDGE = 0.02  # of a correlation that some hundred instants cannot distinguish from one
 _MIN_WIDENING_SCALE = 0.8  # after a move smaller than usual
 
 
 @dataclass(frozen=True, slots=True)
 class ShockTransmission:
-    """What a shock brings to all n series.
+    """The effect of a shock on all n series.
 
     Shapes: gain [A, n], the regression of standard scores on the shocked series; explained [n], the share of variance
     that it explains; shift [n], of the mean; scale, how much wider what the shock leaves open is, times the forecast's

@@ -1,1 +1,1 @@
-"""What if: the distribution of positions and of a book given a headline, a shock or a named stress."""
+"""What if: the distribution of positions and of a portfolio given a headline, a shock or a named stress."""

@@ -1,4 +1,4 @@
-"""The forecast that scenarios change: today's quantiles, how series move together, and the draws that all share."""
+"""The unchanged forecast of scenarios: today's quantiles, how series move together, and the draws that all share."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from htfi.forecasting.joint.dependence import (
 Array = NDArray[np.float64]
 
 NUM_DRAWS = 4_000
-_MAX_MATCHED_SERIES = 64  # so many tell how often all is extreme at once
+_MAX_MATCHED_SERIES = 64  # so many suffice to estimate joint extremes
 
 
 @dataclass(frozen=True)  # no slots: what only known moves need is worked out at the first of them
@@ -117,6 +117,6 @@ def make_baseline(
 
 
 def _canonical_order(quantiles: Array, history: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """An order of the series by their own figures, and the way back: what they are called moves no draw."""
+    """An order of the series by their figures, and its inverse: names do not change the draws."""
     order = np.lexsort((np.nan_to_num(history).sum(axis=0), *quantiles.T))
     return order, np.argsort(order, kind="stable")

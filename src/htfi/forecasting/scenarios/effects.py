@@ -1,9 +1,7 @@
-"""The chance of an event under today's forecast: counted among its draws, and among past surprises put through it.
+"""What a scenario does to the draws of today's forecast, and how probable its moves are under that forecast.
 
-One value serves the words, the tables, the JSON and the page. Nothing is read off a curve's tail: what no draw reached
-is rarer than one in as many.
-
-What a scenario does to the draws of today's forecast: known moves carried on by dependence, or tilted margins.
+Known moves are passed on by dependence, or margins are tilted. Probabilities are counted among the draws and among past
+surprises under today's forecast, never read off a fitted tail: what no draw reached is rarer than one in as many.
 """
 
 from collections.abc import Sequence
@@ -38,7 +36,7 @@ class EventProbability:
 def probability_of_moves(
     today: BaselineForecast, places: Sequence[int], moves: Sequence[float]
 ) -> EventProbability:
-    """Of all these series moving at least as far together, each its own way from its median.
+    """Of all these series moving at least as far together, each in its direction from its median.
 
     `moves` are log returns over the horizon.
     """
@@ -75,9 +73,9 @@ class TransmissionChannel(StrEnum):
     """How a scenario reached a series."""
 
     SHOCKED = "shocked"  # the scenario says how far it moves
-    FACTOR = "factor"  # it stands for a factor of a named stress
+    FACTOR = "factor"  # it represents a factor of a named stress
     OWN_HISTORY = "own history"  # its own return in the window of the stress
-    DEPENDENCE = "carried"  # by how it has moved with those that are told
+    DEPENDENCE = "carried"  # by its dependence on the series that are stated
     VIEW = "read"  # the reader has a view on it
     NO_VIEW = "silent"  # the reader sees nothing that concerns it
     RESPONSE = "response"  # by how it answered such surprises
@@ -86,7 +84,7 @@ class TransmissionChannel(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ScenarioEffect:
-    """The draws of a scenario, log returns [S, n], and the way it reached each series [n].
+    """The draws of a scenario, log returns [S, n], and the channel that reached each series [n].
 
     `chance` is that of the moves that the scenario knows, all together; None where it knows of none.
     """
@@ -137,7 +135,7 @@ def apply_quantiles(
 def spread_shift(today: BaselineForecast, places: Sequence[int], shift: Array) -> Array:
     """The shifts [n] of all series that go with those at `places`: E[z | what moved] in each series' own sigmas.
 
-    A view moves the mean of the series that it is on; what it says of the others is what their correlation with
+    A view moves the mean of its series; its effect on the others is what their correlation with
     these says, as a view on part of a market does in Black and Litterman (1992).
     """
     at = np.array(places, np.intp)

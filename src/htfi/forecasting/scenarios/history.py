@@ -1,4 +1,4 @@
-"""What series did in the past of a run: their returns in the window of a stress, and after macro surprises. Pure."""
+"""Past returns of series in the window of a stress, and their responses to macro surprises. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

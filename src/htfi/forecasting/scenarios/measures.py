@@ -1,4 +1,4 @@
-"""Figures of one distribution of outcomes: of a position, and of a book's profit; before and after a scenario."""
+"""Figures of one distribution of outcomes, of a position or of a portfolio's profit, before and after a scenario."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -107,7 +107,7 @@ def compare_with_baseline(
 def rank_positions(
     change: ScenarioComparison, ways: Sequence[TransmissionChannel], held: NDArray[np.bool_]
 ) -> list[int]:
-    """Positions, and what was told to move, by what the scenario does to the book through them."""
+    """Positions, and series that the scenario moves, by their effect on the portfolio."""
     gains = [
         abs(b - a) for a, b in zip(change.portfolio_before.means, change.portfolio_after.means, strict=True)
     ]

@@ -1,4 +1,4 @@
-"""A book of positions: read from a table of symbols and sizes, or one unit shared by all series. Pure."""
+"""A portfolio read from a table of symbols and sizes, or one unit shared by all series. Pure."""
 
 import math
 from collections.abc import Sequence
@@ -76,11 +76,12 @@ def read_positions(
         sizes[place] += size * prices[place] if kind == "quantity" else size
     if not np.abs(sizes).sum() > 0.0:
         raise InvalidInput(f"{origin} holds no position of any size in a known symbol: a book needs one")
-    return Positions(make_portfolio(dict(zip(series, sizes.tolist(), strict=True))), kind != "weight", tuple(dict.fromkeys(unknown)))
+    portfolio = make_portfolio(dict(zip(series, sizes.tolist(), strict=True)))
+    return Positions(portfolio, kind != "weight", tuple(dict.fromkeys(unknown)))
 
 
 def _columns(rows: Sequence[Sequence[str]], origin: str) -> tuple[int, int, str]:
-    """Where symbol and size stand, and what the size is."""
+    """The columns of symbol and size, and the kind of size."""
     if len(rows) < 2:
         raise InvalidInput(f"{origin} holds no position: a header and a row for each position are needed")
     if len(rows) > MAX_ROWS:

@@ -1,6 +1,6 @@
-"""Shocks as a person writes them, 'SPX -5%, VIX +3sd', and the log return that each means. Pure.
+"""Parses scenarios as a person writes them: lines of a command or tables of a TOML file. Pure.
 
-What is asked: one line of a command or one table of a TOML file for each scenario. Pure parsing.
+A shock such as 'SPX -5%, VIX +3sd' becomes the log return that it means.
 """
 
 import math
@@ -20,7 +20,7 @@ from htfi.domain.errors import InvalidInput
 MAX_TEXT_CHARS = 400
 MAX_SHOCKS = 32  # in one scenario
 MAX_SIGMAS = 100.0
-MAX_LOG_RETURN = 3.0  # a factor of twenty either way: beyond it a price is another price
+MAX_LOG_RETURN = 3.0  # a factor of twenty either way: beyond it the shock is taken for a typing error
 
 _SHOCK_PATTERN = re.compile(
     r"(?P<name>\S(?:.*?\S)?)\s*[\s=:]\s*(?P<sign>[+-]?)\s*(?P<figure>\d+(?:\.\d+)?|\.\d+)\s*(?P<unit>%|sd|sigmas?|σ|bps?)?"
@@ -170,9 +170,9 @@ class ScenarioKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ScenarioRequest:
-    """One scenario: its kind, the text that says it, the symbols that a headline is on, and what a person calls it.
+    """One scenario: its kind, its text, the symbols that a headline is about, and its name.
 
-    One of `all` stresses is left out where nothing of the run stands for it; one that is named must apply.
+    With `is_of_all` a stress is skipped where no series represents its factors; a named one must apply.
     """
 
     kind: ScenarioKind

@@ -1,4 +1,4 @@
-"""The library of named stresses: what public factors did in each, and which series of a run stand for them.
+"""The library of named stresses: moves of public factors, and which series of a run represent each factor.
 
 `stresses.toml` holds the figures; `htfi scenario --stress` applies them.
 """
@@ -83,7 +83,7 @@ def window_days(horizon_days: float) -> int:
 
 
 def factors_by_symbol(symbols: Sequence[str]) -> dict[str, tuple[int, ...]]:
-    """The places of the symbols that stand for each factor; those that none stands for are left out."""
+    """The places of the symbols that represent each factor; factors without one are left out."""
     found = {
         factor.id: tuple(place for place, symbol in enumerate(symbols) if symbol.upper() in factor.symbols)
         for factor in stress_factors().values()

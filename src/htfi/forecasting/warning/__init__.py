@@ -1,1 +1,1 @@
-"""Early warning of market stress: what an event is, what is known before it, a chance of it, and alerts on a budget."""
+"""Early warning of market stress: events, features known before them, probabilities, and alerts on a budget."""

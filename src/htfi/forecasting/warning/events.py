@@ -1,9 +1,9 @@
 """What counts as market stress, and on which days it can be warned of; `htfi eval warning` judges by it.
 
-A session is *in stress* where a loss has happened (`falls`) or a level is reached (`rises`). Stress that follows stress
-within the horizon is the same event; its first session is the onset. A session is *at risk* where none of the last
-`horizon` sessions, itself included, was in stress: so nothing within an event counts as foreseeing it, and whether a
-session is at risk is known on the day.
+A session is *in stress* where a loss has happened (`drawdown_events`) or a level is reached (`level_events`). Stress
+that follows stress within the horizon is the same event; its first session is the onset. A session is *at risk* where
+none of the last `horizon` sessions, itself included, was in stress: so nothing within an event counts as foreseeing it,
+and whether a session is at risk is known on the day.
 """
 
 from dataclasses import dataclass
@@ -88,7 +88,7 @@ def _known_sessions(values: Array, horizon: int) -> tuple[Places, Array]:
 def _make_events(
     known: Places, num: int, stress: Bools, true: Bools, low: Bools, horizon: int
 ) -> StressEvents:
-    """Events among the known sessions, put back to where these stand among all `num`."""
+    """Events among the known sessions, returned to their places among all `num`."""
     count = np.concatenate([[0], np.cumsum(stress)])
     place = np.arange(len(stress))
     recent = count[place + 1] - count[np.maximum(place + 1 - horizon, 0)]

@@ -1,4 +1,4 @@
-"""What is known of coming stress at the close of a session, as columns; every number is of that session or before."""
+"""Features of coming stress at the close of a session; every figure is of that session or before."""
 
 from collections.abc import Callable
 
@@ -17,7 +17,7 @@ def returns(close: Array) -> Array:
 
 
 def index_features(close: Array) -> dict[str, Array]:
-    """Of the closes of an index [T]: volatilities, what it has lost since its high, and its way of a month."""
+    """Of the closes of an index [T]: volatilities, its drawdown from the high, and its return of a month."""
     return {
         "volatility 22": _apply_to_known(close, lambda c: np.log(_volatility(c, 22))),
         "volatility 5 / 66": _apply_to_known(close, lambda c: np.log(_volatility(c, 5) / _volatility(c, 66))),
@@ -115,7 +115,7 @@ def _lag(values: Array, by: int) -> Array:
 
 
 def _apply_to_known(values: Array, of: Callable[[Array], Array]) -> Array:
-    """Apply to the known values as if they followed one another, and put the results where they stood."""
+    """Apply to the known values as if they followed one another, and return the results to their places."""
     known = np.isfinite(values)
     found = np.full(len(values), np.nan)
     if known.any():

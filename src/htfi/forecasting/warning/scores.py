@@ -1,4 +1,4 @@
-"""How good warnings are: of ranking, of stated chances, and of alerts; with intervals that allow for few events."""
+"""Scores of warnings: of ranking, of stated probabilities, and of alerts; with intervals that allow for few events."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class AlertScores:
 
     num_alerts: int
     num_false: int
-    num_open: int  # the future will tell
+    num_open: int  # not decided yet
     num_events: int
     num_caught: int
     years: float
@@ -115,7 +115,7 @@ def reliability(chance: Array, label: Array, num_bins: int) -> tuple[Array, Arra
 
 
 def interval95(
-    scores: Callable[[Places], float], num: int, block: int, dice: np.random.Generator, num_draws: int = 1000
+    scores: Callable[[Places], float], num: int, block: int, rng: np.random.Generator, num_draws: int = 1000
 ) -> tuple[float, float]:
     """Of a score of sessions by place, drawn anew in circular blocks; NaN where most draws have no score.
 
@@ -124,7 +124,7 @@ def interval95(
     found: list[float] = []
     num_blocks = -(-num // block)
     for _ in range(num_draws):
-        starts = dice.integers(0, num, num_blocks)
+        starts = rng.integers(0, num, num_blocks)
         places = ((starts[:, None] + np.arange(block)) % num).ravel()[:num]
         found.append(scores(places))
     known = np.array(found)[np.isfinite(found)]

@@ -1,9 +1,7 @@
-"""A logistic regression drawn to caution: few events teach it, so its coefficients start at zero. `walk` fits it.
+"""Walk-forward probabilities of an event by a ridge logistic regression, and alerts on a budget of false alarms.
 
-Chances of an event, session by session, by models that were fitted on what was known before; and alerts on a budget.
-
-`htfi eval warning` walks. Models are fitted anew at the first session of each year. Labels look `horizon` sessions
-ahead: those that a fit cannot know yet are purged, and those decided in the `embargo` sessions before it are left out.
+Models are fitted at the first session of each year. Labels look `horizon` sessions ahead: those not yet known at a fit
+are purged, and those decided in the `embargo` sessions before it are left out.
 """
 
 from collections.abc import Sequence
@@ -162,7 +160,7 @@ def walk_forward_chances(
 ) -> WalkForwardResult:
     """Chances by a logistic regression on features [T, K]; without columns it states the rate of the past.
 
-    A label weighs one in `horizon`, as those of neighbours tell of the same sessions. Raises: ShapeMismatch.
+    A label weighs one in `horizon`, as neighbouring labels cover the same sessions. Raises: ShapeMismatch.
     """
     num = len(events.label)
     if len(features) != num or len(years) != num:

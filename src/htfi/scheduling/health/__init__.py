@@ -1,1 +1,1 @@
-"""Who of the other nodes is well, ill, silent or gone, and who leads. Pure: a node's shell drives it."""
+"""Which nodes are healthy, degraded, silent or dead, and which one leads. Pure: a node's shell drives it."""

@@ -39,7 +39,7 @@ STALL_STEPS = 10.0  # usual step times without a step
 QUEUE_RATIO = 4.0  # queue over the usual one
 QUEUE_FLOOR = 64  # a shorter queue is never long
 RTT_RATIO = 3.0  # round trip over the usual one
-RTT_FLOOR_MS = 400.0  # the planner prices round trips; from here on no deadline can stand them
+RTT_FLOOR_MS = 400.0  # the planner prices round trips; beyond it no deadline can be met
 THROTTLE_SHARE = 0.3  # of its clock that a device has lost
 RECOVERY_SHARE = 0.7  # what degraded it must fall to this share of its limit
 COOLED_BY_C = 5.0  # degrees below hot_c
@@ -69,6 +69,8 @@ class HealthConfig:
         if not self.beat_ms >= LATE_MS:
             raise InvalidInput(f"health: need beat_ms >= {LATE_MS:g}")
         if not 2 * self.beat_ms < self.silence_ms:
-            raise InvalidInput("health.silence_ms must be above two beats, or one lost beat is a silence")
+            raise InvalidInput(
+                "health.silence_ms must be above two heartbeats: one lost heartbeat is no silence"
+            )
         if len(set(self.voters)) != len(self.voters) or not all(0 < len(each) <= 64 for each in self.voters):
             raise InvalidInput("health.voters must be different names of 1 to 64 characters")

@@ -1,4 +1,4 @@
-"""The direct line to one peer: beats both ways, round trips, vitals, illness. `watch` keeps one for each."""
+"""The direct connection to one peer: heartbeats, round trips, health metrics, degradation."""
 
 import math
 from dataclasses import dataclass, field, replace
@@ -10,8 +10,8 @@ from htfi.scheduling.health.config import NUM_RTTS, TICK_MS, HealthConfig
 from htfi.scheduling.health.degradation import Degradation, assess
 from htfi.scheduling.health.messages import Heartbeat, MembershipClaim, NodeHealthMetrics, NodeStatus
 
-_NUM_SENT = 64  # beats that may still be echoed: 4.8 s of them
-_METRICS_EVERY = 16  # beats: vitals that do not change are told again so often
+_NUM_SENT = 64  # heartbeats that may still be echoed: 4.8 s of them
+_METRICS_EVERY = 16  # heartbeats: unchanged metrics are sent again so often
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class PeerFigures:
     """What is known of a peer now. Round trips are of the latest few seconds, None before the first; of the
     `num_rtts` measured since the contact began the latest are listed, newest last.
 
-    `silence_ms` counts from the last thing heard, in time that this process ran. `phi`: the suspicion, 8 is high.
+    `silence_ms` counts from the last arrival, in time that this process ran. `phi`: the suspicion, 8 is high.
     `jitter_ms`: the mean change from one round trip to the next.
     """
 
@@ -37,7 +37,7 @@ class PeerFigures:
 
 @dataclass(frozen=True, slots=True)
 class PeerContact:
-    """Times ending in `at_s` are by this node's clock, `rhythm` by its running clock. `seq` numbers our own beats."""
+    """Times ending in `at_s` are by this node's clock, `rhythm` by its running clock. `seq` numbers our heartbeats."""
 
     rhythm: phi.HeartbeatHistory
     seq: int
@@ -59,7 +59,7 @@ class PeerContact:
 
 
 def has_heartbeat(contact: PeerContact | None) -> bool:
-    """It has a stream, and has been heard over one."""
+    """It has a stream, and a heartbeat has arrived over one."""
     return contact is not None and bool(contact.streams) and contact.rhythm.num_heartbeats > 0
 
 
@@ -77,7 +77,7 @@ def next_heartbeat(
     now_s: float,
     config: HealthConfig,
 ) -> tuple[PeerContact, Heartbeat]:
-    """The next beat to the peer."""
+    """The next heartbeat to the peer."""
     seq = contact.seq + 1
     is_news = vitals != contact.told or seq - contact.told_seq >= _METRICS_EVERY
     held_us = max(0, round((now_s - contact.heard_at_s) * 1e6)) if contact.heard_seq else 0
@@ -106,7 +106,7 @@ def next_heartbeat(
 def receive_heartbeat(
     contact: PeerContact, beat: Heartbeat, clock: phi.RunningClock, now_s: float, config: HealthConfig
 ) -> PeerContact | None:
-    """The contact after a beat of the peer; None for one that was heard already."""
+    """The contact after a heartbeat of the peer; None for a repeated one."""
     if beat.life != contact.life:
         contact = replace(
             contact,
@@ -144,7 +144,7 @@ def receive_heartbeat(
 def _round_trip_ms(
     contact: PeerContact, beat: Heartbeat, clock: phi.RunningClock, now_s: float
 ) -> float | None:
-    """The round trip that a new echo tells. One that spans a pause of our own would measure the pause."""
+    """The round trip from a new echo; None where it spans a pause of our own, which it would measure."""
     if beat.echo <= contact.echoed:
         return None
     sent_s = next((at for seq, at in contact.sent if seq == beat.echo), None)

@@ -1,6 +1,6 @@
-"""Whether a node that answers is ill: slow against its own usual, standing still, hot, throttled, or far away.
+"""Whether a node that answers is degraded: slower than its baseline, stalled, hot, throttled, or far away.
 
-`contact` judges each peer with it at each of its beats, and `watch` the node itself.
+`contact` assesses each peer at each of its heartbeats, and `monitor` the node itself.
 """
 
 import math
@@ -40,7 +40,7 @@ class Baseline:
 
 @dataclass(frozen=True, slots=True)
 class Degradation:
-    """`words` say what ails it, '' when well. `turning_s`: since when the signs have pointed the other way."""
+    """`words` name the symptoms, '' when healthy. `turning_s`: since when the symptoms differ from the status."""
 
     words: str = ""
     turning_s: float = math.inf
@@ -56,73 +56,78 @@ class Degradation:
 
 
 def assess(
-    illness: Degradation, vitals: NodeHealthMetrics, rtt_ms: float | None, now_s: float, config: HealthConfig
+    state: Degradation, metrics: NodeHealthMetrics, rtt_ms: float | None, now_s: float, config: HealthConfig
 ) -> Degradation:
-    """The judgement after new vitals. Seconds of any one clock; `rtt_ms` None: not known.
+    """The assessment after new metrics. Seconds of any one clock; `rtt_ms` None: not known.
 
-    Signs must last `ill_after_ms` to make ill, and their absence, below `clearing` of each limit, `well_after_ms`.
+    Symptoms must last `DEGRADED_AFTER_MS` before a node is degraded, and be below `RECOVERY_SHARE` of each limit for
+    `HEALTHY_AFTER_MS` before it is healthy again.
     """
-    is_idle = not (vitals.queue or vitals.num_rows)
-    has_moved = is_idle or vitals.progress != illness.progress or illness.progress < 0
+    is_idle = not (metrics.queue or metrics.num_rows)
+    has_moved = is_idle or metrics.progress != state.progress or state.progress < 0
     now = replace(
-        illness,
+        state,
         judged_s=now_s,
-        progress=vitals.progress,
-        moved_s=now_s if has_moved else illness.moved_s,
+        progress=metrics.progress,
+        moved_s=now_s if has_moved else state.moved_s,
     )
-    scale = RECOVERY_SHARE if illness.is_degraded else 1.0
-    signs = "; ".join(_symptoms(now, vitals, rtt_ms, now_s, scale, config))
-    learnt = _update_baselines(illness, vitals, rtt_ms, now_s, bool(signs))
-    if bool(signs) == illness.is_degraded:
+    scale = RECOVERY_SHARE if state.is_degraded else 1.0
+    signs = "; ".join(_symptoms(now, metrics, rtt_ms, now_s, scale, config))
+    learnt = _update_baselines(state, metrics, rtt_ms, now_s, bool(signs))
+    if bool(signs) == state.is_degraded:
         return replace(now, words=signs, turning_s=math.inf, usual=learnt)
-    turning_s = min(illness.turning_s, now_s)
-    needed_ms = HEALTHY_AFTER_MS if illness.is_degraded else DEGRADED_AFTER_MS
+    turning_s = min(state.turning_s, now_s)
+    needed_ms = HEALTHY_AFTER_MS if state.is_degraded else DEGRADED_AFTER_MS
     if (now_s - turning_s) * 1e3 < needed_ms:
         return replace(now, turning_s=turning_s, usual=learnt)
     return replace(now, words=signs, turning_s=math.inf, usual=learnt)
 
 
 def _symptoms(
-    illness: Degradation,
-    vitals: NodeHealthMetrics,
+    state: Degradation,
+    metrics: NodeHealthMetrics,
     rtt_ms: float | None,
     now_s: float,
     scale: float,
     config: HealthConfig,
 ) -> Iterator[str]:
-    step = vitals.step_p50_ms
-    usual = _baseline_of(illness, _pass_size_key(vitals))
+    step = metrics.step_p50_ms
+    usual = _baseline_of(state, _pass_size_key(metrics))
     if usual is not None and step > max(SLOW_FLOOR_MS, SLOW_RATIO * usual) * scale:
-        yield f"a step takes {step:.1f} ms, {usual:.1f} is usual"
-    still_ms = (now_s - illness.moved_s) * 1e3
-    if still_ms >= max(STALL_MS, STALL_STEPS * vitals.step_p95_ms):
+        yield f"a step takes {step:.1f} ms, usually {usual:.1f} ms"
+    still_ms = (now_s - state.moved_s) * 1e3
+    if still_ms >= max(STALL_MS, STALL_STEPS * metrics.step_p95_ms):
         yield f"no progress for {still_ms:.0f} ms with work waiting"
-    usual = _baseline_of(illness, "queue")
+    usual = _baseline_of(state, "queue")
     limit = max(QUEUE_FLOOR, QUEUE_RATIO * (usual or 0.0))
-    if vitals.queue > limit * scale:
-        yield f"{vitals.queue} requests wait"
+    if metrics.queue > limit * scale:
+        yield f"{metrics.queue} requests wait"
     if rtt_ms is not None:
-        usual = _baseline_of(illness, "rtt")
+        usual = _baseline_of(state, "rtt")
         if rtt_ms > max(RTT_FLOOR_MS, RTT_RATIO * (usual or 0.0)) * scale:
             yield f"{rtt_ms:.0f} ms away"
-    hot_c = config.hot_c - (COOLED_BY_C if illness.is_degraded else 0.0)
-    if vitals.temperature_c is not None and vitals.temperature_c >= hot_c:
-        yield f"{vitals.temperature_c:.0f} °C"
-    if vitals.throttle_share >= THROTTLE_SHARE * scale:
-        yield f"throttled {vitals.throttle_share:.0%} of the time"
+    hot_c = config.hot_c - (COOLED_BY_C if state.is_degraded else 0.0)
+    if metrics.temperature_c is not None and metrics.temperature_c >= hot_c:
+        yield f"{metrics.temperature_c:.0f} °C"
+    if metrics.throttle_share >= THROTTLE_SHARE * scale:
+        yield f"throttled {metrics.throttle_share:.0%} of the time"
 
 
 def _update_baselines(
-    illness: Degradation,
-    vitals: NodeHealthMetrics,
+    state: Degradation,
+    metrics: NodeHealthMetrics,
     rtt_ms: float | None,
     now_s: float,
     is_odd: bool,
 ) -> Mapping[str, Baseline]:
-    """What is usual, slowly; ten times as slowly while it is not: illness must not soon pass for health."""
-    gap_ms = min(1_000.0, max(0.0, (now_s - illness.judged_s) * 1e3))
-    usual = dict(illness.usual)
-    figures = {"queue": vitals.queue + 1.0, _pass_size_key(vitals): vitals.step_p50_ms, "rtt": rtt_ms or 0.0}
+    """The baselines follow slowly; ten times as slowly while there are symptoms, which must not become the baseline."""
+    gap_ms = min(1_000.0, max(0.0, (now_s - state.judged_s) * 1e3))
+    usual = dict(state.usual)
+    figures = {
+        "queue": metrics.queue + 1.0,
+        _pass_size_key(metrics): metrics.step_p50_ms,
+        "rtt": rtt_ms or 0.0,
+    }
     for name, figure in figures.items():
         if figure <= 0.0:
             continue
@@ -140,10 +145,10 @@ def _update_baselines(
     return usual
 
 
-def _baseline_of(illness: Degradation, name: str) -> float | None:
-    known = illness.usual.get(name)
+def _baseline_of(state: Degradation, name: str) -> float | None:
+    known = state.usual.get(name)
     return math.exp(known.log) if known is not None and known.learned_ms >= WARM_UP_MS else None
 
 
-def _pass_size_key(vitals: NodeHealthMetrics) -> str:
-    return f"step {min(_NUM_PASS_SIZES, max(1, vitals.num_rows).bit_length())}"
+def _pass_size_key(metrics: NodeHealthMetrics) -> str:
+    return f"step {min(_NUM_PASS_SIZES, max(1, metrics.num_rows).bit_length())}"

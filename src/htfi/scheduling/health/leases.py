@@ -1,10 +1,10 @@
 """Who leads: grants of a majority of voters, each for one lease, so that two nodes never lead at once. `watch` uses it.
 
 Leases as in Gray and Cheriton (SOSP 1989), held of a majority. A voter counts a lease from granting it, by its own
-monotonic clock, and grants nobody else before its end. The holder counts it from *sending* its ask, and for less:
+monotonic clock, and grants no other node before its end. The holder counts it from *sending* its request, and for less:
 lease · (1 − drift) / (1 + drift), so that it ends first however the two clocks drift. A voter that has started anew
 has forgotten what it granted and grants nothing for one lease. No message's order, repetition or loss matters for
-this; they cost time only. The clock must not stand still while the machine is suspended.
+this; they cost time only. The clock must run on while the machine is suspended.
 """
 
 import math
@@ -99,11 +99,11 @@ def holds_lease(bid: LeaseBid, now_s: float, config: HealthConfig) -> bool:
 
 
 def next_lease_message(
-    bid: LeaseBid, now_s: float, dice: float, config: HealthConfig
+    bid: LeaseBid, now_s: float, jitter: float, config: HealthConfig
 ) -> tuple[LeaseBid, LeaseRequest | LeaseRelinquish | None]:
     """What to send to all voters now: an ask when it is time, a release when a round has failed, or nothing.
 
-    `dice` 0–1: after a failed round candidates wait for unlike times, or they would split the voters for ever.
+    `jitter` 0–1: after a failed round candidates wait for different times, or they would split the voters again.
     """
     lease_s = config.lease_ms / 1e3
     if holds_lease(bid, now_s, config):
@@ -112,9 +112,9 @@ def next_lease_message(
         return _make_request(bid, now_s, lease_s)
     is_over = now_s >= bid.next_s
     if bid.is_round_open and (is_over or _is_lost(bid, config)):
-        # Grants of a minority help nobody and keep others out.
+        # Grants of a minority make no leader and block other candidates.
         wait_s = max(0.0, _majority_possible_s(bid, config) - now_s) if _is_lost(bid, config) else 0.0
-        wait_s = min(wait_s, lease_s) + (0.02 + dice) * _ROUND_SHARE * lease_s
+        wait_s = min(wait_s, lease_s) + (0.02 + jitter) * _ROUND_SHARE * lease_s
         failed = replace(bid, asked=(), valid={}, denied={}, next_s=now_s + wait_s, is_round_open=False)
         return failed, LeaseRelinquish(bid.role, bid.life, bid.seq)
     if not is_over:
@@ -166,7 +166,7 @@ def _is_lost(bid: LeaseBid, config: HealthConfig) -> bool:
 
 
 def _majority_possible_s(bid: LeaseBid, config: HealthConfig) -> float:
-    """When enough of those that denied may grant, if nobody renews."""
+    """When enough of the voters that denied may grant, if no lease is renewed."""
     spare = len(config.voters) - len(config.voters) // 2 - 1
     ends = sorted(bid.denied.values())
     return ends[len(ends) - spare - 1]

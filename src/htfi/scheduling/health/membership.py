@@ -1,7 +1,7 @@
 """What is claimed of every node, by gossip: merging claims, passing them on, letting suspicions become deaths.
 
 `watch` uses it. The idea is SWIM's (Das, Gupta, Motivala, DSN 2002; suspicion and incarnations its section 4.2), but
-for the probes: beats run on all streams there are, and claims ride on them. A claim is ordered by (incarnation,
+for the probes: heartbeats run on all streams, and claims travel with them. A claim is ordered by (incarnation,
 standing) and merging keeps the greatest, so neither order nor repetition of gossip matters. Times are seconds on the
 observer's running clock.
 """
@@ -44,7 +44,7 @@ def declare_status(members: MembershipTable, standing: NodeStatus) -> Membership
 
 
 def merge(members: MembershipTable, claim: MembershipClaim, ran_s: float) -> MembershipTable:
-    """The members after a claim; the same object where it tells nothing new.
+    """The members after a claim; the same object where nothing is new.
 
     A claim about this node itself that is not its own is refuted: by an incarnation above the claimed one.
     """
@@ -101,8 +101,8 @@ def regossip(members: MembershipTable) -> MembershipTable:
 def expire_suspicions(
     members: MembershipTable, alive: Set[str], ran_s: float, config: HealthConfig
 ) -> MembershipTable:
-    """Suspicions that nobody refuted in `suspect_ms` become deaths, but for nodes that are `alive` to our own ears
-    or to another's; the long dead are forgotten.
+    """Suspicions that nobody refuted in `suspect_ms` become deaths, but for nodes that are `alive` by heartbeats to
+    this node or another; the long dead are forgotten.
     """
     changed: dict[str, KnownClaim] = {}
     forgotten: set[str] = set()
@@ -119,7 +119,7 @@ def expire_suspicions(
 
 
 def suspect_node(members: MembershipTable, node: str, ran_s: float) -> MembershipTable:
-    """This node and nobody whom it can ask hears that one."""
+    """Neither this node nor any that it can ask receives that node's heartbeats."""
     known = members.others.get(node)
     incarnation = known.claim.incarnation if known is not None else 0
     return merge(members, MembershipClaim(node, incarnation, NodeStatus.SUSPECT), ran_s)

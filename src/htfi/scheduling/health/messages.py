@@ -1,4 +1,4 @@
-"""What watches say to each other: bodies for the link's watch channel, their bytes and their bounds. `watch` uses it.
+"""Messages between health monitors: their bytes and their bounds. `monitor` uses it.
 
 A body is a version byte and a tagged MessagePack array. All times are durations, so that no two clocks need agree.
 """
@@ -27,7 +27,7 @@ Positive = Annotated[float, msgspec.Meta(ge=0.0, le=MAX_FIGURE)]
 
 
 class NodeStatus(IntEnum):
-    """What is claimed of a node. Of two claims at the same incarnation the higher one stands."""
+    """The claimed status of a node. Of two claims at the same incarnation the higher one wins."""
 
     ALIVE = 0
     DEGRADED = 1
@@ -37,7 +37,7 @@ class NodeStatus(IntEnum):
 
 
 class NodeHealthMetrics(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """What a node says of itself: of its target, its queue, its device. 0 is 'unknown' but for counts.
+    """What a node reports of its target model, its queue and its device. 0 is 'unknown' except for counts.
 
     `queue` requests wait, the next of them for `queue_ms`; `num_rows` are in the pass. `verify_ms`: a pass of the
     target costs these: fixed + per_row · rows + (per_token + per_cell · rows) · tokens, of new tokens a row.
@@ -60,7 +60,7 @@ class NodeHealthMetrics(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class MembershipClaim(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """Gossip: a node is said to stand so. Only the node itself raises its incarnation."""
+    """Gossip: a node's status. Only the node itself raises its incarnation."""
 
     node: Name
     incarnation: Incarnation
@@ -68,9 +68,9 @@ class MembershipClaim(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class Heartbeat(msgspec.Struct, array_like=True, tag=1, frozen=True, gc=False):
-    """A heartbeat. `echo` is the last one heard of the receiver, held for so long; `vitals` None: as before.
+    """A heartbeat. `echo` is the last one received from the receiver, `hold_us` ago; `metrics` None: unchanged.
 
-    `life` tells one start of the sender from another.
+    `life` identifies one start of the sender's process.
     """
 
     seq: Count
@@ -84,14 +84,14 @@ class Heartbeat(msgspec.Struct, array_like=True, tag=1, frozen=True, gc=False):
 
 
 class PeerProbe(msgspec.Struct, array_like=True, tag=2, frozen=True, gc=False):
-    """Do you hear this node? Beats go on anyway, so that the asked answers from what it hears."""
+    """Asks whether a node's heartbeats arrive. The receiver answers from what it receives anyway."""
 
     token: Count
     node: Name
 
 
 class ProbeReply(msgspec.Struct, array_like=True, tag=3, frozen=True, gc=False):
-    """How long ago I heard that node; −1: I do not."""
+    """The age of that node's last heartbeat; −1: none arrives."""
 
     token: Count
     node: Name
@@ -99,7 +99,7 @@ class ProbeReply(msgspec.Struct, array_like=True, tag=3, frozen=True, gc=False):
 
 
 class LeaseRequest(msgspec.Struct, array_like=True, tag=4, frozen=True, gc=False):
-    """Let me lead this role for one lease."""
+    """Asks to lead a role for one lease."""
 
     role: Name
     life: Count
@@ -107,7 +107,7 @@ class LeaseRequest(msgspec.Struct, array_like=True, tag=4, frozen=True, gc=False
 
 
 class LeaseGrant(msgspec.Struct, array_like=True, tag=5, frozen=True, gc=False):
-    """The answer to an ask: granted, or not, as another holds it for so long."""
+    """The answer: granted, or denied because another node holds the lease for `remaining_ms`."""
 
     role: Name
     life: Count
@@ -118,7 +118,7 @@ class LeaseGrant(msgspec.Struct, array_like=True, tag=5, frozen=True, gc=False):
 
 
 class LeaseRelinquish(msgspec.Struct, array_like=True, tag=6, frozen=True, gc=False):
-    """What I was granted up to this ask I give back."""
+    """Returns what was granted up to this request."""
 
     role: Name
     life: Count
@@ -130,29 +130,29 @@ _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(HealthMessage)
 
 
-def sanitise_metrics(vitals: NodeHealthMetrics) -> NodeHealthMetrics:
+def sanitise_metrics(metrics: NodeHealthMetrics) -> NodeHealthMetrics:
     """Vitals that any peer reads: plain numbers within their bounds; what is none counts as unknown.
 
-    A node that a broken sensor made say what peers refuse would seem silent to them.
+    Peers refuse figures outside the bounds, so a node with a broken sensor would seem silent to them.
     """
-    fixed, per_row, per_token, per_cell = vitals.verify_ms
-    temperature_c = vitals.temperature_c
+    fixed, per_row, per_token, per_cell = metrics.verify_ms
+    temperature_c = metrics.temperature_c
     if temperature_c is not None:
         temperature_c = float(temperature_c) if math.isfinite(temperature_c) else None
     return NodeHealthMetrics(
-        _clamp_count(vitals.queue),
-        _clamp_figure(vitals.queue_ms),
-        _clamp_count(vitals.num_rows),
-        _clamp_figure(vitals.step_p50_ms),
-        _clamp_figure(vitals.step_p95_ms),
-        _clamp_figure(vitals.prompt_ms_per_token),
+        _clamp_count(metrics.queue),
+        _clamp_figure(metrics.queue_ms),
+        _clamp_count(metrics.num_rows),
+        _clamp_figure(metrics.step_p50_ms),
+        _clamp_figure(metrics.step_p95_ms),
+        _clamp_figure(metrics.prompt_ms_per_token),
         (_clamp_figure(fixed), _clamp_figure(per_row), _clamp_figure(per_token), _clamp_figure(per_cell)),
-        _clamp_figure(vitals.draft_ms_per_token),
-        _clamp_count(vitals.progress),
+        _clamp_figure(metrics.draft_ms_per_token),
+        _clamp_count(metrics.progress),
         temperature_c,
-        _clamp_figure(vitals.throttle_share, 1.0),
-        _clamp_figure(vitals.power_w),
-        bool(vitals.is_draining),
+        _clamp_figure(metrics.throttle_share, 1.0),
+        _clamp_figure(metrics.power_w),
+        bool(metrics.is_draining),
     )
 
 
@@ -169,17 +169,17 @@ def encode_message(message: HealthMessage) -> bytes:
 
 
 def decode_message(body: bytes) -> HealthMessage:
-    """Raises: InvalidInput, in one line, for what no watch of this version says."""
+    """Raises: InvalidInput, in one line, for what no monitor of this version sends."""
     if not 1 < len(body) <= MAX_BODY_BYTES:
-        raise InvalidInput(f"watch: a body of {len(body)} bytes; 2 to {MAX_BODY_BYTES} are read")
+        raise InvalidInput(f"health: a body of {len(body)} bytes; 2 to {MAX_BODY_BYTES} are read")
     if body[0] != VERSION:
         raise InvalidInput(
-            f"watch: the peer speaks version {body[0]}, this node {VERSION}: update the older one"
+            f"health: the peer speaks version {body[0]}, this node {VERSION}: update the older one"
         )
     try:
         message = _decoder.decode(memoryview(body)[1:])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InvalidInput(f"watch: not a message of version {VERSION}: {error}") from error
+        raise InvalidInput(f"health: not a message of version {VERSION}: {error}") from error
     if isinstance(message, Heartbeat) and message.status > NodeStatus.DRAINING:
-        raise InvalidInput(f"watch: a node that says of itself that it is {message.status.name.lower()}")
+        raise InvalidInput(f"health: a node reports its own status as {message.status.name.lower()}")
     return message

@@ -1,9 +1,9 @@
-"""The watch that a node keeps over its peers: one state machine, which the node's shell drives and drains.
+"""The health monitor of a node's peers: one state machine, which the node's shell drives and drains.
 
-The shell calls `opened`, `ended` and `heard` as streams have it, `tick` each `tick_ms`, sends the bodies that they
-return over `stream(peer)`, and shows the `changes`. All from one thread; `report` and what only reads (`state`,
-`figures`, `peers`, `stream`, `leads`) may be called from any. `now_s` is one monotonic clock, which goes on while the
-machine sleeps.
+The shell calls `stream_opened`, `stream_ended` and `receive` for its streams and `tick` each `TICK_MS`, sends the
+messages that they return over `stream(peer)`, and shows the `changes`. All from one thread; `report_metrics` and what
+only reads (`state`, `figures`, `peers`, `stream`, `leads`) may be called from any. `now_s` is one monotonic clock,
+which runs on while the machine sleeps.
 """
 
 from collections import deque
@@ -41,7 +41,7 @@ _NUM_CHANGES = 1_024  # kept for a shell that does not drain them
 
 
 class PeerTransition(NamedTuple):
-    """What a `PeerChange` tells, but for the time: a state, 'joined', 'reconnect', 'refused', 'leads', 'follows'."""
+    """A `PeerChange` without its time: a state, 'joined', 'reconnect', 'refused', 'leads', 'follows'."""
 
     peer: str
     what: str
@@ -49,14 +49,14 @@ class PeerTransition(NamedTuple):
 
 
 class PeerMonitor:
-    """What one node knows of the others. `node` is its name by its certificate; the dice are its own."""
+    """What one node knows of the others. `node` is its name in its certificate; `rng` is its own."""
 
-    def __init__(self, node: str, config: HealthConfig, dice: Generator, now_s: float) -> None:
+    def __init__(self, node: str, config: HealthConfig, rng: Generator, now_s: float) -> None:
         if not 0 < len(node) <= MAX_NAME:
             raise InvalidInput(f"a node's name must have 1 to {MAX_NAME} characters, not {len(node)}")
         self._config = config
-        self._dice = dice
-        self._life = int(dice.integers(1, 1 << 48))
+        self._rng = rng
+        self._life = int(rng.integers(1, 1 << 48))
         self._clock = phi.RunningClock(now_s)
         self._contacts: dict[str, PeerContact] = {}
         self._suspicions: dict[str, doubts.PeerSuspicion] = {}
@@ -72,7 +72,7 @@ class PeerMonitor:
     # What the shell drives.
 
     def stream_opened(self, peer: str, stream: str, now_s: float) -> None:
-        """A stream to the peer stands. The next tick sends the first beat over it."""
+        """A stream to the peer has opened. The next tick sends the first heartbeat over it."""
         self._advance_clock(now_s)
         if not 0 < len(peer) <= MAX_NAME:
             self._record(peer[:MAX_NAME], "refused", f"a name of {len(peer)} characters is not watched over")
@@ -80,7 +80,7 @@ class PeerMonitor:
         before = self._contacts.get(peer)
         if before is None:
             # A random first number, so that an echo meant for another life of this node fits nothing.
-            before = PeerContact(phi.start_history(self._clock.ran_s), int(self._dice.integers(1, 1 << 40)))
+            before = PeerContact(phi.start_history(self._clock.ran_s), int(self._rng.integers(1, 1 << 40)))
         elif before.rhythm.num_heartbeats and not before.streams:
             self._record(peer, "reconnect", f"a stream to {peer} stands again")
         elif not before.streams:
@@ -104,7 +104,7 @@ class PeerMonitor:
         self._announce(peer)
 
     def activity_seen(self, peer: str, now_s: float) -> None:
-        """Any other frame of the peer came: it is no silence, though a long answer holds its beats up."""
+        """Another frame of the peer has arrived: it is not silent, although a long answer delays its heartbeats."""
         self._advance_clock(now_s)
         contact = self._contacts.get(peer)
         if contact is not None and contact.streams and contact.rhythm.num_heartbeats:
@@ -133,7 +133,7 @@ class PeerMonitor:
                 self._suspect(peer, f"silent for {quiet_ms:.0f} ms")
         sent += self._encode_reachable(self._probes())
         self._expire()
-        sent += self._encode_reachable(self._roles.tick(now_s, float(self._dice.random())))
+        sent += self._encode_reachable(self._roles.tick(now_s, float(self._rng.random())))
         self._announce_leadership(now_s)
         for peer in self.peers():
             self._announce(peer)
@@ -145,10 +145,10 @@ class PeerMonitor:
         self._changes.clear()
         return changes
 
-    # What the node says of itself, and wants.
+    # What the node reports of itself, and the roles it seeks.
 
     def report_metrics(self, vitals: NodeHealthMetrics) -> None:
-        """This node's own vitals, to ride on its beats."""
+        """This node's own health metrics, sent with its heartbeats."""
         if vitals is not self._reported_metrics:
             self._reported_metrics, self._metrics = vitals, sanitise_metrics(vitals)
 
@@ -170,11 +170,11 @@ class PeerMonitor:
         return self._roles.leads(role, now_s)
 
     def peers(self) -> list[str]:
-        """All that are known, by their streams or by hearsay."""
+        """All that are known, by their streams or by gossip."""
         return sorted({*list(self._members.others), *list(self._contacts)})
 
     def stream(self, peer: str) -> str | None:
-        """The newest stream that stands to the peer."""
+        """The newest open stream to the peer."""
         contact = self._contacts.get(peer)
         return contact.streams[-1] if contact is not None and contact.streams else None
 
@@ -319,6 +319,6 @@ class PeerMonitor:
         doubt = self._suspicions.get(claim.node)
         if doubt is None or before is None or claim.node == teller:
             return
-        # A higher incarnation comes from the node itself: it lives, wherever we heard of it.
+        # Only the node itself raises its incarnation, so it is alive, whoever passed the claim on.
         if claim.incarnation > before.claim.incarnation and claim.status < NodeStatus.SUSPECT:
             self._suspicions[claim.node] = replace(doubt, witness=teller, witness_s=self._clock.ran_s)

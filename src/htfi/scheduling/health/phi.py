@@ -1,8 +1,9 @@
-"""How suspicious a silence is, from the rhythm in which a peer's beats have come. `contact` keeps one for each peer.
+"""How suspicious a silence is, from the intervals of a peer's heartbeats. `contact` keeps a history for each peer.
 
-Phi-accrual failure detection (Hayashibara et al., SRDS 2004): phi is −log10 of the chance that the next beat comes
-still later. A hard bound stands beside it, since a peer must be missed in time however irregular its beats are. Times
-are on the observer's *running* clock, which stands still while the observer does: a frozen observer accuses nobody.
+Phi-accrual failure detection (Hayashibara et al., SRDS 2004): phi is −log10 of the chance that the next heartbeat
+comes still later. A hard bound is applied as well, since a silent peer must be noticed however irregular its
+heartbeats are. Times are on the observer's *running* clock, which stops while the observer does: a paused observer
+suspects no peer.
 """
 
 import math
@@ -43,7 +44,7 @@ def advance_clock(clock: RunningClock, now_s: float) -> RunningClock:
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatHistory:
-    """The beats of one peer: gaps between the latest, and when something came last. Seconds on the running clock."""
+    """The latest intervals of one peer's heartbeats, and when something last arrived. Seconds on the running clock."""
 
     last_heartbeat_s: float
     last_heard_s: float
@@ -60,7 +61,7 @@ def start_history(ran_s: float) -> HeartbeatHistory:
 def record_heartbeat_interval(
     rhythm: HeartbeatHistory, ran_s: float, config: HealthConfig
 ) -> HeartbeatHistory:
-    """A beat has come. A gap above `silence_ms` was an outage and says nothing of the rhythm."""
+    """A heartbeat has arrived. A gap above `silence_ms` was an outage and is no interval."""
     gap_ms = (ran_s - rhythm.last_heartbeat_s) * 1e3
     intervals = rhythm.intervals_ms
     if rhythm.num_heartbeats and gap_ms <= config.silence_ms:
@@ -71,7 +72,7 @@ def record_heartbeat_interval(
 
 
 def record_activity(rhythm: HeartbeatHistory, ran_s: float) -> HeartbeatHistory:
-    """Something else of the peer has come: no silence, but no beat either."""
+    """Something else has arrived from the peer: no silence, but no heartbeat either."""
     return HeartbeatHistory(
         rhythm.last_heartbeat_s,
         ran_s,
@@ -87,9 +88,9 @@ def silence_ms(rhythm: HeartbeatHistory, ran_s: float) -> float:
 
 
 def phi(rhythm: HeartbeatHistory, ran_s: float, config: HealthConfig) -> float:
-    """The suspicion: 0 and up; 8 is one false alarm in 10^8 beats if gaps were normal. Few samples: a wide guess.
+    """The suspicion, from 0: 8 is one false alarm in 10^8 heartbeats if gaps were normal. Few samples: a wide spread.
 
-    The mean counts as a beat at least, since beats that come in a burst (after a pause) say nothing of the next one.
+    The mean is at least one interval of the settings: a burst after a pause does not predict the next heartbeat.
     """
     mean, std = config.beat_ms, config.beat_ms
     if len(rhythm.intervals_ms) >= NUM_INTERVALS_MIN:

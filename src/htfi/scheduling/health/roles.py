@@ -31,7 +31,7 @@ class RoleLeases:
         self._sought.add(role)
 
     def resign(self, role: str, now_s: float) -> list[tuple[str, LeaseRequest | LeaseRelinquish]]:
-        """At once: whoever reads `leads` from now on reads False, whether or not releases arrive."""
+        """Effective at once: `leads` is False from now on, whether or not the messages arrive."""
         if role not in self._sought:
             return []
         self._sought.remove(role)
@@ -46,9 +46,11 @@ class RoleLeases:
         bid = self._bids.get(role)
         return max(0.0, (leases.lease_end_s(bid, self._config) - now_s) * 1e3) if bid is not None else 0.0
 
-    def tick(self, now_s: float, dice: float) -> Iterator[tuple[str, LeaseRequest | LeaseRelinquish]]:
+    def tick(self, now_s: float, jitter: float) -> Iterator[tuple[str, LeaseRequest | LeaseRelinquish]]:
         for role in sorted(self._sought):
-            self._bids[role], message = leases.next_lease_message(self._bids[role], now_s, dice, self._config)
+            self._bids[role], message = leases.next_lease_message(
+                self._bids[role], now_s, jitter, self._config
+            )
             if message is not None:
                 yield from self._to_voters(message, now_s)
 
@@ -72,7 +74,7 @@ class RoleLeases:
             yield peer, grant
 
     def leadership_changes(self, now_s: float) -> Iterator[tuple[str, bool, str]]:
-        """Roles that this node has begun or ceased to lead since the last call, and who holds them as far as told."""
+        """Roles that this node has begun or ceased to lead since the last call, and their holder where known."""
         for role, bid in self._bids.items():
             is_leading = leases.holds_lease(bid, now_s, self._config)
             if is_leading != self._was_leading.get(role, False):

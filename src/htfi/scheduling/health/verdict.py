@@ -1,4 +1,4 @@
-"""What a node makes of a peer in the end: its own ears first, gossip after. `watch` asks at every turn."""
+"""The state of a peer: from its own heartbeats first, from gossip otherwise. `monitor` asks at every tick."""
 
 from htfi.domain.peers import PeerState
 from htfi.scheduling.health import phi
@@ -18,30 +18,30 @@ _STATE_OF_STATUS = {
 
 def judge_peer(
     contact: PeerContact | None,
-    doubt: PeerSuspicion | None,
+    suspicion: PeerSuspicion | None,
     claimed: NodeStatus | None,
     ran_s: float,
 ) -> tuple[PeerState, str]:
-    """The peer's state, and why. `claimed`: what gossip holds of it; nothing while its beats are heard, for then
-    whatever gossip says is late, and the peer itself refutes it.
+    """The peer's state, and why. `claimed` is its status by gossip, ignored while its heartbeats arrive: gossip is late
+    then, and the peer itself refutes it.
     """
-    if doubt is not None:
+    if suspicion is not None:
         if claimed is NodeStatus.DEAD:
-            return PeerState.DEAD, f"{doubt.why}, and nobody hears it"
-        if is_seen_by_others(doubt, ran_s):
-            return PeerState.SUSPECT, f"{doubt.why}; others hear it: {doubt.witness}"
-        return PeerState.SUSPECT, doubt.why
+            return PeerState.DEAD, f"{suspicion.why}; no node receives its heartbeats"
+        if is_seen_by_others(suspicion, ran_s):
+            return PeerState.SUSPECT, f"{suspicion.why}; {suspicion.witness} still receives its heartbeats"
+        return PeerState.SUSPECT, suspicion.why
     if contact is not None and has_heartbeat(contact):
         if contact.standing is NodeStatus.DRAINING:
-            return PeerState.DRAINING, "it finishes what it has and takes nothing new"
+            return PeerState.DRAINING, "finishes its requests and accepts no new ones"
         if contact.illness.is_degraded:
             return PeerState.DEGRADED, contact.illness.words
         if contact.standing is NodeStatus.DEGRADED:
-            return PeerState.DEGRADED, "it says so itself"
-        return PeerState.HEALTHY, "it beats"
+            return PeerState.DEGRADED, "reported by the node itself"
+        return PeerState.HEALTHY, "heartbeats on time"
     if claimed is None:
-        return PeerState.UNKNOWN, "never heard of"
-    return _STATE_OF_STATUS[claimed], "by hearsay"
+        return PeerState.UNKNOWN, "unknown to this node"
+    return _STATE_OF_STATUS[claimed], "reported by other nodes"
 
 
 def peer_figures(

@@ -1,1 +1,1 @@
-"""Where a request's work runs: every way priced from live figures, the cheapest that meets its deadline taken (D3)."""
+"""Where a request runs: the cheapest placement that meets its deadline, priced from live figures (D3)."""

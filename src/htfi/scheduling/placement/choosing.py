@@ -1,7 +1,4 @@
-"""Chooses among priced ways: what forbids one, which meet the deadline, which is cheapest, and why in words. Pure.
-
-When a request is also sent to a second cloud: a pure rule that the edge asks once a request is placed.
-"""
+"""Chooses among priced placements: what forbids one, which meet the deadline, which is cheapest, and why. Pure."""
 
 import math
 
@@ -21,10 +18,10 @@ _RANK = {way: rank for rank, way in enumerate(Placement)}
 def choose(
     deadline_ms: float, priced: list[PricedOption], alone: PricedOption, can_draft: bool
 ) -> PlacementDecision:
-    """The cheapest way whose high quantile meets the deadline; else whose median does; else the edge alone.
+    """The cheapest placement whose high quantile meets the deadline; else whose median does; else the edge alone.
 
-    The edge alone is no rival of the others, however fast it is: no target has seen what it writes. Without a draft
-    the soonest cloud is taken, late as it is.
+    The edge alone does not compete with the others, however fast it is: no target verifies its answer. Without a draft
+    the fastest cloud is chosen, even if it is late.
     """
     ways = sorted(priced, key=_price_order)
     usable = [one for one in ways if one.is_allowed]
@@ -47,7 +44,7 @@ def choose(
 
 
 def explore_instead(decision: PlacementDecision, instead: PricedOption) -> PlacementDecision:
-    words = f"tried, as it may be cheaper than {decision.choice.placement.value}: {instead.reason}"
+    words = f"exploration: it may be cheaper than {decision.choice.placement.value}: {instead.reason}"
     usable = [one for one in decision.options if one.is_allowed and one.placement is not Placement.EDGE_ONLY]
     return PlacementDecision(instead, decision.options, _best_at_other_cloud(usable, instead), words)
 
@@ -60,9 +57,9 @@ def exclusion_reason(
         missing = ", ".join(sorted(ask.residency - figures.residency))
         return f"data may not leave for {cloud}: {missing}"
     if link is None:
-        return f"the link to {cloud} was not measured yet"
+        return f"the link to {cloud} is not measured yet"
     if figures.is_ill:
-        return f"{cloud} is ill"
+        return f"{cloud} is degraded"
     if link.is_suspect:
         return f"the link to {cloud} is suspect"
     return ""

@@ -1,4 +1,4 @@
-"""Settings of placement: what energy and strain are worth in time, how far to look ahead, how to forget and explore."""
+"""Settings of placement: the price of energy and strain in time, limits of drafting, exploration."""
 
 from dataclasses import dataclass
 from typing import Annotated

@@ -1,9 +1,9 @@
-"""What finished requests say about the prices of a cloud: by how much computing and travelling were misjudged.
+"""Corrections to a cloud's prices, from finished requests: by how much computing and travelling were misjudged.
 
 The logarithms of the true over the expected time are taken for a common factor of the cloud's computing, one of each
 way on top, and one of travelling: a Kalman filter over these. A measured total moves each by the share it had in the
-expectation and by how little is known of it, so a request that mostly travelled says little about computing, and what
-one way shows is believed of the others in part. The planner owns one per cloud and kind.
+expectation and by how little is known of it, so a request that mostly travelled teaches little about computing, and
+what one way shows is believed of the others in part. The planner owns one per cloud and kind.
 """
 
 import math
@@ -26,7 +26,7 @@ _PRIOR = (
     np.array([0.45, *[0.25] * len(CORRECTED_PLACEMENTS), 0.10]) ** 2
 )  # variances: factors of 1.6, 1.3 and 1.1
 _IS_PLACEMENT = np.array([False, *[True] * len(CORRECTED_PLACEMENTS), False])
-_NOISE = 0.3**2  # of one total against its expectation, beside the filter's own doubt; then as it is seen
+_NOISE = 0.3**2  # of one total against its expectation, beside the filter's own uncertainty; then as observed
 _MIN_NOISE, _MAX_NOISE = 0.05**2, 0.5**2
 _NOISE_MEMORY = 0.95
 _MAX_DEVIATIONS = 2.5  # standard deviations beyond which a surprise counts no more: robust against a stall
@@ -40,7 +40,7 @@ _DEFAULT_P95_RATIO = 1.3  # until there are so many
 
 
 class CorrectionFactors(NamedTuple):
-    """Of computing by way, and of travelling; `doubt`: standard deviations of the former's logarithms."""
+    """Of computing by placement, and of travelling; `uncertainty`: standard deviations of the former's logarithms."""
 
     compute: dict[Placement, float]
     network: float

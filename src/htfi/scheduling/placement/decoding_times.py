@@ -1,7 +1,7 @@
-"""How long each way takes to write an answer, in expectation over which guesses stand. Pricing calls it. Pure.
+"""How long each placement takes to generate an answer, in expectation over which guesses are accepted. Pure.
 
-A draft's run of guesses stands for its first j places with chance a_j, so it ends at place j with h_j = a_(j−1) − a_j,
-and the target's own token stands there instead. From there everything begins anew: with T(m) the expected time of m
+The first j guesses of a draft are accepted with chance a_j, so it ends at place j with h_j = a_(j−1) − a_j,
+and the target's own token takes that place. From there all begins again: with T(m) the expected time of m
 more tokens, T follows by recursion over places. Beyond some places it is a straight line.
 """
 
@@ -74,10 +74,10 @@ def pipelined_time(
 ) -> DecodingTime:
     """Windows back to back; the target goes on plainly where none fits.
 
-    A run begins where a guess failed: the edge hears of it, drafts anew, and its first window is back RTT + its
+    A run begins where a guess was rejected: the edge is informed, drafts again, and its first window is back RTT + its
     drafting later. Until then the target goes on plainly, and each of its tokens is one at which the run may fail as
     well. `lead_ms`: when the first run's drafting reaches the cloud, counted from the prompt's end there (it may be
-    negative); the first token is settled by then. Source: docs/decisions/d03-placement.md.
+    negative); the first token is accepted by then. Source: docs/decisions/d03-placement.md.
     """
     exact = min(num_tokens, EXACT_PLACES)
     alive, hazard = survival_and_hazards(curve, exact)
@@ -113,7 +113,7 @@ def best_verify_window(curve: tuple[float, ...], pass_ms: Sequence[float]) -> in
 
 
 class _RunTimeline:
-    """The passes of one run of guesses that all stand: when the pass that settles a place begins, after which place."""
+    """The passes of one run of accepted guesses: when the pass that accepts a place begins, and after which place."""
 
     __slots__ = ("begins_ms", "ends_ms", "pass_ms", "settled_before")
 
@@ -165,7 +165,7 @@ def _expected_ms(
     before = run.settled_before[left]
     if left <= before:
         return 0.0
-    # the last pass is no longer than it need be, whether or not its guesses stand
+    # the last pass is no longer than it need be, whether or not its guesses are accepted
     last_ms = run.begins_ms[left] + run.pass_ms[min(left - before - 1, len(run.pass_ms) - 1)]
     took = alive[before] * min(last_ms, run.ends_ms[left])
     took += sum(map(mul, hazard[1 : before + 1], run.ends_ms[1 : before + 1]))

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Placement(Enum):
-    """Who writes an answer, and who guesses ahead for it. In this order where prices are equal."""
+    """Who generates an answer, and who drafts for it. In this order where prices are equal."""
 
     CLOUD_PLAIN = "cloud plain"
     CLOUD_SPECULATIVE = "cloud speculative"
@@ -71,7 +71,7 @@ class EdgeFigures(NamedTuple):
 class PlacementRequest(NamedTuple):
     """A request to place. `num_tokens` the answer has at most; `num_known` of its prompt a cloud has read already.
 
-    `curve` holds a_1 … a_n, the chance that the first j guesses all stand; empty: what the planner has learnt itself.
+    `curve` holds a_1 … a_n, the chance that the first j guesses are all accepted; empty: what the planner has learnt.
     `num_expected` tokens the answer will have; 0: what the planner has learnt.
     """
 
@@ -86,10 +86,10 @@ class PlacementRequest(NamedTuple):
 
 
 class PricedOption(NamedTuple):
-    """One way at one place. `price_ms` is what is compared: the median time, energy and strain.
+    """One placement at one cloud. `price_ms` is what is compared: the median time, energy and strain.
 
-    Where `can_be` is false, `words` say what forbids it; times may then be infinite. `num_trips` round trips lie on
-    its way, `compute_ms` of `expected_ms` are not theirs. `joules` are estimated.
+    Where `is_allowed` is false, `reason` says what forbids it; times may then be infinite. `num_trips` round trips lie
+    on its way, `compute_ms` of `expected_ms` are not theirs. `joules` are estimated.
     """
 
     cloud: str
@@ -107,7 +107,7 @@ class PricedOption(NamedTuple):
 
 
 class PlacementDecision(NamedTuple):
-    """`choice` among `priced` (cheapest first). `second`: the best way at another cloud, for a hedge; `words`: why."""
+    """`choice` among `options`, the cheapest first. `hedge`: the best placement at another cloud; `reason`: why."""
 
     choice: PricedOption
     options: tuple[PricedOption, ...]
@@ -116,7 +116,7 @@ class PlacementDecision(NamedTuple):
 
 
 class PlacementOutcome(NamedTuple):
-    """What came of a choice. `num_drafted` guesses were read by a target and `num_stood` of them stood.
+    """The outcome of a choice. `num_drafted` guesses were verified by a target and `num_accepted` of them accepted.
 
     `is_whole`: the answer came; else it was given up after `total_ms`.
     """

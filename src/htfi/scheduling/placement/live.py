@@ -1,7 +1,4 @@
-"""Live quantiles of a figure that drifts and jumps: few samples, the newest weighing most. Placement reads them.
-
-Figures of links, clouds, this machine and kinds of request, kept up to date from samples. The planner owns them.
-"""
+"""Live figures of links, clouds, this machine and kinds of request, from samples; and quantiles that drift and jump."""
 
 import math
 from bisect import bisect_left, insort
@@ -14,7 +11,7 @@ from htfi.scheduling.placement.config import HALF_LIFE_S, NUM_SAMPLES
 from htfi.scheduling.placement.figures import CloudFigures, EdgeFigures, LinkFigures, PassCostModel
 
 _SHIFT_SAMPLES = (
-    3  # samples in a row beyond all that is usual: the world has changed, and what was before says nothing
+    3  # samples in a row beyond all that is usual: the level has shifted, and older samples are dropped
 )
 _SHIFT_SLACK = 0.25  # of the median: what lies nearer is no change
 _MIN_SHIFT_SLACK = 0.5
@@ -96,7 +93,7 @@ _MIN_SAMPLES = 3  # samples from which on a figure is read from them
 
 
 class CloudReport(NamedTuple):
-    """What a cloud says of itself now. None: nothing new. `step_ms`: a pass with one new token for each of its rows."""
+    """What a cloud reports of itself. None: unchanged. `step_ms`: a pass with one new token for each of its rows."""
 
     queue_ms: float | None = None
     rows_busy: float | None = None
@@ -238,7 +235,7 @@ class EdgeEstimator:
 
 
 class RequestProfile:
-    """What a kind of request usually is: how many tokens, and how often a guess stands where those before it did."""
+    """The typical request of a kind: how many tokens, and how often a guess is accepted where those before it were."""
 
     def __init__(self, prior_rate: float) -> None:
         self._tokens = RecentQuantiles(64, 1e9)
@@ -272,7 +269,7 @@ def _acceptance_curve(rate: float, num_places: int) -> tuple[float, ...]:
 
 
 def _rate_from_share(share: float, window: int) -> float:
-    """The rate r of a guess standing where those before did, of windows of which a share stood: Σ r^j = share · k."""
+    """The acceptance rate r of a guess after accepted ones, from the share accepted of windows: Σ r^j = share · k."""
     low, high = 0.0, 1.0
     for _ in range(20):
         middle = (low + high) / 2.0

@@ -1,7 +1,6 @@
-"""Places requests: holds live figures, prices every way at every cloud, chooses, and learns from what came of it.
+"""Places requests: holds live figures, prices every placement, chooses, and learns from the outcomes.
 
-Wiring introduces a `Planner` to the edge, which asks `place` once a request. Nothing here reads a clock: callers pass
-seconds of theirs.
+The edge calls `place` for each request. Nothing here reads a clock: callers pass their seconds.
 """
 
 import math
@@ -60,13 +59,13 @@ _CURVE_PLACE, _CURVE_TOLERANCE = (
 )  # of a curve: where its chance has moved by so much, guesses are not what they were
 _NUM_RECENT = 4_096
 
-# Until a cloud has told its own: one core, int8, the shipped pair of models.
+# Until a cloud has reported its own: one core, int8, the shipped pair of models.
 CLOUD_PRIOR = CloudFigures(PassCostModel(0.30, 0.07, 0.0, 0.056), prompt_ms=0.06, draft_ms=0.05, watts=5.0)
 EDGE_PRIOR = EdgeFigures(draft_ms=0.03, prompt_ms=0.007, watts=5.0)
 
 
 class PricedContext(NamedTuple):
-    """What was placed, to be reckoned again with what is known when its outcome is learnt."""
+    """What was placed, to be priced again with what is known when its outcome is learnt."""
 
     task: DecodingTask
     upload_ms: float
@@ -121,7 +120,7 @@ class PlacementPlanner:
                     correction.link_changed()
 
     def observe_cloud(self, cloud: str, at_s: float, report: CloudReport) -> None:
-        """What a cloud says of itself."""
+        """What a cloud reports of itself."""
         live = self._clouds.get(cloud)
         if live is None:
             live = self._clouds[cloud] = CloudEstimator(self._cloud_prior)
@@ -140,7 +139,7 @@ class PlacementPlanner:
         self._edge.sample(at_s, draft_ms, throttle, temperature_c, load, watts)
 
     def forget(self, cloud: str) -> None:
-        """A cloud has left for good."""
+        """A cloud has left and will not return."""
         self._links.pop(cloud, None)
         self._clouds.pop(cloud, None)
         self._held_terms.pop(cloud, None)
@@ -148,7 +147,7 @@ class PlacementPlanner:
             del self._corrections[key]
 
     def place(self, ask: PlacementRequest, clouds: Sequence[str]) -> PlacementDecision:
-        """Where a request runs, among clouds that are connected. Every way is priced and returned."""
+        """Where a request runs, among connected clouds. Every placement is priced and returned."""
         edge = self._edge.figures()
         kind = self._profile(ask.kind)
         num_tokens = max(min(ask.num_expected or kind.num_tokens or ask.num_tokens, ask.num_tokens), 1)
@@ -167,7 +166,7 @@ class PlacementPlanner:
         return decision
 
     def learn(self, outcome: PlacementOutcome) -> None:
-        """What came of a way that was priced. One that is not remembered teaches nothing of times.
+        """The outcome of a placement. One that is no longer remembered teaches nothing of times.
 
         One that was given up teaches something only where it had taken longer than was expected of it.
         """
@@ -198,7 +197,7 @@ class PlacementPlanner:
             correction.learn(outcome.placement, travel_ms, compute_ms, outcome.total_ms)
 
     def _explore(self, ask: PlacementRequest, decision: PlacementDecision) -> PlacementDecision:
-        """The decision, or the way instead that may be cheapest as far as is known: what that may cost is bounded."""
+        """The decision, or an exploration of a placement that may be cheaper. The cost of exploring is bounded."""
         best, config = decision.choice, self._config
         allowed_ms = config.explore_share * self._spent_ms + EXPLORE_FIRST * best.price_ms
         instead, lowest = best, best.price_ms
@@ -322,6 +321,6 @@ def _option_key(one: PricedOption | PlacementOutcome) -> tuple[object, ...]:
 
 
 def _round_prompt(num_tokens: int) -> int:
-    """Prompts of nearly one length count as one where only the edge's head start depends on it."""
+    """Rounded, since only the edge's head start depends on it: similar lengths share a price."""
     step = max(1 << max(num_tokens.bit_length() - 2, 0), 1)
     return num_tokens // step * step

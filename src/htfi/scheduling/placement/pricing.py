@@ -1,11 +1,7 @@
-"""Prices every way of writing an answer at one cloud, and the edge alone: expected times before correction. Pure.
+"""Prices every placement at one cloud, and the edge alone: expected times before correction. Pure.
 
-The planner corrects, compares and caches what comes from here.
-
-Which figures costs were reckoned with, held until one has moved: so that most requests need no reckoning.
-
-The planner holds one `Terms` a cloud and one curve a kind. What costs do not depend on is left out of terms, so that
-it may move as it likes.
+The planner corrects, compares and caches these costs. It holds one `CostTerms` for each cloud: the figures that costs
+depend on, rounded to a grid and kept until one has moved, so that most requests need no new calculation.
 """
 
 import math
@@ -36,7 +32,7 @@ _RETRANSMIT_MS = 200.0  # the least that a lost segment waits for (RFC 6298 allo
 
 
 class DecodingTask(NamedTuple):
-    """What is to be written: tokens expected, prompt tokens that a cloud and the edge have yet to read."""
+    """What is to be generated: tokens expected, prompt tokens that a cloud and the edge have yet to read."""
 
     num_tokens: int
     num_prompt: int
@@ -45,7 +41,7 @@ class DecodingTask(NamedTuple):
 
 
 class OptionCost(NamedTuple):
-    """What one way is expected to take beside its round trips, the prompt, its upload and the queue.
+    """What one placement is expected to take besides its round trips, the prompt, its upload and the queue.
 
     `ms` of drafting and verifying on the way of an answer of `num_tokens`; `strain_ms` is the price of a device that
     had better be spared, and of frames. The edge alone reads its prompt within `ms`.
@@ -62,7 +58,7 @@ class OptionCost(NamedTuple):
 
 
 def device_strain(edge: EdgeFigures, config: PlacementConfig) -> float:
-    """0–1: how much this device had better be spared."""
+    """0–1: how strained this device is by heat, throttling and load."""
     heat = 0.0
     if edge.temperature_c is not None:
         heat = (edge.temperature_c - config.hot_c) / (config.critical_c - config.hot_c)
@@ -70,7 +66,7 @@ def device_strain(edge: EdgeFigures, config: PlacementConfig) -> float:
 
 
 def price_edge_only(task: DecodingTask, edge: EdgeFigures, config: PlacementConfig) -> OptionCost:
-    """The draft writes. Provisional: no target has seen it."""
+    """The draft model answers. Provisional: no target has verified it."""
     ms = task.num_prompt_edge * edge.prompt_ms + task.num_tokens * edge.draft_ms
     spared = (EDGE_MS_PER_MS + device_strain(edge, config) * STRAIN_MS_PER_MS) * ms
     return OptionCost(Placement.EDGE_ONLY, 0, 0, 0.0, ms, ms * edge.watts / 1e3, spared, task.num_tokens)
@@ -120,7 +116,7 @@ def make_cost_inputs(
 
 
 def price_at_cloud(seen: CostInputs) -> list[OptionCost]:
-    """All ways that this cloud has, at their best: a draft beside its target or not, an edge that drafts or not."""
+    """All placements at this cloud with their best windows: drafting there, here, or not at all."""
     costs = [price_window(seen, Placement.CLOUD_PLAIN, 0, 0)]
     if seen.task.num_tokens < 2:
         return costs
@@ -132,7 +128,7 @@ def price_at_cloud(seen: CostInputs) -> list[OptionCost]:
 
 
 def price_window(seen: CostInputs, way: Placement, window: int, in_flight: int) -> OptionCost:
-    """One way with windows of so many guesses."""
+    """One placement with windows of so many guesses."""
     n, curve, edge, pass_ms = seen.task.num_tokens, seen.task.curve, seen.edge, seen.pass_ms
     draft_ms = edge.draft_ms + FRAME_MS / max(window, 1) if edge else 0.0
     match way:
@@ -157,7 +153,7 @@ def price_window(seen: CostInputs, way: Placement, window: int, in_flight: int) 
 
 
 def _best_window_cost(seen: CostInputs, way: Placement) -> OptionCost:
-    """A way with the window that makes it cheapest, and as many in flight as cover the trip."""
+    """A placement with its cheapest window, and as many windows in flight as cover the trip."""
     found: dict[int, OptionCost] = {}
 
     def price(window: int) -> float:
@@ -224,7 +220,7 @@ class CostTerms(NamedTuple):
 def round_terms(
     link: LinkFigures, cloud: CloudFigures, edge: EdgeFigures, config: PlacementConfig
 ) -> CostTerms:
-    """Figures on a coarse grid, so that one that wavers comes back to what was reckoned before."""
+    """Figures on a coarse grid, so that a fluctuating one returns to a cached price."""
     rtt_ms = _snap_to_grid(link.rtt_ms)
     return CostTerms(
         LinkFigures(rtt_ms, rtt_ms),
@@ -254,7 +250,7 @@ def _snap_to_grid(value: float, step: float = _FINE) -> float:
 
 
 def hold_terms(before: CostTerms | None, now: CostTerms, moved: float) -> CostTerms:
-    """The terms held, unless a figure has moved by more than that share: then those of now."""
+    """The terms held, or the new ones once a figure has moved by more than that share."""
     if before is None or before.cloud.num_in_flight != now.cloud.num_in_flight:
         return now
     if (before.cloud.draft_ms is None) != (now.cloud.draft_ms is None):
@@ -274,7 +270,7 @@ def hold_curve(before: tuple[float, ...] | None, now: tuple[float, ...]) -> tupl
 
 
 def _compared_figures(of: CostTerms) -> list[tuple[float, float]]:
-    """Each figure, and what is no move of it. A plane counts by its passes: its parts trade places as it is learnt."""
+    """Each figure, and its tolerance. A cost model is compared by its passes, as its parts are learnt jointly."""
     cloud, edge = of.cloud, of.edge
     rows = cloud.rows_busy + 1.0
     return [

@@ -1,4 +1,4 @@
-"""Settings of a cloud's turns: how many may wait, how long the patient are passed over, how wide a pass may be."""
+"""Settings of a cloud's fair scheduler: how many requests may wait, patience, width of a pass."""
 
 from dataclasses import dataclass
 

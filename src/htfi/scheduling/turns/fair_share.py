@@ -1,22 +1,15 @@
-"""What each tenant has used of an engine, so that the next turn goes to who has used least. `FairTurns` holds one.
+"""Fair scheduling of a cloud's engine among tenants. `FairScheduler` keeps their usage and calls pure functions.
 
-A virtual counter for each tenant, in ms of the engine's time (Sheng et al., "Fairness in serving large language
-models", arXiv 2401.00588): a tenant that was idle begins where the least of the active stand, so that nobody saves up
-rights while away, and nobody is owed for what others used before.
+Usage: a virtual counter for each tenant, in ms of the engine's time (Sheng et al., "Fairness in serving large language
+models", arXiv 2401.00588). A tenant that was idle begins at the smallest counter of the active ones, so that it neither
+saves up rights while away nor owes for what others used.
 
-Whether a new request is admitted, or told at once that it would be late: pure functions. `FairTurns` calls them.
+Admission: a request that would miss its deadline is refused at once, with the time after which to retry.
 
-Who joins next, which rows go in a pass together, and how many guesses are worth reading: pure functions.
+Passes: a pass costs a plane in rows and tokens, and is as wide as its widest row, so rows of similar width go together.
 
-`FairTurns` calls them. A pass costs a plane in rows and tokens, and is as wide as its widest row: rows of one guess
-beside rows of twelve would be read as if they had twelve.
-
-Work on behalf of who is under suspicion goes behind others', and is never shut out: pure functions.
-
-`FairTurns` calls the first two for tenants of a cloud's engine, the order of readings the third for a moment's series.
-Doubt runs 0–1, 1 where manipulation is suspected.
-
-Turns at a cloud's engine, fair among tenants: holds what each has used. The desk asks it, wiring makes it.
+Suspicion, 0–1: work on behalf of suspects goes behind that of others, and is never shut out. `reading_order` applies
+the same rule to the series of a decision point.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
@@ -102,7 +95,7 @@ class EngineTurn(Protocol):
     def tenant(self) -> str: ...
     @property
     def slack_ms(self) -> float:
-        """Until its deadline, less what it still takes if nobody joins."""
+        """Until its deadline, less what it still takes if no other request joins."""
         ...
 
     @property
@@ -164,7 +157,7 @@ def _would_delay_others(
     pace: EngineCostModel,
     config: TurnsConfig,
 ) -> bool:
-    """Whether somebody would be late for it who has more right: less slack, and no more used of the engine.
+    """Whether it would make a request late that has more right: less slack, and no more use of the engine.
 
     Nobody waits so for longer than `patience_ms`.
     """
@@ -222,7 +215,7 @@ def group_into_passes(
 def best_verify_depth(num_rows: int, num_offered: int, acceptance: float, pace: EngineCostModel) -> int:
     """How many of the guesses offered for a row to read in a pass of so many rows: most tokens for its ms.
 
-    `acceptance` is the chance that a guess stands where those before it stood.
+    `acceptance` is the chance that a guess is accepted where those before it were.
     """
     rows = max(num_rows, 1)
     base_ms = pace.fixed_ms / rows + pace.row_ms
@@ -251,32 +244,32 @@ class PendingReading(NamedTuple):
 
 
 def charge_with_suspicion(
-    costs: Iterable[tuple[str, float]], doubts: SuspicionLevels
+    costs: Iterable[tuple[str, float]], suspicions: SuspicionLevels
 ) -> Iterator[tuple[str, float]]:
-    """What tenants used, as it counts: one wholly in doubt is charged so that it has `doubted_share` of another's."""
+    """What tenants used, as it counts: one under full suspicion is charged so that its share is `SUSPECTED_SHARE`."""
     dearer = 1.0 / SUSPECTED_SHARE - 1.0
     for tenant, ms in costs:
-        yield tenant, ms * (1.0 + dearer * _clamp_share(doubts.get(tenant, 0.0)))
+        yield tenant, ms * (1.0 + dearer * _clamp_share(suspicions.get(tenant, 0.0)))
 
 
-def penalise_suspects(accounts: UsageCounters, doubts: SuspicionLevels) -> UsageCounters:
-    """Accounts by which turns are given: those in doubt as if they had used up to `doubted_ms` more."""
-    if not doubts:
+def penalise_suspects(accounts: UsageCounters, suspicions: SuspicionLevels) -> UsageCounters:
+    """Counters by which turns are given: suspects count as if they had used up to `SUSPECTED_DELAY_MS` more."""
+    if not suspicions:
         return accounts
     return {
         **accounts,
         **{
-            tenant: accounts.get(tenant, 0.0) + SUSPECTED_DELAY_MS * _clamp_share(doubt)
-            for tenant, doubt in doubts.items()
+            tenant: accounts.get(tenant, 0.0) + SUSPECTED_DELAY_MS * _clamp_share(suspicion)
+            for tenant, suspicion in suspicions.items()
         },
     }
 
 
 def reading_order(waiting: Iterable[PendingReading], now_ns: int, patience: float = 4.0) -> list[int]:
-    """Places in the order in which their news are read: what nobody has read first, of those what has waited longest.
+    """Places in the order in which their news is read: unread news first, of that what has waited longest.
 
-    One in doubt counts as having waited less, down to 1/`patience` of its time: it goes behind who waits as long, and
-    comes first in the end.
+    A suspect counts as having waited less, down to 1/`patience` of its time: it goes behind what waited as long, and
+    still comes first in the end.
     """
 
     def rank(one: PendingReading) -> tuple[bool, float, int]:
@@ -286,12 +279,12 @@ def reading_order(waiting: Iterable[PendingReading], now_ns: int, patience: floa
     return [one.place for one in sorted(waiting, key=rank)]
 
 
-def _clamp_share(doubt: float) -> float:
-    return min(max(doubt, 0.0), 1.0)
+def _clamp_share(suspicion: float) -> float:
+    return min(max(suspicion, 0.0), 1.0)
 
 
 class FairScheduler:
-    """Implements the desk's `Turns`."""
+    """Implements decoding's protocol for the turns at a cloud's engine."""
 
     def __init__(self, config: TurnsConfig | None = None) -> None:
         self.config = config or TurnsConfig()
@@ -325,9 +318,9 @@ class FairScheduler:
     def active(self, tenants: Set[str]) -> None:
         self.usage = lift_idle_counters(self.usage, tenants)
 
-    def suspect(self, doubts: SuspicionLevels) -> None:
-        """Who is under suspicion from now on, and how far (0–1); others are not."""
-        self.suspicions = {tenant: doubt for tenant, doubt in doubts.items() if doubt > 0.0}
+    def suspect(self, suspicions: SuspicionLevels) -> None:
+        """The tenants under suspicion from now on, and how far (0–1)."""
+        self.suspicions = {tenant: suspicion for tenant, suspicion in suspicions.items() if suspicion > 0.0}
 
     def spent(self, costs: Iterable[tuple[str, float]]) -> None:
         self.usage = charge_usage(self.usage, charge_with_suspicion(costs, self.suspicions))
