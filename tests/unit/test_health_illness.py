@@ -52,7 +52,7 @@ def test_a_node_whose_steps_take_three_times_as_long_as_usual_is_ill_and_says_wh
     assert not patient.illness.is_degraded
     patient.live(20.0, _working(4.0))
     patient.live(1.0, _working(16.0))
-    assert patient.illness.words.startswith("a step takes 16.0 ms, 4.")
+    assert patient.illness.words.startswith("a step takes 16.0 ms, usually 4.")
     patient.live(1.0, _working(4.0))
     assert patient.illness.is_degraded  # not yet trusted again
     patient.live(2.0, _working(4.0))

@@ -6,6 +6,7 @@ import pytest
 from checks import nonempty
 from htfi.domain.errors import InvalidInput
 from htfi.domain.peers import PeerState
+from htfi.scheduling.health import membership
 from htfi.scheduling.health.config import HealthConfig
 from htfi.scheduling.health.messages import (
     Heartbeat,
@@ -199,8 +200,9 @@ def test_changes_that_nobody_drains_do_not_pile_up() -> None:
     assert watch.changes() == []
 
 
-def test_a_node_that_is_long_dead_is_forgotten() -> None:
-    watch = _watch(forget_ms=5_000.0)
+def test_a_node_that_is_long_dead_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(membership, "FORGET_MS", 5_000.0)
+    watch = _watch()
     watch.stream_opened("north", "north#1", 0.0)
     watch.receive("north", _beat(1), 0.0)
     watch.stream_ended("north", "reset", 0.1)
@@ -224,14 +226,14 @@ def test_names_and_settings_that_cannot_be_are_refused_in_a_line() -> None:
     for settings in (
         {"beat_ms": 0.0},
         {"beat_ms": float("nan")},
-        {"tick_ms": 60.0},
+        {"beat_ms": 49.0},
         {"silence_ms": 150.0},
-        {"num_intervals_min": 65},
-        {"clearing": 1.0},
-        {"rtt_ratio": 1.0},
+        {"suspect_ms": 0.0},
+        {"lease_ms": -1.0},
+        {"clock_drift": 0.5},
         {"voters": ("north", "north")},
         {"voters": ("",)},
-        {"num_claims": 17},
+        {"hot_c": float("inf")},
     ):
         with pytest.raises(InvalidInput, match="health"):
             _watch(**settings)
