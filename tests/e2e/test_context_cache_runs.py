@@ -24,8 +24,9 @@ from htfi.wiring.run import open_run
 from htfi.wiring.settings import load_settings
 
 with open_run(load_settings(), Path(sys.argv[1]), sys.argv[2:]) as run:
-    run.go(lambda: None)
-    told = {rung.value: spoken.num_answers for rung, spoken in run.loop.rooms.readings.speculation_stats.items()}
+    run.run_to_end(lambda: None)
+    stats = run.loop.components.views.speculation_stats
+    told = {rung.value: each.num_answers for rung, each in stats.items()}
     found = {} if run.cache is None else run.cache.tiers.num_found
 print(json.dumps({"answers": told, "found": found}))
 """

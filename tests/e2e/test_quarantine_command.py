@@ -79,7 +79,7 @@ def test_show_hides_nothing_and_names_every_finding(folder: Path, ask: Ask):
     shown = ask("show", folder, "t1").output
     assert "Ac\\u200bme \\u202eto\\u202c soar \\x1b[31m[bold]now[/]" in shown
     assert "Reute\\u0433s" in shown
-    assert "impersonation: its publisher is written like Reuters" in shown
+    assert "impersonation: its publisher's name is written like Reuters" in shown
     assert all(char.isprintable() for char in shown.replace("\n", ""))
     told = json.loads(ask("show", folder, "1", "--json").output)
     assert told["item"]["headline"].startswith("Ac\u200bme")
