@@ -96,7 +96,7 @@ def test_release_is_written_down_with_name_and_reason_and_shown(folder: Path, as
     ).items()
     assert "asked" in ask("list", folder).output
     releases = AdmissionsFile(folder)
-    releases.enter(AppliedAction(releases.asked()[0], 12, START + 99))
+    releases.record_applied(AppliedAction(releases.requested()[0], 12, START + 99))
     shown = ask("show", folder, "t1").output
     assert "t1: released" in shown
     assert "released by Ann Lee: confirmed by the company" in shown

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from htfi.apps.cli.main import cli
 from htfi.domain.decision import Decision, Rung, decode_decision
 from htfi.wiring.ledger import open_ledger_readonly
-from htfi.wiring.recompute import recompute_all
+from htfi.wiring.verification import recompute_all
 from link_processes import Stage, environment, finish, wait_for_lines, write_sources
 
 pytestmark = pytest.mark.slow

@@ -16,7 +16,7 @@ from htfi.domain.decision import Decision, GenerationTrace, decode_decision
 from htfi.domain.errors import IntegrityError
 from htfi.domain.generation import RuleTrace
 from htfi.wiring.ledger import open_ledger_readonly
-from htfi.wiring.replay import replay_reading
+from htfi.wiring.verification import replay_reading
 from random_pair import write_random_pair
 
 NUM_DAYS = 48

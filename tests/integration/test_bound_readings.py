@@ -25,11 +25,9 @@ from htfi.pipeline.audit.readings import ReadingAuditor
 from htfi.wiring.ledger import open_ledger, open_ledger_readonly
 from htfi.wiring.models.loading import open_model, write_trust
 from htfi.wiring.models.readers import in_full_precision
-from htfi.wiring.recompute import recompute_all
-from htfi.wiring.recorded_models import ModelsByVersion, reading_terms
-from htfi.wiring.replay import replay_reading
 from htfi.wiring.run import LEDGER_ORIGIN, build_loop
 from htfi.wiring.settings import SETTINGS_FILE, Settings, encode_settings, load_settings, override
+from htfi.wiring.verification import ModelsByVersion, reading_terms, recompute_all, replay_reading
 from late_weather import ListFeed, ListOutlet, days
 from random_pair import write_random_pair
 

@@ -15,10 +15,9 @@ from htfi.narrative.view_calibration import NUM_MOVE_FEATURES, NUM_WIDTH_FEATURE
 from htfi.wiring.ledger import open_ledger, open_ledger_readonly
 from htfi.wiring.models.loading import write_trust
 from htfi.wiring.models.readers import open_readers
-from htfi.wiring.recompute import recompute_all
-from htfi.wiring.replay import replay_reading
 from htfi.wiring.run import LEDGER_ORIGIN, build_loop
 from htfi.wiring.settings import SETTINGS_FILE, Settings, encode_settings, load_settings, override
+from htfi.wiring.verification import recompute_all, replay_reading
 from late_weather import ListFeed, ListOutlet, days
 from random_pair import write_random_pair
 

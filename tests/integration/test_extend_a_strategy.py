@@ -20,7 +20,7 @@ import json, sys
 from pathlib import Path
 from htfi.domain.decision import decode_decision
 from htfi.wiring.ledger import open_ledger_readonly
-from htfi.wiring.replay import replay_reading
+from htfi.wiring.verification import replay_reading
 run, target = Path(sys.argv[1]), Path(sys.argv[2])
 log = open_ledger_readonly(run)
 found = [decode_decision(entry) for entry in log.entries()]

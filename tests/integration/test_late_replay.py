@@ -15,12 +15,12 @@ from htfi.domain.decision import Decision, GenerationTrace, NewsView, Rung, deco
 from htfi.domain.errors import IntegrityError
 from htfi.narrative.ports import NewsReader
 from htfi.narrative.readers import ModelReader, TemplateReader
+from htfi.pipeline.audit.replay import reading_of
 from htfi.wiring.ledger import open_ledger, open_ledger_readonly
 from htfi.wiring.models.loading import open_model
-from htfi.wiring.recompute import recompute_all
-from htfi.wiring.replay import reading_of, replay_reading
 from htfi.wiring.run import LEDGER_ORIGIN, build_loop
 from htfi.wiring.settings import SETTINGS_FILE, encode_settings, load_settings, override
+from htfi.wiring.verification import recompute_all, replay_reading
 from late_weather import ListFeed, ListOutlet, days
 from random_pair import write_random_pair
 

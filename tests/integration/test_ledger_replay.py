@@ -13,8 +13,9 @@ from msgspec.structs import replace
 from htfi.apps.cli.main import cli
 from htfi.domain.decision import Decision, decode_decision
 from htfi.domain.errors import InvalidInput
+from htfi.pipeline.audit.replay import reading_of
 from htfi.wiring.ledger import open_ledger_readonly
-from htfi.wiring.replay import reading_of, replay_reading
+from htfi.wiring.verification import replay_reading
 from random_pair import write_random_pair
 
 NUM_DAYS = 48

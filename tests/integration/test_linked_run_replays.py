@@ -15,10 +15,9 @@ from htfi.narrative.ports import NewsReader
 from htfi.narrative.readers import ModelReader, TemplateReader
 from htfi.wiring.ledger import open_ledger, open_ledger_readonly
 from htfi.wiring.models.loading import open_model
-from htfi.wiring.recompute import recompute_all
-from htfi.wiring.replay import replay_reading
 from htfi.wiring.run import LEDGER_ORIGIN, build_loop
 from htfi.wiring.settings import SETTINGS_FILE, encode_settings, load_settings, override
+from htfi.wiring.verification import recompute_all, replay_reading
 from late_weather import ListFeed, ListOutlet, days
 from linked_world import FakeCloud, Plan, World, WorldTransport
 from random_pair import write_random_pair
@@ -42,9 +41,7 @@ class AnyWay(Plan):
         )
 
 
-@pytest.mark.parametrize(
-    "seed", [0, pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("seed", range(3))
 def test_every_reading_of_a_run_in_any_weather_is_written_again(tmp_path: Path, seed: int) -> None:
     dice = random.Random(seed)
     pair = write_random_pair(tmp_path / "pair")

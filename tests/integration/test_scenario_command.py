@@ -19,9 +19,9 @@ from htfi.domain.decision import decode_decision
 from htfi.domain.errors import DependencyUnavailable, HtfiError, IntegrityError, InvalidInput
 from htfi.forecasting.scenarios.positions import equal_positions
 from htfi.forecasting.scenarios.requests import ScenarioKind, ScenarioRequest
+from htfi.pipeline.scenarios.answers import answer_scenarios, forecast_today
+from htfi.pipeline.scenarios.reading import forecast_now
 from htfi.wiring.scenario import open_basis
-from htfi.wiring.scenario_answers import answer_scenarios, forecast_today
-from htfi.wiring.scenario_reading import forecast_now
 from htfi.wiring.settings import load_settings
 
 NUM_DAYS = 260

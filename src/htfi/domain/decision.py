@@ -150,8 +150,8 @@ class GenerationTrace(msgspec.Struct, frozen=True, gc=False):
 
 
 class CalibratedEffect(msgspec.Struct, frozen=True, gc=False):
-    """What a reader's views of this kind have proved to mean: for the return over so many bars, how far it is shifted,
-    in standard deviations of one bar, and by how much its distances from the median are multiplied.
+    """The measured effect of views of this kind on the return over `horizon` bars: a shift, in standard deviations of
+    one bar, and a factor of its distances from the median.
     """
 
     horizon: int
@@ -160,7 +160,7 @@ class CalibratedEffect(msgspec.Struct, frozen=True, gc=False):
 
 
 class ViewPart(msgspec.Struct, frozen=True, gc=False):
-    """One reading that went into a merged view, as it was: units as in `View`; `trust` 0–1 is that of its items.
+    """One reading that went into a merged view, as it was: units as in `NewsView`; `trust` 0–1 is that of its items.
 
     One `is_worded` where the view's words, and how they were written, are this reading's.
     """
@@ -180,7 +180,7 @@ class ViewPart(msgspec.Struct, frozen=True, gc=False):
 
 
 class NewsView(msgspec.Struct, frozen=True, gc=False):
-    """What a reader makes of the news on one symbol: an opinion drawn from text, that fades with its half-life.
+    """A reader's opinion of the news on one symbol, which fades with its half-life.
 
     Units: direction −1..1 (down..up); size in standard deviations of one bar; volatility_multiplier scales
     the band (1 leaves it); confidence 0..1, where 0 means that there is no opinion. `words` hold no digit:
@@ -236,7 +236,7 @@ class Rationale(msgspec.Struct, frozen=True):
 
 
 class BarCircumstances(msgspec.Struct, frozen=True):
-    """What policy weighs besides the forecast: the bar's span, the newest quote's age, the share of rows missing."""
+    """What policy judges besides the forecast: the bar's span, the newest quote's age, the share of rows missing."""
 
     bar_start_ns: int
     bar_end_ns: int
@@ -299,7 +299,7 @@ class Receipt(msgspec.Struct, frozen=True, gc=False):
 
 
 def amendment_id(first_id: str) -> str:
-    """The id of the decision that takes the place of a provisional one."""
+    """The id of the decision that replaces a provisional one."""
     return f"{first_id}/amended"
 
 

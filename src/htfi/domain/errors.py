@@ -2,7 +2,7 @@
 
 
 class HtfiError(Exception):
-    """Anything this package raises on purpose. The message says what, where and what to do."""
+    """All errors that this package raises on purpose. The message says what, where and what to do."""
 
 
 class InvalidInput(HtfiError):

@@ -94,7 +94,7 @@ class MacroAnnouncement(msgspec.Struct, frozen=True, gc=False, tag="macro"):
 
 
 class SuspicionReset(msgspec.Struct, frozen=True, gc=False, tag="cleared"):
-    """A named person's word that suspicion is to end: of one symbol, or of everything where it names none."""
+    """A named person ends a suspicion: of one symbol, or of everything where it names none."""
 
     available_at_ns: int
     event_time_ns: int
@@ -117,7 +117,7 @@ FeedItem = Event | SuspicionReset | TimePassed
 
 
 class FieldRepair(msgspec.Struct, frozen=True, gc=False):
-    """A field of a row that was put right: what it was (as text where that is no finite number) and what it is."""
+    """A repaired field of a row: what it was (as text where that is no finite number) and what it is."""
 
     field: str
     was: float | str | None
@@ -128,7 +128,7 @@ class QuarantinedRow(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """A row that did not become an event: where it stood, why, and its text.
 
     `num_bytes` and `sha256` are of the whole row where `raw` is not, byte for byte, all of it. With `repairs` the row
-    did become an event, with these fields put right.
+    did become an event, with these fields repaired.
     """
 
     source: str

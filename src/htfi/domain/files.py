@@ -33,7 +33,7 @@ def write_atomically(path: Path, data: bytes | memoryview, *, private: bool = Tr
 
 @contextmanager
 def atomic_writer(path: Path, *, private: bool = True, over: bool = True) -> Generator[BinaryIO]:
-    """A file to write; it takes the place of `path` at the end of the block, and is gone where the block fails.
+    """A file to write; it replaces `path` at the end of the block, and is removed where the block fails.
 
     Unless `over`, a file that is there stays, and FileExistsError is raised.
     """
@@ -108,7 +108,7 @@ def make_private(folder: Path) -> None:
 
 
 def restrict_to_owner(place: Path) -> bool:
-    """Take a file or folder from everybody but its owner; whether that was needed. A link is left alone.
+    """Remove the rights of all but its owner from a file or folder; whether there were any. A link is left alone.
 
     Raises: OSError, also where it has another owner.
     """
@@ -130,7 +130,7 @@ def remove_temporary_files(folder: Path, names: Iterable[str]) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Let new and renamed files in it survive the loss of power."""
+    """Sync a folder, so that new and renamed files in it survive the loss of power."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -10,13 +10,13 @@ import msgspec
 
 
 class ControlToken(msgspec.Struct, frozen=True, gc=False):
-    """One control token, by its name: Mark('news') is the token '<news>'."""
+    """One control token, by its name: ControlToken('news') is the token '<news>'."""
 
     name: str
 
 
 class PlainText(msgspec.Struct, frozen=True, gc=False):
-    """Plain text; nothing in it is a mark."""
+    """Plain text; nothing in it is a control token."""
 
     text: str
 
@@ -45,7 +45,7 @@ class ChoiceField(msgspec.Struct, frozen=True):
 
 
 class FreeTextField(msgspec.Struct, frozen=True):
-    """Free words without a digit, ended by `end` or cut at `max_tokens`; `slots` are the marks they may hold.
+    """Free words without a digit, ended by `end` or cut at `max_tokens`; `slots` are the control tokens they may hold.
 
     The field of this name holds the words, a slot as its name in braces.
     """
@@ -60,7 +60,7 @@ OutputGrammar = tuple[FixedField | ChoiceField | FreeTextField, ...]
 
 
 class PromptDialect(StrEnum):
-    """How a model wants to be asked: by marks and price tokens, or in plain words."""
+    """The form of a model's prompts: control and price tokens, or plain words."""
 
     MINI = "mini"
     PLAIN = "plain"
@@ -127,7 +127,7 @@ class RuleTrace(msgspec.Struct, frozen=True, gc=False):
 
 
 class Completion(msgspec.Struct, frozen=True):
-    """An answer that holds to its form: every field by name, and the tokens as they were written."""
+    """An answer that follows its grammar: every field by name, and the tokens as they were written."""
 
     fields: dict[str, str]
     tokens: tuple[int, ...] = ()
@@ -148,7 +148,7 @@ class Completion(msgspec.Struct, frozen=True):
 
 
 class SpeculationStats(msgspec.Struct, frozen=True):
-    """What an author's speculation has come to so far. `acceptance`: the share of drafted places that stood."""
+    """Statistics of a generator's speculation so far. `acceptance`: the share of drafted places that were accepted."""
 
     num_answers: int
     num_tokens: int

@@ -31,7 +31,7 @@ class Route(StrEnum):
 
 
 class ScreeningFinding(msgspec.Struct, frozen=True, gc=False):
-    """One reason for a verdict: the rule that spoke, how strongly (0–1), and a line of its own for a person.
+    """One reason for a verdict: the rule that objects, how strongly (0–1), and a line of its own for a person.
 
     `detail` quotes nothing that was hidden, and at most 120 characters.
     """
@@ -60,7 +60,7 @@ class ScreenedItem(msgspec.Struct, frozen=True):
 
 
 class NewsScores(msgspec.Struct, frozen=True, gc=False):
-    """What the encoder makes of an item.
+    """The encoder's scores of an item.
 
     sentiment −1..1 is P(good) − P(bad) for the price of what it is about; stance −1..1 is P(hawkish) − P(dovish)
     of monetary policy; `event` is its likeliest kind with its probability; relevance 0–1 to any price; novelty 0–1

@@ -8,7 +8,7 @@ import msgspec
 
 
 class PeerState(StrEnum):
-    """From well to gone. Slow counts as ill before dead does."""
+    """From healthy to dead. A slow peer is degraded before it is dead."""
 
     UNKNOWN = "unknown"  # no heartbeat so far
     HEALTHY = "well"

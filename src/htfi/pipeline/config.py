@@ -7,8 +7,6 @@ from msgspec import Meta
 
 from htfi.domain.settings import HOUR_MS, Count, check_bounds, setting
 
-LISTEN_MS = 5.0  # between looks at late answers while events come
-
 
 @dataclass(frozen=True, slots=True)
 class PipelineConfig:
@@ -23,6 +21,9 @@ class PipelineConfig:
     )
     snapshot_s: Annotated[float, Meta(gt=0.0, le=1e6)] = setting(5.0, "how often the state of a run is saved")
     max_awaited: Count = setting(8192, "provisional decisions that wait for the target model", "decisions")
+    listen_ms: Annotated[float, Meta(ge=0.0, le=HOUR_MS)] = setting(
+        5.0, "how often late answers of the target are looked for while events come"
+    )
     linger_ms: Annotated[float, Meta(ge=0.0, le=HOUR_MS)] = setting(
         5_000.0, "how long a run that ends waits for the target's late answers"
     )

@@ -20,7 +20,6 @@ from htfi.pipeline.amendments import (
     recorded_amendment_template,
 )
 from htfi.pipeline.components import Components, RunContext
-from htfi.pipeline.config import LISTEN_MS
 from htfi.pipeline.recorder import DecisionRecorder
 from htfi.pipeline.recovery import unmerged_view
 from htfi.pipeline.view_cache import ReadRequest
@@ -47,7 +46,7 @@ class LateViews:
         return self._is_resumed and bool(self.pending.by_question)
 
     def is_due(self, item: FeedItem) -> bool:
-        """Whether to `poll` after this item: while nothing happens, and else every LISTEN_MS."""
+        """Whether to `poll` after this item: while nothing happens, and else every `listen_ms`."""
         if not self._is_resumed:
             return True
         if not self.pending.by_question:
@@ -55,7 +54,7 @@ class LateViews:
         now_ns = self._recorder.elapsed_ns()
         if type(item) is not TimePassed and now_ns < self._next_poll_ns:
             return False
-        self._next_poll_ns = now_ns + round(LISTEN_MS * NS_PER_MS)
+        self._next_poll_ns = now_ns + round(self._context.pipeline.listen_ms * NS_PER_MS)
         return True
 
     def expect(self, index: int, request: ReadRequest, decision: Decision) -> PendingAmendment | None:

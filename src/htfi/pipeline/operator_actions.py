@@ -1,8 +1,8 @@
 """What operators do while a run goes on: admit news from quarantine, end a suspicion. Their actions enter between two
-events; wiring puts `ReleasingFeed` around a run's feed.
+events. Wiring puts `OperatorFeed` around a run's feed.
 
-Where each one entered is written down before it is handed out. So a run that goes on after a crash, or runs again with
-the same releases, has it at the same place and comes to the same ledger.
+The place of each action is recorded before it takes effect. So a run that is resumed, or repeated with the same actions,
+applies it there and comes to the same ledger.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -30,7 +30,7 @@ class HeldItem(msgspec.Struct, frozen=True):
 
 
 class NewsAdmission(msgspec.Struct, frozen=True, tag="release"):
-    """A person's word that an item may be read. `digest` is that of its cleaned text."""
+    """A person admits an item from quarantine. `digest` is that of its cleaned text."""
 
     number: int
     id: str
@@ -44,7 +44,7 @@ class NewsAdmission(msgspec.Struct, frozen=True, tag="release"):
 
 
 class ResetOrder(msgspec.Struct, frozen=True, tag="clearing"):
-    """A person's word that suspicion is to end: of a symbol, or of everything. `number` counts them from −1 down."""
+    """A person ends a suspicion: of a symbol, or of everything. `number` counts them from −1 down."""
 
     number: int
     by: str
@@ -56,7 +56,7 @@ OperatorAction = NewsAdmission | ResetOrder
 
 
 class AppliedAction(msgspec.Struct, frozen=True):
-    """A release or a clearing and its place: after so many events of the feed, at that instant of the run."""
+    """An operator's action and its place: after so many events of the feed, at that instant of the run."""
 
     release: OperatorAction
     after: int
@@ -98,18 +98,18 @@ class NullHeldNews:
 
 
 class OperatorActions(Protocol):
-    """People's words on items in quarantine and on suspicion, and where they took effect."""
+    """Operators' actions on quarantined items and on suspicion, and where they took effect."""
 
-    def entered(self) -> Sequence[AppliedAction]:
-        """Those that took effect in this run, or are to in this repetition of one, in order."""
+    def applied(self) -> Sequence[AppliedAction]:
+        """Actions that took effect in this run, or are to in this repetition of one, in order."""
         ...
 
-    def asked(self) -> Sequence[OperatorAction]:
-        """Those that have not yet, in the order in which people gave them."""
+    def requested(self) -> Sequence[OperatorAction]:
+        """Actions that have not taken effect yet, in the order in which they were requested."""
         ...
 
-    def enter(self, entered: AppliedAction) -> None:
-        """Write down for good where one takes effect. Raises: DependencyUnavailable."""
+    def record_applied(self, applied: AppliedAction) -> None:
+        """Record durably where one takes effect. Raises: DependencyUnavailable."""
         ...
 
 
@@ -145,8 +145,8 @@ class OperatorFeed:
             yield from self._due_actions(now=True)
 
     def _due_actions(self, *, now: bool = False) -> Iterator[News | SuspicionReset]:
-        """Those that entered at this place before, then those that people have asked for since."""
-        entered = self._releases.entered()
+        """Actions that took effect at this place before, then those that were requested since."""
+        entered = self._releases.applied()
         while self._num_applied < len(entered) and entered[self._num_applied].after <= self._num_events:
             yield self._apply(entered[self._num_applied])
         if self._num_applied < len(entered):
@@ -154,13 +154,13 @@ class OperatorFeed:
         if not now and self._elapsed_ns() < self._next_poll_ns:
             return
         self._next_poll_ns = self._elapsed_ns() + _POLL_INTERVAL_NS
-        for release in self._releases.asked():
+        for release in self._releases.requested():
             if self._now_ns <= 0 or (
                 isinstance(release, NewsAdmission) and self._held.find(release.number) is None
             ):
                 return  # its item is held back further on, where this run has not come yet
             place = AppliedAction(release, self._num_events, self._now_ns)
-            self._releases.enter(place)
+            self._releases.record_applied(place)
             yield self._apply(place)
 
     def _apply(self, place: AppliedAction) -> News | SuspicionReset:

@@ -78,7 +78,7 @@ _DECODER = msgspec.msgpack.Decoder(ext_hook=_from_ext)
 def check_ledger_size(state: dict[str, Any], folder: str, size: int, root: Callable[[int], str]) -> int:
     """How many entries the ledger held when the state was saved.
 
-    Raises: LedgerCut where it holds fewer, IntegrityError where it is another.
+    Raises: LedgerTruncated where it holds fewer, IntegrityError where it is another.
     """
     num_recorded: int = state["ledger"]["size"]
     if num_recorded > size:

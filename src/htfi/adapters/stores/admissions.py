@@ -44,12 +44,12 @@ class AdmissionsFile:
         if told[:num] != self._entered[: len(told)]:
             raise InvalidInput(f"{self._path} holds other releases than {again}: use a new folder")
         for entered in told[num:]:
-            self.enter(entered)
+            self.record_applied(entered)
 
-    def entered(self) -> Sequence[AppliedAction]:
+    def applied(self) -> Sequence[AppliedAction]:
         return self._entered
 
-    def asked(self) -> Sequence[OperatorAction]:
+    def requested(self) -> Sequence[OperatorAction]:
         try:
             about = self._asked.stat()
         except OSError:
@@ -61,16 +61,16 @@ class AdmissionsFile:
         self._seen = now if not waiting else None
         return waiting
 
-    def enter(self, entered: AppliedAction) -> None:
-        _append_line(self._path, add_checksum(_ENCODER.encode(entered), len(self._entered)))
-        self._entered.append(entered)
+    def record_applied(self, applied: AppliedAction) -> None:
+        _append_line(self._path, add_checksum(_ENCODER.encode(applied), len(self._entered)))
+        self._entered.append(applied)
 
 
 def not_yet_effective(
-    asked: Sequence[OperatorAction], entered: Sequence[AppliedAction]
+    asked: Sequence[OperatorAction], applied: Sequence[AppliedAction]
 ) -> list[OperatorAction]:
     """Those that have not taken effect."""
-    done = {one.release.number for one in entered}
+    done = {one.release.number for one in applied}
     return [release for release in asked if release.number not in done]
 
 

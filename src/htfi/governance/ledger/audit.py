@@ -93,7 +93,7 @@ class _LogWalk:
                 self._compare_tile(level, index, hashes)
 
     def finish(self, size: int) -> None:
-        """Every entry is taken: no checkpoint up to `size` and no doubt may be left."""
+        """Every entry is taken: no checkpoint up to `size` and no discrepancy may be open."""
         while self._next is not None and self._next[0] <= size:
             self._check_checkpoint(*self._next)
         if self._last_good_size != size:

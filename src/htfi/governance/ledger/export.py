@@ -59,7 +59,7 @@ _DECODER = msgspec.json.Decoder(Proof)
 
 
 def prove_inclusion(log: LogReader, index: int, size: int | None = None) -> InclusionProof:
-    """For the newest checkpoint, or that of `size`. Raises: as LogView.checkpoint and .inclusion_proof."""
+    """For the newest checkpoint, or that of `size`. Raises: as LogReader.checkpoint and .inclusion_proof."""
     checkpoint, note = log.checkpoint(size)
     path = log.inclusion_proof(index, checkpoint.size)
     return InclusionProof(index, log.entry(index), path, str(note), str(log.key))
@@ -134,7 +134,7 @@ def _parse_tlog_proof(text: str) -> InclusionProof:
 def static_files(log: LogReader, size: int, progress: Progress) -> Iterator[tuple[str, bytes]]:
     """(path, content) of everything that a client of `size` entries may fetch; the checkpoint comes last.
 
-    Raises: as LogView.
+    Raises: as LogReader.
     """
     _, note = log.checkpoint(size)
     for start in range(0, size, TILE_WIDTH):

@@ -1,6 +1,6 @@
 """The transparency log: append in groups, prove, and give signed checkpoints. Pipeline records into it.
 
-`LogView` reads a stored log, beside a running writer if need be; `Log` also appends. Entries are opaque
+`LogReader` reads a stored log, beside a running writer if need be; `TransparencyLog` also appends. Entries are opaque
 bytes; the root depends on them and their order alone.
 """
 

@@ -1,7 +1,6 @@
 """Cells of a row as prices, sizes, symbols and text, each checked on the way in. The row parser calls it.
 
-Open, high and low held against the close of their bar: what disagrees is put right and noted. Row parsers call it.
-
+Open, high and low are compared with the close of their bar; what disagrees is repaired and noted.
 Forecasting reads ln(high / low) as the bar's range, and the open only where a session begins. So high and low are
 widened to hold an open or a close beside them, and a figure that is out of all proportion is left out, as where the
 source has no such column: it must not be read as a range. A close that nothing supports makes no bar.
@@ -35,7 +34,7 @@ Row = Mapping[str, Any]
 
 
 def read_price(value: Any, name: str) -> float:
-    """A price. Raises: Refusal."""
+    """A price. Raises: RowRefused."""
     price = value if type(value) is float else read_number(value, name, QuarantineReason.BAD_PRICE)
     if is_price(price):
         return price
@@ -45,7 +44,7 @@ def read_price(value: Any, name: str) -> float:
 
 
 def read_size(value: Any, name: str) -> float:
-    """A size or a volume. Raises: Refusal."""
+    """A size or a volume. Raises: RowRefused."""
     size = value if type(value) is float else read_number(value, name, QuarantineReason.BAD_SIZE)
     if is_size(size):
         return size
@@ -55,7 +54,7 @@ def read_size(value: Any, name: str) -> float:
 
 
 def read_value(value: Any, name: str) -> float:
-    """A macro value. Raises: Refusal."""
+    """A macro value. Raises: RowRefused."""
     number = read_number(value, name, QuarantineReason.BAD_NUMBER)
     if is_value(number):
         return number
@@ -66,7 +65,7 @@ def read_value(value: Any, name: str) -> float:
 
 
 def read_number(value: Any, name: str, not_finite: QuarantineReason) -> float:
-    """A finite number from a cell of any type. Raises: Refusal."""
+    """A finite number from a cell of any type. Raises: RowRefused."""
     if value is None or value == "":
         raise RowRefused(QuarantineReason.MISSING_FIELD, f"{name} is empty")
     try:
@@ -102,7 +101,7 @@ def show_row(row: Row) -> str:
 
 
 def read_symbol(value: Any) -> str:
-    """An instrument's name. Raises: Refusal."""
+    """An instrument's name. Raises: RowRefused."""
     symbol = value.strip() if type(value) is str else str(value) if type(value) is int else ""
     if not 0 < len(symbol) <= MAX_SYMBOL_CHARS or not symbol.isprintable():
         raise RowRefused(
@@ -147,7 +146,7 @@ Prices = tuple[float, float, float]  # open, high, low
 
 
 class RepairedBar(Bar, frozen=True, gc=False, tag="bar", kw_only=True):
-    """A bar on its way into the stream, with the note for the quarantine on what was put right."""
+    """A bar on its way into the stream, with the note for the quarantine on its repairs."""
 
     note: QuarantinedRow
 
@@ -157,13 +156,13 @@ class RepairedBar(Bar, frozen=True, gc=False, tag="bar", kw_only=True):
 
 
 def read_prices(cells: Sequence[Any]) -> tuple[float | None, float | None, float | None]:
-    """Open, high and low; None where a cell is empty or holds no price. Raises: Refusal for text."""
+    """Open, high and low; None where a cell is empty or holds no price. Raises: RowRefused for text."""
     opened, high, low = map(_price, cells, OTHER_PRICES)
     return opened, high, low
 
 
 def consistent_prices(opened: float | None, high: float | None, low: float | None, closed: float) -> Prices:
-    """Open, high and low that agree with the close. Raises: Refusal where the close itself is in doubt."""
+    """Open, high and low that agree with the close. Raises: RowRefused where the close itself is in doubt."""
     if opened is not None and high is not None and low is not None:
         top, bottom = (opened, closed) if opened > closed else (closed, opened)
         if low <= bottom and top <= high:

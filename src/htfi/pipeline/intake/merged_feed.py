@@ -19,7 +19,7 @@ SILENCE_NS = 250 * NS_PER_MS
 
 
 class MergedFeed:
-    """Implements `Feed`. Live sources ring `bell` when they have rows."""
+    """Implements `EventFeed`. Live sources ring `bell` when they have rows."""
 
     def __init__(
         self,

@@ -1,6 +1,6 @@
 """Puts one source's items in order of time within a stated tolerance, and finds what came twice or too late.
 
-`Source` owns one. Items are events and refused rows; a refused row keeps its place in the stream.
+`OrderedSource` owns one. Items are events and refused rows; a refused row keeps its place in the stream.
 
 Two rows are the same where their source gave them the same id, else where all their cells are equal.
 """

@@ -1,6 +1,6 @@
 """One source on its way into the merge: reads blocks, orders them, and knows from where to read again.
 
-`Merge` owns several. A `Reader` (an adapter) delivers parsed rows in blocks and can begin at any mark.
+`MergedFeed` owns several. A `RowReader` (an adapter) delivers parsed rows in blocks and can begin at any mark.
 """
 
 from collections import deque

@@ -46,7 +46,7 @@ class FileTimestamp(msgspec.Struct, frozen=True, gc=False):
 
 
 def read_time(value: Any, zone: ZoneInfo | None, unit: str) -> int | date:
-    """UTC nanoseconds of an instant, or the date of a row that is dated by day. Raises: Refusal."""
+    """UTC nanoseconds of an instant, or the date of a row that is dated by day. Raises: RowRefused."""
     try:
         usual = type(value) is str and 19 < len(value) < 27  # an instant to the microsecond at most
         found = _from_iso(value, zone) if usual else _from_any(value, zone, unit)
@@ -284,7 +284,7 @@ class RowTimes:
         return self._spec.bar_stamp == "end" or (not self._spec.bar_stamp and layout.stamps_end)
 
     def stated(self, row: Row, layout: ColumnLayout) -> str:
-        """The interval that a row states, else the mapping's; '' where neither does. Raises: Refusal."""
+        """The interval that a row states, else the mapping's; '' where neither does. Raises: RowRefused."""
         column = layout.fields.get("interval")
         return self.read_stated(row.get(column), column) if column is not None else self.interval
 

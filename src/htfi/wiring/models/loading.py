@@ -21,6 +21,9 @@ from htfi.decoding.config import DecodingConfig
 from htfi.decoding.kv_cache import SharedKVBlocks
 from htfi.decoding.local_generator import LocalGenerator
 from htfi.decoding.ports import Network
+from htfi.decoding.rules.rejection import RejectionRule
+from htfi.decoding.strategies.recorded import RecordedStrategy
+from htfi.decoding.vocabulary import Vocabulary
 from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
 from htfi.domain.extras import require_extra
 from htfi.domain.files import write_atomically
@@ -65,6 +68,10 @@ class LoadableModel:
         return self.network if self.engine == "torch" else load_draft_network(self.folder, self.precision)
 
     @cached_property
+    def vocabulary(self) -> Vocabulary:
+        return Vocabulary(self.tokenizer)
+
+    @cached_property
     def trust(self) -> ConfidenceCalibration:
         """How far its confidence has proved right, where that was measured."""
         return read_trust(self.folder.path)
@@ -81,6 +88,25 @@ class LoadableModel:
     def drafting_author(self, config: DecodingConfig) -> LocalGenerator:
         """As an author on the engine that it drafts on. Raises: InvalidInput, DependencyUnavailable."""
         return self._author(self.draft_network, config)
+
+    def generator(
+        self,
+        network: Network,
+        config: DecodingConfig,
+        strategy: RecordedStrategy | None = None,
+        rule: RejectionRule | None = None,
+    ) -> LocalGenerator:
+        """A generator on one of its networks, without cached prompts."""
+        return LocalGenerator(
+            network,
+            self.tokenizer,
+            self.name,
+            config,
+            self.tokenizer.opening,
+            self.folder.digest,
+            strategy,
+            rule=rule,
+        )
 
     def _author(self, network: Network, config: DecodingConfig) -> LocalGenerator:
         return LocalGenerator(

@@ -14,10 +14,10 @@ import click
 from rich.text import Text
 
 from htfi import models
+from htfi.apps.display.draft_rounds import Line, legend, round_lines
 from htfi.apps.display.tables import console
 from htfi.decoding.vocabulary import Vocabulary
 from htfi.domain.generation import Completion
-from htfi.wiring.draft_rounds import Line, legend, round_lines
 from htfi_eval.bench.decode import measurements
 from htfi_eval.bench.decode.measurements import (
     PeerComparison,

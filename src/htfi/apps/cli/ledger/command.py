@@ -85,7 +85,7 @@ def verify(
         _, note = log.checkpoint(audit.size)
         done = None
         if recompute:
-            from htfi.wiring.recompute import recompute_all  # brings the forecasting rooms along
+            from htfi.wiring.verification import recompute_all  # brings the forecasting rooms along
 
             with view.progress(f"recomputing {folder}", audit.size) as advance:
                 named = [path for path in (target, draft) if path is not None]

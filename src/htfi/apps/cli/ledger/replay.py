@@ -14,7 +14,7 @@ from htfi.narrative.audit import rule_note
 from htfi.wiring.ledger import open_ledger_readonly
 
 if TYPE_CHECKING:
-    from htfi.wiring.replay import ReplayedReading
+    from htfi.pipeline.audit.replay import ReplayedReading
 
 
 @click.command("replay", short_help="Write a recorded reading again, token for token.")
@@ -41,7 +41,8 @@ def replay_command(folder: Path, which: str | None, target: Path | None, draft: 
       htfi ledger replay DIR 1204 --target ~/models/my-target
     """
     from htfi.apps.display.tables import print_line
-    from htfi.wiring.replay import newest_reading, reading_of, replay_reading, run_settings, unsupported_views
+    from htfi.pipeline.audit.replay import newest_reading, reading_of
+    from htfi.wiring.verification import replay_reading, run_settings, unsupported_views
 
     log = open_ledger_readonly(folder)
     try:
@@ -80,8 +81,8 @@ def replay_command(folder: Path, which: str | None, target: Path | None, draft: 
 
 
 def _show(asked: str, read_for: str, done: "ReplayedReading") -> None:
+    from htfi.apps.display.draft_rounds import legend, round_lines
     from htfi.apps.display.tables import console, print_line
-    from htfi.wiring.draft_rounds import legend, round_lines
 
     wording = done.wording
     if read_for != asked:

@@ -103,9 +103,9 @@ def command(
     from htfi.domain.errors import InvalidInput
     from htfi.forecasting.scenarios.positions import equal_positions, read_positions
     from htfi.forecasting.scenarios.stresses import is_tradable_symbol
+    from htfi.pipeline.scenarios.answers import answer_scenarios, forecast_today
+    from htfi.pipeline.scenarios.reading import forecast_now
     from htfi.wiring.scenario import open_basis, read_table
-    from htfi.wiring.scenario_answers import answer_scenarios, forecast_today
-    from htfi.wiring.scenario_reading import forecast_now
     from htfi.wiring.settings import load_settings
 
     console = Console(highlight=False)

@@ -14,8 +14,8 @@ from htfi.forecasting.scenarios.measures import (
     PortfolioFigures,
     ScenarioComparison,
 )
-from htfi.wiring.scenario import ScenarioBasis
-from htfi.wiring.scenario_answers import ScenarioAnswer, ScenarioAnswers
+from htfi.pipeline.scenarios.answers import ScenarioAnswer, ScenarioAnswers
+from htfi.pipeline.scenarios.basis import ScenarioBasis
 
 
 def scenario_json(ground: ScenarioBasis, answers: ScenarioAnswers, seed: int) -> dict[str, Any]:

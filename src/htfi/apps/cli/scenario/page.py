@@ -20,8 +20,8 @@ from htfi.apps.cli.scenario.rationale import (
 from htfi.apps.cli.scenario.text import shown_places
 from htfi.domain.time import format_ns
 from htfi.forecasting.scenarios.measures import LEVELS, ScenarioComparison, padded_range
-from htfi.wiring.scenario import ScenarioBasis
-from htfi.wiring.scenario_answers import ScenarioAnswer, ScenarioAnswers
+from htfi.pipeline.scenarios.answers import ScenarioAnswer, ScenarioAnswers
+from htfi.pipeline.scenarios.basis import ScenarioBasis
 
 MAX_ROWS = 40  # positions in a scenario's table; all are in the JSON
 MAX_BARS = 10

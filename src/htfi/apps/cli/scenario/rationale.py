@@ -13,9 +13,9 @@ from htfi.forecasting.scenarios.measures import LEVELS, ScenarioComparison, rank
 from htfi.narrative.rationale.units import bar_name, significant
 from htfi.narrative.rationale.versions import CURRENT
 from htfi.narrative.text import quote
-from htfi.wiring.scenario import ScenarioBasis
-from htfi.wiring.scenario_after import NextForecast
-from htfi.wiring.scenario_answers import ScenarioAnswer, ScenarioAnswers
+from htfi.pipeline.scenarios.answers import ScenarioAnswer, ScenarioAnswers
+from htfi.pipeline.scenarios.basis import ScenarioBasis
+from htfi.pipeline.scenarios.next_forecast import NextForecast
 
 SENTENCES = {
     "today": (

@@ -10,8 +10,8 @@ from rich.text import Text
 from htfi.apps.cli.scenario.rationale import chance_figure, money, scenario_rationale, simple, size
 from htfi.apps.cli.view.drawing import MUTED, printable, truncate_end
 from htfi.forecasting.scenarios.measures import LEVELS, PortfolioFigures, ScenarioComparison, rank_positions
-from htfi.wiring.scenario import ScenarioBasis
-from htfi.wiring.scenario_answers import ScenarioAnswer, ScenarioAnswers
+from htfi.pipeline.scenarios.answers import ScenarioAnswer, ScenarioAnswers
+from htfi.pipeline.scenarios.basis import ScenarioBasis
 
 MAX_POSITIONS = 12
 MAX_NAME = 24

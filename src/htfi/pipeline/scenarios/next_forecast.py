@@ -10,9 +10,8 @@ from htfi.domain.decision import Regime
 from htfi.domain.errors import InvalidInput
 from htfi.domain.events import Bar
 from htfi.forecasting.scenarios.baseline import BaselineForecast
-from htfi.wiring.run import build_components
-from htfi.wiring.scenario import ScenarioBasis
-from htfi.wiring.scenario_past import bar_length_ns
+from htfi.pipeline.scenarios.basis import ScenarioBasis
+from htfi.pipeline.scenarios.history import bar_length_ns
 
 Array = NDArray[np.float64]
 
@@ -28,7 +27,7 @@ class NextForecast:
 
 
 def forecast_next(
-    ground: ScenarioBasis, today: BaselineForecast, moves: Sequence[Array]
+    basis: ScenarioBasis, today: BaselineForecast, moves: Sequence[Array]
 ) -> list[NextForecast]:
     """For each scenario, its series having moved by `moves` [n] (log return) in the next bar.
 
@@ -39,35 +38,35 @@ def forecast_next(
         raise InvalidInput(f"--after shows what one bar would change: leave out --horizon {today.horizon}")
     if len(moves) > MAX_NEXT_FORECASTS:
         raise InvalidInput(f"--after follows {MAX_NEXT_FORECASTS} scenarios at most, not {len(moves)}")
-    forecaster, market = ground.components.forecaster.state(), ground.components.market.state()
+    forecaster, market = basis.components.forecaster.state(), basis.components.market.state()
     found: list[NextForecast] = []
     for move in moves:
-        rooms = build_components(ground.settings)
-        rooms.forecaster.restore(forecaster)
-        rooms.market.restore(market)
-        bars = [_bar(ground, place, float(move[place])) for place in range(len(ground.series))]
+        components = basis.source.fresh_components()
+        components.forecaster.restore(forecaster)
+        components.market.restore(market)
+        bars = [_bar(basis, place, float(move[place])) for place in range(len(basis.series))]
         for bar in bars:
-            rooms.market.close_bar(bar)
-        regimes = tuple(rooms.market.regime(bar.symbol, bar.interval) for bar in bars)
-        rooms.forecaster.observe(bars, regimes)
-        batch = rooms.forecaster.forecast(ground.series)
+            components.market.close_bar(bar)
+        regimes = tuple(components.market.regime(bar.symbol, bar.interval) for bar in bars)
+        components.forecaster.observe(bars, regimes)
+        batch = components.forecaster.forecast(basis.series)
         ends = [batch.levels.index(0.05), batch.levels.index(0.95)]
         found.append(NextForecast(np.expm1(batch.quantiles[:, batch.horizons.index(1)][:, ends]), regimes))
     return found
 
 
-def _bar(ground: ScenarioBasis, place: int, move: float) -> Bar:
-    start, length_ns = float(ground.prices[place]), bar_length_ns(ground.interval)
+def _bar(basis: ScenarioBasis, place: int, move: float) -> Bar:
+    start, length_ns = float(basis.prices[place]), bar_length_ns(basis.interval)
     end = start * float(np.exp(move))
-    end_ns = ground.as_of_ns + length_ns
+    end_ns = basis.as_of_ns + length_ns
     return Bar(
         available_at_ns=end_ns,
         event_time_ns=end_ns,
         source="hypothetical",
         row=1,
-        symbol=ground.symbols[place],
-        interval=ground.interval,
-        start_ns=ground.as_of_ns,
+        symbol=basis.symbols[place],
+        interval=basis.interval,
+        start_ns=basis.as_of_ns,
         end_ns=end_ns,
         open=start,
         high=max(start, end),

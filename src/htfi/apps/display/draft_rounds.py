@@ -4,14 +4,13 @@
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from rich.text import Text
 from rich.tree import Tree
 
 from htfi.decoding.vocabulary import Vocabulary
 from htfi.domain.generation import DraftRound
-from htfi.narrative.answer import MARKS
+from htfi.pipeline.audit.token_text import TokenText
 
 _ACCEPTED, _REJECTED, _UNCHECKED, _TARGET = "green", "red strike", "bright_black", "bold cyan"
 Line = Text | Tree
@@ -49,27 +48,6 @@ def _num_tokens_before(tokens: Sequence[int], rounds: Sequence[DraftRound]) -> i
             while at > 0 and tokens[at] != token:
                 at -= 1
     return max(at, 0)
-
-
-@dataclass(frozen=True, slots=True)
-class TokenText:
-    """Tokens as people read them: marks by name, returns in standard deviations, a space as ␣."""
-
-    names: dict[int, str]
-    vocabulary: Vocabulary
-
-    @classmethod
-    def of(cls, vocabulary: Vocabulary) -> "TokenText":
-        marks = {name: vocabulary.tokenizer.special(f"<{name}>") for name in MARKS}
-        names = {token: f"<{name}>" for name, token in marks.items() if token is not None}
-        if vocabulary.bins is not None:
-            told = zip(vocabulary.price_ids.tolist(), vocabulary.bins.centres.tolist(), strict=True)
-            names |= {token: f"{centre:+.2f}σ" for token, centre in told}
-        return cls(names, vocabulary)
-
-    def __call__(self, token: int) -> str:
-        piece = self.names.get(token) or self.vocabulary.tokenizer.piece(token) or f"#{token}"
-        return piece.replace(" ", "␣")
 
 
 def _was_rejected(one: DraftRound) -> bool:

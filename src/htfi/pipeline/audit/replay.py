@@ -1,35 +1,68 @@
-"""Writes a recorded reading again: the same tokens from the same seed and target. `htfi ledger replay` asks for it."""
+"""Generates a recorded reading again: the same tokens from the same seed and target, for `htfi ledger replay`."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from hashlib import sha256
-from pathlib import Path
+from enum import StrEnum
+from typing import Protocol
 
 from msgspec import UnsetType
 from msgspec.structs import replace
 
-from htfi import models
-from htfi.adapters.stores.snapshot import read_whole
 from htfi.decoding.config import DecodingConfig
 from htfi.decoding.local_generator import LocalGenerator
+from htfi.decoding.ports import Network
 from htfi.decoding.rules.rejection import RejectionRule
 from htfi.decoding.sessions import KVSessions
 from htfi.decoding.strategies.recorded import RecordedStrategy
 from htfi.decoding.strategies.sampled import SampledStrategy
 from htfi.decoding.vocabulary import Vocabulary
-from htfi.domain.decision import Decision, GenerationTrace, NewsView, encode_decision, try_decode_decision
+from htfi.domain.decision import Decision, GenerationTrace, NewsView, try_decode_decision
 from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.domain.generation import Completion, GenerationRequest, RequestRefused, RuleTrace
-from htfi.narrative.answer import ParsedAnswer, parse_answer, view_grammar
+from htfi.narrative.answer import ConfidenceCalibration, ParsedAnswer, parse_answer, view_grammar
 from htfi.narrative.deep_reader import combine_answers, combine_meanings, path_seed
 from htfi.narrative.merging import unmerged
-from htfi.pipeline.audit.readings import ReadingAuditor, first_difference
-from htfi.pipeline.audit.recompute import AmendmentAuditor
-from htfi.wiring.draft_rounds import TokenText
-from htfi.wiring.models.loading import LoadableModel, open_model
-from htfi.wiring.models.readers import ModelsConfig, in_full_precision
-from htfi.wiring.recorded_models import ModelsByVersion, reading_terms
-from htfi.wiring.settings import SETTINGS_FILE, Settings, decode_settings
+from htfi.narrative.view_calibration import ViewCalibration
+from htfi.pipeline.audit.readings import first_difference
+from htfi.pipeline.audit.token_text import TokenText
+
+
+class ModelRole(StrEnum):
+    """What a model did for a reading."""
+
+    TARGET = "target"
+    DRAFT = "draft"
+
+
+class ReplayModel(Protocol):
+    """A model that a trace names, ready to load."""
+
+    @property
+    def vocabulary(self) -> Vocabulary: ...
+
+    @property
+    def network(self) -> Network: ...
+
+    @property
+    def draft_network(self) -> Network: ...
+
+    @property
+    def trust(self) -> ConfidenceCalibration: ...
+
+    @property
+    def meaning(self) -> ViewCalibration | None: ...
+
+    def author(self, config: DecodingConfig) -> LocalGenerator: ...
+
+    def generator(
+        self,
+        network: Network,
+        config: DecodingConfig,
+        strategy: RecordedStrategy | None = None,
+        rule: RejectionRule | None = None,
+    ) -> LocalGenerator:
+        """A generator on one of its networks, without cached prompts."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +118,11 @@ def reading_of(decision: Decision, entries: Iterable[bytes]) -> Decision:
 
 
 def replay_reading(
-    decision: Decision, run: Path, target: Path | None, draft: Path | None = None
+    decision: Decision, config: DecodingConfig, open_model: Callable[[str, ModelRole], ReplayModel]
 ) -> ReplayedReading:
-    """Write the view of a decision again, which holds its wording.
+    """Generate the view of a decision again from its trace.
 
-    `target` is the folder of the model that wrote it, one of the shipped ones where it is not given; `draft` that of
-    the model which finished a provisional one. Where the target wrote does not matter: its tokens are the same.
+    `open_model` opens the model of a version in a role. Where the target ran does not matter: its tokens are the same.
     Raises: InvalidInput, IntegrityError, DependencyUnavailable.
     """
     view = (
@@ -98,9 +130,9 @@ def replay_reading(
     )  # what was read, before it was merged
     if view is None or view.wording is None:
         raise InvalidInput(f"{decision.id} holds no wording")
-    wording, settings = view.wording, run_settings(run, decision)
-    opened = _find_writer(wording.target, target, settings.models, "--target")
-    vocabulary = Vocabulary(opened.tokenizer)
+    wording = view.wording
+    opened = open_model(wording.target, ModelRole.TARGET)
+    vocabulary = opened.vocabulary
     request = GenerationRequest(
         prompt=(),
         form=view_grammar(vocabulary.dialect, wording.num_items),
@@ -109,23 +141,21 @@ def replay_reading(
         kind="view",
     )
     if wording.paths:
-        return _replay_paths(opened, settings, view, wording, request, vocabulary)
+        return _replay_paths(opened, config, view, wording, request, vocabulary)
     spell = TokenText.of(vocabulary)
     if isinstance(wording.rule, UnsetType):
-        plain = _decode_again(opened.author(settings.decoding), wording, request)
+        plain = _decode_again(opened.author(config), wording, request)
         problems = _check_target_tokens(plain, wording, spell)
-        problems += _check_recorded_drafts(opened, settings, wording, request, plain)
+        problems += _check_recorded_drafts(opened, config, wording, request, plain)
     else:  # the answer depends on the drafts: it is reproduced along them alone
-        drafter = (
-            _find_writer(wording.draft, draft, settings.models, "--draft") if wording.rule.widths else None
-        )
-        plain, problems = _replay_rule(opened, drafter, settings, wording, wording.rule, request)
+        drafter = open_model(wording.draft, ModelRole.DRAFT) if wording.rule.widths else None
+        plain, problems = _replay_rule(opened, drafter, config, wording, wording.rule, request)
         if told := first_difference(wording.tokens, plain.tokens, spell):
             problems.append(f"along the recorded drafts the target writes other tokens: {told}")
     writing, finisher = plain, opened
     if wording.num_settled >= 0:
-        finisher = _find_writer(wording.draft, draft, settings.models, "--draft")
-        writing = _finish_with_draft(finisher, settings, wording, request) or plain
+        finisher = open_model(wording.draft, ModelRole.DRAFT)
+        writing = _finish_with_draft(finisher, config, wording, request) or plain
         if told := first_difference(wording.tokens, writing.tokens, spell):
             problems.append(f"the draft, going on from what the target settled, writes other tokens: {told}")
     if (view.provisional and not view.prepared) != (wording.num_settled >= 0):
@@ -136,15 +166,15 @@ def replay_reading(
 
 
 def _replay_paths(
-    opened: LoadableModel,
-    settings: Settings,
+    opened: ReplayModel,
+    config: DecodingConfig,
     view: NewsView,
     wording: GenerationTrace,
     request: GenerationRequest,
     vocabulary: Vocabulary,
 ) -> ReplayedReading:
     """A reading in depth: every answer again from its own seed, and what they come to together."""
-    author = opened.author(settings.decoding)
+    author = opened.author(config)
     written = [
         _decode_again(author, wording, replace(request, seed=path_seed(wording.seed, path)))
         for path in range(len(wording.paths))
@@ -167,30 +197,6 @@ def _replay_paths(
     return ReplayedReading(wording, written[nearest], vocabulary, problems)
 
 
-def unsupported_views(
-    entries: Iterable[bytes], asked: Sequence[Decision], settings: Settings, named: Sequence[Path] = ()
-) -> tuple[list[str], list[str]]:
-    """What of these decisions' views does not follow from their news and from the entries before them, and what could
-    not be held against them. `entries` are the ledger's from the first on; `named` folders of models.
-    """
-    told: list[bytes] = []
-    amendments = AmendmentAuditor(told.__getitem__)
-    readings = ReadingAuditor(reading_terms(settings), ModelsByVersion(settings.models, named).model)
-    found: list[str] = []
-    wanted = {encode_decision(decision): decision.id for decision in asked}
-    for entry in entries:
-        told.append(entry)
-        decision = try_decode_decision(entry)
-        if decision is None:
-            continue
-        changed = amendments.problems(decision)
-        if entry in wanted:
-            found += [f"{wanted[entry]}: {problem}" for problem in readings.problems(decision) + changed]
-        else:
-            readings.history.add(decision)
-    return found, list(readings.num_unchecked)
-
-
 def _check_target_tokens(
     plain: Completion, wording: GenerationTrace, spell: Callable[[int], str]
 ) -> list[str]:
@@ -207,8 +213,8 @@ def _check_target_tokens(
 
 
 def _check_recorded_drafts(
-    opened: LoadableModel,
-    settings: Settings,
+    opened: ReplayModel,
+    config: DecodingConfig,
     wording: GenerationTrace,
     request: GenerationRequest,
     plain: Completion,
@@ -216,7 +222,7 @@ def _check_recorded_drafts(
     """What the target finds otherwise on the recorded drafts. An edge may not have seen the last rounds elsewhere."""
     try:
         drafted = _decode_again(
-            _replaying_author(opened, settings.decoding, RecordedStrategy(wording.rounds)), wording, request
+            opened.generator(opened.network, config, RecordedStrategy(wording.rounds)), wording, request
         )
     except IntegrityError as error:
         return [f"the recorded drafts cannot be verified again: {error}"]
@@ -230,9 +236,9 @@ def _check_recorded_drafts(
 
 
 def _replay_rule(
-    opened: LoadableModel,
-    drafter: LoadableModel | None,
-    settings: Settings,
+    opened: ReplayModel,
+    drafter: ReplayModel | None,
+    config: DecodingConfig,
     wording: GenerationTrace,
     trace: RuleTrace,
     request: GenerationRequest,
@@ -242,7 +248,7 @@ def _replay_rule(
     The draft model samples its drafts again, by one of its engines, whose logits may differ in the last bits.
     Raises: IntegrityError for a draft that is not the draft model's, or a rule that this program does not have.
     """
-    rule, config = RejectionRule.from_trace(trace), settings.decoding
+    rule = RejectionRule.from_trace(trace)
     problems = (
         []
         if trace.name == config.rule
@@ -254,7 +260,9 @@ def _replay_rule(
     for network in engines:
         sampled = SampledStrategy(KVSessions(network, config), trace.widths) if network is not None else None
         try:
-            generator = _replaying_author(opened, config, RecordedStrategy(wording.rounds, sampled), rule)
+            generator = opened.generator(
+                opened.network, config, RecordedStrategy(wording.rounds, sampled), rule
+            )
             found = _decode_again(generator, wording, request)
         except IntegrityError as error:
             failed = failed or error
@@ -273,7 +281,7 @@ def _replay_rule(
 
 
 def _finish_with_draft(
-    opened: LoadableModel, settings: Settings, wording: GenerationTrace, request: GenerationRequest
+    opened: ReplayModel, config: DecodingConfig, wording: GenerationTrace, request: GenerationRequest
 ) -> Completion | None:
     """The recorded tokens written again by the draft from the last that the target settled, by one of its engines: the
     general one and the one for drafting ahead, whose logits may differ in the last bits. What the second writes where
@@ -282,9 +290,7 @@ def _finish_with_draft(
     of, answer = opened, None
     settled = wording.tokens[: wording.num_settled]
     for network in (of.network, of.draft_network):
-        author = LocalGenerator(
-            network, of.tokenizer, of.name, settings.decoding, of.tokenizer.opening, of.folder.digest
-        )
+        author = of.generator(network, config)
         try:
             answer = author.continue_from(wording.prompt, request, settled)
         except IntegrityError:
@@ -294,7 +300,7 @@ def _finish_with_draft(
     return answer if isinstance(answer, Completion) else None
 
 
-def _view_from_tokens(writing: Completion, opened: LoadableModel, view: NewsView) -> NewsView:
+def _view_from_tokens(writing: Completion, opened: ReplayModel, view: NewsView) -> NewsView:
     """The view as the tokens tell it, with what only the question knows taken from the record."""
     said = _with_understanding(parse_answer(writing.fields, opened.trust), view)
     return replace(said, meant=opened.meaning.meanings(said) if opened.meaning is not None else ())
@@ -322,39 +328,3 @@ def _decode_again(author: LocalGenerator, wording: GenerationTrace, request: Gen
     if isinstance(answer, RequestRefused):
         raise IntegrityError(f"the recorded reading cannot be written again: {answer.reason}")
     return answer
-
-
-def _replaying_author(
-    opened: LoadableModel,
-    config: DecodingConfig,
-    strategy: RecordedStrategy,
-    rule: RejectionRule | None = None,
-) -> LocalGenerator:
-    of = opened
-    return LocalGenerator(
-        of.network, of.tokenizer, of.name, config, of.tokenizer.opening, of.folder.digest, strategy, rule=rule
-    )
-
-
-def _find_writer(version: str, named: Path | None, config: ModelsConfig, option: str) -> LoadableModel:
-    """Raises: InvalidInput where the folder holds another model than wrote."""
-    candidates = [named] if named is not None else [models.TARGET, models.DRAFT]
-    found = [open_model(path, config.precision, config.engine) for path in candidates]
-    for opened in (*found, *(in_full_precision(one) for one in found)):
-        if opened.version == version:
-            return opened
-    holds = " and ".join(f"{opened.folder.path} holds {opened.version}" for opened in found)
-    raise InvalidInput(
-        f"{version} wrote this; {holds}: name the folder of the model that wrote with {option}"
-    )
-
-
-def run_settings(run: Path, decision: Decision) -> Settings:
-    """The settings of a run, which a decision was made under. Raises: IntegrityError, InvalidInput."""
-    file = run / SETTINGS_FILE
-    data = read_whole(file)
-    if data is None:
-        raise IntegrityError(f"{file} is missing: it tells the precision that the model ran in")
-    if sha256(data).hexdigest() != decision.settings_digest:
-        raise IntegrityError(f"{file} is not what {decision.id} was made under: give the run's command again")
-    return decode_settings(data, to_verify=True)

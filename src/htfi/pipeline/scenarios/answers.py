@@ -1,4 +1,4 @@
-"""Answers scenarios on a ground: each kind turned into an effect on the draws of today's forecast. The CLI asks."""
+"""Answers scenarios on a basis: each kind turned into an effect on the draws of today's forecast. The CLI asks."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -32,10 +32,10 @@ from htfi.forecasting.scenarios.requests import ScenarioKind, ScenarioRequest, p
 from htfi.narrative.config import MAX_HEADLINE_CHARS
 from htfi.narrative.headline_roles import CompanyRole
 from htfi.narrative.text import quote
-from htfi.wiring.scenario import ScenarioBasis
-from htfi.wiring.scenario_after import NextForecast, forecast_next
-from htfi.wiring.scenario_moves import apply_macro_surprise, apply_shocks, apply_stress, stress_refusal
-from htfi.wiring.scenario_reading import (
+from htfi.pipeline.scenarios.basis import ScenarioBasis
+from htfi.pipeline.scenarios.moves import apply_macro_surprise, apply_shocks, apply_stress, stress_refusal
+from htfi.pipeline.scenarios.next_forecast import NextForecast, forecast_next
+from htfi.pipeline.scenarios.reading import (
     AffectedSeries,
     CurrentForecast,
     find_affected,
@@ -88,7 +88,7 @@ class ScenarioAnswers:
 
 
 def forecast_today(
-    ground: ScenarioBasis, now: CurrentForecast, horizon: int | None, seed: int, num_draws: int = NUM_DRAWS
+    basis: ScenarioBasis, now: CurrentForecast, horizon: int | None, seed: int, num_draws: int = NUM_DRAWS
 ) -> BaselineForecast:
     """The unchanged forecast at a horizon, the first of the run's where none is named. Raises: InvalidInput."""
     horizons = now.batch.horizons
@@ -97,19 +97,19 @@ def forecast_today(
         told = ", ".join(map(str, horizons))
         raise InvalidInput(f"--horizon {chosen}: this run forecasts {told} bars ahead; choose one of them")
     return make_baseline(
-        ground.series,
-        ground.prices,
+        basis.series,
+        basis.prices,
         now.batch.quantiles[:, horizons.index(chosen)],
         now.batch.levels,
         chosen,
-        ground.components.forecaster.surprises(ground.series).scores,
+        basis.components.forecaster.surprises(basis.series).scores,
         seed=seed,
         num_draws=num_draws,
     )
 
 
 def answer_scenarios(
-    ground: ScenarioBasis,
+    basis: ScenarioBasis,
     now: CurrentForecast,
     today: BaselineForecast,
     asked: Sequence[ScenarioRequest],
@@ -125,25 +125,25 @@ def answer_scenarios(
     """
     before = simple_quantiles(today.returns)
     frame = ScenarioAnswers(
-        today, positions, before, portfolio_figures(positions.portfolio, today.returns), (), ground.notes
+        today, positions, before, portfolio_figures(positions.portfolio, today.returns), (), basis.notes
     )
     headlines = [one for one in asked if one.kind is ScenarioKind.HEADLINE]
-    read = iter(_read_headlines(ground, frame, headlines, now, spreads))
+    read = iter(_read_headlines(basis, frame, headlines, now, spreads))
     if any(one.kind is ScenarioKind.STRESS for one in asked):
-        _ = ground.history  # read once, before threads ask for it
+        _ = basis.history  # read once, before threads ask for it
 
     def answer(one: ScenarioRequest) -> ScenarioAnswer | None:
         match one.kind:
             case ScenarioKind.SHOCK:
                 moved = apply_shocks(today, parse_shocks(one.text))
             case ScenarioKind.MACRO:
-                moved = apply_macro_surprise(ground, today, one.text)
+                moved = apply_macro_surprise(basis, today, one.text)
             case ScenarioKind.STRESS:
-                moved = apply_stress(ground, today, one.text)
+                moved = apply_stress(basis, today, one.text)
                 if moved is None and one.is_of_all:
                     return None
                 if moved is None:
-                    raise InvalidInput(stress_refusal(ground, one.text))
+                    raise InvalidInput(stress_refusal(basis, one.text))
             case ScenarioKind.HEADLINE:
                 raise AssertionError("headlines are read together")
         return _answer(frame, one, moved.title, moved.effect, moves=moved.moves)
@@ -157,7 +157,7 @@ def answer_scenarios(
     told = [answer for answer in found if answer is not None]
     gone = [one.text for one, answer in zip(asked, found, strict=True) if answer is None]
     if not told:
-        raise InvalidInput(stress_refusal(ground, gone[0]))
+        raise InvalidInput(stress_refusal(basis, gone[0]))
     if gone:
         left = (
             f"stresses left out, for no series reaches back to them or stands for a factor: {', '.join(gone)}"
@@ -165,8 +165,8 @@ def answer_scenarios(
         frame = replace(frame, notes=(*frame.notes, left))
     if follows:
         moves = [np.log1p((one.full or one.change).after[:, LEVELS.index(0.5)]) for one in told]
-        afters = forecast_next(ground, today, moves)
-        told = [replace(one, after=after) for one, after in zip(told, afters, strict=True)]
+        afters = forecast_next(basis, today, moves)
+        told = [replace(one, next_forecast=after) for one, after in zip(told, afters, strict=True)]
     return replace(frame, answers=tuple(told))
 
 
@@ -188,7 +188,7 @@ def _answer(
 
 
 def _read_headlines(
-    ground: ScenarioBasis,
+    basis: ScenarioBasis,
     frame: ScenarioAnswers,
     asked: Sequence[ScenarioRequest],
     now: CurrentForecast,
@@ -202,12 +202,12 @@ def _read_headlines(
     concerned: list[AffectedSeries] = []
     for one in asked:
         on = [require_series(symbol, today.series, f"--on for '{one.text[:40]}'") for symbol in one.on]
-        concerned.append(find_affected(ground, one.text, on, held))
+        concerned.append(find_affected(basis, one.text, on, held))
     items = [
-        hypothetical_news(one.text, about.symbols, ground.as_of_ns, number, most)
+        hypothetical_news(one.text, about.symbols, basis.as_of_ns, number, most)
         for number, (one, about) in enumerate(zip(asked, concerned, strict=True), 1)
     ]
-    all_views = read_hypothetical(ground, items, [about.places for about in concerned])
+    all_views = read_hypothetical(basis, items, [about.places for about in concerned])
     told: list[ScenarioAnswer] = []
     for one, item, about, read in zip(asked, items, concerned, all_views, strict=True):
         at, parts = about.places, about.roles
@@ -215,7 +215,7 @@ def _read_headlines(
         ways = [TransmissionChannel.UNTOUCHED] * len(today.series)
         for place, view in zip(at, views, strict=True):
             ways[place] = TransmissionChannel.VIEW if view.confidence > 0.0 else TransmissionChannel.NO_VIEW
-        found, h = view_effect(ground, now, at, views), now.batch.horizons.index(today.horizon)
+        found, h = view_effect(basis, now, at, views), now.batch.horizons.index(today.horizon)
         weights, shift = found.weight[:, h], found.shift[:, h]
         carries = spreads and len(at) < len(ways)
         if carries:

@@ -1,4 +1,4 @@
-"""Shocks, macro surprises and named stresses of a ground, as effects on the draws of today's forecast."""
+"""Shocks, macro surprises and named stresses of a basis, as effects on the draws of today's forecast."""
 
 import math
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ from htfi.forecasting.scenarios.requests import (
     to_log_return,
 )
 from htfi.forecasting.scenarios.stresses import factors_by_symbol, find_stress, stress_factors, window_days
-from htfi.wiring.scenario import ScenarioBasis
+from htfi.pipeline.scenarios.basis import ScenarioBasis
 
 Array = NDArray[np.float64]
 
@@ -61,7 +61,7 @@ def _move_text(today: BaselineForecast, place: int, move: float, why: str) -> st
     return f"{today.series[place]} {moved} ({why})"
 
 
-def apply_macro_surprise(ground: ScenarioBasis, today: BaselineForecast, text: str) -> ResolvedScenario:
+def apply_macro_surprise(basis: ScenarioBasis, today: BaselineForecast, text: str) -> ResolvedScenario:
     """A series of the run is shocked; a macro series that is only released is answered as it was before.
 
     Raises: InvalidInput.
@@ -72,12 +72,12 @@ def apply_macro_surprise(ground: ScenarioBasis, today: BaselineForecast, text: s
     if len(shocks) > 1:
         raise InvalidInput(f"--macro '{text}': series that are only released are moved one at a time")
     (shock,) = shocks
-    memory = ground.history
+    memory = basis.history
     found = find_macro_series(shock.name, memory.macro)
     if found is None:
         known = ", ".join([*today.series[:8], *list(memory.macro)[:8]])
-        raise InvalidInput(f"--macro '{text}': {ground.origin} knows no '{shock.name}'; it knows {known}")
-    ends_ns, scores = _scores_by_instant(ground, today)
+        raise InvalidInput(f"--macro '{text}': {basis.origin} knows no '{shock.name}'; it knows {known}")
+    ends_ns, scores = _scores_by_instant(basis, today)
     response = macro_response(found, memory.macro[found], ends_ns, scores)
     match shock.unit:
         case ShockUnit.SIGMAS:
@@ -100,9 +100,9 @@ def apply_macro_surprise(ground: ScenarioBasis, today: BaselineForecast, text: s
     return ResolvedScenario(f"{found} {surprise:+g}", effect, moves)
 
 
-def _scores_by_instant(ground: ScenarioBasis, today: BaselineForecast) -> tuple[NDArray[np.int64], Array]:
+def _scores_by_instant(basis: ScenarioBasis, today: BaselineForecast) -> tuple[NDArray[np.int64], Array]:
     """When the bars of the series ended, and returns in units of their own deviation [T, n], all that is remembered."""
-    pasts = [ground.history.past(series) for series in today.series]
+    pasts = [basis.history.past(series) for series in today.series]
     ends_ns = np.unique(np.concatenate([past.ends_ns for past in pasts]))
     scores = np.full((len(ends_ns), len(pasts)), np.nan)
     for place, past in enumerate(pasts):
@@ -123,31 +123,31 @@ def _trailing_deviation(moves: Array) -> Array:
     return np.sqrt(np.maximum(before, 1e-16))
 
 
-def stress_refusal(ground: ScenarioBasis, text: str) -> str:
+def stress_refusal(basis: ScenarioBasis, text: str) -> str:
     """Why a named stress does not apply. Raises: InvalidInput for one that is not in the library."""
     stress = find_stress(text)
     return (
-        f"--stress {stress.id}: no series of {ground.origin} reaches back to {stress.before} or stands for one of "
+        f"--stress {stress.id}: no series of {basis.origin} reaches back to {stress.before} or stands for one of "
         f"its factors ({', '.join(stress_factors()[name].name for name in stress.moves)}): name the shock with --shock"
     )
 
 
-def apply_stress(ground: ScenarioBasis, today: BaselineForecast, text: str) -> ResolvedScenario | None:
+def apply_stress(basis: ScenarioBasis, today: BaselineForecast, text: str) -> ResolvedScenario | None:
     """A named stress: by a series' own history, else as a factor, else carried by those that are known.
 
     None where no series is known to move. Raises: InvalidInput for a name that is not in the library.
     """
     stress = find_stress(text)
-    days = window_days(max(_horizon_days(ground, today.horizon), 1.0))
+    days = window_days(max(_horizon_days(basis, today.horizon), 1.0))
     known: dict[int, tuple[float, TransmissionChannel]] = {}
     lines: dict[int, str] = {}
     for place, series in enumerate(today.series):
-        found = return_over_window(ground.history.past(series), stress.before, days)
+        found = return_over_window(basis.history.past(series), stress.before, days)
         if found is not None:
             move, first, last = found
             known[place] = (move, TransmissionChannel.OWN_HISTORY)
             lines[place] = _move_text(today, place, move, f"its own history, {first} to {last}")
-    for name, standing in factors_by_symbol(ground.symbols).items():
+    for name, standing in factors_by_symbol(basis.symbols).items():
         for place in standing if name in stress.moves else ():
             if place not in known:
                 shock = stress.shock(stress_factors()[name], days)
@@ -163,8 +163,8 @@ def apply_stress(ground: ScenarioBasis, today: BaselineForecast, text: str) -> R
     return ResolvedScenario(title, effect, tuple(lines[place] for place in places))
 
 
-def _horizon_days(ground: ScenarioBasis, horizon: int) -> float:
+def _horizon_days(basis: ScenarioBasis, horizon: int) -> float:
     try:
-        return horizon * parse_duration(ground.interval) / NS_PER_DAY
+        return horizon * parse_duration(basis.interval) / NS_PER_DAY
     except InvalidInput:
         return 1.0

@@ -20,9 +20,9 @@ from htfi.narrative.influence import max_view_influence
 from htfi.narrative.question import Question
 from htfi.narrative.recent_news import RecentNews
 from htfi.narrative.text import clean
+from htfi.pipeline.scenarios.basis import ScenarioBasis
+from htfi.pipeline.scenarios.history import bar_length_ns
 from htfi.pipeline.weighing import opinion_of
-from htfi.wiring.scenario import ScenarioBasis
-from htfi.wiring.scenario_past import bar_length_ns
 
 Array = NDArray[np.float64]
 
@@ -34,7 +34,7 @@ UNCLEAR_SHARE = 0.5  # of a view's confidence, where the part of its series in t
 
 @dataclass(frozen=True, slots=True)
 class CurrentForecast:
-    """The forecasts of the ground's series: `plain` [n, H, Q] of the numbers alone, `batch` as they are released."""
+    """The forecasts of the basis's series: `plain` [n, H, Q] of the numbers alone, `batch` as they are released."""
 
     plain: Array
     batch: ForecastBatch
@@ -64,22 +64,20 @@ class AffectedSeries:
     notes: tuple[str, ...] = ()
 
 
-def forecast_now(ground: ScenarioBasis) -> CurrentForecast:
+def forecast_now(basis: ScenarioBasis) -> CurrentForecast:
     """As the newest decisions have them: tilted by what was read of the news, as far as its reader has earned it."""
-    forecaster = ground.components.forecaster
-    batch = forecaster.forecast(ground.series)
+    forecaster = basis.components.forecaster
+    batch = forecaster.forecast(basis.series)
     plain = batch.quantiles.copy()
-    kept = {series: told["view"] for series, told in ground.components.views.state()["kept"]}
+    kept = {series: told["view"] for series, told in basis.components.views.state()["kept"]}
     opinions: dict[int, Opinion] = {}
-    for place, series in enumerate(ground.series):
-        if series in kept and ground.components.news.readable.recent(
-            ground.symbols[place], ground.as_of_ns, 1
-        ):
+    for place, series in enumerate(basis.series):
+        if series in kept and basis.components.news.readable.recent(basis.symbols[place], basis.as_of_ns, 1):
             view = msgspec.convert(kept[series], NewsView)
-            known = ground.components.news.influence_limits(
-                ground.components.news.select(ground.symbols[place], ground.as_of_ns)
+            known = basis.components.news.influence_limits(
+                basis.components.news.select(basis.symbols[place], basis.as_of_ns)
             )
-            opinions[place] = _opinion(ground, place, view, max_view_influence(view, known))
+            opinions[place] = _opinion(basis, place, view, max_view_influence(view, known))
     forecaster.apply_opinions(batch, opinions)
     return CurrentForecast(plain, batch)
 
@@ -105,34 +103,34 @@ def hypothetical_news(headline: str, on: Sequence[str], as_of_ns: int, number: i
 
 
 def read_hypothetical(
-    ground: ScenarioBasis, items: Sequence[News], places: Sequence[Sequence[int]]
+    basis: ScenarioBasis, items: Sequence[News], places: Sequence[Sequence[int]]
 ) -> list[list[NewsView]]:
     """The view on each of the series at `places` for each item, as if it were news now; all in one reading.
 
     Raises: DependencyUnavailable.
     """
     questions: list[Question] = []
-    state = ground.components.news.readable.state()
+    state = basis.components.news.readable.state()
     for item, asked in zip(items, places, strict=True):
-        wire = _heard(ground, state, item)
-        questions += [_question(ground, wire, place) for place in asked]
-    views = iter(ground.reader.read(questions, READING_MS)) if questions else iter(())
+        wire = _heard(basis, state, item)
+        questions += [_question(basis, wire, place) for place in asked]
+    views = iter(basis.reader.read(questions, READING_MS)) if questions else iter(())
     return [[next(views) for _ in asked] for asked in places]
 
 
 def find_affected(
-    ground: ScenarioBasis, headline: str, on: Sequence[int], held: Sequence[int]
+    basis: ScenarioBasis, headline: str, on: Sequence[int], held: Sequence[int]
 ) -> AffectedSeries:
     """The series that a headline is read for: those at `on`, else those of the run that it names as companies.
 
     One that names none of them is news on the market, read for the positions at `held`, the largest first.
     """
-    linker = EntityLinker({symbol: [name] for symbol, name in ground.settings.narrative.names.items()})
-    found = company_roles(ground.symbols, headline, linker)
-    all_roles = [found[symbol] for symbol in ground.symbols]
+    linker = EntityLinker({symbol: [name] for symbol, name in basis.source.narrative.names.items()})
+    found = company_roles(basis.symbols, headline, linker)
+    all_roles = [found[symbol] for symbol in basis.symbols]
     named = {_bare(symbol) for symbol in linker.link(headline) if is_company(symbol)}
     places = list(dict.fromkeys(on)) or [
-        place for place, symbol in enumerate(ground.symbols) if _bare(symbol) in named
+        place for place, symbol in enumerate(basis.symbols) if _bare(symbol) in named
     ]
     if not places:
         market = list(held[:MAX_READ])
@@ -141,7 +139,7 @@ def find_affected(
             market, [CompanyRole.SUBJECT] * len(market), (), (more,) if len(held) > MAX_READ else ()
         )
     parts = [all_roles[place] for place in places]
-    symbols = [ground.symbols[place] for place in places]
+    symbols = [basis.symbols[place] for place in places]
     judged = [symbol for symbol, role in zip(symbols, parts, strict=True) if role.is_judged]
     notes = () if on else ("read for the companies that it names; --on names others",)
     return AffectedSeries(places, parts, tuple(judged or symbols), notes)
@@ -165,14 +163,14 @@ def weigh_by_role(view: NewsView, role: CompanyRole) -> NewsView:
 
 
 def view_effect(
-    ground: ScenarioBasis, now: CurrentForecast, places: Sequence[int], views: Sequence[NewsView]
+    basis: ScenarioBasis, now: CurrentForecast, places: Sequence[int], views: Sequence[NewsView]
 ) -> ViewEffect:
     """What views on the series at `places` change, in the place of what was read of them before."""
     plain, batch = now.plain[list(places)], now.batch
-    alone = ground.settings.sanitiser.max_moved_alone  # as if one source had published it
-    opinions = [_opinion(ground, place, view, alone) for place, view in zip(places, views, strict=True)]
+    alone = basis.source.max_moved_alone  # as if one source had published it
+    opinions = [_opinion(basis, place, view, alone) for place, view in zip(places, views, strict=True)]
     found = derive_tilts(opinions, plain, batch.horizons, batch.levels)
-    earned = {view.reader: ground.components.forecaster.track_record_weight(view.reader) for view in views}
+    earned = {view.reader: basis.components.forecaster.track_record_weight(view.reader) for view in views}
     weight = np.array([earned[view.reader] for view in views], np.float64)
     median, everyone = batch.levels.index(0.5), np.ones_like(found.shift)
     return ViewEffect(
@@ -183,27 +181,27 @@ def view_effect(
     )
 
 
-def _heard(ground: ScenarioBasis, state: dict[str, Any], item: News) -> RecentNews:
+def _heard(basis: ScenarioBasis, state: dict[str, Any], item: News) -> RecentNews:
     """A wire of our own that has heard the item as its newest."""
-    wire = RecentNews(ground.settings.narrative)
+    wire = RecentNews(basis.source.narrative)
     wire.restore(state)
     wire.add(item)
     return wire
 
 
-def _question(ground: ScenarioBasis, wire: RecentNews, place: int) -> Question:
-    symbol, series = ground.symbols[place], ground.series[place]
+def _question(basis: ScenarioBasis, wire: RecentNews, place: int) -> Question:
+    symbol, series = basis.symbols[place], basis.series[place]
     return Question(
         symbol=symbol,
-        as_of_ns=ground.as_of_ns,
-        bar_ns=bar_length_ns(ground.interval),
-        items=tuple(wire.recent(symbol, ground.as_of_ns)),
-        context=ground.components.scaled_returns.recent(series),
+        as_of_ns=basis.as_of_ns,
+        bar_ns=bar_length_ns(basis.interval),
+        items=tuple(wire.recent(symbol, basis.as_of_ns)),
+        context=basis.components.scaled_returns.recent(series),
     )
 
 
-def _opinion(ground: ScenarioBasis, place: int, view: NewsView, max_moved: float) -> Opinion:
-    features = ground.components.market.features(ground.symbols[place], ground.interval)
+def _opinion(basis: ScenarioBasis, place: int, view: NewsView, max_moved: float) -> Opinion:
+    features = basis.components.market.features(basis.symbols[place], basis.interval)
     return opinion_of(
-        view, ground.as_of_ns, bar_length_ns(ground.interval), features.get("return_last"), max_moved
+        view, basis.as_of_ns, bar_length_ns(basis.interval), features.get("return_last"), max_moved
     )

@@ -1,0 +1,1 @@
+"""What if: scenarios answered on the state of a run, beside its unchanged forecast."""

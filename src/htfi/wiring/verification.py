@@ -1,0 +1,208 @@
+"""Opens what a record is verified with: the settings and models that a run names, for `htfi ledger` and the report."""
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import NamedTuple, cast
+
+import msgspec
+
+from htfi import models
+from htfi.adapters.stores.snapshot import read_whole
+from htfi.adapters.tokenizer.hugging_face import HuggingFaceTokenizer
+from htfi.decoding.checkpoint.folder import ModelFolder
+from htfi.decoding.vocabulary import Vocabulary
+from htfi.domain.decision import Decision, GenerationTrace, encode_decision, try_decode_decision
+from htfi.domain.errors import HtfiError, IntegrityError, InvalidInput
+from htfi.governance.ledger.log import LogReader
+from htfi.pipeline.audit.readings import ReadingAuditor, ReadingSettings, WeightlessModel
+from htfi.pipeline.audit.recompute import AmendmentAuditor, check_entry
+from htfi.pipeline.audit.replay import ModelRole, ReplayedReading, ReplayModel
+from htfi.pipeline.audit.replay import replay_reading as replay
+from htfi.pipeline.audit.token_text import TokenText
+from htfi.wiring.models.loading import LoadableModel, open_model
+from htfi.wiring.models.readers import ModelsConfig, in_full_precision
+from htfi.wiring.settings import SETTINGS_FILE, Settings, decode_settings
+
+
+class RecomputeSummary(NamedTuple):
+    """What was found well: readings that were held against their decisions, how many of them lacked what for that, and
+    decisions whose view no amendment has taken the place of."""
+
+    num_readings: int
+    num_not_checked: dict[str, int]
+    num_pending: int
+
+
+def recompute_all(
+    folder: Path,
+    log: LogReader,
+    size: int,
+    progress: Callable[[int, int], None],
+    named: Sequence[Path] = (),
+) -> RecomputeSummary:
+    """Check that quantiles, rationale and verdict of the first `size` entries follow from what they record, that each
+    reading is that of its decision, and that what amends an earlier one changes its view alone. No model is
+    loaded; `named` are folders of models that are not shipped.
+
+    Raises: IntegrityError, naming the first entry that does not; DependencyUnavailable.
+    """
+    file = folder / SETTINGS_FILE
+    data = read_whole(file)
+    if data is None:
+        raise IntegrityError(f"{file} is missing: without the settings no verdict can be reached again")
+    digest, settings = sha256(data).hexdigest(), decode_settings(data, to_verify=True)
+    amendments = AmendmentAuditor(log.entry)
+    readings = ReadingAuditor(reading_terms(settings), ModelsByVersion(settings.models, named).model)
+    for index, entry in enumerate(log.entries(0, size)):
+        try:
+            problems = check_entry(
+                entry,
+                digest,
+                settings.policy,
+                amendments,
+                settings.routing,
+                settings.secure,
+                readings,
+                settings.sanitiser,
+                settings.scheduling,
+            )
+        except (msgspec.DecodeError, ValueError, KeyError, IndexError) as error:
+            problems = [f"it is no decision: {error}"]
+        if problems:
+            raise IntegrityError(f"entry {index} cannot be derived again: {'; '.join(problems)}")
+        progress(index + 1, size)
+    return RecomputeSummary(readings.num_read, dict(readings.num_unchecked), amendments.num_awaiting)
+
+
+def replay_reading(
+    decision: Decision, run: Path, target: Path | None, draft: Path | None = None
+) -> ReplayedReading:
+    """Generate the view of a decision again, which holds its trace.
+
+    `target` is the folder of the model that wrote it, one of the shipped ones where it is not given; `draft` that of
+    the model which finished a provisional one. Raises: InvalidInput, IntegrityError, DependencyUnavailable.
+    """
+    settings = run_settings(run, decision)
+    named = {ModelRole.TARGET: target, ModelRole.DRAFT: draft}
+    return replay(
+        decision,
+        settings.decoding,
+        lambda version, role: cast(  # a cached property is no property to a type checker
+            "ReplayModel", _find_writer(version, named[role], settings.models, f"--{role.value}")
+        ),
+    )
+
+
+def unsupported_views(
+    entries: Iterable[bytes], asked: Sequence[Decision], settings: Settings, named: Sequence[Path] = ()
+) -> tuple[list[str], list[str]]:
+    """What of these decisions' views does not follow from their news and from the entries before them, and what could
+    not be held against them. `entries` are the ledger's from the first on; `named` folders of models.
+    """
+    told: list[bytes] = []
+    amendments = AmendmentAuditor(told.__getitem__)
+    readings = ReadingAuditor(reading_terms(settings), ModelsByVersion(settings.models, named).model)
+    found: list[str] = []
+    wanted = {encode_decision(decision): decision.id for decision in asked}
+    for entry in entries:
+        told.append(entry)
+        decision = try_decode_decision(entry)
+        if decision is None:
+            continue
+        changed = amendments.problems(decision)
+        if entry in wanted:
+            found += [f"{wanted[entry]}: {problem}" for problem in readings.problems(decision) + changed]
+        else:
+            readings.history.add(decision)
+    return found, list(readings.num_unchecked)
+
+
+class ModelsByVersion:
+    """Folders that a person names, those of settings, and the shipped ones; opened when they are looked for.
+
+    None of them is loaded.
+    """
+
+    def __init__(self, config: ModelsConfig, named: Sequence[Path] = ()) -> None:
+        self._config = config
+        settings = [Path(folder) for folder in (config.target, config.draft) if folder]
+        self._paths = list(dict.fromkeys((*named, *settings, models.TARGET, models.DRAFT)))
+        self.model = cache(self._model)
+        self.opened = cache(self._opened)
+
+    def _opened(self, version: str) -> LoadableModel | None:
+        """The folder that holds a version, None where none at hand does."""
+        for path in self._paths:
+            try:
+                found = open_model(path, self._config.precision, self._config.engine)
+            except HtfiError:
+                continue
+            for opened in (found, in_full_precision(found)):
+                if opened.version == version:
+                    return opened
+        return None
+
+    def _model(self, version: str) -> WeightlessModel | None:
+        opened = self.opened(version)
+        if opened is None:
+            return None
+        vocabulary = Vocabulary(opened.tokenizer)
+        return WeightlessModel(
+            vocabulary,
+            tuple(opened.tokenizer.opening),
+            TokenText.of(vocabulary),
+            opened.trust,
+            opened.meaning,
+        )
+
+
+def reading_terms(settings: Settings) -> ReadingSettings:
+    """What a run's settings say of its readings."""
+    lead_ns = round(settings.buffering.lead_s * 1e9)
+    return ReadingSettings(settings.narrative, lead_ns)
+
+
+def token_text(wording: GenerationTrace, named: Path | None = None) -> Callable[[int], str] | None:
+    """What tokens of a wording say, by the vocabulary of the model that wrote it: that of the folder `named`, or a
+    shipped one; None where neither is at hand, for a record can be read without its models.
+
+    Raises: InvalidInput where the named folder holds another model.
+    """
+    digest = wording.target.rpartition("@")[2]
+    for path in (named,) if named is not None else (models.TARGET, models.DRAFT):
+        try:
+            folder = ModelFolder.open(path)
+            if digest and folder.digest.startswith(digest):
+                return TokenText.of(Vocabulary(HuggingFaceTokenizer(folder.tokenizer_file)))
+        except HtfiError:
+            if named is not None:
+                raise
+    if named is not None:
+        raise InvalidInput(f"{named} does not hold {wording.target}, which wrote this: name its folder")
+    return None
+
+
+def _find_writer(version: str, named: Path | None, config: ModelsConfig, option: str) -> LoadableModel:
+    """Raises: InvalidInput where the folder holds another model than wrote."""
+    candidates = [named] if named is not None else [models.TARGET, models.DRAFT]
+    found = [open_model(path, config.precision, config.engine) for path in candidates]
+    for opened in (*found, *(in_full_precision(one) for one in found)):
+        if opened.version == version:
+            return opened
+    holds = " and ".join(f"{opened.folder.path} holds {opened.version}" for opened in found)
+    raise InvalidInput(
+        f"{version} wrote this; {holds}: name the folder of the model that wrote with {option}"
+    )
+
+
+def run_settings(run: Path, decision: Decision) -> Settings:
+    """The settings of a run, which a decision was made under. Raises: IntegrityError, InvalidInput."""
+    file = run / SETTINGS_FILE
+    data = read_whole(file)
+    if data is None:
+        raise IntegrityError(f"{file} is missing: it tells the precision that the model ran in")
+    if sha256(data).hexdigest() != decision.settings_digest:
+        raise IntegrityError(f"{file} is not what {decision.id} was made under: give the run's command again")
+    return decode_settings(data, to_verify=True)
