@@ -81,12 +81,12 @@ class Knowing(NoDraft):
         self._answers = dict(zip((request.seed for request in REQUESTS), answers, strict=True))
         self._num_wrong = num_wrong
 
-    def speculate(self, stems: Sequence[SequenceState], lengths: Sequence[int]) -> list[DraftTree]:
-        return [self._tree(stem, length) for stem, length in zip(stems, lengths, strict=True)]
+    def speculate(self, sequences: Sequence[SequenceState], lengths: Sequence[int]) -> list[DraftTree]:
+        return [self._tree(sequence, length) for sequence, length in zip(sequences, lengths, strict=True)]
 
-    def _tree(self, stem: SequenceState, length: int) -> DraftTree:
-        form, answer, tree = stem.tokenized.grammar, self._answers[stem.tokenized.request.seed], DraftTree()
-        node, state, at = -1, stem.state, len(stem.tokens)
+    def _tree(self, sequence: SequenceState, length: int) -> DraftTree:
+        form, answer, tree = sequence.tokenized.grammar, self._answers[sequence.tokenized.request.seed], DraftTree()
+        node, state, at = -1, sequence.state, len(sequence.tokens)
         for depth in range(length):
             if state == form.done:
                 break
@@ -94,7 +94,7 @@ class Knowing(NoDraft):
             wrong = [token for token in step.allowed.ids.tolist() if token != answer[at]]
             for token in wrong[at % 3 :][: self._num_wrong]:
                 tree.add_with_forced(form, state, token, here)
-            if (stem.tokenized.request.seed + at + depth) % 5 == 4:
+            if (sequence.tokenized.request.seed + at + depth) % 5 == 4:
                 break  # a draft that fails here
             node, put = tree.add_with_forced(form, state, answer[at], here)
             state, at = tree.states[node], at + len(put)
@@ -127,8 +127,8 @@ def test_drafts_that_are_right_in_part_give_the_plain_tokens_in_fewer_passes(pla
 def noise_of_the_place_before(patch: pytest.MonkeyPatch) -> None:
     right = settle_module._open_nodes
 
-    def shifted(stem: SequenceState, tree: DraftTree) -> list[tuple[int, int, int]]:
-        return [(node, state, max(depth - 1, 0)) for node, state, depth in right(stem, tree)]
+    def shifted(sequence: SequenceState, tree: DraftTree) -> list[tuple[int, int, int]]:
+        return [(node, state, max(depth - 1, 0)) for node, state, depth in right(sequence, tree)]
 
     patch.setattr(settle_module, "_open_nodes", shifted)
 
@@ -140,9 +140,9 @@ def following(change: Callable[[DraftTree, list[int]], list[int]]) -> Callable[[
         right = settle_module.follow_choices
 
         def wrong(
-            stem: SequenceState, tree: DraftTree, said: list[int], sound: bool = True
+            sequence: SequenceState, tree: DraftTree, said: list[int], sound: bool = True
         ) -> DraftVerification | None:
-            return right(stem, tree, change(tree, said), sound)
+            return right(sequence, tree, change(tree, said), sound)
 
         patch.setattr(settle_module, "follow_choices", wrong)
 
@@ -168,9 +168,9 @@ def bonus_skipped(patch: pytest.MonkeyPatch) -> None:
     right = settle_module.follow_choices
 
     def wrong(
-        stem: SequenceState, tree: DraftTree, said: list[int], sound: bool = True
+        sequence: SequenceState, tree: DraftTree, said: list[int], sound: bool = True
     ) -> DraftVerification | None:
-        outcome = right(stem, tree, said, sound)
+        outcome = right(sequence, tree, said, sound)
         return outcome._replace(next_token=-1) if outcome and outcome.path else outcome
 
     patch.setattr(settle_module, "follow_choices", wrong)
@@ -254,7 +254,7 @@ def p_value(strategy: DraftStrategy, rule: RejectionRule) -> float:
 
 class BonusOfTheNodeBefore(RejectionRule):
     def __call__(
-        self, stems: Sequence[SequenceState], trees: Sequence[DraftTree], logits: Sequence[Floats]
+        self, sequences: Sequence[SequenceState], trees: Sequence[DraftTree], logits: Sequence[Floats]
     ) -> list[DraftVerification | None]:
         lagging = []
         for tree, after in zip(trees, logits, strict=True):
@@ -262,14 +262,14 @@ class BonusOfTheNodeBefore(RejectionRule):
             for node, parent in enumerate(tree.parents):
                 late[node + 1] = after[parent + 1]
             lagging.append(late)
-        return super().__call__(stems, trees, lagging)
+        return super().__call__(sequences, trees, lagging)
 
 
 class Boasting(SampledStrategy):
     """Tells a law that it did not draw from."""
 
-    def speculate(self, stems: Sequence[SequenceState], lengths: Sequence[int]) -> list[DraftTree]:
-        trees = super().speculate(stems, lengths)
+    def speculate(self, sequences: Sequence[SequenceState], lengths: Sequence[int]) -> list[DraftTree]:
+        trees = super().speculate(sequences, lengths)
         for tree in trees:
             for node, law in tree.draft_probs.items():
                 tree.draft_probs[node] = np.full(len(law), 1.0 / len(law))

@@ -64,7 +64,7 @@ def test_hits_are_counted_by_the_number_accepted_and_save_passes_of_the_draft():
 def test_the_cache_holds_what_would_be_drafted_after_each_outcome():
     ahead = _joined(length=4)
     words = _worked(ahead, num_steps=12)
-    stem_tokens = ahead.trees[0].stem.tokens
+    stem_tokens = ahead.trees[0].sequence.tokens
     block = read_continuation(words, 1)
     tree = ahead.trees[0]
     begun = [

@@ -176,8 +176,8 @@ def test_laws_that_were_drawn_from_are_accepted_more_often_than_guesses_without_
         return network.num_passes
 
     class Silent(SampledStrategy):
-        def speculate(self, stems: list[SequenceState], lengths: list[int]) -> list[DraftTree]:
-            trees = super().speculate(stems, lengths)
+        def speculate(self, sequences: list[SequenceState], lengths: list[int]) -> list[DraftTree]:
+            trees = super().speculate(sequences, lengths)
             for tree in trees:
                 tree.draft_probs.clear()
             return trees

@@ -54,7 +54,7 @@ class AcceptanceChange:
 
 
 def count_matches(draft: LocalGenerator, exchanges: Sequence[ReplayRecord]) -> AcceptanceCounts:
-    """Raises: InvalidInput where the draft refuses an exchange; IntegrityError where one leaves its form."""
+    """Raises: InvalidInput where the draft refuses an exchange; IntegrityError where one leaves its grammar."""
     found = AcceptanceCounts()
     for exchange in exchanges:
         for name, (same, num) in _match_exchange(draft, exchange).items():

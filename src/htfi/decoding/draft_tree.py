@@ -45,28 +45,28 @@ class DraftTree:
         self.num_chosen.append((self.num_chosen[parent] if parent >= 0 else 0) + (not forced))
         return len(self.tokens) - 1
 
-    def add_token(self, form: CompiledGrammar, start: int, token: int, parent: int) -> int:
+    def add_token(self, grammar: CompiledGrammar, start: int, token: int, parent: int) -> int:
         """Add a node after `parent`; the grammar's state before the tree is `start`. Its number.
 
         The grammar decides whether it was forced and the state after it. Raises IntegrityError if the token is not
         allowed.
         """
         before = self.states[parent] if parent >= 0 else start
-        state = form.advance(before, token)
-        return self.add(token, parent, state, forced=form.steps[before].forced >= 0)
+        state = grammar.advance(before, token)
+        return self.add(token, parent, state, forced=grammar.steps[before].forced >= 0)
 
     def add_with_forced(
-        self, form: CompiledGrammar, state: int, token: int, parent: int
+        self, grammar: CompiledGrammar, state: int, token: int, parent: int
     ) -> tuple[int, list[int]]:
         """Add a chosen token after `parent`, where the grammar is in `state`, and the tokens that it forces.
 
         Returns the last node and the added tokens.
         """
         tokens = [token]
-        state = form.advance(state, token)
+        state = grammar.advance(state, token)
         node = self.add(token, parent, state)
-        while state != form.done and (forced := form.steps[state].forced) >= 0:
-            state = form.advance(state, forced)
+        while state != grammar.done and (forced := grammar.steps[state].forced) >= 0:
+            state = grammar.advance(state, forced)
             node = self.add(forced, node, state, forced=True)
             tokens.append(forced)
         return node, tokens

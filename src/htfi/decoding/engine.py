@@ -67,10 +67,10 @@ class GenerationJob:
         return [*range(-1, num_pending - 1), *(parent + num_pending for parent in tree.parents)]
 
 
-def max_draft_length(stem: SequenceState) -> int:
+def max_draft_length(sequence: SequenceState) -> int:
     """The most tokens that may be drafted: the rest of the answer less the pass's own token, within the cap."""
-    allowed = stem.tokenized.request.max_draft
-    left = max(stem.num_left - 1, 0)
+    allowed = sequence.tokenized.request.max_draft
+    left = max(sequence.num_left - 1, 0)
     return left if allowed is None else min(left, max(allowed, 0))
 
 
@@ -164,7 +164,7 @@ class DecodingEngine:
         sampling = SamplingParams(request.temperature, request.top_k, request.top_p)
         try:
             check_sampling_params(sampling)
-            form = self._forms.compiled(request.form)
+            grammar = self._forms.compiled(request.form)
             if ids is None:
                 first = self.vocabulary.encode(request.prompt[: request.shared])
                 rest = self.vocabulary.encode(request.prompt[request.shared :])
@@ -174,10 +174,10 @@ class DecodingEngine:
                 prompt = ids
         except InvalidInput as error:
             return RequestRefused(str(error))
-        head, state = form.forced(form.start)
+        head, state = grammar.forced(grammar.start)
         if not prompt and not head:
             return RequestRefused("an empty prompt: give at least one token before the grammar")
-        asked = TokenizedRequest(request, form, prompt, num_shared, head, state, sampling)
+        asked = TokenizedRequest(request, grammar, prompt, num_shared, head, state, sampling)
         return self.sessions.refusal(asked.max_length) or asked
 
     def check_prompt(self, ids: Sequence[int]) -> None:
@@ -227,13 +227,13 @@ class DecodingEngine:
         if max(sizes) * len(sizes) > 2 * sum(sizes):
             # A pass is as wide as its widest row. If that were mostly padding, it is as wide as the narrowest.
             return self._continue_prefill(jobs, narrow)
-        stems = [job.sequence for job in jobs]
+        sequences = [job.sequence for job in jobs]
         began_s = self._clock()
         trees = [
             self._truncate_to_room(job, tree)
-            for job, tree in zip(jobs, self._draft(stems, lengths), strict=True)
+            for job, tree in zip(jobs, self._draft(sequences, lengths), strict=True)
         ]
-        self.strategy.verifying(stems, trees)
+        self.strategy.verifying(sequences, trees)
         drafted_s = self._clock()
         steps = self._accept(jobs, trees, self._verify(jobs, trees))
         verified_s = self._clock()
@@ -290,19 +290,24 @@ class DecodingEngine:
         elif change is AlarmChange.CLEARED:
             self._warning = ""
 
-    def _draft(self, stems: Sequence[SequenceState], lengths: Sequence[int | None] | None) -> list[DraftTree]:
+    def _draft(
+        self, sequences: Sequence[SequenceState], lengths: Sequence[int | None] | None
+    ) -> list[DraftTree]:
         planned = self.length_planner.plan(
-            [LengthRequest(stem.tokenized.request.kind, max_draft_length(stem)) for stem in stems]
+            [
+                LengthRequest(sequence.tokenized.request.kind, max_draft_length(sequence))
+                for sequence in sequences
+            ]
         )
         if lengths is not None:
             planned = [
-                plan if length is None else min(length, max_draft_length(stem))
-                for stem, plan, length in zip(stems, planned, lengths, strict=True)
+                plan if length is None else min(length, max_draft_length(sequence))
+                for sequence, plan, length in zip(sequences, planned, lengths, strict=True)
             ]
         try:
-            return self.strategy.speculate(stems, planned)
+            return self.strategy.speculate(sequences, planned)
         except DependencyUnavailable:  # the target alone can answer
-            return [DraftTree() for _ in stems]
+            return [DraftTree() for _ in sequences]
 
     def _truncate_to_room(self, job: GenerationJob, tree: DraftTree) -> DraftTree:
         return tree.truncated(
@@ -332,8 +337,8 @@ class DecodingEngine:
 
     def _apply(self, job: GenerationJob, tree: DraftTree, outcome: DraftVerification | None) -> PassResult:
         """Append the accepted tokens and those that they force; the answer if the grammar is complete."""
-        stem = job.sequence
-        num_before = len(stem.tokens)
+        sequence = job.sequence
+        num_before = len(sequence.tokens)
         if outcome is None:
             self.remove(job, wipe=True)
             refusal = RequestRefused("the network gave a logit that is not finite")
@@ -347,25 +352,25 @@ class DecodingEngine:
         job.is_read = True
         job.pending = []
         for node in outcome.path:
-            stem.tokens.append(tree.tokens[node])
-            stem.state = tree.states[node]
+            sequence.tokens.append(tree.tokens[node])
+            sequence.state = tree.states[node]
         if outcome.next_token >= 0:
-            job.pending = stem.append(outcome.next_token)
-        self.strategy.settle(stem, tree, outcome)
-        answer = self._completion(job) if stem.is_done else None
-        return PassResult(job, stem.tokens[num_before:], tree.depth, num_stood, answer)
+            job.pending = sequence.append(outcome.next_token)
+        self.strategy.settle(sequence, tree, outcome)
+        answer = self._completion(job) if sequence.is_done else None
+        return PassResult(job, sequence.tokens[num_before:], tree.depth, num_stood, answer)
 
     def _completion(self, job: GenerationJob) -> Completion:
         """The answer of a finished job, which is removed."""
         self.remove(job)
-        stem = job.sequence
-        self.counts.record_completion(len(stem.tokens))
+        sequence = job.sequence
+        self.counts.record_completion(len(sequence.tokens))
         return Completion(
-            stem.tokenized.grammar.fields(stem.tokens),
-            tuple(stem.tokens),
-            len(stem.tokenized.prompt),
+            sequence.tokenized.grammar.fields(sequence.tokens),
+            tuple(sequence.tokens),
+            len(sequence.tokenized.prompt),
             job.num_reused,
-            tuple(stem.tokenized.prompt),
+            tuple(sequence.tokenized.prompt),
             self.strategy.name,
             self._drafted_by,
             tuple(job.rounds),

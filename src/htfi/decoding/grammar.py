@@ -23,7 +23,7 @@ _NO_TOKENS = AllowedTokens.of(np.zeros(0, np.int64))
 class GrammarState:
     """One state: the one token that must come (`forced`), or the tokens to choose among (then `forced` is −1)."""
 
-    part: int  # of the form
+    part: int  # of the grammar
     allowed: AllowedTokens
     forced: int
 
@@ -51,8 +51,8 @@ class _FieldReader:
 class CompiledGrammar:
     """States count from `start`; `done` is the last. `max_tokens` bounds the length of any answer."""
 
-    def __init__(self, form: OutputGrammar, vocabulary: Vocabulary) -> None:
-        build = _GrammarCompiler(form, vocabulary)
+    def __init__(self, grammar: OutputGrammar, vocabulary: Vocabulary) -> None:
+        build = _GrammarCompiler(grammar, vocabulary)
         self.start = 0
         self.done = len(build.states) - 1
         alike: dict[tuple[int, ...], AllowedTokens] = {}  # states with equal tokens are sampled together
@@ -152,30 +152,30 @@ class GrammarCache:
             None  # the latest: hashing a long grammar takes ms
         )
 
-    def compiled(self, form: OutputGrammar) -> CompiledGrammar:
+    def compiled(self, grammar: OutputGrammar) -> CompiledGrammar:
         """Raises InvalidInput for a grammar that this vocabulary cannot express."""
-        if self._same is not None and self._same[0] is form:
+        if self._same is not None and self._same[0] is grammar:
             return self._same[1]
-        known = self._kept.get(form)
+        known = self._kept.get(grammar)
         if known is None:
-            known = self._kept[form] = CompiledGrammar(form, self._vocabulary)
+            known = self._kept[grammar] = CompiledGrammar(grammar, self._vocabulary)
             if len(self._kept) > _MAX_CACHED_GRAMMARS:
                 self._kept.popitem(last=False)
-        self._kept.move_to_end(form)
-        self._same = form, known
+        self._kept.move_to_end(grammar)
+        self._same = grammar, known
         return known
 
 
 class _GrammarCompiler:
     """Compiles the parts one after the other; each starts in the state where the previous one ended."""
 
-    def __init__(self, form: OutputGrammar, vocabulary: Vocabulary) -> None:
+    def __init__(self, grammar: OutputGrammar, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
         self.states = [_StateUnderConstruction(0)]
         self.readings: list[_FieldReader | None] = []
         self.longest = 0
         names: set[str] = set()
-        for place, part in enumerate(form):
+        for place, part in enumerate(grammar):
             if not isinstance(part, FixedField):
                 if part.name in names:
                     raise InvalidInput(f"a grammar names the field '{part.name}' twice")
@@ -185,7 +185,7 @@ class _GrammarCompiler:
                 case FixedField():
                     self._fixed(place, vocabulary.encode(part.segments))
                 case ChoiceField():
-                    after = form[place + 1] if place + 1 < len(form) else None
+                    after = grammar[place + 1] if place + 1 < len(grammar) else None
                     follow = vocabulary.encode(after.segments) if isinstance(after, FixedField) else []
                     self._choice(place, part, follow)
                 case FreeTextField():

@@ -82,16 +82,16 @@ class LocalGenerator(DecodingEngine):
 
 def _job_from_prefix(asked: TokenizedRequest, settled: Sequence[int]) -> GenerationJob:
     """A job whose answer begins so. Its first tokens are the grammar's forced prefix, as with any job."""
-    stem = SequenceState(asked, list(asked.forced_prefix), asked.start_state)
+    sequence = SequenceState(asked, list(asked.forced_prefix), asked.start_state)
     if len(settled) > len(asked.forced_prefix):
         if list(settled[: len(asked.forced_prefix)]) != asked.forced_prefix:
             raise IntegrityError("the tokens to continue from do not begin as the grammar does")
         for token in settled[len(asked.forced_prefix) :]:
-            stem.tokens.append(token)
-            stem.state = asked.grammar.advance(stem.state, token)
-    forced, stem.state = asked.grammar.forced(stem.state)
-    stem.tokens += forced
-    return GenerationJob(0, stem)
+            sequence.tokens.append(token)
+            sequence.state = asked.grammar.advance(sequence.state, token)
+    forced, sequence.state = asked.grammar.forced(sequence.state)
+    sequence.tokens += forced
+    return GenerationJob(0, sequence)
 
 
 def _collect_finished(steps: Sequence[PassResult], writing: list[GenerationJob], answers: _Results) -> None:

@@ -98,13 +98,13 @@ def is_holdout(key: bytes) -> bool:
 
 def _request(fields: _Fields) -> GenerationRequest:
     """Segments and parts carry no tag: their fields identify them."""
-    prompt, form = _segments(fields["prompt"]), _form(fields["form"])
+    prompt, grammar = _segments(fields["prompt"]), _form(fields["form"])
     rest = {
         known.name: msgspec.convert(fields[known.name], known.type)
         for known in msgspec.structs.fields(GenerationRequest)[2:]
         if known.name in fields
     }
-    return GenerationRequest(prompt, form, **rest)
+    return GenerationRequest(prompt, grammar, **rest)
 
 
 def _form(parts: Sequence[_Fields]) -> OutputGrammar:

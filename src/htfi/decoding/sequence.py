@@ -67,8 +67,8 @@ class SequenceState:
 
     def append(self, token: int) -> list[int]:
         """Append a chosen token and those that it forces; returns them all."""
-        form = self.tokenized.grammar
-        forced, self.state = form.forced(form.advance(self.state, token))
+        grammar = self.tokenized.grammar
+        forced, self.state = grammar.forced(grammar.advance(self.state, token))
         settled = [token, *forced]
         self.tokens += settled
         return settled

@@ -34,19 +34,19 @@ class DraftStrategy(Protocol):
     @property
     def name(self) -> str: ...
 
-    def speculate(self, stems: Sequence[SequenceState], lengths: Sequence[int]) -> list[DraftTree]:
+    def speculate(self, sequences: Sequence[SequenceState], lengths: Sequence[int]) -> list[DraftTree]:
         """One tree per sequence, at most lengths[i] chosen tokens deep (forced ones are free); 0 asks for none."""
         ...
 
-    def verifying(self, stems: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
+    def verifying(self, sequences: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
         """The target's pass is about to begin."""
         ...
 
-    def settle(self, stem: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
-        """The outcome of a draft; `stem` already holds the accepted tokens."""
+    def settle(self, sequence: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
+        """The outcome of a draft; `sequence` already holds the accepted tokens."""
         ...
 
-    def leave(self, stem: SequenceState) -> None:
+    def leave(self, sequence: SequenceState) -> None:
         """The answer is finished or given up."""
         ...
 
@@ -60,7 +60,7 @@ class AcceptanceRule(Protocol):
         ...
 
     def __call__(
-        self, stems: Sequence[SequenceState], trees: Sequence[DraftTree], logits: Sequence[Floats]
+        self, sequences: Sequence[SequenceState], trees: Sequence[DraftTree], logits: Sequence[Floats]
     ) -> list[DraftVerification | None]:
         """One outcome per sequence; None if a logit that decides is not finite.
 
@@ -74,16 +74,16 @@ class NoDraft:
 
     name = "plain"
 
-    def speculate(self, stems: Sequence[SequenceState], lengths: Sequence[int]) -> list[DraftTree]:
-        return [DraftTree() for _ in zip(stems, lengths, strict=True)]
+    def speculate(self, sequences: Sequence[SequenceState], lengths: Sequence[int]) -> list[DraftTree]:
+        return [DraftTree() for _ in zip(sequences, lengths, strict=True)]
 
-    def verifying(self, stems: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
+    def verifying(self, sequences: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
         pass
 
-    def settle(self, stem: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
+    def settle(self, sequence: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
         pass
 
-    def leave(self, stem: SequenceState) -> None:
+    def leave(self, sequence: SequenceState) -> None:
         pass
 
 
@@ -96,19 +96,19 @@ class ResettingStrategy:
         self._open: set[int] = set()
         self.name = self._inner.name
 
-    def speculate(self, stems: Sequence[SequenceState], lengths: Sequence[int]) -> list[DraftTree]:
-        self._open.update(map(id, stems))
-        return self._inner.speculate(stems, lengths)
+    def speculate(self, sequences: Sequence[SequenceState], lengths: Sequence[int]) -> list[DraftTree]:
+        self._open.update(map(id, sequences))
+        return self._inner.speculate(sequences, lengths)
 
-    def verifying(self, stems: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
-        self._inner.verifying(stems, trees)
+    def verifying(self, sequences: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
+        self._inner.verifying(sequences, trees)
 
-    def settle(self, stem: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
-        self._inner.settle(stem, tree, outcome)
+    def settle(self, sequence: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
+        self._inner.settle(sequence, tree, outcome)
 
-    def leave(self, stem: SequenceState) -> None:
-        self._inner.leave(stem)
-        self._open.discard(id(stem))
+    def leave(self, sequence: SequenceState) -> None:
+        self._inner.leave(sequence)
+        self._open.discard(id(sequence))
         if not self._open:
             self._inner = self._make()
 
@@ -121,7 +121,7 @@ class OutcomeDraft(Protocol):
         """Whether it can draft now; asking may restart it."""
         ...
 
-    def blocks(self, stems: Sequence[SequenceState], lengths: Sequence[int]) -> list[list[int]]:
+    def blocks(self, sequences: Sequence[SequenceState], lengths: Sequence[int]) -> list[list[int]]:
         """The next tokens of each sequence, of which at most `lengths` are chosen; fewer if it is late."""
         ...
 
@@ -129,13 +129,13 @@ class OutcomeDraft(Protocol):
         """The blocks are being verified: draft on for their outcomes."""
         ...
 
-    def settled(self, stem: SequenceState, tokens: Sequence[int]) -> bool | None:
+    def settled(self, sequence: SequenceState, tokens: Sequence[int]) -> bool | None:
         """These tokens were accepted. Whether a block was begun for them; None for a sequence that it does not draft
         for.
         """
         ...
 
-    def leave(self, stem: SequenceState) -> None: ...
+    def leave(self, sequence: SequenceState) -> None: ...
 
     def refuse(self, why: str) -> None:
         """Its output is invalid: start anew."""

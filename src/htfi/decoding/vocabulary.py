@@ -58,7 +58,7 @@ class Vocabulary:
     def word_ids(self) -> Ids:
         """Plain tokens allowed in free text, rising: no digit of any script, no control character, no brace.
 
-        A token that holds part of a character is excluded: several together could form a digit.
+        A token that holds part of a character is excluded: several together could grammar a digit.
         """
         pieces = ((token, self.tokenizer.piece(token)) for token in range(self.tokenizer.vocab_size))
         return np.array([token for token, piece in pieces if piece and _is_wordlike(piece)], np.int64)

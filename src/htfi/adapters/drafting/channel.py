@@ -26,7 +26,7 @@ class RegisterGrammar(msgspec.Struct, array_like=True, tag=0, frozen=True, gc=Fa
     """A grammar that requests name by `number`. It is pickled: only the parent process writes to this socket."""
 
     number: int
-    form: bytes
+    grammar: bytes
 
 
 class OpenSlot(msgspec.Struct, array_like=True, tag=1, frozen=True, gc=False):
@@ -34,7 +34,7 @@ class OpenSlot(msgspec.Struct, array_like=True, tag=1, frozen=True, gc=False):
 
     slot: int
     epoch: int
-    form: int
+    grammar: int
     prompt: list[int]
     num_shared: int
     tokens: list[int]
@@ -88,8 +88,8 @@ def decode_messages(inbox: bytearray) -> Iterator[DraftMessage]:
             raise IntegrityError(f"the draft process received an unknown message: {error}") from error
 
 
-def pickle_grammar(form: OutputGrammar) -> bytes:
-    return pickle.dumps(form)
+def pickle_grammar(grammar: OutputGrammar) -> bytes:
+    return pickle.dumps(grammar)
 
 
 def unpickle_grammar(packed: bytes) -> OutputGrammar:

@@ -66,7 +66,7 @@ class WorkerHandle:
     started_s: float
     is_ready: bool = False
     slots: dict[int, DraftSlot] = field(default_factory=dict[int, DraftSlot])  # by sequence
-    forms: dict[int, tuple[int, CompiledGrammar]] = field(
+    grammars: dict[int, tuple[int, CompiledGrammar]] = field(
         default_factory=dict[int, tuple[int, CompiledGrammar]]
     )
     received: bytes = b""
@@ -74,23 +74,23 @@ class WorkerHandle:
     behind_beats: int = -1
 
 
-def is_whole(stem: SequenceState, tokens: Sequence[int], length: int) -> bool:
+def is_whole(sequence: SequenceState, tokens: Sequence[int], length: int) -> bool:
     """Whether a block holds `length` chosen tokens and what they force, or ends the answer.
 
     A token that the grammar does not allow completes it too: its reader refuses it.
     """
-    form, state = stem.tokenized.grammar, stem.state
+    grammar, state = sequence.tokenized.grammar, sequence.state
     num_chosen = 0
     for token in tokens:
-        if form.steps[state].forced < 0:
+        if grammar.steps[state].forced < 0:
             num_chosen += 1
         try:
-            state = form.advance(state, token)
+            state = grammar.advance(state, token)
         except IntegrityError:
             return True
-        if state == form.done:
+        if state == grammar.done:
             return True
-    return num_chosen >= length and form.steps[state].forced < 0
+    return num_chosen >= length and grammar.steps[state].forced < 0
 
 
 def stop_worker(running: WorkerHandle, wait_s: float | None) -> None:
@@ -149,11 +149,11 @@ class DraftProcess:
                 raise DependencyUnavailable(f"the draft process {self._why}")
             select.select([self._running.channel], [], [], 0.05)
 
-    def blocks(self, stems: Sequence[SequenceState], lengths: Sequence[int]) -> list[list[int]]:
+    def blocks(self, sequences: Sequence[SequenceState], lengths: Sequence[int]) -> list[list[int]]:
         running = self._running
         if running is None:
-            return [[] for _ in stems]
-        seats = [self._slot(running, stem) for stem in stems]
+            return [[] for _ in sequences]
+        seats = [self._slot(running, sequence) for sequence in sequences]
         out = b"".join(
             encode_message(RequestBlock(seat.slot, length))
             for seat, length in zip(seats, lengths, strict=True)
@@ -165,8 +165,8 @@ class DraftProcess:
             0.0 if running.behind_since_s is not None else 1e-3 * self._patience.block_ms
         )
         blocks = [
-            self._block(running, seat, stem, length, until_s) if seat is not None else []
-            for seat, stem, length in zip(seats, stems, lengths, strict=True)
+            self._block(running, seat, sequence, length, until_s) if seat is not None else []
+            for seat, sequence, length in zip(seats, sequences, lengths, strict=True)
         ]
         self._check_heartbeat(running)
         return blocks
@@ -174,23 +174,23 @@ class DraftProcess:
     def verifying(self) -> None:
         """It continues by itself."""
 
-    def settled(self, stem: SequenceState, tokens: Sequence[int]) -> bool | None:
+    def settled(self, sequence: SequenceState, tokens: Sequence[int]) -> bool | None:
         running = self._running
-        seat = running.slots.get(id(stem)) if running is not None else None
+        seat = running.slots.get(id(sequence)) if running is not None else None
         if running is None or seat is None or seat.has_no_room:
             return None
         seat.ahead = read_continuation(running.board.read(seat.slot, seat.epoch), seat.epoch, tokens) or []
         if NO_ROOM in seat.ahead:
             seat.ahead, seat.has_no_room = [], True
             return None
-        if not stem.is_done:
+        if not sequence.is_done:
             self._epochs[seat.slot] = seat.epoch = next_epoch(seat.epoch)
             self._send(running, encode_message(TokensAccepted(seat.slot, seat.epoch, list(tokens))))
         return bool(seat.ahead)
 
-    def leave(self, stem: SequenceState) -> None:
+    def leave(self, sequence: SequenceState) -> None:
         running = self._running
-        seat = running.slots.pop(id(stem), None) if running is not None else None
+        seat = running.slots.pop(id(sequence), None) if running is not None else None
         if running is not None and seat is not None:
             self._send(running, encode_message(CloseSlot(seat.slot)))
 
@@ -211,23 +211,23 @@ class DraftProcess:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _slot(self, running: WorkerHandle, stem: SequenceState) -> DraftSlot | None:
-        seat = running.slots.get(id(stem))
+    def _slot(self, running: WorkerHandle, sequence: SequenceState) -> DraftSlot | None:
+        seat = running.slots.get(id(sequence))
         if seat is None:
             taken = {seat.slot for seat in running.slots.values()}
             slot = next((slot for slot in range(NUM_SLOTS) if slot not in taken), None)
             if slot is None:
                 return None
             self._epochs[slot] = next_epoch(self._epochs[slot])
-            seat = running.slots[id(stem)] = DraftSlot(slot, self._epochs[slot])
-            asked = stem.tokenized
+            seat = running.slots[id(sequence)] = DraftSlot(slot, self._epochs[slot])
+            asked = sequence.tokenized
             join = OpenSlot(
                 slot,
                 seat.epoch,
-                self._form(running, stem),
+                self._form(running, sequence),
                 asked.prompt,
                 asked.num_shared,
-                stem.tokens,
+                sequence.tokens,
                 asked.request.seed & 0xFFFFFFFFFFFFFFFF,
                 asked.request.kind,
                 *asked.sampling,
@@ -235,22 +235,25 @@ class DraftProcess:
             self._send(running, encode_message(join))
         return None if seat.has_no_room else seat
 
-    def _form(self, running: WorkerHandle, stem: SequenceState) -> int:
+    def _form(self, running: WorkerHandle, sequence: SequenceState) -> int:
         """The child's number of a grammar; a new one is registered."""
-        form = stem.tokenized.grammar
-        known = running.forms.get(id(form))
+        grammar = sequence.tokenized.grammar
+        known = running.grammars.get(id(grammar))
         if known is None:
-            known = running.forms[id(form)] = len(running.forms), form  # kept, so that its id is not reused
+            known = running.grammars[id(grammar)] = (
+                len(running.grammars),
+                grammar,
+            )  # kept, so that its id is not reused
             self._send(
                 running,
-                encode_message(RegisterGrammar(known[0], pickle_grammar(stem.tokenized.request.form))),
+                encode_message(RegisterGrammar(known[0], pickle_grammar(sequence.tokenized.request.form))),
             )
         return known[0]
 
     def _block(
-        self, running: WorkerHandle, seat: DraftSlot, stem: SequenceState, length: int, until_s: float
+        self, running: WorkerHandle, seat: DraftSlot, sequence: SequenceState, length: int, until_s: float
     ) -> list[int]:
-        if is_whole(stem, seat.ahead, length):
+        if is_whole(sequence, seat.ahead, length):
             running.behind_since_s = None
             return seat.ahead
         began_s = self._clock()
@@ -262,7 +265,7 @@ class DraftProcess:
                 if NO_ROOM in tokens:
                     seat.has_no_room = True
                     return []
-                if is_whole(stem, tokens, length) or len(words) == NUM_WORDS:
+                if is_whole(sequence, tokens, length) or len(words) == NUM_WORDS:
                     running.behind_since_s = None
                     return tokens
                 seat.ahead = max(seat.ahead, tokens, key=len)

@@ -94,17 +94,17 @@ class DraftWorker:
                 self._drafter.leave(slot)
                 self._epochs.pop(slot, None)
                 self._waited.discard(slot)
-            case RegisterGrammar(number, form):
-                self._forms[number] = CompiledGrammar(unpickle_grammar(form), self._vocabulary)
+            case RegisterGrammar(number, grammar):
+                self._forms[number] = CompiledGrammar(unpickle_grammar(grammar), self._vocabulary)
 
     def _join(self, message: OpenSlot) -> None:
-        form = self._forms[message.form]
+        grammar = self._forms[message.grammar]
         sampling = SamplingParams(message.temperature, message.top_k, message.top_p)
         request = GenerationRequest((), (), message.seed, kind=message.kind)
-        state = form.start
+        state = grammar.start
         for token in message.tokens:
-            state = form.advance(state, token)
-        asked = TokenizedRequest(request, form, message.prompt, message.num_shared, [], state, sampling)
+            state = grammar.advance(state, token)
+        asked = TokenizedRequest(request, grammar, message.prompt, message.num_shared, [], state, sampling)
         self._board.clear(message.slot, message.epoch)
         self._epochs[message.slot] = message.epoch
         self._drafter.join(message.slot, SequenceState(asked, message.tokens, state))

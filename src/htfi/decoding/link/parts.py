@@ -36,7 +36,7 @@ def part_name(data: bytes) -> bytes:
 
 
 def request_name(
-    prompt: Sequence[bytes], form: bytes, seed: int, sampling: SamplingParams, *, in_full: bool = False
+    prompt: Sequence[bytes], grammar: bytes, seed: int, sampling: SamplingParams, *, in_full: bool = False
 ) -> bytes:
     """The name of a request made of parts with these names: equal requests have equal answers everywhere.
 
@@ -45,7 +45,7 @@ def request_name(
     temperature, top_k, top_p = sampling
     told = f"{seed & _SEED_MASK} {float(temperature)!r} {top_k} {float(top_p)!r} {len(prompt)} "
     told = f"{told}{'in full ' if in_full else ''}".encode()
-    return part_name(told + b"".join(prompt) + form)
+    return part_name(told + b"".join(prompt) + grammar)
 
 
 class PartReceipt(NamedTuple):
@@ -191,10 +191,10 @@ _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(tuple[_WirePart, ...])
 
 
-def encode_grammar(form: OutputGrammar) -> bytes:
+def encode_grammar(grammar: OutputGrammar) -> bytes:
     """A grammar's bytes; equal grammars have equal bytes. Raises: InvalidInput for text that is not Unicode."""
     try:
-        return _encoder.encode([_to_wire(part) for part in form])
+        return _encoder.encode([_to_wire(part) for part in grammar])
     except UnicodeEncodeError as error:
         raise InvalidInput(f"a grammar holds text that no peer can read: {error}") from error
 

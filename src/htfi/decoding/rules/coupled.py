@@ -20,30 +20,30 @@ class CoupledRule:
     trace = None
 
     def __call__(
-        self, stems: Sequence[SequenceState], trees: Sequence[DraftTree], logits: Sequence[Floats]
+        self, sequences: Sequence[SequenceState], trees: Sequence[DraftTree], logits: Sequence[Floats]
     ) -> list[DraftVerification | None]:
-        open_nodes = [_open_nodes(stem, tree) for stem, tree in zip(stems, trees, strict=True)]
-        chosen = iter(_chosen(stems, open_nodes, logits))
+        open_nodes = [_open_nodes(sequence, tree) for sequence, tree in zip(sequences, trees, strict=True)]
+        chosen = iter(_chosen(sequences, open_nodes, logits))
         outcomes: list[DraftVerification | None] = []
-        for stem, tree, nodes, after in zip(stems, trees, open_nodes, logits, strict=True):
+        for sequence, tree, nodes, after in zip(sequences, trees, open_nodes, logits, strict=True):
             said = [-1] * (len(tree) + 1)
             sound = all(map(isfinite, after[:, 0].tolist()))  # a broken node is broken in every logit
             for node, _, _ in nodes:
                 said[node] = next(chosen)
                 sound = sound and said[node] >= 0
-            outcomes.append(follow_choices(stem, tree, said, sound))
+            outcomes.append(follow_choices(sequence, tree, said, sound))
         return outcomes
 
 
 def follow_choices(
-    stem: SequenceState, tree: DraftTree, said: list[int], sound: bool = True
+    sequence: SequenceState, tree: DraftTree, said: list[int], sound: bool = True
 ) -> DraftVerification | None:
     """Walk down the tree as long as its tokens are forced by the grammar or chosen by the target."""
-    form, after = stem.tokenized.grammar, tree.children()
-    state, at = stem.state, -1
+    grammar, after = sequence.tokenized.grammar, tree.children()
+    state, at = sequence.state, -1
     path: list[int] = []
-    while state != form.done:
-        forced = form.steps[state].forced
+    while state != grammar.done:
+        forced = grammar.steps[state].forced
         token = forced if forced >= 0 else said[at]
         if token < 0:
             return None
@@ -51,7 +51,7 @@ def follow_choices(
         if node is None:
             return DraftVerification(path, token, said, sound)
         path.append(node)
-        at, state = node, form.advance(state, token)
+        at, state = node, grammar.advance(state, token)
     return DraftVerification(path, -1, said, sound)
 
 
@@ -59,39 +59,39 @@ _OpenNode = tuple[int, int, int]
 
 
 def _chosen(
-    stems: Sequence[SequenceState], open_nodes: Sequence[Sequence[_OpenNode]], logits: Sequence[Floats]
+    sequences: Sequence[SequenceState], open_nodes: Sequence[Sequence[_OpenNode]], logits: Sequence[Floats]
 ) -> list[int]:
     """The target's choice at every open node, sequence by sequence."""
-    if len(stems) == 1:
-        ((stem,), (nodes,), (after,)) = stems, open_nodes, logits
-        steps, base = stem.tokenized.grammar.steps, len(stem.tokens)
+    if len(sequences) == 1:
+        ((sequence,), (nodes,), (after,)) = sequences, open_nodes, logits
+        steps, base = sequence.tokenized.grammar.steps, len(sequence.tokens)
         admitted = steps[nodes[0][1]].allowed if nodes else None
         # A chain whose positions allow the same tokens, such as a path: its logits need no copy.
         if admitted is not None and all(
             node == depth - 1 == at - 1 and steps[state].allowed is admitted
             for at, (node, state, depth) in enumerate(nodes)
         ):
-            noise = stem.noise_keys[base : base + len(nodes)]
-            return sample_tokens(after[: len(nodes)], admitted, stem.tokenized.sampling, noise).tolist()
+            noise = sequence.noise_keys[base : base + len(nodes)]
+            return sample_tokens(after[: len(nodes)], admitted, sequence.tokenized.sampling, noise).tolist()
     rows: list[Floats] = []
     places: list[SamplingPosition] = []
-    for stem, nodes, after in zip(stems, open_nodes, logits, strict=True):
-        base = len(stem.tokens)
+    for sequence, nodes, after in zip(sequences, open_nodes, logits, strict=True):
+        base = len(sequence.tokens)
         for node, state, depth in nodes:
             rows.append(after[node + 1])
-            places.append(stem.sampling_position(state, base + depth))
+            places.append(sequence.sampling_position(state, base + depth))
     return sample_positions(rows, places) if rows else []
 
 
-def _open_nodes(stem: SequenceState, tree: DraftTree) -> list[_OpenNode]:
+def _open_nodes(sequence: SequenceState, tree: DraftTree) -> list[_OpenNode]:
     """Node (−1: the accepted text), grammar state and distance from the accepted text of each open position."""
-    form = stem.tokenized.grammar
+    grammar = sequence.tokenized.grammar
     found: list[_OpenNode] = []
-    if stem.state != form.done:
-        found.append((-1, stem.state, 0))
+    if sequence.state != grammar.done:
+        found.append((-1, sequence.state, 0))
     depth = [0] * len(tree)
     for node, (parent, state) in enumerate(zip(tree.parents, tree.states, strict=True)):
         depth[node] = depth[parent] + 1 if parent >= 0 else 1
-        if state != form.done and form.steps[state].forced < 0:
+        if state != grammar.done and grammar.steps[state].forced < 0:
             found.append((node, state, depth[node]))
     return found

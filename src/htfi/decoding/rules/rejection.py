@@ -284,15 +284,15 @@ class RejectionRule:
         return replace(told, threshold_nats=threshold_nats, top_n=top_n, overlap=overlap)
 
     def __call__(
-        self, stems: Sequence[SequenceState], trees: Sequence[DraftTree], logits: Sequence[Floats]
+        self, sequences: Sequence[SequenceState], trees: Sequence[DraftTree], logits: Sequence[Floats]
     ) -> list[DraftVerification | None]:
-        """One outcome a stem, None where a logit that decides is not a finite number.
+        """One outcome a sequence, None where a logit that decides is not a finite number.
 
-        Shapes: logits [1 + n, V] for each stem: after its settled text, then after each of the tree's n nodes.
+        Shapes: logits [1 + n, V] for each sequence: after its settled text, then after each of the tree's n nodes.
         """
         return [
-            _TreeWalk(stem, tree, after).outcome(self.entropy)
-            for stem, tree, after in zip(stems, trees, logits, strict=True)
+            _TreeWalk(sequence, tree, after).outcome(self.entropy)
+            for sequence, tree, after in zip(sequences, trees, logits, strict=True)
         ]
 
 
@@ -310,8 +310,8 @@ def _entropy_rule(trace: RuleTrace) -> EntropyAwareRule:
 class _TreeWalk:
     """One sequence's tree, as the rule reads it."""
 
-    def __init__(self, stem: SequenceState, tree: DraftTree, logits: Floats) -> None:
-        self._stem, self._tree, self._logits = stem, tree, logits
+    def __init__(self, sequence: SequenceState, tree: DraftTree, logits: Floats) -> None:
+        self._stem, self._tree, self._logits = sequence, tree, logits
         self._children = tree.children()
         self._depths: list[int] = [*(node_depths(tree.parents) + 1).tolist(), 0]  # the last is ROOT's
         self._is_finite = True
@@ -329,15 +329,17 @@ class _TreeWalk:
         return DraftVerification(path, token, said, bool(np.isfinite(self._logits).all()))
 
     def _look(self, node: int) -> SiblingSet | None:
-        stem, form = self._stem, self._stem.tokenized.grammar
+        sequence, grammar = self._stem, self._stem.tokenized.grammar
         state = self._state(node)
-        if state == form.done:
+        if state == grammar.done:
             return None
-        children, step = self._children[node], form.steps[state]
+        children, step = self._children[node], grammar.steps[state]
         if step.forced >= 0:
             held = [children[step.forced]] if step.forced in children else []
             return SiblingSet(held, [0] * len(held), [0.5] * len(held), _WHOLE, None)
-        (target,) = token_probabilities(self._logits[node + 1][None], step.allowed, stem.tokenized.sampling)
+        (target,) = token_probabilities(
+            self._logits[node + 1][None], step.allowed, sequence.tokenized.sampling
+        )
         if np.isnan(target[0]):
             self._is_finite = False
             return None

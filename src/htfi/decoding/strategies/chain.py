@@ -52,7 +52,7 @@ class ChainDraftingNetwork(Protocol):
         slot: int,
         length: int,
         unread: Sequence[int],
-        form: FlatGrammar,
+        grammar: FlatGrammar,
         state: int,
         num_chosen: int,
         temperature: float,
@@ -67,8 +67,8 @@ class ChainDraftingNetwork(Protocol):
         ...
 
 
-def flatten_grammar(form: CompiledGrammar) -> FlatGrammar:
-    leads = [form.transitions(state) for state in range(len(form.steps))]
+def flatten_grammar(grammar: CompiledGrammar) -> FlatGrammar:
+    leads = [grammar.transitions(state) for state in range(len(grammar.steps))]
     begins = np.cumsum([0, *(len(ids) for ids, _ in leads), 0])  # the last state allows nothing
     tokens = np.concatenate([ids for ids, _ in leads])
     return FlatGrammar(begins, tokens, np.concatenate([nexts for _, nexts in leads]), token_counters(tokens))
@@ -81,7 +81,7 @@ _MAX_FORCED_TOKENS = 8  # forced tokens that one chain may hold beside its chose
 class _PartialChain:
     """A chain being drafted: `num_left` tokens are still to be sampled, the next from `logits`."""
 
-    stem: SequenceState
+    sequence: SequenceState
     tree: DraftTree
     num_left: int
     row: DraftKVRow
@@ -89,10 +89,10 @@ class _PartialChain:
 
     @property
     def state(self) -> int:
-        return self.tree.states[-1] if self.tree.states else self.stem.state
+        return self.tree.states[-1] if self.tree.states else self.sequence.state
 
     def place(self) -> SamplingPosition:
-        return self.stem.sampling_position(self.state, len(self.stem.tokens) + len(self.tree))
+        return self.sequence.sampling_position(self.state, len(self.sequence.tokens) + len(self.tree))
 
 
 class ChainStrategy:
@@ -108,19 +108,19 @@ class ChainStrategy:
         self._chaining = sessions.network if isinstance(sessions.network, ChainDraftingNetwork) else None
         self._flat: WeakKeyDictionary[CompiledGrammar, FlatGrammar] = WeakKeyDictionary()
 
-    def speculate(self, stems: Sequence[SequenceState], lengths: Sequence[int]) -> list[DraftTree]:
-        trees = [DraftTree() for _ in stems]
-        asked = [at for at, length in enumerate(lengths) if length > 0 and not stems[at].is_done]
+    def speculate(self, sequences: Sequence[SequenceState], lengths: Sequence[int]) -> list[DraftTree]:
+        trees = [DraftTree() for _ in sequences]
+        asked = [at for at, length in enumerate(lengths) if length > 0 and not sequences[at].is_done]
         if (
             self._chaining is not None
             and len(asked) == 1
-            and not stems[asked[0]].tokenized.sampling.truncates
+            and not sequences[asked[0]].tokenized.sampling.truncates
         ):
-            trees[asked[0]] = self._draft_in_one_call(stems[asked[0]], lengths[asked[0]], self._chaining)
+            trees[asked[0]] = self._draft_in_one_call(sequences[asked[0]], lengths[asked[0]], self._chaining)
             return trees
-        levels = self._rows.catch_up([stems[at] for at in asked]) if asked else []
+        levels = self._rows.catch_up([sequences[at] for at in asked]) if asked else []
         live = [
-            _PartialChain(stems[at], trees[at], lengths[at], *level)
+            _PartialChain(sequences[at], trees[at], lengths[at], *level)
             for at, level in zip(asked, levels, strict=True)
             if level is not None
         ]
@@ -136,34 +136,34 @@ class ChainStrategy:
         return trees
 
     def _draft_in_one_call(
-        self, stem: SequenceState, length: int, network: ChainDraftingNetwork
+        self, sequence: SequenceState, length: int, network: ChainDraftingNetwork
     ) -> DraftTree:
-        form, tree = stem.tokenized.grammar, DraftTree()
-        if stem.tokens:
-            found = self._rows.unread_tokens(stem)
+        grammar, tree = sequence.tokenized.grammar, DraftTree()
+        if sequence.tokens:
+            found = self._rows.unread_tokens(sequence)
             if found is None:
                 return tree
             drafted, unread = found
         else:  # nothing is accepted yet: sample from the prompt's own logits
-            (level,) = self._rows.catch_up([stem])
+            (level,) = self._rows.catch_up([sequence])
             if level is None:
                 return tree
-            branch = _PartialChain(stem, tree, length, *level)
+            branch = _PartialChain(sequence, tree, length, *level)
             drafted, unread = (
                 branch.row,
                 self._grow(branch, *sample_positions([branch.logits], [branch.place()])),
             )
             length = branch.num_left
-        begin, state = len(stem.tokens) + len(tree), tree.states[-1] if tree.states else stem.state
+        begin, state = len(sequence.tokens) + len(tree), tree.states[-1] if tree.states else sequence.state
         row, arena = drafted.row, self._rows.sessions.arena
         num_places = min(
-            row.limit - row.length - len(unread), form.max_tokens - begin, length + _MAX_FORCED_TOKENS
+            row.limit - row.length - len(unread), grammar.max_tokens - begin, length + _MAX_FORCED_TOKENS
         )
         if not (length and unread and num_places > 0):
             return tree
         arena.grow_to(row.length + len(unread) + num_places)
-        noise = stem.noise_keys[begin : begin + num_places]
-        flat, temperature = self._flat_form(form), stem.tokenized.sampling.temperature
+        noise = sequence.noise_keys[begin : begin + num_places]
+        flat, temperature = self._flat_form(grammar), sequence.tokenized.sampling.temperature
         chained = network.chain(
             arena.keys,
             arena.values,
@@ -179,38 +179,38 @@ class ChainStrategy:
         arena.note_appended(row, chained.num_read)
         drafted.read += [*unread, *chained.tokens[: chained.num_read - len(unread)]]
         for token, after in zip(chained.tokens, chained.states, strict=True):
-            tree.add(token, len(tree) - 1, after, forced=form.steps[state].forced >= 0)
+            tree.add(token, len(tree) - 1, after, forced=grammar.steps[state].forced >= 0)
             state = after
         return tree
 
-    def _flat_form(self, form: CompiledGrammar) -> FlatGrammar:
-        flat = self._flat.get(form)
+    def _flat_form(self, grammar: CompiledGrammar) -> FlatGrammar:
+        flat = self._flat.get(grammar)
         if flat is None:
-            flat = self._flat[form] = flatten_grammar(form)
+            flat = self._flat[grammar] = flatten_grammar(grammar)
         return flat
 
     def _grow(self, branch: "_PartialChain", token: int) -> list[int]:
         """Append a token and what it forces; the appended tokens."""
         if token < 0:
-            self._rows.leave(branch.stem, wipe=True)
+            self._rows.leave(branch.sequence, wipe=True)
             return []
         tree = branch.tree
-        _, put = tree.add_with_forced(branch.stem.tokenized.grammar, branch.state, token, len(tree) - 1)
-        branch.num_left = 0 if branch.state == branch.stem.tokenized.grammar.done else branch.num_left - 1
+        _, put = tree.add_with_forced(branch.sequence.tokenized.grammar, branch.state, token, len(tree) - 1)
+        branch.num_left = 0 if branch.state == branch.sequence.tokenized.grammar.done else branch.num_left - 1
         return put
 
-    def verifying(self, stems: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
+    def verifying(self, sequences: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
         pass
 
-    def settle(self, stem: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
+    def settle(self, sequence: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
         pass
 
-    def leave(self, stem: SequenceState) -> None:
-        self._rows.leave(stem)
+    def leave(self, sequence: SequenceState) -> None:
+        self._rows.leave(sequence)
 
-    def rewind(self, stem: SequenceState, num_tokens: int) -> None:
+    def rewind(self, sequence: SequenceState, num_tokens: int) -> None:
         """The guessed tokens of a sequence were replaced from `num_tokens` on; earlier ones are unchanged."""
-        self._rows.rewind(stem, num_tokens)
+        self._rows.rewind(sequence, num_tokens)
 
 
 def build(parts: StrategyParts) -> DraftStrategy:

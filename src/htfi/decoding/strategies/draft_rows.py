@@ -27,22 +27,22 @@ class DraftKVRows:
         self.sessions = sessions
         self._rows: dict[int, DraftKVRow] = {}
 
-    def catch_up(self, stems: Sequence[SequenceState]) -> list[tuple[DraftKVRow, Floats] | None]:
+    def catch_up(self, sequences: Sequence[SequenceState]) -> list[tuple[DraftKVRow, Floats] | None]:
         """Each sequence's row with all accepted tokens read, and the logits [V] after the last; None without room.
 
         Rejected tokens are dropped; accepted ones are not read again.
         """
-        found: list[tuple[DraftKVRow, Floats] | None] = [None] * len(stems)
+        found: list[tuple[DraftKVRow, Floats] | None] = [None] * len(sequences)
         behind: list[tuple[int, DraftKVRow, list[int]]] = []
-        for place, stem in enumerate(stems):
-            known = self._rows.get(id(stem))
-            if known is not None and not stem.tokens:  # the logits after the prompt are needed again
-                self.leave(stem)
+        for place, sequence in enumerate(sequences):
+            known = self._rows.get(id(sequence))
+            if known is not None and not sequence.tokens:  # the logits after the prompt are needed again
+                self.leave(sequence)
                 known = None
             if known is None:
-                found[place] = self._join(stem)
+                found[place] = self._join(sequence)
                 continue
-            unread = self._forget(known, stem)
+            unread = self._forget(known, sequence)
             known.read += unread
             behind.append((place, known, unread))
         if behind:
@@ -51,29 +51,31 @@ class DraftKVRows:
                 found[place] = known, logits[-1]
         return found
 
-    def unread_tokens(self, stem: SequenceState) -> tuple[DraftKVRow, list[int]] | None:
+    def unread_tokens(self, sequence: SequenceState) -> tuple[DraftKVRow, list[int]] | None:
         """A sequence's row and its accepted tokens that are still to be read, at least the last; None without room."""
-        known = self._rows.get(id(stem))
+        known = self._rows.get(id(sequence))
         if known is None:
-            joined = self._join(stem)
+            joined = self._join(sequence)
             if joined is None:
                 return None
             known, _ = joined
-        return known, self._forget(known, stem)
+        return known, self._forget(known, sequence)
 
-    def _forget(self, known: DraftKVRow, stem: SequenceState) -> list[int]:
+    def _forget(self, known: DraftKVRow, sequence: SequenceState) -> list[int]:
         """Drop rejected tokens; the accepted tokens that are then unread, at least the last."""
         standing = known.num_accepted
-        for token in known.read[standing : len(stem.tokens) - 1]:  # the last is read again, for its logits
-            if token != stem.tokens[standing]:
+        for token in known.read[
+            standing : len(sequence.tokens) - 1
+        ]:  # the last is read again, for its logits
+            if token != sequence.tokens[standing]:
                 break
             standing += 1
-        standing = min(standing, len(stem.tokens) - 1)
+        standing = min(standing, len(sequence.tokens) - 1)
         if standing < len(known.read):
             self.sessions.rewind(known.row, known.row.length - len(known.read) + standing)
             del known.read[standing:]
-        known.num_accepted = len(stem.tokens)
-        return stem.tokens[standing:]
+        known.num_accepted = len(sequence.tokens)
+        return sequence.tokens[standing:]
 
     def read(self, rows: Sequence[DraftKVRow], tokens: Sequence[Sequence[int]]) -> list[Floats]:
         """Read drafted tokens; the logits [V] after the last of each."""
@@ -101,25 +103,25 @@ class DraftKVRows:
         self.sessions.keep_branch(drafted.row, length, branch)
         drafted.read[num_settled:] = [drafted.read[num_settled + node] for node in branch]
 
-    def rewind(self, stem: SequenceState, num_tokens: int) -> None:
+    def rewind(self, sequence: SequenceState, num_tokens: int) -> None:
         """A sequence's tokens changed from `num_tokens` on; tokens read after that are compared again."""
-        known = self._rows.get(id(stem))
+        known = self._rows.get(id(sequence))
         if known is not None:
             known.num_accepted = min(known.num_accepted, num_tokens)
 
-    def leave(self, stem: SequenceState, wipe: bool = False) -> None:
+    def leave(self, sequence: SequenceState, wipe: bool = False) -> None:
         """Free a sequence's row; `wipe` if it may hold values that are not finite."""
-        known = self._rows.pop(id(stem), None)
+        known = self._rows.pop(id(sequence), None)
         if known is not None:
             self.sessions.close(known.row, wipe)
 
-    def _join(self, stem: SequenceState) -> tuple[DraftKVRow, Floats] | None:
-        asked = stem.tokenized
+    def _join(self, sequence: SequenceState) -> tuple[DraftKVRow, Floats] | None:
+        asked = sequence.tokenized
         if self.sessions.refusal(asked.max_length) is not None or not self.sessions.has_room(
             asked.max_length
         ):
             return None
-        whole = [*asked.prompt, *stem.tokens]
+        whole = [*asked.prompt, *sequence.tokens]
         (opened,) = self.sessions.open_all([PromptToPrefill(whole, asked.max_length, asked.num_shared)])
-        known = self._rows[id(stem)] = DraftKVRow(opened.row, list(stem.tokens), len(stem.tokens))
+        known = self._rows[id(sequence)] = DraftKVRow(opened.row, list(sequence.tokens), len(sequence.tokens))
         return known, opened.logits

@@ -46,21 +46,21 @@ class JacobiStrategy:
         self._num_passed_over = 0
         self._next: dict[int, int] = {}  # token → the target's latest token after it
 
-    def speculate(self, stems: Sequence[SequenceState], lengths: Sequence[int]) -> list[DraftTree]:
+    def speculate(self, sequences: Sequence[SequenceState], lengths: Sequence[int]) -> list[DraftTree]:
         lengths = [min(length, self._window) for length in lengths]
-        windows = [self._windows.setdefault(id(stem), _RefinementWindow()) for stem in stems]
+        windows = [self._windows.setdefault(id(sequence), _RefinementWindow()) for sequence in sequences]
         wanted = list(lengths)
-        for at, (stem, window) in enumerate(zip(stems, windows, strict=True)):
-            window.begin = len(stem.tokens)
+        for at, (sequence, window) in enumerate(zip(sequences, windows, strict=True)):
+            window.begin = len(sequence.tokens)
             window.is_drafted = self._draft is not None and not (
-                window.begin in window.said and self._refines(stem.tokenized.request.kind)
+                window.begin in window.said and self._refines(sequence.tokenized.request.kind)
             )
             if not window.is_drafted:
                 wanted[at] = 0
-        drafted = self._draft.speculate(stems, wanted) if self._draft is not None else []
+        drafted = self._draft.speculate(sequences, wanted) if self._draft is not None else []
         return [
-            drafted[at] if window.is_drafted else self._refined(stem, window.said, length)
-            for at, (stem, window, length) in enumerate(zip(stems, windows, lengths, strict=True))
+            drafted[at] if window.is_drafted else self._refined(sequence, window.said, length)
+            for at, (sequence, window, length) in enumerate(zip(sequences, windows, lengths, strict=True))
         ]
 
     def _refines(self, kind: str) -> bool:
@@ -71,50 +71,52 @@ class JacobiStrategy:
         self._num_passed_over += 1
         return self._num_passed_over % _PROBE_EVERY == 0
 
-    def _refined(self, stem: SequenceState, said: dict[int, int], length: int) -> DraftTree:
-        tree, form = DraftTree(), stem.tokenized.grammar
-        state, node, last = stem.state, -1, [*stem.tokenized.prompt[-1:], *stem.tokens][-1]
+    def _refined(self, sequence: SequenceState, said: dict[int, int], length: int) -> DraftTree:
+        tree, grammar = DraftTree(), sequence.tokenized.grammar
+        state, node, last = sequence.state, -1, [*sequence.tokenized.prompt[-1:], *sequence.tokens][-1]
         for _ in range(length):
-            if state == form.done:
+            if state == grammar.done:
                 break
-            place = len(stem.tokens) + len(tree)
+            place = len(sequence.tokens) + len(tree)
             if place not in said and self._draft is not None:
                 break  # let the draft guess next time
             guesses = (said.get(place, -1), self._next.get(last, -1), last)
-            fallback = int(form.steps[state].allowed.ids[0])
-            token = next((guess for guess in guesses if guess >= 0 and form.allows(state, guess)), fallback)
-            node, put = tree.add_with_forced(form, state, token, node)
+            fallback = int(grammar.steps[state].allowed.ids[0])
+            token = next(
+                (guess for guess in guesses if guess >= 0 and grammar.allows(state, guess)), fallback
+            )
+            node, put = tree.add_with_forced(grammar, state, token, node)
             state, last = tree.states[node], put[-1]
         return tree
 
-    def verifying(self, stems: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
+    def verifying(self, sequences: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
         if self._draft is not None:
-            self._draft.verifying(stems, trees)
+            self._draft.verifying(sequences, trees)
 
-    def settle(self, stem: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
-        window = self._windows.get(id(stem))
+    def settle(self, sequence: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
+        window = self._windows.get(id(sequence))
         if window is None:
             return
         window.said = {}
         if is_chain(tree.parents):
-            first, unsettled = window.begin + 1, len(stem.tokens)
+            first, unsettled = window.begin + 1, len(sequence.tokens)
             places = enumerate(outcome.said[:-1], first)
             window.said = {place: token for place, token in places if token >= 0 and place >= unsettled}
-        before = stem.tokens[max(window.begin - 1, 0) :]
+        before = sequence.tokens[max(window.begin - 1, 0) :]
         self._next.update(pairwise(before))
         if self._draft is not None:
             if len(tree):
-                case, gain = (stem.tokenized.request.kind, window.is_drafted), len(outcome.path) + 1.0
+                case, gain = (sequence.tokenized.request.kind, window.is_drafted), len(outcome.path) + 1.0
                 self._gains[case] = self._gains.get(case, gain) + 0.05 * (gain - self._gains.get(case, gain))
             mine = (
                 (tree, outcome) if window.is_drafted else (DraftTree(), outcome._replace(path=[], said=[-1]))
             )
-            self._draft.settle(stem, *mine)
+            self._draft.settle(sequence, *mine)
 
-    def leave(self, stem: SequenceState) -> None:
-        self._windows.pop(id(stem), None)
+    def leave(self, sequence: SequenceState) -> None:
+        self._windows.pop(id(sequence), None)
         if self._draft is not None:
-            self._draft.leave(stem)
+            self._draft.leave(sequence)
 
 
 def build(parts: StrategyParts) -> DraftStrategy:

@@ -1,6 +1,6 @@
 """Prompt look-up: guesses what followed the same words earlier, in the prompt or in recent answers. No draft network.
 
-Counts of what followed form a distribution, so the target's noise ranks them as it ranks a draft's logits. They are
+Counts of what followed grammar a distribution, so the target's noise ranks them as it ranks a draft's logits. They are
 blended from the shortest context to the longest by Witten and Bell's rule (1991): a context seen often decides almost
 alone, one seen once decides half, and unseen contexts fall back to how common a token is.
 """
@@ -120,7 +120,7 @@ class LookupConfig:
 class _CountedText:
     """Prompt and answer of a sequence as far as they are counted, and the latest tree."""
 
-    stem: SequenceState
+    sequence: SequenceState
     tokens: list[int]
     own: NgramCounts
     branches: TreeBuilder | None = None
@@ -142,12 +142,12 @@ class LookupStrategy:
         self._num_recent = 0
         self._texts: dict[int, _CountedText] = {}
 
-    def speculate(self, stems: Sequence[SequenceState], lengths: Sequence[int]) -> list[DraftTree]:
-        trees = [DraftTree() for _ in stems]
+    def speculate(self, sequences: Sequence[SequenceState], lengths: Sequence[int]) -> list[DraftTree]:
+        trees = [DraftTree() for _ in sequences]
         texts = [
-            self._text(stem, length, tree)
-            for stem, length, tree in zip(stems, lengths, trees, strict=True)
-            if length > 0 and not stem.is_done
+            self._text(sequence, length, tree)
+            for sequence, length, tree in zip(sequences, lengths, trees, strict=True)
+            if length > 0 and not sequence.is_done
         ]
         config = self.config.tree
         while texts:
@@ -160,16 +160,18 @@ class LookupStrategy:
             texts = [text for text in texts if _branches(text).tips]
         return trees
 
-    def _text(self, stem: SequenceState, length: int, tree: DraftTree) -> _CountedText:
-        known = self._texts.get(id(stem))
+    def _text(self, sequence: SequenceState, length: int, tree: DraftTree) -> _CountedText:
+        known = self._texts.get(id(sequence))
         if known is None:
-            known = self._texts[id(stem)] = _CountedText(stem, [], NgramCounts(self.config.order))
-        num_known, num_prompt = len(known.tokens), len(stem.tokenized.prompt)
+            known = self._texts[id(sequence)] = _CountedText(sequence, [], NgramCounts(self.config.order))
+        num_known, num_prompt = len(known.tokens), len(sequence.tokenized.prompt)
         known.tokens += (
-            stem.tokens[num_known - num_prompt :] if num_known else [*stem.tokenized.prompt, *stem.tokens]
+            sequence.tokens[num_known - num_prompt :]
+            if num_known
+            else [*sequence.tokenized.prompt, *sequence.tokens]
         )
         known.own.add(known.tokens, num_known)
-        known.branches = TreeBuilder.of(stem, length, tree)
+        known.branches = TreeBuilder.of(sequence, length, tree)
         return known
 
     def _logits(self, text: _CountedText) -> list[Floats]:
@@ -188,25 +190,25 @@ class LookupStrategy:
             )
         return found
 
-    def verifying(self, stems: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
+    def verifying(self, sequences: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
         pass
 
-    def settle(self, stem: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
+    def settle(self, sequence: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
         del tree
-        text = self._texts.get(id(stem))
+        text = self._texts.get(id(sequence))
         if text is not None and text.branches is not None:
             text.branches.learn(outcome, self.odds)
             text.branches = None
 
-    def leave(self, stem: SequenceState) -> None:
-        self._texts.pop(id(stem), None)
-        num, bound = len(stem.tokens), self.config.num_recent_tokens
+    def leave(self, sequence: SequenceState) -> None:
+        self._texts.pop(id(sequence), None)
+        num, bound = len(sequence.tokens), self.config.num_recent_tokens
         if not 0 < num <= bound:
             return
-        before = stem.tokenized.prompt[-self.config.order :]
-        answer = [*before, *stem.tokens]
+        before = sequence.tokenized.prompt[-self.config.order :]
+        answer = [*before, *sequence.tokens]
         self._recent.add(answer, len(before))
-        self._usual.add(stem.tokens)
+        self._usual.add(sequence.tokens)
         self._answers.append((answer, len(before)))
         self._num_recent += num
         while self._num_recent > bound:

@@ -24,21 +24,21 @@ class RecordedStrategy:
         self._left = deque(enumerate(rounds, 1))
         self._sampled = sampled
 
-    def speculate(self, stems: Sequence[SequenceState], lengths: Sequence[int]) -> list[DraftTree]:
+    def speculate(self, sequences: Sequence[SequenceState], lengths: Sequence[int]) -> list[DraftTree]:
         """Raises: IntegrityError if the recorded draft does not hold to the grammar, or is not the draft model's."""
-        return [self._next(stem) for stem, _ in zip(stems, lengths, strict=True)]
+        return [self._next(sequence) for sequence, _ in zip(sequences, lengths, strict=True)]
 
-    def verifying(self, stems: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
+    def verifying(self, sequences: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
         pass
 
-    def settle(self, stem: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
+    def settle(self, sequence: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
         pass
 
-    def leave(self, stem: SequenceState) -> None:
+    def leave(self, sequence: SequenceState) -> None:
         if self._sampled is not None:
-            self._sampled.leave(stem)
+            self._sampled.leave(sequence)
 
-    def _next(self, stem: SequenceState) -> DraftTree:
+    def _next(self, sequence: SequenceState) -> DraftTree:
         tree = DraftTree()
         if not self._left:
             return tree
@@ -49,10 +49,10 @@ class RecordedStrategy:
         ):
             raise IntegrityError(f"the draft recorded for round {number} is not a tree")
         for token, parent in zip(recorded.drafted, parents, strict=True):
-            tree.add_token(stem.tokenized.grammar, stem.state, token, parent)
+            tree.add_token(sequence.tokenized.grammar, sequence.state, token, parent)
         if self._sampled is None or not len(tree):
             return tree
-        (sampled,) = self._sampled.speculate([stem], [tree.depth])
+        (sampled,) = self._sampled.speculate([sequence], [tree.depth])
         sampled = sampled.truncated(len(tree))
         if (sampled.tokens, sampled.parents) != (tree.tokens, tree.parents):
             raise IntegrityError(

@@ -41,7 +41,7 @@ class _SampledTip:
 class _SampledTree:
     """A tree being sampled; the draft has read its first `num_read` nodes."""
 
-    stem: SequenceState
+    sequence: SequenceState
     tree: DraftTree
     length: int
     row: DraftKVRow
@@ -70,15 +70,15 @@ class SampledStrategy:
         self.widths = tuple(widths)
         self._most_nats = most_nats
 
-    def speculate(self, stems: Sequence[SequenceState], lengths: Sequence[int]) -> list[DraftTree]:
-        trees = [DraftTree() for _ in stems]
-        asked = [at for at, length in enumerate(lengths) if length > 0 and not stems[at].is_done]
-        levels = self._rows.catch_up([stems[at] for at in asked]) if asked else []
+    def speculate(self, sequences: Sequence[SequenceState], lengths: Sequence[int]) -> list[DraftTree]:
+        trees = [DraftTree() for _ in sequences]
+        asked = [at for at, length in enumerate(lengths) if length > 0 and not sequences[at].is_done]
+        levels = self._rows.catch_up([sequences[at] for at in asked]) if asked else []
         live: list[_SampledTree] = []
         for at, level in zip(asked, levels, strict=True):
             if level is not None:
-                root = _SampledTip(ROOT, len(stems[at].tokens), level[1])
-                live.append(_SampledTree(stems[at], trees[at], lengths[at], level[0], [root]))
+                root = _SampledTip(ROOT, len(sequences[at].tokens), level[1])
+                live.append(_SampledTree(sequences[at], trees[at], lengths[at], level[0], [root]))
         drafted, depth = live, 0
         while live:
             width = self.widths[min(depth, len(self.widths) - 1)]
@@ -96,27 +96,29 @@ class SampledStrategy:
 
     def _grow(self, growing: _SampledTree, width: int) -> None:
         """Sample the siblings after each tip. After a logit that is not finite nothing more is drafted."""
-        stem, tree = growing.stem, growing.tree
-        form = stem.tokenized.grammar
+        sequence, tree = growing.sequence, growing.tree
+        grammar = sequence.tokenized.grammar
         tips: list[_SampledTip] = []
         for branch, tip in enumerate(growing.tips):
-            state = tree.states[tip.node] if tip.node >= 0 else stem.state
-            admitted = form.steps[state].allowed
-            (law,) = token_probabilities(tip.logits[None], admitted, stem.tokenized.sampling)
+            state = tree.states[tip.node] if tip.node >= 0 else sequence.state
+            admitted = grammar.steps[state].allowed
+            (law,) = token_probabilities(tip.logits[None], admitted, sequence.tokenized.sampling)
             if np.isnan(law[0]):
                 growing.tips, growing.is_sound = [], False
-                self._rows.leave(stem, wipe=True)
+                self._rows.leave(sequence, wipe=True)
                 return
             if entropy_nats(law) > self._most_nats:
                 continue
             tree.draft_probs[tip.node] = law
-            place_key = noise_key(stem.tokenized.request.seed, DRAFT_STREAMS + COMPLETION_STREAM, tip.place)
+            place_key = noise_key(
+                sequence.tokenized.request.seed, DRAFT_STREAMS + COMPLETION_STREAM, tip.place
+            )
             # each branch has its own noise: otherwise one branch would reveal the samples of another
             for place in sample_without_replacement(
                 law, admitted, np.array([noise_key(place_key, 0, branch)], np.uint64), width
             ):
-                node, put = tree.add_with_forced(form, state, int(admitted.ids[place]), tip.node)
-                if tree.states[node] != form.done:
+                node, put = tree.add_with_forced(grammar, state, int(admitted.ids[place]), tip.node)
+                if tree.states[node] != grammar.done:
                     tips.append(_SampledTip(node, tip.place + len(put), tip.logits))
         growing.tips = tips
 
@@ -136,11 +138,11 @@ class SampledStrategy:
                 tip.logits = logits[tip.node - growing.num_read]
             growing.num_read = len(growing.tree)
 
-    def verifying(self, stems: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
+    def verifying(self, sequences: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
         pass
 
-    def settle(self, stem: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
+    def settle(self, sequence: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
         pass
 
-    def leave(self, stem: SequenceState) -> None:
-        self._rows.leave(stem)
+    def leave(self, sequence: SequenceState) -> None:
+        self._rows.leave(sequence)

@@ -93,7 +93,7 @@ class TreeTip:
 class TreeBuilder:
     """The tree of one sequence and the tips of its last level."""
 
-    stem: SequenceState
+    sequence: SequenceState
     length: int
     tree: DraftTree
     tips: list[TreeTip] = field(default_factory=list[TreeTip])
@@ -104,11 +104,11 @@ class TreeBuilder:
     num_put: int = 0  # chosen tokens
 
     @classmethod
-    def of(cls, stem: SequenceState, length: int, tree: DraftTree) -> "TreeBuilder":
-        return cls(stem, length, tree, [TreeTip(-1, stem.state, len(stem.tokens), 1.0, ())])
+    def of(cls, sequence: SequenceState, length: int, tree: DraftTree) -> "TreeBuilder":
+        return cls(sequence, length, tree, [TreeTip(-1, sequence.state, len(sequence.tokens), 1.0, ())])
 
     def places(self) -> Iterator[SamplingPosition]:
-        return (self.stem.sampling_position(tip.state, tip.place) for tip in self.tips)
+        return (self.sequence.sampling_position(tip.state, tip.place) for tip in self.tips)
 
     def add_level(
         self, ranked: Sequence[RankedTokens], odds: RankAcceptance, config: TreeDraftConfig
@@ -122,7 +122,7 @@ class TreeBuilder:
         found.sort(key=lambda one: -one[0])
         self.num_levels += 1
         to_come = self.length - self.num_levels  # levels; each keeps room for a token
-        most, num_nodes = int(config.width * self.length) - to_come, self.stem.num_left - to_come
+        most, num_nodes = int(config.width * self.length) - to_come, self.sequence.num_left - to_come
         self.tips = []
         for reach, tip, token in found:
             pays = reach >= config.min_reach
@@ -131,12 +131,12 @@ class TreeBuilder:
             self._put(tip, token, reach, pays and to_come > 0)
 
     def _put(self, tip: TreeTip, token: int, reach: float, goes_on: bool) -> None:
-        tree, form = self.tree, self.stem.tokenized.grammar
+        tree, grammar = self.tree, self.sequence.tokenized.grammar
         first = len(tree)
-        node, put = tree.add_with_forced(form, tip.state, token, tip.node)
+        node, put = tree.add_with_forced(grammar, tip.state, token, tip.node)
         self.num_put += 1
         state = tree.states[node]
-        if goes_on and state != form.done:
+        if goes_on and state != grammar.done:
             self.tips.append(TreeTip(node, state, tip.place + len(put), reach, range(first, node + 1)))
 
     def learn(self, outcome: DraftVerification, odds: RankAcceptance) -> None:
@@ -191,15 +191,15 @@ class TreeStrategy:
         self._rows = DraftKVRows(sessions)
         self._growths: dict[int, _TreeGrowth] = {}
 
-    def speculate(self, stems: Sequence[SequenceState], lengths: Sequence[int]) -> list[DraftTree]:
-        trees = [DraftTree() for _ in stems]
-        asked = [at for at, length in enumerate(lengths) if length > 0 and not stems[at].is_done]
-        levels = self._rows.catch_up([stems[at] for at in asked]) if asked else []
+    def speculate(self, sequences: Sequence[SequenceState], lengths: Sequence[int]) -> list[DraftTree]:
+        trees = [DraftTree() for _ in sequences]
+        asked = [at for at, length in enumerate(lengths) if length > 0 and not sequences[at].is_done]
+        levels = self._rows.catch_up([sequences[at] for at in asked]) if asked else []
         live: list[_TreeGrowth] = []
         for at, level in zip(asked, levels, strict=True):
             if level is not None:
-                branches = TreeBuilder.of(stems[at], lengths[at], trees[at])
-                growth = self._growths[id(stems[at])] = _TreeGrowth(branches, level[0], [level[1]])
+                branches = TreeBuilder.of(sequences[at], lengths[at], trees[at])
+                growth = self._growths[id(sequences[at])] = _TreeGrowth(branches, level[0], [level[1]])
                 live.append(growth)
         while live:
             live = self._spread(live)
@@ -224,26 +224,26 @@ class TreeStrategy:
                 growth.branches.add_level(ranks, self.odds, self.config)
                 going.append(growth)
             else:
-                self._forget(growth.branches.stem, wipe=True)
+                self._forget(growth.branches.sequence, wipe=True)
         return going
 
-    def verifying(self, stems: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
+    def verifying(self, sequences: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
         pass
 
-    def settle(self, stem: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
+    def settle(self, sequence: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
         del tree
-        growth = self._growths.pop(id(stem), None)
+        growth = self._growths.pop(id(sequence), None)
         if growth is not None:
             growth.branches.learn(outcome, self.odds)
             branch = [growth.read[node] for node in outcome.path if node in growth.read]
             self._rows.accept_branch(growth.drafted, branch)
 
-    def leave(self, stem: SequenceState) -> None:
-        self._forget(stem)
+    def leave(self, sequence: SequenceState) -> None:
+        self._forget(sequence)
 
-    def _forget(self, stem: SequenceState, wipe: bool = False) -> None:
-        self._growths.pop(id(stem), None)
-        self._rows.leave(stem, wipe)
+    def _forget(self, sequence: SequenceState, wipe: bool = False) -> None:
+        self._growths.pop(id(sequence), None)
+        self._rows.leave(sequence, wipe)
 
 
 def build(parts: StrategyParts) -> DraftStrategy:

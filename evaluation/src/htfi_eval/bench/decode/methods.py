@@ -66,31 +66,31 @@ class TimedStrategy:
     def name(self) -> str:
         return self._inner.name
 
-    def speculate(self, stems: Sequence[SequenceState], lengths: Sequence[int]) -> list[DraftTree]:
+    def speculate(self, sequences: Sequence[SequenceState], lengths: Sequence[int]) -> list[DraftTree]:
         began_s = time.perf_counter()
-        trees = self._inner.speculate(stems, lengths)
+        trees = self._inner.speculate(sequences, lengths)
         taken_s = time.perf_counter() - began_s
         self.timing.draft_s += taken_s
         self.timing.longest_s = max(self.timing.longest_s, taken_s)
         return trees
 
-    def verifying(self, stems: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
+    def verifying(self, sequences: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
         began_s = time.perf_counter()
-        self._inner.verifying(stems, trees)
+        self._inner.verifying(sequences, trees)
         self._left_s = time.perf_counter()
         self.timing.draft_s += self._left_s - began_s
 
-    def settle(self, stem: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
+    def settle(self, sequence: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
         now_s = time.perf_counter()
         watch = self.timing
         if not watch.began_s:  # the first token follows from the prompt alone
             watch.began_s = now_s
         else:
             watch.verify_s += now_s - self._left_s
-        self._inner.settle(stem, tree, outcome)
+        self._inner.settle(sequence, tree, outcome)
 
-    def leave(self, stem: SequenceState) -> None:
-        self._inner.leave(stem)
+    def leave(self, sequence: SequenceState) -> None:
+        self._inner.leave(sequence)
 
 
 PLAIN, CHAIN, TREE, CHAIN_OF_8, BANDIT = "plain", "chain", "tree", "chain of 8", "chain by bandit"

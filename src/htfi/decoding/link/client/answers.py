@@ -21,36 +21,36 @@ _STRATEGY_WORDS = {
 }
 
 
-def target_completion(pursuit: InFlightRequest, draft: str) -> Completion:
+def target_completion(inflight: InFlightRequest, draft: str) -> Completion:
     """The target's answer; its place is the cloud that accepted most of it first."""
-    asked, tokens, way = pursuit.tokenized, pursuit.sequence.tokens, pursuit.main_attempt
+    asked, tokens, attempt = inflight.tokenized, inflight.sequence.tokens, inflight.main_attempt
     strategy, place = "", ""  # for a grammar that leaves nothing open
-    if way is not None:
-        strategy, told = _STRATEGY_WORDS[way.placed.lead]
-        place = f"{way.cloud}, {told}"
+    if attempt is not None:
+        strategy, told = _STRATEGY_WORDS[attempt.placed.lead]
+        place = f"{attempt.cloud}, {told}"
     return Completion(
         fields=asked.grammar.fields(tokens),
         tokens=tuple(tokens),
         num_prompt_tokens=len(asked.prompt),
         prompt=tuple(asked.prompt),
         strategy=strategy,
-        draft=draft if pursuit.num_drafted else "",
-        rounds=tuple(pursuit.rounds),
+        draft=draft if inflight.num_drafted else "",
+        rounds=tuple(inflight.rounds),
         place=place,
     )
 
 
 def provisional_completion(
-    pursuit: InFlightRequest, written: Completion, draft: str, words: str
+    inflight: InFlightRequest, written: Completion, draft: str, words: str
 ) -> Completion:
     """The draft's answer from the last accepted token on, with the rounds of the accepted ones."""
     return replace(
         written,
         strategy="alone",
         draft=draft,
-        rounds=tuple(pursuit.rounds),
+        rounds=tuple(inflight.rounds),
         place=f"{ALONE}, {words}",
-        num_settled=len(pursuit.sequence.tokens),
+        num_settled=len(inflight.sequence.tokens),
     )
 
 
@@ -78,23 +78,23 @@ class LateCompletions:
         known.is_late = False
         return known
 
-    def defer(self, pursuit: InFlightRequest) -> list[InFlightRequest]:
+    def defer(self, inflight: InFlightRequest) -> list[InFlightRequest]:
         """Await an answer late; the requests that are given up for it, to be cancelled."""
-        pursuit.is_late = True
-        request_id = pursuit.tokenized.request.id
+        inflight.is_late = True
+        request_id = inflight.tokenized.request.id
         given_up: list[InFlightRequest] = []
         if (other := self._pending.pop(request_id, None)) is not None:  # another request with the same id
             given_up.append(other)
-        self._pending[request_id] = pursuit
+        self._pending[request_id] = inflight
         if len(self._pending) > self.max_pending:
             oldest_id, oldest = self._pending.popitem(last=False)
             given_up.append(oldest)
             self._store(oldest_id, RequestRefused("given up: too many late answers are pending"))
         return given_up
 
-    def record(self, pursuit: InFlightRequest, answer: Completion | RequestRefused) -> None:
-        del self._pending[pursuit.tokenized.request.id]
-        self._store(pursuit.tokenized.request.id, answer)
+    def record(self, inflight: InFlightRequest, answer: Completion | RequestRefused) -> None:
+        del self._pending[inflight.tokenized.request.id]
+        self._store(inflight.tokenized.request.id, answer)
 
     def record_refusal(self, request_id: str, refusal: RequestRefused) -> None:
         """Refuse a request that was never pending."""

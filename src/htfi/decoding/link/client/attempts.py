@@ -75,8 +75,8 @@ class CloudAttempts:
         cloud = self._clouds.disconnected(stream)
         lost = [key for key in self._open if key[0] == stream]
         for key in lost:
-            pursuit, way = self._open.pop(key)
-            pursuit.drop_attempt(way, self._clock())
+            inflight, attempt = self._open.pop(key)
+            inflight.drop_attempt(attempt, self._clock())
         if cloud is not None and lost:
             self._report(cloud.node, "reroute", f"its stream ended with {len(lost)} requests open")
 
@@ -110,19 +110,19 @@ class CloudAttempts:
         if found is None:
             self._clouds.traffic.num_stale += 1
             return
-        pursuit, way = found
-        before = len(pursuit.rounds), pursuit.num_drafted, pursuit.num_accepted
-        match pursuit.apply(way, frame, self._clock()):
-            case FrameEffect.NEWS if len(pursuit.rounds) > before[0]:
-                num_drafted, num_stood = pursuit.num_drafted - before[1], pursuit.num_accepted - before[2]
+        inflight, attempt = found
+        before = len(inflight.rounds), inflight.num_drafted, inflight.num_accepted
+        match inflight.apply(attempt, frame, self._clock()):
+            case FrameEffect.NEWS if len(inflight.rounds) > before[0]:
+                num_drafted, num_stood = inflight.num_drafted - before[1], inflight.num_accepted - before[2]
                 self.counts.record_round(num_drafted, num_stood)
-                self._update_alarm(pursuit.tokenized.request.kind, num_drafted, num_stood)
+                self._update_alarm(inflight.tokenized.request.kind, num_drafted, num_stood)
             case FrameEffect.NEWS | FrameEffect.NOTHING:
                 pass
             case FrameEffect.STALE:
                 self._clouds.traffic.num_stale += 1
             case FrameEffect.GAP:  # earlier tokens belong to a past epoch: open anew with all known tokens
-                self.cancel(pursuit, way)
+                self.cancel(inflight, attempt)
             case FrameEffect.WRONG:
                 self._reject(cloud, f"{FrameEffect.WRONG.value}: are its weights what it states?")
 
@@ -151,35 +151,35 @@ class CloudAttempts:
                 cloud.is_draining = True
             elif frame.reason in (RefusalReason.VERSION, RefusalReason.DIGEST, RefusalReason.IDENTITY):
                 cloud.refused = words or "it refuses this edge"
-            elif frame.reason == RefusalReason.MALFORMED:  # damaged on its way: repeat everything
+            elif frame.reason == RefusalReason.MALFORMED:  # damaged on its attempt: repeat everything
                 for stream, handle in self._open:
                     if stream == cloud.stream:
                         self._open[stream, handle][1].last_frame_s = -math.inf
             self._tell_refused(cloud, words)
             return
-        pursuit, way = self._open.get((cloud.stream, frame.handle), (None, None))
-        if pursuit is None or way is None or frame.epoch != way.epoch:
+        inflight, attempt = self._open.get((cloud.stream, frame.handle), (None, None))
+        if inflight is None or attempt is None or frame.epoch != attempt.epoch:
             self._clouds.traffic.num_stale += 1
             return
         del self._open[cloud.stream, frame.handle]
         cloud.free(frame.handle, self._clock())
-        pursuit.attempts.remove(way)
+        inflight.attempts.remove(attempt)
         if frame.reason == RefusalReason.DRAINING:
             cloud.is_draining = True
         elif frame.reason == RefusalReason.CANNOT:
-            pursuit.refusal = words or "the target cannot answer it"
+            inflight.refusal = words or "the target cannot answer it"
         elif frame.reason == RefusalReason.RESIDENCY:
-            pursuit.retry_at_s[cloud.node] = math.inf
+            inflight.retry_at_s[cloud.node] = math.inf
         else:
-            wait_ms = frame.retry_ms if frame.retry_ms >= 0 else _RETRY_MS * 2 ** min(pursuit.num_opened, 8)
-            pursuit.retry_at_s[cloud.node] = self._clock() + max(wait_ms, 1.0) / 1e3
+            wait_ms = frame.retry_ms if frame.retry_ms >= 0 else _RETRY_MS * 2 ** min(inflight.num_opened, 8)
+            inflight.retry_at_s[cloud.node] = self._clock() + max(wait_ms, 1.0) / 1e3
         if self._clock() >= self._quiet_s.get(cloud.node, -math.inf):
             self._quiet_s[cloud.node] = self._clock() + _REPORT_EVERY_S
             self._report(cloud.node, "stale" if frame.reason == RefusalReason.STALE else "refused", words)
 
     def _needed(self, cloud: CloudConnection, need: NeedFrame) -> None:
-        for (stream, _), (pursuit, _) in self._open.items():
-            data = pursuit.wire.parts.get(need.name) if stream == cloud.stream else None
+        for (stream, _), (inflight, _) in self._open.items():
+            data = inflight.wire.parts.get(need.name) if stream == cloud.stream else None
             if data is not None:
                 self._clouds.send_again(cloud, need, data)
                 return
@@ -196,121 +196,121 @@ class CloudAttempts:
 
     # --- outgoing
 
-    def open(self, pursuit: InFlightRequest, clouds: Sequence[str], is_hedge: bool = False) -> str:
+    def open(self, inflight: InFlightRequest, clouds: Sequence[str], is_hedge: bool = False) -> str:
         """Open a request at the planned cloud; why the plan prefers to finish it alone, or ''."""
-        now_s, request = self._clock(), pursuit.tokenized.request
-        left_ms = 1e3 * (pursuit.deadline_s - now_s)
-        num_left, num_prompt = pursuit.sequence.num_left, len(pursuit.tokenized.prompt)
+        now_s, request = self._clock(), inflight.tokenized.request
+        left_ms = 1e3 * (inflight.deadline_s - now_s)
+        num_left, num_prompt = inflight.sequence.num_left, len(inflight.tokenized.prompt)
         placed = self._placer.place(
             PlacementQuery(request.kind, num_left, num_prompt, left_ms, request.residency), clouds
         )
-        if not placed.cloud and not (pursuit.is_late or is_hedge):
+        if not placed.cloud and not (inflight.is_late or is_hedge):
             return placed.words or "as planned"
         node = placed.cloud if placed.cloud in clouds else clouds[0]
         cloud = self._clouds.by_node(node)
-        pursuit.num_opened += 1
-        if cloud is None or cloud.welcome is None or pursuit.num_opened > _MAX_OPENINGS:
-            pursuit.retry_at_s[node] = math.inf
+        inflight.num_opened += 1
+        if cloud is None or cloud.welcome is None or inflight.num_opened > _MAX_OPENINGS:
+            inflight.retry_at_s[node] = math.inf
             return ""
         is_led = placed.lead in (DraftLead.LOCKSTEP, DraftLead.FLIGHT)
-        may_lead = pursuit.can_draft and request.max_draft != 0 and not (pursuit.is_late or is_hedge)
+        may_lead = inflight.can_draft and request.max_draft != 0 and not (inflight.is_late or is_hedge)
         placed = placed._replace(
             cloud=node,
-            lead=placed.lead if is_led and may_lead else self._cloud_lead(cloud, pursuit, placed.lead),
+            lead=placed.lead if is_led and may_lead else self._cloud_lead(cloud, inflight, placed.lead),
             in_flight=max(min(placed.in_flight, cloud.welcome.num_in_flight), 1),
         )
-        way = CloudAttempt(
-            node, cloud.stream, cloud.next_handle(now_s), pursuit.next_epoch(), placed, now_s, now_s
+        attempt = CloudAttempt(
+            node, cloud.stream, cloud.next_handle(now_s), inflight.next_epoch(), placed, now_s, now_s
         )
-        pursuit.attempts.append(way)
-        self._open[cloud.stream, way.handle] = pursuit, way
-        self._send_open(cloud, pursuit, way)
+        inflight.attempts.append(attempt)
+        self._open[cloud.stream, attempt.handle] = inflight, attempt
+        self._send_open(cloud, inflight, attempt)
         if is_hedge:
             self._report(node, "reroute", "asked as well, since another cloud is late")
         return ""
 
-    def continue_on_cloud(self, pursuit: InFlightRequest, way: CloudAttempt) -> None:
+    def continue_on_cloud(self, inflight: InFlightRequest, attempt: CloudAttempt) -> None:
         """Let a cloud continue a request in a new epoch, with the present guesses and no more."""
-        cloud = self._clouds.by_stream(way.stream)
-        if cloud is not None and cloud.is_open and not way.is_done:
-            way.placed = way.placed._replace(lead=self._cloud_lead(cloud, pursuit, DraftLead.CLOUD))
-            way.epoch = pursuit.next_epoch()
-            self._send_open(cloud, pursuit, way)
+        cloud = self._clouds.by_stream(attempt.stream)
+        if cloud is not None and cloud.is_open and not attempt.is_done:
+            attempt.placed = attempt.placed._replace(lead=self._cloud_lead(cloud, inflight, DraftLead.CLOUD))
+            attempt.epoch = inflight.next_epoch()
+            self._send_open(cloud, inflight, attempt)
 
-    def repeat(self, pursuit: InFlightRequest) -> None:
+    def repeat(self, inflight: InFlightRequest) -> None:
         """Send silent clouds the known tokens again, and receive what they know."""
         now_s = self._clock()
-        for way in pursuit.attempts:
-            cloud = self._clouds.by_stream(way.stream)
-            if cloud is not None and now_s >= pursuit.repeat_at_s(way, self._config.quiet_ms):
-                way.last_frame_s, way.epoch = now_s, pursuit.next_epoch()
-                way.num_repeats += 1
-                if way.first_s == math.inf:  # a part, or its request for one, may have been lost
-                    self._clouds.forget_parts(cloud, pursuit.wire.parts)
-                self._send_open(cloud, pursuit, way)
+        for attempt in inflight.attempts:
+            cloud = self._clouds.by_stream(attempt.stream)
+            if cloud is not None and now_s >= inflight.repeat_at_s(attempt, self._config.quiet_ms):
+                attempt.last_frame_s, attempt.epoch = now_s, inflight.next_epoch()
+                attempt.num_repeats += 1
+                if attempt.first_s == math.inf:  # a part, or its request for one, may have been lost
+                    self._clouds.forget_parts(cloud, inflight.wire.parts)
+                self._send_open(cloud, inflight, attempt)
 
-    def send_windows(self, pursuit: InFlightRequest) -> int:
+    def send_windows(self, inflight: InFlightRequest) -> int:
         """Send the windows that may be sent; their number."""
         num = 0
-        while self.takes_windows(pursuit) and (found := pursuit.next_window()) is not None:
-            way, window = found
-            cloud = self._clouds.by_stream(way.stream)
+        while self.takes_windows(inflight) and (found := inflight.next_window()) is not None:
+            attempt, window = found
+            cloud = self._clouds.by_stream(attempt.stream)
             assert cloud is not None, "a request is open on a closed stream"
             self._clouds.send(cloud, window)
             num += 1
         return num
 
-    def takes_windows(self, pursuit: InFlightRequest) -> bool:
-        way = pursuit.edge_drafted
-        cloud = self._clouds.by_stream(way.stream) if way else None
+    def takes_windows(self, inflight: InFlightRequest) -> bool:
+        attempt = inflight.edge_drafted
+        cloud = self._clouds.by_stream(attempt.stream) if attempt else None
         return cloud is not None and not cloud.waiting
 
-    def cancel(self, pursuit: InFlightRequest, way: CloudAttempt) -> None:
+    def cancel(self, inflight: InFlightRequest, attempt: CloudAttempt) -> None:
         """Cancel a request at one cloud."""
-        cloud = self._clouds.by_stream(way.stream)
-        known = self._open.pop((way.stream, way.handle), None)
+        cloud = self._clouds.by_stream(attempt.stream)
+        known = self._open.pop((attempt.stream, attempt.handle), None)
         if known is not None and cloud is not None:
-            cloud.free(way.handle, self._clock())
-            if not way.is_done:
-                self._clouds.send(cloud, CancelFrame(way.handle, way.epoch))
-        pursuit.attempts.remove(way)
+            cloud.free(attempt.handle, self._clock())
+            if not attempt.is_done:
+                self._clouds.send(cloud, CancelFrame(attempt.handle, attempt.epoch))
+        inflight.attempts.remove(attempt)
 
-    def cancel_all(self, pursuit: InFlightRequest) -> None:
-        for way in list(pursuit.attempts):
-            self.cancel(pursuit, way)
+    def cancel_all(self, inflight: InFlightRequest) -> None:
+        for attempt in list(inflight.attempts):
+            self.cancel(inflight, attempt)
 
-    def leave_unusable(self, pursuit: InFlightRequest) -> None:
+    def leave_unusable(self, inflight: InFlightRequest) -> None:
         """Leave unusable clouds."""
-        for way in list(pursuit.attempts):
-            self._report(way.cloud, "reroute", "unusable: a request continues elsewhere")
-            self.learn(pursuit, way)
-            self.cancel(pursuit, way)
+        for attempt in list(inflight.attempts):
+            self._report(attempt.cloud, "reroute", "unusable: a request continues elsewhere")
+            self.learn(inflight, attempt)
+            self.cancel(inflight, attempt)
 
-    def learn(self, pursuit: InFlightRequest, way: CloudAttempt) -> None:
+    def learn(self, inflight: InFlightRequest, attempt: CloudAttempt) -> None:
         """Let the planner learn the outcome of a request at a cloud so far."""
-        now_s, is_writer = self._clock(), way is pursuit.main_attempt
+        now_s, is_writer = self._clock(), attempt is inflight.main_attempt
         self._placer.learn(
             PlacementResult(
-                way.placed,
-                pursuit.tokenized.request.kind,
-                way.num_tokens,
-                1e3 * (min(way.first_s, now_s) - way.opened_s),
-                1e3 * (now_s - way.opened_s),
-                pursuit.num_drafted if is_writer else 0,
-                pursuit.num_accepted if is_writer else 0,
-                pursuit.draft_ms / pursuit.num_timed if pursuit.num_timed else 0.0,
-                pursuit.is_whole and is_writer,
+                attempt.placed,
+                inflight.tokenized.request.kind,
+                attempt.num_tokens,
+                1e3 * (min(attempt.first_s, now_s) - attempt.opened_s),
+                1e3 * (now_s - attempt.opened_s),
+                inflight.num_drafted if is_writer else 0,
+                inflight.num_accepted if is_writer else 0,
+                inflight.draft_ms / inflight.num_timed if inflight.num_timed else 0.0,
+                inflight.is_whole and is_writer,
             )
         )
 
-    def _cloud_lead(self, cloud: CloudConnection, pursuit: InFlightRequest, planned: DraftLead) -> DraftLead:
+    def _cloud_lead(self, cloud: CloudConnection, inflight: InFlightRequest, planned: DraftLead) -> DraftLead:
         """Who drafts if the edge does not."""
         has_draft = cloud.welcome is not None and cloud.welcome.has_draft
-        allowed = planned is not DraftLead.PLAIN and has_draft and pursuit.tokenized.request.max_draft != 0
+        allowed = planned is not DraftLead.PLAIN and has_draft and inflight.tokenized.request.max_draft != 0
         return DraftLead.CLOUD if allowed else DraftLead.PLAIN
 
-    def _send_open(self, cloud: CloudConnection, pursuit: InFlightRequest, way: CloudAttempt) -> None:
-        sent = pursuit.wire
-        self._clouds.send_parts(cloud, sent.parts, (*sent.prompt, sent.form))
-        left_ms = 1e3 * (pursuit.deadline_s - self._clock())
-        self._clouds.send(cloud, pursuit.open(way, left_ms, self._config.budget_bytes))
+    def _send_open(self, cloud: CloudConnection, inflight: InFlightRequest, attempt: CloudAttempt) -> None:
+        sent = inflight.wire
+        self._clouds.send_parts(cloud, sent.parts, (*sent.prompt, sent.grammar))
+        left_ms = 1e3 * (inflight.deadline_s - self._clock())
+        self._clouds.send(cloud, inflight.open(attempt, left_ms, self._config.budget_bytes))

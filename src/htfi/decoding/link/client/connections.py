@@ -29,7 +29,7 @@ _SEALED_BYTES = 5  # checksum and channel, which an arrival's body lacks
 
 @dataclass(slots=True)
 class LinkTraffic:
-    """Frames and bytes both ways since the start, sealed but without the transport's overhead.
+    """Frames and bytes both attempts since the start, sealed but without the transport's overhead.
 
     `id_bytes` are those of token ids in windows and outcomes, which must travel; `num_rounds` counts outcomes.
     """
@@ -97,7 +97,7 @@ class CloudConnection:
         return self.welcome is None and not self.refused
 
     def next_handle(self, now_s: float) -> int:
-        """A handle that no frame on its way can name; small ones are reused, since they take one byte."""
+        """A handle that no frame on its attempt can name; small ones are reused, since they take one byte."""
         if self.freed and now_s - self.freed[0][0] > _HANDLE_REUSE_S:
             return self.freed.popleft()[1]
         self.num_handles += 1

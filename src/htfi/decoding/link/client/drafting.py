@@ -54,23 +54,23 @@ class AheadDrafter:
                 failed.append(each)
         return failed
 
-    def finish(self, pursuit: InFlightRequest) -> Completion | RequestRefused:
+    def finish(self, inflight: InFlightRequest) -> Completion | RequestRefused:
         """The answer as the draft writes it from the last accepted token on; the request keeps it as guesses."""
-        asked, ahead = pursuit.tokenized, pursuit.drafted
-        self.leave(pursuit)  # its memory is needed
+        asked, ahead = inflight.tokenized, inflight.drafted
+        self.leave(inflight)  # its memory is needed
         began_s = self._clock()
         answer = self.generator.continue_from(asked.prompt, asked.request, ahead.tokens)
         if isinstance(answer, Completion) and (new := answer.tokens[len(ahead.tokens) :]):
             self._learn(1e3 * (self._clock() - began_s), len(new))
-            pursuit.add_draft(new, asked.grammar.done)
+            inflight.add_draft(new, asked.grammar.done)
         return answer
 
-    def leave(self, pursuit: InFlightRequest) -> None:
-        self._chain.leave(pursuit.drafted)
+    def leave(self, inflight: InFlightRequest) -> None:
+        self._chain.leave(inflight.drafted)
 
-    def finish_ms(self, pursuit: InFlightRequest) -> float:
+    def finish_ms(self, inflight: InFlightRequest) -> float:
         """The longest time that finishing an answer with the draft may take."""
-        return 0.0 if pursuit.drafted.is_done else self._draft_ms * pursuit.drafted.num_left
+        return 0.0 if inflight.drafted.is_done else self._draft_ms * inflight.drafted.num_left
 
     def _learn(self, spent_ms: float, num_tokens: int) -> None:
         if num_tokens:

@@ -116,14 +116,14 @@ class LinkedGenerator:
         try:
             while True:
                 self._receive_all()
-                weather = self._advance()
+                network = self._advance()
                 if not self._writing:
                     return [self._answers[place] for place in range(len(requests))]
                 if not self._draft():
-                    self._wait(weather)
+                    self._wait(network)
         finally:
-            for pursuit in self._writing.values():
-                self._abandon(pursuit)
+            for inflight in self._writing.values():
+                self._abandon(inflight)
             self._writing.clear()
 
     def take_late_completions(self) -> list[tuple[str, Completion | RequestRefused]]:
@@ -142,7 +142,7 @@ class LinkedGenerator:
         return self._late_in_full.take_all()
 
     def request_completions(self, requests: Sequence[GenerationRequest]) -> None:
-        """Ask for answers that nobody waits for: they come late. One that is under way is not asked twice.
+        """Ask for answers that nobody waits for: they come late. One that is under attempt is not asked twice.
 
         Raises: InvalidInput for a request without an id, by which its answer could be told.
         """
@@ -174,8 +174,8 @@ class LinkedGenerator:
     def close(self) -> None:
         """Cancel everything at the clouds; late answers are no longer reported."""
         for late in (self._late, self._late_in_full):
-            for pursuit in late:
-                self._abandon(pursuit)
+            for inflight in late:
+                self._abandon(inflight)
             late.clear()
 
     # --- the loop
@@ -189,41 +189,41 @@ class LinkedGenerator:
             self._attempts.receive(arrival)
         self._clouds.flush()
 
-    def _wait(self, weather: NetworkConditions | None, most_s: float = 1.0) -> None:
+    def _wait(self, network: NetworkConditions | None, most_s: float = 1.0) -> None:
         """Wait for the next arrival, or for the next thing to do."""
         now_s = self._clock()
         wait_s = min(most_s, LOOK_MS / 1e3)
-        if weather is not None:
-            pursuits = (*self._writing.values(), *self._late, *self._late_in_full)
-            wait_s = min([wait_s, *(next_change_s(each, weather, self.config) - now_s for each in pursuits)])
+        if network is not None:
+            inflights = (*self._writing.values(), *self._late, *self._late_in_full)
+            wait_s = min([wait_s, *(next_change_s(each, network, self.config) - now_s for each in inflights)])
         arrival = self._transport.receive(max(wait_s, _MIN_WAIT_S))
         if arrival is not None:
             self._attempts.receive(arrival)
 
     def _advance(self) -> NetworkConditions:
         """Finish complete requests; for the others do what the network conditions require."""
-        weather = self._network_conditions()
-        for place, pursuit in list(self._writing.items()):
-            if pursuit.is_whole:
-                self._finish(pursuit, place, self._completion(pursuit))
+        network = self._network_conditions()
+        for place, inflight in list(self._writing.items()):
+            if inflight.is_whole:
+                self._finish(inflight, place, self._completion(inflight))
             else:
-                self._act(pursuit, next_action(pursuit, self._for(pursuit, weather), self.config), place)
-        for pursuit in (*self._late, *self._late_in_full):
-            if pursuit.is_whole:
-                self._finish(pursuit, -1, self._completion(pursuit))
+                self._act(inflight, next_action(inflight, self._for(inflight, network), self.config), place)
+        for inflight in (*self._late, *self._late_in_full):
+            if inflight.is_whole:
+                self._finish(inflight, -1, self._completion(inflight))
             else:
-                self._act(pursuit, next_action(pursuit, self._for(pursuit, weather), self.config), -1)
-        return weather
+                self._act(inflight, next_action(inflight, self._for(inflight, network), self.config), -1)
+        return network
 
     def _draft(self) -> bool:
         """Draft a slice for requests that need one, and send windows; whether anything was done."""
         wanting = [
             each for each in self._writing.values() if each.num_wanted and self._attempts.takes_windows(each)
         ]
-        for pursuit in self._drafter.draft(wanting):
-            pursuit.can_draft = False
-            if pursuit.edge_drafted is not None:
-                self._attempts.continue_on_cloud(pursuit, pursuit.edge_drafted)
+        for inflight in self._drafter.draft(wanting):
+            inflight.can_draft = False
+            if inflight.edge_drafted is not None:
+                self._attempts.continue_on_cloud(inflight, inflight.edge_drafted)
         num_sent = sum(map(self._attempts.send_windows, self._writing.values()))
         return bool(wanting or num_sent)
 
@@ -240,13 +240,13 @@ class LinkedGenerator:
             sum(map(self._drafter.finish_ms, self._writing.values())) / 1e3,
         )
 
-    def _for(self, pursuit: InFlightRequest, weather: NetworkConditions) -> NetworkConditions:
+    def _for(self, inflight: InFlightRequest, network: NetworkConditions) -> NetworkConditions:
         """The network conditions for a request that not every cloud may receive or can answer."""
-        tags, in_full = pursuit.tokenized.request.residency, pursuit.tokenized.request.in_full
+        tags, in_full = inflight.tokenized.request.residency, inflight.tokenized.request.in_full
         if not tags and not in_full:
-            return weather
-        taking = [node for node in weather.taking if self._clouds.admits(node, tags)]
-        return weather._replace(
+            return network
+        taking = [node for node in network.taking if self._clouds.admits(node, tags)]
+        return network._replace(
             taking=[node for node in taking if not in_full or self._clouds.has_full(node)]
         )
 
@@ -277,70 +277,70 @@ class LinkedGenerator:
             known = self._forms[asked.grammar] = grammar_part(asked)
         return known
 
-    def _act(self, pursuit: InFlightRequest, chosen: NextAction, place: int) -> None:
+    def _act(self, inflight: InFlightRequest, chosen: NextAction, place: int) -> None:
         match chosen.action:
             case RequestAction.WAIT:
                 pass
             case RequestAction.HEDGE:
-                self._attempts.open(pursuit, chosen.clouds, is_hedge=True)
+                self._attempts.open(inflight, chosen.clouds, is_hedge=True)
             case RequestAction.OPEN | RequestAction.MOVE:
                 if chosen.action is RequestAction.MOVE:
-                    self._attempts.leave_unusable(pursuit)
-                if words := self._attempts.open(pursuit, chosen.clouds):
-                    self._finish_alone(pursuit, words, place)
+                    self._attempts.leave_unusable(inflight)
+                if words := self._attempts.open(inflight, chosen.clouds):
+                    self._finish_alone(inflight, words, place)
             case RequestAction.ASK_AGAIN:
-                self._attempts.repeat(pursuit)
+                self._attempts.repeat(inflight)
             case RequestAction.ALONE:
-                self._finish_alone(pursuit, chosen.words, place)
+                self._finish_alone(inflight, chosen.words, place)
             case RequestAction.GIVE_UP:
-                self._finish(pursuit, place, RequestRefused(chosen.words))
+                self._finish(inflight, place, RequestRefused(chosen.words))
             case _:
                 assert_never(chosen.act)
 
-    def _finish(self, pursuit: InFlightRequest, place: int, answer: Completion | RequestRefused) -> None:
+    def _finish(self, inflight: InFlightRequest, place: int, answer: Completion | RequestRefused) -> None:
         """Finish a request."""
-        self._abandon(pursuit)
-        if pursuit.is_late:
-            self._store(pursuit.tokenized.request).record(pursuit, answer)
+        self._abandon(inflight)
+        if inflight.is_late:
+            self._store(inflight.tokenized.request).record(inflight, answer)
         else:
             del self._writing[place]
             self._answers[place] = answer
 
-    def _finish_alone(self, pursuit: InFlightRequest, words: str, place: int) -> None:
+    def _finish_alone(self, inflight: InFlightRequest, words: str, place: int) -> None:
         """Answer with the draft; the target's answer may come late."""
-        answer = self._drafter.finish(pursuit)
+        answer = self._drafter.finish(inflight)
         if isinstance(answer, RequestRefused):  # other drafted requests may hold the memory
             for other in self._writing.values():
                 self._drafter.leave(other)
-            answer = self._drafter.finish(pursuit)
+            answer = self._drafter.finish(inflight)
         if isinstance(answer, Completion):
-            self._attempts.counts.record_completion(len(answer.tokens) - len(pursuit.sequence.tokens))
-            answer = provisional_completion(pursuit, answer, self._drafter.generator.version, words)
-        for way in pursuit.attempts:
-            self._attempts.learn(pursuit, way)
-        if not pursuit.tokenized.request.id or not self.config.max_late:
-            self._finish(pursuit, place, answer)
+            self._attempts.counts.record_completion(len(answer.tokens) - len(inflight.sequence.tokens))
+            answer = provisional_completion(inflight, answer, self._drafter.generator.version, words)
+        for attempt in inflight.attempts:
+            self._attempts.learn(inflight, attempt)
+        if not inflight.tokenized.request.id or not self.config.max_late:
+            self._finish(inflight, place, answer)
             return
         del self._writing[place]
         self._answers[place] = answer
-        pursuit.deadline_s = self._clock() + self.config.late_ms / 1e3
-        self._defer(pursuit)
-        for way in pursuit.attempts:
-            self._attempts.continue_on_cloud(pursuit, way)
+        inflight.deadline_s = self._clock() + self.config.late_ms / 1e3
+        self._defer(inflight)
+        for attempt in inflight.attempts:
+            self._attempts.continue_on_cloud(inflight, attempt)
 
-    def _completion(self, pursuit: InFlightRequest) -> Completion:
-        self._attempts.counts.record_completion(len(pursuit.sequence.tokens))
-        if not pursuit.is_late:
-            for way in pursuit.attempts:
-                self._attempts.learn(pursuit, way)
-        return target_completion(pursuit, self._drafter.generator.version)
+    def _completion(self, inflight: InFlightRequest) -> Completion:
+        self._attempts.counts.record_completion(len(inflight.sequence.tokens))
+        if not inflight.is_late:
+            for attempt in inflight.attempts:
+                self._attempts.learn(inflight, attempt)
+        return target_completion(inflight, self._drafter.generator.version)
 
-    def _abandon(self, pursuit: InFlightRequest) -> None:
-        self._drafter.leave(pursuit)
-        self._attempts.cancel_all(pursuit)
+    def _abandon(self, inflight: InFlightRequest) -> None:
+        self._drafter.leave(inflight)
+        self._attempts.cancel_all(inflight)
 
-    def _defer(self, pursuit: InFlightRequest) -> None:
-        for given_up in self._store(pursuit.tokenized.request).defer(pursuit):
+    def _defer(self, inflight: InFlightRequest) -> None:
+        for given_up in self._store(inflight.tokenized.request).defer(inflight):
             self._abandon(given_up)
 
 

@@ -1,4 +1,4 @@
-"""One request under way at clouds: its accepted tokens, its draft, where it is open, and its rounds for the record.
+"""One request under attempt at clouds: its accepted tokens, its draft, where it is open, and its rounds for the record.
 
 It does no I/O and reads no clock: the generator passes frames and times in, and asks what to send. A record lists every
 pass of the target in an order in which it can be verified again; what the edge did not see, such as guesses of the
@@ -38,14 +38,14 @@ class ObservedRound(NamedTuple):
 
 
 def observe_round(
-    form: CompiledGrammar, state: int, settled: Sequence[int], guesses: Sequence[int], is_first: bool
+    grammar: CompiledGrammar, state: int, settled: Sequence[int], guesses: Sequence[int], is_first: bool
 ) -> ObservedRound:
     """The round that accepted these tokens, from a grammar state that leaves the next one open.
 
     `guesses` are the edge's own for the same positions, empty if the target read none. With `is_first` the first chosen
     token follows from the prompt, with those that it forces.
     """
-    is_open, end = _open_positions(form, state, settled)
+    is_open, end = _open_positions(grammar, state, settled)
     begin = 0
     if is_first:
         begin = next((at for at, is_chosen in enumerate(is_open) if is_chosen and at), len(settled))
@@ -57,13 +57,13 @@ def observe_round(
         len(is_open) - 1 - is_open[::-1].index(True)
     )  # chosen last: the target's own; what follows is forced
     num_same = common_prefix_length(own, rest)
-    if num_same == len(rest) and end == form.done:
+    if num_same == len(rest) and end == grammar.done:
         return _observed(own[:num_same], num_same, -1, is_open)
     if num_same > last:
         return _observed(own[:last], last, rest[last], is_open)
     if num_same == last:
-        _, before = _open_positions(form, state, settled[: begin + last])
-        is_open = [*is_open[:last], *_open_positions(form, before, own[last:])[0]]
+        _, before = _open_positions(grammar, state, settled[: begin + last])
+        is_open = [*is_open[:last], *_open_positions(grammar, before, own[last:])[0]]
         return _observed(own, last, rest[last], is_open)
     told = DraftRound(tuple(rest[:last]), (), tuple(range(last)), rest[last])
     return ObservedRound(told, 0, 0)
@@ -84,12 +84,12 @@ def _observed(drafted: Sequence[int], num_stood: int, token: int, is_open: Seque
     return ObservedRound(told, sum(is_open[: len(drafted)]), sum(is_open[:num_stood]))
 
 
-def _open_positions(form: CompiledGrammar, state: int, tokens: Sequence[int]) -> tuple[list[bool], int]:
+def _open_positions(grammar: CompiledGrammar, state: int, tokens: Sequence[int]) -> tuple[list[bool], int]:
     """Which of these tokens the grammar left open, and its state after them."""
     found: list[bool] = []
     for token in tokens:
-        found.append(form.steps[state].forced < 0)
-        state = form.advance(state, token)
+        found.append(grammar.steps[state].forced < 0)
+        state = grammar.advance(state, token)
     return found, state
 
 
@@ -111,7 +111,7 @@ class WireRequest(NamedTuple):
 
     name: bytes
     prompt: tuple[bytes, ...]
-    form: bytes
+    grammar: bytes
     parts: dict[bytes, bytes]
 
     @classmethod
@@ -120,11 +120,11 @@ class WireRequest(NamedTuple):
 
         Raises: InvalidInput for a grammar that no peer can read.
         """
-        form_name, form = form_part or grammar_part(asked)
+        form_name, grammar = form_part or grammar_part(asked)
         shared, rest = asked.prompt[: asked.num_shared], asked.prompt[asked.num_shared :]
         packed = [pack(ids) for ids in (shared, rest) if ids]
         prompt = tuple(map(part_name, packed))
-        parts = dict(zip(prompt, packed, strict=True)) | {form_name: form}
+        parts = dict(zip(prompt, packed, strict=True)) | {form_name: grammar}
         request = asked.request
         name = request_name(prompt, form_name, request.seed, asked.sampling, in_full=request.in_full)
         return cls(name, prompt, form_name, parts)
@@ -132,8 +132,8 @@ class WireRequest(NamedTuple):
 
 def grammar_part(asked: TokenizedRequest) -> tuple[bytes, bytes]:
     """A request's grammar as a part: name and bytes. Raises: InvalidInput for one that no peer can read."""
-    form = encode_grammar(asked.request.form)
-    return part_name(form), form
+    grammar = encode_grammar(asked.request.form)
+    return part_name(grammar), grammar
 
 
 @dataclass(slots=True, eq=False)
@@ -204,9 +204,9 @@ class InFlightRequest:
 
     # --- events
 
-    def apply(self, way: CloudAttempt, frame: AcceptedFrame, now_s: float) -> FrameEffect:
+    def apply(self, attempt: CloudAttempt, frame: AcceptedFrame, now_s: float) -> FrameEffect:
         """Apply a cloud's accepted tokens. Nothing is used that does not fit up to the last token."""
-        if frame.epoch != way.epoch:
+        if frame.epoch != attempt.epoch:
             return FrameEffect.STALE
         held = self.sequence.tokens
         if frame.at > len(held):
@@ -227,28 +227,28 @@ class InFlightRequest:
         is_done = len(whole) >= len(held) and state == self.tokenized.grammar.done
         if prefix_hash(whole) != frame.prefix or frame.is_done != is_done:
             return FrameEffect.WRONG
-        way.is_done, way.last_frame_s = is_done, now_s
+        attempt.is_done, attempt.last_frame_s = is_done, now_s
         if not new:
-            self._clear_windows(way, frame)
+            self._clear_windows(attempt, frame)
             return FrameEffect.NOTHING
-        self._record_round(way, new, frame.num_accepted)
-        way.first_s = min(way.first_s, now_s)
-        way.num_tokens += len(new)
-        way.num_repeats = 0
-        if self.main_attempt is None or way.num_tokens >= self.main_attempt.num_tokens:
-            self.main_attempt = way
+        self._record_round(attempt, new, frame.num_accepted)
+        attempt.first_s = min(attempt.first_s, now_s)
+        attempt.num_tokens += len(new)
+        attempt.num_repeats = 0
+        if self.main_attempt is None or attempt.num_tokens >= self.main_attempt.num_tokens:
+            self.main_attempt = attempt
         self.sequence.tokens += new
         self.sequence.state = state
         self._reconcile_draft()
-        self._clear_windows(way, frame)
+        self._clear_windows(attempt, frame)
         return FrameEffect.NEWS
 
-    def repeat_at_s(self, way: CloudAttempt, quiet_ms: float) -> float:
+    def repeat_at_s(self, attempt: CloudAttempt, quiet_ms: float) -> float:
         """When to ask a silent cloud again: later each time."""
-        return way.last_frame_s + quiet_ms / 1e3 * 2 ** min(way.num_repeats, 16)
+        return attempt.last_frame_s + quiet_ms / 1e3 * 2 ** min(attempt.num_repeats, 16)
 
-    def drop_attempt(self, way: CloudAttempt, now_s: float) -> None:
-        self.attempts.remove(way)
+    def drop_attempt(self, attempt: CloudAttempt, now_s: float) -> None:
+        self.attempts.remove(attempt)
         self.lost_s = now_s
 
     def add_draft(self, tokens: Sequence[int], state: int) -> None:
@@ -266,61 +266,61 @@ class InFlightRequest:
     @property
     def edge_drafted(self) -> CloudAttempt | None:
         """The attempt that the edge drafts for."""
-        return next((way for way in self.attempts if way.is_led), None)
+        return next((attempt for attempt in self.attempts if attempt.is_led), None)
 
     @property
     def num_wanted(self) -> int:
         """How many tokens to draft now: what may be sent, and one window in reserve."""
-        way = self.edge_drafted
-        if way is None or self.drafted.is_done or not self.can_draft:
+        attempt = self.edge_drafted
+        if attempt is None or self.drafted.is_done or not self.can_draft:
             return 0
-        if way.placed.lead is DraftLead.LOCKSTEP:
-            ready = bool(way.windows) or way.sent < len(self.drafted.tokens)
+        if attempt.placed.lead is DraftLead.LOCKSTEP:
+            ready = bool(attempt.windows) or attempt.sent < len(self.drafted.tokens)
         else:
             ready = len(self.window_ends) > 0
-        return 0 if ready else self._window(way)
+        return 0 if ready else self._window(attempt)
 
     def next_window(self) -> tuple[CloudAttempt, WindowFrame] | None:
         """A window that may be sent now; it counts as sent."""
-        way = self.edge_drafted
-        if way is None:
+        attempt = self.edge_drafted
+        if attempt is None:
             return None
-        lockstep = way.placed.lead is DraftLead.LOCKSTEP
-        if len(way.windows) >= (1 if lockstep else max(way.placed.in_flight, 1)):
+        lockstep = attempt.placed.lead is DraftLead.LOCKSTEP
+        if len(attempt.windows) >= (1 if lockstep else max(attempt.placed.in_flight, 1)):
             return None
-        while self.window_ends and self.window_ends[0] <= way.sent:
+        while self.window_ends and self.window_ends[0] <= attempt.sent:
             self.window_ends.popleft()
         end = len(self.drafted.tokens) if lockstep or not self.window_ends else self.window_ends.popleft()
-        if end <= way.sent:
+        if end <= attempt.sent:
             return None
-        begin, way.sent = way.sent, end
-        way.windows.append(end)
+        begin, attempt.sent = attempt.sent, end
+        attempt.windows.append(end)
         tokens = self.drafted.tokens
-        return way, WindowFrame(
-            way.handle, way.epoch, begin, prefix_hash(tokens[:begin]), pack(tokens[begin:end])
+        return attempt, WindowFrame(
+            attempt.handle, attempt.epoch, begin, prefix_hash(tokens[:begin]), pack(tokens[begin:end])
         )
 
-    def open(self, way: CloudAttempt, deadline_ms: float, budget_bytes: int) -> OpenFrame:
+    def open(self, attempt: CloudAttempt, deadline_ms: float, budget_bytes: int) -> OpenFrame:
         """The frame that opens an attempt, or continues it differently: all known tokens go along as guesses."""
         request, known = self.tokenized.request, self.drafted.tokens[len(self.tokenized.forced_prefix) :]
-        way.windows.clear()
-        way.sent = len(self.drafted.tokens)
+        attempt.windows.clear()
+        attempt.sent = len(self.drafted.tokens)
         self.window_ends.clear()
         if known:
-            way.windows.append(way.sent)
+            attempt.windows.append(attempt.sent)
         return OpenFrame(
-            handle=way.handle,
+            handle=attempt.handle,
             request=self.wire.name,
-            epoch=way.epoch,
+            epoch=attempt.epoch,
             prompt=self.wire.prompt,
-            grammar=self.wire.form,
+            grammar=self.wire.grammar,
             seed=request.seed % 2**64,
             temperature=request.temperature,
             top_k=request.top_k,
             top_p=request.top_p,
             kind=request.kind,
             deadline_ms=max(math.ceil(deadline_ms), 1),
-            lead=int(way.placed.lead),
+            lead=int(attempt.placed.lead),
             budget_bytes=budget_bytes,
             residency=tuple(sorted(request.residency)),
             guesses=pack(self.drafted.tokens) if known else b"",
@@ -332,16 +332,16 @@ class InFlightRequest:
         self.epoch += 1
         return self.epoch
 
-    def _window(self, way: CloudAttempt) -> int:
+    def _window(self, attempt: CloudAttempt) -> int:
         allowed = self.tokenized.request.max_draft
-        return max(way.placed.window if allowed is None else min(way.placed.window, allowed), 1)
+        return max(attempt.placed.window if allowed is None else min(attempt.placed.window, allowed), 1)
 
-    def _record_round(self, way: CloudAttempt, new: Sequence[int], num_stood: int) -> None:
+    def _record_round(self, attempt: CloudAttempt, new: Sequence[int], num_stood: int) -> None:
         """Record the round that accepted `new`, which `sequence` does not hold yet."""
         held, guesses = len(self.sequence.tokens), self.drafted.tokens[:0]
         if num_stood >= 0:
             end = held
-            for end in way.windows:
+            for end in attempt.windows:
                 if end >= held + len(new):
                     break
             guesses = self.drafted.tokens[held:end]
@@ -360,19 +360,19 @@ class InFlightRequest:
             return
         if num < len(ahead):  # a guess was wrong
             self.diverged_at = num if self.diverged_at < 0 else min(self.diverged_at, num)
-            for way in self.attempts:
-                way.windows.clear()
-                way.sent = min(way.sent, num)
+            for attempt in self.attempts:
+                attempt.windows.clear()
+                attempt.sent = min(attempt.sent, num)
         ahead[:] = settled
         self.drafted.state = self.sequence.state
         self.window_ends.clear()
 
-    def _clear_windows(self, way: CloudAttempt, frame: AcceptedFrame) -> None:
+    def _clear_windows(self, attempt: CloudAttempt, frame: AcceptedFrame) -> None:
         """Drop windows whose outcome is known."""
         held = len(self.sequence.tokens)
-        while way.windows and way.windows[0] <= held:
-            way.windows.popleft()
-        way.sent = max(way.sent, held)
-        if way.placed.lead is DraftLead.LOCKSTEP and frame.num_accepted >= 0:
-            way.windows.clear()
-            way.sent = held
+        while attempt.windows and attempt.windows[0] <= held:
+            attempt.windows.popleft()
+        attempt.sent = max(attempt.sent, held)
+        if attempt.placed.lead is DraftLead.LOCKSTEP and frame.num_accepted >= 0:
+            attempt.windows.clear()
+            attempt.sent = held

@@ -89,10 +89,10 @@ class FrameHandler:
         for stream in self._streams:
             if not stream.is_greeted and now_s - stream.since_s > HELLO_MS / 1e3:
                 self._streams.drop(stream, "it did not greet in time")
-            for listener in list(stream.awaiting_parts.values()):
-                if now_s - listener.since_s > self._config.parts_ms / 1e3:
+            for subscriber in list(stream.awaiting_parts.values()):
+                if now_s - subscriber.since_s > self._config.parts_ms / 1e3:
                     self._deny(
-                        stream, listener, Denial(RefusalReason.STALE, "its parts did not arrive in time", 0)
+                        stream, subscriber, Denial(RefusalReason.STALE, "its parts did not arrive in time", 0)
                     )
 
     def _greet(self, stream: EdgeStream, frame: Frame) -> None:
@@ -119,13 +119,13 @@ class FrameHandler:
             if part.offset > taken.missing_from:
                 self._streams.send(stream, NeedFrame(part.name, taken.missing_from))
             return
-        for listener in list(stream.awaiting_parts.values()):
-            listener.awaited.discard(part.name)
-            if not listener.awaited:
-                self._await_parts(stream, listener)
+        for subscriber in list(stream.awaiting_parts.values()):
+            subscriber.awaited.discard(part.name)
+            if not subscriber.awaited:
+                self._await_parts(stream, subscriber)
 
     def _open(self, stream: EdgeStream, asked: OpenFrame, num_bytes: int) -> None:
-        known = stream.listeners.get(asked.handle)
+        known = stream.subscribers.get(asked.handle)
         if known is not None and asked.epoch <= known.epoch:
             self._stale(stream, known, is_again=asked.epoch == known.epoch)
             return
@@ -133,111 +133,111 @@ class FrameHandler:
             words = "a handle that already names another request"
             self._streams.refuse(stream, RefusalReason.MALFORMED, words, known)
             return
-        listener = known or RequestSubscriber(stream.name, stream.node, asked, self._clock())
+        subscriber = known or RequestSubscriber(stream.name, stream.node, asked, self._clock())
         if known is not None:
             known.reopen(asked, self._clock())
-        listener.num_bytes += num_bytes
+        subscriber.num_bytes += num_bytes
         if (refusal := check_open(asked, self._config, has_full=self._welcome.in_full)) is not None:
-            self._deny(stream, listener, Denial(*refusal))
+            self._deny(stream, subscriber, Denial(*refusal))
         elif known is not None:
             if known.request is not None:
                 self._join(stream, known)
         elif self.is_draining and not self._docket.knows(asked.request):
             words = f"{self._config.node} is draining"
-            self._deny(stream, listener, Denial(RefusalReason.DRAINING, words, self._config.drain_retry_ms))
-        elif len(stream.listeners) >= self._config.max_requests_each:
-            words = f"{len(stream.listeners)} requests are already open on this stream"
-            self._deny(stream, listener, Denial(RefusalReason.BUSY, words, self._config.drain_retry_ms))
+            self._deny(stream, subscriber, Denial(RefusalReason.DRAINING, words, self._config.drain_retry_ms))
+        elif len(stream.subscribers) >= self._config.max_requests_each:
+            words = f"{len(stream.subscribers)} requests are already open on this stream"
+            self._deny(stream, subscriber, Denial(RefusalReason.BUSY, words, self._config.drain_retry_ms))
         else:
-            stream.listeners[asked.handle] = listener
-            self._await_parts(stream, listener)
+            stream.subscribers[asked.handle] = subscriber
+            self._await_parts(stream, subscriber)
 
-    def _await_parts(self, stream: EdgeStream, listener: RequestSubscriber) -> None:
+    def _await_parts(self, stream: EdgeStream, subscriber: RequestSubscriber) -> None:
         """Have a request answered once all its parts are there; ask for missing ones."""
-        asked = listener.opened
+        asked = subscriber.opened
         stream.awaiting_parts.pop(asked.handle, None)
         if self._docket.knows(asked.request):
-            self._join(stream, listener)
+            self._join(stream, subscriber)
             return
         parts = {name: self._parts.get(name) for name in (*asked.prompt, asked.grammar)}
-        listener.awaited = {name for name, data in parts.items() if data is None}
-        if not listener.awaited:
-            refusal = self._docket.create(listener, {name: data or b"" for name, data in parts.items()})
+        subscriber.awaited = {name for name, data in parts.items() if data is None}
+        if not subscriber.awaited:
+            refusal = self._docket.create(subscriber, {name: data or b"" for name, data in parts.items()})
             if refusal is None:
-                self._join(stream, listener)
+                self._join(stream, subscriber)
             else:
-                self._deny(stream, listener, refusal)
+                self._deny(stream, subscriber, refusal)
         elif len(stream.awaiting_parts) >= MAX_GATHERING_EACH:
             words = f"{len(stream.awaiting_parts)} requests of this stream already wait for parts"
-            self._deny(stream, listener, Denial(RefusalReason.BUSY, words, self._config.drain_retry_ms))
+            self._deny(stream, subscriber, Denial(RefusalReason.BUSY, words, self._config.drain_retry_ms))
         else:
-            stream.awaiting_parts[asked.handle] = listener
-            for name in listener.awaited:
+            stream.awaiting_parts[asked.handle] = subscriber
+            for name in subscriber.awaited:
                 self._streams.send(stream, NeedFrame(name, self._parts.missing_from(stream.node, name)))
 
-    def _join(self, stream: EdgeStream, listener: RequestSubscriber) -> None:
+    def _join(self, stream: EdgeStream, subscriber: RequestSubscriber) -> None:
         """Subscribe to the request under the present epoch."""
-        refusal = self._docket.subscribe(listener)
+        refusal = self._docket.subscribe(subscriber)
         if refusal is not None:
-            self._deny(stream, listener, refusal)
+            self._deny(stream, subscriber, refusal)
             return
-        early, listener.early = listener.early, []
+        early, subscriber.early = subscriber.early, []
         for window in early:
-            self._guess(stream, listener, window)
-        self._streams.notify(stream, listener)
+            self._guess(stream, subscriber, window)
+        self._streams.notify(stream, subscriber)
 
     def _window(self, stream: EdgeStream, window: WindowFrame, num_bytes: int) -> None:
-        listener = self._listener(stream, window)
-        if listener is None:
+        subscriber = self._listener(stream, window)
+        if subscriber is None:
             return
-        listener.num_bytes += num_bytes
-        budget = listener.opened.budget_bytes
-        if budget and listener.num_bytes > BUDGET_ABUSE * budget:
-            words = f"{listener.num_bytes} bytes for a request that may take {budget}"
-            self._deny(stream, listener, Denial(RefusalReason.BUDGET, words))
-        elif listener.request is not None:
-            self._guess(stream, listener, window)
-        elif is_plausible(window) and len(listener.early) < _MAX_EARLY_WINDOWS:
-            listener.early.append(window)
+        subscriber.num_bytes += num_bytes
+        budget = subscriber.opened.budget_bytes
+        if budget and subscriber.num_bytes > BUDGET_ABUSE * budget:
+            words = f"{subscriber.num_bytes} bytes for a request that may take {budget}"
+            self._deny(stream, subscriber, Denial(RefusalReason.BUDGET, words))
+        elif subscriber.request is not None:
+            self._guess(stream, subscriber, window)
+        elif is_plausible(window) and len(subscriber.early) < _MAX_EARLY_WINDOWS:
+            subscriber.early.append(window)
 
-    def _guess(self, stream: EdgeStream, listener: RequestSubscriber, window: WindowFrame) -> None:
+    def _guess(self, stream: EdgeStream, subscriber: RequestSubscriber, window: WindowFrame) -> None:
         try:
-            self._docket.add_guesses(listener, window)
+            self._docket.add_guesses(subscriber, window)
         except InvalidInput as error:
-            self._streams.refuse(stream, RefusalReason.MALFORMED, str(error), listener)
+            self._streams.refuse(stream, RefusalReason.MALFORMED, str(error), subscriber)
 
     def _leave(self, stream: EdgeStream, leave: CancelFrame) -> None:
-        listener = stream.listeners.get(leave.handle)
-        if listener is None or leave.epoch < listener.epoch:
+        subscriber = stream.subscribers.get(leave.handle)
+        if subscriber is None or leave.epoch < subscriber.epoch:
             self.num_stale += 1
             return
         stream.forget(leave.handle)
-        self._docket.unsubscribe(listener, is_kept=False)
+        self._docket.unsubscribe(subscriber, is_kept=False)
 
     def _listener(self, stream: EdgeStream, window: WindowFrame) -> RequestSubscriber | None:
         """The subscriber of a window, if the window is of its present epoch."""
-        listener = stream.listeners.get(window.handle)
-        if listener is not None and window.epoch == listener.epoch:
-            return listener
-        if listener is not None and window.epoch < listener.epoch:
-            self._stale(stream, listener)
-        elif listener is None and window.handle in stream.recent:
+        subscriber = stream.subscribers.get(window.handle)
+        if subscriber is not None and window.epoch == subscriber.epoch:
+            return subscriber
+        if subscriber is not None and window.epoch < subscriber.epoch:
+            self._stale(stream, subscriber)
+        elif subscriber is None and window.handle in stream.recent:
             self.num_stale += 1
         else:
             words = "a window for a request, or an epoch of it, that was not opened"
             self._streams.refuse(stream, RefusalReason.STALE, words, window)
         return None
 
-    def _stale(self, stream: EdgeStream, listener: RequestSubscriber, is_again: bool = False) -> None:
+    def _stale(self, stream: EdgeStream, subscriber: RequestSubscriber, is_again: bool = False) -> None:
         """Report a frame of a past epoch once; one of the present epoch is never reported twice."""
         self.num_stale += 1
-        if not is_again and not listener.is_stale_notified:
-            listener.is_stale_notified = True
+        if not is_again and not subscriber.is_stale_notified:
+            subscriber.is_stale_notified = True
             words = "frames of a past epoch are not read"
-            self._streams.refuse(stream, RefusalReason.STALE, words, listener, retry_ms=0, epoch=-1)
+            self._streams.refuse(stream, RefusalReason.STALE, words, subscriber, retry_ms=0, epoch=-1)
 
-    def _deny(self, stream: EdgeStream, listener: RequestSubscriber, denied: Denial) -> None:
+    def _deny(self, stream: EdgeStream, subscriber: RequestSubscriber, denied: Denial) -> None:
         """End this request on this stream."""
-        self._streams.refuse(stream, denied.why, denied.words, listener, denied.retry_ms)
-        stream.forget(listener.handle)
-        self._docket.unsubscribe(listener, is_kept=False)
+        self._streams.refuse(stream, denied.why, denied.words, subscriber, denied.retry_ms)
+        stream.forget(subscriber.handle)
+        self._docket.unsubscribe(subscriber, is_kept=False)

@@ -46,9 +46,9 @@ class RemoteDraftStrategy:
         self._boxes: dict[SequenceState, _RemoteWindows] = {}
         self.num_dropped = 0  # windows that did not fit, or too many
 
-    def post(self, stem: SequenceState, at: int, prefix: int, ids: Sequence[int]) -> None:
+    def post(self, sequence: SequenceState, at: int, prefix: int, ids: Sequence[int]) -> None:
         """Guesses for the positions from `at` on, after a text with this hash. The caller has checked their number."""
-        box = self._boxes.setdefault(stem, _RemoteWindows())
+        box = self._boxes.setdefault(sequence, _RemoteWindows())
         if len(box.windows) >= _MAX_WINDOWS:
             box.windows.pop(0)
             self.num_dropped += 1
@@ -56,24 +56,24 @@ class RemoteDraftStrategy:
         box.windows.sort(key=lambda window: window.at)  # stable: of two at one position, the later comes last
         box.fitting = None
 
-    def clear(self, stem: SequenceState) -> None:
-        self._boxes.pop(stem, None)
+    def clear(self, sequence: SequenceState) -> None:
+        self._boxes.pop(sequence, None)
 
-    def fitting(self, stem: SequenceState) -> list[int] | None:
+    def fitting(self, sequence: SequenceState) -> list[int] | None:
         """The guesses after the accepted tokens, as far as windows reach; None if no window fits.
 
         An empty window that fits means that its sender has no guesses.
         """
-        box = self._boxes.get(stem)
+        box = self._boxes.get(sequence)
         if box is None:
             return None
         num_known = len(box.hashes) - 1
-        if len(stem.tokens) > num_known:
-            for token in stem.tokens[num_known:]:
+        if len(sequence.tokens) > num_known:
+            for token in sequence.tokens[num_known:]:
                 box.hashes.append(prefix_hash([token], box.hashes[-1]))
             box.fitting = None
         if box.fitting is None and box.windows:
-            box.fitting = self._joined(box, stem.tokens)
+            box.fitting = self._joined(box, sequence.tokens)
         return box.fitting
 
     def _joined(self, box: _RemoteWindows, settled: list[int]) -> list[int] | None:
@@ -112,37 +112,37 @@ class RemoteDraftStrategy:
         box.windows = kept
         return chain if fits else None
 
-    def speculate(self, stems: Sequence[SequenceState], lengths: Sequence[int]) -> list[DraftTree]:
+    def speculate(self, sequences: Sequence[SequenceState], lengths: Sequence[int]) -> list[DraftTree]:
         return [
-            _chain(stem, self.fitting(stem) or (), length)
-            for stem, length in zip(stems, lengths, strict=True)
+            _chain(sequence, self.fitting(sequence) or (), length)
+            for sequence, length in zip(sequences, lengths, strict=True)
         ]
 
-    def verifying(self, stems: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
+    def verifying(self, sequences: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
         pass
 
-    def settle(self, stem: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
+    def settle(self, sequence: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
         pass  # the sequence's tokens decide which windows still fit
 
-    def leave(self, stem: SequenceState) -> None:
-        self.clear(stem)
+    def leave(self, sequence: SequenceState) -> None:
+        self.clear(sequence)
 
 
-def _chain(stem: SequenceState, guesses: Iterable[int], length: int) -> DraftTree:
+def _chain(sequence: SequenceState, guesses: Iterable[int], length: int) -> DraftTree:
     """The guesses as a chain of at most `length` chosen tokens, cut where they break the grammar."""
-    tree, form, state = DraftTree(), stem.tokenized.grammar, stem.state
+    tree, grammar, state = DraftTree(), sequence.tokenized.grammar, sequence.state
     for token in guesses:
-        if state == form.done or not form.allows(state, token):
+        if state == grammar.done or not grammar.allows(state, token):
             break
-        if tree.depth >= length and _is_open(form, state):
+        if tree.depth >= length and _is_open(grammar, state):
             break
-        tree.add_token(form, stem.state, token, len(tree) - 1)
+        tree.add_token(grammar, sequence.state, token, len(tree) - 1)
         state = tree.states[-1]
     return tree
 
 
-def _is_open(form: CompiledGrammar, state: int) -> bool:
-    return form.steps[state].forced < 0
+def _is_open(grammar: CompiledGrammar, state: int) -> bool:
+    return grammar.steps[state].forced < 0
 
 
 class RoutedStrategy:
@@ -168,23 +168,23 @@ class RoutedStrategy:
         self.num_drafted = 0  # tokens that the draft guessed
         self.led: list[bool] = []  # of the latest round: sequences that the draft was to guess for
 
-    def lead(self, stem: SequenceState, lead: DraftLead) -> None:
+    def lead(self, sequence: SequenceState, lead: DraftLead) -> None:
         """Set who drafts for a sequence from now on."""
-        self._leads[stem] = lead
+        self._leads[sequence] = lead
 
-    def speculate(self, stems: Sequence[SequenceState], lengths: Sequence[int]) -> list[DraftTree]:
-        trees = self.remote.speculate(stems, lengths)
+    def speculate(self, sequences: Sequence[SequenceState], lengths: Sequence[int]) -> list[DraftTree]:
+        trees = self.remote.speculate(sequences, lengths)
         self._by_draft.clear()
         self.led = [
-            self.draft is not None and self._leads.get(stem) in SELF_DRAFTED and not tree.tokens
-            for stem, tree in zip(stems, trees, strict=True)
+            self.draft is not None and self._leads.get(sequence) in SELF_DRAFTED and not tree.tokens
+            for sequence, tree in zip(sequences, trees, strict=True)
         ]
         if self.draft is None:
             return trees
         asking = [at for at, is_led in enumerate(self.led) if is_led and lengths[at] > 0]
         if asking:
             began_s = self._clock()
-            led = [stems[at] for at in asking]
+            led = [sequences[at] for at in asking]
             self._drafted.update(led)
             try:
                 drafted = self.draft.speculate(led, [lengths[at] for at in asking])
@@ -197,19 +197,23 @@ class RoutedStrategy:
             self.draft_s += self._clock() - began_s
         return trees
 
-    def verifying(self, stems: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
+    def verifying(self, sequences: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
         if self.draft is not None and self._by_draft:
-            led = [(stem, tree) for stem, tree in zip(stems, trees, strict=True) if stem in self._by_draft]
-            self.draft.verifying([stem for stem, _ in led], [tree for _, tree in led])
+            led = [
+                (sequence, tree)
+                for sequence, tree in zip(sequences, trees, strict=True)
+                if sequence in self._by_draft
+            ]
+            self.draft.verifying([sequence for sequence, _ in led], [tree for _, tree in led])
 
-    def settle(self, stem: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
-        if self.draft is not None and stem in self._by_draft:
-            self.draft.settle(stem, tree, outcome)
+    def settle(self, sequence: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
+        if self.draft is not None and sequence in self._by_draft:
+            self.draft.settle(sequence, tree, outcome)
 
-    def leave(self, stem: SequenceState) -> None:
-        self.remote.leave(stem)
-        self._leads.pop(stem, None)
-        self._by_draft.discard(stem)
-        if self.draft is not None and stem in self._drafted:
-            self._drafted.discard(stem)
-            self.draft.leave(stem)
+    def leave(self, sequence: SequenceState) -> None:
+        self.remote.leave(sequence)
+        self._leads.pop(sequence, None)
+        self._by_draft.discard(sequence)
+        if self.draft is not None and sequence in self._drafted:
+            self._drafted.discard(sequence)
+            self.draft.leave(sequence)

@@ -71,140 +71,142 @@ class RequestTable:
     def knows(self, name: bytes) -> bool:
         return name in self._cases or name in self._answers
 
-    def create(self, listener: RequestSubscriber, parts: dict[bytes, bytes]) -> Denial | None:
+    def create(self, subscriber: RequestSubscriber, parts: dict[bytes, bytes]) -> Denial | None:
         """Create a request whose parts are there, unless it cannot be answered here, or not in time."""
         try:
-            form = self._form(listener.opened.grammar, parts[listener.opened.grammar])
-            request, ids, num_shared = to_request(listener.opened, form, parts)
+            grammar = self._form(subscriber.opened.grammar, parts[subscriber.opened.grammar])
+            request, ids, num_shared = to_request(subscriber.opened, grammar, parts)
         except InvalidInput as error:
             return Denial(RefusalReason.MALFORMED, str(error))
         try:
-            engine = self._engine_for(listener.opened)
+            engine = self._engine_for(subscriber.opened)
         except HtfiError as error:
             return Denial(RefusalReason.CANNOT, str(error))
         asked = engine.engine.tokenize(request, ids, num_shared)
         if isinstance(asked, RequestRefused):
             return Denial(RefusalReason.CANNOT, asked.reason)
         now_s = self._clock()
-        left_ms = listener.opened.deadline_ms - 1e3 * (now_s - listener.since_s)
-        retry_ms = engine.retry_ms(asked, listener.tenant, left_ms)
+        left_ms = subscriber.opened.deadline_ms - 1e3 * (now_s - subscriber.since_s)
+        retry_ms = engine.retry_ms(asked, subscriber.tenant, left_ms)
         if retry_ms is not None:
             words = f"{self._config.node} is busy: the answer would take longer than {left_ms:.0f} ms"
             return Denial(RefusalReason.BUSY, words, max(int(retry_ms), 1))
-        case = ServerRequest.of(next(self._keys), listener, asked, now_s)
-        self._cases[case.name] = case
-        engine.enter(case)
+        entry = ServerRequest.of(next(self._keys), subscriber, asked, now_s)
+        self._cases[entry.name] = entry
+        engine.enter(entry)
         return None
 
-    def subscribe(self, listener: RequestSubscriber) -> Denial | None:
+    def subscribe(self, subscriber: RequestSubscriber) -> Denial | None:
         """Subscribe to the request, under the present epoch; the subscriber's guesses are used."""
-        asked = listener.opened
-        case = self._cases.get(asked.request)
-        if case is None:
+        asked = subscriber.opened
+        entry = self._cases.get(asked.request)
+        if entry is None:
             return None  # answered: `progress_for` finds it
-        if listener not in case.subscribers:
-            if len(case.subscribers) >= self._config.max_listeners:
+        if subscriber not in entry.subscribers:
+            if len(entry.subscribers) >= self._config.max_listeners:
                 return Denial(
                     RefusalReason.BUSY,
                     "this answer has too many subscribers already",
                     self._config.drain_retry_ms,
                 )
-            case.subscribers.append(listener)
+            entry.subscribers.append(subscriber)
         else:  # its lead applies from now on
-            case.subscribers.remove(listener)
-            case.subscribers.append(listener)
-        listener.request = case
-        self._orphans.pop(case.name, None)
+            entry.subscribers.remove(subscriber)
+            entry.subscribers.append(subscriber)
+        subscriber.request = entry
+        self._orphans.pop(entry.name, None)
         try:
-            first = unpack_guesses(asked.guesses, 0, case.sequence, self._vocab_size)
+            first = unpack_guesses(asked.guesses, 0, entry.sequence, self._vocab_size)
         except InvalidInput as error:
             return Denial(RefusalReason.MALFORMED, str(error))
         posted = self._engine_for(asked).strategy.remote
-        posted.clear(case.sequence)
+        posted.clear(entry.sequence)
         if first:
-            posted.post(case.sequence, 0, 0, first)
-        case.deadline_s = self._clock() + asked.deadline_ms / 1e3
-        case.is_patient = True
-        self._update_lead(case)
+            posted.post(entry.sequence, 0, 0, first)
+        entry.deadline_s = self._clock() + asked.deadline_ms / 1e3
+        entry.is_patient = True
+        self._update_lead(entry)
         return None
 
-    def add_guesses(self, listener: RequestSubscriber, window: WindowFrame) -> None:
+    def add_guesses(self, subscriber: RequestSubscriber, window: WindowFrame) -> None:
         """Add a window's guesses. Raises: InvalidInput for what lies outside answer or vocabulary."""
-        case = listener.request
-        if case is None or case.sequence.is_done:
+        entry = subscriber.request
+        if entry is None or entry.sequence.is_done:
             return
-        ids = unpack_guesses(window.ids, window.at, case.sequence, self._vocab_size)
-        if listener.is_spent or listener.opened.lead not in EDGE_DRAFTED:
-            self._update_lead(case)
+        ids = unpack_guesses(window.ids, window.at, entry.sequence, self._vocab_size)
+        if subscriber.is_spent or subscriber.opened.lead not in EDGE_DRAFTED:
+            self._update_lead(entry)
             return
-        self._engine_for(listener.opened).strategy.remote.post(case.sequence, window.at, window.prefix, ids)
+        self._engine_for(subscriber.opened).strategy.remote.post(
+            entry.sequence, window.at, window.prefix, ids
+        )
 
-    def unsubscribe(self, listener: RequestSubscriber, is_kept: bool) -> None:
+    def unsubscribe(self, subscriber: RequestSubscriber, is_kept: bool) -> None:
         """A subscriber has left. If it was the last, its request continues for its return, or is given up."""
-        case, listener.request = listener.request, None
-        if case is None or listener not in case.subscribers:
+        entry, subscriber.request = subscriber.request, None
+        if entry is None or subscriber not in entry.subscribers:
             return
-        case.subscribers.remove(listener)
-        if case.name not in self._cases:
+        entry.subscribers.remove(subscriber)
+        if entry.name not in self._cases:
             return
-        if case.subscribers:
-            self._update_lead(case)
+        if entry.subscribers:
+            self._update_lead(entry)
         elif is_kept and self._config.max_orphans:
-            self._orphans[case.name] = case
-            self._update_lead(case)
+            self._orphans[entry.name] = entry
+            self._update_lead(entry)
             if len(self._orphans) > self._config.max_orphans:
                 self._give_up(self._orphans.popitem(last=False)[1])
         else:
-            self._give_up(case)
+            self._give_up(entry)
 
     def record_progress(self, progress: RequestProgress) -> list[RequestSubscriber]:
         """Record a step for a request; the subscribers to notify."""
-        case = progress.request
-        listeners = list(case.subscribers)
-        for listener in listeners:
-            listener.num_accepted = max(listener.num_accepted, progress.num_accepted)
+        entry = progress.request
+        subscribers = list(entry.subscribers)
+        for subscriber in subscribers:
+            subscriber.num_accepted = max(subscriber.num_accepted, progress.num_accepted)
         if progress.is_done or progress.refused:
-            self._cases.pop(case.name, None)
-            self._orphans.pop(case.name, None)
+            self._cases.pop(entry.name, None)
+            self._orphans.pop(entry.name, None)
         if progress.is_done:
-            self._answers[case.name] = AnswerProgress(tuple(case.sequence.tokens), case.prefix(), True)
+            self._answers[entry.name] = AnswerProgress(tuple(entry.sequence.tokens), entry.prefix(), True)
             if len(self._answers) > self._config.kept_answers:
                 self._answers.popitem(last=False)
-        return listeners
+        return subscribers
 
-    def progress_for(self, listener: RequestSubscriber) -> AnswerProgress | None:
+    def progress_for(self, subscriber: RequestSubscriber) -> AnswerProgress | None:
         """What a subscriber may receive now."""
-        if (case := listener.request) is not None:
-            return AnswerProgress(case.sequence.tokens, case.prefix(), case.sequence.is_done)
-        answer = self._answers.get(listener.opened.request)
+        if (entry := subscriber.request) is not None:
+            return AnswerProgress(entry.sequence.tokens, entry.prefix(), entry.sequence.is_done)
+        answer = self._answers.get(subscriber.opened.request)
         if answer is not None:
-            self._answers.move_to_end(listener.opened.request)
+            self._answers.move_to_end(subscriber.opened.request)
         return answer
 
-    def budget_changed(self, listener: RequestSubscriber) -> None:
+    def budget_changed(self, subscriber: RequestSubscriber) -> None:
         """A subscriber's budget has changed: it may no longer pay for guesses."""
-        if listener.request is not None and listener.is_spent:
-            self._update_lead(listener.request)
+        if subscriber.request is not None and subscriber.is_spent:
+            self._update_lead(subscriber.request)
 
     def _form(self, name: bytes, data: bytes) -> OutputGrammar:
         """A part as the grammar that it holds. Raises: InvalidInput."""
-        form = self._forms.get(name)
-        if form is None:
-            form = self._forms[name] = decode_grammar(data)
+        grammar = self._forms.get(name)
+        if grammar is None:
+            grammar = self._forms[name] = decode_grammar(data)
             if len(self._forms) > _MAX_CACHED_GRAMMARS:
                 self._forms.popitem(last=False)
         self._forms.move_to_end(name)
-        return form
+        return grammar
 
-    def _update_lead(self, case: ServerRequest) -> None:
-        engine = self._engine_for(case)
-        lead = case.wanted_lead(engine.strategy.draft is not None)
-        if lead is not case.lead or not case.sequence.tokens:
-            engine.lead(case, lead)
+    def _update_lead(self, entry: ServerRequest) -> None:
+        engine = self._engine_for(entry)
+        lead = entry.wanted_lead(engine.strategy.draft is not None)
+        if lead is not entry.lead or not entry.sequence.tokens:
+            engine.lead(entry, lead)
 
-    def _give_up(self, case: ServerRequest) -> None:
-        self._cases.pop(case.name, None)
-        self._engine_for(case).leave(case)
+    def _give_up(self, entry: ServerRequest) -> None:
+        self._cases.pop(entry.name, None)
+        self._engine_for(entry).leave(entry)
 
     def _engine_for(self, what: OpenFrame | ServerRequest) -> RequestScheduler:
         """The scheduler of a request. Raises: DependencyUnavailable, InvalidInput without full precision."""

@@ -96,13 +96,13 @@ class ServerRequest:
 
     @classmethod
     def of(
-        cls, key: int, listener: RequestSubscriber, asked: TokenizedRequest, now_s: float
+        cls, key: int, subscriber: RequestSubscriber, asked: TokenizedRequest, now_s: float
     ) -> "ServerRequest":
         job = GenerationJob(key, SequenceState(asked, list(asked.forced_prefix), asked.start_state))
-        deadline_s = now_s + listener.opened.deadline_ms / 1e3
-        doubt = min(max(listener.opened.suspicion, 0), 1000) / 1e3
+        deadline_s = now_s + subscriber.opened.deadline_ms / 1e3
+        doubt = min(max(subscriber.opened.suspicion, 0), 1000) / 1e3
         return cls(
-            key, listener.opened.request, listener.tenant, job, now_s, deadline_s, now_s, suspicion=doubt
+            key, subscriber.opened.request, subscriber.tenant, job, now_s, deadline_s, now_s, suspicion=doubt
         )
 
     @property
@@ -135,31 +135,31 @@ class ServerRequest:
     def wanted_lead(self, has_draft: bool) -> DraftLead:
         """Who drafts: as the latest subscriber says, unless its budget is used up or it has left."""
         here = DraftLead.CLOUD if has_draft else DraftLead.PLAIN
-        for listener in reversed(self.subscribers):
-            lead = DraftLead(listener.opened.lead)
+        for subscriber in reversed(self.subscribers):
+            lead = DraftLead(subscriber.opened.lead)
             if lead not in EDGE_DRAFTED:
                 return here if lead is DraftLead.CLOUD else DraftLead.PLAIN
-            return here if listener.is_spent else lead
+            return here if subscriber.is_spent else lead
         return here
 
 
-def tokens_left(case: ServerRequest, expected: float) -> float:
+def tokens_left(entry: ServerRequest, expected: float) -> float:
     """Expected remaining tokens, at least one, of an answer with `expected` tokens."""
-    return max(expected - len(case.sequence.tokens), 1.0)
+    return max(expected - len(entry.sequence.tokens), 1.0)
 
 
-def suspicion_by_tenant(cases: Sequence[ServerRequest]) -> dict[str, float]:
+def suspicion_by_tenant(entries: Sequence[ServerRequest]) -> dict[str, float]:
     """Mean suspicion of each tenant's requests, 0–1; tenants without suspicion are left out."""
-    if not any(case.suspicion for case in cases):
+    if not any(entry.suspicion for entry in entries):
         return {}
     told: dict[str, list[float]] = {}
-    for case in cases:
-        told.setdefault(case.tenant, []).append(case.suspicion)
+    for entry in entries:
+        told.setdefault(entry.tenant, []).append(entry.suspicion)
     return {tenant: mean for tenant, all_of in told.items() if (mean := sum(all_of) / len(all_of)) > 0.0}
 
 
-def active_tenants(cases: Sequence[ServerRequest]) -> frozenset[str]:
-    return frozenset(case.tenant for case in cases)
+def active_tenants(entries: Sequence[ServerRequest]) -> frozenset[str]:
+    return frozenset(entry.tenant for entry in entries)
 
 
 _MAX_KIND = 64
@@ -232,13 +232,13 @@ def check_open(
 
 
 def to_request(
-    asked: OpenFrame, form: OutputGrammar, parts: dict[bytes, bytes]
+    asked: OpenFrame, grammar: OutputGrammar, parts: dict[bytes, bytes]
 ) -> tuple[GenerationRequest, list[int], int]:
     """The request, its prompt's ids, and how many of them are likely to be shared. Raises: InvalidInput."""
     ids = [unpack(parts[name]) for name in asked.prompt]
     request = GenerationRequest(
         (),
-        form,
+        grammar,
         asked.seed,
         asked.temperature,
         float(asked.deadline_ms),
@@ -250,10 +250,10 @@ def to_request(
     return request, [token for part in ids for token in part], len(ids[0]) if len(ids) > 1 else 0
 
 
-def unpack_guesses(packed: bytes, at: int, stem: SequenceState, vocab_size: int) -> list[int]:
+def unpack_guesses(packed: bytes, at: int, sequence: SequenceState, vocab_size: int) -> list[int]:
     """Guesses for the positions from `at` on. Raises: InvalidInput if one lies outside answer or vocabulary."""
     ids = unpack(packed)
-    longest = stem.tokenized.grammar.max_tokens
+    longest = sequence.tokenized.grammar.max_tokens
     if not 0 <= at <= at + len(ids) <= longest:
         raise InvalidInput(f"{len(ids)} guesses from place {at} on, of an answer of at most {longest} tokens")
     if ids and max(ids) >= vocab_size:

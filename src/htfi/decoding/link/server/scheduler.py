@@ -74,27 +74,27 @@ class RequestScheduler:
         read_ms = self.measured.read_ms(len(asked.prompt))
         backlog: dict[str, float] = {}
         num_waiting: dict[str, int] = {}
-        for case in (*self.waiting.values(), *self.writing.values()):
-            backlog[case.tenant] = backlog.get(case.tenant, 0.0) + self._left_ms(case)
-        for case in self.waiting.values():
-            num_waiting[case.tenant] = num_waiting.get(case.tenant, 0) + 1
+        for entry in (*self.waiting.values(), *self.writing.values()):
+            backlog[entry.tenant] = backlog.get(entry.tenant, 0.0) + self._left_ms(entry)
+        for entry in self.waiting.values():
+            num_waiting[entry.tenant] = num_waiting.get(entry.tenant, 0) + 1
         own_ms = read_ms + num_tokens * self._token_ms(1)
         alone_ms = read_ms + num_tokens * self.measured.pace.pass_ms(len(self.writing) + 1, 1)
         return self.turns.retry_ms(own_ms, alone_ms, tenant, deadline_ms, backlog, num_waiting)
 
-    def enter(self, case: ServerRequest) -> None:
-        self.waiting[case.key] = case
+    def enter(self, entry: ServerRequest) -> None:
+        self.waiting[entry.key] = entry
         self._report_load()
 
-    def leave(self, case: ServerRequest, wipe: bool = False) -> None:
+    def leave(self, entry: ServerRequest, wipe: bool = False) -> None:
         """Remove a request, whatever its state."""
-        self.engine.remove(case.job, wipe)
-        self._forget(case)
+        self.engine.remove(entry.job, wipe)
+        self._forget(entry)
 
-    def lead(self, case: ServerRequest, lead: DraftLead) -> None:
+    def lead(self, entry: ServerRequest, lead: DraftLead) -> None:
         """Set who drafts for a request from now on."""
-        case.lead = lead
-        self.strategy.lead(case.sequence, lead)
+        entry.lead = lead
+        self.strategy.lead(entry.sequence, lead)
 
     def step(self) -> list[RequestProgress] | None:
         """One pass: a prompt, or a round of some requests. None if there is nothing to do."""
@@ -106,8 +106,8 @@ class RequestScheduler:
                 return read
         while self._planned_passes:
             now_s = self._clock()
-            cases = [self.writing[key] for key in self._planned_passes.popleft() if key in self.writing]
-            going = [case for case in cases if self._is_ready(case, now_s)]
+            entries = [self.writing[key] for key in self._planned_passes.popleft() if key in self.writing]
+            going = [entry for entry in entries if self._is_ready(entry, now_s)]
             if going:
                 return self._pass(going)
         return None
@@ -115,20 +115,20 @@ class RequestScheduler:
     def next_s(self) -> float | None:
         """Seconds until a request that waits for its edge goes on; None if none does."""
         waits = [
-            case.was_served_s + self._config.window_ms / 1e3 - self._clock()
-            for case in self.writing.values()
-            if case.lead is DraftLead.LOCKSTEP and case.is_patient
+            entry.was_served_s + self._config.window_ms / 1e3 - self._clock()
+            for entry in self.writing.values()
+            if entry.lead is DraftLead.LOCKSTEP and entry.is_patient
         ]
         return max(min(waits), 0.0) if waits else None
 
     @property
     def queue_ms(self) -> float:
         """The expected time of all requests here together."""
-        return sum(self._left_ms(case) for case in (*self.waiting.values(), *self.writing.values()))
+        return sum(self._left_ms(entry) for entry in (*self.waiting.values(), *self.writing.values()))
 
     def _begin_round(self) -> None:
         now_s = self._clock()
-        turns = [self._turn(case, now_s) for case in self.writing.values() if self._is_ready(case, now_s)]
+        turns = [self._turn(entry, now_s) for entry in self.writing.values() if self._is_ready(entry, now_s)]
         pace = self.measured.pace
         self._planned_passes = deque(self.turns.passes(turns, pace))
         widths = {turn.key: turn.num_tokens for turn in turns}
@@ -144,73 +144,76 @@ class RequestScheduler:
     def _read_next(self) -> list[RequestProgress] | None:
         now_s = self._clock()
         key = self.turns.next_joining(
-            [self._turn(case, now_s) for case in self.waiting.values()],
-            [self._turn(case, now_s) for case in self.writing.values()],
+            [self._turn(entry, now_s) for entry in self.waiting.values()],
+            [self._turn(entry, now_s) for entry in self.writing.values()],
             self.measured.pace,
         )
         if key is None:
             return None
-        case = self.waiting[key]
-        if not self.engine.num_admissible([case.sequence.tokenized.max_length], len(self.writing)):
+        entry = self.waiting[key]
+        if not self.engine.num_admissible([entry.sequence.tokenized.max_length], len(self.writing)):
             if self.writing:
                 return None
-            self.leave(case)
-            return [RequestProgress(case, refused="other sequences hold the memory", is_passing=True)]
+            self.leave(entry)
+            return [RequestProgress(entry, refused="other sequences hold the memory", is_passing=True)]
         self._has_read = True
         try:
-            if self._read_ahead(case):
+            if self._read_ahead(entry):
                 return []
-            steps = self.engine.prefill([case.job])
+            steps = self.engine.prefill([entry.job])
         except HtfiError as error:
-            return self._failed([case], error)
-        asked = case.sequence.tokenized
-        self._has_been_read(case, len(asked.prompt) + len(asked.forced_prefix), case.job.num_reused, now_s)
+            return self._failed([entry], error)
+        asked = entry.sequence.tokenized
+        self._has_been_read(entry, len(asked.prompt) + len(asked.forced_prefix), entry.job.num_reused, now_s)
         del self.waiting[key]
-        self.writing[key] = case
-        return self._progress([case], steps, [-1])
+        self.writing[key] = entry
+        return self._progress([entry], steps, [-1])
 
-    def _read_ahead(self, case: ServerRequest) -> bool:
+    def _read_ahead(self, entry: ServerRequest) -> bool:
         """Read the next blocks of a long prompt into the cache, so that rows being written need not wait for all of it.
 
         False if the rest may be read at once.
         """
-        sessions, asked = self.engine.sessions, case.sequence.tokenized
+        sessions, asked = self.engine.sessions, entry.sequence.tokenized
         num_tokens = self._config.prompt_ms / self.measured.pace.prompt_ms
-        if not self.writing or case.num_to_read <= num_tokens:
+        if not self.writing or entry.num_to_read <= num_tokens:
             return False
         ids = [*asked.prompt, *asked.forced_prefix]
         cuts = block_bounds(len(ids), asked.num_shared, sessions.config.block_tokens)
-        read = [end for _, end in cuts[:-1] if end > case.num_read_ahead]
-        end = next((end for end in read if end >= case.num_read_ahead + num_tokens), read[-1] if read else 0)
+        read = [end for _, end in cuts[:-1] if end > entry.num_read_ahead]
+        end = next((end for end in read if end >= entry.num_read_ahead + num_tokens), read[-1] if read else 0)
         if not end or 2 * len(cuts) > sessions.cache.num_blocks or not sessions.has_room(end):
             return False
         began_s = self._clock()
         opened = sessions.open(ids[:end], end, asked.num_shared)
         sessions.close(opened.row)
-        self._has_been_read(case, end, opened.num_reused_tokens, began_s)
-        case.num_read_ahead = end
+        self._has_been_read(entry, end, opened.num_reused_tokens, began_s)
+        entry.num_read_ahead = end
         return True
 
-    def _has_been_read(self, case: ServerRequest, num_tokens: int, num_reused: int, began_s: float) -> None:
+    def _has_been_read(self, entry: ServerRequest, num_tokens: int, num_reused: int, began_s: float) -> None:
         took_ms = 1e3 * (self._clock() - began_s)
         self._read_ms += took_ms
-        before = case.num_read_ahead
+        before = entry.num_read_ahead
         self.measured.record_prefill(num_tokens - before, max(num_reused - before, 0), took_ms)
-        self.turns.spent([(case.tenant, took_ms)])
+        self.turns.spent([(entry.tenant, took_ms)])
 
-    def _pass(self, cases: list[ServerRequest]) -> list[RequestProgress]:
+    def _pass(self, entries: list[ServerRequest]) -> list[RequestProgress]:
         began_s = self._clock()
-        offered = [self.strategy.remote.fitting(case.sequence) for case in cases]
+        offered = [self.strategy.remote.fitting(entry.sequence) for entry in entries]
         lengths = [
-            self._length(case, guesses, len(cases)) for case, guesses in zip(cases, offered, strict=True)
+            self._length(entry, guesses, len(entries))
+            for entry, guesses in zip(entries, offered, strict=True)
         ]
-        for case, guesses in zip(cases, offered, strict=True):
-            case.is_patient = guesses is not None
-        widths = [len(case.job.pending) + (length or 0) for case, length in zip(cases, lengths, strict=True)]
+        for entry, guesses in zip(entries, offered, strict=True):
+            entry.is_patient = guesses is not None
+        widths = [
+            len(entry.job.pending) + (length or 0) for entry, length in zip(entries, lengths, strict=True)
+        ]
         try:
-            steps = self.engine.decode_round([case.job for case in cases], lengths)
+            steps = self.engine.decode_round([entry.job for entry in entries], lengths)
         except HtfiError as error:
-            return self._failed(cases, error)
+            return self._failed(entries, error)
         took_ms = 1e3 * (self._clock() - began_s)
         num_before, before_s = self._drafted
         self._drafted = self.strategy.num_drafted, self.strategy.draft_s
@@ -219,92 +222,92 @@ class RequestScheduler:
         )
         total = sum(widths)
         self.turns.spent(
-            [(case.tenant, took_ms * width / total) for case, width in zip(cases, widths, strict=True)]
+            [(entry.tenant, took_ms * width / total) for entry, width in zip(entries, widths, strict=True)]
         )
         by_job = {id(step.job): step for step in steps}
-        ordered = [by_job[id(case.job)] for case in cases]
+        ordered = [by_job[id(entry.job)] for entry in entries]
         stood = [
             step.num_accepted if guesses is not None and step.num_drafted else -1
             for step, guesses in zip(ordered, offered, strict=True)
         ]
-        for case, step, num in zip(cases, ordered, stood, strict=True):
+        for entry, step, num in zip(entries, ordered, stood, strict=True):
             if num >= 0:
-                self.measured.record_guesses(case.kind, step.num_drafted, num)
-        return self._progress(cases, ordered, stood)
+                self.measured.record_guesses(entry.kind, step.num_drafted, num)
+        return self._progress(entries, ordered, stood)
 
-    def _length(self, case: ServerRequest, guesses: list[int] | None, num_rows: int) -> int | None:
+    def _length(self, entry: ServerRequest, guesses: list[int] | None, num_rows: int) -> int | None:
         """Draft length: in lock-step the whole window, in flight what is worth its time, None as planned."""
         if guesses is None:
-            return None if case.lead in SELF_DRAFTED else 0
-        if case.lead is DraftLead.LOCKSTEP:
+            return None if entry.lead in SELF_DRAFTED else 0
+        if entry.lead is DraftLead.LOCKSTEP:
             return len(guesses)
-        acceptance = self.measured.acceptance(case.kind)
+        acceptance = self.measured.acceptance(entry.kind)
         return self.turns.reading_depth(num_rows, len(guesses), acceptance, self.measured.pace)
 
     def _progress(
-        self, cases: list[ServerRequest], steps: list[PassResult], stood: list[int]
+        self, entries: list[ServerRequest], steps: list[PassResult], stood: list[int]
     ) -> list[RequestProgress]:
         now_s = self._clock()
         self.num_passes += 1
         told: list[RequestProgress] = []
-        for case, step, num_stood in zip(cases, steps, stood, strict=True):
-            case.was_served_s, case.num_drafted = now_s, step.num_drafted
+        for entry, step, num_stood in zip(entries, steps, stood, strict=True):
+            entry.was_served_s, entry.num_drafted = now_s, step.num_drafted
             self.num_tokens += len(step.tokens)
             if step.answer is None:
-                told.append(RequestProgress(case, num_stood))
+                told.append(RequestProgress(entry, num_stood))
                 continue
-            self._forget(case)
+            self._forget(entry)
             if isinstance(step.answer, RequestRefused):
-                told.append(RequestProgress(case, refused=step.answer.reason))
+                told.append(RequestProgress(entry, refused=step.answer.reason))
             else:
                 self.measured.record_completion(
-                    case.kind, len(step.answer.tokens), case.sequence.tokenized.grammar.max_tokens
+                    entry.kind, len(step.answer.tokens), entry.sequence.tokenized.grammar.max_tokens
                 )
-                told.append(RequestProgress(case, num_stood, is_done=True))
+                told.append(RequestProgress(entry, num_stood, is_done=True))
         return told
 
-    def _failed(self, cases: list[ServerRequest], error: HtfiError) -> list[RequestProgress]:
+    def _failed(self, entries: list[ServerRequest], error: HtfiError) -> list[RequestProgress]:
         """The engine failed: what went into the pass cannot be trusted."""
-        for case in cases:
-            self.leave(case, wipe=True)
+        for entry in entries:
+            self.leave(entry, wipe=True)
         is_passing = isinstance(error, DependencyUnavailable)
-        return [RequestProgress(case, refused=str(error), is_passing=is_passing) for case in cases]
+        return [RequestProgress(entry, refused=str(error), is_passing=is_passing) for entry in entries]
 
-    def _forget(self, case: ServerRequest) -> None:
-        self.waiting.pop(case.key, None)
-        self.writing.pop(case.key, None)
+    def _forget(self, entry: ServerRequest) -> None:
+        self.waiting.pop(entry.key, None)
+        self.writing.pop(entry.key, None)
         self._report_load()
 
-    def _is_ready(self, case: ServerRequest, now_s: float) -> bool:
+    def _is_ready(self, entry: ServerRequest, now_s: float) -> bool:
         """In lock-step a request waits for its window, but not for ever: a dead edge blocks nothing."""
-        if case.lead is not DraftLead.LOCKSTEP or not case.is_patient:
+        if entry.lead is not DraftLead.LOCKSTEP or not entry.is_patient:
             return True
-        if self.strategy.remote.fitting(case.sequence) is not None:
+        if self.strategy.remote.fitting(entry.sequence) is not None:
             return True
-        return now_s - case.was_served_s >= self._config.window_ms / 1e3
+        return now_s - entry.was_served_s >= self._config.window_ms / 1e3
 
-    def _turn(self, case: ServerRequest, now_s: float) -> TurnRequest:
-        waits = case.key in self.waiting
+    def _turn(self, entry: ServerRequest, now_s: float) -> TurnRequest:
+        waits = entry.key in self.waiting
         if waits:
-            num_tokens = case.num_to_read
+            num_tokens = entry.num_to_read
         else:
-            guesses = self.strategy.remote.fitting(case.sequence) if case.lead in EDGE_DRAFTED else None
-            drafts = case.num_drafted if case.lead is DraftLead.CLOUD else 0  # about as many as last time
-            num_tokens = len(case.job.pending) + (drafts if guesses is None else len(guesses))
+            guesses = self.strategy.remote.fitting(entry.sequence) if entry.lead in EDGE_DRAFTED else None
+            drafts = entry.num_drafted if entry.lead is DraftLead.CLOUD else 0  # about as many as last time
+            num_tokens = len(entry.job.pending) + (drafts if guesses is None else len(guesses))
         num_left = tokens_left(
-            case, self.measured.expected_tokens(case.kind, case.sequence.tokenized.grammar.max_tokens)
+            entry, self.measured.expected_tokens(entry.kind, entry.sequence.tokenized.grammar.max_tokens)
         )
         left_ms = num_left * self.measured.pace.pass_ms(max(len(self.writing) + waits, 1), 1)
-        left_ms += self.measured.read_ms(case.num_to_read) if waits else 0.0
-        slack_ms = 1e3 * (case.deadline_s - now_s) - left_ms
+        left_ms += self.measured.read_ms(entry.num_to_read) if waits else 0.0
+        slack_ms = 1e3 * (entry.deadline_s - now_s) - left_ms
         return TurnRequest(
-            case.key, case.tenant, slack_ms, 1e3 * (now_s - case.was_served_s), max(num_tokens, 1)
+            entry.key, entry.tenant, slack_ms, 1e3 * (now_s - entry.was_served_s), max(num_tokens, 1)
         )
 
-    def _left_ms(self, case: ServerRequest) -> float:
-        asked = case.sequence.tokenized
-        num_tokens = tokens_left(case, self.measured.expected_tokens(case.kind, asked.grammar.max_tokens))
-        read_ms = self.measured.read_ms(case.num_to_read) if case.key in self.waiting else 0.0
+    def _left_ms(self, entry: ServerRequest) -> float:
+        asked = entry.sequence.tokenized
+        num_tokens = tokens_left(entry, self.measured.expected_tokens(entry.kind, asked.grammar.max_tokens))
+        read_ms = self.measured.read_ms(entry.num_to_read) if entry.key in self.waiting else 0.0
         return read_ms + num_tokens * self._token_ms(0)
 
     def _token_ms(self, num_more: int) -> float:
@@ -314,6 +317,6 @@ class RequestScheduler:
 
     def _report_load(self) -> None:
         """Report the active tenants and their suspicion to the turn policy."""
-        cases = (*self.waiting.values(), *self.writing.values())
-        self.turns.active(active_tenants(cases))
-        self.turns.suspect(suspicion_by_tenant(cases))
+        entries = (*self.waiting.values(), *self.writing.values())
+        self.turns.active(active_tenants(entries))
+        self.turns.suspect(suspicion_by_tenant(entries))

@@ -103,8 +103,8 @@ class VerificationServer:
             self._frame_handler.expire()
         progress = self._pass()
         for done in progress or ():
-            for listener in self._requests.record_progress(done):
-                self._notify(listener, done)
+            for subscriber in self._requests.record_progress(done):
+                self._notify(subscriber, done)
         return progress is not None
 
     def _pass(self) -> list[RequestProgress] | None:
@@ -130,10 +130,10 @@ class VerificationServer:
         Tokens accepted while a stream accepts nothing go out in one frame later.
         """
         out: list[tuple[str, bytes]] = []
-        for stream, frames, listeners in self._streams.taking():
+        for stream, frames, subscribers in self._streams.taking():
             out += [(stream.name, sealed) for sealed in frames]
             out += [
-                (stream.name, sealed) for who in listeners if (sealed := self._accepted_frame(stream, who))
+                (stream.name, sealed) for who in subscribers if (sealed := self._accepted_frame(stream, who))
             ]
         return out
 
@@ -184,43 +184,47 @@ class VerificationServer:
             self._frame_handler.is_draining,
         )
 
-    def _notify(self, listener: RequestSubscriber, done: RequestProgress) -> None:
-        stream = self._streams.of(listener)
+    def _notify(self, subscriber: RequestSubscriber, done: RequestProgress) -> None:
+        stream = self._streams.of(subscriber)
         if not done.refused:
             # First tokens, outcomes and ends are urgent; tokens that a cloud writes alone may share a frame.
-            is_awaited = done.is_done or done.num_accepted >= 0 or not listener.num_sent
-            due_s = 0.0 if is_awaited else listener.last_sent_s + REPORT_MS / 1e3
-            self._streams.notify(stream, listener, due_s)
+            is_awaited = done.is_done or done.num_accepted >= 0 or not subscriber.num_sent
+            due_s = 0.0 if is_awaited else subscriber.last_sent_s + REPORT_MS / 1e3
+            self._streams.notify(stream, subscriber, due_s)
             return
         why, retry_ms = (
             (RefusalReason.BUSY, _BROKEN_RETRY_MS) if done.is_passing else (RefusalReason.CANNOT, -1)
         )
-        self._streams.refuse(stream, why, done.refused, listener, retry_ms)
-        stream.forget(listener.handle)
+        self._streams.refuse(stream, why, done.refused, subscriber, retry_ms)
+        stream.forget(subscriber.handle)
 
-    def _accepted_frame(self, stream: EdgeStream, listener: RequestSubscriber) -> bytes:
+    def _accepted_frame(self, stream: EdgeStream, subscriber: RequestSubscriber) -> bytes:
         """Tokens that a subscriber has not received; nothing before the end if its budget is used up."""
-        told = self._requests.progress_for(listener)
-        if told is None or (listener.is_spent and not told.is_done):
+        told = self._requests.progress_for(subscriber)
+        if told is None or (subscriber.is_spent and not told.is_done):
             return b""
-        at, num_stood = listener.num_sent, listener.num_accepted
+        at, num_stood = subscriber.num_sent, subscriber.num_accepted
         if len(told.tokens) == at and num_stood < 0 and not told.is_done:
             return b""
         ids = pack(told.tokens[at:])
         sealed = encode(
-            AcceptedFrame(listener.handle, listener.epoch, at, told.prefix, num_stood, told.is_done, ids)
+            AcceptedFrame(subscriber.handle, subscriber.epoch, at, told.prefix, num_stood, told.is_done, ids)
         )
-        listener.num_sent, listener.num_accepted, listener.last_sent_s = len(told.tokens), -1, self._clock()
-        listener.num_bytes += len(sealed)
+        subscriber.num_sent, subscriber.num_accepted, subscriber.last_sent_s = (
+            len(told.tokens),
+            -1,
+            self._clock(),
+        )
+        subscriber.num_bytes += len(sealed)
         if told.is_done:
-            took_ms = 1e3 * (self._clock() - listener.since_s)
-            self.accounts.record_answer(listener.tenant, len(told.tokens), took_ms)
-            stream.forget(listener.handle)
+            took_ms = 1e3 * (self._clock() - subscriber.since_s)
+            self.accounts.record_answer(subscriber.tenant, len(told.tokens), took_ms)
+            stream.forget(subscriber.handle)
         else:
-            self._requests.budget_changed(listener)
+            self._requests.budget_changed(subscriber)
         return sealed
 
     def _disconnected(self, stream: EdgeStream | None) -> None:
         """A stream has ended. Its requests are completed for its return."""
-        for listener in list(stream.listeners.values()) if stream is not None else ():
-            self._requests.unsubscribe(listener, is_kept=True)
+        for subscriber in list(stream.subscribers.values()) if stream is not None else ():
+            self._requests.unsubscribe(subscriber, is_kept=True)

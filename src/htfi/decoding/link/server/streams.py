@@ -72,7 +72,7 @@ class EdgeStream:
     node: str
     since_s: float
     is_greeted: bool = False
-    listeners: dict[int, RequestSubscriber] = field(default_factory=dict[int, RequestSubscriber])
+    subscribers: dict[int, RequestSubscriber] = field(default_factory=dict[int, RequestSubscriber])
     awaiting_parts: dict[int, RequestSubscriber] = field(default_factory=dict[int, RequestSubscriber])
     recent: OrderedDict[int, None] = field(default_factory=OrderedDict[int, None])
     frames: deque[bytes] = field(default_factory=deque[bytes])
@@ -85,7 +85,7 @@ class EdgeStream:
 
     def forget(self, handle: int) -> None:
         """A handle is done: frames still on their way to it are no offence."""
-        self.listeners.pop(handle, None)
+        self.subscribers.pop(handle, None)
         self.awaiting_parts.pop(handle, None)
         self.dirty.pop(handle, None)
         self.recent[handle] = None
@@ -137,18 +137,18 @@ class EdgeStreams:
         self._dropped.discard(name)
         return self._remove(name)
 
-    def of(self, listener: RequestSubscriber) -> EdgeStream:
-        return self._all[listener.stream]
+    def of(self, subscriber: RequestSubscriber) -> EdgeStream:
+        return self._all[subscriber.stream]
 
     def send(self, stream: EdgeStream, frame: Frame) -> None:
         stream.frames.append(encode(frame))
         self._with_output[stream.name] = stream
 
-    def notify(self, stream: EdgeStream, listener: RequestSubscriber, due_s: float = 0.0) -> None:
+    def notify(self, stream: EdgeStream, subscriber: RequestSubscriber, due_s: float = 0.0) -> None:
         """Send a subscriber its accepted tokens, from `due_s` on and when the stream accepts them."""
-        waits = listener.handle in stream.dirty
-        listener.due_s = min(listener.due_s, due_s) if waits else due_s
-        stream.dirty[listener.handle] = listener
+        waits = subscriber.handle in stream.dirty
+        subscriber.due_s = min(subscriber.due_s, due_s) if waits else due_s
+        stream.dirty[subscriber.handle] = subscriber
         self._with_output[stream.name] = stream
 
     def refuse(
@@ -186,11 +186,11 @@ class EdgeStreams:
                     continue
             else:
                 stream.slow_since_s = None
-                due = [listener for listener in stream.dirty.values() if listener.due_s <= now_s]
+                due = [subscriber for subscriber in stream.dirty.values() if subscriber.due_s <= now_s]
                 taking.append((stream, list(stream.frames), due))
                 stream.frames.clear()
-                for listener in due:
-                    del stream.dirty[listener.handle]
+                for subscriber in due:
+                    del stream.dirty[subscriber.handle]
                 if stream.dirty:
                     continue
             del self._with_output[stream.name]
@@ -242,5 +242,5 @@ class EdgeStreams:
 
 
 def _next_s(stream: EdgeStream) -> float:
-    due_s = min((listener.due_s for listener in stream.dirty.values()), default=0.0)
+    due_s = min((subscriber.due_s for subscriber in stream.dirty.values()), default=0.0)
     return stream.slow_until_s if stream.unsent or stream.frames else max(stream.slow_until_s, due_s)

@@ -76,15 +76,15 @@ class OutcomeDrafter:
         self._refused, self._after = RankRates.refused(ranked_by), RankRates.after(ranked_by)
         self._ready_s: dict[int, float] = {}  # when a block was delivered
 
-    def join(self, slot: int, stem: SequenceState) -> bool:
+    def join(self, slot: int, sequence: SequenceState) -> bool:
         """Read a sequence's text; False without room for it."""
         self.leave(slot)
-        asked = stem.tokenized
+        asked = sequence.tokenized
         limit = asked.max_length + self.fan.max_nodes
         if self.sessions.refusal(asked.max_length) is not None or not self.sessions.has_room(limit):
             return False
-        opened = self.sessions.open([*asked.prompt, *stem.tokens], limit, asked.num_shared)
-        self.trees[slot] = OutcomeTree(stem, opened.row, opened.logits, self.fan.max_nodes)
+        opened = self.sessions.open([*asked.prompt, *sequence.tokens], limit, asked.num_shared)
+        self.trees[slot] = OutcomeTree(sequence, opened.row, opened.logits, self.fan.max_nodes)
         return True
 
     def ask(self, slot: int, length: int) -> None:
@@ -235,7 +235,7 @@ class OutcomeDrafter:
 
     def _reach(self, tree: OutcomeTree, num_chosen: int) -> list[float]:
         """P(at least j drafted tokens accepted), j = 0 … num_chosen."""
-        curve = [1.0, *self._survival.curve(tree.stem.tokenized.request.kind)]
+        curve = [1.0, *self._survival.curve(tree.sequence.tokenized.request.kind)]
         return [curve[min(at, len(curve) - 1)] for at in range(num_chosen + 1)]
 
     def _rank(self, tree: OutcomeTree, nodes: Sequence[OutcomeNode]) -> None:
@@ -284,7 +284,7 @@ class OutcomeDrafter:
                 )
                 rates.learn(among.index(tokens[place]) if tokens[place] in among else -1)
             break
-        self._survival.learn(tree.stem.tokenized.request.kind, num_chosen, num_accepted)
+        self._survival.learn(tree.sequence.tokenized.request.kind, num_chosen, num_accepted)
 
 
 def _tip(branch: OutcomeBranch) -> OutcomeNode:

@@ -49,55 +49,55 @@ class OutcomeStrategy:
 
     name = "outcomes"
 
-    def __init__(self, foresight: OutcomeDraft, otherwise: DraftStrategy | None = None) -> None:
+    def __init__(self, draft: OutcomeDraft, otherwise: DraftStrategy | None = None) -> None:
         self.hits = CacheHits()
-        self._foresight = foresight
+        self._foresight = draft
         self._otherwise: DraftStrategy = otherwise or NoDraft()
         self._told: dict[int, int] = {}  # sequence → how many of its tokens the draft knows
 
-    def speculate(self, stems: Sequence[SequenceState], lengths: Sequence[int]) -> list[DraftTree]:
+    def speculate(self, sequences: Sequence[SequenceState], lengths: Sequence[int]) -> list[DraftTree]:
         if not self._foresight.is_up:
-            return self._otherwise.speculate(stems, lengths)
-        trees = [DraftTree() for _ in stems]
-        asked = [at for at, length in enumerate(lengths) if length > 0 and not stems[at].is_done]
+            return self._otherwise.speculate(sequences, lengths)
+        trees = [DraftTree() for _ in sequences]
+        asked = [at for at, length in enumerate(lengths) if length > 0 and not sequences[at].is_done]
         if not asked:
             return trees
-        blocks = self._foresight.blocks([stems[at] for at in asked], [lengths[at] for at in asked])
+        blocks = self._foresight.blocks([sequences[at] for at in asked], [lengths[at] for at in asked])
         for at, tokens in zip(asked, blocks, strict=True):
-            stem = stems[at]
-            self._told[id(stem)] = len(stem.tokens)
+            sequence = sequences[at]
+            self._told[id(sequence)] = len(sequence.tokens)
             try:
-                trees[at] = _chain(stem, tokens, lengths[at])
+                trees[at] = _chain(sequence, tokens, lengths[at])
             except IntegrityError as error:
                 self._foresight.refuse(str(error))
         return trees
 
-    def verifying(self, stems: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
+    def verifying(self, sequences: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
         self._foresight.verifying()
-        self._otherwise.verifying(stems, trees)
+        self._otherwise.verifying(sequences, trees)
 
-    def settle(self, stem: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
-        self._otherwise.settle(stem, tree, outcome)
-        told = self._told.get(id(stem))
+    def settle(self, sequence: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
+        self._otherwise.settle(sequence, tree, outcome)
+        told = self._told.get(id(sequence))
         if told is None:
             return
-        self._told[id(stem)] = len(stem.tokens)
-        hit = self._foresight.settled(stem, stem.tokens[told:])
-        if hit is not None and len(tree) and not stem.is_done:
+        self._told[id(sequence)] = len(sequence.tokens)
+        hit = self._foresight.settled(sequence, sequence.tokens[told:])
+        if hit is not None and len(tree) and not sequence.is_done:
             num_accepted = tree.num_chosen[outcome.path[-1]] if outcome.path else 0
             self.hits.count(num_accepted, num_accepted == tree.depth, hit)
 
-    def leave(self, stem: SequenceState) -> None:
-        self._told.pop(id(stem), None)
-        self._foresight.leave(stem)
-        self._otherwise.leave(stem)
+    def leave(self, sequence: SequenceState) -> None:
+        self._told.pop(id(sequence), None)
+        self._foresight.leave(sequence)
+        self._otherwise.leave(sequence)
 
 
-def _chain(stem: SequenceState, tokens: Sequence[int], length: int) -> DraftTree:
+def _chain(sequence: SequenceState, tokens: Sequence[int], length: int) -> DraftTree:
     """A block as a tree of at most `length` chosen tokens. Raises IntegrityError if it breaks the grammar."""
-    tree, form, state = DraftTree(), stem.tokenized.grammar, stem.state
+    tree, grammar, state = DraftTree(), sequence.tokenized.grammar, sequence.state
     for token in tokens:
-        if tree.depth == length and state != form.done and form.steps[state].forced < 0:
+        if tree.depth == length and state != grammar.done and grammar.steps[state].forced < 0:
             break
-        state = tree.states[tree.add_token(form, stem.state, token, len(tree) - 1)]
+        state = tree.states[tree.add_token(grammar, sequence.state, token, len(tree) - 1)]
     return tree

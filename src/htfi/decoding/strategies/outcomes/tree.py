@@ -91,17 +91,17 @@ class OutcomeBranch:
 class OutcomeTree:
     """`root` is the last accepted token. The row holds `base` tokens that every node sees, then those of `read`."""
 
-    def __init__(self, stem: SequenceState, row: KVRow, logits: Floats, room: int) -> None:
-        self.stem = stem
-        self.form = stem.tokenized.grammar
+    def __init__(self, sequence: SequenceState, row: KVRow, logits: Floats, room: int) -> None:
+        self.sequence = sequence
+        self.form = sequence.tokenized.grammar
         self.row = row
         self.room = room
         self.base = row.length
         self.read: list[OutcomeNode] = []
         self.nodes: list[OutcomeNode] = []
         last = row.length - 1
-        token = stem.tokens[-1] if stem.tokens else stem.tokenized.prompt[-1]
-        self.root = OutcomeNode(token, None, stem.state, last, True, False, place=last, logits=logits)
+        token = sequence.tokens[-1] if sequence.tokens else sequence.tokenized.prompt[-1]
+        self.root = OutcomeNode(token, None, sequence.state, last, True, False, place=last, logits=logits)
         self.length = 0
         self.num_published = 0  # nodes that readers know
         self.branches: list[OutcomeBranch] | None = None  # outcomes, likeliest first; None: not ranked
@@ -109,7 +109,9 @@ class OutcomeTree:
 
     def place_of(self, node: OutcomeNode) -> SamplingPosition:
         """Where the token after `node` is sampled."""
-        return self.stem.sampling_position(node.state, node.position + 1 - len(self.stem.tokenized.prompt))
+        return self.sequence.sampling_position(
+            node.state, node.position + 1 - len(self.sequence.tokenized.prompt)
+        )
 
     def is_open(self, node: OutcomeNode) -> bool:
         """Whether the grammar leaves a choice after `node`."""
