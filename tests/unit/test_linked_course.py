@@ -281,6 +281,6 @@ def test_the_same_question_has_the_same_name_and_shares_its_parts():
     assert one == same
     assert one.prompt[0] == other.prompt[0]
     assert one.prompt[1] != other.prompt[1]
-    assert one.grammar == other.form != longer.form
+    assert one.grammar == other.grammar != longer.grammar
     assert len({one.name, other.name, longer.name}) == 3
     assert set(one.parts) == {*one.prompt, one.grammar}

@@ -119,7 +119,10 @@ def test_what_was_late_is_counted_by_place_and_the_page_tells_it(make_decisions)
 def test_reasons_for_being_alone_and_names_without_end_do_not_fill_the_table(make_decisions):
     decisions = make_decisions(200)
     places = [f"edge alone, {k} ms were left" if k % 2 else f"cloud{k}, plain" for k in range(200)]
-    run = [structs.replace(d, view=read(d, "t@1", place)) for d, place in zip(decisions, places, strict=True)]
+    run = [
+        structs.replace(d, view=read(d, "t@1", place, provisional=k % 2 == 1))
+        for k, (d, place) in enumerate(zip(decisions, places, strict=True))
+    ]
     tally = survey_of(run).amendments
     assert tally.places["edge alone"].num_answers == 100
     assert len(tally.places) <= MAX_PLACES + 2

@@ -70,15 +70,13 @@ class AmendmentCounts:
             self.num_confirmed += _CONFIRMS in decision.rationale.template.split("+")
         if view is None or view.wording is None:
             return
-        place = self._at(view.wording.place)
+        place = self._at(EDGE_ALONE if view.wording.num_settled >= 0 else view.wording.place)
         place.num_answers += 1
         place.num_provisional += late
         place.num_amendments += bool(decision.amends)
 
     def _at(self, place: str) -> PlaceCounts:
-        if place.startswith(EDGE_ALONE):  # why it was alone follows, in words of their own
-            place = EDGE_ALONE
-        elif place not in self.places and len(self.places) >= MAX_PLACES:
+        if place not in self.places and len(self.places) >= MAX_PLACES:
             place = ELSEWHERE
         return self.places.setdefault(place, PlaceCounts())
 
