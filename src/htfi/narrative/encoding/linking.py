@@ -7,6 +7,7 @@ counts only in a context that shows the firm is meant. One pass over the words, 
 import re
 import tomllib
 from collections.abc import Collection, Iterable, Mapping
+from enum import Enum, auto
 from functools import cache
 from importlib import resources
 from typing import Any, NamedTuple
@@ -41,11 +42,19 @@ _TICKERS = (
 _NON_COMPANY_KINDS = ("central_banks", "indices", "commodities", "currencies")
 
 
+class _Capitals(Enum):
+    """How a name must be written in a text."""
+
+    ALL = auto()
+    FIRST = auto()
+    ANY = auto()
+
+
 class _EntityName(NamedTuple):
     words: tuple[str, ...]  # folded
     symbol: str
     needs_context: bool
-    capitals: str  # 'all', 'first', or 'any' as the name itself is written
+    capitals: _Capitals  # as the name itself is written
 
 
 class EntityMention(NamedTuple):
@@ -169,9 +178,9 @@ def _without_possessive(word: str) -> str:
 
 
 def _is_written_so(word: str, name: _EntityName) -> bool:
-    if name.capitals == "any":
+    if name.capitals is _Capitals.ANY:
         return True
-    if name.capitals == "all":
+    if name.capitals is _Capitals.ALL:
         return word.isupper()
     return not word[0].islower()
 
@@ -195,9 +204,9 @@ def _parsed_name(symbol: str, name: str) -> _EntityName:
     words = [_without_possessive(match[0]) for match in _WORD.finditer(name.removeprefix(_CONTEXT_MARK))]
     first = words[0] if words else ""
     if len(words) == 1 and first.isupper() and len(first) <= 5:
-        capitals = "all"
+        capitals = _Capitals.ALL
     else:
-        capitals = "first" if first[:1].isupper() else "any"
+        capitals = _Capitals.FIRST if first[:1].isupper() else _Capitals.ANY
     return _EntityName(tuple(word.casefold() for word in words), symbol, is_wary, capitals)
 
 

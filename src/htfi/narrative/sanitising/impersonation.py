@@ -13,7 +13,7 @@ from htfi.domain.events import News
 from htfi.domain.news import ScreeningFinding
 from htfi.narrative.sanitising.config import SanitiserConfig
 from htfi.narrative.sanitising.publishers import Publisher, PublisherRegistry, folded, host_of
-from htfi.narrative.sanitising.sources import KINDS
+from htfi.narrative.sanitising.sources import KINDS, SourceKind
 from htfi.narrative.text import one_line
 
 IMPERSONATION_RULE = "impersonation"
@@ -47,7 +47,7 @@ class Provenance(NamedTuple):
     """
 
     voice: str
-    kind: str
+    kind: SourceKind
     proven: bool
     findings: tuple[ScreeningFinding, ...]
     by_feed: bool = False
@@ -93,7 +93,7 @@ class ImpersonationChecker:
             )
         if host and (like := registry.imitates(host)) is not None:
             findings.append(ScreeningFinding(IMPERSONATION_RULE, 0.9, f"its link imitates {like.name}"))
-        is_post = self.kind(source) == "social"  # anybody may put any link in a post
+        is_post = self.kind(source) is SourceKind.SOCIAL  # anybody may put any link in a post
         at_home = registry.of_domain(host) if host and not is_post else None
         claimed = registry.named(publisher) if publisher else None
         if publisher and one_line(publisher) != " ".join(publisher.split()):
@@ -130,21 +130,22 @@ class ImpersonationChecker:
                 )
         proven = own if claimed is None and not publisher else claimed
         if proven is not None and (proven is own or proven is at_home) and not findings:
-            return Provenance(folded(proven.name), proven.kind, True, (), proven is own)
+            return Provenance(folded(proven.name), SourceKind(proven.kind), True, (), proven is own)
         if not publisher and at_home is not None and not findings:
-            return Provenance(folded(at_home.name), at_home.kind, True, ())
+            return Provenance(folded(at_home.name), SourceKind(at_home.kind), True, ())
         voice = f"{source}/{folded(publisher)}" if publisher else source
-        return Provenance(voice, "social" if social else self.kind(source), False, tuple(findings))
+        return Provenance(voice, SourceKind.SOCIAL if social else self.kind(source), False, tuple(findings))
 
-    def kind(self, source: str) -> str:
+    def kind(self, source: str) -> SourceKind:
         """The kind of a feed, whatever it carries."""
-        told = self._kinds.get(source)
-        if told in KINDS:
-            return told
+        configured = self._kinds.get(source)
+        if configured in KINDS:
+            return SourceKind(configured)
         own = self._registry.named(source) or self._publisher_of_feed(source)
         if own is not None:
-            return own.kind
-        return "social" if not _SOCIAL_NAMES.isdisjoint(_SPLIT.split(source.lower())) else "unknown"
+            return SourceKind(own.kind)
+        is_social = not _SOCIAL_NAMES.isdisjoint(_SPLIT.split(source.lower()))
+        return SourceKind.SOCIAL if is_social else SourceKind.UNKNOWN
 
     def _publisher_of_feed(self, source: str) -> Publisher | None:
         """The publisher that a feed is named after, as in 'reuters.jsonl': the operator named it."""
@@ -159,7 +160,7 @@ class ImpersonationChecker:
             return None
         if self._registry.named(source) is claimed or self._publisher_of_feed(source) is claimed:
             return None
-        if known.kind == "social":
+        if known.kind is SourceKind.SOCIAL:
             return ScreeningFinding(IMPERSONATION_RULE, 0.8, f"a post with the dateline of {claimed.name}")
         return ScreeningFinding(
             IMPERSONATION_RULE, 0.2, f"has the dateline of {claimed.name} and comes from elsewhere"

@@ -28,14 +28,20 @@ from htfi.narrative.sanitising.deobfuscation import deobfuscate
 from htfi.narrative.sanitising.duplicates import DuplicateIndex, SimilarItems, StoryItem
 from htfi.narrative.sanitising.impersonation import ImpersonationChecker, Provenance
 from htfi.narrative.sanitising.manipulation import find_manipulation
-from htfi.narrative.sanitising.sources import NEWCOMER_TRUST, NewcomerRegister, SourceBelief, SourceReputation
+from htfi.narrative.sanitising.sources import (
+    NEWCOMER_TRUST,
+    NewcomerRegister,
+    SourceBelief,
+    SourceKind,
+    SourceReputation,
+)
 from htfi.narrative.sanitising.text_features import TextFeatures, text_features
 from htfi.narrative.sanitising.timestamps import TimestampChecker
 from htfi.narrative.text import cut, one_line
 
 MAX_ID_CHARS = 128
 _MAX_URL_CHARS = 2_048
-_OPEN_KINDS = frozenset(("unknown", "social"))  # feeds to which anybody may post
+_OPEN_KINDS = frozenset((SourceKind.UNKNOWN, SourceKind.SOCIAL))  # feeds to which anybody may post
 _MIN_CREDIBILITY = 0.7  # from here on a voice has credit
 _MIN_CONFIRMING_TRUST = 0.9  # trust in an item that confirms a story
 _DISCOUNTED_SHARE = 0.4  # of a discounted item's influence, beside its trust
@@ -159,7 +165,7 @@ class Sanitiser:
     ) -> Iterable[ScreeningFinding]:
         if item.released_by:
             return ()
-        low = belief.credibility < _MIN_CREDIBILITY and (origin.kind == "social" or not belief.known)
+        low = belief.credibility < _MIN_CREDIBILITY and (origin.kind is SourceKind.SOCIAL or not belief.known)
         names = tuple(sorted(features.names)) if low else ()
         burst_item = BurstItem(
             item.id, self._now_ns, origin.voice, low, features.direction, alike.signature, names
@@ -299,7 +305,7 @@ class Sanitiser:
         is_borne = verdict is Screening.PASS and trust >= _MIN_CONFIRMING_TRUST
         believed = (origin.voice if origin.proven else item.source) if is_borne else ""
         story = self._duplicates.add(
-            telling, believed, is_borne and origin.proven and origin.kind == "official"
+            telling, believed, is_borne and origin.proven and origin.kind is SourceKind.OFFICIAL
         )
         if verdict is Screening.QUARANTINE:
             self._blame_source(item, origin, findings)

@@ -10,6 +10,7 @@ the run's own feeds, and none of them is new; nor is a proven publisher.
 """
 
 from collections import OrderedDict
+from enum import StrEnum
 from typing import Any, NamedTuple
 
 import msgspec
@@ -50,14 +51,26 @@ _NEWCOMER_STRENGTH = 0.5  # discounts, and holds nothing back
 _PROBATION_NS = 7 * NS_PER_DAY
 _MAX_PROBATION_ITEMS = 3
 
+
+class SourceKind(StrEnum):
+    """What a source is; it gives the prior belief in it."""
+
+    OFFICIAL = "official"
+    WIRE = "wire"
+    PRESS = "press"
+    RELEASE = "release"
+    UNKNOWN = "unknown"
+    SOCIAL = "social"
+
+
 # mean and weight of the prior
 _PRIORS = {
-    "official": (0.95, 24.0),
-    "wire": (0.90, 24.0),
-    "press": (0.80, 12.0),
-    "release": (0.70, 8.0),
-    "unknown": (0.60, 8.0),
-    "social": (0.45, 8.0),
+    SourceKind.OFFICIAL: (0.95, 24.0),
+    SourceKind.WIRE: (0.90, 24.0),
+    SourceKind.PRESS: (0.80, 12.0),
+    SourceKind.RELEASE: (0.70, 8.0),
+    SourceKind.UNKNOWN: (0.60, 8.0),
+    SourceKind.SOCIAL: (0.45, 8.0),
 }
 KINDS = frozenset(_PRIORS)
 
@@ -77,7 +90,7 @@ class SourceBelief(NamedTuple):
 class _SourceRecord(msgspec.Struct):
     """Counts that decay over weeks, those `of_late` over hours."""
 
-    kind: str
+    kind: SourceKind
     since: int
     hour: int
     good: float = 0.0
@@ -101,7 +114,7 @@ class SourceReputation:
         self._most = max_sources
         self._records: OrderedDict[str, _SourceRecord] = OrderedDict()  # longest silent first
 
-    def belief(self, name: str, now_ns: int, kind: str = "unknown") -> SourceBelief:
+    def belief(self, name: str, now_ns: int, kind: SourceKind = SourceKind.UNKNOWN) -> SourceBelief:
         """The belief in a name; that of its kind if nothing is known."""
         record = self._records.get(name)
         if record is None:
@@ -123,31 +136,37 @@ class SourceReputation:
             and min(over_weeks, of_late) > _UNTROUBLED,
         )
 
-    def record_confirmed(self, name: str, weight: float, now_ns: int, kind: str = "unknown") -> None:
+    def record_confirmed(
+        self, name: str, weight: float, now_ns: int, kind: SourceKind = SourceKind.UNKNOWN
+    ) -> None:
         """An independent source with some credibility reported the same."""
         record = self._record(name, now_ns, kind)
         record.good = min(record.good + weight, _MAX_EVIDENCE)
 
-    def record_contradicted(self, name: str, weight: float, now_ns: int, kind: str = "unknown") -> None:
+    def record_contradicted(
+        self, name: str, weight: float, now_ns: int, kind: SourceKind = SourceKind.UNKNOWN
+    ) -> None:
         """Its item was contradicted or retracted."""
         record = self._record(name, now_ns, kind)
         record.bad = min(record.bad + weight, _MAX_EVIDENCE)
 
     def record_price_move(self, name: str, weight: float, agreed: bool, now_ns: int) -> None:
         """A price moved after an item: in its direction, or not."""
-        record = self._record(name, now_ns, "unknown")
+        record = self._record(name, now_ns, SourceKind.UNKNOWN)
         if agreed:
             record.agreed = min(record.agreed + weight, _MAX_EVIDENCE)
         else:
             record.missed = min(record.missed + weight, _MAX_EVIDENCE)
 
-    def record_passed(self, name: str, now_ns: int, kind: str = "unknown") -> None:
+    def record_passed(self, name: str, now_ns: int, kind: SourceKind = SourceKind.UNKNOWN) -> None:
         """One of its items passed."""
         record = self._record(name, now_ns, kind)
         record.told += 1.0
         record.told_of_late += 1.0
 
-    def record_held_back(self, name: str, weight: float, now_ns: int, kind: str = "unknown") -> None:
+    def record_held_back(
+        self, name: str, weight: float, now_ns: int, kind: SourceKind = SourceKind.UNKNOWN
+    ) -> None:
         """One of its items was quarantined, by its own fault or, with less weight, by another's."""
         record = self._record(name, now_ns, kind)
         record.held += weight
@@ -161,7 +180,7 @@ class SourceReputation:
             record.held = max(record.held - 1.0, 0.0)
             record.held_of_late = max(record.held_of_late - 1.0, 0.0)
 
-    def _record(self, name: str, now_ns: int, kind: str) -> _SourceRecord:
+    def _record(self, name: str, now_ns: int, kind: SourceKind) -> _SourceRecord:
         record = self._records.get(name)
         if record is None:
             if len(self._records) >= self._most:
