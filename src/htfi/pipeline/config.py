@@ -1,4 +1,4 @@
-"""Settings of the main path; wiring composes them with the other rooms'."""
+"""Settings of the main path; wiring composes them with those of the other packages."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -13,7 +13,7 @@ class PipelineConfig:
     """Time for reading, grouping of writes, saving of state, and late answers."""
 
     deadline_ms: Annotated[float, Meta(gt=0.0, le=HOUR_MS)] = setting(
-        250.0, "time for reading the news of one moment"
+        250.0, "time for reading the news at one decision point"
     )
     group_entries: Count = setting(256, "decisions written together at most", "decisions")
     group_ms: Annotated[float, Meta(ge=0.0, le=HOUR_MS)] = setting(
@@ -22,7 +22,7 @@ class PipelineConfig:
     snapshot_s: Annotated[float, Meta(gt=0.0, le=1e6)] = setting(5.0, "how often the state of a run is saved")
     max_awaited: Count = setting(8192, "provisional decisions that wait for the target model", "decisions")
     listen_ms: Annotated[float, Meta(ge=0.0, le=HOUR_MS)] = setting(
-        5.0, "how often late answers of the target are looked for while events come"
+        5.0, "how often the target is polled for late answers while events come"
     )
     linger_ms: Annotated[float, Meta(ge=0.0, le=HOUR_MS)] = setting(
         5_000.0, "how long a run that ends waits for the target's late answers"

@@ -1,7 +1,7 @@
 """What operators do while a run goes on: admit news from quarantine, end a suspicion. Their actions enter between two
 events. Wiring puts `OperatorFeed` around a run's feed.
 
-The place of each action is recorded before it takes effect. So a run that is resumed, or repeated with the same actions,
+The place of each action is recorded before it takes effect. So a resumed run, or a repeated one with the same actions,
 applies it there and comes to the same ledger.
 """
 
