@@ -22,11 +22,11 @@ from htfi.narrative.readers import ModelReader, TemplateReader
 from htfi.pipeline.audit.recompute import AmendmentAuditor, check_entry
 from htfi.pipeline.operator_actions import OperatorFeed
 from htfi.wiring.ledger import open_ledger
+from htfi.wiring.models.loading import token_text
 from htfi.wiring.models.readers import ModelsConfig, open_model_pair
 from htfi.wiring.run import build_loop
 from htfi.wiring.secure import read_status, request_reset
 from htfi.wiring.settings import load_settings, override
-from htfi.wiring.verification import token_text
 from late_weather import START_NS, LateAuthor, ListFeed, ListOutlet
 
 NUM_DAYS = 48

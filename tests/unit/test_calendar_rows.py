@@ -211,9 +211,7 @@ def test_steps_and_surprises_have_one_name() -> None:
     assert surprise_key(AnnouncementKind.PAYROLLS, 120.0, 180.0) == "below"
 
 
-@pytest.mark.parametrize(
-    "bad", [{"lead_s": 0.0}, {"window_s": 1e6}, {"lead_s": 1.0}, {"budget_ms": -1.0}]
-)
+@pytest.mark.parametrize("bad", [{"lead_s": 0.0}, {"window_s": 1e6}, {"lead_s": 1.0}, {"budget_ms": -1.0}])
 def test_settings_out_of_range_are_refused(bad: dict[str, float]) -> None:
     with pytest.raises(InvalidInput, match="buffering"):
         BufferingConfig(**bad)

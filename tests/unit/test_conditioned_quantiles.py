@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from conditioned_quantiles import conditioned_quantiles
 from htfi import models
 from htfi.decoding.config import DecodingConfig
 from htfi.decoding.local_generator import LocalGenerator
@@ -14,7 +15,6 @@ from htfi.forecasting.config import LEVELS
 from htfi.narrative.question import Question
 from htfi.simulation.corpus import question
 from htfi.simulation.stories import FIRST_EVALUATION_SEED, stories
-from htfi.wiring.experts import conditioned_quantiles
 from htfi.wiring.models.loading import open_model
 
 

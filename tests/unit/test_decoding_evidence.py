@@ -1,6 +1,5 @@
 """What speculation did is counted, told, and missed when it stops: tokens a pass, acceptance by place, the alarm."""
 
-
 from htfi.decoding.acceptance import AcceptanceAlarm, AcceptanceAlarmConfig
 from htfi.decoding.config import DecodingConfig
 from htfi.decoding.draft_length.planner import FixedLengthPlanner

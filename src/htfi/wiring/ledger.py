@@ -3,9 +3,9 @@
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from htfi.adapters.keys.ed25519 import create_key, load_key, verify_signature
-from htfi.adapters.keys.witness_file import WitnessMemoryFile
 from htfi.adapters.stores.sqlite_log import (
     OwnerLock,
     create_store,
@@ -20,8 +20,10 @@ from htfi.governance.ledger.checkpoint import Checkpoint, log_key, sign_checkpoi
 from htfi.governance.ledger.log import LogReader, TransparencyLog
 from htfi.governance.ledger.merkle import EMPTY_ROOT
 from htfi.governance.ledger.note import VerifierKey, check_key_name
-from htfi.governance.ledger.witness import LogWitness
 from htfi.governance.ports import VerifySignature
+
+if TYPE_CHECKING:
+    from htfi.governance.ledger.witness import LogWitness
 
 DATABASE = "ledger.db"
 SIGNING_KEY = "signing.key"
@@ -87,11 +89,14 @@ def is_running(folder: Path) -> bool:
 
 
 @contextmanager
-def open_witness(key_path: Path, memory_path: Path) -> Generator[LogWitness]:
+def open_witness(key_path: Path, memory_path: Path) -> Generator["LogWitness"]:
     """The witness of a key file, with its memory held until the end of the block.
 
     Raises: InvalidInput, IntegrityError, LedgerUnavailable.
     """
+    from htfi.adapters.keys.witness_file import WitnessMemoryFile
+    from htfi.governance.ledger.witness import LogWitness
+
     signer = load_key(key_path)
     memory = WitnessMemoryFile(memory_path)
     try:

@@ -22,7 +22,6 @@ from htfi.narrative.processor import NewsProcessor, forget_nothing
 from htfi.narrative.sanitising.sanitiser import Sanitiser
 from htfi.narrative.suspicion import SuspicionMonitor
 from htfi.wiring.encoder import open_encoder
-from htfi.wiring.heads import open_heads
 from htfi.wiring.models.caching import RunCache
 from htfi.wiring.settings import Settings
 
@@ -63,6 +62,11 @@ def open_scorer(config: EncodingConfig, names: Mapping[str, Iterable[str]] | Non
     """
     encoder = open_encoder(config)
     return NewsScorer(encoder, heads_for(encoder), EntityLinker(names or {}))
+
+
+def open_heads() -> Heads:
+    """The shipped heads, held to their digest. Raises: IntegrityError, InvalidInput."""
+    return Heads.load(models.HEADS, models.DIGESTS[models.HEADS])
 
 
 def heads_for(encoder: TextEncoder | None) -> Heads | None:

@@ -39,7 +39,6 @@ from htfi.pipeline.view_cache import READINGS_VERSION as READINGS
 from htfi.pipeline.view_cache import ViewCache
 from htfi.scheduling import fidelity
 from htfi.scheduling.load import ReadingTimes
-from htfi.simulation.pacing import PacedFeed
 from htfi.wiring.experts import open_experts
 from htfi.wiring.feeds import describe, open_feed, resolve
 from htfi.wiring.ledger import open_ledger
@@ -195,6 +194,8 @@ def open_run(
         )
         closing.push(_close_keeping_error(feed.close))
         if pace is not None:
+            from htfi.simulation.pacing import PacedFeed
+
             feed = PacedFeed(feed, pace, time.monotonic_ns, time.sleep)
         released = AdmissionsFile(folder, releases)
         feed = OperatorFeed(feed, held, released, time.monotonic_ns, saved.feed if saved else None)

@@ -10,10 +10,8 @@ import msgspec
 
 from htfi import models
 from htfi.adapters.stores.snapshot import read_whole
-from htfi.adapters.tokenizer.hugging_face import HuggingFaceTokenizer
-from htfi.decoding.checkpoint.folder import ModelFolder
 from htfi.decoding.vocabulary import Vocabulary
-from htfi.domain.decision import Decision, GenerationTrace, encode_decision, try_decode_decision
+from htfi.domain.decision import Decision, encode_decision, try_decode_decision
 from htfi.domain.errors import HtfiError, IntegrityError, InvalidInput
 from htfi.governance.ledger.log import LogReader
 from htfi.pipeline.audit.readings import ReadingAuditor, ReadingSettings, WeightlessModel
@@ -162,26 +160,6 @@ def reading_terms(settings: Settings) -> ReadingSettings:
     """What a run's settings say of its readings."""
     lead_ns = round(settings.buffering.lead_s * 1e9)
     return ReadingSettings(settings.narrative, lead_ns)
-
-
-def token_text(wording: GenerationTrace, named: Path | None = None) -> Callable[[int], str] | None:
-    """What tokens of a wording say, by the vocabulary of the model that wrote it: that of the folder `named`, or a
-    shipped one; None where neither is at hand, for a record can be read without its models.
-
-    Raises: InvalidInput where the named folder holds another model.
-    """
-    digest = wording.target.rpartition("@")[2]
-    for path in (named,) if named is not None else (models.TARGET, models.DRAFT):
-        try:
-            folder = ModelFolder.open(path)
-            if digest and folder.digest.startswith(digest):
-                return TokenText.of(Vocabulary(HuggingFaceTokenizer(folder.tokenizer_file)))
-        except HtfiError:
-            if named is not None:
-                raise
-    if named is not None:
-        raise InvalidInput(f"{named} does not hold {wording.target}, which wrote this: name its folder")
-    return None
 
 
 def _find_writer(version: str, named: Path | None, config: ModelsConfig, option: str) -> LoadableModel:

@@ -24,11 +24,13 @@ from htfi.decoding.ports import Network
 from htfi.decoding.rules.rejection import RejectionRule
 from htfi.decoding.strategies.recorded import RecordedStrategy
 from htfi.decoding.vocabulary import Vocabulary
-from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
+from htfi.domain.decision import GenerationTrace
+from htfi.domain.errors import DependencyUnavailable, HtfiError, IntegrityError, InvalidInput
 from htfi.domain.extras import require_extra
 from htfi.domain.files import write_atomically
 from htfi.narrative.answer import UNCALIBRATED, ConfidenceCalibration
 from htfi.narrative.view_calibration import ViewCalibration
+from htfi.pipeline.audit.token_text import TokenText
 
 PRECISIONS = tuple(precision.value for precision in Precision)
 TORCH_PRECISIONS = {"fp32": "float32", "bf16": "bfloat16"}
@@ -224,3 +226,23 @@ def export_onnx(folder: ModelFolder, precision: str) -> bytes:
 
     written = write_causal(folder.architecture, folder.weights, Precision(precision), top=127)
     return whole_model(written, folder.weights).SerializeToString()
+
+
+def token_text(wording: GenerationTrace, named: Path | None = None) -> Callable[[int], str] | None:
+    """What tokens of a wording say, by the vocabulary of the model that wrote it: that of the folder `named`, or a
+    shipped one; None where neither is at hand, for a record can be read without its models.
+
+    Raises: InvalidInput where the named folder holds another model.
+    """
+    digest = wording.target.rpartition("@")[2]
+    for path in (named,) if named is not None else (models.TARGET, models.DRAFT):
+        try:
+            folder = ModelFolder.open(path)
+            if digest and folder.digest.startswith(digest):
+                return TokenText.of(Vocabulary(HuggingFaceTokenizer(folder.tokenizer_file)))
+        except HtfiError:
+            if named is not None:
+                raise
+    if named is not None:
+        raise InvalidInput(f"{named} does not hold {wording.target}, which wrote this: name its folder")
+    return None

@@ -15,7 +15,6 @@ import msgspec
 
 from htfi import models
 from htfi.adapters.onnx.session import Precision
-from htfi.adapters.openai.config import FrontierConfig
 from htfi.adapters.stores.replay_buffer import ReplayBufferFile
 from htfi.decoding.config import DecodingConfig
 from htfi.decoding.vocabulary import Vocabulary
@@ -176,6 +175,7 @@ def open_frontier(**said: Any) -> "OpenAIGenerator":
 
     Raises: InvalidInput, MissingExtra.
     """
+    from htfi.adapters.openai.config import FrontierConfig
     from htfi.adapters.openai.generator import OpenAIGenerator
 
     try:

@@ -22,7 +22,6 @@ from htfi.decoding.strategies import build_strategy
 from htfi.decoding.strategies.sampled import SampledStrategy
 from htfi.decoding.strategy import AcceptanceRule, DraftStrategy, OutcomeDraft, StrategyParts
 from htfi.domain.errors import InvalidInput
-from htfi.wiring.models.draft_process import has_core_for_draft, open_draft_process
 from htfi.wiring.models.loading import LoadableModel
 
 _TYPICAL_ACCEPTANCE = 0.93  # of the shipped pair's drafted tokens, somewhat below what was measured
@@ -55,6 +54,8 @@ def strategy_parts(target: LoadableModel, draft: LoadableModel, config: Decoding
     """What a strategy of this pair is built from."""
 
     def start_draft_process() -> OutcomeDraft | None:
+        from htfi.wiring.models.draft_process import has_core_for_draft, open_draft_process
+
         return open_draft_process(draft, config, warn) if has_core_for_draft() else None
 
     return StrategyParts(

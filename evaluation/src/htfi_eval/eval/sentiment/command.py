@@ -9,9 +9,10 @@ import numpy as np
 
 from htfi.narrative.encoding.config import EncodingConfig
 from htfi.narrative.encoding.heads import Heads
+from htfi.simulation.head_training import SEED, calibration_error, read_corpora
 from htfi.simulation.labelled_lines import draw_lines
 from htfi.wiring.encoder import folder_encoder, shipped_encoder
-from htfi.wiring.heads import SEED, calibration_error, open_heads, read_corpora
+from htfi.wiring.news import open_heads
 from htfi_eval.charts.specs import Chart, Curve, CurveChart, DotChart, DotGroup, HeatMap
 from htfi_eval.commands import ProgressLine, data_option, output_options
 from htfi_eval.encoder_weights import full_weights

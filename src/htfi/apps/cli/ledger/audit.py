@@ -93,7 +93,7 @@ def _token_text(decision: Decision, target: Path | None) -> TokenSpeller | None:
     view = decision.view
     if view is None or view.wording is None:
         return None
-    from htfi.wiring.verification import token_text
+    from htfi.wiring.models.loading import token_text
 
     return token_text(view.wording, target)
 

@@ -30,8 +30,8 @@ def command(out: Path, corpora: Path) -> None:
     """
     from htfi.apps.display.tables import print_table
     from htfi.narrative.encoding.config import EncodingConfig
+    from htfi.simulation.head_training import make_heads, read_corpora
     from htfi.wiring.encoder import shipped_encoder
-    from htfi.wiring.heads import make_heads, read_corpora
 
     found = read_corpora(corpora)
     encoder = shipped_encoder(EncodingConfig())

@@ -17,7 +17,7 @@ from htfi.domain.generation import RuleTrace
 from htfi.narrative.audit import AuditSection, explain_decision
 from htfi.narrative.audit_summary import AuditSummary
 from htfi.narrative.rationale.amendment import news_text
-from htfi.wiring.verification import token_text
+from htfi.wiring.models.loading import token_text
 
 NUM_STRONGEST = 12
 

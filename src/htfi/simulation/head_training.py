@@ -1,4 +1,4 @@
-"""Heads on the encoder: the shipped ones opened, and new ones made from the corpora for `htfi models heads`."""
+"""Trains the heads of the encoder on lines drawn from the corpora, for `htfi models heads`."""
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
@@ -8,10 +8,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi import models
 from htfi.domain.errors import InvalidInput
 from htfi.narrative.encoding.fitting import HeadExamples, fit_head
-from htfi.narrative.encoding.heads import Head, Heads, cue_ids, save_heads
+from htfi.narrative.encoding.heads import Head, cue_ids, save_heads
 from htfi.narrative.ports import TextEncoder
 from htfi.simulation.labelled_lines import LabelledLine, TemplateCorpus, draw_lines, read_corpus
 
@@ -31,11 +30,6 @@ class HeadScore:
     loss: float
     calibration_error: float
     temperature: float
-
-
-def open_heads() -> Heads:
-    """The shipped heads, held to their digest. Raises: IntegrityError, InvalidInput."""
-    return Heads.load(models.HEADS, models.DIGESTS[models.HEADS])
 
 
 def read_corpora(folder: Path) -> list[TemplateCorpus]:
