@@ -31,8 +31,8 @@ def plain(lines) -> list[str]:
     return [line.plain for line in lines]
 
 
-def panel(peers=PEERS, changes=CHANGES, width=100, room=12, num_alone=0):
-    return plain(nodes(peers, changes, [("here alone", num_alone)], NOW_NS, width, room))
+def panel(peers=PEERS, changes=CHANGES, width=100, room=12, num_answered_locally=0):
+    return plain(nodes(peers, changes, [("here alone", num_answered_locally)], NOW_NS, width, room))
 
 
 def test_a_run_without_peers_has_no_panel():
@@ -92,14 +92,14 @@ def test_a_frame_with_peers_never_exceeds_its_terminal(make_decisions, width, he
         for k in range(num_peers)
     )
     changes = tuple(PeerChange(NOW_NS, "cloud" * 30, "reroute" * 9, "words " * 90) for _ in range(20))
-    state = state_of(make_decisions(5, ("A", "B")), peers=peers, changes=changes, num_alone=5)
+    state = state_of(make_decisions(5, ("A", "B")), peers=peers, changes=changes, num_answered_locally=5)
     lines = frame(state, width, height)
     assert len(lines) <= height
     assert max(cell_len(line.plain) for line in lines) <= width
 
 
 def test_what_the_target_could_not_write_in_time_is_summed_up_in_the_panel(make_decisions):
-    counts = {"num_alone": 7, "num_provisional": 3, "num_amended": 2}
+    counts = {"num_answered_locally": 7, "num_provisional": 3, "num_amended": 2}
     text = text_of(frame(state_of(make_decisions(2), peers=PEERS, **counts), 80, 24))
     assert text.count("provisional") == 1
     assert "here alone 7   provisional 3   amended 2\n" in text
@@ -113,7 +113,7 @@ def test_ways_that_do_not_fit_leave_an_ellipsis_and_never_the_lesser_ones():
 
 def test_peers_without_room_are_counted_by_state():
     peers = tuple(PeerStatus(f"c{k}", PeerState.HEALTHY if k else PeerState.DEAD) for k in range(30))
-    told = "\n".join(panel(peers, (), room=8, num_alone=7))
+    told = "\n".join(panel(peers, (), room=8, num_answered_locally=7))
     assert "✕ dead" in told
     assert "and 26 more: 26 well" in told
     assert "here alone 7" in told

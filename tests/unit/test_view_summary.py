@@ -22,7 +22,7 @@ def totals(**changes) -> RunTotals:
         "scores": scores,
         "num_events": 5000,
         "num_decisions": 800,
-        "num_before": 0,
+        "num_resumed": 0,
         "num_withheld": 0,
         "elapsed_s": 0.5,
         "quarantine": {},
@@ -61,7 +61,7 @@ def test_the_summary_names_counts_root_and_files():
 
 
 def test_a_resumed_run_counts_only_its_own_decisions_for_speed():
-    words = text(summary(totals(num_before=700), 120))
+    words = text(summary(totals(num_resumed=700), 120))
     assert "700 of them before this start; 100 in 0.5 s, 200 a second" in words
 
 
