@@ -211,17 +211,17 @@ def test_the_audit_tells_the_poison_by_its_id_and_never_by_its_words(
     assert told.exit_code == 0
     sections = {one["title"]: "\n".join(one["lines"]) for one in json.loads(told.output)["sections"]}
     assert "Suspected: symbol A suspected since" in sections["Suspicion"]
-    assert "“tip0” of “tips”" in sections["What was set aside"]
+    assert "“tip0” from “tips”" in sections["What was set aside"]
     assert "in quarantine" in sections["What was set aside"]
     assert "nine sigma" not in told.output
-    assert "target settled all" in sections["Draft and target"]
+    assert "target confirmed all" in sections["Draft and target"]
 
 
 def test_the_audit_of_a_run_sums_up_and_refuses_what_is_not_there(poisoned: tuple[Path, list[bytes]]) -> None:
     told = CliRunner().invoke(audit_command, [str(poisoned[0])])
     assert told.exit_code == 0
     assert "3 in quarantine" in told.output
-    assert "decisions were made in the secure mode" in told.output
+    assert "decisions were made in secure mode" in told.output
     wrong = CliRunner().invoke(audit_command, [str(poisoned[0]), "Z/1d@never"])
     assert isinstance(wrong.exception, InvalidInput)
 

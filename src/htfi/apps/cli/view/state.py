@@ -191,7 +191,7 @@ class ViewModel:
         if tilt is not None:
             weighed = CURRENT.tilt_slots(tilt, CURRENT.recorded_unit(decision.rationale.slots))
             worth = (
-                f"; weighed at {weighed['tilt_weight']}: median {weighed['median_move']}, "
+                f"; weight {weighed['tilt_weight']}: median {weighed['median_move']}, "
                 f"{weighed['band_change']}; divergence {tilt.divergence:.2f}, rank {tilt.divergence_rank:.2f}"
             )
         hearing = decision.hearing
