@@ -34,8 +34,8 @@ class InputChain:
         self._rows_missing = 0.0
 
     def add(self, event: Event | SuspicionReset) -> None:
-        told = event if type(event) is not News else _hashed_fields(event)
-        self._encoder.encode_into(told, self._open, -1)
+        hashed = event if type(event) is not News else _hashed_fields(event)
+        self._encoder.encode_into(hashed, self._open, -1)
         self._num_events += 1
         row = event.row
         span = self._rows.get(event.source)
@@ -98,8 +98,8 @@ class InputChain:
 
 def _hashed_fields(item: News) -> dict[str, Any]:
     """News without the fields that came later and are empty: their digests stay what they were."""
-    told = {"type": "news", **asdict(item)}
+    fields = {"type": "news", **asdict(item)}
     for name in _LATER_FIELDS:
-        if not told[name]:
-            del told[name]
-    return told
+        if not fields[name]:
+            del fields[name]
+    return fields

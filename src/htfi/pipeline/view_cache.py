@@ -87,8 +87,8 @@ class ViewCache:
     @property
     def speculation_stats(self) -> dict[Rung, SpeculationStats]:
         """What the models' speculation has come to so far, by rung."""
-        told = {rung: reader.speculation_stats for rung, reader in self._readers.items()}
-        return {rung: spoken for rung, spoken in told.items() if spoken is not None and spoken.num_answers}
+        found = {rung: reader.speculation_stats for rung, reader in self._readers.items()}
+        return {rung: stats for rung, stats in found.items() if stats is not None and stats.num_answers}
 
     def has(self, series: str, question: Question, rung: Rung) -> bool:
         """Whether these news were read for this series, at this rung or one above it."""

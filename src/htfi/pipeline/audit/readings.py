@@ -126,9 +126,9 @@ def prompt_items(
             found.append("it was not read for the release that its view was prepared for")
         return shown, found
     for place, item in enumerate(shown[:MAX_ITEMS]):
-        heard = considered[place] if place < len(considered) else None
-        told = heard and (heard.id, heard.available_at_ns, heard.is_tagged)
-        if told != (item.id, item.available_at_ns, bool(item.symbols)):
+        audited = considered[place] if place < len(considered) else None
+        shown_as = audited and (audited.id, audited.available_at_ns, audited.is_tagged)
+        if shown_as != (item.id, item.available_at_ns, bool(item.symbols)):
             found.append(f"item {place + 1} that it read, {item.id}, is not that of its news")
     return shown, found
 
@@ -138,7 +138,7 @@ def scored_part(item: NewsItemAudit, config: NarrativeConfig) -> ViewPart:
 
 
 def expected_view(
-    said: Sequence[ParsedAnswer],
+    answers: Sequence[ParsedAnswer],
     read: NewsView,
     wording: GenerationTrace,
     question: Question,
@@ -148,11 +148,13 @@ def expected_view(
     half_life_ns = read.half_life_ns
     if not wording.paths:
         reader = combined_version(wording.target, wording.draft, wording.num_settled)
-        view = replace(to_view(said[0], question, half_life_ns, reader), provisional=wording.num_settled >= 0)
+        view = replace(
+            to_view(answers[0], question, half_life_ns, reader), provisional=wording.num_settled >= 0
+        )
         return replace(view, meant=meaning.meanings(view) if meaning is not None else ())
     reader = deep_reader_version(wording.target, len(wording.paths))
-    each = [to_view(one, question, half_life_ns, reader) for one in said]
-    view = to_view(combine_answers(said)[0], question, half_life_ns, reader)
+    each = [to_view(one, question, half_life_ns, reader) for one in answers]
+    view = to_view(combine_answers(answers)[0], question, half_life_ns, reader)
     return replace(view, meant=combine_meanings(each, meaning) if meaning is not None else ())
 
 
@@ -160,11 +162,11 @@ def prepared_problems(
     decision: Decision, read: NewsView, wording: GenerationTrace, expected: NewsView
 ) -> list[str]:
     """Whether what was read ahead is cited as the item that reported it, and all else as it was then."""
-    heard = {one.id for one in decision.hearing.considered} if decision.hearing is not None else set[str]()
+    audited = {one.id for one in decision.hearing.considered} if decision.hearing is not None else set[str]()
     foreseen = wording.shown[0].id if wording.shown else ""
     left = list(read.cited)
     for name in expected.cited:
-        if left and (left[0] == name or (name == foreseen and left[0] in heard)):
+        if left and (left[0] == name or (name == foreseen and left[0] in audited)):
             del left[0]
         elif name == foreseen:
             return ["it does not cite the item that reported the announcement"]
@@ -261,8 +263,8 @@ class ReadingAuditor:
         if decision.amends and not decision.has_own_reading:
             return []  # held against the amendment that it follows
         if kept is not None and _is_same_view(kept.view, read, decision):
-            heard = decision.hearing.considered if decision.hearing is not None else ()
-            if kept.items is None or kept.items == tuple(item.id for item in heard[: len(kept.items)]):
+            audited = decision.hearing.considered if decision.hearing is not None else ()
+            if kept.items is None or kept.items == tuple(item.id for item in audited[: len(kept.items)]):
                 return []
             return [f"it keeps the view that was read for {kept.read_for}, and its news are others"]
         if read.as_of_ns == decision.as_of_ns:
@@ -345,8 +347,8 @@ class ReadingAuditor:
                 expected, begin = [*model.opening, *model.vocabulary.encode(prompt)], 0
         except InvalidInput as error:
             return [f"its prompt cannot be rebuilt: {error}"]
-        told = first_difference(wording.prompt[begin:], expected, model.spell, begin)
-        return [f"its prompt is not that of its news, prices and symbol: {told}"] if told else []
+        difference = first_difference(wording.prompt[begin:], expected, model.spell, begin)
+        return [f"its prompt is not that of its news, prices and symbol: {difference}"] if difference else []
 
     def _view_problems(
         self,
@@ -370,14 +372,14 @@ class ReadingAuditor:
             view_grammar(model.vocabulary.dialect, wording.num_items)
         )
         try:
-            said = [
+            answers = [
                 parse_answer(form.fields(tokens), finisher.trust)
                 for tokens in wording.paths or (wording.tokens,)
             ]
         except (IntegrityError, KeyError) as error:
             return [f"its tokens are no answer on {wording.num_items} items: {error}"]
-        expected = expected_view(said, read, wording, question, finisher.meaning)
-        if wording.paths and wording.tokens != wording.paths[combine_answers(said)[1]]:
+        expected = expected_view(answers, read, wording, question, finisher.meaning)
+        if wording.paths and wording.tokens != wording.paths[combine_answers(answers)[1]]:
             return ["the answer that stands for all is another"]
         if read.prepared:
             problems = prepared_problems(decision, read, wording, expected)

@@ -40,9 +40,7 @@ from htfi.narrative.routing import routing_problems
 from htfi.narrative.sanitising.config import SanitiserConfig
 from htfi.pipeline.amendments import amendment_template, recorded_amendment_template
 from htfi.pipeline.audit.readings import ReadingAuditor
-from htfi.pipeline.weighing import forecast_problems as forecast_problems
-from htfi.pipeline.weighing import is_leverage_bounded, without_view
-from htfi.pipeline.weighing import suspicion_problems as suspicion_problems
+from htfi.pipeline.weighing import forecast_problems, is_leverage_bounded, suspicion_problems, without_view
 from htfi.scheduling.config import FidelityConfig
 from htfi.scheduling.fidelity import follows, is_high_value, is_prepared, plan_problems
 
@@ -58,15 +56,15 @@ class DivergenceRankAuditor:
 
     def problems(self, decision: Decision) -> list[str]:
         """Whether the rank of this decision's divergence follows from the decisions before it."""
-        moment = (decision.as_of_ns, decision.inputs.digest)
-        if decision.amends or moment != self._point or decision.series in self._series:
+        point = (decision.as_of_ns, decision.inputs.digest)
+        if decision.amends or point != self._point or decision.series in self._series:
             self._close_point()
         tilt = decision.forecast.tilt
         found = [] if tilt is None else self._rank_problems(tilt)
         if decision.amends:
             self._close_point()
         else:
-            self._point = moment
+            self._point = point
             self._series.add(decision.series)
         return found
 
@@ -168,12 +166,12 @@ def _amendment_problems(first: Decision, decision: Decision, lead: Decision | No
         changed.append("forecast")
     if changed:
         problems.append(f"it changes more than the view of {first.id}: {', '.join(changed)}")
-    told, before = decision.forecast.tilt, first.forecast.tilt
+    tilt, before = decision.forecast.tilt, first.forecast.tilt
     if (
-        told is not None
+        tilt is not None
         and before is not None
-        and told.narrator == before.narrator
-        and told.weight != before.weight
+        and tilt.narrator == before.narrator
+        and tilt.weight != before.weight
     ):
         problems.append("its narrator's weight is not what it was when the forecast was made")
     if not follows(first.plan, decision.plan):
@@ -273,19 +271,19 @@ def _rationale_problems(decision: Decision) -> list[str]:
     if fill(rationale.template, rationale.slots, phrasing) != rationale.text:
         problems.append("the rationale does not follow from its template and slots")
     view = decision.view
-    told = phrasing.view_slots(view, decision.symbol) if view is not None else {}
-    if any(rationale.slots.get(slot) != words for slot, words in told.items()):
+    expected = phrasing.view_slots(view, decision.symbol) if view is not None else {}
+    if any(rationale.slots.get(slot) != words for slot, words in expected.items()):
         problems.append("what the rationale states of the news does not follow from the view")
     low, high = decision.forecast.central_band
     unit = phrasing.recorded_unit(rationale.slots) if decision.amends else phrasing.unit(high - low)
-    told = phrasing.band_slots(decision.last_price, low, high, unit)
+    expected = phrasing.band_slots(decision.last_price, low, high, unit)
     tilt = decision.forecast.tilt
-    told |= phrasing.tilt_slots(tilt, unit) if tilt is not None else {}
+    expected |= phrasing.tilt_slots(tilt, unit) if tilt is not None else {}
     if (tilt is not None) != has_part(rationale, "weighed"):
         problems.append("whether the view is weighed is stated wrongly")
     if has_part(rationale, "deepening") and tilt is not None:
-        told["divergence"] = phrasing.divergence(tilt)
-    if any(rationale.slots.get(slot) != words for slot, words in told.items()):
+        expected["divergence"] = phrasing.divergence(tilt)
+    if any(rationale.slots.get(slot) != words for slot, words in expected.items()):
         problems.append(
             "what the rationale states of the band and of the view's weight does not follow from the forecast"
         )
