@@ -63,10 +63,10 @@ def test_memory_is_bounded_and_rubbish_is_passed_over() -> None:
     [
         {"ms_per_joule": -1.0},
         {"hot_c": 95.0},
-        {"max_window": 0},
-        {"num_samples": 4},
-        {"half_life_s": 0.0},
-        {"prior_rate": 1.0},
+        {"ms_per_joule": math.inf},
+        {"critical_c": 80.0},
+        {"hot_c": math.nan},
+        {"explore_share": -0.1},
         {"explore_share": math.nan},
     ],
 )
