@@ -139,7 +139,9 @@ def test_a_split_cluster_counts_the_other_half_dead_and_is_whole_again_after(see
     cluster.cut(walls)
     cluster.run(8.0)
     assert cluster.nodes["edge-0"].watch.state("south") is PeerState.DEAD
-    assert cluster.nodes["edge-0"].watch.state("edge-1") is PeerState.DEAD  # by gossip: no node receives its heartbeats
+    assert (
+        cluster.nodes["edge-0"].watch.state("edge-1") is PeerState.DEAD
+    )  # by gossip: no node receives its heartbeats
     assert cluster.nodes["west"].watch.state("north") is PeerState.DEAD
     assert cluster.nodes["edge-0"].watch.state("north") is PeerState.HEALTHY
     cluster.cut(walls, is_cut=False)

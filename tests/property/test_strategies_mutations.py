@@ -85,7 +85,11 @@ class Knowing(NoDraft):
         return [self._tree(sequence, length) for sequence, length in zip(sequences, lengths, strict=True)]
 
     def _tree(self, sequence: SequenceState, length: int) -> DraftTree:
-        form, answer, tree = sequence.tokenized.grammar, self._answers[sequence.tokenized.request.seed], DraftTree()
+        form, answer, tree = (
+            sequence.tokenized.grammar,
+            self._answers[sequence.tokenized.request.seed],
+            DraftTree(),
+        )
         node, state, at = -1, sequence.state, len(sequence.tokens)
         for depth in range(length):
             if state == form.done:
