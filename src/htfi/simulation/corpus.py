@@ -50,12 +50,12 @@ def training_passages(seed: int, start: int = 0) -> Iterator[list[TrainingSegmen
 
     Worlds hold different numbers of stories; the same number of each is taken, so that any story is found at once.
     """
-    told: list[Story] = []
+    of_market: list[Story] = []
     for number in count(start):
-        world, place = divmod(number, _STORIES_PER_WORLD)
-        if place == 0 or not told:
-            told = stories_of_market(seed, world)
-        story = told[place % len(told)]
+        market, place = divmod(number, _STORIES_PER_WORLD)
+        if place == 0 or not of_market:
+            of_market = stories_of_market(seed, market)
+        story = of_market[place % len(of_market)]
         if number % _SHORT_HISTORY_EVERY == 0:
             left = number // _SHORT_HISTORY_EVERY % len(story.context)
             story = replace(story, context=story.context[len(story.context) - left :])

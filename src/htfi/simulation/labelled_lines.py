@@ -63,18 +63,18 @@ class LabelledLine:
 
 def read_corpus(file: Path) -> TemplateCorpus:
     """A file that begins `#! head: letter = label, …; slots file; N lines`. Raises: InvalidInput."""
-    told = _HEADER.fullmatch(_lines(file)[0] if _lines(file) else "")
-    if told is None:
+    stated = _HEADER.fullmatch(_lines(file)[0] if _lines(file) else "")
+    if stated is None:
         raise InvalidInput(f"{file}: must begin '#! head: a = label, b = label; slots.txt; 8 lines'")
-    pairs = [part.partition("=") for part in told["labels"].split(",")]
+    pairs = [part.partition("=") for part in stated["labels"].split(",")]
     labels = {letter.strip(): label.strip() for letter, _, label in pairs}
     if len(labels) != len(pairs) or not all(len(letter) == 1 and label for letter, label in labels.items()):
         raise InvalidInput(f"{file}: labels are 'letter = label', each letter once")
-    slots_file = file.parent / told["slots"].strip()
+    slots_file = file.parent / stated["slots"].strip()
     digest = hashlib.sha256(_bytes(file) + _bytes(slots_file)).hexdigest()
     templates = read_templates(file, "".join(labels))
     return TemplateCorpus(
-        told["head"], labels, read_slots(slots_file), tuple(templates), int(told["num"]), digest
+        stated["head"], labels, read_slots(slots_file), tuple(templates), int(stated["num"]), digest
     )
 
 
@@ -100,14 +100,14 @@ def read_templates(file: Path, labels: str) -> list[LineTemplate]:
         if line.startswith("## "):
             register = line[3:].partition(":")[0].strip()
         elif line and not line.startswith("#"):
-            told, bar, text = line.partition(" | ")
-            told = told.strip()
-            if not bar or not told or set(told) - set(labels) or not text.strip():
+            stated, bar, text = line.partition(" | ")
+            stated = stated.strip()
+            if not bar or not stated or set(stated) - set(labels) or not text.strip():
                 raise InvalidInput(f"{file}:{number}: a template is 'labels | text', labels among {labels}")
             for branch in _BRANCH.findall(text):
-                if len(branch.split("//")) > len(told):
+                if len(branch.split("//")) > len(stated):
                     raise InvalidInput(f"{file}:{number}: <{branch}> has more parts than labels")
-            found.append(LineTemplate(told, text.strip(), register, f"{file.name}:{number}"))
+            found.append(LineTemplate(stated, text.strip(), register, f"{file.name}:{number}"))
     return found
 
 

@@ -51,9 +51,9 @@ def answer_stories(
     found: list[AnsweredStory] = []
     source = stories(SEED)
     for done in range(0, num_stories, _BATCH):
-        told = list(islice(source, min(_BATCH, num_stories - done)))
+        batch = list(islice(source, min(_BATCH, num_stories - done)))
         for story, answer in zip(
-            told, author.write([_request(story, author) for story in told]), strict=True
+            batch, author.write([_request(story, author) for story in batch]), strict=True
         ):
             if isinstance(answer, RequestRefused):
                 raise InvalidInput(f"{author.version} refuses a story: {answer.reason}")
@@ -85,14 +85,14 @@ def estimate_meaning(answered: Sequence[AnsweredStory]) -> ViewCalibration:
     return fit_meaning([one.story for one in answered], [_view(one) for one in answered])
 
 
-def fit_meaning(told: Sequence[Story], views: Sequence[NewsView]) -> ViewCalibration:
+def fit_meaning(batch: Sequence[Story], views: Sequence[NewsView]) -> ViewCalibration:
     """The shifts and stretches that would have had the lowest CRPS on what followed, in sigmas of EWMA volatility.
 
     They bend quantiles that prices alone would give: those of stories in which nothing came. Raises: InvalidInput
     where there are too few stories.
     """
-    outcomes = np.array([_outcomes(story) for story in told])  # [n, H]
-    idle = np.array([story.truth.direction == 0 and story.truth.likeliest == 0 for story in told])
+    outcomes = np.array([_outcomes(story) for story in batch])  # [n, H]
+    idle = np.array([story.truth.direction == 0 and story.truth.likeliest == 0 for story in batch])
     if np.count_nonzero(idle) < _MIN_NEUTRAL:
         raise InvalidInput(f"too few stories to measure what views mean: give more than {MIN_STORIES}")
     moved = np.array([move_features(view) for view in views])

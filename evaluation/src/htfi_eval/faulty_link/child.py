@@ -43,8 +43,8 @@ def main() -> None:
 
 def _obey(link: FaultyLink, order: LinkOrder) -> None:
     match order:
-        case SetConditions(weather):
-            link.conditions = weather
+        case SetConditions(conditions):
+            link.conditions = conditions
         case PlaySchedule(schedule):
             link.play_schedule(schedule)
         case SetTarget(target):

@@ -25,7 +25,7 @@ class Jitter(Enum):
 class LinkConditions:
     """One state of a link. Order within a connection is kept, as TCP keeps it; every delay is per direction.
 
-    Bytes and chances are those of one direction of one connection, counted from the moment this weather came.
+    Bytes and chances are those of one direction of one connection, counted from the moment this conditions came.
     """
 
     rtt_ms: float = (
@@ -38,7 +38,7 @@ class LinkConditions:
     )
     bytes_per_s: float = math.inf  # each way, shared by all connections
     burst_bytes: int = 16_384  # that pass at once before `bytes_per_s` binds
-    is_stalled: bool = False  # no byte passes, those on their way included; the next weather lets all go
+    is_stalled: bool = False  # no byte passes, those on their way included; the next conditions lets all go
     is_dark: bool = False  # swallows bytes and endings without a word; what lost bytes stays dark for ever
     refuses: bool = False  # nobody listens: new connections are refused
     max_connections: int = 1 << 16  # those beyond are reset as they come
@@ -51,13 +51,13 @@ class LinkConditions:
     def __post_init__(self) -> None:
         for name in ("rtt_ms", "jitter_ms", "skew_ms", "burst_bytes", "max_connections"):
             if not 0 <= getattr(self, name) < math.inf:
-                raise InvalidInput(f"weather: {name} is {getattr(self, name)}, not a number from 0 on")
+                raise InvalidInput(f"conditions: {name} is {getattr(self, name)}, not a number from 0 on")
         for name in ("corrupt_rate", "duplicate_rate"):
             if not 0 <= getattr(self, name) <= 1:
-                raise InvalidInput(f"weather: {name} is {getattr(self, name)}, not a chance from 0 to 1")
+                raise InvalidInput(f"conditions: {name} is {getattr(self, name)}, not a chance from 0 to 1")
         if not self.bytes_per_s > 0:
             raise InvalidInput(
-                f"weather: bytes_per_s is {self.bytes_per_s}, not above 0: is_stalled stops all"
+                f"conditions: bytes_per_s is {self.bytes_per_s}, not above 0: is_stalled stops all"
             )
 
     def affects(self, way: Direction) -> bool:

@@ -36,7 +36,7 @@ class PipeTraffic(NamedTuple):
 
 
 class Pipe:
-    """Reads come in by `take` and `end`, and leave at `sink` when they are due and the weather lets them."""
+    """Reads come in by `take` and `end`, and leave at `sink` when they are due and the conditions lets them."""
 
     def __init__(
         self,
@@ -61,8 +61,8 @@ class Pipe:
     def _conditions(self) -> LinkConditions:
         return self._delivery.conditions
 
-    def set_conditions(self, weather: LinkConditions) -> None:
-        self._delivery.set_conditions(weather)
+    def set_conditions(self, conditions: LinkConditions) -> None:
+        self._delivery.set_conditions(conditions)
         self._flush()
 
     def notes(self) -> list[str]:
@@ -219,7 +219,7 @@ class ProxiedConnection:
         self._host, self.number = host, number
         self.ends = {way: SocketEnd(self, way) for way in Direction}
         self.pipes = {way: self._pipe(way) for way in Direction}
-        self._num_bytes = 0  # since the weather came
+        self._num_bytes = 0  # since the conditions came
         self._num_closed = 0
         self._is_over = False
         self._dialling: asyncio.Task[None] | None = None
@@ -262,12 +262,12 @@ class ProxiedConnection:
         for words in pipe.notes():
             self._host.note(self.number, words)
 
-    def set_conditions(self, weather: LinkConditions) -> None:
+    def set_conditions(self, conditions: LinkConditions) -> None:
         self._num_bytes = 0
         for pipe in self.pipes.values():
-            pipe.set_conditions(weather)
-        if weather.resets_after_bytes == 0:
-            self.reset("reset by the weather")
+            pipe.set_conditions(conditions)
+        if conditions.resets_after_bytes == 0:
+            self.reset("reset by the conditions")
 
     def reset(self, words: str) -> None:
         self._host.note(self.number, words)
@@ -293,20 +293,20 @@ class ProxiedConnection:
         ]
 
     def _begins(self) -> bool:
-        host, weather = self._host, self._host.conditions
+        host, conditions = self._host, self._host.conditions
         is_welcome = host.has_room()
         host.joined(self)
         if not is_welcome:
-            self.reset(f"refused: more than {weather.max_connections} connections")
-        elif weather.resets_after_bytes == 0:
+            self.reset(f"refused: more than {conditions.max_connections} connections")
+        elif conditions.resets_after_bytes == 0:
             self.reset("reset as it came")
-        elif weather.is_dark and weather.affects(Direction.UP):
+        elif conditions.is_dark and conditions.affects(Direction.UP):
             for pipe in self.pipes.values():
                 pipe.stop()
             host.note(self.number, "came in the dark")
         else:
             host.note(self.number, "came")
-            self._dialling = host.loop.create_task(self._dial(1.5 * weather.rtt_ms * MS))
+            self._dialling = host.loop.create_task(self._dial(1.5 * conditions.rtt_ms * MS))
             return True
         return False
 

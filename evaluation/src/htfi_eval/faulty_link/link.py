@@ -60,12 +60,12 @@ class LinkControl(ABC):
 
     @conditions.setter
     @abstractmethod
-    def conditions(self, weather: LinkConditions) -> None:
+    def conditions(self, conditions: LinkConditions) -> None:
         """From now on, in place of what a schedule still held."""
 
     @abstractmethod
     def play_schedule(self, schedule: LinkSchedule) -> None:
-        """Weathers to come, counted from now. Nothing waits for them."""
+        """Conditions to come, counted from now. Nothing waits for them."""
 
     @abstractmethod
     def set_target(self, target: tuple[str, int]) -> None:
@@ -88,7 +88,7 @@ class LinkControl(ABC):
         """Resets what is open and frees the port."""
 
     def stall(self, for_s: float) -> None:
-        """No byte passes for so long, then all that waited; the weather stays as it is beside that."""
+        """No byte passes for so long, then all that waited; the conditions stays as it is beside that."""
         now = self.conditions
         self.conditions = dataclasses.replace(now, is_stalled=True)
         self.play_schedule(((for_s, now),))
@@ -97,7 +97,7 @@ class LinkControl(ABC):
         return sum(one.num_bytes for one in self.traffic() if one.direction is way)
 
     def describe(self, num_notes: int = 40) -> str:
-        """Seed, weather and the last deeds, for the message of a test that failed."""
+        """Seed, conditions and the last deeds, for the message of a test that failed."""
         host, port = self.address
         head = f"faulty link {host}:{port} → {self.target[0]}:{self.target[1]}, seed {self.seed}: {self.conditions}"
         notes = self.timeline()[-num_notes:]
@@ -113,7 +113,7 @@ class LinkControl(ABC):
 
 
 class FaultyLink(LinkControl):
-    """`with FaultyLink(target) as link:` – connect to `link.address`, and change `link.weather` at any time.
+    """`with FaultyLink(target) as link:` – connect to `link.address`, and change `link.conditions` at any time.
 
     Any thread may do so. A user that computes in Python between its frames delays the link's own thread by up to 5 ms
     at a time: where delays are measured, take `FaultyLinkApart`. Raises: DependencyUnavailable.
@@ -122,7 +122,7 @@ class FaultyLink(LinkControl):
     def __init__(
         self,
         target: tuple[str, int],
-        weather: LinkConditions = CLEAR,
+        conditions: LinkConditions = CLEAR,
         seed: int = 0,
         listen: tuple[str, int] = ("127.0.0.1", 0),
     ) -> None:
@@ -132,7 +132,7 @@ class FaultyLink(LinkControl):
         self._thread.start()
         self._is_closed = False
         try:
-            self._proxy = self._run_in_loop(self._open(weather))
+            self._proxy = self._run_in_loop(self._open(conditions))
             self.address = self._run_in_loop(self._proxy.open(listen))
         except BaseException:
             self._end()
@@ -143,8 +143,8 @@ class FaultyLink(LinkControl):
         return self._proxy.conditions
 
     @conditions.setter
-    def conditions(self, weather: LinkConditions) -> None:
-        self._run_in_loop(self._proxy.set_conditions(weather))
+    def conditions(self, conditions: LinkConditions) -> None:
+        self._run_in_loop(self._proxy.set_conditions(conditions))
 
     def play_schedule(self, schedule: LinkSchedule) -> None:
         self._run_in_loop(self._proxy.play_schedule(schedule))
@@ -169,8 +169,8 @@ class FaultyLink(LinkControl):
             finally:
                 self._end()
 
-    async def _open(self, weather: LinkConditions) -> Proxy:
-        return Proxy(self.target, weather, self.seed)
+    async def _open(self, conditions: LinkConditions) -> Proxy:
+        return Proxy(self.target, conditions, self.seed)
 
     def _run_in_loop(self, work: Coroutine[Any, Any, T]) -> T:
         if self._is_closed:

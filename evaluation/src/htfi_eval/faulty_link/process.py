@@ -37,7 +37,7 @@ class FaultyLinkProcess(LinkControl):
     def __init__(
         self,
         target: tuple[str, int],
-        weather: LinkConditions = CLEAR,
+        conditions: LinkConditions = CLEAR,
         seed: int = 0,
         listen: tuple[str, int] = ("127.0.0.1", 0),
         command: Sequence[str] = (),
@@ -50,7 +50,7 @@ class FaultyLinkProcess(LinkControl):
             start_new_session=True,  # an interrupt at the terminal is for its user, who closes it
         )
         try:
-            self.address = self._send(BeginLink(target, weather, seed, listen)).address
+            self.address = self._send(BeginLink(target, conditions, seed, listen)).address
         except BaseException:
             self.close()
             raise
@@ -60,8 +60,8 @@ class FaultyLinkProcess(LinkControl):
         return self._send(ReportState()).conditions
 
     @conditions.setter
-    def conditions(self, weather: LinkConditions) -> None:
-        self._send(SetConditions(weather))
+    def conditions(self, conditions: LinkConditions) -> None:
+        self._send(SetConditions(conditions))
 
     def play_schedule(self, schedule: LinkSchedule) -> None:
         self._send(PlaySchedule(schedule))

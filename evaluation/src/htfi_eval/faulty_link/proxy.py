@@ -1,4 +1,4 @@
-"""The proxy on its event loop: listens where it is told, and holds the weather and every connection under it."""
+"""The proxy on its event loop: listens where it is told, and holds the conditions and every connection under it."""
 
 import asyncio
 import contextlib
@@ -28,9 +28,9 @@ class TimelineEntry(NamedTuple):
 class Proxy:
     """All state of a link; every method runs on its loop."""
 
-    def __init__(self, target: tuple[str, int], weather: LinkConditions, seed: int) -> None:
+    def __init__(self, target: tuple[str, int], conditions: LinkConditions, seed: int) -> None:
         self.loop = asyncio.get_running_loop()
-        self.target, self.conditions, self.seed = target, weather, seed
+        self.target, self.conditions, self.seed = target, conditions, seed
         self.bandwidth_limits = {way: BandwidthLimit() for way in Direction}
         self.notes: deque[TimelineEntry] = deque(maxlen=MAX_TIMELINE)
         self._open: dict[int, ProxiedConnection] = {}
@@ -47,23 +47,23 @@ class Proxy:
         # a bound socket that never listens holds the port while nobody is to answer there
         self._keeper = _bound(listen)
         self.address: tuple[str, int] = self._keeper.getsockname()[:2]
-        self.note(-1, f"weather: {self.conditions}")
+        self.note(-1, f"conditions: {self.conditions}")
         self._listen()
         return self.address
 
-    async def set_conditions(self, weather: LinkConditions) -> None:
-        """The weather from now on, whatever was to come."""
+    async def set_conditions(self, conditions: LinkConditions) -> None:
+        """The conditions from now on, whatever was to come."""
         for timer in self._timers:
             timer.cancel()
         self._timers.clear()
-        await self._change(weather)
+        await self._change(conditions)
 
     async def play_schedule(self, schedule: LinkSchedule) -> None:
-        """Weathers to come, in place of those that were to."""
+        """Conditions to come, in place of those that were to."""
         for timer in self._timers:
             timer.cancel()
         self._timers = [
-            self.loop.call_later(after_s, self._follow_schedule, weather) for after_s, weather in schedule
+            self.loop.call_later(after_s, self._follow_schedule, conditions) for after_s, conditions in schedule
         ]
 
     async def set_target(self, target: tuple[str, int]) -> None:
@@ -109,14 +109,14 @@ class Proxy:
         self._closed_traffic += connection.traffic()
         del self._open[connection.number]
 
-    def _follow_schedule(self, weather: LinkConditions) -> None:
-        self._start(self._change(weather))
+    def _follow_schedule(self, conditions: LinkConditions) -> None:
+        self._start(self._change(conditions))
 
-    async def _change(self, weather: LinkConditions) -> None:
-        self.conditions = weather
-        self.note(-1, f"weather: {weather}")
+    async def _change(self, conditions: LinkConditions) -> None:
+        self.conditions = conditions
+        self.note(-1, f"conditions: {conditions}")
         for connection in list(self._open.values()):
-            connection.set_conditions(weather)
+            connection.set_conditions(conditions)
         self._listen()
 
     def _listen(self) -> None:

@@ -57,9 +57,9 @@ class ChronosModel:
         """
         found = np.full((len(contexts), len(horizons), len(levels)), np.nan)
         kept = [_usable_context(context, self.max_context) for context in contexts]
-        told = [place for place, context in enumerate(kept) if len(context)]
-        for begin in range(0, len(told), _MAX_SERIES):
-            group = told[begin : begin + _MAX_SERIES]
+        known = [place for place, context in enumerate(kept) if len(context)]
+        for begin in range(0, len(known), _MAX_SERIES):
+            group = known[begin : begin + _MAX_SERIES]
             scales = np.array([np.abs(kept[place]).mean() for place in group])
             # The models scale for themselves, but add an epsilon that returns of a few basis points would drown in.
             inputs = [kept[place] / scale for place, scale in zip(group, scales, strict=True)]
@@ -130,8 +130,8 @@ def _kind(folder: Path) -> ChronosFamily:
         raise InvalidInput(f"{file} is not JSON: take the model's folder whole") from error
     if not isinstance(config, dict):
         raise InvalidInput(f"{file} is no object: take the model's folder whole")
-    told = cast("dict[str, Any]", config)
-    named, inner = told.get("architectures"), told.get("chronos_config")
+    known = cast("dict[str, Any]", config)
+    named, inner = known.get("architectures"), known.get("chronos_config")
     name = str(cast("list[Any]", named)[0]) if isinstance(named, list) and named else "none"
     if name not in [kind.value for kind in ChronosFamily] or not isinstance(inner, dict):
         raise InvalidInput(

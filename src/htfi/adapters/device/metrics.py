@@ -131,13 +131,13 @@ class DeviceMonitor:
         if power_w is None and load is not None:
             power_w = self._num_cores * WATTS_PER_CORE * min(load, 1.0)
         battery_share, on_battery = self._battery()
-        told = [
+        parts = [
             f"{temperature_c:.0f} °C" if temperature_c is not None else "no temperature",
             f"throttled by {throttle_share:.0%} ({why})" if throttle_share else why,
             f"load {load:.2f} a core" if load is not None else "no load",
         ]
         if power_w is not None:
-            told.append(f"{power_w:.1f} W{'' if measured else ', estimated'}")
+            parts.append(f"{power_w:.1f} W{'' if measured else ', estimated'}")
         return DeviceMetrics(
             num_cores=self._num_cores,
             temperature_c=temperature_c,
@@ -149,7 +149,7 @@ class DeviceMonitor:
             power_is_measured=measured,
             battery_share=battery_share,
             on_battery=on_battery,
-            words=", ".join(told),
+            words=", ".join(parts),
         )
 
     def _find_sensors(self) -> tuple[str, ...]:

@@ -148,7 +148,7 @@ async def keep_dialled(
 ) -> None:
     """Returns when the switch is closing. `trouble` gets each change of why there is no stream, '' when there is."""
     loop = asyncio.get_running_loop()
-    told, num_failures = "", 0
+    reported, num_failures = "", 0
     while not switch.is_closing:
         identity = None if credentials is None else credentials.current()
         channel = library.make_channel(
@@ -163,16 +163,16 @@ async def keep_dialled(
             call = library.make_call(channel, metadata)
             words = await _open_stream(call, node, address, identity, switch.bounds)
             if not words:
-                if told:
+                if reported:
                     trouble(node, "")
-                    told = ""
+                    reported = ""
                 since_s = loop.time()
                 stream = switch.open(node, dialled=True)
                 await switch.run(stream, call, call.done_writing)
                 num_failures = 0 if loop.time() - since_s >= _STABLE_S else num_failures
-            elif words != told:
+            elif words != reported:
                 trouble(node, words)
-                told = words
+                reported = words
             call.cancel()
         finally:
             await channel.close()

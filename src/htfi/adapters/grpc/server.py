@@ -141,8 +141,8 @@ class PortListener:
                 await self._server.wait_for_termination(_CHECK_S)
             except Exception as error:  # noqa: BLE001 - whatever ended the server, the port is to be open
                 self.is_open = False
-                told = f"a request closed its port ({error}): it opens it again"
-                self._report_trouble(self._node, told)
+                text = f"a request closed its port ({error}): it opens it again"
+                self._report_trouble(self._node, text)
                 self._retire(self._server)
                 await self._open_again()
                 self._report_trouble(self._node, "")

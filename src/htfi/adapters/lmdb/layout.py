@@ -124,14 +124,14 @@ class LmdbLayout:
 
     def forgotten_since(self, txn: Any, number: int) -> list[str] | None:
         """The names from after this number on; None where some are not known any more."""
-        told: list[str] = []
+        names: list[str] = []
         with txn.cursor(db=self._forgotten) as cursor:
             if not cursor.set_range(_TOLD + _bytes(number + 1)):
-                return told
+                return names
             if _int(cursor.key()[1:]) != number + 1:
                 return None
-            told += [_decoded(name) for name in cursor.iternext(keys=False)]
-        return told
+            names += [_decoded(name) for name in cursor.iternext(keys=False)]
+        return names
 
     def num_bytes(self, txn: Any) -> int:
         """Of all values."""

@@ -41,12 +41,12 @@ class LmdbTier:
     name = "lmdb"
 
     def __init__(
-        self, folder: Path, max_bytes: int, now_ns: Callable[[], int], tell: Callable[[str], None]
+        self, folder: Path, max_bytes: int, now_ns: Callable[[], int], notify: Callable[[str], None]
     ) -> None:
         self._folder = folder
         self._max_bytes = max_bytes
         self._now_ns = now_ns
-        self._notify = tell
+        self._notify = notify
         self._environment: Any = None
         self._layout: LmdbLayout | None = None
         self._has_notified = self._is_disabled = False
@@ -111,12 +111,12 @@ class LmdbTier:
             if last == self._last_forgotten:
                 return ()
             with self._environment.begin() as txn:
-                told = self._layout.forgotten_since(txn, self._last_forgotten)
+                names = self._layout.forgotten_since(txn, self._last_forgotten)
                 self._last_forgotten = last
         except _LMDB_ERRORS as error:
             self._failed(error)
             return ()
-        return told
+        return names
 
     def clear(self) -> None:
         if self._open() is not None:
@@ -230,8 +230,8 @@ class LmdbTier:
             self._environment = None
 
     def _failed(self, error: Exception) -> None:
-        told = str(error).strip().splitlines() or [type(error).__name__]
-        self._notify_once(f"cannot be used ({told[0]}): goes on without")
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        self._notify_once(f"cannot be used ({lines[0]}): goes on without")
 
     def _notify_once(self, what: str) -> None:
         if not self._has_notified:

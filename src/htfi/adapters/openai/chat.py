@@ -243,9 +243,9 @@ def _decode_body(body: bytes) -> _ReplyBody:
 def _tokens_used(usage: Any, most: CallReservation) -> CallReservation:
     """Tokens as the server counted them; the most there can be where it does not say."""
     counts = cast("dict[str, Any]", usage) if isinstance(usage, dict) else {}
-    told = (counts.get("prompt_tokens"), counts.get("completion_tokens"))
-    if all(type(count) is int and 0 <= count < 2**40 for count in told):
-        return CallReservation(*cast("tuple[int, int]", told))
+    stated = (counts.get("prompt_tokens"), counts.get("completion_tokens"))
+    if all(type(count) is int and 0 <= count < 2**40 for count in stated):
+        return CallReservation(*cast("tuple[int, int]", stated))
     return most
 
 

@@ -67,14 +67,14 @@ class RedisCommands:
     ) -> list[bytes | None]:
         """One round trip. Raises what the client raises; ValueError for an answer that is none."""
         names = list(dict.fromkeys(name for each in about for name in each))
-        told = _checked_values(
+        answers = _checked_values(
             connection.mget([*map(self._value_key, keys), *map(self._tombstone_key, names)]),
             len(keys) + len(names),
         )
-        forgotten = {name for name, tomb in zip(names, told[len(keys) :], strict=True) if tomb is not None}
+        forgotten = {name for name, tomb in zip(names, answers[len(keys) :], strict=True) if tomb is not None}
         return [
             None if forgotten and not forgotten.isdisjoint(each) else value
-            for value, each in zip(told, about, strict=False)
+            for value, each in zip(answers, about, strict=False)
         ]
 
     def put_many(self, connection: Any, entries: Sequence[CacheEntry]) -> None:
@@ -174,10 +174,10 @@ class RedisTier:
 
     name = "redis"
 
-    def __init__(self, place: RedisAddress, tell: Callable[[str], None], wait_s: float = 1.0) -> None:
+    def __init__(self, place: RedisAddress, notify: Callable[[str], None], wait_s: float = 1.0) -> None:
         """Raises: InvalidInput, for a URL that is none."""
         self._place = place
-        self._notify = tell
+        self._notify = notify
         self._commands = RedisCommands(place.prefix)
         self._told: deque[str] = deque()
         self._is_cut = False  # more was forgotten than is known
@@ -299,9 +299,9 @@ class RedisTier:
             if self._has_reported:
                 return
             self._has_reported = True
-        told = str(error).strip().splitlines() or [type(error).__name__]
+        answers = str(error).strip().splitlines() or [type(error).__name__]
         self._notify(
-            f"context cache at {self._shown} cannot be used ({told[0]}): goes on without until it answers"
+            f"context cache at {self._shown} cannot be used ({answers[0]}): goes on without until it answers"
         )
 
 

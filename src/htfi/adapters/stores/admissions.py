@@ -39,11 +39,11 @@ class AdmissionsFile:
             return
         if not again.is_file():
             raise InvalidInput(f"there is no {again}: name the released.jsonl of a run")
-        told = list(_read_lines(again, AppliedAction))
+        applied = list(_read_lines(again, AppliedAction))
         num = len(self._entered)
-        if told[:num] != self._entered[: len(told)]:
+        if applied[:num] != self._entered[: len(applied)]:
             raise InvalidInput(f"{self._path} holds other releases than {again}: use a new folder")
-        for entered in told[num:]:
+        for entered in applied[num:]:
             self.record_applied(entered)
 
     def applied(self) -> Sequence[AppliedAction]:

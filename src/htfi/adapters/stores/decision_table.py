@@ -138,7 +138,7 @@ def check_parquet(folder: Path, entries: LedgerEntries) -> RowDifferences | None
 
         made = _rows(_tables(entries, cells, schema))
         return compare_rows(
-            _rows(_read(file)), ExpectedRows(entries.size, made, row, lambda told: told[0], _always_false)
+            _rows(_read(file)), ExpectedRows(entries.size, made, row, lambda row: row[0], _always_false)
         )
     except OSError as error:
         raise DependencyUnavailable(f"{path}: cannot be read: {error.strerror or error}") from error

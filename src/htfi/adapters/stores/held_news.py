@@ -125,8 +125,8 @@ def _encode_line(held: HeldItem) -> bytes:
     try:
         return _ENCODER.encode(held)
     except UnicodeEncodeError:  # half of a surrogate pair stands alone: no file can hold it
-        told = {name: _whole(value) for name, value in msgspec.structs.asdict(held.item).items()}
-        return _ENCODER.encode(replace(held, item=msgspec.convert(told, News)))
+        fields = {name: _whole(value) for name, value in msgspec.structs.asdict(held.item).items()}
+        return _ENCODER.encode(replace(held, item=msgspec.convert(fields, News)))
 
 
 def _whole(value: object) -> object:

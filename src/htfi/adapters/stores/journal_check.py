@@ -62,59 +62,59 @@ class RowDifferences:
         """What differs, by number; empty where nothing does."""
         if not self.num_differing:
             return ""
-        told = [
+        differences = [
             _row_numbers("is not as recorded", "are not as recorded", sorted(self.changed.values())),
             _row_numbers("stands out of order", "stand out of order", sorted(self.moved.values())),
             _row_numbers("is extra", "are extra", self.extra),
         ]
         gone = [entry for span in self.missing for entry in range(*span)[: _MAX_LISTED + 1]]
         gone = sorted(entry for entry in gone if entry not in self.moved)
-        told.append(_describe("entry", "entries", "has no line", "have no line", gone, self.num_missing))
-        return "; ".join(filter(None, told))
+        differences.append(_describe("entry", "entries", "has no line", "have no line", gone, self.num_missing))
+        return "; ".join(filter(None, differences))
 
 
 def compare_rows(found: Iterator[Row], expected: ExpectedRows[Row]) -> RowDifferences:
     """Hold what a file holds against what it should hold."""
-    told = RowDifferences()
+    differences = RowDifferences()
     want = next(expected.rows, None)
     at = 0  # of the entry whose row is wanted
     for row in found:
-        told.num_rows += 1
+        differences.num_rows += 1
         if want is not None and row == want:
             at, want = at + 1, next(expected.rows, None)
             continue
         claimed = expected.index_of(row)
-        told.num_differing += 1
+        differences.num_differing += 1
         is_known = claimed not in (None, at) and claimed < expected.size and row == expected.at(claimed)
         if is_known and claimed is not None and claimed > at:
-            told.num_missing += claimed - at
-            if len(told.missing) < _MAX_NAMED:
-                told.missing.append((at, claimed))
+            differences.num_missing += claimed - at
+            if len(differences.missing) < _MAX_NAMED:
+                differences.missing.append((at, claimed))
             while at <= claimed:
                 at, want = at + 1, next(expected.rows, None)
         elif is_known and claimed is not None:
-            _misplaced(told, claimed)
+            _misplaced(differences, claimed)
         elif want is not None:
-            if len(told.changed) < _MAX_NAMED:
-                told.changed[at] = told.num_rows
+            if len(differences.changed) < _MAX_NAMED:
+                differences.changed[at] = differences.num_rows
             at, want = at + 1, next(expected.rows, None)
         else:
-            told.num_beyond += claimed == expected.size + told.num_beyond and expected.is_recorded(row)
-            _record_row(told.extra, told.num_rows)
-    told.num_accounted = at
-    return told
+            differences.num_beyond += claimed == expected.size + differences.num_beyond and expected.is_recorded(row)
+            _record_row(differences.extra, differences.num_rows)
+    differences.num_accounted = at
+    return differences
 
 
-def _misplaced(told: RowDifferences, claimed: int) -> None:
+def _misplaced(differences: RowDifferences, claimed: int) -> None:
     """A row that is as recorded, but comes behind its place."""
-    if claimed in told.changed:  # the row taken for it had only come between
-        _record_row(told.extra, told.changed.pop(claimed))
-    elif claimed not in told.moved and any(start <= claimed < stop for start, stop in told.missing):
-        told.num_missing -= 1
-        if len(told.moved) < _MAX_NAMED:
-            told.moved[claimed] = told.num_rows
+    if claimed in differences.changed:  # the row taken for it had only come between
+        _record_row(differences.extra, differences.changed.pop(claimed))
+    elif claimed not in differences.moved and any(start <= claimed < stop for start, stop in differences.missing):
+        differences.num_missing -= 1
+        if len(differences.moved) < _MAX_NAMED:
+            differences.moved[claimed] = differences.num_rows
     else:
-        _record_row(told.extra, told.num_rows)
+        _record_row(differences.extra, differences.num_rows)
 
 
 def _record_row(rows: list[int], row: int) -> None:

@@ -158,8 +158,8 @@ def _entry_of_feed(listed: Sequence[WebEntry], tickers: Tickers) -> WebEntry:
     """One filing out of its lines, one for each filer."""
     first, titles = listed[0], [_TITLE.match(entry.headline) for entry in listed]
     ciks = sorted({int(title["cik"]) for title in titles if title})
-    told = [title for title in titles if title]
-    if not told:
+    named = [title for title in titles if title]
+    if not named:
         first.publisher = PUBLISHER
         if first.refused is None:
             first.refused = (
@@ -168,7 +168,7 @@ def _entry_of_feed(listed: Sequence[WebEntry], tickers: Tickers) -> WebEntry:
                 first.headline,
             )
         return first
-    chief = min(told, key=lambda title: _ROLES.index(title["role"]) if title["role"] in _ROLES else 2)
+    chief = min(named, key=lambda title: _ROLES.index(title["role"]) if title["role"] in _ROLES else 2)
     form, text = one_line(chief["form"]), one_line(_TAG.sub(" ", first.body))
     items = list(dict.fromkeys(_ITEM.findall(text)))
     return WebEntry(
@@ -218,10 +218,10 @@ def _entry_of_row(row: Mapping[str, str], document: _Submissions, tickers: Ticke
 
 
 def _headline(name: str, form: str, items: Sequence[str]) -> str:
-    told = "; ".join(
+    named = "; ".join(
         FORM_8K_ITEMS[item] for item in items if item in FORM_8K_ITEMS and item not in _UNINFORMATIVE_ITEMS
     )
-    return f"{name} files {form}" + (f": {told}" if told else "")
+    return f"{name} files {form}" + (f": {named}" if named else "")
 
 
 def _with_amended(filings: list[WebEntry], past: Iterable[WebEntry]) -> list[WebEntry]:

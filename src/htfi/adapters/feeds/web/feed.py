@@ -67,7 +67,7 @@ def open_receiver(spec: SourceSpec, inbox: Inbox, context: FeedContext) -> WebPo
         every_ns=spec.every_ns,
         max_age_ns=spec.max_age_ns,
         publisher=spec.publisher,
-        tell=context.notify,
+        notify=context.notify,
     )
 
 

@@ -53,7 +53,7 @@ class WebPoller:
         every_ns: int,
         max_age_ns: int,
         publisher: str,
-        tell: Callable[[str], None],
+        notify: Callable[[str], None],
     ) -> None:
         self._inbox = inbox
         self._address = address
@@ -62,7 +62,7 @@ class WebPoller:
         self._every_s = every_ns / NS_PER_S
         self._max_age_ns = max_age_ns
         self._publisher = publisher
-        self._notify = tell
+        self._notify = notify
         self._stopped = threading.Event()
         self._num_failures = 0
         self._reported = ""
