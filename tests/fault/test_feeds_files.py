@@ -64,7 +64,7 @@ def test_a_truncated_parquet_is_one_line_that_names_it(tmp_path: Path, kept: flo
     data = parquet_bytes(tmp_path)
     cut = data[: int(len(data) * kept)] if isinstance(kept, float) else data[:kept]
     with pytest.raises(
-        InvalidInput, match=r"cut\.parquet is no whole Parquet file \(.*\): fetch it again"
+        InvalidInput, match=r"cut\.parquet is not a whole Parquet file \(.*\): fetch it again"
     ) as caught:
         read(file(tmp_path, "cut.parquet", cut))
     assert "\n" not in str(caught.value)

@@ -171,7 +171,7 @@ def test_a_server_that_is_never_there_is_one_line(tmp_path: Path, monkeypatch: p
 
 @pytest.mark.parametrize("url", ["ws://", "ws://host:port"])
 def test_an_address_that_is_none_is_one_line(url: str) -> None:
-    with pytest.raises(InvalidInput, match="is no WebSocket address: write ws://HOST:PORT/PATH"):
+    with pytest.raises(InvalidInput, match="is not a WebSocket address: write ws://HOST:PORT/PATH"):
         resolve([url])
 
 

@@ -197,7 +197,7 @@ def test_files_that_are_not_in_order_stop_the_start_in_one_line(
         "absent": (files(tmp_path, "edge1"), "there is no .*ca.pem: make certificates with `htfi certs`"),
         "garbled": (
             TlsFiles(folder / "ca.pem", tmp_path / "garbled.pem", folder / "edge1.key"),
-            "garbled.pem is no certificate in PEM",
+            "garbled.pem is not a PEM certificate",
         ),
         "mismatched": (
             TlsFiles(folder / "ca.pem", folder / "edge1.pem", folder / "edge2.key"),

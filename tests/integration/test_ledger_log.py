@@ -188,7 +188,7 @@ def test_other_key_lost_key_and_other_origin_are_refused(tmp_path: Path) -> None
     with pytest.raises(InvalidInput, match="this is another signing key"):
         open_ledger(tmp_path, origin=ORIGIN)
     key.write_text("garbage")
-    with pytest.raises(InvalidInput, match="is no signing key"):
+    with pytest.raises(InvalidInput, match="is not a signing key"):
         open_ledger(tmp_path, origin=ORIGIN)
     key.unlink()
     with pytest.raises(InvalidInput, match=r"is missing, so .* cannot grow: restore the key"):

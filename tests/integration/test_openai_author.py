@@ -281,7 +281,7 @@ def test_a_reply_that_is_no_completion_is_refused_after_one_more_try(body):
         ("[" * 100_000, "nested|JSON"),
         ('["up"]', "not a JSON object"),
         ({"direction": "up"}, "'words' is missing"),
-        ({"direction": 2, "words": "so"}, "'direction' is missing or is no text"),
+        ({"direction": 2, "words": "so"}, "'direction' is missing or is not a text"),
         ({"direction": "sideways", "words": "so"}, "'direction' is none of its options"),
         ({"direction": "up", "words": "rises 5 percent"}, "'words' holds a digit"),
         ({"direction": "up", "words": "rises ⅓ or ५"}, "'words' holds a digit"),
@@ -435,7 +435,7 @@ def test_it_works_under_a_running_loop_and_refuses_when_closed():
         assert isinstance(asyncio.run(inside())[0], Completion)
         writer.close()
         writer.close()
-        assert writer.write([asked()]) == [RequestRefused("this author is closed")]
+        assert writer.write([asked()]) == [RequestRefused("this model is closed")]
 
 
 def test_the_key_is_in_no_reason_repr_or_log_even_when_the_server_repeats_it(caplog, capfd):

@@ -209,7 +209,7 @@ def test_an_edited_table_is_named_by_line(folder: Path) -> None:
     pq.write_table(table, path, row_group_size=7)  # the same, however it is cut
     assert wrong(folder) == []
     path.write_bytes(b"no table")
-    assert "is no table of decisions" in wrong(folder)[0]
+    assert "is not a table of decisions" in wrong(folder)[0]
 
 
 def test_an_entry_edited_in_the_database_reaches_no_page(folder: Path) -> None:

@@ -138,7 +138,7 @@ def test_a_checkpoint_of_other_settings_or_a_damaged_one_is_refused_in_a_line(tm
 def test_a_folder_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(
-        DependencyUnavailable, match="cannot be written: Not a directory; make room or name another"
+        DependencyUnavailable, match="cannot be written: Not a directory; free some disk space or name another"
     ):
         train(TINY, tmp_path / "file" / "out", StorySource(SOURCE, "none"), VOCAB, print)
 
@@ -159,7 +159,7 @@ def test_a_full_disk_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize(
     ("function", "kind", "says"),
     [
-        ("training_stories:dry", InvalidInput, "ran dry: it must be endless"),
+        ("training_stories:dry", InvalidInput, "ended: it must be endless"),
         ("training_stories:refusing", InvalidInput, "these stories are refused"),
         ("training_stories:dying", DependencyUnavailable, "ended early"),
         ("training_stories:none", InvalidInput, "cannot be found"),
@@ -174,7 +174,7 @@ def test_a_source_that_fails_is_one_line(
 
 
 def test_an_unknown_device_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="device 'abacus' is not to be had here"):
+    with pytest.raises(InvalidInput, match="device 'abacus' is not available here"):
         _train(tmp_path, msgspec.structs.replace(TINY, device="abacus"))
 
 

@@ -148,7 +148,7 @@ def test_missing_and_unusable_key_files_are_one_line_each(tmp_path: Path) -> Non
     with pytest.raises(InvalidInput, match="there is no key at"):
         load_key(tmp_path / "none")
     (tmp_path / "bytes").write_bytes(b"\xff\xfe")
-    with pytest.raises(InvalidInput, match="is no signing key"):
+    with pytest.raises(InvalidInput, match="is not a signing key"):
         load_key(tmp_path / "bytes")
     with pytest.raises(DependencyUnavailable, match="cannot read key"):
         load_key(tmp_path)

@@ -19,7 +19,7 @@ def lines(folder: Path, text: str) -> Path:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ('url = "https://www.sec.gov/cgi-bin/browse-edgar"', "EDGAR wants to know who asks"),
+        ('url = "https://www.sec.gov/cgi-bin/browse-edgar"', "EDGAR requires a contact"),
         ('url = "https://feeds.example/a"\nformat = "edgar"\nagent = "A desk"', "contact@its.domain"),
         ('url = "https://feeds.example/a"\nagent = "A desk\\r\\nX: y"', "printable ASCII"),
         ('url = "https://feeds.example/a"\nevery = "10ms"', "at least 1s"),

@@ -34,7 +34,7 @@ def load_certificate(path: Path) -> x509.Certificate:
     try:
         return x509.load_pem_x509_certificate(_read_file(path))
     except ValueError as error:
-        raise InvalidInput(f"{path} is no certificate in PEM") from error
+        raise InvalidInput(f"{path} is not a PEM certificate") from error
 
 
 def load_key(path: Path) -> ec.EllipticCurvePrivateKey:
@@ -42,7 +42,7 @@ def load_key(path: Path) -> ec.EllipticCurvePrivateKey:
     try:
         key = load_pem_private_key(_read_file(path), password=None)
     except (ValueError, TypeError) as error:
-        raise InvalidInput(f"{path} is no private key in PEM without a password") from error
+        raise InvalidInput(f"{path} is not an unencrypted PEM private key") from error
     if not isinstance(key, ec.EllipticCurvePrivateKey):
         raise InvalidInput(f"{path} is not an elliptic-curve key")
     return key
@@ -73,7 +73,7 @@ def write_file(path: Path, content: bytes, over: bool, private: bool = False) ->
         with atomic_writer(path, private=private, over=over) as file:
             file.write(content)
     except FileExistsError:
-        raise InvalidInput(f"{path} was made by somebody else just now: try again") from None
+        raise InvalidInput(f"{path} was created by another process just now: try again") from None
     except OSError as error:
         raise DependencyUnavailable(f"cannot write {path}: {error.strerror}") from error
 
@@ -186,7 +186,7 @@ def _check(nodes: Sequence[tuple[str, CertificateRole]], num_days: int) -> None:
     names = [name for name, _ in nodes]
     for name in names:
         if not _NAME.fullmatch(name) or ".." in name:
-            raise InvalidInput(f"'{name}' is no node's name: use a–z, 0–9, '-' and '.', at most 63")
+            raise InvalidInput(f"'{name}' is not a node's name: use a–z, 0–9, '-' and '.', at most 63")
         if name == AUTHORITY:
             raise InvalidInput(f"a node cannot be called '{AUTHORITY}': that is the authority's file")
         if names.count(name) > 1:

@@ -127,9 +127,9 @@ def _kind(folder: Path) -> ChronosFamily:
     except OSError as error:
         raise InvalidInput(f"{folder}: no config.json: name the folder of a Chronos model") from error
     except ValueError as error:
-        raise InvalidInput(f"{file} is not JSON: take the model's folder whole") from error
+        raise InvalidInput(f"{file} is not JSON: copy the whole model folder") from error
     if not isinstance(config, dict):
-        raise InvalidInput(f"{file} is no object: take the model's folder whole")
+        raise InvalidInput(f"{file} is not an object: copy the whole model folder")
     known = cast("dict[str, Any]", config)
     named, inner = known.get("architectures"), known.get("chronos_config")
     name = str(cast("list[Any]", named)[0]) if isinstance(named, list) and named else "none"

@@ -30,7 +30,7 @@ def check(spec: SourceSpec) -> None:
     try:
         parse_uri(spec.url)
     except (InvalidURI, ValueError) as error:
-        raise InvalidInput(f"'{spec.url}' is no WebSocket address: write ws://HOST:PORT/PATH") from error
+        raise InvalidInput(f"'{spec.url}' is not a WebSocket address: write ws://HOST:PORT/PATH") from error
 
 
 def open_receiver(spec: SourceSpec, inbox: Inbox, _context: FeedContext) -> "WebSocketReceiver":

@@ -68,7 +68,7 @@ def require_loopback(address: str) -> None:
     except ValueError:
         is_loopback = host == "localhost"
     if not is_loopback:
-        raise InvalidInput(f"{address} is not of this machine alone: without TLS only loopback is allowed")
+        raise InvalidInput(f"{address} is not a loopback address: without TLS only loopback is allowed")
 
 
 async def _accept_stream(
@@ -141,7 +141,7 @@ class PortListener:
                 await self._server.wait_for_termination(_CHECK_S)
             except Exception as error:  # noqa: BLE001 - whatever ended the server, the port is to be open
                 self.is_open = False
-                text = f"a request closed its port ({error}): it opens it again"
+                text = f"a request closed its port ({error}): it is being opened again"
                 self._report_trouble(self._node, text)
                 self._retire(self._server)
                 await self._open_again()

@@ -81,7 +81,7 @@ def read_identity(files: TlsFiles, node: str, listens: bool) -> Identity:
     try:
         private = load_pem_private_key(key, password=None)
     except (ValueError, TypeError) as error:
-        raise InvalidInput(f"{files.key} is no private key in PEM without a password") from error
+        raise InvalidInput(f"{files.key} is not an unencrypted PEM private key") from error
     if private.public_key().public_bytes(*_PUBLIC) != certificate.public_key().public_bytes(*_PUBLIC):
         raise InvalidInput(f"{files.key} is not the key of {files.certificate}")
     if not is_issued_by(certificate, authority):
@@ -152,7 +152,7 @@ def _certificates(content: bytes, path: Path) -> list[x509.Certificate]:
     try:
         return x509.load_pem_x509_certificates(content)
     except ValueError as error:
-        raise InvalidInput(f"{path} is no certificate in PEM") from error
+        raise InvalidInput(f"{path} is not a PEM certificate") from error
 
 
 def _check_dates(certificate: x509.Certificate, path: Path) -> None:
@@ -161,5 +161,5 @@ def _check_dates(certificate: x509.Certificate, path: Path) -> None:
         raise InvalidInput(f"{path} expired on {format_day(certificate.not_valid_after_utc)}: renew it")
     if now < certificate.not_valid_before_utc:
         raise InvalidInput(
-            f"{path} is not valid before {format_day(certificate.not_valid_before_utc)}: is this machine's clock right?"
+            f"{path} is not valid before {format_day(certificate.not_valid_before_utc)}: check this machine's clock"
         )

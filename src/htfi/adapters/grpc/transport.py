@@ -280,4 +280,4 @@ def check_address(address: str) -> None:
     """Raises: InvalidInput."""
     host, _, port = address.rpartition(":")
     if not host or not port.isdecimal() or int(port) > 65535:
-        raise InvalidInput(f"'{address}' is no address: write HOST:PORT")
+        raise InvalidInput(f"'{address}' is not an address: write HOST:PORT")

@@ -56,7 +56,7 @@ def create_key(path: Path, name: str) -> SigningKey:
             file.write(key_line(key.verifier_key, seed).encode())
     except FileExistsError:
         raise InvalidInput(
-            f"{path} exists already: a key is never overwritten, choose another file"
+            f"{path} exists already: keys are never overwritten: choose another file"
         ) from None
     except OSError as error:
         raise DependencyUnavailable(f"cannot write key {path}: {error.strerror}") from error
@@ -72,7 +72,7 @@ def load_key(path: Path) -> SigningKey:
             f"there is no key at {path}: make one with `htfi ledger keygen NAME {path}`"
         ) from None
     except UnicodeDecodeError:
-        raise InvalidInput(f"{path} is no signing key: it is not text") from None
+        raise InvalidInput(f"{path} is not a signing key: it is not text") from None
     except OSError as error:
         raise DependencyUnavailable(f"cannot read key {path}: {error.strerror}") from error
     return parse_key(text, str(path))
@@ -88,10 +88,10 @@ def parse_key(text: str, where: str) -> SigningKey:
     except IntegrityError:
         raw = b""
     if not line.startswith(_PREFIX) or len(raw) != 1 + SEED_BYTES or raw[0] != ED25519:
-        raise InvalidInput(f"{where} is no signing key: expected one line {_PREFIX}name+hash+base64")
+        raise InvalidInput(f"{where} is not a signing key: expected one line {_PREFIX}name+hash+base64")
     key = signing_key(check_key_name(name), raw[1:])
     if key.verifier_key.key_id.hex() != key_hash:
-        raise InvalidInput(f"{where} is no signing key: its hash does not match, the file was altered")
+        raise InvalidInput(f"{where} is not a signing key: its hash does not match, the file was altered")
     return key
 
 

@@ -231,7 +231,7 @@ class LmdbTier:
 
     def _failed(self, error: Exception) -> None:
         lines = str(error).strip().splitlines() or [type(error).__name__]
-        self._notify_once(f"cannot be used ({lines[0]}): goes on without")
+        self._notify_once(f"cannot be used ({lines[0]}): continues without it")
 
     def _notify_once(self, what: str) -> None:
         if not self._has_notified:

@@ -141,7 +141,9 @@ def _arrays(of: Architecture, weights: CheckpointWeights) -> tuple[bytes | None,
     def read(name: str, shape: tuple[int, ...]) -> Floats:
         array = weights.array(name, shape)
         if not np.isfinite(array).all():  # the arithmetic is compiled for numbers alone
-            raise InvalidInput(f"tensor {name!r} holds what is no number: train or copy the model again")
+            raise InvalidInput(
+                f"tensor {name!r} holds a value that is not a number: train or copy the model again"
+            )
         return array
 
     def gain(name: str, size: int) -> bytes:

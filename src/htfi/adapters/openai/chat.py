@@ -152,7 +152,7 @@ class ChatClient:
     async def _read(self, response: httpx.Response) -> bytes | RequestRefused:
         limit = self._config.max_reply_bytes
         if response.headers.get("Content-Encoding", "identity").lower() != "identity":
-            return RequestRefused("the server's reply is compressed, which was not asked for")
+            return RequestRefused("the server's reply is compressed, which was not requested")
         whole = bytearray()
         async for part in response.aiter_raw():
             whole += part
@@ -174,7 +174,9 @@ class ChatClient:
                 f"{host} does not know the address or the model '{self._config.model}' (status 404)"
             )
         if 300 <= status < 400:
-            return RequestRefused(f"{host} sends us elsewhere (status {status}); redirects are not followed")
+            return RequestRefused(
+                f"{host} redirects the request (status {status}); redirects are not followed"
+            )
         return RequestRefused(f"{host} does not accept the request (status {status}); see frontier.omit")
 
     def _transport_error(self, error: Exception) -> RequestRefused | _Retry:
@@ -208,7 +210,7 @@ def _ssl_context(ca_file: str) -> ssl.SSLContext:
             context.load_verify_locations(ca_file)
         except OSError as error:  # of which an unreadable certificate is one
             raise InvalidInput(
-                f"frontier.ca_file: {ca_file} is no readable PEM file of certificates"
+                f"frontier.ca_file: {ca_file} is not a readable PEM file of certificates"
             ) from error
     return context
 

@@ -66,7 +66,7 @@ class OpenAIGenerator:
     def write(self, requests: Sequence[GenerationRequest]) -> list[Completion | RequestRefused]:
         """One answer per request, in order."""
         if self._loop.is_closed():
-            return [RequestRefused("this author is closed") for _ in requests]
+            return [RequestRefused("this model is closed") for _ in requests]
         answers = asyncio.run_coroutine_threadsafe(self._write_all(requests), self._loop)
         try:
             return answers.result()
@@ -153,5 +153,5 @@ def _api_key(config: FrontierConfig, environment: Mapping[str, str]) -> str:
     if not key:
         raise InvalidInput(f"the environment variable {config.key_variable} holds no key for {config.host}")
     if not (key.isascii() and key.isprintable() and " " not in key):
-        raise InvalidInput(f"the key in {config.key_variable} holds blanks or signs that no key has")
+        raise InvalidInput(f"the key in {config.key_variable} holds characters that a key cannot have")
     return key

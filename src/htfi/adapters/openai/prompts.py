@@ -88,7 +88,7 @@ def parse_reply(form: OutputGrammar, content: str) -> dict[str, str]:
     for _, part in _fields(form):
         value = values.get(part.name)
         if not isinstance(value, str):
-            raise UnusableReply(f"the field '{part.name}' is missing or is no text")
+            raise UnusableReply(f"the field '{part.name}' is missing or is not a text")
         fields[part.name] = (
             _parse_choice(part, value) if isinstance(part, ChoiceField) else _parse_text(part, value)
         )

@@ -47,7 +47,7 @@ class ProbeServer:
     ) -> None:
         host, _, port = address.rpartition(":")
         if not host or not port.isdecimal() or int(port) > 65535:
-            raise InvalidInput(f"'{address}' is no address for probes: write HOST:PORT")
+            raise InvalidInput(f"'{address}' is not an address for probes: write HOST:PORT")
         self._probes = {"/live": live, "/ready": ready}
         self._answer_s, self._num_connections = answer_s, num_connections
         self._num_open = 0

@@ -301,7 +301,7 @@ class RedisTier:
             self._has_reported = True
         answers = str(error).strip().splitlines() or [type(error).__name__]
         self._notify(
-            f"context cache at {self._shown} cannot be used ({answers[0]}): goes on without until it answers"
+            f"context cache at {self._shown} cannot be used ({answers[0]}): continues without it until it answers"
         )
 
 

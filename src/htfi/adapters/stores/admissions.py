@@ -148,7 +148,9 @@ def _read_lines(path: Path, kind: type[_Line], *, mend: bool = False) -> list[_L
                 )
             lines.append(decode(line))
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise IntegrityError(f"{path}, line {number}: is no release: restore it from a copy") from error
+            raise IntegrityError(
+                f"{path}, line {number}: is not a release: restore it from a copy"
+            ) from error
     return lines
 
 
@@ -170,4 +172,6 @@ def _append_line(path: Path, line: bytes) -> None:
 
 
 def _unavailable(path: Path, error: OSError) -> DependencyUnavailable:
-    return DependencyUnavailable(f"{path}: {error.strerror or error}: make room, or check its permissions")
+    return DependencyUnavailable(
+        f"{path}: {error.strerror or error}: free some disk space, or check its permissions"
+    )

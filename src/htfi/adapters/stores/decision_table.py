@@ -106,7 +106,7 @@ def write_parquet(folder: Path, entries: LedgerEntries) -> Path:
     except OSError as error:
         raise DependencyUnavailable(f"{target}: cannot be written: {error.strerror or error}") from error
     except msgspec.DecodeError as error:
-        raise IntegrityError(f"{target}: an entry is no decision: {error}") from error
+        raise IntegrityError(f"{target}: an entry is not a decision: {error}") from error
     return target
 
 
@@ -143,7 +143,7 @@ def check_parquet(folder: Path, entries: LedgerEntries) -> RowDifferences | None
     except OSError as error:
         raise DependencyUnavailable(f"{path}: cannot be read: {error.strerror or error}") from error
     except (pa.ArrowException, msgspec.DecodeError) as error:
-        raise IntegrityError(f"{path}: is no table of decisions: {error}") from error
+        raise IntegrityError(f"{path}: is not a table of decisions: {error}") from error
 
 
 def _always_false(_: tuple[Any, ...]) -> bool:

@@ -131,7 +131,7 @@ class DecisionJournal:
             self._abandon()
             raise DependencyUnavailable(
                 f"{self._path}: cannot be written: {error.strerror}; what is recorded is safe in the ledger, "
-                "run again once there is room"
+                "run again once there is disk space"
             ) from error
         if self._mirror is not None:
             mirror, self._mirror = self._mirror, None  # a mirror that fails is not tried again
@@ -188,7 +188,7 @@ def parse_line(line: bytes, where: str) -> ReleasedLine | WithheldLine:
             return _WITHHELD.decode(line)
         return _RELEASED.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise IntegrityError(f"{where}: is no decision of this version ({error})") from error
+        raise IntegrityError(f"{where}: is not a decision of this version ({error})") from error
 
 
 def line_subject(line: ReleasedLine | WithheldLine) -> Decision | WithheldLine:
@@ -231,7 +231,9 @@ def _next_index(file: int, end: int, path: Path) -> int:
     start = _after_last_newline(file, end - 1)
     index = line_index(os.pread(file, min(end - start, _WITHHELD_MARK_WITHIN), start))
     if index is None:
-        raise IntegrityError(f"{path}, last line: is no decision; move it away: `htfi run` writes it again")
+        raise IntegrityError(
+            f"{path}, last line: is not a decision; move it away: `htfi run` writes it again"
+        )
     return index + 1
 
 

@@ -114,7 +114,7 @@ def _decode_line(line: bytes, number: int, path: Path) -> HeldItem:
         held = _DECODER.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise IntegrityError(
-            f"{path}, line {number}: is no item in quarantine: restore it from a copy"
+            f"{path}, line {number}: is not an item in quarantine: restore it from a copy"
         ) from error
     if held.number != number:
         raise IntegrityError(f"{path}, line {number}: holds item {held.number}: restore it from a copy")

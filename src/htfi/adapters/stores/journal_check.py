@@ -69,7 +69,9 @@ class RowDifferences:
         ]
         gone = [entry for span in self.missing for entry in range(*span)[: _MAX_LISTED + 1]]
         gone = sorted(entry for entry in gone if entry not in self.moved)
-        differences.append(_describe("entry", "entries", "has no line", "have no line", gone, self.num_missing))
+        differences.append(
+            _describe("entry", "entries", "has no line", "have no line", gone, self.num_missing)
+        )
         return "; ".join(filter(None, differences))
 
 
@@ -99,7 +101,9 @@ def compare_rows(found: Iterator[Row], expected: ExpectedRows[Row]) -> RowDiffer
                 differences.changed[at] = differences.num_rows
             at, want = at + 1, next(expected.rows, None)
         else:
-            differences.num_beyond += claimed == expected.size + differences.num_beyond and expected.is_recorded(row)
+            differences.num_beyond += (
+                claimed == expected.size + differences.num_beyond and expected.is_recorded(row)
+            )
             _record_row(differences.extra, differences.num_rows)
     differences.num_accounted = at
     return differences
@@ -109,7 +113,9 @@ def _misplaced(differences: RowDifferences, claimed: int) -> None:
     """A row that is as recorded, but comes behind its place."""
     if claimed in differences.changed:  # the row taken for it had only come between
         _record_row(differences.extra, differences.changed.pop(claimed))
-    elif claimed not in differences.moved and any(start <= claimed < stop for start, stop in differences.missing):
+    elif claimed not in differences.moved and any(
+        start <= claimed < stop for start, stop in differences.missing
+    ):
         differences.num_missing -= 1
         if len(differences.moved) < _MAX_NAMED:
             differences.moved[claimed] = differences.num_rows
@@ -212,6 +218,6 @@ def repair_journal(folder: Path, entries: LedgerEntries, num_released: int) -> s
     except OSError as error:
         raise DependencyUnavailable(
             f"{path}: cannot be written: {error.strerror}; what is recorded is safe in the ledger, "
-            "make room and run again"
+            "free some disk space and run again"
         ) from error
     return words

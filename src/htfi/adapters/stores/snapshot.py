@@ -37,5 +37,5 @@ def write_whole(path: Path, data: bytes) -> None:
         files.write_atomically(path, data)
     except OSError as error:
         raise DependencyUnavailable(
-            f"{path}: cannot be written: {error.strerror}; what is recorded is safe, make room and run again"
+            f"{path}: cannot be written: {error.strerror}; what is recorded is safe, free some disk space and run again"
         ) from error

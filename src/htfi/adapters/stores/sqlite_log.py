@@ -220,7 +220,7 @@ class SqliteLog:
     def _text(self, value: object) -> str:
         if not isinstance(value, str):
             raise IntegrityError(
-                f"{self.name}: a text in the ledger is no text any more: restore it from a copy"
+                f"{self.name}: a text in the ledger is no longer text: restore it from a copy"
             )
         return value
 

@@ -229,6 +229,6 @@ def _worker(pipe: Connection, source: StorySource, seed: int, start: int) -> Non
             stories = load_function(source.function)(seed, start, source.tokenizer_file)
             while chunk := list(islice(stories, _CHUNK_STORIES)):
                 pipe.send(chunk)
-            pipe.send(InvalidInput(f"training source {source.function!r} ran dry: it must be endless"))
+            pipe.send(InvalidInput(f"training source {source.function!r} ended: it must be endless"))
         except HtfiError as error:
             pipe.send(error)

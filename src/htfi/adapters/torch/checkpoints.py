@@ -88,7 +88,7 @@ def load_checkpoint(out: Path, pair: TargetDraftPair, vocab_size: int) -> Traini
         raise InvalidInput(f"{path} is damaged: remove it to begin again") from error
     if not same:
         raise InvalidInput(
-            f"{path} is of a run with other sizes, seed, batches or vocabulary: name another folder, or remove it"
+            f"{path} belongs to a run with other sizes, seed, batches or vocabulary: name another folder, or remove it"
         )
     return standing
 
@@ -191,6 +191,6 @@ def _write(path: Path, data: bytes | memoryview) -> None:
 
 def _unwritable(path: Path, error: OSError) -> DependencyUnavailable:
     return DependencyUnavailable(
-        f"{path} cannot be written: {error.strerror}; make room or name another folder, then run the same "
+        f"{path} cannot be written: {error.strerror}; free some disk space or name another folder, then run the same "
         "command again: it goes on from the last checkpoint"
     )

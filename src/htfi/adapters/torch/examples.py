@@ -77,10 +77,10 @@ def example_batches(
     batch_tokens: int,
     seed: int,
 ) -> Iterator[ExampleBatch]:
-    """Endless: each pool draws a `share` from the rehearsal and the rest from the lessons, which are gone through
-    in a new order each time. Raises: InvalidInput, when there is no lesson or the rehearsal ends."""
+    """Endless: each pool draws a `share` from the replayed questions and the rest from the examples, which come in a new
+    order each time. Raises: InvalidInput, when there is no example or the replayed questions end."""
     if not lessons:
-        raise InvalidInput("no lesson to learn from")
+        raise InvalidInput("no examples to learn from")
     order: list[int] = []
     num_rehearsed = round(pool * share)
     turn = 0
@@ -88,7 +88,7 @@ def example_batches(
         draw = np.random.Generator(np.random.PCG64(np.random.SeedSequence((seed, turn))))
         chosen = list(islice(rehearsal, num_rehearsed))
         if len(chosen) < num_rehearsed:
-            raise InvalidInput("the rehearsal ran dry: it must be endless")
+            raise InvalidInput("the replayed questions ended: they must be endless")
         while len(chosen) < pool:
             if not order:
                 order = draw.permutation(len(lessons)).tolist()

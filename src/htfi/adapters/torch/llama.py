@@ -31,7 +31,7 @@ def find_device(name: str) -> torch.device:
         device = torch.device(name)
         torch.empty(1, device=device)
     except (RuntimeError, AssertionError) as error:  # torch built without CUDA asserts
-        raise InvalidInput(f"device {name!r} is not to be had here: use cpu, cuda or auto") from error
+        raise InvalidInput(f"device {name!r} is not available here: use cpu, cuda or auto") from error
     return device
 
 

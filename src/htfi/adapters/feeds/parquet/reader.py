@@ -108,7 +108,7 @@ class ParquetReader:
             return pq.ParquetFile(self._path, pre_buffer=False, read_dictionary=coded)
         except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
             raise InvalidInput(
-                f"{self._path} is no whole Parquet file ({_line(error)}): fetch it again"
+                f"{self._path} is not a whole Parquet file ({_line(error)}): fetch it again"
             ) from error
         except OSError as error:
             why = error.strerror or _line(error)

@@ -41,7 +41,7 @@ def parse_address(url: str) -> WebAddress:
         if scheme not in SCHEMES or not host or port == 0 or "\\" in url or "%" in host:
             raise ValueError(url)
     except ValueError as error:
-        raise InvalidInput(f"'{url[:80]}' is no web address: write http(s)://HOST/PATH") from error
+        raise InvalidInput(f"'{url[:80]}' is not a web address: write http(s)://HOST/PATH") from error
     if parts.username is not None or parts.password is not None:
         raise InvalidInput(f"{scheme}://…@{host}: an address carries no user or password: take them out")
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
@@ -53,7 +53,7 @@ def resolve_link(base: WebAddress, link: str) -> WebAddress:
     try:
         return parse_address(urljoin(base.url, link.strip()).partition("#")[0])
     except ValueError as error:
-        raise InvalidInput(f"'{link[:80]}' is no web address") from error
+        raise InvalidInput(f"'{link[:80]}' is not a web address") from error
 
 
 def is_allowed_target(found: str, host: str, configured: str) -> bool:

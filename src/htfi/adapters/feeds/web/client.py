@@ -148,7 +148,7 @@ class WebClient:
         try:
             found = resolve_link(address, headers.get("location", ""))
         except InvalidInput as error:
-            raise FetchFailed(f"redirects to what is no web address: {error}") from error
+            raise FetchFailed(f"redirects to what is not a web address: {error}") from error
         if found.scheme != address.scheme:
             raise FetchFailed(f"redirects to another scheme: write {found.url} instead")
         return found
@@ -245,7 +245,7 @@ def _decoder(encoding: str) -> _IdentityDecoder | _GzipDecoder:
         return _IdentityDecoder()
     if name in ("gzip", "x-gzip", "deflate"):
         return _GzipDecoder()
-    raise FetchFailed(f"the answer is encoded as '{name[:40]}', which was not asked for")
+    raise FetchFailed(f"the response is encoded as '{name[:40]}', which was not requested")
 
 
 def _headers(raw: list[tuple[bytes, bytes]]) -> dict[str, str]:

@@ -80,7 +80,7 @@ class GuardedBackend(NetworkBackend):
             except OSError as error:
                 last = error
         if isinstance(last, TimeoutError):
-            raise ConnectTimeout("no connection in time") from last
+            raise ConnectTimeout("the connection timed out") from last
         raise ConnectError(last.strerror or str(last) if last else "no connection") from last
 
     def _connect(self, number: str, port: int, timeout_s: float) -> socket.socket:
@@ -102,11 +102,11 @@ class _DeadlineStream(NetworkStream):
                 waited_s += slice_s
             except OSError as error:
                 raise ReadError(str(error)) from error
-        raise ReadTimeout("the answer did not come in time")
+        raise ReadTimeout("the response timed out")
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
         if self._deadline.left_s() <= 0.0:
-            raise WriteTimeout("the time of the request is over")
+            raise WriteTimeout("the request timed out")
         try:
             self._socket.settimeout(timeout)
             self._socket.sendall(buffer)

@@ -43,8 +43,8 @@ def check(spec: SourceSpec) -> None:
         )
     if _is_edgar(spec, address) and not _CONTACT.search(spec.agent):
         raise InvalidInput(
-            f"source '{spec.name}': EDGAR wants to know who asks: "
-            'state agent = "Name of the desk contact@its.domain" in the mapping'
+            f"source '{spec.name}': EDGAR requires a contact: "
+            'state agent = "Your Name contact@your.domain" in the mapping'
         )
     _parser(spec, address)
 

@@ -270,7 +270,9 @@ def _select(node: Any, selector: str) -> list[LexborNode]:
     try:
         return node.css(selector)
     except (SelectolaxError, ValueError) as error:
-        raise InvalidInput(f"'{selector[:80]}' is no CSS selector: correct it under [source.page]") from error
+        raise InvalidInput(
+            f"'{selector[:80]}' is not a CSS selector: correct it under [source.page]"
+        ) from error
 
 
 def _select_first(node: LexborNode, selector: str) -> LexborNode | None:

@@ -154,7 +154,7 @@ class WebPoller:
         hidden = [
             self._reject_document(
                 QuarantineReason.HIDDEN_TEXT,
-                "the page hides this from readers; its item goes on without",
+                "the page hides this from readers; its item continues without it",
                 text,
             )
             for text in entry.hidden
