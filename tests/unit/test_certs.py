@@ -112,7 +112,7 @@ def test_damaged_and_strange_files_are_named(tmp_path: Path) -> None:
     faults = {one.name: one.fault for one in list_certificates(tmp_path / "one")[1]}
     assert faults == {"cloud1": "its key is not here", "edge1": "signed by another authority"}
     (tmp_path / "one" / "edge1.pem").write_bytes(b"-----BEGIN CERTIFICATE-----\nnonsense\n")
-    with pytest.raises(InvalidInput, match=r"edge1\.pem is no certificate"):
+    with pytest.raises(InvalidInput, match=r"edge1\.pem is not a PEM certificate"):
         list_certificates(tmp_path / "one")
     (tmp_path / "two" / "ca.key").unlink()
     with pytest.raises(InvalidInput, match=r"ca\.key is missing"):

@@ -37,12 +37,12 @@ class DeliverySchedule:
 
     __slots__ = (
         "_bandwidth",
-        "_rng",
         "_direction",
         "_flips",
         "_last_s",
         "_next_flip",
         "_num_bytes",
+        "_rng",
         "_skew",
         "conditions",
         "notes",

@@ -77,7 +77,7 @@ def example_batches(
     batch_tokens: int,
     seed: int,
 ) -> Iterator[ExampleBatch]:
-    """Endless: each pool draws a `share` from the replayed questions and the rest from the examples, which come in a new
+    """Endless: each pool draws a `share` from the replayed questions, the rest from the examples, which come in a new
     order each time. Raises: InvalidInput, when there is no example or the replayed questions end."""
     if not lessons:
         raise InvalidInput("no examples to learn from")
