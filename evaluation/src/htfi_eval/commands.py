@@ -1,4 +1,4 @@
-"""What the commands share: options, progress lines on stderr, and libraries that are imported late."""
+"""Shared parts of the commands: options, progress lines on stderr, and libraries that are imported late."""
 
 import math
 import time
@@ -27,7 +27,7 @@ quick_option = click.option(
 
 
 class FiniteRange(click.FloatRange):
-    """A number within bounds; NaN and infinity are outside every bound."""
+    """A number within bounds that is neither NaN nor infinite."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         number = float(super().convert(value, param, ctx))
@@ -65,7 +65,7 @@ class ProgressLine:
 
 
 def load_library(module: str) -> Any:
-    """A library to compare with. Raises: MissingExtra."""
+    """Import a library to compare with. Raises: MissingExtra."""
     try:
         return import_module(module)
     except ImportError as error:

@@ -5,18 +5,21 @@ import click
 from htfi.apps.cli.main import LazyGroup
 
 EVALUATIONS = {
-    "mini": ("htfi_eval.eval.mini.command:command", "The mini models on simulated stories never seen."),
-    "returns": ("htfi_eval.eval.returns.command:command", "Forecasts of returns beside peers, on real data."),
-    "volatility": ("htfi_eval.eval.volatility:command", "Forecasts of variance beside HAR, on real data."),
+    "mini": ("htfi_eval.eval.mini.command:command", "The mini models on new simulated stories."),
+    "returns": (
+        "htfi_eval.eval.returns.command:command",
+        "Forecasts of returns against peers, on real data.",
+    ),
+    "volatility": ("htfi_eval.eval.volatility:command", "Forecasts of variance against HAR, on real data."),
     "narrative": ("htfi_eval.eval.narrative.command:command", "The gain of reading news over prices alone."),
-    "portfolio": ("htfi_eval.eval.portfolio.command:command", "Risk of books, and luck of trading rules."),
+    "portfolio": ("htfi_eval.eval.portfolio.command:command", "Risk of books, and chance in trading rules."),
     "warning": ("htfi_eval.eval.warning.command:command", "Early warning of market stress."),
     "sentiment": (
         "htfi_eval.eval.sentiment.command:command",
         "Sentiment and policy stance on labelled sets.",
     ),
-    "sanitise": ("htfi_eval.eval.sanitise.command:command", "Attacks on the news, and false alarms."),
-    "trials": ("htfi_eval.eval.trials:command", "Every configuration that was ever evaluated."),
+    "sanitise": ("htfi_eval.eval.sanitise.command:command", "Attacks on the news, and false positives."),
+    "trials": ("htfi_eval.eval.trials:command", "All configurations ever evaluated."),
     "report": ("htfi_eval.report:command", "One page of all evaluations."),
 }
 
@@ -27,7 +30,7 @@ BENCHMARKS = {
     ),
     "ledger": ("htfi_eval.bench.ledger:command", "Appends per second, verification, proofs."),
     "engine": ("htfi_eval.bench.engine:command", "Decode and verify steps of a language model."),
-    "decode": ("htfi_eval.bench.decode.command:command", "Speculative decoding beside plain decoding."),
+    "decode": ("htfi_eval.bench.decode.command:command", "Speculative decoding against plain decoding."),
     "paths": ("htfi_eval.bench.paths:command", "Many price paths at once."),
     "link": ("htfi_eval.bench.link.command:command", "Edge and cloud over links of many round trips."),
     "narrative": ("htfi_eval.bench.news:command", "Time and memory from a raw news item to its scores."),
@@ -37,7 +40,7 @@ BENCHMARKS = {
 
 @click.group("eval", cls=LazyGroup, lazy=EVALUATIONS)
 def evaluate() -> None:
-    """Evaluate forecasts, models and the news sanitiser, beside baselines.
+    """Evaluate forecasts, models and the news sanitiser against baselines.
 
     \b
     Examples:
@@ -50,7 +53,7 @@ def evaluate() -> None:
 
 @click.group("bench", cls=LazyGroup, lazy=BENCHMARKS)
 def bench() -> None:
-    """Measure latency, throughput and memory, beside other libraries where they are installed.
+    """Measure latency, throughput and memory, compared with other libraries if they are installed.
 
     \b
     Examples:

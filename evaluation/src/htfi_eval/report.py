@@ -1,6 +1,6 @@
-"""The page of an evaluation or a benchmark, `write_outputs`, in which every command ends, and `htfi eval report`.
+"""The page of an evaluation or a benchmark, the outputs of every command, and `htfi eval report`.
 
-A page is one file that loads nothing: SVG and HTML, and a small script that shows values under the pointer.
+A page is one self-contained file: SVG and HTML, and a small script that shows values under the pointer.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,11 +26,11 @@ from htfi_eval.results import (
 )
 
 MAX_CARDS = 12
-LONG_TABLE = 40  # rows above which a table opens only on request
+LONG_TABLE = 40  # rows above which a table is collapsed
 
 
 def write_outputs(result: Evaluation, *, json_file: Path | None, html_file: Path | None = None) -> None:
-    """Print the table and write the files asked for. Raises DependencyUnavailable where one cannot be written."""
+    """Print the table and write the requested files. Raises DependencyUnavailable if one cannot be written."""
     print_result(result, json_file)
     if html_file is not None:
         write_page(html_file, result)
@@ -43,7 +43,7 @@ def write_page(file: Path, evaluation: Evaluation) -> None:
 
 
 def write_gallery(file: Path, evaluations: Sequence[Evaluation], notes: Sequence[str] = ()) -> None:
-    """All on one page: contents, all figures, then each. Raises DependencyUnavailable."""
+    """All evaluations on one page: contents, all figures, then each one. Raises DependencyUnavailable."""
     contents = "".join(
         f'<li><a href="#{_anchor(one)}">{escape(one.title or one.name)}</a><p>{escape(one.lead)}</p>{_cards(one)}</li>'
         for one in evaluations
@@ -88,7 +88,7 @@ def _body(evaluation: Evaluation) -> str:
 
 
 def _cards(evaluation: Evaluation) -> str:
-    """The figures to show large; without any named, the first metrics."""
+    """The figures at the top; without cards, the first metrics."""
     named = list(evaluation.metrics.items())[:MAX_CARDS]
     cards = evaluation.cards or [Card(number(value), name.replace("_", " ")) for name, value in named]
     shown = "".join(
@@ -136,7 +136,7 @@ def _table(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _is_number(rows: Sequence[Mapping[str, Any]], column: str) -> bool:
-    """Whether a column aligns at the right: no cell of it begins with a letter."""
+    """Whether a column is right-aligned: none of its cells begins with a letter."""
     return not any(str(row.get(column) or "")[:1].isalpha() for row in rows)
 
 
@@ -162,7 +162,7 @@ def _write(file: Path, title: str, body: str) -> None:
     click.echo(f"page written to {file}", err=True)
 
 
-# In which order they are read; others follow by name.
+# Order on the page; others follow by name.
 _ORDER = ("returns", "volatility", "narrative", "portfolio", "warning", "mini-returns", "mini")
 FOLDER = Path("build/goals")
 

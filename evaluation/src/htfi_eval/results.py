@@ -1,4 +1,4 @@
-"""What every evaluation and benchmark ends in: a table for people, and the same figures as JSON for machines."""
+"""The result of an evaluation or a benchmark: a table for people, and the same figures as JSON for machines."""
 
 import json
 import math
@@ -20,7 +20,7 @@ Row = Mapping[str, Any]
 
 
 class Card(msgspec.Struct, frozen=True):
-    """A figure to show large: "0.981", "of EWMA's CRPS"; `good` colours it where there is a goal."""
+    """A figure at the top of a page: "0.981", "of EWMA's CRPS". `good`: whether it reaches its goal, if it has one."""
 
     value: str
     label: str
@@ -28,7 +28,7 @@ class Card(msgspec.Struct, frozen=True):
 
 
 class Evaluation(msgspec.Struct, kw_only=True):
-    """What one `htfi eval NAME` or `htfi bench NAME` found. `lead` is the finding in one sentence."""
+    """The result of one `htfi eval NAME` or `htfi bench NAME`. `lead` is the main result in one sentence."""
 
     name: str
     title: str = ""
@@ -51,12 +51,12 @@ def print_result(result: Evaluation, json_file: Path | None) -> None:
     """
     rows, notes = split_notes(result.rows, result.notes)
     columns = list(dict.fromkeys(key for row in rows for key in row))
-    cells = [[_cell(row.get(column, "")) for column in columns] for row in rows]
+    cells = [[format_cell(row.get(column)) for column in columns] for row in rows]
     metrics = {key: value for key, value in result.metrics.items() if value is not None}
     lines = [
         *notes,
         f"{device()}; seed {result.seed}",
-        *(f"{key} = {value:.4g}" for key, value in metrics.items()),
+        *(f"{key} = {format_cell(value)}" for key, value in metrics.items()),
     ]
     print_table(columns, cells, title=f"htfi {result.kind} {result.name}", notes=lines)
     if json_file is None:
@@ -74,7 +74,7 @@ def print_result(result: Evaluation, json_file: Path | None) -> None:
 
 
 def read_result(file: Path) -> Evaluation:
-    """What a command wrote with --json. Raises InvalidInput."""
+    """Read the file that a command wrote with --json. Raises InvalidInput."""
     try:
         return msgspec.json.decode(file.read_bytes(), type=Evaluation)
     except OSError as error:
@@ -100,7 +100,7 @@ def split_notes(rows: Sequence[Row], notes: Sequence[str] = ()) -> tuple[list[Ro
 
 
 def commit() -> str:
-    """Of the project that runs here; "unknown" outside a checkout."""
+    """The current commit of the project; "unknown" outside a checkout."""
     try:
         done = subprocess.run(
             ["git", "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=True, timeout=10
@@ -124,14 +124,14 @@ def device() -> str:
 
 
 def _builtin(value: Any) -> Any:
-    """numpy's numbers and arrays as Python's."""
+    """Convert numpy's numbers and arrays to Python's."""
     if isinstance(value, np.generic | np.ndarray):
         return cast(Any, value.tolist())
     raise TypeError(f"{type(value).__name__} cannot be written as JSON")
 
 
 def _finite(value: Any) -> Any:
-    """JSON has no NaN and no number of numpy: null and Python's numbers in their place."""
+    """Replace what JSON lacks: NaN by null, numpy's numbers by Python's."""
     if isinstance(value, np.generic | np.ndarray):
         value = _builtin(value)
     if isinstance(value, Mapping):
@@ -141,5 +141,9 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _cell(value: object) -> str:
-    return f"{value:,.4g}" if isinstance(value, float) else str(value)
+def format_cell(value: object) -> str:
+    """A cell of a table in the terminal: four digits, all digits before the point, thousands with commas."""
+    if isinstance(value, float) and math.isfinite(value):
+        return f"{value:,.0f}" if 1e4 <= abs(value) < 1e15 else f"{value:,.4g}"
+    is_count = isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 10_000
+    return "" if value is None else f"{value:,}" if is_count else str(value)

@@ -126,9 +126,7 @@ SEED = 7
 QUICK = 5
 
 
-@click.command(
-    "buffering", short_help="Views read before a scheduled announcement, beside views read after it."
-)
+@click.command("buffering", short_help="Views read before a scheduled announcement, and after it.")
 @quick_option
 @click.option(
     "--data",

@@ -43,7 +43,7 @@ Row = dict[str, Any]
 EngineRuns = list[dict[str, float]]  # of each run: milliseconds of every engine, and the machine's rates
 
 
-@click.command("engine", short_help="Decode and verify steps, beside transformers and openvino.")
+@click.command("engine", short_help="Decode and verify steps, against transformers and openvino.")
 @runs_option(MIN_RUNS)
 @json_option
 def command(num_runs: int, json_file: Path | None) -> None:

@@ -74,7 +74,7 @@ Runs = dict[PathsCase, list[Run]]
 Passes = dict[PathsCase, list[list[int]]]  # of the method with the fewest passes: [prefix][seed]
 
 
-@click.command("paths", short_help="Many price paths at once, beside plain sampling.")
+@click.command("paths", short_help="Many price paths at once, against plain sampling.")
 @quick_option
 @json_option
 def command(quick: bool, json_file: Path | None) -> None:

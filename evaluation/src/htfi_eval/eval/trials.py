@@ -209,7 +209,7 @@ def trials_option(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
 
 
-@click.command("trials", short_help="Every configuration that was ever evaluated.")
+@click.command("trials", short_help="All configurations ever evaluated.")
 @trials_option
 @click.option("--all", "every", is_flag=True, help="One line per trial instead of one per command and data.")
 @json_option

@@ -152,7 +152,7 @@ _HOW = (
 )
 
 
-@click.command("volatility", short_help="Forecasts of variance beside HAR, on real data.", epilog=_EPILOG)
+@click.command("volatility", short_help="Forecasts of variance against HAR, on real data.", epilog=_EPILOG)
 @walk_options
 @click.option("--fast", is_flag=True, help="No fitted peers except HAR.")
 def command(

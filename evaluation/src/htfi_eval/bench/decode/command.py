@@ -118,7 +118,7 @@ class DecodeWorkload:
 QUICK = DecodeWorkload(num_shipped_runs=1, num_heavy_runs=1, num_peer_runs=1, costs=(COST_60M,))
 
 
-@click.command("decode", short_help="Speculative decoding beside plain decoding and transformers.")
+@click.command("decode", short_help="Speculative decoding against plain decoding and transformers.")
 @click.option("--explain", is_flag=True, help="Print the rounds of two answers instead.")
 @quick_option
 @output_options

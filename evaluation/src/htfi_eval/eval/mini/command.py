@@ -115,7 +115,7 @@ Examples:
 """
 
 
-@click.command("mini", short_help="The mini models on simulated stories never seen.", epilog=_EPILOG)
+@click.command("mini", short_help="The mini models on new simulated stories.", epilog=_EPILOG)
 @click.option(
     "--target", type=click.Path(path_type=Path), help="Folder of the target.  [default: the shipped one]"
 )

@@ -33,7 +33,7 @@ Examples:
 
 
 @click.command(
-    "portfolio", short_help="Risk of books, and luck of trading rules, on real data.", epilog=_EPILOG
+    "portfolio", short_help="Risk of books, and chance in trading rules, on real data.", epilog=_EPILOG
 )
 @click.argument("sets", metavar="[SET|FILE]...", nargs=-1)
 @data_option

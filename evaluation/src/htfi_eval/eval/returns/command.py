@@ -87,7 +87,7 @@ def walk_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-@click.command("returns", short_help="Forecasts of returns beside peers, on real data.", epilog=_EPILOG)
+@click.command("returns", short_help="Forecasts of returns against peers, on real data.", epilog=_EPILOG)
 @walk_options
 @click.option("--fast", is_flag=True, help="No fitted peers, no leak check, no timing.")
 def command(

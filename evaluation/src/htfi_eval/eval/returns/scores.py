@@ -26,7 +26,8 @@ class WalkScores:
     Shapes: crps and inside50 and inside90 [F, U, N, H], crps NaN where a forecaster or the outcome is missing;
     common [U, N, H], where all core forecasters have one; pit [U, N, H]; hits [H, Q], how often
     the outcome was at most the quantile; losses [F, H, Q] and moves [F, H], sums of pinball losses and of |y|; held
-    [T, N, H], whether the fused 90% held, −1 for unknown; regimes [T, N], −1 for no bar; weights [T, K, H] and stretch [T, H], means over
+    [T, N, H], whether the fused 90% held, −1 for unknown;
+    regimes [T, N], −1 for no bar; weights [T, K, H] and stretch [T, H], means over
     series; shown [T, H, Q], the fused forecast of series `shown_series`, and came [T, H] its outcomes.
     """
 

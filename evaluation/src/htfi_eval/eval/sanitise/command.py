@@ -109,7 +109,7 @@ Examples:
 
 
 @click.command(
-    "sanitise", short_help="Attacks on the news: detected, reversed, false alarms.", epilog=_EPILOG
+    "sanitise", short_help="Attacks on the news: detected, reversed, false positives.", epilog=_EPILOG
 )
 @data_option
 @click.option(
