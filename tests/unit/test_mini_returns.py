@@ -7,9 +7,8 @@ from numpy.typing import NDArray
 
 from checks import nonempty
 from htfi.forecasting.config import ForecastConfig
-from htfi.forecasting.shapes import gaussian_quantiles
 from htfi_eval.eval.prices import Prices
-from htfi_eval.eval.returns.mini_peer import FoundationPeer, MiniPeer, choose_points
+from htfi_eval.eval.returns.mini_peer import MiniPeer, choose_points
 from htfi_eval.eval.walk import Walk, measure_outcomes
 
 Array = NDArray[np.float64]
@@ -87,24 +86,3 @@ def test_a_later_price_changes_nothing_that_was_said_before_it() -> None:
         field[130:] *= 3.0
     for one, other in nonempty(zip(said(made), said(shocked), strict=True)):
         assert np.array_equal(one, other, equal_nan=True)
-
-
-class GaussModel:
-    version, max_context = "gauss", 64
-
-    def quantiles(self, contexts: Sequence[Array], horizons: Sequence[int], levels: Sequence[float]) -> Array:
-        assert all(len(context) >= 60 for context in contexts)
-        unit = np.array(gaussian_quantiles(levels))
-        scale = np.array([context.std() for context in contexts])
-        return scale[:, None, None] * np.sqrt(np.array(horizons))[:, None] * unit
-
-
-def test_a_foundation_model_speaks_where_it_is_asked() -> None:
-    made = prices()
-    chosen = choose_points(measure_outcomes(made, CONFIG), 90, CONFIG, 4, num_points=50, num_drawn=20)
-    walk = Walk(made, CONFIG, [FoundationPeer(GaussModel(), chosen, CONFIG)])
-    spoke = np.zeros_like(chosen)
-    for instant in walk.instants(90):
-        said = instant.quantiles[walk.names.index("chronos")]
-        spoke[instant.t, instant.places] = np.isfinite(said).all(axis=2)
-    assert (spoke == chosen).all()

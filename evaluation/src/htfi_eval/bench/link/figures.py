@@ -84,17 +84,6 @@ def rows(runs: RunsByTarget) -> list[Row]:
     return found
 
 
-def kind_rows(runs: RunsByTarget) -> list[Row]:
-    """The same by kind of request."""
-    return [
-        _row(f"{target} · RTT {rtt_ms:g} · {kind} · {manner.value}", [run[manner] for run in of])
-        for target, by_rtt in runs.items()
-        for rtt_ms, by_kind in by_rtt.items()
-        for kind, of in by_kind.items()
-        for manner in ALL_PLACEMENTS
-    ]
-
-
 def _row(what: str, of: Sequence[LinkMeasurement]) -> Row:
     total = np.array([one.total_ms for one in of])
     first = np.array([one.first_ms for one in of])

@@ -11,7 +11,7 @@ import numpy as np
 
 from htfi.domain.errors import InvalidInput
 from htfi.wiring.settings import Settings, load_settings, override
-from htfi_eval.commands import ProgressLine
+from htfi_eval.commands import ProgressLine, data_option, output_options, seed_option
 from htfi_eval.eval.peers import EWMA, HISTVOL
 from htfi_eval.eval.prices import NAMES, Prices, data_folder, load_prices
 from htfi_eval.eval.returns.charts import charts
@@ -42,9 +42,7 @@ Examples:
 
 _OPTIONS = (
     click.argument("sets", metavar="[SET|FILE]...", nargs=-1),
-    click.option(
-        "--data", type=click.Path(path_type=Path, file_okay=False), help="Folder of the staged data."
-    ),
+    data_option,
     click.option(
         "--symbols",
         "num_symbols",
@@ -67,16 +65,8 @@ _OPTIONS = (
         "--fresh", is_flag=True, help="Fit the peers again, ignoring fits cached in build/eval-cache."
     ),
     trials_option,
-    click.option("--seed", default=0, show_default=True),
-    click.option(
-        "--html", "html_file", type=click.Path(path_type=Path, dir_okay=False), help="Write a page to FILE."
-    ),
-    click.option(
-        "--json",
-        "json_file",
-        type=click.Path(path_type=Path, dir_okay=False),
-        help="Write the figures to FILE.",
-    ),
+    seed_option(0, "the simulated paths, bootstraps and samples"),
+    output_options,
 )
 
 

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.evaluation.differences import diebold_mariano
-from htfi.forecasting.experts.foundation import FoundationExpert
 from htfi.forecasting.experts.trajectory import TrajectoryExpert
 from htfi.forecasting.panel import BarBatch
-from htfi.forecasting.ports import PathSampler, ReturnModel
+from htfi.forecasting.ports import PathSampler
 from htfi_eval.eval.returns.scores import WalkScores
 from htfi_eval.eval.walk import Places, RealisedOutcomes
 
@@ -72,27 +71,6 @@ class MiniPeer:
             if len(at):
                 rows = batch.index[at]
                 said[at, j] = expert.sigma(rows)[:, None] * expert.shapes(rows, (horizon,))[:, 0]
-        return said
-
-
-class FoundationPeer:
-    """A foundation model at the chosen points, all horizons from one pass; NaN elsewhere."""
-
-    def __init__(self, model: ReturnModel, chosen: Mask, config: ForecastConfig) -> None:
-        self._expert = FoundationExpert(config, model)
-        self.name = self._expert.name
-        self._chosen = chosen
-        self._num_levels = len(config.levels)
-
-    def quantiles(self, t: int, places: Places, batch: BarBatch) -> Array:
-        expert, asked = self._expert, self._chosen[t, places]  # [n, H]
-        expert.grow(int(batch.index.max()) + 1)
-        expert.observe(batch)
-        said = np.full((*asked.shape, self._num_levels), np.nan)
-        at = np.flatnonzero(asked.any(axis=1))
-        if len(at):
-            said[at] = expert.predict(batch.index[at])
-            said[~asked] = np.nan
         return said
 
 

@@ -22,14 +22,16 @@ from htfi_eval.eval.sentiment.judging import (
     HEAD,
     TFIDF,
     SentimentJudgement,
+    confusion,
+    encode,
     judge_by_source,
     judge_in_domain,
     judge_shipped,
     label_flips,
+    learn_words,
     metrics_of,
     row_of,
 )
-from htfi_eval.eval.sentiment.methods import confusion, encode, learn_words
 from htfi_eval.eval.sentiment.sets import load_sets, load_word_lists, overlaps
 from htfi_eval.report import write_outputs
 from htfi_eval.results import Card, Evaluation

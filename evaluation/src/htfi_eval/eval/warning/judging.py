@@ -50,7 +50,6 @@ class WarningModel:
     roc_auc95: tuple[float, float]
     behind95: tuple[float, float]  # the warning's ROC-AUC less this one's
     pr_auc: float
-    pr_auc95: tuple[float, float]
     brier: float
     raised: Mapping[float, Places]
     alerts: Mapping[float, AlertScores]
@@ -117,7 +116,6 @@ def judge(
             _interval(scores.roc_auc, own, label, seed) if ranks else (0.5, 0.5),
             _gap(chances[WARNING][judged], own, label, seed) if ranks else (float("nan"), float("nan")),
             scores.average_precision(own, label) if ranks else float(label.mean()),
-            _interval(scores.average_precision, own, label, seed) if ranks else (float("nan"), float("nan")),
             scores.brier(own, label),
             raised,
             {budget: scores.score_alerts(places, events, first, last) for budget, places in raised.items()},
