@@ -11,6 +11,7 @@ import click
 
 from htfi.domain.errors import MissingExtra
 
+ProgressCallback = Callable[[int, int], None]  # (done, total)
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 PROGRESS_EVERY_S = 5.0

@@ -161,9 +161,9 @@ def main() -> None:
     send_answer({"ready": name})
     passes: dict[tuple[int, int], tuple[Pass, Pass]] = {}
     for line in sys.stdin:
-        asked = json.loads(line)
+        request = json.loads(line)
         if engine is not None:
-            send_answer({"ms": _timed(engine, passes, (asked["rows"], asked["new"]), asked["repeats"])})
+            send_answer({"ms": _timed(engine, passes, (request["rows"], request["new"]), request["repeats"])})
         elif measure is not None:
             send_answer(measure())
 

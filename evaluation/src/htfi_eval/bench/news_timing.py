@@ -203,25 +203,25 @@ def _processor(settings: Settings, threads: int) -> NewsProcessor:
     )
 
 
-def _one_by_one(desk: NewsProcessor, pairs: Pairs) -> list[float]:
+def _one_by_one(processor: NewsProcessor, pairs: Pairs) -> list[float]:
     """Milliseconds from the raw item to its stored scores."""
     times: list[float] = []
     for item in as_news(pairs, WARM):
         start = perf_counter_ns()
-        desk.receive(item)
-        desk.score_pending()
+        processor.receive(item)
+        processor.score_pending()
         times.append((perf_counter_ns() - start) / 1e6)
     return times[len(times) // 10 :]
 
 
-def _in_batches(desk: NewsProcessor, pairs: Pairs) -> float:
+def _in_batches(processor: NewsProcessor, pairs: Pairs) -> float:
     """Items per second through the processor, which chooses its batches."""
     items = as_news(pairs, WARM)
 
     def all_of_them() -> None:
         for item in items:
-            desk.receive(item)
-        desk.score_pending()
+            processor.receive(item)
+        processor.score_pending()
 
     return 1e6 / _us(all_of_them, len(items))
 

@@ -35,7 +35,7 @@ class PathsCase:
     target: str
     num_paths: int
     horizon: int
-    ways: tuple[str, ...] = (PLAIN, FEWEST_PASSES, LEAST_TIME)
+    methods: tuple[str, ...] = (PLAIN, FEWEST_PASSES, LEAST_TIME)
 
     @property
     def is_light(self) -> bool:
@@ -69,7 +69,7 @@ FULL = PathsWorkload(
 )
 QUICK = PathsWorkload(tuple(PathsCase(SHIPPED, num, 24) for num in (1, 16)), num_runs=1, num_warm=1)
 
-Run = dict[str, PathSetTiming]  # by way
+Run = dict[str, PathSetTiming]  # by method
 Runs = dict[PathsCase, list[Run]]
 Passes = dict[PathsCase, list[list[int]]]  # of the method with the fewest passes: [prefix][seed]
 
@@ -96,7 +96,7 @@ def command(quick: bool, json_file: Path | None) -> None:
         runs, passes = _measure_cases(scratch, effort)
     finally:
         shutil.rmtree(scratch)
-    rows = [_row(case, way, of) for case, of in runs.items() for way in case.ways]
+    rows = [_row(case, method, of) for case, of in runs.items() for method in case.methods]
     unlike = sum(num_unlike(of) for of in runs.values())
     drawn = sum(len(one) for of in runs.values() for one in of)
     rows.append({"what": f"sets of paths that differ from plain sampling: {unlike} of {drawn}"})
@@ -133,9 +133,9 @@ def _measure_cases(scratch: Path, effort: PathsWorkload) -> tuple[Runs, Passes]:
 
 def _run(worker: WorkerProcess, case: PathsCase, turn: int, numbers: Iterator[int]) -> Run:
     """One new prefix by every method, in rotating order."""
-    number, first = next(numbers), turn % len(case.ways)
-    ways = (*case.ways[first:], *case.ways[:first])
-    return {way: _draw(worker, case, way, number, number) for way in ways}
+    number, first = next(numbers), turn % len(case.methods)
+    methods = (*case.methods[first:], *case.methods[:first])
+    return {method: _draw(worker, case, method, number, number) for method in methods}
 
 
 def _num_passes(worker: WorkerProcess, case: PathsCase, num_seeds: int, numbers: Iterator[int]) -> list[int]:
@@ -144,15 +144,21 @@ def _num_passes(worker: WorkerProcess, case: PathsCase, num_seeds: int, numbers:
     return [_draw(worker, case, FEWEST_PASSES, number, seed).num_passes for seed in range(num_seeds)]
 
 
-def _draw(worker: WorkerProcess, case: PathsCase, way: str, number: int, seed: int) -> PathSetTiming:
-    asked = {"way": way, "num_paths": case.num_paths, "horizon": case.horizon, "number": number, "seed": seed}
+def _draw(worker: WorkerProcess, case: PathsCase, method: str, number: int, seed: int) -> PathSetTiming:
+    asked = {
+        "method": method,
+        "num_paths": case.num_paths,
+        "horizon": case.horizon,
+        "number": number,
+        "seed": seed,
+    }
     return msgspec.convert(worker.ask(asked), PathSetTiming)
 
 
-def _row(case: PathsCase, way: str, runs: list[Run]) -> Row:
-    of = [run[way] for run in runs]
+def _row(case: PathsCase, method: str, runs: list[Run]) -> Row:
+    of = [run[method] for run in runs]
     row: Row = {
-        "what": f"{case.target} · {case.num_paths} × {case.horizon} · {way}",
+        "what": f"{case.target} · {case.num_paths} × {case.horizon} · {method}",
         "ms": median(one.taken_ms for one in of),
         "prefix, ms": median(one.read_ms for one in of),
         "passes": median(one.num_passes for one in of),
@@ -161,19 +167,19 @@ def _row(case: PathsCase, way: str, runs: list[Run]) -> Row:
         "target, ms": median(one.target_ms for one in of),
         "draft, ms": median(one.draft_ms for one in of),
     }
-    if way == PLAIN:
+    if method == PLAIN:
         return row
-    return row | {"× plain": _ratio(runs, way), "× drawing": _ratio(runs, way, whole=False)}
+    return row | {"× plain": _ratio(runs, method), "× drawing": _ratio(runs, method, whole=False)}
 
 
-def _ratio(runs: list[Run], way: str, *, whole: bool = True) -> float:
+def _ratio(runs: list[Run], method: str, *, whole: bool = True) -> float:
     """Time of plain sampling over that of this method, with or without reading the prefix: the median of paired "
     "runs."""
 
     def ms(drawn: PathSetTiming) -> float:
         return drawn.taken_ms - (0.0 if whole else drawn.read_ms)
 
-    return median(ms(run[PLAIN]) / ms(run[way]) for run in runs)
+    return median(ms(run[PLAIN]) / ms(run[method]) for run in runs)
 
 
 def num_unlike(runs: list[Run]) -> int:

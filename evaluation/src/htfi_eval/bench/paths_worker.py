@@ -1,6 +1,6 @@
 """Draws paths in a process of its own, one set at a time. `htfi bench paths` starts it.
 
-A request is a line of JSON: {"way", "num_paths", "horizon", "number", "seed"}; the answer is what was measured.
+A request is a line of JSON: {"method", "num_paths", "horizon", "number", "seed"}; the answer is what was measured.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ PATH_METHODS = (PLAIN, FEWEST_PASSES, LEAST_TIME)
 
 
 class PathsRequest(msgspec.Struct, frozen=True):
-    way: str
+    method: str
     num_paths: int
     horizon: int
     number: int  # of the story
@@ -66,41 +66,41 @@ def main() -> None:
         send_answer({"missing": str(missing)})
         return
     send_answer({"ready": pair.target.name})
-    ways: dict[str, PathMethod] = {}
+    methods: dict[str, PathMethod] = {}
     vocabulary = Vocabulary(pair.target.tokenizer)
     for line in sys.stdin:
-        asked = msgspec.json.decode(line, type=PathsRequest)
-        if asked.way not in ways:
-            ways[asked.way] = open_path_method(pair, asked.way)
-        send_answer(msgspec.to_builtins(draw(ways[asked.way], vocabulary, asked)))
+        request = msgspec.json.decode(line, type=PathsRequest)
+        if request.method not in methods:
+            methods[request.method] = open_path_method(pair, request.method)
+        send_answer(msgspec.to_builtins(draw(methods[request.method], vocabulary, request)))
 
 
-def open_path_method(pair: ModelPair, way: str) -> PathMethod:
+def open_path_method(pair: ModelPair, method: str) -> PathMethod:
     target = TimedSessions(pair.target.network, DecodingConfig())
-    if way == PLAIN:
+    if method == PLAIN:
         return PathMethod(target, None, PlainPathPlan())
     plan = (
         FewestPasses()
-        if way == FEWEST_PASSES
+        if method == FEWEST_PASSES
         else LeastTime(LearnedPassCosts(), LearnedPassCosts(DRAFT_PRIOR))
     )
     return PathMethod(target, TimedSessions(pair.draft.draft_network, DecodingConfig()), plan)
 
 
-def draw(way: PathMethod, vocabulary: Vocabulary, asked: PathsRequest) -> PathSetTiming:
+def draw(method: PathMethod, vocabulary: Vocabulary, request: PathsRequest) -> PathSetTiming:
     """Raises: DependencyUnavailable where the sampler refuses."""
-    prefix = path_prefix(asked.number, vocabulary)
+    prefix = path_prefix(request.number, vocabulary)
     began_s = time.perf_counter()
     sampled = sample_paths(
-        way.target, vocabulary, prefix, asked.num_paths, asked.horizon, seed=asked.seed, draft=way.draft,
-        plan=way.plan,
+        method.target, vocabulary, prefix, request.num_paths, request.horizon, seed=request.seed, draft=method.draft,
+        plan=method.plan,
     )  # fmt: skip
     taken_ms = 1e3 * (time.perf_counter() - began_s)
     if isinstance(sampled, RequestRefused):
         raise DependencyUnavailable(f"paths were refused: {sampled.reason}")
     rounds = sampled.rounds
     read_ms = 0.0
-    for sessions in (way.target, way.draft):
+    for sessions in (method.target, method.draft):
         if sessions is not None:
             read_ms, sessions.read_s = read_ms + 1e3 * sessions.read_s, 0.0
     return PathSetTiming(

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.panel import SIGMA_FLOOR, BarBatch
 from htfi.forecasting.shapes import student_quantiles
-from htfi_eval.commands import load_library
-from htfi_eval.eval.walk import Places, Tell
+from htfi_eval.commands import ProgressCallback, load_library
+from htfi_eval.eval.walk import Places
 
 Array = NDArray[np.float64]
 Instants = NDArray[np.int64]
@@ -45,7 +45,7 @@ class GarchFits:
 
 def fit_yearly(
     returns: Array, ends_ns: Instants, first: int, *, constant_mean: bool = False, fresh: bool = False,
-    cache: Path | None = CACHE, tell: Tell | None = None,
+    cache: Path | None = CACHE, progress: ProgressCallback | None = None,
 ) -> GarchFits:  # fmt: skip
     """Fit every series of returns [T, N] at `first` and at the first instant of each year after it.
 
@@ -62,8 +62,8 @@ def fit_yearly(
     parameters = np.full((len(at), returns.shape[1], 5), np.nan)
     for y in range(len(at)):
         for n in range(returns.shape[1]):
-            if tell is not None:
-                tell(y * returns.shape[1] + n, len(at) * returns.shape[1])
+            if progress is not None:
+                progress(y * returns.shape[1] + n, len(at) * returns.shape[1])
             window = returns[begin[y] : at[y] + 1, n]
             parameters[y, n] = fit_one(arch, window[np.isfinite(window)], constant_mean)
     if file is not None:
@@ -154,7 +154,7 @@ class GarchPeer:
         year, num_levels = int(self._year[t]), self._shapes.shape[-1]
         if year < 0:
             return np.full((len(places), len(self._horizons), num_levels), np.nan)
-        mean, usual, persistence = self._unconditional(self._fits.parameters[year, places])
+        mean, unconditional, persistence = self._unconditional(self._fits.parameters[year, places])
         now = self._variance[t, places]
         h = self._horizons[None, :]
         faded = np.where(
@@ -162,8 +162,8 @@ class GarchPeer:
             (1.0 - persistence[:, None] ** h) / np.maximum(1.0 - persistence[:, None], 1e-12),
             h,
         )
-        total = usual[:, None] * h + (now - usual)[:, None] * faded  # Σ E σ²
-        ratio = now / usual
+        total = unconditional[:, None] * h + (now - unconditional)[:, None] * faded  # Σ E σ²
+        ratio = now / unconditional
         ratio = np.where(np.isfinite(ratio), ratio, 1.0)
         place = np.interp(np.log(np.maximum(ratio, _RATIOS[0])), np.log(_RATIOS), np.arange(len(_RATIOS)))
         low = np.minimum(place.astype(np.intp), len(_RATIOS) - 2)
@@ -204,11 +204,11 @@ def _simulate(parameters: Array, config: ForecastConfig, rng: np.random.Generato
     """Quantiles [ratios, H, Q] of summed simulated returns at unit variance, for `_RATIOS`; symmetric about 0."""
     _, omega, alpha, beta, nu = parameters.tolist()
     persistence = min(alpha + beta, 0.9999)
-    usual = omega / (1.0 - persistence)
+    unconditional = omega / (1.0 - persistence)
     longest = config.horizons[-1]
     z = rng.standard_t(nu, (longest, _NUM_PATHS)) * np.sqrt((nu - 2.0) / nu)
-    sigma2 = np.repeat((usual * _RATIOS)[:, None], _NUM_PATHS, axis=1)
-    expected = usual * _RATIOS
+    sigma2 = np.repeat((unconditional * _RATIOS)[:, None], _NUM_PATHS, axis=1)
+    expected = unconditional * _RATIOS
     total, variance = np.zeros_like(sigma2), np.zeros(len(_RATIOS))
     levels = np.array(config.levels)
     away = np.abs(levels - 0.5) * 2.0
@@ -218,7 +218,7 @@ def _simulate(parameters: Array, config: ForecastConfig, rng: np.random.Generato
         total += moves
         variance += expected
         sigma2 = omega + alpha * moves * moves + beta * sigma2
-        expected = usual + persistence * (expected - usual)
+        expected = unconditional + persistence * (expected - unconditional)
         if step + 1 in config.horizons:
             sizes = np.quantile(np.abs(total), away, axis=1).T  # [ratios, Q]
             shapes[:, config.horizons.index(step + 1)] = (

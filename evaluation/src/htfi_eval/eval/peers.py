@@ -17,9 +17,9 @@ from htfi.forecasting.experts import EXPERTS
 from htfi.forecasting.panel import SIGMA_FLOOR, BarBatch
 from htfi.forecasting.ports import Expert
 from htfi.forecasting.shapes import gaussian_quantiles, scale_shape, student_quantiles
-from htfi_eval.commands import load_library
+from htfi_eval.commands import ProgressCallback, load_library
 from htfi_eval.eval.garch import CACHE
-from htfi_eval.eval.walk import PeerForecaster, Places, RealisedOutcomes, Tell
+from htfi_eval.eval.walk import PeerForecaster, Places, RealisedOutcomes
 
 Array = NDArray[np.float64]
 
@@ -88,9 +88,9 @@ class ExpertPeer:
             self._num = last
             self._expert.grow(last)
         self._expert.update(batch)
-        said = self._expert.quantiles(batch.rows).copy()
+        forecasts = self._expert.quantiles(batch.rows).copy()
         self._expert.learn(batch)
-        return said
+        return forecasts
 
 
 def classical(num_series: int, config: ForecastConfig, first: int) -> Sequence[PeerForecaster]:
@@ -190,7 +190,7 @@ class PrecomputedPeer:
 
 def statsforecast_peers(
     returns: Array, begin: int, config: ForecastConfig, *, fresh: bool = False, cache: Path = CACHE,
-    tell: Tell | None = None,
+    progress: ProgressCallback | None = None,
 ) -> tuple[list[PrecomputedPeer], str]:  # fmt: skip
     """The peers and a note on how they were run. Raises: MissingExtra."""
     library, models = load_library("statsforecast"), load_library("statsforecast.models")
@@ -213,8 +213,8 @@ def statsforecast_peers(
             made = np.stack([_one_series(make, ask, returns[:, n], begin, config) for n in chosen], axis=1)
             cache.mkdir(parents=True, exist_ok=True)
             np.save(file, made)
-        if tell is not None:
-            tell(number + 1, len(makers))
+        if progress is not None:
+            progress(number + 1, len(makers))
         whole = np.full((len(returns), returns.shape[1], *made.shape[2:]), np.nan, np.float32)
         whole[:, chosen] = made
         peers.append(PrecomputedPeer(name, whole))
@@ -257,21 +257,21 @@ def _of_path(make: Callable[[], Any], model: Any, window: Array, config: Forecas
     if model is None:
         model = make().fit(path)
     centrals = {level: round(100.0 * abs(2.0 * level - 1.0), 6) for level in config.levels}
-    said = model.forward(
+    forecasts = model.forward(
         path, config.horizons[-1], level=sorted({share for share in centrals.values() if share > 0.0})
     )
     quantiles = np.empty((len(config.horizons), len(config.levels)))
     for q, (level, share) in enumerate(centrals.items()):
         column = "mean" if share == 0.0 else f"{'lo' if level < 0.5 else 'hi'}-{share}"
-        steps = np.asarray(said[column], np.float64)
+        steps = np.asarray(forecasts[column], np.float64)
         quantiles[:, q] = [(steps[h - 1] - path[-1]) / _PERCENT for h in config.horizons]
     return model, np.maximum.accumulate(quantiles, axis=1)
 
 
 def _of_variance(make: Callable[[], Any], _: Any, window: Array, config: ForecastConfig) -> tuple[Any, Array]:
     """A model of the variance, refitted: Gaussian, with summed variances. (Its `mean` is a random draw.)"""
-    said = make().fit(window).predict(config.horizons[-1])
-    total = np.cumsum(np.asarray(said["sigma2"], np.float64))
+    forecasts = make().fit(window).predict(config.horizons[-1])
+    total = np.cumsum(np.asarray(forecasts["sigma2"], np.float64))
     scale = np.sqrt([total[h - 1] for h in config.horizons]) / _PERCENT
     return None, scale[:, None] * gaussian_quantiles(config.levels)
 

@@ -18,7 +18,7 @@ from htfi.forecasting.evaluation.differences import LossDifference, benjamini_ho
 from htfi.forecasting.scores import implied_variance, qlike
 from htfi.wiring.settings import load_settings
 from htfi_eval.charts.specs import Chart, Curve, DotChart, DotGroup, TimeLines
-from htfi_eval.commands import ProgressLine
+from htfi_eval.commands import ProgressCallback, ProgressLine
 from htfi_eval.eval.peers import CONSTANT, MIN_BARS, WINDOW_BARS, classical, har_variance
 from htfi_eval.eval.prices import Prices, load_prices
 from htfi_eval.eval.returns.command import (
@@ -30,7 +30,7 @@ from htfi_eval.eval.returns.command import (
     with_settings,
 )
 from htfi_eval.eval.returns.judging import WalkOptions, first_scored, garch_peers
-from htfi_eval.eval.walk import FUSED, RealisedOutcomes, Tell, Walk, measure_outcomes
+from htfi_eval.eval.walk import FUSED, RealisedOutcomes, Walk, measure_outcomes
 from htfi_eval.report import write_outputs
 from htfi_eval.results import Card, Evaluation
 
@@ -74,16 +74,16 @@ class VolatilityScores:
         return float(self.ratios[name][:, :, j][self.common[:, :, j]].mean())
 
 
-def variances(walk: Walk, tell: Tell | None = None) -> dict[str, Array]:
+def variances(walk: Walk, progress: ProgressCallback | None = None) -> dict[str, Array]:
     """The variance of every forecaster after each instant, {name: [T, N, H]}."""
     shape = (len(walk.prices.ends_ns), len(walk.prices.symbols), len(walk.config.horizons))
-    said = {name: np.full(shape, np.nan) for name in walk.names}
+    variance_by_name = {name: np.full(shape, np.nan) for name in walk.names}
     levels = np.array(walk.config.levels)
-    for instant in walk.instants(0, tell):
+    for instant in walk.instants(0, progress):
         moments = implied_variance(instant.quantiles, levels)
         for place, name in enumerate(walk.names):
-            said[name][instant.t, instant.places] = moments[place]
-    return said
+            variance_by_name[name][instant.t, instant.places] = moments[place]
+    return variance_by_name
 
 
 def close_to_close(measured: RealisedOutcomes) -> Array:
@@ -175,8 +175,8 @@ def command(
         if num_symbols is not None:
             prices = spread_sample(prices, num_symbols)
         data_read.append(prices)
-        scores, said = judge(prices, options)
-        notes += said
+        scores, set_notes = judge(prices, options)
+        notes += set_notes
         rows += _rows(prices, scores)
         if prices.name == MAIN_SET or not metrics:
             worst = max(max(scores.ratio(form, j) for form in HAR) for j in range(len(scores.horizons)))

@@ -4,7 +4,7 @@ Each forecast is made before later data go in: the bars of an instant go in, in 
 regimes of the market package, as `pipeline.loop` does it. Outcomes are looked up only to score.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -21,11 +21,11 @@ from htfi.market.config import MarketConfig
 from htfi.market.state import MarketState
 from htfi.wiring.experts import open_experts
 from htfi_eval.charts.specs import TimeSpan
+from htfi_eval.commands import ProgressCallback
 from htfi_eval.eval.prices import Prices
 
 Array = NDArray[np.float64]
 Places = NDArray[np.intp]
-Tell = Callable[[int, int], None]
 
 REGIMES = tuple(Regime)
 FUSED = "fused"
@@ -92,7 +92,9 @@ class Walk:
         self.peers = tuple(peers)
         self.names = (FUSED, *self.experts, *(peer.name for peer in peers))
 
-    def instants(self, score_from: int = 0, tell: Tell | None = None) -> Iterator[WalkInstant]:
+    def instants(
+        self, score_from: int = 0, progress: ProgressCallback | None = None
+    ) -> Iterator[WalkInstant]:
         """Every instant with bars; those before `score_from` only train and are not yielded."""
         prices, forecaster, market = self.prices, self.forecaster, MarketState(MarketConfig())
         num, interval = len(prices.ends_ns), prices.interval
@@ -101,8 +103,8 @@ class Walk:
         rows = _SeriesOrder(len(names), self.config)
         for t in range(num):
             bars = prices.bars(t)
-            if tell is not None:
-                tell(t, num)
+            if progress is not None:
+                progress(t, num)
             if not bars:
                 continue
             for bar in bars:
@@ -114,13 +116,13 @@ class Walk:
             if t < score_from:
                 continue
             ours = forecaster.forecast([names[place] for place in places.tolist()])
-            said = np.concatenate([ours.quantiles[None], np.moveaxis(ours.experts, 1, 0), *others])
+            quantiles = np.concatenate([ours.quantiles[None], np.moveaxis(ours.experts, 1, 0), *others])
             weights = ours.weights
             yield WalkInstant(
                 t,
                 places,
                 np.array([levels[regime] for regime in regimes], np.int8),
-                said,
+                quantiles,
                 weights if weights.ndim == 3 else weights.mean(axis=3),
                 ours.calibration,
             )

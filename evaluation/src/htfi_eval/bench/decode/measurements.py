@@ -177,16 +177,16 @@ def measure(
     ways: Sequence[str],
     kinds: Sequence[PromptKind],
     num_runs: int,
-    tell: ReportProgress,
+    report: ReportProgress,
 ) -> DecodeRuns:
     """All kinds by all methods, `num_runs` times, after the warm-up rounds of each method and kind."""
     runs, numbers = DecodeRuns(label), count()
     for kind in kinds:
-        tell(f"{label}: {kind.name}")
+        report(f"{label}: {kind.name}")
         _warm(worker, kind.name, ways, numbers)
     for turn in range(num_runs):
         for kind in kinds:
-            tell(f"{label}: run {turn + 1} of {num_runs}, {kind.name}")
+            report(f"{label}: run {turn + 1} of {num_runs}, {kind.name}")
             asked = [next(numbers) for _ in range(kind.num_requests_per_run)]
             for way in _rotated(ways, turn):
                 runs.add(kind.name, way, [_completion(worker, kind.name, way, number) for number in asked])
@@ -194,13 +194,13 @@ def measure(
 
 
 def measure_with_peer(
-    ours: WorkerProcess, peer: WorkerProcess, way: str, num_runs: int, tell: ReportProgress
+    ours: WorkerProcess, peer: WorkerProcess, way: str, num_runs: int, report: ReportProgress
 ) -> list[PeerComparison]:
     """Free text, the same prompts to both; `way` is our method. The first run of each kind is a warm-up."""
     found: list[PeerComparison] = []
     for kind in free_text_kinds():
         for turn in range(num_runs + 1):
-            tell(f"with the peer: {kind.name}, run {turn} of {num_runs}")
+            report(f"with the peer: {kind.name}, run {turn} of {num_runs}")
             number = 1_000_000 + turn  # far from those of the other kinds
             pair: list[float] = []
             for one in (PLAIN, way):

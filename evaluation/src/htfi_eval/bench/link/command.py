@@ -275,10 +275,10 @@ def _progress_reporter(label: str, rtt_ms: float, num_runs: int) -> Callable[[],
     """Reports progress: on a terminal after every run, elsewhere once."""
     turns = iter(range(1, num_runs + 1))
 
-    def tell() -> None:
+    def report_run() -> None:
         turn = next(turns)
         if turn == num_runs or sys.stderr.isatty():
             is_last = turn == num_runs
             click.echo(f"\r{label}: round trip {rtt_ms:g} ms, run {turn} of {num_runs}", err=True, nl=is_last)
 
-    return tell
+    return report_run

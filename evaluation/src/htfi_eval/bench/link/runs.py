@@ -155,7 +155,7 @@ def measured_kinds() -> tuple[PromptKind, ...]:
 
 
 def measure(
-    bench: LinkBench, rtt_ms: float, jitter: float, num_runs: int, tell: Callable[[], None]
+    bench: LinkBench, rtt_ms: float, jitter: float, num_runs: int, report_run: Callable[[], None]
 ) -> dict[str, list[PlacementRun]]:
     """Runs by kind at one round trip."""
     bench.stage.set_round_trip(rtt_ms, jitter)
@@ -164,7 +164,7 @@ def measure(
     for turn in range(num_runs):
         for kind in measured_kinds():
             found.setdefault(kind.name, []).append(bench.run(kind, turn))
-        tell()
+        report_run()
     return found
 
 

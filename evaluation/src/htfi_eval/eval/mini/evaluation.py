@@ -11,9 +11,10 @@ from htfi.decoding.local_generator import LocalGenerator
 from htfi.domain.errors import MissingExtra
 from htfi.narrative.answer import UNCALIBRATED, ConfidenceCalibration
 from htfi.narrative.ports import TextGenerator
+from htfi_eval.commands import ProgressCallback
 from htfi_eval.eval.mini import reading
 from htfi_eval.eval.mini.baselines import BagOfWordsReader, BaselineFeatures, fit, most_common
-from htfi_eval.eval.mini.reading import DraftMatches, ProgressCallback, TokenLosses
+from htfi_eval.eval.mini.reading import DraftMatches, TokenLosses
 from htfi_eval.eval.mini.scores import EvaluationCase, ReaderAnswers, answers_of, leak, shuffled
 
 TARGET, DRAFT, MOST_COMMON, CEILING = "target", "draft", "usual", "ceiling"

@@ -3,7 +3,7 @@
 `htfi eval mini` calls it; the prompts are those of `htfi run`.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
@@ -22,6 +22,7 @@ from htfi.narrative.answer import MAX_CITED, ConfidenceCalibration, ParsedAnswer
 from htfi.narrative.ports import TextGenerator
 from htfi.narrative.question import build_prompt, shown_items
 from htfi.simulation.corpus import TokenKind, TrainingSegment
+from htfi_eval.commands import ProgressCallback
 from htfi_eval.eval.mini.scores import EvaluationCase, Floats
 
 HEADLINES, PATH = "headlines", "path"
@@ -32,7 +33,6 @@ _FIELD_ORDER = ("cites",) * MAX_CITED + FIELDS[1:]
 _CHUNK = 16  # stories at a time: the batch size of the engine
 _FIELD_OF = {f"cite{turn}": "cites" for turn in range(MAX_CITED)}
 
-ProgressCallback = Callable[[int, int], None]  # (done, total)
 _T = TypeVar("_T")
 
 

@@ -21,8 +21,9 @@ from htfi.forecasting.track_record import NarratorTrackRecords
 from htfi.narrative.question import Question
 from htfi.narrative.sanitising.config import SanitiserConfig
 from htfi.pipeline.weighing import opinion_of
+from htfi_eval.commands import ProgressCallback
 from htfi_eval.eval.prices import Prices
-from htfi_eval.eval.walk import Tell, Walk
+from htfi_eval.eval.walk import Walk
 
 Array = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -32,8 +33,10 @@ _RECENT_BARS = 20
 
 @dataclass(frozen=True, slots=True)
 class NewsTruth:
-    """The true effect of news, where it is known, signed and in sigmas of one bar: `expected` with full understanding
-    of what is shown, and `came`, the simulated outcome."""
+    """The true effect of news, signed and in sigmas of one bar, where it is known.
+
+    `expected` is the effect with full understanding of what is shown, `realised` the simulated outcome.
+    """
 
     expected: float
     realised: float
@@ -57,9 +60,9 @@ class NewsMoments:
     """n moments in the order of time.
 
     Shapes: quantiles [n, H, Q] of prices alone and outcomes [n, H], in log returns; scales [n, H], the sigma that
-    `quantiles` are as wide as; usual [n], the deviation
-    of the last 20 returns; cluster [n], whose members are dependent; instant [n] and known [n, H]: when the
-    forecast was made and when its outcome was known, both as numbers of one clock.
+    `quantiles` are as wide as; recent_volatility [n], the deviation of the last 20 returns; cluster [n], whose members
+    are dependent; instant [n] and known [n, H]: when the forecast was made and when its outcome was known, both as
+    numbers of one clock.
     """
 
     questions: tuple[Question, ...]
@@ -82,7 +85,10 @@ class NewsMoments:
 
 
 def gather(
-    prices: Prices, asked: Sequence[NewsQuestion], config: ForecastConfig, tell: Tell | None = None
+    prices: Prices,
+    asked: Sequence[NewsQuestion],
+    config: ForecastConfig,
+    progress: ProgressCallback | None = None,
 ) -> NewsMoments:
     """Walk through `prices` and keep the forecasts at the questions.
 
@@ -95,7 +101,7 @@ def gather(
     ahead = _series(prices, config.horizons)
     low, high = config.levels.index(0.05), config.levels.index(0.95)
     kept: list[tuple[NewsQuestion, Array, Array, Whole, float]] = []
-    for instant in Walk(prices, config).instants(tell=tell):
+    for instant in Walk(prices, config).instants(progress=progress):
         for one in by_instant.get(instant.t, ()):
             place = int(np.searchsorted(instant.places, one.place))
             if place == len(instant.places) or instant.places[place] != one.place:
@@ -103,9 +109,9 @@ def gather(
             quantiles = instant.quantiles[0, place]
             series = ahead[one.place]
             outcomes, known = series.after(one.t)
-            usual = series.deviation(one.t)
-            if np.isfinite(quantiles).all() and np.isfinite(outcomes).all() and np.isfinite(usual):
-                kept.append((one, quantiles, outcomes, known, usual))
+            deviation = series.deviation(one.t)
+            if np.isfinite(quantiles).all() and np.isfinite(outcomes).all() and np.isfinite(deviation):
+                kept.append((one, quantiles, outcomes, known, deviation))
     if not kept:
         raise InvalidInput(f"{prices.name}: no question has a forecast and an outcome: use a longer history")
     quantiles = np.array([row[1] for row in kept])

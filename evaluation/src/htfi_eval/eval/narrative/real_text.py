@@ -24,6 +24,7 @@ from htfi.narrative.question import MAX_CONTEXT_RETURNS, MAX_TICKERS, Question
 from htfi.narrative.readers import ModelReader
 from htfi.narrative.text import clean
 from htfi.simulation.simulated_market import DECAY
+from htfi_eval.commands import ProgressCallback
 from htfi_eval.eval.narrative import simulated
 from htfi_eval.eval.narrative.moments import (
     PRICE_ONLY,
@@ -39,7 +40,6 @@ from htfi_eval.eval.narrative.moments import (
 )
 from htfi_eval.eval.narrative.simulated import ELSEWHERE, NEWS, OTHER_TIME, RANDOM
 from htfi_eval.eval.prices import Prices, load_prices, read_rows
-from htfi_eval.eval.walk import Tell
 
 Instants = NDArray[np.int64]
 Array = NDArray[np.float64]
@@ -177,7 +177,7 @@ def scaled_returns(close: Array) -> Array:
     return scaled
 
 
-Stage = Callable[[str], Tell]
+Stage = Callable[[str], ProgressCallback]
 
 RANDOM_WALK, FULL_WEIGHT = "random walk", "with news, full weight"
 

@@ -23,6 +23,7 @@ from htfi.narrative.view_calibration import ViewCalibration
 from htfi.simulation.reader_calibration import SEED, fit_meaning
 from htfi.simulation.simulated_market import DECAY, SimulatedMarket, simulate_market
 from htfi.simulation.stories import FIRST_EVALUATION_SEED, report_news, stories
+from htfi_eval.commands import ProgressCallback
 from htfi_eval.eval.narrative.moments import (
     NarratorForecasts,
     NewsMoments,
@@ -37,7 +38,6 @@ from htfi_eval.eval.narrative.moments import (
     track_record_weighted,
 )
 from htfi_eval.eval.prices import Prices
-from htfi_eval.eval.walk import Tell
 
 Generator = np.random.Generator
 Whole = NDArray[np.int64]
@@ -46,12 +46,14 @@ _BATCH = 64
 _DEADLINE_MS = 60_000.0
 
 
-def read_views(questions: Sequence[Question], reader: ModelReader, tell: Tell) -> list[NewsView]:
+def read_views(
+    questions: Sequence[Question], reader: ModelReader, progress: ProgressCallback
+) -> list[NewsView]:
     """The reader's views, with the requests of `htfi run`."""
     views: list[NewsView] = []
     for begin in range(0, len(questions), _BATCH):
         views += reader.read(questions[begin : begin + _BATCH], _DEADLINE_MS)
-        tell(len(views), len(questions))
+        progress(len(views), len(questions))
     return views
 
 
@@ -135,7 +137,7 @@ def _moved(question: Question, other: Question) -> tuple[News, ...]:
     return tuple(items)
 
 
-Stage = Callable[[str], Tell]
+Stage = Callable[[str], ProgressCallback]
 
 NEWS, AT_FACE_VALUE, NEWS_ARRIVAL, CEILING = "with news", "at face value", "arrival of news only", "ceiling"
 MISLABELLED, ELSEWHERE, OTHER_TIME, RANDOM = (
@@ -230,18 +232,18 @@ _NUM_PARALLEL_WORLDS = 10
 
 
 def unseen_moments(
-    seed: int, num_worlds: int, config: ForecastConfig, tell: Tell | None = None
+    seed: int, num_worlds: int, config: ForecastConfig, progress: ProgressCallback | None = None
 ) -> NewsMoments:
     """Moments of new simulated markets. Raises: InvalidInput for a seed that may be in the training data."""
     if seed < FIRST_EVALUATION_SEED:
         raise InvalidInput(
             f"--seed {seed}: training may have used it; choose {FIRST_EVALUATION_SEED} or more"
         )
-    return moments(seed, range(num_worlds), config, tell)
+    return moments(seed, range(num_worlds), config, progress)
 
 
 def moments(
-    seed: int, numbers: Sequence[int], config: ForecastConfig, tell: Tell | None = None
+    seed: int, numbers: Sequence[int], config: ForecastConfig, progress: ProgressCallback | None = None
 ) -> NewsMoments:
     """The questions of these markets, some on one clock, as one feed may contain several markets."""
     by_bar: dict[int, list[SimulatedMarket]] = {}
@@ -258,8 +260,8 @@ def moments(
     for worlds in groups:
         parts.append(gather(world_prices(worlds), questions(worlds), config))
         done += len(worlds)
-        if tell is not None:
-            tell(done, len(numbers))
+        if progress is not None:
+            progress(done, len(numbers))
     return concatenated(parts)
 
 

@@ -122,11 +122,11 @@ def _simulated(forecasts: BookForecasts, book: int, rng: np.random.Generator) ->
 def pit(walked: PortfolioWalk, method: str, j: int, book: int) -> Array:
     """The place of each day's profit in its forecast distribution, 0–1; ties count half."""
     shares: list[float] = []
-    for day, came in zip(
+    for day, outcome in zip(
         walked.forecasts[method, j].profits, walked.profit[j][:, book].tolist(), strict=True
     ):
         rising = day[book]
-        below, upto = float((rising < came).sum()), float((rising <= came).sum())
+        below, upto = float((rising < outcome).sum()), float((rising <= outcome).sum())
         shares.append((below + upto + 1.0) / (2.0 * len(rising) + 2.0))
     return np.array(shares)
 

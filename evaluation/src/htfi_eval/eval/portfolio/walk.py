@@ -97,7 +97,7 @@ def walk_books(
     config: ForecastConfig,
     horizons: Sequence[int],
     begin: int,
-    tell: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> PortfolioWalk:
     """Every day from instant `begin` on, horizons of h days every h days, so that outcomes do not overlap."""
     log_close = carried_log_closes(prices.close)
@@ -110,7 +110,7 @@ def walk_books(
     forecasts = {(method.name, j): BookForecasts() for method in methods for j in range(len(horizons))}
     days: list[list[int]] = [[] for _ in horizons]
     last = len(prices.ends_ns) - 1
-    for instant in walk.instants(begin, tell):
+    for instant in walk.instants(begin, progress):
         t = instant.t
         quantiles = walk.forecaster.forecast(names).quantiles
         if not np.isfinite(quantiles).all():
@@ -123,8 +123,8 @@ def walk_books(
             for j in due:
                 _ask(method, j, books, forecasts[method.name, j])
                 if (t - begin) % _JOINT_EVERY == 0:
-                    came = log_close[t + horizons[j]] - log_close[t]
-                    _score(method, j, came / scale, scale, forecasts[method.name, j])
+                    outcome = log_close[t + horizons[j]] - log_close[t]
+                    _score(method, j, outcome / scale, scale, forecasts[method.name, j])
         for j in due:
             days[j].append(t)
     profit = [
@@ -155,21 +155,21 @@ def _ask(method: JointMethod, j: int, books: Books, forecasts: BookForecasts) ->
     forecasts.profits.append(-rising[:, ::-1].astype(np.float32))
 
 
-def _score(method: JointMethod, j: int, came: Array, scale: Array, forecasts: BookForecasts) -> None:
+def _score(method: JointMethod, j: int, outcome: Array, scale: Array, forecasts: BookForecasts) -> None:
     scenarios = method.scenarios(j) / scale
-    forecasts.energy.append(energy_score(scenarios, came))
+    forecasts.energy.append(energy_score(scenarios, outcome))
     forecasts.variogram.append(
-        variogram_score(scenarios[:, :_MAX_VARIOGRAM_SERIES], came[:_MAX_VARIOGRAM_SERIES])
+        variogram_score(scenarios[:, :_MAX_VARIOGRAM_SERIES], outcome[:_MAX_VARIOGRAM_SERIES])
     )
 
 
-def energy_score(scenarios: Array, came: Array) -> float:
+def energy_score(scenarios: Array, outcome: Array) -> float:
     """E‖X − y‖ − ½E‖X − X′‖ (Gneiting and Raftery 2007) of equally likely scenarios [S, n].
 
     The second mean is over 40 shifts of the scenarios, shuffled, because neighbours may be similar.
     """
     scenarios = scenarios[np.random.default_rng(len(scenarios)).permutation(len(scenarios))]
-    near = float(np.sqrt(((scenarios - came) ** 2).sum(axis=1)).mean())
+    near = float(np.sqrt(((scenarios - outcome) ** 2).sum(axis=1)).mean())
     num = len(scenarios)
     shifts = np.unique(np.linspace(1, max(num - 1, 1), min(_NUM_PAIRS, max(num - 1, 1))).round().astype(int))
     squares = (scenarios**2).sum(axis=1)
@@ -181,13 +181,13 @@ def energy_score(scenarios: Array, came: Array) -> float:
     return near - 0.5 * apart / len(shifts) * (num - 1) / num
 
 
-def variogram_score(scenarios: Array, came: Array) -> float:
+def variogram_score(scenarios: Array, outcome: Array) -> float:
     """Mean over pairs of (√|yᵢ − yⱼ| − E√|Xᵢ − Xⱼ|)² (Scheuerer and Hamill 2015, p = ½): it measures dependence."""
     left, right = np.triu_indices(scenarios.shape[1], 1)
     if not len(left):
         return 0.0
     expected = np.sqrt(np.abs(scenarios[:, left] - scenarios[:, right])).mean(axis=0)
-    return float(((np.sqrt(np.abs(came[left] - came[right])) - expected) ** 2).mean())
+    return float(((np.sqrt(np.abs(outcome[left] - outcome[right])) - expected) ** 2).mean())
 
 
 def carried_log_closes(close: Array) -> Array:

@@ -81,10 +81,12 @@ def _fans(scores: WalkScores) -> list[FanChart]:
     symbol, days = scores.prices.symbols[scores.shown_series], _days(scores)
     drawn: list[FanChart] = []
     for j in sorted({0, len(scores.horizons) - 1}):
-        said, came = scores.shown[chosen, j], scores.shown_outcomes[chosen, j]
+        quantiles, outcomes = scores.shown[chosen, j], scores.shown_outcomes[chosen, j]
         bands = [
             IntervalBand(
-                share, _plain(said[:, scores.levels.index(low)]), _plain(said[:, scores.levels.index(high)])
+                share,
+                _plain(quantiles[:, scores.levels.index(low)]),
+                _plain(quantiles[:, scores.levels.index(high)]),
             )
             for share, low, high in _BANDS
             if low in scores.levels and high in scores.levels
@@ -92,7 +94,7 @@ def _fans(scores: WalkScores) -> list[FanChart]:
         title = f"{symbol}: forecasts for the next {_bars(scores.horizons[j])}, and outcomes"
         note = f"{scores.prices.name}, {days[int(chosen[0])]} to {days[int(chosen[-1])]}; log returns by forecast date"
         drawn.append(
-            FanChart(title, note, [days[int(place)] for place in chosen], bands, _plain(came), unit="%")
+            FanChart(title, note, [days[int(place)] for place in chosen], bands, _plain(outcomes), unit="%")
         )
     return drawn
 

@@ -13,6 +13,7 @@ from htfi.domain.time import NS_PER_DAY
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.evaluation.differences import benjamini_hochberg, holm
 from htfi.wiring.experts import open_path_sampler
+from htfi_eval.commands import ProgressCallback
 from htfi_eval.eval.garch import GarchPeer, fit_yearly
 from htfi_eval.eval.peers import EWMA, HAR_FHS, HISTVOL, classical, statsforecast_peers
 from htfi_eval.eval.prices import Prices
@@ -30,7 +31,6 @@ from htfi_eval.eval.walk import (
     REGIMES,
     PeerForecaster,
     RealisedOutcomes,
-    Tell,
     Walk,
     measure_outcomes,
     within,
@@ -73,7 +73,7 @@ class DatasetJudgement:
     )  # data, bars, where, coverage, num
 
 
-def judge(prices: Prices, options: WalkOptions, tell: Tell | None = None) -> DatasetJudgement:
+def judge(prices: Prices, options: WalkOptions, progress: ProgressCallback | None = None) -> DatasetJudgement:
     """Walk one data set with all peers. Raises: InvalidInput if it is too short to score."""
     config = options.config
     early, begin = first_scored(prices, options.first)
@@ -84,12 +84,16 @@ def judge(prices: Prices, options: WalkOptions, tell: Tell | None = None) -> Dat
             f"{config.horizons[0]} bars later"
         )
     peers: list[PeerForecaster] = list(classical(len(prices.symbols), config, begin))
-    garch, notes = garch_peers(prices, measured, begin, options, tell) if options.with_fitted else ([], [])
-    rare, said = _statsforecast_peers(prices, measured, begin, options) if options.with_fitted else ([], [])
+    garch, notes = (
+        garch_peers(prices, measured, begin, options, progress) if options.with_fitted else ([], [])
+    )
+    rare, peer_notes = (
+        _statsforecast_peers(prices, measured, begin, options) if options.with_fitted else ([], [])
+    )
     if options.with_mini:
         chosen = choose_points(measured, begin, config, options.seed)
         rare.append(MiniPeer(open_path_sampler(), chosen, config))
-        said.append(
+        peer_notes.append(
             f"{prices.name}: {NUM_POINTS:,} forecasts of htfi-mini at most for each horizon, {NUM_DRAWN_POINTS:,} "
             "from paths"
         )
@@ -98,13 +102,13 @@ def judge(prices: Prices, options: WalkOptions, tell: Tell | None = None) -> Dat
     shown = next(
         (prices.symbols.index(name) for name in _SHOWN if name in prices.symbols), _longest_series(prices)
     )
-    scores = score(walk, measured, early, begin, core, shown, tell)
+    scores = score(walk, measured, early, begin, core, shown, progress)
     if not scores.common.any():
         everyone = ", ".join(core)
         raise InvalidInput(
             f"{prices.name}: no forecast by all of {everyone} has an outcome: the history is too short"
         )
-    judged = DatasetJudgement(scores, [], [*prices.notes, *notes, *said])
+    judged = DatasetJudgement(scores, [], [*prices.notes, *notes, *peer_notes])
     judged.notes += mini_figures(scores, [name for name in GARCH if name in scores.names])[1]
     for j in range(len(scores.horizons)):
         _compare(judged, j)
@@ -182,7 +186,11 @@ def _statsforecast_peers(
 
 
 def garch_peers(
-    prices: Prices, measured: RealisedOutcomes, begin: int, options: WalkOptions, tell: Tell | None
+    prices: Prices,
+    measured: RealisedOutcomes,
+    begin: int,
+    options: WalkOptions,
+    progress: ProgressCallback | None,
 ) -> tuple[list[PeerForecaster], list[str]]:
     """GARCH(1,1)-t of arch in three forms, and a note on how it was fitted, or why it is missing."""
     try:
@@ -193,7 +201,7 @@ def garch_peers(
                 begin,
                 constant_mean=constant,
                 fresh=options.fresh,
-                tell=tell,
+                progress=progress,
             )
             for constant in (True, False)
         )

@@ -145,15 +145,15 @@ def _all_forecasts(walk: Walk) -> dict[str, Array]:
     """Every forecast after each instant, {name: [T, N·H·Q]}; NaN where there is none."""
     num, width = len(walk.prices.ends_ns), len(walk.prices.symbols)
     shape = (num, width, len(walk.config.horizons), len(walk.config.levels))
-    said = {name: np.full(shape, np.nan) for name in walk.names}
+    forecasts = {name: np.full(shape, np.nan) for name in walk.names}
     for instant in walk.instants():
-        _store(said, instant, walk.names)
-    return said
+        _store(forecasts, instant, walk.names)
+    return forecasts
 
 
-def _store(said: dict[str, Array], instant: WalkInstant, names: tuple[str, ...]) -> None:
+def _store(forecasts: dict[str, Array], instant: WalkInstant, names: tuple[str, ...]) -> None:
     for place, name in enumerate(names):
-        said[name][instant.t, instant.places] = instant.quantiles[place]
+        forecasts[name][instant.t, instant.places] = instant.quantiles[place]
 
 
 def _part(prices: Prices) -> Prices:

@@ -63,15 +63,15 @@ class MiniPeer:
         expert = self._expert
         expert.grow(int(batch.index.max()) + 1)
         expert.observe(batch)
-        said = np.full((len(places), len(self._horizons), self._num_levels), np.nan)
-        asked = self._chosen[t, places]  # [n, H]
+        quantiles = np.full((len(places), len(self._horizons), self._num_levels), np.nan)
+        chosen = self._chosen[t, places]  # [n, H]
         for j, horizon in enumerate(self._horizons):
-            at = np.flatnonzero(asked[:, j])
+            at = np.flatnonzero(chosen[:, j])
             at = at[np.isfinite(expert.sigma(batch.index[at]))]
             if len(at):
                 rows = batch.index[at]
-                said[at, j] = expert.sigma(rows)[:, None] * expert.shapes(rows, (horizon,))[:, 0]
-        return said
+                quantiles[at, j] = expert.sigma(rows)[:, None] * expert.shapes(rows, (horizon,))[:, 0]
+        return quantiles
 
 
 @dataclass(frozen=True, slots=True)

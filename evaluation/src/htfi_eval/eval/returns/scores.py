@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 
 from htfi.forecasting.evaluation.differences import LossDifference, diebold_mariano
 from htfi.forecasting.scores import integration_weights, pinball, pit
+from htfi_eval.commands import ProgressCallback
 from htfi_eval.eval.prices import Prices
-from htfi_eval.eval.walk import FUSED, RealisedOutcomes, Tell, Walk, WalkInstant
+from htfi_eval.eval.walk import FUSED, RealisedOutcomes, Walk, WalkInstant
 
 Array = NDArray[np.float64]
 Single = NDArray[np.float32]
@@ -28,7 +29,7 @@ class WalkScores:
     the outcome was at most the quantile; losses [F, H, Q] and moves [F, H], sums of pinball losses and of |y|; held
     [T, N, H], whether the fused 90% held, −1 for unknown;
     regimes [T, N], −1 for no bar; weights [T, K, H] and stretch [T, H], means over
-    series; shown [T, H, Q], the fused forecast of series `shown_series`, and came [T, H] its outcomes.
+    series; shown [T, H, Q], the fused forecast of series `shown_series`, and shown_outcomes [T, H].
     """
 
     prices: Prices
@@ -106,7 +107,7 @@ class WalkScores:
 
 def score(
     walk: Walk, measured: RealisedOutcomes, first: int, begin: int, core: Sequence[str], shown_series: int = 0,
-    tell: Tell | None = None,
+    progress: ProgressCallback | None = None,
 ) -> WalkScores:  # fmt: skip
     """Walk all of the data; score the fused forecast from instant `first` on, all from `begin` on."""
     config, prices = walk.config, walk.prices
@@ -124,7 +125,7 @@ def score(
         shown=np.full((num - first, h, q), np.nan), shown_outcomes=measured.outcomes[first:, shown_series].copy(),
     )  # fmt: skip
     judges = np.array([walk.names.index(name) for name in core])
-    for instant in walk.instants(first, tell):
+    for instant in walk.instants(first, progress):
         outcome = measured.outcomes[instant.t, instant.places]
         _add_fused(scores, instant, outcome)
         if instant.t >= begin:
@@ -148,25 +149,25 @@ def _add_fused(scores: WalkScores, instant: WalkInstant, outcome: Array) -> None
 
 
 def _add_all(scores: WalkScores, instant: WalkInstant, outcome: Array, judges: NDArray[np.intp]) -> None:
-    row, places, said = instant.t - scores.begin, instant.places, instant.quantiles
+    row, places, quantiles = instant.t - scores.begin, instant.places, instant.quantiles
     levels = np.array(scores.levels)
-    spoke = np.isfinite(said[..., 0]) & np.isfinite(outcome)  # [F, n, H]
+    given = np.isfinite(quantiles[..., 0]) & np.isfinite(outcome)  # [F, n, H]
     y = np.where(np.isfinite(outcome), outcome, 0.0)
-    common = np.logical_and.reduce(spoke[judges], axis=0)
-    losses = pinball(said, np.broadcast_to(y, said.shape[:-1]), levels)  # [F, n, H, Q]
+    common = np.logical_and.reduce(given[judges], axis=0)
+    losses = pinball(quantiles, np.broadcast_to(y, quantiles.shape[:-1]), levels)  # [F, n, H, Q]
     cells = 2.0 * integration_weights(scores.levels)
-    scores.crps[:, row, places] = np.where(spoke, (losses * cells).sum(axis=-1), np.nan)
-    both = spoke & common
+    scores.crps[:, row, places] = np.where(given, (losses * cells).sum(axis=-1), np.nan)
+    both = given & common
     scores.losses += np.where(both[..., None], losses, 0.0).sum(axis=1)
     scores.moves += np.where(both, np.abs(y), 0.0).sum(axis=1)
     for inside, ends in ((scores.inside90, (0.05, 0.95)), (scores.inside50, (0.25, 0.75))):
-        low, high = (_at(said, levels, level) for level in ends)
+        low, high = (_at(quantiles, levels, level) for level in ends)
         inside[:, row, places] = (low <= y) & (y <= high)
     scores.common[row, places] = common
     for j in range(len(scores.horizons)):
         chosen = common[:, j]
-        scores.pit[row, places[chosen], j] = pit(said[0, chosen, j], y[chosen, j], levels)
-        scores.hits[j] += (y[chosen, j, None] <= said[0, chosen, j]).sum(axis=0)
+        scores.pit[row, places[chosen], j] = pit(quantiles[0, chosen, j], y[chosen, j], levels)
+        scores.hits[j] += (y[chosen, j, None] <= quantiles[0, chosen, j]).sum(axis=0)
 
 
 def _at(quantiles: Array, levels: Array, level: float) -> Array:

@@ -161,10 +161,10 @@ def slope(x: Array, y: Array) -> float:
 
 def _simulated(rng: np.random.Generator, num_bars: int, num_series: int) -> Array:
     """Log closes [T, N] of a GARCH(1,1) with Student tails, one percent a bar."""
-    usual = 1e-4
-    variance = np.full(num_series, usual)
+    variance0 = 1e-4
+    variance = np.full(num_series, variance0)
     moves = np.empty((num_bars, num_series))
     for t in range(num_bars):
         moves[t] = np.sqrt(variance * 0.6) * rng.standard_t(5, num_series)
-        variance = 0.05 * usual + 0.08 * moves[t] ** 2 + 0.87 * variance
+        variance = 0.05 * variance0 + 0.08 * moves[t] ** 2 + 0.87 * variance
     return np.log(100.0) + np.cumsum(moves, axis=0)

@@ -168,7 +168,7 @@ def evaluate(
         "restored: the sanitised text equals the sanitised honest text; homoglyphs and hidden text must reach 100%",
     ]
     if leverage:
-        moved = measure(seed=seed, tell=ProgressLine("leverage of attacks"))
+        moved = measure(seed=seed, progress=ProgressLine("leverage of attacks"))
         metrics |= moved.metrics
         rows += moved.rows
         notes += moved.notes

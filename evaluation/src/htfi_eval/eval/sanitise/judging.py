@@ -1,7 +1,7 @@
 """Sends honest items and attacks through the sanitiser and counts verdicts. `htfi eval sanitise` calls it."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,9 +12,8 @@ from htfi.narrative.sanitising.sanitiser import Sanitiser
 from htfi.simulation.attacks import disguises as tricks
 from htfi.simulation.attacks import floods, injections, pumps
 from htfi.simulation.rng import Rng
+from htfi_eval.commands import ProgressCallback
 from htfi_eval.eval.sanitise.data import AttackData
-
-Tell = Callable[[int, int], None]
 
 _LONG = 500  # characters from which a staged text is a body
 _START_NS = 1_600_000_000 * 10**9
@@ -60,7 +59,7 @@ class VerdictCounts:
             self.rules.update({one.rule for one in screened.findings if one.strength >= 0.5})
 
 
-def false_alarms(items: Sequence[News], tell: Tell) -> VerdictCounts:
+def false_alarms(items: Sequence[News], progress: ProgressCallback) -> VerdictCounts:
     """Honest agency items in order of time through one sanitiser."""
     sanitiser = Sanitiser()
     tally = VerdictCounts("Reuters headlines and leads", "honest")
@@ -69,8 +68,8 @@ def false_alarms(items: Sequence[News], tell: Tell) -> VerdictCounts:
         sanitiser.take_incidents()
         sanitiser.take_invalidated()
         if number % 500 == 0:
-            tell(number, len(items))
-    tell(len(items), len(items))
+            progress(number, len(items))
+    progress(len(items), len(items))
     return tally
 
 
@@ -103,7 +102,9 @@ def harmless_texts(data: AttackData) -> list[VerdictCounts]:
     ]
 
 
-def generated_attacks(items: Sequence[News], num: int, seed: int, tell: Tell) -> list[VerdictCounts]:
+def generated_attacks(
+    items: Sequence[News], num: int, seed: int, progress: ProgressCallback
+) -> list[VerdictCounts]:
     """Attacks made from the agency's own headlines and leads, one at a time."""
     step = max(1, len(items) // num)
     texts = [
@@ -111,40 +112,40 @@ def generated_attacks(items: Sequence[News], num: int, seed: int, tell: Tell) ->
     ]
     honest = [_text(_alone(text, place)) for place, text in enumerate(texts)]
     found = [_disguised(texts, honest, seed), _hiding(texts, honest, seed)]
-    tell(1, 3)
+    progress(1, 3)
     found += [_splitting(texts, honest, seed), _encoding(texts, seed), _planting(texts, seed)]
-    tell(2, 3)
+    progress(2, 3)
     found += _flooding(items[::step], seed)
-    tell(3, 3)
+    progress(3, 3)
     return found
 
 
 def _disguised(texts: Sequence[str], honest: Sequence[str], seed: int) -> VerdictCounts:
     tally = VerdictCounts("homoglyph", "generated", num_undone=0)
     for turn, (name, trick) in enumerate(tricks.DISGUISES.items()):
-        dice = Rng(seed, _SEEDS["homoglyph"], turn)
+        rng = Rng(seed, _SEEDS["homoglyph"], turn)
         part = tally.parts[name] = VerdictCounts(name, "generated", num_undone=0)
         for place, text in enumerate(texts):
-            _count_undone((tally, part), _alone(trick(dice, text), place), honest[place])
+            _count_undone((tally, part), _alone(trick(rng, text), place), honest[place])
     return tally
 
 
 def _hiding(texts: Sequence[str], honest: Sequence[str], seed: int) -> VerdictCounts:
     tally = VerdictCounts("hidden text", "generated", num_undone=0)
     for turn, name in enumerate(tricks.HIDDEN):
-        dice = Rng(seed, _SEEDS["hidden text"], turn)
+        rng = Rng(seed, _SEEDS["hidden text"], turn)
         part = tally.parts[name] = VerdictCounts(name, "generated", num_undone=0)
         for place, text in enumerate(texts):
-            attack = tricks.hide_order(dice, text, _order(dice), name)
+            attack = tricks.hide_order(rng, text, _order(rng), name)
             _count_undone((tally, part), _alone(attack, place), honest[place])
     return tally
 
 
 def _splitting(texts: Sequence[str], honest: Sequence[str], seed: int) -> VerdictCounts:
-    dice = Rng(seed, _SEEDS["split words"])
+    rng = Rng(seed, _SEEDS["split words"])
     tally = VerdictCounts("split words", "generated", num_undone=0)
     for place, text in enumerate(texts):
-        attack = tricks.with_separators(dice, text)
+        attack = tricks.with_separators(rng, text)
         if attack != text:
             _count_undone((tally,), _alone(attack, place), honest[place])
     return tally
@@ -153,10 +154,10 @@ def _splitting(texts: Sequence[str], honest: Sequence[str], seed: int) -> Verdic
 def _encoding(texts: Sequence[str], seed: int) -> VerdictCounts:
     tally = VerdictCounts("encoded instruction", "generated")
     for turn, name in enumerate(tricks.ENCODINGS):
-        dice = Rng(seed, _SEEDS["encoded instruction"], turn)
+        rng = Rng(seed, _SEEDS["encoded instruction"], turn)
         part = tally.parts[name] = VerdictCounts(name, "generated")
         for place, text in enumerate(texts):
-            screened = _alone(tricks.encode_order(dice, text, _order(dice), name), place)
+            screened = _alone(tricks.encode_order(rng, text, _order(rng), name), place)
             tally.count(screened)
             part.count(screened)
     return tally
@@ -165,11 +166,11 @@ def _encoding(texts: Sequence[str], seed: int) -> VerdictCounts:
 def _planting(texts: Sequence[str], seed: int) -> VerdictCounts:
     """Instructions and pump messages of the training grammar, after an honest text."""
     tally = VerdictCounts("planted order or pump", "training grammar")
-    dice = Rng(seed, _SEEDS["planted order"])
+    rng = Rng(seed, _SEEDS["planted order"])
     for turn, (name, module) in enumerate((("order", injections), ("pump", pumps))):
         part = tally.parts[name] = VerdictCounts(name, "training grammar")
         for place, text in enumerate(texts):
-            screened = _alone(f"{text} {module.draw(dice)}", place * 2 + turn)
+            screened = _alone(f"{text} {module.draw(rng)}", place * 2 + turn)
             tally.count(screened)
             part.count(screened)
     return tally
@@ -179,14 +180,14 @@ def _flooding(items: Sequence[News], seed: int) -> list[VerdictCounts]:
     """Each flood on its own day, among honest items before and after it."""
     found: list[VerdictCounts] = []
     for turn, (name, flood) in enumerate(floods.FLOODS.items()):
-        dice = Rng(seed, _SEEDS["floods"], turn)
+        rng = Rng(seed, _SEEDS["floods"], turn)
         tally = VerdictCounts(name, "generated")
         sanitiser = Sanitiser(SanitiserConfig())
         for place, item in enumerate(items):
             at_ns = _START_NS + place * 86_400 * 10**9
             sanitiser.screen(_item(items[place - 1].headline, place, at_ns - 10**9, "headlines"))
             seen: set[str] = set()
-            sent = flood(dice, item.headline, (item.symbols or (_PROBE,))[0], at_ns)
+            sent = flood(rng, item.headline, (item.symbols or (_PROBE,))[0], at_ns)
             for attack in sent:
                 screened = sanitiser.screen(attack)
                 if seen or len(sent) == 1:  # the first of many is no repetition
@@ -211,8 +212,8 @@ def _all(name: str, origin: str, texts: Iterable[str]) -> VerdictCounts:
     return tally
 
 
-def _order(dice: Rng) -> str:
-    return injections.draw(dice, dice.choice(("override", "role", "leak", "reading")))
+def _order(rng: Rng) -> str:
+    return injections.draw(rng, rng.choice(("override", "role", "leak", "reading")))
 
 
 def _alone(text: str, number: int) -> ScreenedItem:

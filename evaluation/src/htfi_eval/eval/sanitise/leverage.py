@@ -5,7 +5,7 @@ without news, with an honest headline and with each attack, and the decisions th
 full here, with the largest track-record weight, to measure the defence and not the weight of news.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +30,7 @@ from htfi.wiring.in_memory_run import MemoryQuarantine, NullSink
 from htfi.wiring.models.readers import open_readers
 from htfi.wiring.run import build_loop
 from htfi.wiring.settings import Settings, load_settings
+from htfi_eval.commands import ProgressCallback
 from htfi_eval.eval.sanitise.attacks import ATTACKS, HEADLINES, TAKEN_OVER, Attack, AttackSetup, honest
 
 METRIC = "attack_leverage"
@@ -41,8 +42,6 @@ _FOLLOWED_NS = 3 * NS_PER_DAY  # decisions that an item may affect
 # headlines until the sample's source is known; before, no source is, and all are believed
 _BEGINNING = 5
 _BAND = (0.05, 0.95)
-
-Tell = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +70,7 @@ def measure(
     num_closes: int = NUM_CLOSES,
     seed: int = 0,
     attacks: Mapping[str, Attack] | None = None,
-    tell: Tell | None = None,
+    progress: ProgressCallback | None = None,
 ) -> LeverageResult:
     """Replay days with and without attacks: these, or all. Raises: InvalidInput, DependencyUnavailable."""
     stage = _SampleReplay(settings or load_settings())
@@ -93,8 +92,8 @@ def measure(
             decisions = stage.replay_days(state, close_ns, attack(scene))
             effects[name].append(_movement(without, decisions))
             fates[name] += decisions
-        if tell is not None:
-            tell(turn + 1, num_closes)
+        if progress is not None:
+            progress(turn + 1, num_closes)
     base = _mean(honest_effects)
     rows = [_row("an honest headline", base, base, [])]
     rows += [_row(name, _mean(found), base, fates[name]) for name, found in effects.items()]

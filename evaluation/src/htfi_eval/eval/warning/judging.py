@@ -129,7 +129,7 @@ def check_leaks(
     """Models whose probabilities change with the future, with the day; the planted leak must be among them."""
     num = len(market.days)
 
-    def said(fields: Mapping[str, Array]) -> dict[str, Array]:
+    def chances_of(fields: Mapping[str, Array]) -> dict[str, Array]:
         other = with_changed_future(market, fields["close"])
         events, known = make(other), features_of(other)
         first = next(iter(known.values()))
@@ -140,7 +140,7 @@ def check_leaks(
         }
 
     cuts = (num // 2, num - 2 * _BLOCK_SESSIONS if num > 4 * _BLOCK_SESSIONS else 3 * num // 4)
-    found = find_leaks(said, {"close": market.closes}, cuts, np.random.Generator(np.random.PCG64(seed)))
+    found = find_leaks(chances_of, {"close": market.closes}, cuts, np.random.Generator(np.random.PCG64(seed)))
     return {name: str(market.days[t]) for name, t in found.items()}
 
 
