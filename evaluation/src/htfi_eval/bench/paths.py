@@ -173,8 +173,7 @@ def _row(case: PathsCase, method: str, runs: list[Run]) -> Row:
 
 
 def _ratio(runs: list[Run], method: str, *, whole: bool = True) -> float:
-    """Time of plain sampling over that of this method, with or without reading the prefix: the median of paired "
-    "runs."""
+    """Time of plain sampling over that of this method, with or without reading the prefix: the median of pairs."""
 
     def ms(drawn: PathSetTiming) -> float:
         return drawn.taken_ms - (0.0 if whole else drawn.read_ms)

@@ -1,5 +1,4 @@
-"""`htfi bench decode`: the gain of speculation on unseen prompts, by kind of prompt, strategy and cost of the "
-"target."""
+"""`htfi bench decode`: the gain of speculation on unseen prompts, by kind of prompt, strategy and target."""
 
 import shutil
 import tempfile

@@ -53,8 +53,7 @@ FORCED_PLACEMENTS = ALL_PLACEMENTS[1:]
 
 @dataclass(frozen=True, slots=True)
 class LinkMeasurement:
-    """One answer. Times run from the request; `num_bytes`: encrypted frames, both directions; `chosen`: the "
-    "placement."""
+    """One answer. Times run from the request; `num_bytes`: encrypted frames, both ways; `chosen`: the placement."""
 
     request: str
     tokens: tuple[int, ...]
