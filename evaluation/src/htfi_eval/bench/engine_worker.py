@@ -42,7 +42,6 @@ def open_engine(name: str, folder: Path, cache: Path, context: int, seed: int) -
 
 
 def _ours(precision: str, folder: Path, cache: Path, context: int, seed: int) -> Engine:
-
     network = load_network(ModelFolder.open(folder), precision, cache)
     of = network.shape
 

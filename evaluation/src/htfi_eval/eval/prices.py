@@ -195,12 +195,10 @@ def load_prices(name: str | Path, data: Path | None = None) -> Prices:
 
 
 def _sample() -> Prices:
-
     return _fed("sample", [spec for spec in resolve([], sample.MAPPING) if spec.kind == "bar"])
 
 
 def _own_file(path: Path) -> Prices:
-
     specs = resolve([str(path)])
     if any(spec.live for spec in specs):
         raise InvalidInput(f"{path} is a live source; an evaluation needs a file")
@@ -209,7 +207,6 @@ def _own_file(path: Path) -> Prices:
 
 def _fed(name: str, specs: Sequence[SourceSpec]) -> Prices:
     """Bars of any file that a feed can read. Of several bar lengths, the one with most bars is taken."""
-
     tray = MemoryQuarantine()
     with TemporaryDirectory() as inbox:
         feed = open_feed(specs, inbox=Path(inbox), quarantine=tray, clock=SystemClock())

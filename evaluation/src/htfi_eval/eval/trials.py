@@ -78,7 +78,6 @@ def record_trials(
     Raises: InvalidInput, IntegrityError where the ledger does not hold, DependencyUnavailable where the folder
     cannot be written.
     """
-
     folder = folder or FOLDER
     now, code = datetime.now(UTC).isoformat(timespec="seconds"), commit()
     trials = [_trial(command, data, settings, scores, code, now) for settings, scores in tried]
@@ -102,7 +101,6 @@ def list_trials(folder: Path | None = None) -> list[Trial]:
 
     Raises: IntegrityError, DependencyUnavailable.
     """
-
     folder = folder or FOLDER
     late = [_decode(entry) for path in sorted(folder.glob(_LATE)) for entry in _read_late(path)]
     if not (folder / DATABASE).exists():
@@ -155,7 +153,6 @@ def _trial(
 
 def _open(folder: Path, wait_s: float) -> TransparencyLog | None:
     """The ledger for appending, None if other processes keep it locked."""
-
     until_s = time.monotonic() + wait_s
     while True:
         try:
@@ -223,7 +220,6 @@ def command(trials: Path, every: bool, json_file: Path | None) -> None:
       htfi eval trials
       htfi eval trials --all --json build/trials.json
     """
-
     found = list_trials(trials)
     notes = [f"{trials} has no ledger of trials yet; evaluations create it"]
     if (trials / DATABASE).exists():

@@ -204,7 +204,6 @@ def command(
 
 def judge(prices: Prices, options: WalkOptions) -> tuple["VolatilityScores", list[str]]:
     """One data set's scores and notes. Raises: InvalidInput if it is too short."""
-
     _, begin = first_scored(prices, options.first)
     measured = measure_outcomes(prices, options.config)
     progress = ProgressLine(prices.name)
@@ -225,7 +224,6 @@ def judge(prices: Prices, options: WalkOptions) -> tuple["VolatilityScores", lis
 
 
 def _rows(prices: Prices, scores: "VolatilityScores") -> list[dict[str, Any]]:
-
     rows: list[dict[str, Any]] = []
     for j, horizon in enumerate(scores.horizons):
         for name in scores.names:
@@ -242,7 +240,6 @@ def _rows(prices: Prices, scores: "VolatilityScores") -> list[dict[str, Any]]:
 
 
 def _charts(prices: Prices, scores: "VolatilityScores") -> list[Chart]:
-
     names = [
         name for name in scores.names if name not in (FUSED, CONSTANT)
     ]  # the constant volatility is far off

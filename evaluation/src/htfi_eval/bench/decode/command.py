@@ -176,7 +176,6 @@ def command(explain: bool, quick: bool, html_file: Path | None, json_file: Path 
 
 
 def _explain() -> None:
-
     to = console()
     for line in explain(open_pair(models.TARGET, models.DRAFT)):
         to.print(line)

@@ -89,7 +89,6 @@ def _judge_risk_forecasts(
     result: Evaluation, prices: Prices, num_symbols: int, first: str | None, config: ForecastConfig, trials: Path,
     seed: int,
 ) -> None:  # fmt: skip
-
     begin = _first_scored_instant(prices, first)
     chosen = complete_series(prices, num_symbols, begin)
     books = make_books(len(chosen.symbols), seed)
@@ -144,7 +143,6 @@ def _judge_rules(
     trials: Path,
     seed: int,
 ) -> None:
-
     begin = _first_scored_instant(prices, first)
     chosen = complete_series(prices, num_symbols, begin)
     try:
@@ -197,7 +195,6 @@ def _of_family(name: str, kind: str, family: RuleFamily) -> str:
 
 def _first_scored_instant(prices: Prices, first: str | None) -> int:
     """The first instant that counts: `first`, or two years in, or half-way where there are fewer than four."""
-
     num = len(prices.ends_ns)
     if first is None:
         return min(_YEARS_BEFORE * 252, num // 2)
@@ -229,7 +226,6 @@ def _lead(result: Evaluation) -> str:
 
 
 def _cards(result: Evaluation) -> list[Card]:
-
     cards: list[Card] = []
     for key, label, form in (
         ("var_passes_joint_scenarios", "of cases pass the value-at-risk tests, joint scenarios", "{:.0%}"),

@@ -109,7 +109,6 @@ def record_run(
     folder: Path,
 ) -> str:
     """Record the configuration as a trial, and report how many there are."""
-
     digest = digest_of(
         *(part for prices in data for part in (list(prices.symbols), prices.ends_ns, prices.close))
     )
@@ -129,7 +128,6 @@ def evaluate(
     fast: bool,
 ) -> tuple[Evaluation, list[DatasetJudgement]]:
     """All data sets scored, checked for leaks and timed, as one evaluation."""
-
     judged: list[DatasetJudgement] = []
     rows: list[dict[str, Any]] = []
     metrics: dict[str, float | None] = {}
@@ -173,7 +171,6 @@ def evaluate(
 
 def with_settings(settings: Settings, pairs: Sequence[str]) -> Settings:
     """The settings with KEY=VALUE pairs of [forecasting] applied. Raises: InvalidInput."""
-
     values: dict[str, Any] = {}
     for pair in pairs:
         key, found, text = pair.partition("=")
@@ -201,7 +198,6 @@ def default_sets(data: Path | None, notes: list[str]) -> Sequence[str]:
 
 
 def _lead(main: DatasetJudgement) -> str:
-
     scores = main.scores
     told = [
         f"{scores.ratio(name, 0):.3f} of {label}"
@@ -225,7 +221,6 @@ _GOALS = (
 
 
 def _cards(metrics: dict[str, float | None]) -> list[Card]:
-
     cards: list[Card] = []
     for key, label, most, least in _GOALS:
         value = metrics.get(key)

@@ -143,7 +143,6 @@ def evaluate(
     data: Path | None, num_items: int | None, num_texts: int, seed: int, leverage: bool
 ) -> Evaluation:
     """Raises: MissingExtra, DependencyUnavailable, InvalidInput."""
-
     staged = load(data, num_items)
     honest = sanitise_judging.false_alarms(staged.honest, ProgressLine("honest headlines"))
     attacks = sanitise_judging.staged_attacks(staged)

@@ -171,7 +171,6 @@ def evaluate(
     data: Path | None, heads_folder: Path | None, corpora: Path, seed: int, *, shipped_only: bool
 ) -> Evaluation:
     """Every set by every protocol. Raises: InvalidInput, DependencyUnavailable, MissingExtra."""
-
     folder = data or STAGED
     sets, notes = load_sets(folder)
     lists = load_word_lists(folder)

@@ -82,7 +82,6 @@ def command(
 
 def evaluate(market: WarningMarket, depth: float, horizon: int, seed: int, trials: Path) -> Evaluation:
     """Both kinds of event scored and checked for leaks. Raises InvalidInput if the data have too few."""
-
     config = WalkForwardConfig(embargo=horizon)
     features = features_of(market)
     judged: list[WarningJudgement] = []
@@ -133,7 +132,6 @@ def _kinds(
     market: WarningMarket, depth: float, horizon: int
 ) -> list[tuple[str, str, Callable[[WarningMarket], StressEvents]]]:
     """Name, description and function of each kind of event that the data allow."""
-
     kinds: list[tuple[str, str, Callable[[WarningMarket], StressEvents]]] = []
     if INDEX in market.names:
         description = f"a fall of {depth:.0%} within {horizon} sessions"
@@ -147,7 +145,6 @@ def _kinds(
 
 
 def _describe_events(judged: WarningJudgement) -> str:
-
     events, days = judged.events, judged.market.days
     raised = judged.warning.raised[MAIN_BUDGET]
     caught = {int(events.onset[t]) for t in raised[events.label[raised] == 1.0].tolist()}
