@@ -236,7 +236,7 @@ def _fleet_row(fleet: FleetResult) -> Row:
 
 
 def _step_rows(label: str, steps: StepPasses) -> list[Row]:
-    names = ("planned", *(manner.value for manner in FORCED_PLACEMENTS))
+    names = ("planned", *(placement.value for placement in FORCED_PLACEMENTS))
     return [
         {
             "what": f"{label} · changing · {name}",

@@ -44,17 +44,17 @@ def metrics(runs: RunsByTarget) -> dict[str, float]:
 
 def planner_regret(of: RunsByKind) -> float:
     """The planner's time over that of the best single placement, minus one: median times, summed over kinds."""
-    best = min(median_total_ms(of, manner) for manner in FORCED_PLACEMENTS)
+    best = min(median_total_ms(of, placement) for placement in FORCED_PLACEMENTS)
     return median_total_ms(of, PlacementChoice.PLANNED) / best - 1.0
 
 
-def link_speedup(of: RunsByKind, manner: PlacementChoice, over: PlacementChoice) -> float:
-    return median_total_ms(of, over) / median_total_ms(of, manner)
+def link_speedup(of: RunsByKind, placement: PlacementChoice, over: PlacementChoice) -> float:
+    return median_total_ms(of, over) / median_total_ms(of, placement)
 
 
-def median_total_ms(of: RunsByKind, manner: PlacementChoice) -> float:
+def median_total_ms(of: RunsByKind, placement: PlacementChoice) -> float:
     """Medians of each kind, summed."""
-    return sum(median(run[manner].total_ms for run in runs) for runs in of.values())
+    return sum(median(run[placement].total_ms for run in runs) for runs in of.values())
 
 
 def num_unlike(runs: RunsByTarget) -> tuple[int, int]:
@@ -72,13 +72,13 @@ def rows(runs: RunsByTarget) -> list[Row]:
     found: list[Row] = []
     for target, by_rtt in runs.items():
         for rtt_ms, of in by_rtt.items():
-            for manner in ALL_PLACEMENTS:
-                all_of = [run[manner] for kind in of.values() for run in kind]
-                row = _row(f"{target} · RTT {rtt_ms:g} · {manner.value}", all_of)
-                row["× best"] = median_total_ms(of, manner) / min(
+            for placement in ALL_PLACEMENTS:
+                all_of = [run[placement] for kind in of.values() for run in kind]
+                row = _row(f"{target} · RTT {rtt_ms:g} · {placement.value}", all_of)
+                row["× best"] = median_total_ms(of, placement) / min(
                     median_total_ms(of, each) for each in FORCED_PLACEMENTS
                 )
-                if manner is PlacementChoice.PLANNED:
+                if placement is PlacementChoice.PLANNED:
                     row["chosen"] = _planned_choices(all_of)
                 found.append(row)
     return found
@@ -118,7 +118,7 @@ def num_unlike_embedded(
     for kinds in by_rtt.values():
         for run in (run for runs in kinds.values() for run in runs):
             name = next(iter(run.values())).request
-            (answer,) = author.write([bench.asked[name]])
+            (answer,) = author.write([bench.requests[name]])
             tokens = answer.tokens if isinstance(answer, Completion) else ()
             whole += len(run)
             unlike += sum(one.tokens != tokens for one in run.values())

@@ -76,7 +76,7 @@ class LinkBench:
     number: int  # of the next story
     planned: PlacementPlanner
     forced: PlacementPlanner
-    asked: dict[str, GenerationRequest]  # by id
+    requests: dict[str, GenerationRequest]  # by id
 
     @classmethod
     def connect(cls, stage: LinkSetup, edge: EdgeNode, first_number: int) -> "LinkBench":
@@ -91,23 +91,26 @@ class LinkBench:
         )
 
     def run(
-        self, kind: PromptKind, turn: int, manners: Sequence[PlacementChoice] = ALL_PLACEMENTS
+        self, kind: PromptKind, turn: int, placements: Sequence[PlacementChoice] = ALL_PLACEMENTS
     ) -> PlacementRun:
         """The request of a new story in all placements, in rotating order; its prompt was read before."""
-        asked = self.next_request(kind)
-        first = turn % len(manners)
-        return {manner: self.write(asked, manner) for manner in (*manners[first:], *manners[:first])}
+        request = self.next_request(kind)
+        first = turn % len(placements)
+        return {
+            placement: self.write(request, placement)
+            for placement in (*placements[first:], *placements[:first])
+        }
 
-    def learn(self, manners: Sequence[PlacementChoice] = ALL_PLACEMENTS) -> None:
+    def learn(self, placements: Sequence[PlacementChoice] = ALL_PLACEMENTS) -> None:
         """Let the planners learn the costs of this link."""
         for turn in range(_NUM_LEARNING):
             for kind in measured_kinds():
-                self.run(kind, turn, manners)
+                self.run(kind, turn, placements)
         for _ in range(_NUM_EXPLORING):
             for kind in measured_kinds():
                 self.write(self.next_request(kind), PlacementChoice.PLANNED)
 
-    def write(self, asked: GenerationRequest, manner: PlacementChoice) -> LinkMeasurement:
+    def write(self, request: GenerationRequest, placement: PlacementChoice) -> LinkMeasurement:
         """One answer of the target.
 
         On a busy machine the cloud may be suspected for a moment; then the request is repeated.
@@ -116,19 +119,21 @@ class LinkBench:
         for attempt in range(_NUM_ATTEMPTS - 1):
             try:
                 return self._write(
-                    structs.replace(asked, id=f"{asked.id} {manner.name} {attempt}"), manner, asked.id
+                    structs.replace(request, id=f"{request.id} {placement.name} {attempt}"),
+                    placement,
+                    request.id,
                 )
             except DependencyUnavailable:
                 time.sleep(1.0)
-        return self._write(asked, manner, asked.id)
+        return self._write(request, placement, request.id)
 
-    def _write(self, asked: GenerationRequest, manner: PlacementChoice, name: str) -> LinkMeasurement:
+    def _write(self, request: GenerationRequest, placement: PlacementChoice, name: str) -> LinkMeasurement:
         places, author = self.edge.placer, self.edge.author
-        places.forced_route = manner.only
-        places.planner = self.planned if manner is PlacementChoice.PLANNED else self.forced
+        places.forced_route = placement.only
+        places.planner = self.planned if placement is PlacementChoice.PLANNED else self.forced
         before, places.last_finished = _num_bytes(author), None
         began_s = time.perf_counter()
-        (answer,) = author.write([asked])
+        (answer,) = author.write([request])
         total_ms = 1e3 * (time.perf_counter() - began_s)
         if not isinstance(answer, Completion) or answer.is_provisional or places.last_finished is None:
             why = answer.reason if isinstance(answer, RequestRefused) else answer.place
@@ -141,11 +146,11 @@ class LinkBench:
     def next_request(self, kind: PromptKind) -> GenerationRequest:
         """The next story's request; edge and cloud read its prompt first, with another seed."""
         self.number += 1
-        asked = request(kind, self.number, self.vocabulary)
-        asked = structs.replace(asked, deadline_ms=DEADLINE_MS, id=f"{kind.name} {self.number}")
-        self.asked[asked.id] = asked
-        self.write(structs.replace(asked, seed=asked.seed + _PRIMING_SEED_OFFSET), PlacementChoice.CLOUD)
-        return asked
+        made = request(kind, self.number, self.vocabulary)
+        made = structs.replace(made, deadline_ms=DEADLINE_MS, id=f"{kind.name} {self.number}")
+        self.requests[made.id] = made
+        self.write(structs.replace(made, seed=made.seed + _PRIMING_SEED_OFFSET), PlacementChoice.CLOUD)
+        return made
 
 
 def measured_kinds() -> tuple[PromptKind, ...]:
@@ -181,16 +186,16 @@ def measure_steps(bench: LinkBench, jitter: float, num_each: int) -> StepPasses:
     All passes have the same requests. The link changes between two requests without notice; the time to detect that
     counts against the planner.
     """
-    asked = [
+    by_step = [
         [bench.next_request(kind) for _ in range(num_each) for kind in measured_kinds()] for _ in STEPS_MS
     ]
     passes: StepPasses = []
-    for manner in (PlacementChoice.PLANNED, *FORCED_PLACEMENTS):
+    for placement in (PlacementChoice.PLANNED, *FORCED_PLACEMENTS):
         bench.stage.set_round_trip(STEPS_MS[0], jitter)
         passes.append([])
-        for rtt_ms, requests in zip(STEPS_MS, asked, strict=True):
+        for rtt_ms, requests in zip(STEPS_MS, by_step, strict=True):
             bench.stage.link.conditions = link_conditions(rtt_ms, jitter)
-            passes[-1].append([bench.write(request, manner) for request in requests])
+            passes[-1].append([bench.write(request, placement) for request in requests])
     return passes
 
 
@@ -241,12 +246,14 @@ def count_lost_requests(bench: LinkBench, kind: PromptKind, num_requests: int) -
     bench.edge.placer.forced_route, bench.edge.placer.planner = None, bench.planned
     link.conditions = LinkConditions(rtt_ms=_RTT_MS)
     bench.edge.author.wait_ready(_TIMEOUT_S)
-    asked = [structs.replace(bench.next_request(kind), deadline_ms=_DEADLINE_MS) for _ in range(num_requests)]
-    calm = [structs.replace(one, id=f"calm {one.id}", deadline_ms=60_000.0) for one in asked]
-    expected = {one.id: _whole(author.write([again])[0]) for one, again in zip(asked, calm, strict=True)}
+    requests = [
+        structs.replace(bench.next_request(kind), deadline_ms=_DEADLINE_MS) for _ in range(num_requests)
+    ]
+    calm = [structs.replace(one, id=f"calm {one.id}", deadline_ms=60_000.0) for one in requests]
+    expected = {one.id: _whole(author.write([again])[0]) for one, again in zip(requests, calm, strict=True)}
     final: dict[str, tuple[int, ...]] = {}
     num_provisional = 0
-    for number, one in enumerate(asked):
+    for number, one in enumerate(requests):
         match number % 8:
             case 1:
                 link.reset()

@@ -147,20 +147,20 @@ def command(
     """
     cases = unseen_cases(seed, num_stories)
     opened = open_model_pair(ModelsConfig(str(target or ""), str(draft or "")))
-    authors = {name: one.author(DecodingConfig()) for name, one in zip((TARGET, DRAFT), opened, strict=True)}
+    models = {name: one.author(DecodingConfig()) for name, one in zip((TARGET, DRAFT), opened, strict=True)}
     training = training_cases(num_training)
     trusts = {name: one.trust for name, one in zip((TARGET, DRAFT), opened, strict=True)}
-    views = collect_views(cases, training, authors, ProgressLine, trusts)
+    views = collect_views(cases, training, models, ProgressLine, trusts)
     rows, metrics = table.view_rows(views, cases), table.view_metrics(views)
     notes = table.notes(views, num_stories)
     fluency = None
-    if all(author.dialect is PromptDialect.MINI for author in authors.values()):
-        fluency = measure_fluency(cases, training, authors[TARGET], authors[DRAFT], ProgressLine)
+    if all(model.dialect is PromptDialect.MINI for model in models.values()):
+        fluency = measure_fluency(cases, training, models[TARGET], models[DRAFT], ProgressLine)
         rows += table.fluency_rows(fluency)
         metrics |= table.fluency_metrics(fluency)
     else:
         notes.append("perplexity and paths are left out: a model has no price tokens")
-    notes.append(" · ".join(author.version for author in authors.values()))
+    notes.append(" · ".join(model.version for model in models.values()))
     result = Evaluation(
         name="mini",
         title="The mini models on simulated stories never seen",

@@ -57,7 +57,7 @@ class Fluency:
 def collect_views(
     cases: Sequence[EvaluationCase],
     training: Sequence[EvaluationCase],
-    authors: Mapping[str, TextGenerator],
+    models: Mapping[str, TextGenerator],
     stage: StageProgress,
     trusts: Mapping[str, ConfidenceCalibration] = MappingProxyType({}),
 ) -> ReaderViews:
@@ -69,10 +69,10 @@ def collect_views(
     places, swapped_cases = [place for place, _ in others], [case for _, case in others]
     readers: dict[str, ReaderAnswers] = {}
     swapped: dict[str, ReaderAnswers] = {}
-    for name, author in authors.items():
+    for name, model in models.items():
         trust = trusts.get(name, UNCALIBRATED)
-        readers[name] = _views(cases, author, trust, stage(f"{name}: views"))
-        swapped[name] = _views(swapped_cases, author, trust, stage(f"{name}: views of shuffled headlines"))
+        readers[name] = _views(cases, model, trust, stage(f"{name}: views"))
+        swapped[name] = _views(swapped_cases, model, trust, stage(f"{name}: views of shuffled headlines"))
     baselines: dict[str, BagOfWordsReader] = {}
     missing = ""
     for features in BaselineFeatures:
@@ -101,34 +101,36 @@ def measure_fluency(
     stage: StageProgress,
 ) -> Fluency:
     """Perplexities and agreement of two models of the mini dialect. Raises InvalidInput if one refuses."""
-    heard = [reading.label_passage(case.passage, target.vocabulary) for case in cases[:NUM_SCORED_PASSAGES]]
+    passages = [
+        reading.label_passage(case.passage, target.vocabulary) for case in cases[:NUM_SCORED_PASSAGES]
+    ]
     known = [reading.label_passage(case.passage, target.vocabulary) for case in training[:NUM_UNIGRAM]]
     losses = {
-        name: reading.model_losses(author.sessions.network, heard, stage(f"{name}: perplexity"))
-        for name, author in ((TARGET, target), (DRAFT, draft))
+        name: reading.model_losses(model.sessions.network, passages, stage(f"{name}: perplexity"))
+        for name, model in ((TARGET, target), (DRAFT, draft))
     }
-    losses[MOST_COMMON] = reading.unigram_losses(known, heard, target.vocabulary.tokenizer.vocab_size)
+    losses[MOST_COMMON] = reading.unigram_losses(known, passages, target.vocabulary.tokenizer.vocab_size)
     matches: list[Mapping[str, DraftMatches]] = []
     warm = reading.requests(cases[:NUM_COMPLETIONS], target, temperature=1.0)
-    writings = reading.complete_all(target, warm, stage("target: views at temperature 1"))
+    completions = reading.complete_all(target, warm, stage("target: views at temperature 1"))
     for temperature in (1.0, 0.0):
-        asked, written = warm, writings
+        batch, written = warm, completions
         if not temperature:
-            asked = reading.requests(cases[:NUM_COMPLETIONS], target, temperature)
-            written = reading.complete_all(target, asked, stage("target: views at temperature 0"))
+            batch = reading.requests(cases[:NUM_COMPLETIONS], target, temperature)
+            written = reading.complete_all(target, batch, stage("target: views at temperature 0"))
         progress = stage(f"draft: agreement at temperature {temperature:g}")
-        matches.append(reading.view_matches(draft, asked, written, progress))
+        matches.append(reading.view_matches(draft, batch, written, progress))
     paths = reading.path_matches(
-        target, draft, warm[:NUM_PATHS], writings[:NUM_PATHS], stage("both: paths at temperature 1")
+        target, draft, warm[:NUM_PATHS], completions[:NUM_PATHS], stage("both: paths at temperature 1")
     )
     return Fluency(losses, matches[0], matches[1], paths)
 
 
 def _views(
     cases: Sequence[EvaluationCase],
-    author: TextGenerator,
+    model: TextGenerator,
     trust: ConfidenceCalibration,
     progress: ProgressCallback,
 ) -> ReaderAnswers:
-    asked = reading.requests(cases, author, temperature=0.0)
-    return answers_of(reading.understandings(reading.complete_all(author, asked, progress), trust))
+    batch = reading.requests(cases, model, temperature=0.0)
+    return answers_of(reading.understandings(reading.complete_all(model, batch, progress), trust))

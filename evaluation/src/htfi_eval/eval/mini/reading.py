@@ -37,31 +37,31 @@ _T = TypeVar("_T")
 
 
 def requests(
-    cases: Sequence[EvaluationCase], author: TextGenerator, temperature: float
+    cases: Sequence[EvaluationCase], model: TextGenerator, temperature: float
 ) -> list[GenerationRequest]:
     """The request of a news reader; the seed is the case's index."""
-    asked: list[GenerationRequest] = []
+    batch: list[GenerationRequest] = []
     for place, case in enumerate(cases):
-        prompt, shared = build_prompt(case.question, author.dialect)
-        form = view_grammar(author.dialect, len(shown_items(case.question)))
-        asked.append(GenerationRequest(prompt, form, seed=place, temperature=temperature, shared=shared))
-    return asked
+        prompt, shared = build_prompt(case.question, model.dialect)
+        form = view_grammar(model.dialect, len(shown_items(case.question)))
+        batch.append(GenerationRequest(prompt, form, seed=place, temperature=temperature, shared=shared))
+    return batch
 
 
 def complete_all(
-    author: TextGenerator, asked: Sequence[GenerationRequest], progress: ProgressCallback
+    model: TextGenerator, batch: Sequence[GenerationRequest], progress: ProgressCallback
 ) -> list[Completion]:
     """One completion per request. Raises InvalidInput if the model refuses one."""
-    writings: list[Completion] = []
-    for begin in range(0, len(asked), 4 * _CHUNK):
-        answers = author.write(asked[begin : begin + 4 * _CHUNK])
-        writings += [_accepted(answer, author.version) for answer in answers]
-        progress(len(writings), len(asked))
-    return writings
+    completions: list[Completion] = []
+    for begin in range(0, len(batch), 4 * _CHUNK):
+        answers = model.write(batch[begin : begin + 4 * _CHUNK])
+        completions += [_accepted(answer, model.version) for answer in answers]
+        progress(len(completions), len(batch))
+    return completions
 
 
-def understandings(writings: Sequence[Completion], trust: ConfidenceCalibration) -> list[ParsedAnswer]:
-    return [parse_answer(writing.fields, trust) for writing in writings]
+def understandings(completions: Sequence[Completion], trust: ConfidenceCalibration) -> list[ParsedAnswer]:
+    return [parse_answer(completion.fields, trust) for completion in completions]
 
 
 def labels(passage: Sequence[TrainingSegment]) -> list[str]:
@@ -183,8 +183,8 @@ class DraftMatches:
 
 def view_matches(
     draft: LocalGenerator,
-    asked: Sequence[GenerationRequest],
-    writings: Sequence[Completion],
+    batch: Sequence[GenerationRequest],
+    completions: Sequence[Completion],
     progress: ProgressCallback,
 ) -> Mapping[str, DraftMatches]:
     """Shared-noise agreement by field, along the target's own completion, at the request's temperature.
@@ -192,16 +192,18 @@ def view_matches(
     Two untrained models agree as well, because the noise decides: read a rate together with the perplexities.
     """
     found = {field: DraftMatches([], []) for field in FIELDS}
-    for begin, end in _chunks(len(asked)):
+    for begin, end in _chunks(len(batch)):
         counted = _accepted(
-            measure_agreement(draft, asked[begin:end], [writing.tokens for writing in writings[begin:end]]),
+            measure_agreement(
+                draft, batch[begin:end], [completion.tokens for completion in completions[begin:end]]
+            ),
             draft.version,
         )
         for field, matches in found.items():
             names = [name for name in counted.num_choices if _FIELD_OF.get(name, name) == field]
             matches.same.append(sum(counted.num_matches[name] for name in names))
             matches.open_places.append(sum(counted.num_choices[name] for name in names))
-        progress(end, len(asked))
+        progress(end, len(batch))
     return found
 
 
@@ -217,15 +219,15 @@ def pooled(matches: Mapping[str, DraftMatches]) -> DraftMatches:
 def path_matches(
     target: LocalGenerator,
     draft: LocalGenerator,
-    asked: Sequence[GenerationRequest],
-    writings: Sequence[Completion],
+    batch: Sequence[GenerationRequest],
+    completions: Sequence[Completion],
     progress: ProgressCallback,
 ) -> DraftMatches:
     """Agreement on price tokens at temperature 1, along paths that the target samples after its own views."""
     found = DraftMatches([], [])
     vocabulary = target.vocabulary
-    for place, (request, writing) in enumerate(zip(asked, writings, strict=True)):
-        prefix = [*vocabulary.encode(request.prompt), *writing.tokens, vocabulary.mark("path")]
+    for place, (request, completion) in enumerate(zip(batch, completions, strict=True)):
+        prefix = [*vocabulary.encode(request.prompt), *completion.tokens, vocabulary.mark("path")]
         drawn = sample_paths(
             target.sessions, vocabulary, prefix, NUM_PATHS_PER_STORY, HORIZON, seed=request.seed
         )
@@ -237,7 +239,7 @@ def path_matches(
         found.same.append(same)
         found.open_places.append(num)
         if (place + 1) % _CHUNK == 0:
-            progress(place + 1, len(asked))
+            progress(place + 1, len(batch))
     return found
 
 

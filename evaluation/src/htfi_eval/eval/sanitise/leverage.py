@@ -47,7 +47,7 @@ _BAND = (0.05, 0.95)
 @dataclass(frozen=True, slots=True)
 class ForecastMovement:
     """The effect of news: the mean |Δ| of the medians and of the bands' widths, in bands' widths, over decisions and
-    horizons; `earned` the same of the released medians, with the narrator's track-record weight.
+    horizons; `weighted` the same of the released medians, with the narrator's track-record weight.
     """
 
     median: float
@@ -187,7 +187,7 @@ def _events() -> list[FeedItem]:
 def _movement(without: Sequence[Decision], having: Sequence[Decision]) -> ForecastMovement:
     medians: list[float] = []
     widths: list[float] = []
-    earned: list[float] = []
+    weighted: list[float] = []
     before = {decision.id: decision for decision in without}
     for decision in having:
         first = before[decision.id]
@@ -199,8 +199,8 @@ def _movement(without: Sequence[Decision], having: Sequence[Decision]) -> Foreca
             unit = max(plain[high] - plain[low], 1e-12)
             medians.append(abs(new[middle] - old[middle]) / unit)
             widths.append(abs((new[high] - new[low]) - (old[high] - old[low])) / unit)
-            earned.append(abs(now[middle] - released[middle]) / unit)
-    return ForecastMovement(float(np.mean(medians)), float(np.mean(widths)), float(np.mean(earned)))
+            weighted.append(abs(now[middle] - released[middle]) / unit)
+    return ForecastMovement(float(np.mean(medians)), float(np.mean(widths)), float(np.mean(weighted)))
 
 
 def _in_full(decision: Decision) -> list[list[float]]:
@@ -223,8 +223,8 @@ def _row(
     name: str, effect: ForecastMovement, base: ForecastMovement, fates: Sequence[Decision]
 ) -> dict[str, Any]:
     hearings = [decision.hearing for decision in fates if decision.hearing is not None]
-    heard = [one for hearing in hearings for one in (*hearing.considered, *hearing.set_aside)]
-    verdicts = [one.verdict.value for one in heard]
+    audits = [one for hearing in hearings for one in (*hearing.considered, *hearing.set_aside)]
+    verdicts = [one.verdict.value for one in audits]
     return {
         "attack": name,
         "median, % of honest": round(100.0 * effect.median / base.median, 2),
