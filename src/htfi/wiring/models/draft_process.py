@@ -1,6 +1,6 @@
-"""Starts a draft in a process of its own, and is that process: `python -m htfi.wiring.models.draft_process`, by hand never.
+"""Starts the draft model in a process of its own, and is that process (`python -m htfi.wiring.models.draft_process`).
 
-`open_draft_process` is what the strategy 'outcomes' is built with. The child opens the draft's folder itself.
+The strategy 'outcomes' is built with `open_draft_process`. The child opens the draft's folder itself.
 """
 
 import gc
