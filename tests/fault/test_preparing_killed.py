@@ -227,7 +227,7 @@ def test_killed_at_any_entry_and_from_any_state_it_goes_on_to_the_same_entries(
 
 
 def test_the_budget_bounds_what_is_prepared(tmp_path: Path, named: str) -> None:
-    one_outcome = {"budget_ms": 240.0, "reading_ms": 80.0}  # three readings: one outcome for three series
+    one_outcome = {"budget_ms": 240.0}  # three readings of 80 ms: one outcome for three series
     loop, _, _ = loop_over(world(1, silent=False), tmp_path / "one", named, **one_outcome)
     loop.run(lambda: None)
     found = check(entries_of(loop))
