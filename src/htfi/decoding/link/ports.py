@@ -161,7 +161,7 @@ class TurnPolicy(Protocol):
         """How many of a row's offered guesses to read in a pass of so many rows."""
         ...
 
-    def suspect(self, doubts: Mapping[str, float]) -> None:
+    def suspect(self, suspicions: Mapping[str, float]) -> None:
         """Suspicion about the work of tenants from now on, 0–1; of all others 0."""
         ...
 
