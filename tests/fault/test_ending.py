@@ -199,7 +199,7 @@ def test_a_second_signal_ends_at_once(closing: contextlib.ExitStack, first: str,
     assert process.line() == "ready\n"
     status, said = process.end(signal.Signals[first], signal.Signals[second])
     assert status == 128 + signal.Signals[second]
-    assert said == "htfi: it was told to end twice: ended as it is; what is recorded is safe\n"
+    assert said == "htfi: it received a second signal and was ended; what is recorded is safe\n"
 
 
 def test_what_is_not_told_to_end_goes_on(closing: contextlib.ExitStack) -> None:

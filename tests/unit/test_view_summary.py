@@ -62,7 +62,7 @@ def test_the_summary_names_counts_root_and_files():
 
 def test_a_resumed_run_counts_only_its_own_decisions_for_speed():
     words = text(summary(totals(num_resumed=700), 120))
-    assert "700 of them before this start; 100 in 0.5 s, 200 a second" in words
+    assert "700 of them in earlier starts; 100 in 0.5 s, 200 a second" in words
 
 
 def test_a_narrow_terminal_gets_the_ratios_alone():
@@ -78,7 +78,7 @@ def test_the_summary_tells_where_answers_were_written_and_that_none_was_lost():
         peers=(peer,), num_answered_locally=5, num_provisional=3, num_amended=2, num_pending=1
     )
     words = text(summary(totals(nodes=counters), 120))
-    assert "cloud-a 120 (88 in flight, 32 plain); here alone 5" in words
+    assert "cloud-a 120 (88 in flight, 32 plain); local 5" in words
     assert "3 provisional, 2 amended, 1 without the target's answer; 0 lost" in words
     assert "placed" not in text(summary(totals(nodes=RunCounters()), 120))
     assert "placed" not in text(summary(totals(), 120))

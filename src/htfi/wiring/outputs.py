@@ -78,7 +78,7 @@ def open_recorded(folder: Path) -> Generator[RecordedRun]:
     """The decisions of a run's folder, also while the run goes on. Raises: as `open_ledger_readonly`."""
     if not (folder / DATABASE).exists() and (folder / JOURNAL).exists():
         raise InvalidInput(
-            f"{folder} has {JOURNAL} but no {DATABASE}: without the ledger nobody can tell whether a line is as it was "
+            f"{folder} has {JOURNAL} but no {DATABASE}: without the ledger no line can be verified "
             "recorded; restore it from a copy"
         )
     log = open_ledger_readonly(folder)
@@ -120,8 +120,8 @@ def check_outputs(folder: Path, log: LogReader) -> tuple[list[str], list[str]]:
             continue
         if found.num_beyond:
             wrong.append(
-                f"{folder / name}: {found.description}; the last {found.num_beyond:,} are of entries that the ledger does "
-                "not hold: it was replaced or cut; restore it"
+                f"{folder / name}: {found.description}; the last {found.num_beyond:,} are of entries that the ledger "
+                "does not hold: it was replaced or cut; restore it"
             )
         elif found.description or (found.num_accounted < entries.size and not going_on):
             wrong.append(

@@ -91,5 +91,5 @@ def require_run_folder(folder: Path) -> None:
 def _required_text(text: str, what: str) -> str:
     words = clean(text, MAX_REASON_CHARS)
     if not any(char.isalnum() for char in words):
-        raise InvalidInput(f"{what} is needed, so that the record tells who let it out and why")
+        raise InvalidInput(f"{what} is required: the record states who admitted it and why")
     return words

@@ -79,8 +79,8 @@ def _basis_of_run(folder: Path, settings: Settings, interval: str | None) -> Sce
     try:
         if state["identity"]["settings"] != settings_digest(saved):
             raise InvalidInput(
-                f"{folder}: its state was saved under other settings than {SETTINGS_FILE} tells, or by another version: "
-                "give the run's command with a new --out"
+                f"{folder}: its state was saved under other settings than {SETTINGS_FILE} states, or by another "
+                "version: give the run's command with a new --out"
             )
         with open_recorded(folder) as recorded:
             log = recorded.log

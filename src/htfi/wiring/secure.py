@@ -95,5 +95,5 @@ def request_reset(folder: Path, by: str, why: str, symbol: str = "") -> tuple[Re
 def _required_text(text: str, what: str) -> str:
     words = clean(text, MAX_REASON_CHARS)
     if not any(char.isalnum() for char in words):
-        raise InvalidInput(f"{what} is needed, so that the record tells who ended suspicion and why")
+        raise InvalidInput(f"{what} is required: the record states who ended the suspicion and why")
     return words

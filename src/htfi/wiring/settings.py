@@ -57,7 +57,7 @@ _SHARING_TABLES = (
 )  # tables of how work is shared among machines
 SETTINGS_FILE = "settings.json"  # where a run leaves those it was made under
 
-# Constants that settings.json states beside the settings, by table; each is that name in capitals in the table's module.
+# Constants that settings.json states beside the settings; each is that name in capitals in the module of its table.
 RECORDED_CONSTANTS = {
     "forecasting": (
         "residual_half_trust", "usual_window_bars", "session_gap_bars", "calibration_gain", "shared_calibration_gain",
@@ -170,8 +170,8 @@ def decode_settings(data: bytes, *, to_verify: bool = False) -> Settings:
                 continue
             if msgspec.json.encode(stated) != msgspec.json.encode(fixed):
                 raise InvalidInput(
-                    f"the run was made with {table}.{key} = {_toml(stated)}, which this version fixes at {_toml(fixed)}: "
-                    "use the version that made it"
+                    f"the run was made with {table}.{key} = {_toml(stated)}, which this version fixes at "
+                    f"{_toml(fixed)}: use the version that made it"
                 )
     return _overlay(Settings(), tables, "the saved settings")
 

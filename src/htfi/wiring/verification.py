@@ -180,7 +180,7 @@ def run_settings(run: Path, decision: Decision) -> Settings:
     file = run / SETTINGS_FILE
     data = read_whole(file)
     if data is None:
-        raise IntegrityError(f"{file} is missing: it tells the precision that the model ran in")
+        raise IntegrityError(f"{file} is missing: it states the precision of the model")
     if sha256(data).hexdigest() != decision.settings_digest:
         raise IntegrityError(f"{file} is not what {decision.id} was made under: give the run's command again")
     return decode_settings(data, to_verify=True)

@@ -39,11 +39,11 @@ def command() -> None:
       htfi certs DIR --cloud cloud1 --edge edge1   an authority and two nodes
       htfi certs DIR --edge edge2                  one more under the same authority
       htfi certs DIR --cloud cloud1 --renew        a new certificate for the same key
-      htfi certs show DIR                          who there is, and for how long
+      htfi certs show DIR                          names, roles and days left
     """
 
 
-@command.command("make", short_help="Make what is not there yet (the default).")
+@command.command("make", short_help="Make what is missing (the default).")
 @FOLDER
 @click.option("--cloud", "clouds", metavar="NAME", multiple=True, help="A node that listens; repeatable.")
 @click.option("--edge", "edges", metavar="NAME", multiple=True, help="A node that only dials; repeatable.")

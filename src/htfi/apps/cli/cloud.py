@@ -21,20 +21,18 @@ cluster.drain_s and 10 seconds, with status 1 and a line where something in it i
 
 
 @click.command("cloud", epilog=EPILOG)
-@click.option("--name", default="cloud1", show_default=True, help="Which node this is.")
+@click.option("--name", default="cloud1", show_default=True, help="Name of this node.")
 @click.option("--listen", help="HOST:PORT to listen on; port 0 takes a free one.")
-@click.option("--certs", help="Folder that `htfi certs` filled.")
+@click.option("--certs", help="Folder made by `htfi certs`.")
 @click.option("--insecure-loopback", is_flag=True, help="No certificates, this machine only.")
-@click.option("--cloud", "clouds", multiple=True, metavar="NAME=HOST:PORT", help="Another cloud, to watch.")
+@click.option("--cloud", "clouds", multiple=True, metavar="NAME=HOST:PORT", help="Another cloud, to monitor.")
 @click.option("--residency", multiple=True, help="A tag of data that may be shown to this cloud.")
 @click.option("--probes", help="HOST:PORT for /live and /ready.")
 @click.option("--settings", "settings_file", type=click.Path(path_type=Path), help="TOML of settings.")
 @click.option("--target", help="Folder of the language model that it serves.")
-@click.option("--draft", help="Folder of the small model beside it.")
-@click.option(
-    "--without-draft", is_flag=True, help="No draft beside the target: edges guess ahead, or nobody."
-)
-@click.option("--plain", is_flag=True, help="Lines instead of the live view.")
+@click.option("--draft", help="Folder of the draft model beside it.")
+@click.option("--without-draft", is_flag=True, help="Load no draft model: only edges draft.")
+@click.option("--plain", is_flag=True, help="Print plain lines instead of the live view.")
 def command(
     name: str,
     listen: str | None,

@@ -14,17 +14,17 @@ Examples:
   htfi edge prices.csv news.jsonl --name edge1 --cloud cloud1=127.0.0.1:7401 --certs certs
   htfi edge --settings cluster.toml --name edge1 --map feeds.toml --out desk1
 \b
-What a cloud cannot say in time is said by the edge's own draft and marked provisional; the target's answer amends it.
+If a cloud is late, the edge's draft model answers. That decision is provisional; the target's answer amends it.
 """
 
 
 @click.command("edge", epilog=EPILOG)
 @click.argument("files", nargs=-1, metavar="[FILE|-]...")
-@click.option("--name", default="edge1", show_default=True, help="Which node this is.")
+@click.option("--name", default="edge1", show_default=True, help="Name of this node.")
 @click.option("--cloud", "clouds", multiple=True, metavar="NAME=HOST:PORT", help="A cloud; may be repeated.")
-@click.option("--certs", help="Folder that `htfi certs` filled.")
+@click.option("--certs", help="Folder made by `htfi certs`.")
 @click.option("--insecure-loopback", is_flag=True, help="No certificates, this machine only.")
-@click.option("--desk", help="What several edges work on; the one that leads it publishes.")
+@click.option("--desk", help="Group of edges; only its leader releases.")
 @click.option("--probes", help="HOST:PORT for /live and /ready.")
 @click.option("--map", "mapping", type=click.Path(path_type=Path), help="TOML that maps sources and columns.")
 @click.option(
@@ -35,10 +35,10 @@ What a cloud cannot say in time is said by the edge's own draft and marked provi
 @click.option(
     "--target", help="Folder of the model that the clouds hold: the edge checks that it is the same."
 )
-@click.option("--draft", help="Folder of the edge's own small model.")
-@click.option("--pace", type=FiniteRange(min=0, min_open=True), help="Replay at so many times real speed.")
+@click.option("--draft", help="Folder of the edge's draft model.")
+@click.option("--pace", type=FiniteRange(min=0, min_open=True), help="Replay at this multiple of real time.")
 @click.option("--stdout", "to_stdout", is_flag=True, help="Also write each decision to standard output.")
-@click.option("--plain", is_flag=True, help="Lines instead of the live view.")
+@click.option("--plain", is_flag=True, help="Print plain lines instead of the live view.")
 @click.option("--report/--no-report", default=True, show_default=True, help="Write report.html at the end.")
 def command(
     files: tuple[str, ...],

@@ -65,15 +65,18 @@ def _not_installed(name: str) -> click.Command:
 
 COMMANDS = {
     "run": ("htfi.apps.cli.run:command", "Forecast a stream of prices and news; record, then release."),
-    "edge": ("htfi.apps.cli.edge:command", "Forecast at the edge, with targets that live in clouds."),
-    "cloud": ("htfi.apps.cli.cloud:command", "Serve a target: verify what edges draft."),
-    "certs": ("htfi.apps.cli.certs:command", "Certificates by which edges and clouds know each other."),
-    "forecast": ("htfi.apps.cli.forecast.command:command", "One answer for one file of prices."),
-    "scenario": ("htfi.apps.cli.scenario.command:command", "What if: headlines, shocks, stresses on a book."),
+    "edge": ("htfi.apps.cli.edge:command", "Forecast at the edge; clouds run the target model."),
+    "cloud": ("htfi.apps.cli.cloud:command", "Serve a target model to edges."),
+    "certs": ("htfi.apps.cli.certs:command", "Certificates of edges and clouds: make, list."),
+    "forecast": ("htfi.apps.cli.forecast.command:command", "Forecast one file of prices, now."),
+    "scenario": (
+        "htfi.apps.cli.scenario.command:command",
+        "What if: headlines, shocks and stresses on a book.",
+    ),
     "report": ("htfi.apps.cli.report:command", "One HTML page from a run's folder."),
-    "quarantine": ("htfi.apps.cli.quarantine:command", "News that were held back: list, look, release."),
-    "secure": ("htfi.apps.cli.secure:command", "Suspicion of manipulation: what stands, and its end."),
-    "ledger": ("htfi.apps.cli.ledger.command:command", "Verify, prove, show, export and cosign the record."),
+    "quarantine": ("htfi.apps.cli.quarantine:command", "News in quarantine: list, show, release."),
+    "secure": ("htfi.apps.cli.secure:command", "Suspected manipulation: show it, end it."),
+    "ledger": ("htfi.apps.cli.ledger.command:command", "Verify, show, replay, prove and export the record."),
     "settings": ("htfi.apps.cli.settings:command", "List the settings: unit, default, meaning."),
     "models": (
         "htfi.apps.cli.models.command:command",

@@ -13,7 +13,7 @@ WHICH = click.argument("which", metavar="ID")
 JSON = click.option("--json", "as_json", is_flag=True, help="For machines.")
 
 
-@click.group("quarantine", short_help="News that were held back: list, look, release.")
+@click.group("quarantine", short_help="News in quarantine: list, show, release.")
 def command() -> None:
     """List, look at and release the news that a run's sanitiser held back.
 
@@ -28,7 +28,7 @@ def command() -> None:
     """
 
 
-@command.command("list", short_help="What is held back, and why.")
+@command.command("list", short_help="List items and why they were quarantined.")
 @FOLDER
 @click.option("--source", metavar="NAME", help="Only items of this source.")
 @click.option("--rule", metavar="RULE", help="Only items with a finding of this rule.")
@@ -49,7 +49,7 @@ def list_items(folder: Path, source: str | None, rule: str | None, as_json: bool
         view.show_list(kept, folder)
 
 
-@command.command(short_help="One item: its text, what hid in it, every finding.")
+@command.command(short_help="Show one item: its text and every finding.")
 @FOLDER
 @WHICH
 @JSON
@@ -68,7 +68,7 @@ def show(folder: Path, which: str, as_json: bool) -> None:
         view.show_item(kept)
 
 
-@command.command(short_help="Let an item out, on a named person's word.")
+@command.command(short_help="Release an item; the record names who did it.")
 @FOLDER
 @WHICH
 @click.option("--by", required=True, metavar="NAME", help="Who lets it out.")

@@ -33,7 +33,7 @@ def show_list(kept: Sequence[QuarantinedItem], folder: Path) -> None:
     from htfi.apps.display.tables import print_table
 
     if not kept:
-        click.echo(f"nothing is held back in {folder}")
+        click.echo(f"no news is in quarantine in {folder}")
         return
     columns = ("no.", "arrived", "source", "why", "status", "headline")
     rows: list[tuple[str, ...]] = []
@@ -74,7 +74,7 @@ def show_item(kept: QuarantinedItem) -> None:
         print_facts({f"  {found.strength:4.2f}": f"{found.rule}: {found.detail}"})
     click.echo("\ncleaned")
     print_facts(_texts(screened.item.headline, screened.item.body))
-    click.echo("\nas it came")
+    click.echo("\noriginal")
     print_facts(_texts(visible(item.headline), visible(item.body)))
     if kept.release is not None:
         click.echo()
@@ -94,7 +94,7 @@ def admission_text(kept: QuarantinedItem, goes_on: bool, folder: Path) -> str:
     when = (
         "the run picks it up within seconds"
         if goes_on
-        else f"it enters when the run in {folder} goes on: give its `htfi run` again"
+        else f"it enters when the run in {folder} is resumed: run its `htfi run` command again"
     )
     return f"item {kept.held.number} ({clean(kept.held.item.id, 80)}) is released by {by}: {when}"
 

@@ -31,7 +31,7 @@ Examples:
   htfi run --pace 86400 --out run1               watch: a day a second
   htfi run news.jsonl prices.csv --target ~/models/Qwen3-1.7B --draft ~/models/Qwen3-0.6B
 \b
-A run that was stopped or killed goes on where it was: give the same command again.
+To resume a run that was stopped or killed, run the same command again.
 """
 
 
@@ -43,20 +43,20 @@ A run that was stopped or killed goes on where it was: give the same command aga
 )
 @click.option("--settings", "settings_file", type=click.Path(path_type=Path), help="TOML of settings.")
 @click.option("--bar", help="Bars built from ticks: 60s, 5m, volume:5000 or dollar:1000000.")
-@click.option("--target", help="Folder of the language model that reads news when there is time.")
-@click.option("--draft", help="Folder of the small model that reads when time is short.")
+@click.option("--target", help="Folder of the target model, which reads the news.")
+@click.option("--draft", help="Folder of the draft model, which reads alone when time is short.")
 @click.option(
     "--rule",
     type=click.Choice(RULES),
     help="How drafted tokens are accepted: coupled (default) keeps the target's own answers, rejection its "
     "distribution; entropy_aware changes the distribution.",
 )
-@click.option("--pace", type=FiniteRange(min=0, min_open=True), help="Replay at so many times real speed.")
+@click.option("--pace", type=FiniteRange(min=0, min_open=True), help="Replay at this multiple of real time.")
 @click.option(
     "--releases", type=click.Path(path_type=Path), help="The released.jsonl of a run that this one repeats."
 )
 @click.option("--stdout", "to_stdout", is_flag=True, help="Also write each decision to standard output.")
-@click.option("--plain", is_flag=True, help="Lines instead of the live view.")
+@click.option("--plain", is_flag=True, help="Print plain lines instead of the live view.")
 @click.option("--report/--no-report", default=True, show_default=True, help="Write report.html at the end.")
 def command(
     files: tuple[str, ...],
@@ -180,7 +180,7 @@ def execute_run(
                 run.run_to_end(look)
             except BrokenPipeError:
                 raise DependencyUnavailable(
-                    f"whoever read standard output has left; the decisions are in {folder}, the same command goes on"
+                    f"stdout closed; the decisions are in {folder}: run the command again to resume"
                 ) from None
             view.update(desk.snapshot(collect_counters(run, edge)))
         ending.extend(OUTPUTS_S)
@@ -189,7 +189,7 @@ def execute_run(
         nodes = collect_counters(run, edge) if edge is not None else None
         print_summary(console, run, outputs, time.perf_counter() - started_s, nodes)
     if run.loop.stopped:
-        click.echo("htfi: stopped as asked; the same command goes on from here", err=True)
+        click.echo("htfi: stopped; run the same command again to resume", err=True)
         sys.exit(EXIT_INTERRUPTED)
     refused = run.rejected_sources()
     if refused and not run.loop.recorder.num_decided:

@@ -26,11 +26,11 @@ def command() -> None:
     """
 
 
-@command.command(short_help="What is suspected, and what people have said.")
+@command.command(short_help="What is suspected, and what operators have reset.")
 @FOLDER
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 def status(folder: Path, as_json: bool) -> None:
-    """Tell what is suspected at each symbol's newest decision, what was before, and what people have said.
+    """Show what is suspected at each symbol's newest decision, what was before, and what operators have reset.
 
     \b
     Examples:
@@ -48,7 +48,7 @@ def status(folder: Path, as_json: bool) -> None:
         print_line(line)
 
 
-@command.command("clear", short_help="End suspicion, on a named person's word.")
+@command.command("clear", short_help="End a suspicion; the record names who did it.")
 @FOLDER
 @click.option("--by", required=True, metavar="NAME", help="Who ends it.")
 @click.option("--why", required=True, metavar="TEXT", help="The reason, for the record.")
@@ -69,7 +69,7 @@ def clear_command(folder: Path, by: str, why: str, symbol: str) -> None:
     when = (
         "the run takes it in within seconds"
         if goes_on
-        else f"it takes effect when the run in {folder} goes on"
+        else f"it takes effect when the run in {folder} is resumed"
     )
     click.echo(f"{whom} cleared by {clearing.by}: {clearing.why}; {when}")
 
@@ -88,7 +88,7 @@ def _suspected(one: SuspectedSymbol) -> str:
 def _said(said: ResetRequest) -> str:
     clearing = said.reset
     whom = f"symbol {clearing.symbol}" if clearing.symbol else "everything"
-    when = f"took effect {format_ns(said.at_ns)}" if said.at_ns is not None else "not yet taken in"
+    when = f"took effect {format_ns(said.at_ns)}" if said.at_ns is not None else "not applied yet"
     return f"{whom} cleared by {clearing.by}: {clearing.why} ({when})"
 
 

@@ -62,7 +62,7 @@ class ShutdownTimer:
             if left_s is not None and left_s <= 0.0:
                 _exit_now(
                     EXIT_OVERDUE,
-                    f"{self._who} did not end within {self._within_s:g} s of being told to: ended as it is",
+                    f"{self._who} did not stop within {self._within_s:g} s and was ended",
                 )
             if not poll.poll(None if left_s is None else 1e3 * min(left_s, 1.0)):
                 continue
@@ -76,7 +76,7 @@ class ShutdownTimer:
                 if number in _STOP_SIGNALS:
                     self._num_signals += 1
                     if self._num_signals > 1:
-                        _exit_now(128 + number, f"{self._who} was told to end twice: ended as it is")
+                        _exit_now(128 + number, f"{self._who} received a second signal and was ended")
                     self.begin()
 
 

@@ -153,11 +153,11 @@ def _append_score(line: Text, row: ScoreRow | None, baseline: ScoreRow | None, w
 
 def _speculation_lines(spoken: SpeculationStats) -> str:
     """What a model wrote, and how far its draft spared it passes."""
-    told = f"{spoken.num_answers:,} views of {spoken.num_tokens:,} tokens"
+    told = f"{spoken.num_answers:,} answers of {spoken.num_tokens:,} tokens"
     if not spoken.acceptance:
         return told
     rate = spoken.num_tokens / spoken.num_passes
-    return f"{told}, {rate:.1f} by each pass of the target; {spoken.acceptance:.0%} of what was drafted stood"
+    return f"{told}, {rate:.1f} tokens per pass of the target; {spoken.acceptance:.0%} of drafted tokens accepted"
 
 
 def _placement_lines(nodes: RunCounters) -> list[tuple[str, str]]:
@@ -168,7 +168,7 @@ def _placement_lines(nodes: RunCounters) -> list[tuple[str, str]]:
         if peer.num_placed:
             places.append(f"{printable(peer.name)} {peer.num_placed:,}" + (f" ({ways})" if ways else ""))
     if nodes.num_answered_locally:
-        places.append(f"here alone {nodes.num_answered_locally:,}")
+        places.append(f"local {nodes.num_answered_locally:,}")
     late = f"{nodes.num_provisional:,} provisional, {nodes.num_amended:,} amended"
     if nodes.num_pending:
         late += f", {nodes.num_pending:,} without the target's answer"
@@ -184,20 +184,18 @@ def _track_record_lines(totals: RunTotals) -> list[tuple[str, str]]:
         (
             "weighed",
             f"{row.num:,} views by {names[row.narrator]}: CRPS "
-            f"{row.tilted_crps / row.plain_crps - 1 if row.plain_crps else 0.0:+.2%} against the "
-            f"numbers alone (less is better), weight now {row.weight:.0%}",
+            f"{row.tilted_crps / row.plain_crps - 1 if row.plain_crps else 0.0:+.1%} against the numbers alone "
+            f"(less is better); weight at the end {row.weight:.0%}",
         )
         for row in rows
     ]
     if totals.num_deepened or totals.num_deep_reads_skipped:
         left = (
-            f"; {totals.num_deep_reads_skipped:,} more for want of time not"
+            f"; {totals.num_deep_reads_skipped:,} more were due but there was no time"
             if totals.num_deep_reads_skipped
             else ""
         )
-        facts.append(
-            ("disagreed", f"{totals.num_deepened:,} decisions read again in depth and amended{left}")
-        )
+        facts.append(("in depth", f"{totals.num_deepened:,} decisions read again in depth and amended{left}"))
     if totals.prepared.num_opened:
         facts.append(("prepared", _preparation_lines(totals)))
     return facts
@@ -206,9 +204,9 @@ def _track_record_lines(totals: RunTotals) -> list[tuple[str, str]]:
 def _preparation_lines(totals: RunTotals) -> str:
     """What became of the calendar's releases, and of the decisions that were served with what was read ahead."""
     tally = totals.prepared
-    served = f"{tally.num_opened:,} releases, {tally.num_told:,} told; {tally.num_served:,} decisions served at once"
     return (
-        f"{served}, {totals.num_verified:,} read again after, {totals.num_borne_out:,} of them the same way"
+        f"{tally.num_opened:,} announcements, {tally.num_told:,} published; {tally.num_served:,} decisions used a "
+        f"prepared view, {totals.num_verified:,} of them read again, {totals.num_borne_out:,} to the same direction"
     )
 
 
@@ -217,7 +215,7 @@ def _facts(totals: RunTotals) -> list[tuple[str, str]]:
     rate = num_here / totals.elapsed_s if totals.elapsed_s > 0 else 0.0
     done = f"{totals.num_events:,} events, {totals.num_decisions:,} decisions"
     if totals.num_resumed:
-        done += f", {totals.num_resumed:,} of them before this start"
+        done += f", {totals.num_resumed:,} of them in earlier starts"
     facts = [("done", f"{done}; {num_here:,} in {totals.elapsed_s:.1f} s, {rate:,.0f} a second")]
     if totals.num_withheld:
         facts.append(("withheld", f"{totals.num_withheld:,} by policy, recorded but not released"))
@@ -238,9 +236,14 @@ def _facts(totals: RunTotals) -> list[tuple[str, str]]:
     facts += [("", line) for line in totals.refused]
     if totals.num_repaired:
         facts.append(
-            ("repaired", f"{totals.num_repaired:,} bars, used; quarantine.jsonl says what was changed")
+            (
+                "repaired",
+                f"{totals.num_repaired:,} bars were repaired and used; quarantine.jsonl lists the changes",
+            )
         )
     if totals.num_held:
-        facts.append(("", f"{totals.num_held:,} items of news held back: `htfi quarantine list` shows them"))
+        facts.append(
+            ("", f"{totals.num_held:,} news items in quarantine: list them with `htfi quarantine list`")
+        )
     facts.append(("ledger", f"{totals.ledger_size:,} entries, root {totals.ledger_root}"))
     return facts + [("" if k else "files", str(path)) for k, path in enumerate(totals.outputs)]

@@ -18,10 +18,10 @@ Line = Text | Tree
 
 def legend() -> Text:
     return Text.assemble(
-        ("✓ drafted, and the target says the same", _ACCEPTED), "   ",
-        ("✗ drafted, and the target says otherwise", _REJECTED), "   ",
-        ("· behind one that fell", _UNCHECKED), "   ",
-        ("→ said instead, » said next", _TARGET),
+        ("✓ drafted and accepted", _ACCEPTED), "   ",
+        ("✗ drafted and rejected", _REJECTED), "   ",
+        ("· after a rejected token", _UNCHECKED), "   ",
+        ("→ the target's token instead, » its next token", _TARGET),
     )  # fmt: skip
 
 
@@ -32,7 +32,7 @@ def round_lines(
     words = TokenText.of(vocabulary)
     lead = " ".join(map(words, tokens[: _num_tokens_before(tokens, rounds)]))
     yield Text.assemble(
-        ("  0  ", "bright_black"), lead, ("  from the prompt's own pass and the form", "bright_black")
+        ("  0  ", "bright_black"), lead, ("  from the prompt's pass and the grammar", "bright_black")
     )
     for number, one in enumerate(rounds, 1):
         yield _draft_tree(number, one, words) if one.parents else _chain_line(number, one, words)

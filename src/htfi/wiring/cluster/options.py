@@ -54,7 +54,7 @@ def _with_clouds(nodes: dict[str, dict[str, Any]], clouds: Sequence[str]) -> dic
     for told in clouds:
         name, found, address = told.partition("=")
         if not found:
-            raise InvalidInput(f"--cloud {told}: say NAME=HOST:PORT; the name is that of its certificate")
+            raise InvalidInput(f"--cloud {told}: write NAME=HOST:PORT; NAME is the name in its certificate")
         nodes[name] = _update_node(nodes.get(name), role=ClusterRole.CLOUD.value, address=address)
     return nodes
 

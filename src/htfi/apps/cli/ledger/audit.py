@@ -17,17 +17,17 @@ from htfi.wiring.ledger import open_ledger_readonly
 _TITLE_STYLE = "bold cyan"
 
 
-@click.command("audit", short_help="What was read, set aside and weighed, in words.")
+@click.command("audit", short_help="What was read, set aside and weighed.")
 @FOLDER
 @click.argument("which", metavar="[N|ID]", required=False)
 @click.option("--json", "as_json", is_flag=True, help="The same as JSON.")
 @click.option(
     "--target",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Folder of the model that read, where it is not the shipped one: its tokens in words.",
+    help="Folder of the reading model, if not a shipped one: prints its tokens as text.",
 )
 def audit_command(folder: Path, which: str | None, as_json: bool, target: Path | None) -> None:
-    """Tell what became of the news in a decision, by its number or its id; without either, in all of them.
+    """Show what happened to the news of a decision, by its number or its id; without either, of all decisions.
 
     What was read and by whom, what was set aside and why, what moved the view and by how much, where draft and target
     differed, what contradicted what, and whether manipulation was suspected. All of it is taken from the record.

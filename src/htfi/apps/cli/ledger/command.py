@@ -29,7 +29,7 @@ from htfi.wiring.ledger import open_ledger_readonly
 from htfi.wiring.outputs import check_outputs
 
 
-@click.group("ledger", short_help="Verify, prove, show, export and cosign the record.")
+@click.group("ledger", short_help="Verify, show, replay, prove and export the record.")
 def command() -> None:
     """Verify, prove, show, export and cosign the record of a run.
 
@@ -39,9 +39,9 @@ def command() -> None:
     Examples:
       htfi ledger verify DIR             recompute every hash, check every signature
       htfi ledger show DIR 12            one decision, for people
-      htfi ledger audit DIR 12           what became of the news in it, in words
-      htfi ledger prove DIR --index 12   evidence that outlives the ledger
-      htfi ledger replay DIR ID          a model's reading, written again token for token
+      htfi ledger audit DIR 12           what happened to its news
+      htfi ledger prove DIR --index 12   a proof that outlives the ledger
+      htfi ledger replay DIR ID          a model's reading, reproduced token by token
     """
 
 
@@ -62,13 +62,13 @@ def verify(
     target: Path | None,
     draft: Path | None,
 ) -> None:
-    """Recompute the whole ledger from its entries, check every signature, and hold the files beside it against it.
+    """Verify the whole ledger: recompute its hashes, check every signature, compare the files beside it.
 
-    With --recompute every reading is also held against its decision: seed, prompt, items, citations, who read, what is
-    kept from an earlier decision or amends one. No model is loaded; `htfi ledger replay` asks one again.
-    Exit status 1, and one line that names the first bad entry, where anything does not hold; and a line for each of
-    decisions.jsonl, decisions.parquet, settings.json and checkpoint that is not as the ledger has it, and of the files
-    that a run appends to where one is not as it was written.
+    With --recompute every decision is also derived again from its record: forecast, rationale, verdict, and for each
+    reading its seed, prompt, items, citations and model. No model is loaded; `htfi ledger replay` runs one again.
+
+    Exit status 1 if anything fails: one line names the first bad entry, and one line each file that differs from the
+    ledger or from what was written.
 
     \b
     Examples:
@@ -148,7 +148,7 @@ def show(folder: Path, which: str | None, as_json: bool) -> None:
         view.show_entry(index, entry)
 
 
-@command.command(short_help="Static files that other tools verify.")
+@command.command(short_help="Write static files that other tools can verify.")
 @FOLDER
 @click.argument("out", type=click.Path(path_type=Path, file_okay=False))
 def export(folder: Path, out: Path) -> None:

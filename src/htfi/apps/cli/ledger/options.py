@@ -26,12 +26,12 @@ NUM_WITNESSES = click.option(
 TARGET = click.option(
     "--target",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Folder of the model that read, where it is not a shipped one.",
+    help="Folder of the reading model, if not a shipped one.",
 )
 DRAFT = click.option(
     "--draft",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Folder of the draft that wrote on alone, where it is not the shipped one.",
+    help="Folder of the draft model that finished an answer, if not the shipped one.",
 )
 
 

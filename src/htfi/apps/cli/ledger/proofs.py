@@ -37,7 +37,7 @@ from htfi.wiring.ledger import (
 )
 
 
-@click.command("prove", short_help="Evidence of one entry, or of growth.")
+@click.command("prove", short_help="Prove that an entry is in the ledger, or that it only grew.")
 @FOLDER
 @click.option("--index", metavar="N", type=click.IntRange(0), help="Prove that entry N is in the ledger.")
 @click.option(
@@ -91,7 +91,7 @@ def prove_command(
         click.echo(encode_proof(proof), nl=False)
 
 
-@click.command("check-proof", short_help="Check a proof with nothing but a public key.")
+@click.command("check-proof", short_help="Check a proof with a public key only.")
 @click.argument("file", type=FILE)
 @KEY
 @WITNESS
@@ -133,7 +133,7 @@ def check_proof_command(
         print_line(f"cosigned by {', '.join(found)}")
 
 
-@click.command("cosign", short_help="Act as a witness.")
+@click.command("cosign", short_help="Cosign as a witness.")
 @FOLDER
 @click.option(
     "--key", "key_file", metavar="FILE", type=FILE, required=True, help="The witness's key, from keygen."
@@ -170,7 +170,7 @@ def cosign_command(folder: Path, key_file: Path, state: Path, log_key: str | Non
     click.echo(f"{witness.name} vouches for {checkpoint.size} entries of {checkpoint.origin}", err=True)
 
 
-@click.command("keygen", short_help="Make a key for a witness.")
+@click.command("keygen", short_help="Make a witness's key.")
 @click.argument("name")
 @click.argument("file", type=FILE)
 def keygen_command(name: str, file: Path) -> None:

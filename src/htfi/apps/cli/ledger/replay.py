@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from htfi.pipeline.audit.replay import ReplayedReading
 
 
-@click.command("replay", short_help="Write a recorded reading again, token for token.")
+@click.command("replay", short_help="Reproduce a recorded reading token by token.")
 @FOLDER
 @click.argument("which", metavar="[N|ID]", required=False)
 @TARGET
 @DRAFT
 def replay_command(folder: Path, which: str | None, target: Path | None, draft: Path | None) -> None:
-    """Write what a model said for a decision again, from the record and the model alone; without N or ID, the newest.
+    """Reproduce a model's reading for a decision, from the record and the model alone; without N or ID, the newest.
 
     The seed is derived from symbol and instant, the prompt rebuilt from the decision's news and from the returns that
     its series had by then, and both compared with what is recorded; so is who read, of how many items, and what is
@@ -89,13 +89,11 @@ def _show(asked: str, read_for: str, done: "ReplayedReading") -> None:
         print_line(f"{asked} keeps the view that was read for {read_for}")
     num_drafted = sum(len(one.drafted) for one in wording.rounds)
     num_stood = sum(len(one.accepted) for one in wording.rounds)
-    guessed = (
-        f"{wording.draft} guessed ahead ({wording.strategy})" if wording.draft else "nobody guessed ahead"
-    )
+    guessed = f"{wording.draft} drafted ({wording.strategy})" if wording.draft else "no model drafted"
     print_line(f"{wording.target} wrote, {guessed}; seed {wording.seed}, temperature {wording.temperature:g}")
     print_line(
         f"{len(wording.tokens)} tokens after {len(wording.prompt)} of the prompt, in {len(wording.rounds)} passes; "
-        f"{num_stood} of {num_drafted} drafted tokens stood"
+        f"{num_stood} of {num_drafted} drafted tokens were accepted"
     )
     if not isinstance(wording.rule, UnsetType):
         print_line(rule_note(wording.rule))

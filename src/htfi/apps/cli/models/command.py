@@ -21,7 +21,7 @@ Examples:
   htfi models inspect ~/models/Qwen3-0.6B
   htfi models check ~/models/Qwen3-0.6B           load it, compare int8 with full precision, ask it a question
   htfi models train --out mine --minutes 60       needs the extra [train]
-  htfi models distil --from recent --out drafts   teach the draft what its target lately said
+  htfi models distil --from recent --out drafts   train the draft on the target's recent answers
   htfi run --target mine/mini-target --draft mine/mini-draft
 """
 

@@ -1,4 +1,4 @@
-"""`htfi models distil`: teach the draft what its target lately said, promote it if better. models.py adds it."""
+"""`htfi models distil`: train the draft on the target's recent answers, promote it if better. models.py adds it."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,12 +14,16 @@ if TYPE_CHECKING:
 NOT_PROMOTED, STOPPED = 3, 130  # 130: what a shell reports for a program that Ctrl-C ended
 
 
-@click.command("distil", short_help="Teach the draft what its target lately said.")
+@click.command("distil", short_help="Train the draft on recent answers of its target.")
 @click.option(
     "--from", "buffer", type=click.Path(path_type=Path), required=True, help="Folder of a replay buffer."
 )
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder of promoted drafts.")
-@click.option("--target", type=click.Path(path_type=Path), help="Who said it (default: the shipped target).")
+@click.option(
+    "--target",
+    type=click.Path(path_type=Path),
+    help="The target that gave the answers (default: the shipped one).",
+)
 @click.option(
     "--draft",
     type=click.Path(path_type=Path),
@@ -42,7 +46,7 @@ NOT_PROMOTED, STOPPED = 3, 130  # 130: what a shell reports for a program that C
 def command(
     buffer: Path, out: Path, target: Path | None, draft: Path | None, precision: str, **said: object
 ) -> None:
-    """Teach the draft what its target lately said; needs the extra [train].
+    """Train the draft on recent answers of its target; needs the extra [train].
 
     A fifth of the questions in the buffer is held back. The new draft is promoted only if it says what the target
     says more often on those, by more than the error of the difference, and no less often on simulated ones. A
@@ -95,5 +99,5 @@ def _show(done: "DistillationResult") -> None:
     print_table(
         ("questions", "what", "places", "before", "after", "change", "± error"),
         rows,
-        title="Says what the target says, same noise: share of places left open",
+        title="Agreement with the target under the same noise: share of free tokens",
     )

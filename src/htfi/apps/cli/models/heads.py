@@ -48,5 +48,5 @@ def command(out: Path, corpora: Path) -> None:
         )
         for one in judged
     ]
-    title = "Heads, on templates held back"
+    title = "Heads, on held-out templates"
     print_table(columns, rows, title=title, notes=(f"{out}: digest {digest}",))

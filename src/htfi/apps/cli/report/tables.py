@@ -27,7 +27,7 @@ def facts_html(facts: ReportFacts, survey: RunSurvey) -> str:
         ("decisions", f"{survey.num_lines:,}"),
         ("series", f"{len(survey.series):,}"),
         ("events used", f"{survey.num_events:,}"),
-        ("kept back by policy", f"{num_withheld:,}"),
+        ("withheld by policy", f"{num_withheld:,}"),
         ("rows set aside", f"{num_aside:,}"),
         ("rows repaired", f"{facts.repaired.count:,}"),
     ]
@@ -48,7 +48,7 @@ def facts_html(facts: ReportFacts, survey: RunSurvey) -> str:
     rows.append(("signed checkpoint", f"<details><summary>C2SP note</summary><pre>{note}</pre></details>"))
     if num_withheld:
         reasons = "; ".join(f"{escape(reason)} ({count:,})" for reason, count in survey.withheld.items())
-        rows.append(("kept back because", reasons))
+        rows.append(("withheld because", reasons))
     listed = "".join(f"<dt>{name}</dt><dd>{value}</dd>" for name, value in rows)
     return f'<div class="figures">{html}</div><dl>{listed}</dl>'
 
@@ -220,7 +220,7 @@ def series_html(survey: RunSurvey, drawn: Sequence[str]) -> str:
     rows = [_series_row(tally, name_of_baseline, drawn) for tally in tallies[:SERIES_LISTED]]
     head = (
         "<th>series</th><th>last price</th><th>regime now</th><th>CRPS vs walk</th><th>90% cover</th>"
-        "<th>in shock</th><th>decisions</th><th>kept back</th>"
+        "<th>in shock</th><th>decisions</th><th>withheld</th>"
     )
     more = len(tallies) - SERIES_LISTED
     note = f'<p class="note">and {more:,} more</p>' if more > 0 else ""

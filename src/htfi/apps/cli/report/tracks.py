@@ -94,7 +94,7 @@ _REGIMES = {regime: r for r, regime in enumerate(Regime)}
 def _text(line: ReleasedLine | WithheldLine) -> str:
     if isinstance(line, ReleasedLine):
         return line.decision.rationale.text
-    return f"Kept back by policy: {'; '.join(line.reasons)}."
+    return f"Withheld by policy: {'; '.join(line.reasons)}."
 
 
 def _apply_amendment(track: _SeriesTrack, line: ReleasedLine | WithheldLine, survey: RunSurvey) -> int:

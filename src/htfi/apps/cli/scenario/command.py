@@ -30,11 +30,13 @@ _WIDTH = 132  # columns of what goes to a file, unless COLUMNS says
 @click.option(
     "--shock", "shocks", multiple=True, metavar="MOVES", help='Moves that come together: "SPX -5%, VIX +3sd".'
 )
+@click.option("--headline", "headlines", multiple=True, metavar="TEXT", help="A hypothetical headline.")
 @click.option(
-    "--headline", "headlines", multiple=True, metavar="TEXT", help="A headline that nobody published."
-)
-@click.option(
-    "--on", "on", multiple=True, metavar="SYMBOL", help="What the headlines are about; else the market."
+    "--on",
+    "on",
+    multiple=True,
+    metavar="SYMBOL",
+    help="Symbols that the headlines are about (default: those they name, else the market).",
 )
 @click.option(
     "--macro",
@@ -50,16 +52,18 @@ _WIDTH = 132  # columns of what goes to a file, unless COLUMNS says
 @click.option(
     "--positions", type=click.Path(path_type=Path), help="CSV: symbol and notional, quantity or weight."
 )
-@click.option("--skip-unknown", is_flag=True, help="Leave out positions that no series stands for.")
-@click.option("--after", is_flag=True, help="Also forecast from there: the bar after the scenario's.")
-@click.option("--spread", is_flag=True, help="Carry what a reader says of some series on to the others.")
+@click.option("--skip-unknown", is_flag=True, help="Leave out positions without a series.")
+@click.option("--after", is_flag=True, help="Also forecast the bar after the scenario.")
+@click.option(
+    "--spread", is_flag=True, help="Extend a view on some series to the others, by how they move together."
+)
 @click.option(
     "--horizon", type=click.IntRange(min=1), help="Bars ahead: one of the run's.  [default: its first]"
 )
 @click.option("--interval", help="Which series, where there are several: 1d, 60s …")
 @click.option("--map", "mapping", type=click.Path(path_type=Path), help="TOML that maps columns of files.")
 @click.option("--target", help="Folder of the language model that reads headlines.")
-@click.option("--draft", help="Folder of the small model beside it.")
+@click.option("--draft", help="Folder of the draft model beside it.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the draws.")
 @click.option(
     "--draws", type=click.IntRange(200, 100_000), default=4_000, show_default=True, help="How many."

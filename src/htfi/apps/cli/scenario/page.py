@@ -159,7 +159,7 @@ def _views(answer: ScenarioAnswer) -> str:
         )
         for series, view in list(heard.items())[:MAX_ROWS]
     ]
-    return f"<h3>What the reader says</h3>{_table(names, rows)}"
+    return f"<h3>What the reading model expects</h3>{_table(names, rows)}"
 
 
 def _positions(answers: ScenarioAnswers, answer: ScenarioAnswer, order: Sequence[int]) -> str:

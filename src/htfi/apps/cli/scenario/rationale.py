@@ -35,18 +35,18 @@ SENTENCES = {
     ),
     "unclear_role": "In this headline {series} is {role}: a view on it counts half.",
     "more_roles": "{num_more} more series have such a part; they are in the JSON.",
-    "silent": "On {num_silent} of {num_read} series the reader says nothing.",
+    "silent": "On {num_silent} of {num_read} series the reader has no view.",
     "spread": "Carried on to {carried} series that it was not asked about, by how they have moved with these.",
-    "unread": "No model has read it: {why}.",
+    "unread": "No model read it: {why}.",
     "chance": "The chance of the book ending at {end} or {way}, in today's forecast: {chance}.",
     "chance_moves": "That of {moved} moving at least so far{together}: {chance}.",
     "book": (
         "The book's mean goes from {mean_before} to {mean_after}; VaR {var_level} from {var_before} to {var_after}, "
         "ES {es_level} from {es_before} to {es_after}."
     ),
-    "certain": "All positions are told how to move: the book ends at {mean_after}, {times} today's VaR {var_level}.",
-    "certain_gain": "All positions are told how to move: the book ends at {mean_after}.",
-    "earned": "At the weight the reader has earned ({weight}), the book's mean goes to {mean_earned}.",
+    "certain": "The moves of all positions are given: the book ends at {mean_after}, {times} today's VaR {var_level}.",
+    "certain_gain": "The moves of all positions are given: the book ends at {mean_after}.",
+    "earned": "Weighted by the reader's track record ({weight}), the book's mean goes to {mean_earned}.",
     "most": "Most comes from {most}.",
     "after": (
         "After such a bar {series} would be {state}, and the next {bars} would be forecast between {low} and {high} "

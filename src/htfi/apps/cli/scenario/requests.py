@@ -39,7 +39,7 @@ def collect_requests(
 ) -> list[ScenarioRequest]:
     """The scenarios, headlines first, then macro surprises, shocks, stresses, those of files. Raises: InvalidInput."""
     if on and not headlines:
-        raise InvalidInput("--on says what a --headline is about: name one")
+        raise InvalidInput("--on names what a --headline is about: add --headline")
     asked = [ScenarioRequest(ScenarioKind.HEADLINE, text, tuple(on)) for text in headlines]
     asked += [ScenarioRequest(ScenarioKind.MACRO, text) for text in macros]
     asked += [ScenarioRequest(ScenarioKind.SHOCK, text) for text in shocks]

@@ -79,7 +79,8 @@ def count_states(peers: Sequence[PeerStatus]) -> str:
 def change_text(change: PeerChange) -> str:
     """A change as one plain line with its time, for output that is not a terminal."""
     stamp = format_ns(change.at_ns // NS_PER_S * NS_PER_S).replace("T", " ").replace("Z", " UTC")
-    return f"{stamp}  node {truncate_end(change.peer, 60)}: {truncate_end(change.what, 20)}  {truncate_end(change.words, 200)}".rstrip()
+    what, words = truncate_end(change.what, 20), truncate_end(change.words, 200)
+    return f"{stamp}  node {truncate_end(change.peer, 60)}: {what}  {words}".rstrip()
 
 
 def _rows(peers: Sequence[PeerStatus], width: int) -> list[Text]:
