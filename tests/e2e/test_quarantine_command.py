@@ -72,7 +72,7 @@ def test_list_tells_what_is_held_back_by_source_and_rule(folder: Path, ask: Ask)
         json.loads(line) for line in ask("list", folder, "--source", "blog", "--json").output.splitlines()
     ]
     assert [row["number"] for row in rows] == [2, 3]
-    assert ask("list", folder, "--rule", "no-such-rule").output.startswith("nothing is held back")
+    assert ask("list", folder, "--rule", "no-such-rule").output.startswith("no news is in quarantine")
 
 
 def test_show_hides_nothing_and_names_every_finding(folder: Path, ask: Ask):
@@ -149,7 +149,7 @@ def test_damaged_file_is_told_in_one_line(folder: Path, ask: Ask, damage: bytes)
 
 def test_folder_of_a_run_that_held_nothing_back_has_an_empty_list(tmp_path: Path, ask: Ask):
     open_ledger(tmp_path / "run", origin="htfi.run").close()
-    assert ask("list", tmp_path / "run").output.startswith("nothing is held back")
+    assert ask("list", tmp_path / "run").output.startswith("no news is in quarantine")
     assert ask("list", tmp_path / "run", "--json").output == ""
 
 
