@@ -16,8 +16,8 @@ A setting is changed in a TOML file (htfi run --settings FILE) or in the environ
 
 _PAGE = """# Settings
 
-Made by `htfi settings --markdown`. A setting is changed in a TOML file (`htfi run --settings FILE`), one \
-table for each heading below, or in the environment: `HTFI_POLICY__MAX_BAND_WIDTH=0.2`. An unknown key or a value out of \
+Made by `htfi settings --markdown`. A setting is changed in a TOML file (`htfi run --settings FILE`), one table for \
+each heading below, or in the environment: `HTFI_POLICY__MAX_BAND_WIDTH=0.2`. An unknown key or a value out of \
 bounds stops the start with one line. What nobody would change is a constant in the package that owns it.
 
 `settings.json` in a run's folder states every parameter that shapes its decisions, constants included; each decision \
