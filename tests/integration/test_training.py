@@ -138,7 +138,8 @@ def test_a_checkpoint_of_other_settings_or_a_damaged_one_is_refused_in_a_line(tm
 def test_a_folder_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(
-        DependencyUnavailable, match="cannot be written: Not a directory; free some disk space or name another"
+        DependencyUnavailable,
+        match="cannot be written: Not a directory; free some disk space or name another",
     ):
         train(TINY, tmp_path / "file" / "out", StorySource(SOURCE, "none"), VOCAB, print)
 

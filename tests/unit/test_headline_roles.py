@@ -18,7 +18,8 @@ CASES = [
     ("Pfizer makes $100 bln offer for Merck", {"PFE": CompanyRole.ACQUIRER, "MRK": CompanyRole.TARGET}),
     ("Microsoft in talks to buy Yahoo, source says", {"MSFT": CompanyRole.ACQUIRER, "YHOO": CompanyRole.TARGET}),
     ("Intel being courted by Qualcomm", {"QCOM": CompanyRole.ACQUIRER, "INTC": CompanyRole.TARGET}),
-    ("Pfizer is said to be in talks to take over AstraZeneca", {"PFE": CompanyRole.ACQUIRER, "AZN": CompanyRole.TARGET}),
+    ("Pfizer is said to be in talks to take over AstraZeneca",
+     {"PFE": CompanyRole.ACQUIRER, "AZN": CompanyRole.TARGET}),
     ("Intel soars after Oracle bid", {"ORCL": CompanyRole.ACQUIRER, "INTC": CompanyRole.SUBJECT}),
     ("Oracle scraps Intel takeover", {"ORCL": CompanyRole.ACQUIRER, "INTC": CompanyRole.TARGET}),
     ("Goldman Sachs would pay $40 billion for AIG", {"GS": CompanyRole.ACQUIRER, "AIG": CompanyRole.TARGET}),
@@ -51,7 +52,8 @@ CASES = [
     ("Microsoft to buy Yahoo", {"AAPL": CompanyRole.NOT_NAMED, "HOMEMADE": CompanyRole.UNCLEAR}),
     # nobody is named, or what is asked about is no company
     ("Fed cuts rates by 100 bp in emergency move", {"GS": CompanyRole.SUBJECT, "SPX": CompanyRole.SUBJECT}),
-    ("Goldman Sachs to buy AIG", {"SPX": CompanyRole.SUBJECT, "USDJPY": CompanyRole.SUBJECT, "VIX": CompanyRole.SUBJECT}),
+    ("Goldman Sachs to buy AIG",
+     {"SPX": CompanyRole.SUBJECT, "USDJPY": CompanyRole.SUBJECT, "VIX": CompanyRole.SUBJECT}),
     ("HOMEMADE to buy AIG", {"HOMEMADE": CompanyRole.ACQUIRER, "AIG": CompanyRole.TARGET}),
 ]  # fmt: skip
 

@@ -55,9 +55,10 @@ def test_the_mini_prompt_tells_who_what_how_old_and_how_prices_moved() -> None:
     )
     assert prompt == (
         ControlToken("s"), ControlToken("news"),
-        ControlToken("h1"), ControlToken("on"), PlainText(" IBM HPQ"), ControlToken("says"), PlainText(" Fed cuts rates"),
-        ControlToken("h2"), ControlToken("wide"), PlainText(" Fed cuts rates"),
-        ControlToken("/news"), ControlToken("asset"), PlainText(" IBM"), ControlToken("ages"), ControlToken("a0"), ControlToken("a2"),
+        ControlToken("h1"), ControlToken("on"), PlainText(" IBM HPQ"), ControlToken("says"),
+        PlainText(" Fed cuts rates"), ControlToken("h2"), ControlToken("wide"), PlainText(" Fed cuts rates"),
+        ControlToken("/news"), ControlToken("asset"), PlainText(" IBM"), ControlToken("ages"),
+        ControlToken("a0"), ControlToken("a2"),
         ControlToken("prices"), ScaledMoves((0.5, -1.0)),
     )  # fmt: skip
 

@@ -67,7 +67,8 @@ TILT = NewsTilt(VIEW.reader, [0.01, 0.01], [1.2, 1.1], [0.5, 0.25], 0.61, 0.973)
 HEARING = NewsContext((heard("n1"), heard("n2", route=Route.ENCODER)), (POISON,), ReadingBudget(80.0, 80.0))
 DECISION = Decision(
     id="A/1d@x", symbol="A", interval="1d", as_of_ns=NOW, last_price=100.0, inputs=DecisionInputs("d", 1, {}),
-    settings_digest="s", models={}, plan=FidelityPlan(Rung.SPECULATIVE, "normal case", 80.0), regime=Regime.NORMAL, features={},
+    settings_digest="s", models={}, plan=FidelityPlan(Rung.SPECULATIVE, "normal case", 80.0), regime=Regime.NORMAL,
+    features={},
     forecast=Forecast((1, 5), LEVELS, [[-0.1, 0.0, 0.1]] * 2, {}, {}, [1.0, 1.0], TILT), view=VIEW,
     rationale=Rationale("", "", {}, [], []), circumstances=BarCircumstances(0, 1, None, 0.0),
     verdict=PolicyVerdict(PolicyOutcome.RELEASE, []), hearing=HEARING,

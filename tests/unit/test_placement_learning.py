@@ -14,8 +14,8 @@ def outcome(
     choice: PricedOption, total_ms: float, num_tokens: int = 17, is_whole: bool = True
 ) -> PlacementOutcome:
     return PlacementOutcome(
-        choice.cloud, choice.placement, choice.window, choice.in_flight, choice.expected_ms, "view", num_tokens, total_ms,
-        is_whole=is_whole,
+        choice.cloud, choice.placement, choice.window, choice.in_flight, choice.expected_ms, "view", num_tokens,
+        total_ms, is_whole=is_whole,
     )  # fmt: skip
 
 

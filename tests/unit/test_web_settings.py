@@ -27,7 +27,10 @@ def lines(folder: Path, text: str) -> Path:
         ('url = "https://feeds.example/a"\nstamp = "row"', "take it out"),
         ('url = "ftp://feeds.example/a"', "no feed reads ftp:// addresses"),
         ('url = "https://user:word@feeds.example/a"', "no user or password"),
-        ('url = "https://feeds.example/a"\nformat = "page"\n[source.page]\nitem = "a[["', "is not a CSS selector"),
+        (
+            'url = "https://feeds.example/a"\nformat = "page"\n[source.page]\nitem = "a[["',
+            "is not a CSS selector",
+        ),
         ('url = "https://feeds.example/a"\n[source.page]\nlinks = "a"', "unknown key 'links' in page"),
         ('url = "https://feeds.example/a"\npage = 3', "a table of CSS selectors"),
         ('url = "https://feeds.example/a"\ntickers = "none.json"', "tickers"),

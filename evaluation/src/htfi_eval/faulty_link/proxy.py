@@ -63,7 +63,8 @@ class Proxy:
         for timer in self._timers:
             timer.cancel()
         self._timers = [
-            self.loop.call_later(after_s, self._follow_schedule, conditions) for after_s, conditions in schedule
+            self.loop.call_later(after_s, self._follow_schedule, conditions)
+            for after_s, conditions in schedule
         ]
 
     async def set_target(self, target: tuple[str, int]) -> None:
