@@ -39,8 +39,8 @@ def outcome(
     of: PricedOption, total_ms: float, is_whole: bool = True, window: int | None = None
 ) -> PlacementOutcome:
     return PlacementOutcome(
-        of.cloud, of.placement, of.window if window is None else window, of.in_flight, of.expected_ms, "view", 17, total_ms,
-        is_whole=is_whole,
+        of.cloud, of.placement, of.window if window is None else window, of.in_flight, of.expected_ms, "view", 17,
+        total_ms, is_whole=is_whole,
     )  # fmt: skip
 
 
