@@ -280,7 +280,7 @@ def test_a_cloud_that_gets_slow_is_ill_before_it_is_silent(seed: int) -> None:
         cluster.run(0.05)
     figures = cluster.nodes["edge-0"].watch.figures("north")
     assert figures.state is PeerState.DEGRADED
-    assert figures.reason.startswith("a step takes 40.0 ms, 5.")
+    assert figures.reason.startswith("a step takes 40.0 ms, usually 5.")
     cluster.kill("north")
     cluster.run(6.0)
     whats = [what for _, what in cluster.said("edge-0", "north")]
