@@ -118,18 +118,18 @@ class InProcessDraft:
         trees = [self.drafter.trees.get(self._slots.get(id(stem), -1)) for stem in stems]
         return [tree.chain() if tree is not None else [] for tree in trees]
 
-    def verifying(self) -> None:
+    def verification_starts(self) -> None:
         for _ in range(self._num_steps):
             self.drafter.step()
 
-    def settled(self, stem: SequenceState, tokens: Sequence[int]) -> bool | None:
+    def accepted(self, stem: SequenceState, tokens: Sequence[int]) -> bool | None:
         slot = self._slots.get(id(stem), -1)
-        return self.drafter.settle(slot, tokens) if slot in self.drafter.trees else None
+        return self.drafter.verified(slot, tokens) if slot in self.drafter.trees else None
 
-    def leave(self, stem: SequenceState) -> None:
+    def finish(self, stem: SequenceState) -> None:
         slot = self._slots.pop(id(stem), None)
         if slot is not None:
-            self.drafter.leave(slot)
+            self.drafter.finish(slot)
 
     def refuse(self, why: str) -> None:
         raise IntegrityError(f"the draft wrote what its form does not admit: {why}")

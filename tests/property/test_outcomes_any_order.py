@@ -74,7 +74,7 @@ def test_every_node_has_the_logits_of_its_own_text_and_every_cached_block_is_dra
         if not tokens or ahead.trees[0].root.state == asked.grammar.done:
             break
         cached = read_continuation(words, epoch, tokens)
-        hit = ahead.settle(0, tokens)
+        hit = ahead.verified(0, tokens)
         settled += tokens
         if words:
             assert hit == bool(cached)

@@ -43,7 +43,7 @@ def _drafted(of: LocalGenerator, lengths: list[int]) -> list[int]:
         (tree,) = chain.speculate([stem], [length])
         stem.tokens += tree.tokens
         stem.state = tree.states[-1] if tree.states else stem.state
-    chain.leave(stem)
+    chain.finish(stem)
     return stem.tokens
 
 

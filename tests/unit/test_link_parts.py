@@ -212,7 +212,7 @@ def test_guesses_that_leave_the_form_are_cut():
     posted.post(of, 0, 0, [*text[:2], 3, *text[3:5]])
     (tree,) = posted.speculate([of], [9])
     assert tree.tokens == text[:2]
-    posted.leave(of)
+    posted.finish(of)
     assert posted.fitting(of) is None
 
 

@@ -271,7 +271,7 @@ def test_a_chain_goes_on_rightly_from_guesses_that_were_put_right():
             stem.tokens.append(int(rng.integers(93, 102)))
             chain.rewind(stem, at)
         stem.state = len(stem.tokens)
-    chain.leave(stem)
+    chain.finish(stem)
     assert chain._rows.sessions.arena.num_rows == 0
 
 

@@ -84,7 +84,7 @@ def test_an_outcome_ends_the_round_and_all_of_its_cache():
     words = _worked(ahead, num_steps=12)
     block, num_nodes = read_continuation(words, 1), len(words)
     assert num_nodes > 10
-    assert ahead.settle(0, [*block[:2], _other(ahead, block, 2)])
+    assert ahead.verified(0, [*block[:2], _other(ahead, block, 2)])
     kept = ahead.trees[0].unpublished_words(2)
     assert 0 < len(kept) < num_nodes
     assert read_continuation(kept, 1) == []  # words of another round are not read

@@ -233,7 +233,7 @@ class DecodingEngine:
             self._truncate_to_room(job, tree)
             for job, tree in zip(jobs, self._draft(sequences, lengths), strict=True)
         ]
-        self.strategy.verifying(sequences, trees)
+        self.strategy.verification_starts(sequences, trees)
         drafted_s = self._clock()
         steps = self._accept(jobs, trees, self._verify(jobs, trees))
         verified_s = self._clock()
@@ -261,7 +261,7 @@ class DecodingEngine:
 
     def remove(self, job: GenerationJob, wipe: bool = False) -> None:
         """Free a job's row and the strategy's state. `wipe` if the row may hold values that are not finite."""
-        self.strategy.leave(job.sequence)
+        self.strategy.finish(job.sequence)
         if job.row is not None:
             self.sessions.close(job.row, wipe)
             job.row = None
@@ -273,12 +273,12 @@ class DecodingEngine:
             del job.pending[:num_tokens]
         ready = [(job, after[-1:]) for job, after in zip(jobs, logits, strict=True) if not job.pending]
         reading = [job for job in jobs if job.pending]
-        settled = self._accept(
+        results = self._accept(
             [job for job, _ in ready], [DraftTree() for _ in ready], [after for _, after in ready]
         )
         for _ in ready:
             self.counts.record_round(0, 0)
-        return settled + [PassResult(job, [], 0, 0, None) for job in reading]
+        return results + [PassResult(job, [], 0, 0, None) for job in reading]
 
     def _update_alarm(self, kind: str, num_drafted: int, num_stood: int) -> None:
         change = self._alarm.learn(kind, num_drafted, num_stood) if self._alarm else None
@@ -356,7 +356,7 @@ class DecodingEngine:
             sequence.state = tree.states[node]
         if outcome.next_token >= 0:
             job.pending = sequence.append(outcome.next_token)
-        self.strategy.settle(sequence, tree, outcome)
+        self.strategy.verified(sequence, tree, outcome)
         answer = self._completion(job) if sequence.is_done else None
         return PassResult(job, sequence.tokens[num_before:], tree.depth, num_stood, answer)
 

@@ -29,7 +29,7 @@ class DraftVerification(NamedTuple):
 
 
 class DraftStrategy(Protocol):
-    """Guesses of what comes next. Sequences are told apart by identity; each gets one `leave` in the end."""
+    """Guesses of what comes next. Sequences are distinguished by identity; each gets one `finish` in the end."""
 
     @property
     def name(self) -> str: ...
@@ -38,15 +38,15 @@ class DraftStrategy(Protocol):
         """One tree per sequence, at most lengths[i] chosen tokens deep (forced ones are free); 0 asks for none."""
         ...
 
-    def verifying(self, sequences: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
+    def verification_starts(self, sequences: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
         """The target's pass is about to begin."""
         ...
 
-    def settle(self, sequence: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
+    def verified(self, sequence: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
         """The outcome of a draft; `sequence` already holds the accepted tokens."""
         ...
 
-    def leave(self, sequence: SequenceState) -> None:
+    def finish(self, sequence: SequenceState) -> None:
         """The answer is finished or given up."""
         ...
 
@@ -77,13 +77,13 @@ class NoDraft:
     def speculate(self, sequences: Sequence[SequenceState], lengths: Sequence[int]) -> list[DraftTree]:
         return [DraftTree() for _ in zip(sequences, lengths, strict=True)]
 
-    def verifying(self, sequences: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
+    def verification_starts(self, sequences: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
         pass
 
-    def settle(self, sequence: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
+    def verified(self, sequence: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
         pass
 
-    def leave(self, sequence: SequenceState) -> None:
+    def finish(self, sequence: SequenceState) -> None:
         pass
 
 
@@ -100,14 +100,14 @@ class ResettingStrategy:
         self._open.update(map(id, sequences))
         return self._inner.speculate(sequences, lengths)
 
-    def verifying(self, sequences: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
-        self._inner.verifying(sequences, trees)
+    def verification_starts(self, sequences: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
+        self._inner.verification_starts(sequences, trees)
 
-    def settle(self, sequence: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
-        self._inner.settle(sequence, tree, outcome)
+    def verified(self, sequence: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
+        self._inner.verified(sequence, tree, outcome)
 
-    def leave(self, sequence: SequenceState) -> None:
-        self._inner.leave(sequence)
+    def finish(self, sequence: SequenceState) -> None:
+        self._inner.finish(sequence)
         self._open.discard(id(sequence))
         if not self._open:
             self._inner = self._make()
@@ -125,17 +125,17 @@ class OutcomeDraft(Protocol):
         """The next tokens of each sequence, of which at most `lengths` are chosen; fewer if it is late."""
         ...
 
-    def verifying(self) -> None:
+    def verification_starts(self) -> None:
         """The blocks are being verified: draft on for their outcomes."""
         ...
 
-    def settled(self, sequence: SequenceState, tokens: Sequence[int]) -> bool | None:
+    def accepted(self, sequence: SequenceState, tokens: Sequence[int]) -> bool | None:
         """These tokens were accepted. Whether a block was begun for them; None for a sequence that it does not draft
         for.
         """
         ...
 
-    def leave(self, sequence: SequenceState) -> None: ...
+    def finish(self, sequence: SequenceState) -> None: ...
 
     def refuse(self, why: str) -> None:
         """Its output is invalid: start anew."""

@@ -171,10 +171,10 @@ class DraftProcess:
         self._check_heartbeat(running)
         return blocks
 
-    def verifying(self) -> None:
+    def verification_starts(self) -> None:
         """It continues by itself."""
 
-    def settled(self, sequence: SequenceState, tokens: Sequence[int]) -> bool | None:
+    def accepted(self, sequence: SequenceState, tokens: Sequence[int]) -> bool | None:
         running = self._running
         seat = running.slots.get(id(sequence)) if running is not None else None
         if running is None or seat is None or seat.has_no_room:
@@ -188,7 +188,7 @@ class DraftProcess:
             self._send(running, encode_message(TokensAccepted(seat.slot, seat.epoch, list(tokens))))
         return bool(seat.ahead)
 
-    def leave(self, sequence: SequenceState) -> None:
+    def finish(self, sequence: SequenceState) -> None:
         running = self._running
         seat = running.slots.pop(id(sequence), None) if running is not None else None
         if running is not None and seat is not None:

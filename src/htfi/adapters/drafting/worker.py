@@ -81,7 +81,7 @@ class DraftWorker:
             case TokensAccepted(slot, epoch, tokens):
                 if slot in self._epochs:
                     self._epochs[slot] = epoch
-                    self._drafter.settle(slot, tokens)
+                    self._drafter.verified(slot, tokens)
                     self._board.clear(slot, epoch)
                     self._publish()
             case RequestBlock(slot, length):
@@ -91,7 +91,7 @@ class DraftWorker:
             case OpenSlot():
                 self._join(message)
             case CloseSlot(slot):
-                self._drafter.leave(slot)
+                self._drafter.finish(slot)
                 self._epochs.pop(slot, None)
                 self._waited.discard(slot)
             case RegisterGrammar(number, grammar):

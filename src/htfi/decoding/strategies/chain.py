@@ -192,21 +192,21 @@ class ChainStrategy:
     def _grow(self, branch: "_PartialChain", token: int) -> list[int]:
         """Append a token and what it forces; the appended tokens."""
         if token < 0:
-            self._rows.leave(branch.sequence, wipe=True)
+            self._rows.finish(branch.sequence, wipe=True)
             return []
         tree = branch.tree
         _, put = tree.add_with_forced(branch.sequence.tokenized.grammar, branch.state, token, len(tree) - 1)
         branch.num_left = 0 if branch.state == branch.sequence.tokenized.grammar.done else branch.num_left - 1
         return put
 
-    def verifying(self, sequences: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
+    def verification_starts(self, sequences: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
         pass
 
-    def settle(self, sequence: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
+    def verified(self, sequence: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
         pass
 
-    def leave(self, sequence: SequenceState) -> None:
-        self._rows.leave(sequence)
+    def finish(self, sequence: SequenceState) -> None:
+        self._rows.finish(sequence)
 
     def rewind(self, sequence: SequenceState, num_tokens: int) -> None:
         """The guessed tokens of a sequence were replaced from `num_tokens` on; earlier ones are unchanged."""

@@ -37,7 +37,7 @@ class DraftKVRows:
         for place, sequence in enumerate(sequences):
             known = self._rows.get(id(sequence))
             if known is not None and not sequence.tokens:  # the logits after the prompt are needed again
-                self.leave(sequence)
+                self.finish(sequence)
                 known = None
             if known is None:
                 found[place] = self._join(sequence)
@@ -109,7 +109,7 @@ class DraftKVRows:
         if known is not None:
             known.num_accepted = min(known.num_accepted, num_tokens)
 
-    def leave(self, sequence: SequenceState, wipe: bool = False) -> None:
+    def finish(self, sequence: SequenceState, wipe: bool = False) -> None:
         """Free a sequence's row; `wipe` if it may hold values that are not finite."""
         known = self._rows.pop(id(sequence), None)
         if known is not None:

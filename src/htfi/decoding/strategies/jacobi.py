@@ -89,11 +89,11 @@ class JacobiStrategy:
             state, last = tree.states[node], put[-1]
         return tree
 
-    def verifying(self, sequences: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
+    def verification_starts(self, sequences: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
         if self._draft is not None:
-            self._draft.verifying(sequences, trees)
+            self._draft.verification_starts(sequences, trees)
 
-    def settle(self, sequence: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
+    def verified(self, sequence: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
         window = self._windows.get(id(sequence))
         if window is None:
             return
@@ -111,12 +111,12 @@ class JacobiStrategy:
             mine = (
                 (tree, outcome) if window.is_drafted else (DraftTree(), outcome._replace(path=[], said=[-1]))
             )
-            self._draft.settle(sequence, *mine)
+            self._draft.verified(sequence, *mine)
 
-    def leave(self, sequence: SequenceState) -> None:
+    def finish(self, sequence: SequenceState) -> None:
         self._windows.pop(id(sequence), None)
         if self._draft is not None:
-            self._draft.leave(sequence)
+            self._draft.finish(sequence)
 
 
 def build(parts: StrategyParts) -> DraftStrategy:

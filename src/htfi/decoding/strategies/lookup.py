@@ -184,23 +184,23 @@ class LookupStrategy:
             while node >= 0 and len(context) < order:
                 context.append(tree.tokens[node])
                 node = tree.parents[node]
-            settled = text.tokens[max(len(text.tokens) - order + len(context), 0) :]
+            accepted = text.tokens[max(len(text.tokens) - order + len(context), 0) :]
             found.append(
-                blended_log_probs(self._usual, (text.own, self._recent), [*settled, *reversed(context)])
+                blended_log_probs(self._usual, (text.own, self._recent), [*accepted, *reversed(context)])
             )
         return found
 
-    def verifying(self, sequences: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
+    def verification_starts(self, sequences: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
         pass
 
-    def settle(self, sequence: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
+    def verified(self, sequence: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
         del tree
         text = self._texts.get(id(sequence))
         if text is not None and text.branches is not None:
             text.branches.learn(outcome, self.odds)
             text.branches = None
 
-    def leave(self, sequence: SequenceState) -> None:
+    def finish(self, sequence: SequenceState) -> None:
         self._texts.pop(id(sequence), None)
         num, bound = len(sequence.tokens), self.config.num_recent_tokens
         if not 0 < num <= bound:

@@ -28,15 +28,15 @@ class RecordedStrategy:
         """Raises: IntegrityError if the recorded draft does not hold to the grammar, or is not the draft model's."""
         return [self._next(sequence) for sequence, _ in zip(sequences, lengths, strict=True)]
 
-    def verifying(self, sequences: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
+    def verification_starts(self, sequences: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
         pass
 
-    def settle(self, sequence: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
+    def verified(self, sequence: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
         pass
 
-    def leave(self, sequence: SequenceState) -> None:
+    def finish(self, sequence: SequenceState) -> None:
         if self._sampled is not None:
-            self._sampled.leave(sequence)
+            self._sampled.finish(sequence)
 
     def _next(self, sequence: SequenceState) -> DraftTree:
         tree = DraftTree()

@@ -105,7 +105,7 @@ class SampledStrategy:
             (law,) = token_probabilities(tip.logits[None], admitted, sequence.tokenized.sampling)
             if np.isnan(law[0]):
                 growing.tips, growing.is_sound = [], False
-                self._rows.leave(sequence, wipe=True)
+                self._rows.finish(sequence, wipe=True)
                 return
             if entropy_nats(law) > self._most_nats:
                 continue
@@ -138,11 +138,11 @@ class SampledStrategy:
                 tip.logits = logits[tip.node - growing.num_read]
             growing.num_read = len(growing.tree)
 
-    def verifying(self, sequences: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
+    def verification_starts(self, sequences: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
         pass
 
-    def settle(self, sequence: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
+    def verified(self, sequence: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
         pass
 
-    def leave(self, sequence: SequenceState) -> None:
-        self._rows.leave(sequence)
+    def finish(self, sequence: SequenceState) -> None:
+        self._rows.finish(sequence)

@@ -227,10 +227,10 @@ class TreeStrategy:
                 self._forget(growth.branches.sequence, wipe=True)
         return going
 
-    def verifying(self, sequences: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
+    def verification_starts(self, sequences: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
         pass
 
-    def settle(self, sequence: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
+    def verified(self, sequence: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
         del tree
         growth = self._growths.pop(id(sequence), None)
         if growth is not None:
@@ -238,12 +238,12 @@ class TreeStrategy:
             branch = [growth.read[node] for node in outcome.path if node in growth.read]
             self._rows.accept_branch(growth.drafted, branch)
 
-    def leave(self, sequence: SequenceState) -> None:
+    def finish(self, sequence: SequenceState) -> None:
         self._forget(sequence)
 
     def _forget(self, sequence: SequenceState, wipe: bool = False) -> None:
         self._growths.pop(id(sequence), None)
-        self._rows.leave(sequence, wipe)
+        self._rows.finish(sequence, wipe)
 
 
 def build(parts: StrategyParts) -> DraftStrategy:

@@ -74,23 +74,23 @@ class TimedStrategy:
         self.timing.longest_s = max(self.timing.longest_s, taken_s)
         return trees
 
-    def verifying(self, sequences: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
+    def verification_starts(self, sequences: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
         began_s = time.perf_counter()
-        self._inner.verifying(sequences, trees)
+        self._inner.verification_starts(sequences, trees)
         self._left_s = time.perf_counter()
         self.timing.draft_s += self._left_s - began_s
 
-    def settle(self, sequence: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
+    def verified(self, sequence: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
         now_s = time.perf_counter()
         watch = self.timing
         if not watch.began_s:  # the first token follows from the prompt alone
             watch.began_s = now_s
         else:
             watch.verify_s += now_s - self._left_s
-        self._inner.settle(sequence, tree, outcome)
+        self._inner.verified(sequence, tree, outcome)
 
-    def leave(self, sequence: SequenceState) -> None:
-        self._inner.leave(sequence)
+    def finish(self, sequence: SequenceState) -> None:
+        self._inner.finish(sequence)
 
 
 PLAIN, CHAIN, TREE, CHAIN_OF_8, BANDIT = "plain", "chain", "tree", "chain of 8", "chain by bandit"

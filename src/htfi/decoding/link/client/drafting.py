@@ -66,7 +66,7 @@ class AheadDrafter:
         return answer
 
     def leave(self, inflight: InFlightRequest) -> None:
-        self._chain.leave(inflight.drafted)
+        self._chain.finish(inflight.drafted)
 
     def finish_ms(self, inflight: InFlightRequest) -> float:
         """The longest time that finishing an answer with the draft may take."""

@@ -76,13 +76,13 @@ class RemoteDraftStrategy:
             box.fitting = self._joined(box, sequence.tokens)
         return box.fitting
 
-    def _joined(self, box: _RemoteWindows, settled: list[int]) -> list[int] | None:
+    def _joined(self, box: _RemoteWindows, accepted: list[int]) -> list[int] | None:
         chain: list[int] = []
         hashes = list(box.hashes)
-        num_settled, fits = len(settled), False
+        num_accepted, fits = len(accepted), False
         kept: list[_RemoteWindow] = []
         for window in box.windows:
-            place = window.at - num_settled  # in the chain
+            place = window.at - num_accepted  # in the chain
             if place > len(chain):
                 kept.append(window)  # tokens between may still arrive, or be accepted
                 continue
@@ -90,7 +90,7 @@ class RemoteDraftStrategy:
             overlap = window.ids[:behind]
             agrees = (
                 hashes[window.at] == window.prefix
-                and list(overlap) == settled[window.at : window.at + len(overlap)]
+                and list(overlap) == accepted[window.at : window.at + len(overlap)]
             )
             if place <= 0 and not agrees:
                 self.num_dropped += 1
@@ -105,7 +105,7 @@ class RemoteDraftStrategy:
             begin = max(place, 0)
             if begin + len(own) > len(chain) or own != chain[begin : begin + len(own)]:
                 del chain[begin:]
-                del hashes[num_settled + begin + 1 :]
+                del hashes[num_accepted + begin + 1 :]
                 for token in own:
                     chain.append(token)
                     hashes.append(prefix_hash([token], hashes[-1]))
@@ -118,13 +118,13 @@ class RemoteDraftStrategy:
             for sequence, length in zip(sequences, lengths, strict=True)
         ]
 
-    def verifying(self, sequences: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
+    def verification_starts(self, sequences: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
         pass
 
-    def settle(self, sequence: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
+    def verified(self, sequence: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
         pass  # the sequence's tokens decide which windows still fit
 
-    def leave(self, sequence: SequenceState) -> None:
+    def finish(self, sequence: SequenceState) -> None:
         self.clear(sequence)
 
 
@@ -197,23 +197,23 @@ class RoutedStrategy:
             self.draft_s += self._clock() - began_s
         return trees
 
-    def verifying(self, sequences: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
+    def verification_starts(self, sequences: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
         if self.draft is not None and self._by_draft:
             led = [
                 (sequence, tree)
                 for sequence, tree in zip(sequences, trees, strict=True)
                 if sequence in self._by_draft
             ]
-            self.draft.verifying([sequence for sequence, _ in led], [tree for _, tree in led])
+            self.draft.verification_starts([sequence for sequence, _ in led], [tree for _, tree in led])
 
-    def settle(self, sequence: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
+    def verified(self, sequence: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
         if self.draft is not None and sequence in self._by_draft:
-            self.draft.settle(sequence, tree, outcome)
+            self.draft.verified(sequence, tree, outcome)
 
-    def leave(self, sequence: SequenceState) -> None:
-        self.remote.leave(sequence)
+    def finish(self, sequence: SequenceState) -> None:
+        self.remote.finish(sequence)
         self._leads.pop(sequence, None)
         self._by_draft.discard(sequence)
         if self.draft is not None and sequence in self._drafted:
             self._drafted.discard(sequence)
-            self.draft.leave(sequence)
+            self.draft.finish(sequence)

@@ -78,7 +78,7 @@ class OutcomeDrafter:
 
     def join(self, slot: int, sequence: SequenceState) -> bool:
         """Read a sequence's text; False without room for it."""
-        self.leave(slot)
+        self.finish(slot)
         asked = sequence.tokenized
         limit = asked.max_length + self.fan.max_nodes
         if self.sessions.refusal(asked.max_length) is not None or not self.sessions.has_room(limit):
@@ -94,7 +94,7 @@ class OutcomeDrafter:
             tree.length, tree.branches, tree.end = length, None, None
         self._ready_s[slot] = self._clock()
 
-    def settle(self, slot: int, tokens: Sequence[int]) -> bool:
+    def verified(self, slot: int, tokens: Sequence[int]) -> bool:
         """The outcome: the accepted tokens. Whether a block was begun for it."""
         tree = self.trees[slot]
         begun_s = self._ready_s.pop(slot, None)
@@ -103,7 +103,7 @@ class OutcomeDrafter:
             self._learn(tree, tokens)
         return tree.advance(tokens, self.sessions)
 
-    def leave(self, slot: int, wipe: bool = False) -> None:
+    def finish(self, slot: int, wipe: bool = False) -> None:
         tree = self.trees.pop(slot, None)
         if tree is not None:
             self.sessions.close(tree.row, wipe)
@@ -155,7 +155,7 @@ class OutcomeDrafter:
     def _give_up(self, tree: OutcomeTree) -> None:
         """A logit is not finite: stop drafting for this sequence."""
         for slot in [slot for slot, known in self.trees.items() if known is tree]:
-            self.leave(slot, wipe=True)
+            self.finish(slot, wipe=True)
 
     def _outcomes(self) -> _PendingBranches:
         """The likeliest outcomes not yet drafted for, of all sequences, as many as pay off side by side."""

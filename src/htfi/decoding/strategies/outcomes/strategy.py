@@ -53,7 +53,7 @@ class OutcomeStrategy:
         self.hits = CacheHits()
         self._foresight = draft
         self._otherwise: DraftStrategy = otherwise or NoDraft()
-        self._told: dict[int, int] = {}  # sequence → how many of its tokens the draft knows
+        self._num_known: dict[int, int] = {}  # sequence → how many of its tokens the draft knows
 
     def speculate(self, sequences: Sequence[SequenceState], lengths: Sequence[int]) -> list[DraftTree]:
         if not self._foresight.is_up:
@@ -65,32 +65,32 @@ class OutcomeStrategy:
         blocks = self._foresight.blocks([sequences[at] for at in asked], [lengths[at] for at in asked])
         for at, tokens in zip(asked, blocks, strict=True):
             sequence = sequences[at]
-            self._told[id(sequence)] = len(sequence.tokens)
+            self._num_known[id(sequence)] = len(sequence.tokens)
             try:
                 trees[at] = _chain(sequence, tokens, lengths[at])
             except IntegrityError as error:
                 self._foresight.refuse(str(error))
         return trees
 
-    def verifying(self, sequences: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
-        self._foresight.verifying()
-        self._otherwise.verifying(sequences, trees)
+    def verification_starts(self, sequences: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
+        self._foresight.verification_starts()
+        self._otherwise.verification_starts(sequences, trees)
 
-    def settle(self, sequence: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
-        self._otherwise.settle(sequence, tree, outcome)
-        told = self._told.get(id(sequence))
-        if told is None:
+    def verified(self, sequence: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
+        self._otherwise.verified(sequence, tree, outcome)
+        num_known = self._num_known.get(id(sequence))
+        if num_known is None:
             return
-        self._told[id(sequence)] = len(sequence.tokens)
-        hit = self._foresight.settled(sequence, sequence.tokens[told:])
+        self._num_known[id(sequence)] = len(sequence.tokens)
+        hit = self._foresight.accepted(sequence, sequence.tokens[num_known:])
         if hit is not None and len(tree) and not sequence.is_done:
             num_accepted = tree.num_chosen[outcome.path[-1]] if outcome.path else 0
             self.hits.count(num_accepted, num_accepted == tree.depth, hit)
 
-    def leave(self, sequence: SequenceState) -> None:
-        self._told.pop(id(sequence), None)
-        self._foresight.leave(sequence)
-        self._otherwise.leave(sequence)
+    def finish(self, sequence: SequenceState) -> None:
+        self._num_known.pop(id(sequence), None)
+        self._foresight.finish(sequence)
+        self._otherwise.finish(sequence)
 
 
 def _chain(sequence: SequenceState, tokens: Sequence[int], length: int) -> DraftTree:
