@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 
-from htfi.decoding.config import DecodingConfig
+from htfi.decoding.config import DecodingConfig, VerificationServerConfig
 from htfi.decoding.draft_length.planner import FixedLengthPlanner
 from htfi.decoding.engine import DecodingEngine
 from htfi.decoding.link import frames
-from htfi.decoding.link.config import VerificationServerConfig
 from htfi.decoding.link.frames import (
     AcceptedFrame,
     DraftLead,
@@ -26,7 +25,7 @@ from htfi.decoding.link.server.server import VerificationServer
 from htfi.decoding.sampling import SamplingParams
 from htfi.decoding.vocabulary import Vocabulary
 from htfi.domain.generation import Completion, GenerationRequest
-from htfi.scheduling.turns.config import TurnsConfig
+from htfi.scheduling.config import TurnsConfig
 from htfi.scheduling.turns.fair_share import FairScheduler
 from outcome_pair import TOKENIZER, author, chain, network, written
 

@@ -3,10 +3,9 @@
 from collections.abc import Callable, Sequence
 from itertools import zip_longest
 
-from htfi.decoding.config import DecodingConfig
+from htfi.decoding.config import DecodingConfig, EdgeConfig, VerificationServerConfig
 from htfi.decoding.engine import DecodingEngine
 from htfi.decoding.link.client.generator import ExpectedTarget, LinkedGenerator
-from htfi.decoding.link.config import EdgeConfig, VerificationServerConfig
 from htfi.decoding.link.frames import DraftLead
 from htfi.decoding.link.server.remote_drafts import RoutedStrategy
 from htfi.decoding.link.server.server import VerificationServer

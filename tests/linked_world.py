@@ -12,9 +12,8 @@ from itertools import count
 
 import numpy as np
 
-from htfi.decoding.config import DecodingConfig
+from htfi.decoding.config import DecodingConfig, EdgeConfig
 from htfi.decoding.link.client.generator import ExpectedTarget, LinkedGenerator
-from htfi.decoding.link.config import EdgeConfig
 from htfi.decoding.link.frames import (
     PROTOCOL,
     AcceptedFrame,

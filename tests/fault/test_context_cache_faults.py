@@ -19,10 +19,8 @@ from htfi.adapters.certs.authority import CertificateRole, make_certificates
 from htfi.adapters.lmdb.tier import LmdbTier
 from htfi.adapters.redis.tier import RedisAddress, RedisTier
 from htfi.domain.errors import InvalidInput
-from htfi.narrative.caching.keys import EventClock
-from htfi.narrative.caching.memory import MemoryTier
-from htfi.narrative.caching.tier import CacheEntry
-from htfi.narrative.caching.tiers import OuterTier, TieredCache
+from htfi.narrative.caching.tier import CacheEntry, EventClock
+from htfi.narrative.caching.tiers import MemoryTier, OuterTier, TieredCache
 from redis_server import RedisServer, redis_server
 
 HOUR = 3_600 * 10**9

@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from desk_world import Edge, Time, deliver, desk, run, truth
+from htfi.decoding.config import VerificationServerConfig
 from htfi.decoding.link import frames
-from htfi.decoding.link.config import VerificationServerConfig
 from htfi.decoding.link.frames import DraftLead, PartFrame
 from outcome_pair import VIEW, requests
 

@@ -7,10 +7,9 @@ import pytest
 
 from desk_world import Edge, run
 from htfi import models
-from htfi.decoding.config import DecodingConfig
+from htfi.decoding.config import DecodingConfig, VerificationServerConfig
 from htfi.decoding.draft_length.closed_form import ClosedFormPlanner
 from htfi.decoding.engine import DecodingEngine
-from htfi.decoding.link.config import VerificationServerConfig
 from htfi.decoding.link.frames import DraftLead
 from htfi.decoding.link.server.remote_drafts import RoutedStrategy
 from htfi.decoding.link.server.server import VerificationServer

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from htfi.adapters.stores.snapshot import write_whole
+from htfi.decoding.config import EdgeConfig
 from htfi.decoding.link.client.generator import ExpectedTarget, LinkedGenerator
-from htfi.decoding.link.config import EdgeConfig
 from htfi.decoding.link.frames import DraftLead
 from htfi.decoding.link.ports import PlacementQuery, PlannedPlacement
 from htfi.domain.decision import Rung, decode_decision

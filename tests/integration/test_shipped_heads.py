@@ -8,7 +8,7 @@ import pytest
 
 from checks import nonempty
 from htfi import models
-from htfi.narrative.encoding.config import EncodingConfig
+from htfi.narrative.config import EncodingConfig
 from htfi.narrative.encoding.heads import Heads
 from htfi.simulation.head_training import SEED, make_heads, read_corpora
 from htfi.simulation.labelled_lines import draw_lines

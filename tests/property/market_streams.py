@@ -7,8 +7,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from htfi.domain.events import Bar, Quote, Trade
-from htfi.market.batch import ASK_ROW, BID_ROW, QUOTE_ROW, TRADE_ROW, TickBatch
 from htfi.market.config import MarketConfig
+from htfi.market.state import ASK_ROW, BID_ROW, QUOTE_ROW, TRADE_ROW, TickBatch
 from htfi.pipeline.run_state import encode_state
 
 START_NS = 1_381_152_600 * 10**9 + 123_456_789

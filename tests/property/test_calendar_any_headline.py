@@ -14,8 +14,8 @@ from htfi.narrative.calendar.announcements import (
     likely_outcomes,
     outcome_keys,
 )
-from htfi.narrative.calendar.matching import item_outcome
 from htfi.narrative.calendar.parsing import parse_calendar
+from htfi.narrative.calendar.prefetching import item_outcome
 
 RELEASES = [
     Announcement("r", AnnouncementKind.RATE, 0, "fed"),

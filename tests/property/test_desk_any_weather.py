@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from desk_world import Edge, Time, deliver, desk, run, truth
 from examples import examples
-from htfi.decoding.link.config import VerificationServerConfig
+from htfi.decoding.config import VerificationServerConfig
 from htfi.decoding.link.frames import CancelFrame, DraftLead
 from outcome_pair import TOKENIZER, VIEW, WORDS, requests
 

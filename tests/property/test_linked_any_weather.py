@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from htfi.decoding.config import EdgeConfig
 from htfi.decoding.draft_length.planner import FixedLengthPlanner
-from htfi.decoding.link.config import EdgeConfig
 from htfi.decoding.link.frames import DraftLead
 from htfi.decoding.local_generator import LocalGenerator
 from htfi.decoding.strategies.recorded import RecordedStrategy

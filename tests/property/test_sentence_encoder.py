@@ -17,7 +17,7 @@ from htfi.adapters.onnx.sentence_encoder import OnnxSentenceEncoder, mean_pooled
 from htfi.adapters.onnx.session import Precision
 from htfi.decoding.checkpoint.folder import ModelFolder
 from htfi.domain.errors import IntegrityError, InvalidInput, ShapeMismatch
-from htfi.narrative.encoding.config import MAX_TOKENS, EncodingConfig
+from htfi.narrative.config import MAX_TOKENS, EncodingConfig
 from htfi.wiring.encoder import open_encoder
 from model_folders import bert_model, save
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from examples import examples
-from htfi.scheduling.turns.config import TurnsConfig
+from htfi.scheduling.config import TurnsConfig
 from htfi.scheduling.turns.fair_share import FairScheduler
 
 

@@ -8,9 +8,8 @@ from msgspec.structs import replace
 from htfi.domain.events import News
 from htfi.domain.news import ScreenedItem, Screening
 from htfi.narrative.caching.encoded import CachedEncoder, CachedScorer, cache_names
-from htfi.narrative.caching.keys import EventClock
-from htfi.narrative.caching.memory import MemoryTier
-from htfi.narrative.caching.tiers import OuterTier, TieredCache
+from htfi.narrative.caching.tier import EventClock
+from htfi.narrative.caching.tiers import MemoryTier, OuterTier, TieredCache
 from htfi.narrative.encoding.heads import Head, Heads
 from htfi.narrative.encoding.linking import EntityLinker
 from htfi.narrative.encoding.scorer import NewsScorer, scored_text

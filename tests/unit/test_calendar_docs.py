@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 
 from htfi.narrative.calendar.announcements import CENTRAL_BANKS, REGIONS, AnnouncementKind, outcome_keys
-from htfi.narrative.calendar.config import EARLY_S, READING_MS, BufferingConfig
 from htfi.narrative.calendar.parsing import parse_calendar
+from htfi.narrative.config import EARLY_S, READING_MS, BufferingConfig
 from htfi.pipeline.prepared_views import MAX_READINGS_PER_STEP
 
 TEXT = (Path(__file__).parents[2] / "docs" / "calendar.md").read_text(encoding="utf-8")

@@ -4,7 +4,7 @@ import pytest
 
 from htfi.domain.events import News
 from htfi.narrative.calendar.announcements import Announcement, AnnouncementKind
-from htfi.narrative.calendar.matching import item_outcome, match_item
+from htfi.narrative.calendar.prefetching import item_outcome, match_item
 
 FED = Announcement("fomc", AnnouncementKind.RATE, 0, "fed")
 ECB = Announcement("ecb", AnnouncementKind.RATE, 0, "ecb")

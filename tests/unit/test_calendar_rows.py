@@ -16,8 +16,8 @@ from htfi.narrative.calendar.announcements import (
     rate_key,
     surprise_key,
 )
-from htfi.narrative.calendar.config import BufferingConfig
 from htfi.narrative.calendar.parsing import parse_calendar
+from htfi.narrative.config import BufferingConfig
 from htfi.wiring.news import open_calendar
 
 FOMC = '[[release]]\nid = "a"\nkind = "rate_decision"\nsubject = "fed"\n'
@@ -190,7 +190,7 @@ def test_odds_of_the_calendar_stand_and_no_rate_falls_far_below_zero() -> None:
 
 def test_every_headline_of_ours_is_told_as_the_outcome_that_it_is_written_for() -> None:
     from htfi.domain.events import News
-    from htfi.narrative.calendar.matching import item_outcome
+    from htfi.narrative.calendar.prefetching import item_outcome
 
     for kind in AnnouncementKind:
         subjects = {AnnouncementKind.RATE: ("fed", "ecb", "boj"), AnnouncementKind.EARNINGS: ("Acme",)}

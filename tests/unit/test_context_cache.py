@@ -8,10 +8,8 @@ from htfi.domain.events import News
 from htfi.domain.generation import RequestRefused
 from htfi.domain.time import NS_PER_DAY
 from htfi.narrative.caching.cached_reader import CachedReader, ViewCachePolicy, with_cache
-from htfi.narrative.caching.keys import EventClock, cache_key, lifetime_ns
-from htfi.narrative.caching.memory import MemoryTier
-from htfi.narrative.caching.tier import seal, unseal
-from htfi.narrative.caching.tiers import TieredCache
+from htfi.narrative.caching.tier import EventClock, cache_key, lifetime_ns, seal, unseal
+from htfi.narrative.caching.tiers import MemoryTier, TieredCache
 from htfi.narrative.ports import LateNewsReader
 from htfi.narrative.question import Question, item_name, question_id
 

@@ -4,9 +4,8 @@ import pytest
 from msgspec.structs import replace
 
 from desk_world import LATE, Edge, Time, deliver, desk, run, truth
-from htfi.decoding.config import DecodingConfig
+from htfi.decoding.config import DecodingConfig, VerificationServerConfig
 from htfi.decoding.link import frames
-from htfi.decoding.link.config import VerificationServerConfig
 from htfi.decoding.link.frames import (
     PROTOCOL,
     AcceptedFrame,
@@ -21,7 +20,7 @@ from htfi.decoding.link.parts import part_name, request_name
 from htfi.decoding.link.server.server import VerificationServer
 from htfi.decoding.sampling import SamplingParams
 from htfi.domain.generation import PlainText
-from htfi.scheduling.turns.config import TurnsConfig
+from htfi.scheduling.config import TurnsConfig
 from outcome_pair import VIEW, requests
 from tiny_network import TinyNetwork
 

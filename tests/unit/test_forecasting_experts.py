@@ -10,11 +10,9 @@ from htfi.domain.events import Bar
 from htfi.domain.time import NS_PER_DAY
 from htfi.forecasting.config import LEVELS, SESSION_GAP_BARS, ForecastConfig
 from htfi.forecasting.experts import EXPERTS, build_experts
-from htfi.forecasting.experts.ewma import EwmaExpert
-from htfi.forecasting.experts.historical_simulation import HistoricalSimulationExpert
+from htfi.forecasting.experts.baselines import EwmaExpert, HistoricalSimulationExpert, RandomWalkExpert
 from htfi.forecasting.experts.log_range_har import LogRangeHarExpert
 from htfi.forecasting.experts.market_har import MarketHarExpert
-from htfi.forecasting.experts.random_walk import RandomWalkExpert
 from htfi.forecasting.panel import Panel
 from htfi.forecasting.ports import Expert
 from htfi.forecasting.shapes import gaussian_quantiles, student_quantiles

@@ -3,8 +3,8 @@
 import pytest
 from msgspec.structs import replace
 
+from htfi.decoding.config import EdgeConfig, VerificationServerConfig
 from htfi.decoding.link.client.generator import FullPrecisionGenerator
-from htfi.decoding.link.config import EdgeConfig, VerificationServerConfig
 from htfi.decoding.link.frames import OpenFrame, RefusalReason
 from htfi.decoding.link.parts import request_name
 from htfi.decoding.link.server.requests import check_open

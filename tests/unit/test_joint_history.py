@@ -8,8 +8,7 @@ from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.domain.events import Bar
 from htfi.domain.time import NS_PER_DAY, NS_PER_S
 from htfi.forecasting.config import LEVELS, ForecastConfig
-from htfi.forecasting.experts.ewma import EwmaExpert
-from htfi.forecasting.experts.random_walk import RandomWalkExpert
+from htfi.forecasting.experts.baselines import EwmaExpert, RandomWalkExpert
 from htfi.forecasting.forecaster import Forecaster
 from htfi.forecasting.joint.history import JointHistory
 from htfi.forecasting.shapes import gaussian_quantiles

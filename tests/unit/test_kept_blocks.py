@@ -9,9 +9,8 @@ from htfi.decoding.config import DecodingConfig
 from htfi.decoding.kv_cache import SharedKVBlocks
 from htfi.decoding.ports import ForwardOutput
 from htfi.decoding.sessions import KVSessions, PromptToPrefill
-from htfi.narrative.caching.keys import EventClock
-from htfi.narrative.caching.memory import MemoryTier
-from htfi.narrative.caching.tiers import OuterTier, TieredCache
+from htfi.narrative.caching.tier import EventClock
+from htfi.narrative.caching.tiers import MemoryTier, OuterTier, TieredCache
 from htfi.wiring.models.loading import open_model
 from random_pair import write_random_pair
 

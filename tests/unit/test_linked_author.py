@@ -6,8 +6,8 @@ from typing import TypeVar
 import pytest
 from msgspec.structs import replace
 
+from htfi.decoding.config import EdgeConfig
 from htfi.decoding.draft_length.planner import FixedLengthPlanner
-from htfi.decoding.link.config import EdgeConfig
 from htfi.decoding.link.frames import (
     AcceptedFrame,
     CancelFrame,

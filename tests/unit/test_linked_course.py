@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from htfi.decoding.config import DecodingConfig
+from htfi.decoding.config import DecodingConfig, EdgeConfig
 from htfi.decoding.draft_tree import DraftTree
 from htfi.decoding.grammar import CompiledGrammar
 from htfi.decoding.link.client.next_action import NetworkConditions, RequestAction, next_action, next_change_s
@@ -16,7 +16,6 @@ from htfi.decoding.link.client.request import (
     WireRequest,
     observe_round,
 )
-from htfi.decoding.link.config import EdgeConfig
 from htfi.decoding.link.frames import AcceptedFrame, DraftLead, pack, prefix_hash
 from htfi.decoding.link.ports import PlannedPlacement
 from htfi.decoding.sequence import SequenceState, TokenizedRequest

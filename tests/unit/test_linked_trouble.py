@@ -4,9 +4,8 @@ import math
 
 import pytest
 
-from htfi.decoding.config import DecodingConfig
+from htfi.decoding.config import DecodingConfig, EdgeConfig
 from htfi.decoding.link.client.answers import ALONE
-from htfi.decoding.link.config import EdgeConfig
 from htfi.decoding.link.frames import (
     CancelFrame,
     DraftLead,

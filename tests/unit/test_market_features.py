@@ -7,9 +7,8 @@ import pytest
 
 from htfi.domain.errors import IntegrityError, InvalidInput, ShapeMismatch
 from htfi.domain.events import Bar, MacroAnnouncement, Quote, Trade
-from htfi.market.batch import ASK_ROW, BID_ROW, QUOTE_ROW, TRADE_ROW, TickBatch
 from htfi.market.config import MarketConfig, is_intraday, parse_clock
-from htfi.market.state import MarketState, macro_feature
+from htfi.market.state import ASK_ROW, BID_ROW, QUOTE_ROW, TRADE_ROW, MarketState, TickBatch, macro_feature
 
 S = 10**9
 OPEN = 1_381_152_600 * S

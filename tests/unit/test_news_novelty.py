@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from htfi.domain.errors import InvalidInput
-from htfi.narrative.encoding.novelty import NoveltyIndex
+from htfi.narrative.encoding.scorer import NoveltyIndex
 
 HOUR = 3_600 * 10**9
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from htfi.scheduling.placement.config import EXPLORE_FIRST, PlacementConfig
+from htfi.scheduling.config import EXPLORE_FIRST, PlacementConfig
 from htfi.scheduling.placement.figures import (
     Placement,
     PlacementDecision,

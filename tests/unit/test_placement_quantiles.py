@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from htfi.domain.errors import InvalidInput
-from htfi.scheduling.placement.config import PlacementConfig
+from htfi.scheduling.config import PlacementConfig
 from htfi.scheduling.placement.live import RecentQuantiles
 
 BEAT_S = 0.075

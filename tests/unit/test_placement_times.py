@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from htfi.scheduling.placement.config import PlacementConfig
+from htfi.scheduling.config import PlacementConfig
 from htfi.scheduling.placement.decoding_times import lockstep_time, survival_and_hazards
 from htfi.scheduling.placement.figures import CloudFigures, EdgeFigures, LinkFigures, PassCostModel, Placement
 from htfi.scheduling.placement.pricing import (

@@ -10,8 +10,8 @@ from htfi.domain.events import MacroAnnouncement, News
 from htfi.domain.news import ScreenedItem, Screening
 from htfi.domain.time import NS_PER_S
 from htfi.narrative.calendar.announcements import Announcement, AnnouncementKind, Calendar
-from htfi.narrative.calendar.config import BufferingConfig
 from htfi.narrative.calendar.prefetching import MAX_OPEN_NS, AnnouncementPrefetcher
+from htfi.narrative.config import BufferingConfig
 from htfi.narrative.question import Question
 
 AT_NS = 1_000_000 * NS_PER_S

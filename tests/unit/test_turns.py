@@ -5,7 +5,7 @@ from typing import NamedTuple
 import pytest
 
 from htfi.domain.errors import InvalidInput
-from htfi.scheduling.turns.config import MIN_RETRY_MS, TurnsConfig
+from htfi.scheduling.config import MIN_RETRY_MS, TurnsConfig
 from htfi.scheduling.turns.fair_share import (
     admission_retry_ms,
     best_verify_depth,

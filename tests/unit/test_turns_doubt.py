@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import pytest
 
-from htfi.scheduling.turns.config import SUSPECTED_SHARE, TurnsConfig
+from htfi.scheduling.config import SUSPECTED_SHARE, TurnsConfig
 from htfi.scheduling.turns.fair_share import (
     FairScheduler,
     PendingReading,

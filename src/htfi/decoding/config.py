@@ -1,4 +1,4 @@
-"""Settings of decoding. wiring composes them."""
+"""Settings of decoding, and of both sides of the link between edges and clouds. wiring composes them."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal, get_args
@@ -6,7 +6,16 @@ from typing import Annotated, Literal, get_args
 from msgspec import Meta
 
 from htfi.domain.errors import InvalidInput
-from htfi.domain.settings import Bytes, NonNegativeCount, check_bounds, setting
+from htfi.domain.settings import (
+    Bytes,
+    Count,
+    Milliseconds,
+    NonNegativeCount,
+    NonNegativeFactor,
+    PositiveMilliseconds,
+    check_bounds,
+    setting,
+)
 
 LengthPlannerName = Literal["nominal", "measured", "bandit", "fixed"]
 RuleName = Literal["coupled", "rejection", "entropy_aware"]
@@ -70,3 +79,77 @@ class DecodingConfig:
 def _require(holds: bool, key: str, what: str) -> None:
     if not holds:
         raise InvalidInput(f"decoding.{key} {what}")
+
+
+FIRST_DRAFT_MS = 0.1  # expected for a drafted token until it is measured
+LOOK_MS = 20.0  # between looks at which clouds are usable
+MAX_PARTS_KNOWN = 4_096  # prompt parts remembered as sent, for each cloud
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeConfig:
+    """When an edge answers locally, asks a second cloud, and gives up."""
+
+    margin_ms: Milliseconds = setting(3.0, "time before its deadline at which a request is finished locally")
+    patience_ms: Milliseconds = setting(150.0, "how long a request that lost its cloud waits for it")
+    hedges: bool = setting(True, "whether a second cloud is asked when the first is late")
+    hedge_ms: Milliseconds = setting(0.0, "after how long; 0 uses the planned time")
+    late_ms: PositiveMilliseconds = setting(60_000.0, "how long a late answer of the target is waited for")
+    max_late: NonNegativeCount = setting(256, "late answers waited for at once", "requests")
+    budget_bytes: Annotated[int, Meta(ge=1 << 10, le=2**40)] = setting(
+        1 << 20, "traffic that one request may cause"
+    )
+    # varied by tests only
+    greeting_ms: PositiveMilliseconds = (
+        500.0  # for a cloud to greet; after four times as long it is dialled again
+    )
+    quiet_ms: PositiveMilliseconds = (
+        1_000.0  # of silence, after which a request is repeated: a frame may be lost
+    )
+
+    def __post_init__(self) -> None:
+        check_bounds("edge", self)
+
+
+MAX_GATHERING_EACH = 64  # requests of a stream that wait for their parts
+MAX_PROMPT_PARTS = 16  # of one request
+PARTS_BYTES = 64 * 2**20  # memory of prompt parts
+MAX_BEGUN_PARTS = 64  # parts that have begun to arrive
+STRIKE_MS = 10_000.0  # after which one of them is forgiven
+HELLO_MS = 5_000.0  # in which a stream must say who it is
+REPORT_MS = 2.0  # between reports of tokens that a cloud writes alone
+MAX_UNSENT = 1024  # frames that wait for a slow stream
+BUDGET_ABUSE = 4.0  # times its budget that a request may send before it is refused
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationServerConfig:
+    """How much of anybody's work a cloud holds. `node` and `residency` come from the cluster's table."""
+
+    node: str = setting("cloud", "")
+    residency: tuple[str, ...] = setting((), "")
+    num_in_flight: Count = setting(8, "draft windows a request may have on their way", "windows")
+    max_streams: Count = setting(1024, "streams open at once", "streams")
+    max_streams_each: Count = setting(16, "streams of one edge", "streams")
+    max_requests_each: Count = setting(512, "requests of one stream at once", "requests")
+    kept_answers: NonNegativeCount = setting(4096, "answers kept for edges that come back", "answers")
+    max_orphans: NonNegativeCount = setting(256, "requests finished for an edge that has gone", "requests")
+    prompt_share: NonNegativeFactor = setting(
+        1.0, "share of a pass's time for reading prompts", "of the pass"
+    )
+    # varied by tests only
+    max_strikes: Count = 16  # malformed frames after which a stream is dropped
+    parts_ms: PositiveMilliseconds = 5_000.0  # that a request waits for its parts
+    window_ms: PositiveMilliseconds = (
+        400.0  # that an answer in lock-step waits for a draft window before it goes on without
+    )
+    drain_retry_ms: Annotated[int, Meta(ge=0, le=3_600_000)] = (
+        500  # after which an edge that was sent away tries another cloud
+    )
+    resend_ms: PositiveMilliseconds = 2.0  # before a frame that was not taken is offered again
+    slow_reader_ms: PositiveMilliseconds = 10_000.0  # in which a stream must take what is sent
+    prompt_ms: PositiveMilliseconds = 20.0  # a prompt that takes longer is read in several turns
+    max_listeners: Count = 8  # edges that wait for one answer
+
+    def __post_init__(self) -> None:
+        check_bounds("desk", self)

@@ -13,10 +13,11 @@ from htfi.domain.decision import Decision, GenerationTrace, NewsView, ViewPart
 from htfi.domain.generation import DraftRound, RuleTrace
 from htfi.domain.news import NewsItemAudit, NewsScores, Route, Screening
 from htfi.narrative.merging import find_contradictions, part_weight
-from htfi.narrative.rationale.reader_names import MAX_READER_CHARS, reader_name
 from htfi.narrative.rationale.units import (
+    MAX_READER_CHARS,
     duration_words,
     percent,
+    reader_name,
     return_words,
     sigmas_words,
     volatility_words,

@@ -1,4 +1,6 @@
-"""Settings and constants of the narrative package: news, routing, the secure mode."""
+"""Settings and constants of the narrative package: news, routing, the secure mode, views prepared before announcements,
+the encoder.
+"""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -6,7 +8,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from htfi.domain.errors import InvalidInput
-from htfi.domain.settings import Count, Share, SpanNs, check_bounds, setting, setting_from
+from htfi.domain.settings import HOUR_MS, Count, Share, SpanNs, check_bounds, setting, setting_from
 from htfi.domain.time import NS_PER_DAY
 
 MIN_WEIGHT = 0.125  # three half-lives: an item that weighs less is forgotten
@@ -101,3 +103,61 @@ class SecureConfig:
         check_bounds("secure", self)
         if not CALM_BELOW <= self.on_at <= self.on_at_for_all:
             raise InvalidInput(f"secure: need {CALM_BELOW} <= on_at <= on_at_for_all")
+
+
+_DAY_S = 86_400.0
+
+
+EARLY_S = 1.0  # an item may come that long before its announcement: clocks differ
+READING_MS = 80.0  # of one reading on any machine, so that a replay prepares the same views
+
+
+@dataclass(frozen=True, slots=True)
+class BufferingConfig:
+    """Views that are prepared before a scheduled announcement."""
+
+    lead_s: Annotated[float, Meta(gt=0.0, le=_DAY_S)] = setting(
+        300.0, "how long before a scheduled announcement views are prepared"
+    )
+    window_s: Annotated[float, Meta(gt=0.0, le=_DAY_S)] = setting(
+        1_800.0, "how long after it prepared views are kept"
+    )
+    budget_ms: Annotated[float, Meta(ge=0.0, le=HOUR_MS)] = setting(
+        2_000.0, "reading time spent on one announcement"
+    )
+
+    def __post_init__(self) -> None:
+        check_bounds("buffering", self)
+        if not self.lead_s > EARLY_S:
+            raise InvalidInput(f"buffering: lead_s must be more than {EARLY_S:g} s")
+
+    @property
+    def max_readings(self) -> int:
+        """How many readings are prepared for one announcement."""
+        return int(self.budget_ms / READING_MS)
+
+
+WEIGHTS = ("auto", "none")
+
+
+MAX_TOKENS = 64  # of a text: headlines are shorter, bodies say the same again
+MAX_RECENT = 512  # items that a new one is compared with
+RECENT_HALF_LIFE_NS = 2 * NS_PER_DAY  # of the likeness to an earlier item
+
+
+@dataclass(frozen=True, slots=True)
+class EncodingConfig:
+    """Which encoder scores the news."""
+
+    model: str = setting("auto", "auto (the shipped encoder), none, or the folder of a BERT encoder")
+    precision: str = setting("int8", "int8 or fp32")
+    threads: Annotated[int, Meta(ge=0, le=64)] = setting(
+        1, "threads that share a batch; 0 uses all cores", "threads"
+    )
+
+    def __post_init__(self) -> None:
+        check_bounds("encoding", self)
+        if not self.model:
+            raise InvalidInput(f"encoding.model must be one of {', '.join(WEIGHTS)}, or a folder")
+        if self.precision not in ("int8", "fp32"):
+            raise InvalidInput(f"encoding.precision must be int8 or fp32, not '{self.precision}'")

@@ -27,7 +27,7 @@ from htfi.narrative.question import (
     shown_record,
     without_bodies,
 )
-from htfi.narrative.rationale.reader_names import HANDOVER
+from htfi.narrative.rationale.units import HANDOVER
 from htfi.narrative.view_calibration import ViewCalibration
 
 

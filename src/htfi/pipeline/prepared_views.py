@@ -12,8 +12,8 @@ from htfi.domain.decision import Decision, NewsView, Rung
 from htfi.domain.events import MacroAnnouncement
 from htfi.domain.news import ScreenedItem
 from htfi.narrative.calendar.announcements import Announcement, Calendar
-from htfi.narrative.calendar.config import READING_MS, BufferingConfig
 from htfi.narrative.calendar.prefetching import AnnouncementPrefetcher
+from htfi.narrative.config import READING_MS, BufferingConfig
 from htfi.narrative.processor import NewsProcessor
 from htfi.narrative.question import Question
 from htfi.narrative.rationale.amendment import BORNE_OUT, has_part

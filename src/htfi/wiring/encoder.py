@@ -22,8 +22,8 @@ from htfi.adapters.tokenizer.hugging_face import HuggingFaceTokenizer
 from htfi.decoding.checkpoint.architecture import Architecture, parse_architecture
 from htfi.decoding.checkpoint.folder import CONFIG, TOKENIZER, ModelFolder
 from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
+from htfi.narrative.config import MAX_TOKENS, EncodingConfig
 from htfi.narrative.encoding.calibration_texts import CALIBRATION_TEXTS
-from htfi.narrative.encoding.config import MAX_TOKENS, EncodingConfig
 from htfi.narrative.ports import TextEmbeddings, TextEncoder
 
 _CHARS_PER_TOKEN = 16  # a text is cut to so many before it is split: more than words of any language need

@@ -13,7 +13,7 @@ from htfi.adapters.stores.snapshot import read_whole
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.narrative.calendar.announcements import Calendar
 from htfi.narrative.calendar.parsing import MAX_BYTES, parse_calendar
-from htfi.narrative.encoding.config import EncodingConfig
+from htfi.narrative.config import EncodingConfig
 from htfi.narrative.encoding.heads import Heads
 from htfi.narrative.encoding.linking import EntityLinker
 from htfi.narrative.encoding.scorer import NewsScorer

@@ -20,22 +20,23 @@ from typing import Any, NamedTuple, cast
 
 import msgspec
 
-from htfi.decoding.config import DecodingConfig
-from htfi.decoding.link.config import EdgeConfig, VerificationServerConfig
+from htfi.decoding.config import DecodingConfig, EdgeConfig, VerificationServerConfig
 from htfi.domain.errors import InvalidInput
 from htfi.domain.settings import check_values
 from htfi.forecasting.config import ForecastConfig
 from htfi.governance.config import PolicyConfig
 from htfi.market.config import MarketConfig
-from htfi.narrative.calendar.config import BufferingConfig
-from htfi.narrative.config import NarrativeConfig, RoutingConfig, SecureConfig
-from htfi.narrative.encoding.config import EncodingConfig
+from htfi.narrative.config import (
+    BufferingConfig,
+    EncodingConfig,
+    NarrativeConfig,
+    RoutingConfig,
+    SecureConfig,
+)
 from htfi.narrative.sanitising.config import SanitiserConfig
 from htfi.pipeline.config import PipelineConfig
-from htfi.scheduling.config import FidelityConfig
+from htfi.scheduling.config import FidelityConfig, PlacementConfig, TurnsConfig
 from htfi.scheduling.health.config import HealthConfig
-from htfi.scheduling.placement.config import PlacementConfig
-from htfi.scheduling.turns.config import TurnsConfig
 from htfi.wiring.config import ClusterConfig, NodeConfig
 from htfi.wiring.models.caching import CacheConfig
 from htfi.wiring.models.readers import ModelsConfig

@@ -20,7 +20,7 @@ from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.domain.events import News
 from htfi.domain.time import NS_PER_DAY, NS_PER_S
 from htfi.narrative.calendar.announcements import Announcement, AnnouncementKind, rate_key
-from htfi.narrative.calendar.matching import item_outcome
+from htfi.narrative.calendar.prefetching import item_outcome
 from htfi_eval.bench.fed_decisions import (
     AnnouncementTiming,
     FedDecision,

@@ -19,10 +19,9 @@ import numpy as np
 
 from htfi.domain.events import News
 from htfi.domain.news import ScreenedItem, Screening
-from htfi.narrative.encoding.config import MAX_RECENT, RECENT_HALF_LIFE_NS
+from htfi.narrative.config import MAX_RECENT, RECENT_HALF_LIFE_NS
 from htfi.narrative.encoding.linking import EntityLinker
-from htfi.narrative.encoding.novelty import NoveltyIndex
-from htfi.narrative.encoding.scorer import scored_text
+from htfi.narrative.encoding.scorer import NoveltyIndex, scored_text
 from htfi.narrative.ports import TextEncoder
 from htfi.narrative.processor import NewsProcessor
 from htfi.narrative.sanitising.sanitiser import Sanitiser

@@ -16,7 +16,7 @@ from htfi.domain.generation import SpeculationStats
 from htfi.forecasting.scores import ScoreRow
 from htfi.forecasting.track_record import TrackRecordRow
 from htfi.narrative.calendar.prefetching import PrefetchStats
-from htfi.narrative.rationale.reader_names import reader_names
+from htfi.narrative.rationale.units import reader_names
 
 if TYPE_CHECKING:
     from htfi.wiring.run import OpenRun

@@ -1,14 +1,12 @@
-"""The numeric experts, one file each. A new one is a file here and a line in `EXPERTS`."""
+"""The numeric experts: the baselines in one file, the others one file each. A new one is a line in `EXPERTS`."""
 
 from htfi.domain.errors import InvalidInput
 from htfi.forecasting.config import ForecastConfig
-from htfi.forecasting.experts.ewma import EwmaExpert
+from htfi.forecasting.experts.baselines import EwmaExpert, HistoricalSimulationExpert, RandomWalkExpert
 from htfi.forecasting.experts.garch import GarchTExpert, GjrTExpert
 from htfi.forecasting.experts.har import HarExpert
-from htfi.forecasting.experts.historical_simulation import HistoricalSimulationExpert
 from htfi.forecasting.experts.log_range_har import LogRangeHarExpert
 from htfi.forecasting.experts.market_har import MarketHarExpert
-from htfi.forecasting.experts.random_walk import RandomWalkExpert
 from htfi.forecasting.experts.seasonal import SeasonalExpert
 from htfi.forecasting.ports import Expert
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from htfi.domain.news import NewsScores, ScreenedItem
-from htfi.narrative.caching.keys import EventClock, cache_key, text_digest, text_name
+from htfi.narrative.caching.tier import EventClock, cache_key, text_digest, text_name
 from htfi.narrative.encoding.heads import Head, Heads
 from htfi.narrative.encoding.scorer import scored_text
 from htfi.narrative.ports import ContextCache, ItemScorer, TextEmbeddings, TextEncoder

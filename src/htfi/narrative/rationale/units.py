@@ -1,13 +1,16 @@
-"""Figures and names as a person reads them: rounding, units, bars, spans of time, features and experts.
+"""Figures and names as a person reads them: rounding, units, bars, spans of time, features, experts and readers.
 
 Version 5 of the rationale is written with these, so what they give for a recorded value may not change: a version
 with other figures brings its own.
 """
 
+from collections.abc import Sequence
 from functools import lru_cache
 from math import expm1, floor, log10
 
 from htfi.domain.decision import FeatureDriver
+from htfi.narrative.merging import READER_SEPARATOR
+from htfi.narrative.text import clean
 
 _MIN_LARGE = 999.5  # from here on, three significant digits would need an exponent
 _MIN_SHOWN = 5e-7  # smaller amounts are no figure for a person
@@ -202,3 +205,30 @@ def duration_words(duration_ns: int) -> str:
     else:
         number, unit = seconds / 86_400.0, "day"
     return f"{number:.0f} {unit}{'s' * (round(number) != 1)}"
+
+
+HANDOVER = ", then "  # where one model went on with what another began
+MAX_READER_CHARS = 40
+_MAX_FULL_NAME_CHARS = 200
+
+
+def reader_name(reader: str) -> str:
+    """Who read, without digests."""
+    return READER_SEPARATOR.join(
+        HANDOVER.join(
+            name
+            for model in one.split(HANDOVER)
+            if (name := clean(model.partition("@")[0], MAX_READER_CHARS))
+        )
+        for one in reader.split(READER_SEPARATOR)
+    )
+
+
+def reader_names(readers: Sequence[str]) -> dict[str, str]:
+    """A name for each reader, without digests; with them where two would have the same."""
+    short = {reader: reader_name(reader) or "a model" for reader in readers}
+    shared = {name for name in short.values() if sum(other == name for other in short.values()) > 1}
+    return {
+        reader: clean(reader, _MAX_FULL_NAME_CHARS) if name in shared else name
+        for reader, name in short.items()
+    }

@@ -6,7 +6,7 @@ from math import exp, expm1, floor, log10
 
 from htfi.domain.decision import FeatureDriver, NewsTilt, NewsView, Regime
 from htfi.narrative.rationale.phrasing import SLOT, load_sentences
-from htfi.narrative.rationale.reader_names import reader_name
+from htfi.narrative.rationale.units import reader_name
 from htfi.narrative.text import clean, quote
 
 _MAX_WORDS_CHARS = 200

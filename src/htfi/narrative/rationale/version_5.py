@@ -8,7 +8,6 @@ from math import exp
 
 from htfi.domain.decision import FeatureDriver, NewsTilt, NewsView, Regime
 from htfi.narrative.rationale.phrasing import SLOT, load_sentences
-from htfi.narrative.rationale.reader_names import reader_name
 from htfi.narrative.rationale.units import (
     bar_name,
     driver_words,
@@ -16,6 +15,7 @@ from htfi.narrative.rationale.units import (
     expert_words,
     percent,
     price_words,
+    reader_name,
     return_words,
     sigmas_words,
     two_digits,

@@ -7,7 +7,7 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import NamedTuple
 
-from htfi.scheduling.placement.config import HALF_LIFE_S, NUM_SAMPLES
+from htfi.scheduling.config import HALF_LIFE_S, NUM_SAMPLES
 from htfi.scheduling.placement.figures import CloudFigures, EdgeFigures, LinkFigures, PassCostModel
 
 _SHIFT_SAMPLES = (

@@ -8,6 +8,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from htfi.scheduling.config import EXPLORE_FIRST, PRIOR_RATE, REPRICE_SHARE, PlacementConfig
 from htfi.scheduling.placement.choosing import (
     choose,
     describe_option,
@@ -15,7 +16,6 @@ from htfi.scheduling.placement.choosing import (
     exclusion_reason,
     explore_instead,
 )
-from htfi.scheduling.placement.config import EXPLORE_FIRST, PRIOR_RATE, REPRICE_SHARE, PlacementConfig
 from htfi.scheduling.placement.correction import CostCorrection
 from htfi.scheduling.placement.decoding_times import EXACT_PLACES
 from htfi.scheduling.placement.figures import (

@@ -7,7 +7,7 @@ depend on, rounded to a grid and kept until one has moved, so that most requests
 import math
 from typing import NamedTuple
 
-from htfi.scheduling.placement.config import (
+from htfi.scheduling.config import (
     EDGE_MS_PER_MS,
     FRAME_MS,
     MAX_IN_FLIGHT,

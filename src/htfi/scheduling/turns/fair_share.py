@@ -15,7 +15,7 @@ the same rule to the series of a decision point.
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple, Protocol
 
-from htfi.scheduling.turns.config import (
+from htfi.scheduling.config import (
     AGING,
     GRACE_MS,
     MAX_RETRY_MS,

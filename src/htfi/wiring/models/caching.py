@@ -23,10 +23,8 @@ from htfi.domain.extras import is_installed, require_extra
 from htfi.domain.settings import check_bounds, setting
 from htfi.narrative.caching.cached_reader import ViewCachePolicy, with_cache
 from htfi.narrative.caching.encoded import CachedEncoder, CachedScorer
-from htfi.narrative.caching.keys import EventClock, identity, lifetime_ns
-from htfi.narrative.caching.memory import MemoryTier
-from htfi.narrative.caching.tier import MAX_SECRET_BYTES
-from htfi.narrative.caching.tiers import OuterTier, TieredCache
+from htfi.narrative.caching.tier import MAX_SECRET_BYTES, EventClock, identity, lifetime_ns
+from htfi.narrative.caching.tiers import MemoryTier, OuterTier, TieredCache
 from htfi.narrative.config import MIN_WEIGHT, NarrativeConfig
 from htfi.narrative.deep_reader import DeepReader
 from htfi.narrative.encoding.heads import Heads

@@ -20,9 +20,8 @@ from numpy.typing import NDArray
 
 from htfi.domain.errors import InvalidInput
 from htfi.domain.events import Quote, Trade
-from htfi.market.batch import ASK_ROW, BID_ROW, QUOTE_ROW, TRADE_ROW, TickBatch
 from htfi.market.config import MarketConfig
-from htfi.market.state import MarketState
+from htfi.market.state import ASK_ROW, BID_ROW, QUOTE_ROW, TRADE_ROW, MarketState, TickBatch
 
 CHUNK_ROWS = 65_536
 _SIDES = {"b": BID_ROW, "a": ASK_ROW, "s": ASK_ROW}

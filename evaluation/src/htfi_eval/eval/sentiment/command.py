@@ -7,7 +7,7 @@ from typing import Any
 import click
 import numpy as np
 
-from htfi.narrative.encoding.config import EncodingConfig
+from htfi.narrative.config import EncodingConfig
 from htfi.narrative.encoding.heads import Heads
 from htfi.simulation.head_training import SEED, calibration_error, read_corpora
 from htfi.simulation.labelled_lines import draw_lines

@@ -29,7 +29,7 @@ def command(out: Path, corpora: Path) -> None:
     shows it. A fifth of the templates is held back first, to calibrate the probabilities and to judge.
     """
     from htfi.apps.display.tables import print_table
-    from htfi.narrative.encoding.config import EncodingConfig
+    from htfi.narrative.config import EncodingConfig
     from htfi.simulation.head_training import make_heads, read_corpora
     from htfi.wiring.encoder import shipped_encoder
 

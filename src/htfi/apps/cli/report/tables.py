@@ -14,7 +14,7 @@ from htfi.apps.cli.view.drawing import format_percent, format_price
 from htfi.domain.decision import Regime
 from htfi.domain.time import format_ns
 from htfi.narrative.audit import rule_note
-from htfi.narrative.rationale.reader_names import reader_names
+from htfi.narrative.rationale.units import reader_names
 
 SERIES_LISTED = 500
 _TEXT_CHARS = 420

@@ -7,9 +7,9 @@ import math
 from collections.abc import Callable, Sequence
 
 from htfi.decoding.acceptance import AcceptanceAlarm, AlarmChange, SpeculationCounts
+from htfi.decoding.config import EdgeConfig
 from htfi.decoding.link.client.connections import CloudConnection, CloudConnections
 from htfi.decoding.link.client.request import CloudAttempt, FrameEffect, InFlightRequest
-from htfi.decoding.link.config import EdgeConfig
 from htfi.decoding.link.frames import (
     AcceptedFrame,
     CancelFrame,

@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 from msgspec.structs import replace
 
 from htfi.decoding.acceptance import AcceptanceAlarm
+from htfi.decoding.config import FIRST_DRAFT_MS, LOOK_MS, MAX_PARTS_KNOWN, EdgeConfig
 from htfi.decoding.grammar import CompiledGrammar
 from htfi.decoding.link.client.answers import LateCompletions, provisional_completion, target_completion
 from htfi.decoding.link.client.attempts import CloudAttempts, PeerReport
@@ -27,7 +28,6 @@ from htfi.decoding.link.client.next_action import (
     next_change_s,
 )
 from htfi.decoding.link.client.request import InFlightRequest, WireRequest, grammar_part
-from htfi.decoding.link.config import FIRST_DRAFT_MS, LOOK_MS, MAX_PARTS_KNOWN, EdgeConfig
 from htfi.decoding.link.ports import RequestPlacer, Transport
 from htfi.decoding.local_generator import LocalGenerator
 from htfi.decoding.sequence import TokenizedRequest

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import NamedTuple
 
+from htfi.decoding.config import EdgeConfig
 from htfi.decoding.link.client.request import InFlightRequest
-from htfi.decoding.link.config import EdgeConfig
 
 
 class RequestAction(Enum):

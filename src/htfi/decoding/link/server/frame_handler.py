@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from htfi.decoding.link.config import (
+from htfi.decoding.config import (
     BUDGET_ABUSE,
     HELLO_MS,
     MAX_BEGUN_PARTS,

@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from htfi.decoding.link.config import VerificationServerConfig
+from htfi.decoding.config import VerificationServerConfig
 from htfi.decoding.link.frames import OpenFrame, RefusalReason, WindowFrame
 from htfi.decoding.link.parts import decode_grammar
 from htfi.decoding.link.server.requests import (

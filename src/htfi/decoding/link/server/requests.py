@@ -6,8 +6,8 @@ A request is answered once, however many edges subscribe to it.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from htfi.decoding.config import MAX_PROMPT_PARTS, VerificationServerConfig
 from htfi.decoding.engine import GenerationJob
-from htfi.decoding.link.config import MAX_PROMPT_PARTS, VerificationServerConfig
 from htfi.decoding.link.frames import (
     NAME_BYTES,
     PROTOCOL,

@@ -7,8 +7,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
+from htfi.decoding.config import VerificationServerConfig
 from htfi.decoding.engine import DecodingEngine, PassResult
-from htfi.decoding.link.config import VerificationServerConfig
 from htfi.decoding.link.frames import DraftLead
 from htfi.decoding.link.ports import TurnPolicy, TurnRequest
 from htfi.decoding.link.server.measurements import EngineMeasurements, MeasuredPlanner

@@ -7,8 +7,8 @@ arrives, an answer is what the engine alone would have written, and one edge can
 from collections.abc import Callable
 from typing import NamedTuple
 
+from htfi.decoding.config import REPORT_MS, VerificationServerConfig
 from htfi.decoding.engine import DecodingEngine
-from htfi.decoding.link.config import REPORT_MS, VerificationServerConfig
 from htfi.decoding.link.frames import PROTOCOL, AcceptedFrame, RefusalReason, WelcomeFrame, encode, pack
 from htfi.decoding.link.ports import EngineSpeed, StreamArrival, StreamEvent, TurnPolicy
 from htfi.decoding.link.server.frame_handler import FrameHandler

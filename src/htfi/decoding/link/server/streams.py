@@ -4,7 +4,7 @@ from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from htfi.decoding.link.config import MAX_UNSENT, STRIKE_MS, VerificationServerConfig
+from htfi.decoding.config import MAX_UNSENT, STRIKE_MS, VerificationServerConfig
 from htfi.decoding.link.frames import Frame, OpenFrame, RefusalReason, RefusedFrame, WindowFrame, encode
 from htfi.decoding.link.ports import StreamArrival
 from htfi.decoding.link.server.requests import RequestSubscriber

@@ -1,0 +1,151 @@
+"""The baselines: experts without a regression, on the volatility of past returns alone."""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from htfi.domain import portable_math as exact
+from htfi.forecasting.columns import SeriesColumns
+from htfi.forecasting.config import ForecastConfig
+from htfi.forecasting.panel import SIGMA_FLOOR, BarBatch, Rows
+from htfi.forecasting.shapes import ResidualShapes, gaussian_quantiles, scale_shape, student_quantiles
+
+Array = NDArray[np.float64]
+
+
+class RandomWalkExpert:
+    """Sample standard deviation of the last `history_bars` returns, times √h, without drift."""
+
+    name = "random_walk"
+    version = "1"
+
+    def __init__(self, config: ForecastConfig) -> None:
+        self._root_h = np.sqrt(np.array(config.horizons, np.float64))
+        self._shape = gaussian_quantiles(config.levels)
+        self._width = config.history_bars
+        self._columns = SeriesColumns()
+        self._columns.declare("window", np.full(self._width, np.nan))
+
+    def grow(self, num_series: int) -> None:
+        self._columns.grow(num_series)
+
+    def update(self, bars: BarBatch) -> None:
+        self._columns["window"][bars.index, bars.age % self._width] = bars.returns
+
+    def learn(self, bars: BarBatch) -> None:
+        """There is nothing to fit."""
+
+    def quantiles(self, rows: Rows) -> Array:
+        window = self._columns["window"][rows]
+        away = window - window.mean(axis=1, keepdims=True)  # NaN until the window is full
+        sigma = np.maximum(np.sqrt((away * away).sum(axis=1)) / math.sqrt(self._width - 1), SIGMA_FLOOR)
+        return scale_shape(sigma[:, None] * self._root_h, self._shape)
+
+    def state(self) -> dict[str, Any]:
+        return self._columns.state()
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self._columns.restore(state)
+
+
+_EXCESS_KURTOSIS = 6.0  # of one bar's return at unit volatility: a Student-t with 5 degrees of freedom
+
+
+class EwmaExpert:
+    """var ← λ·var + (1−λ)·r², a plain mean until 1/(1−λ) bars are in; σ√h, without drift.
+
+    The excess kurtosis of a sum of h independent returns is that of one divided by h, and a Student-t
+    with ν degrees of freedom has 6/(ν−4): so ν = 4 + h, the tails thinning towards the Gaussian.
+    """
+
+    name = "ewma"
+    version = "1"
+
+    def __init__(self, config: ForecastConfig) -> None:
+        self._gain = 1.0 - config.ewma_decay
+        self._min_bars = config.history_bars
+        self._root_h = np.sqrt(np.array(config.horizons, np.float64))
+        self._shape = np.array(
+            [student_quantiles(config.levels, 4.0 + 6.0 * h / _EXCESS_KURTOSIS) for h in config.horizons]
+        )
+        self._columns = SeriesColumns()
+        self._columns.declare("var", 0.0)
+        self._columns.declare("num", 0, np.int64)
+
+    def grow(self, num_series: int) -> None:
+        self._columns.grow(num_series)
+
+    def update(self, bars: BarBatch) -> None:
+        var = self._columns["var"][bars.rows]
+        gain = np.maximum(1.0 / (bars.age + 1.0), self._gain)
+        self._columns["var"][bars.rows] = var + gain * (bars.returns * bars.returns - var)
+        self._columns["num"][bars.rows] = bars.age + 1
+
+    def learn(self, bars: BarBatch) -> None:
+        """There is nothing to fit."""
+
+    def quantiles(self, rows: Rows) -> Array:
+        sigma = np.maximum(np.sqrt(self._columns["var"][rows]), SIGMA_FLOOR)
+        sigma = np.where(self._columns["num"][rows] >= self._min_bars, sigma, np.nan)
+        return scale_shape(sigma[:, None] * self._root_h, self._shape)
+
+    def state(self) -> dict[str, Any]:
+        return self._columns.state()
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self._columns.restore(state)
+
+
+_DECAY_BARS = [2.5 * 2.0**k for k in range(8)]  # 2.5 … 320
+_MEMORY_BARS = 600.0
+_SKEW_SAMPLES = 250.0
+
+
+class HistoricalSimulationExpert:
+    """Empirical quantiles of filtered returns (Barone-Adesi et al. 1999; Hull and White 1998).
+
+    The filter has long memory: exponential means of the log range variance over 2.5 … 320 bars, with the
+    logarithmically falling shares of Zumbach (RiskMetrics 2006). Logs, so that one wild bar counts little.
+    """
+
+    name = "historical_simulation"
+    version = "1"
+
+    def __init__(self, config: ForecastConfig) -> None:
+        self._min_bars = config.history_bars
+        self._root_h = np.sqrt(np.array(config.horizons, np.float64))
+        self._gains = np.array([round(1.0 - math.exp(-1.0 / bars), 12) for bars in _DECAY_BARS])
+        shares = [1.0 - math.log(bars) / math.log(_MEMORY_BARS) for bars in _DECAY_BARS]
+        self._shares = np.array([round(share / sum(shares), 12) for share in shares])
+        self._columns = SeriesColumns()
+        self._columns.declare("log_vars", np.zeros(len(_DECAY_BARS)))
+        self._columns.declare("scale", np.full(len(config.horizons), np.nan))
+        self._residuals = ResidualShapes(config, _SKEW_SAMPLES)
+
+    def grow(self, num_series: int) -> None:
+        self._columns.grow(num_series)
+        self._residuals.grow(num_series)
+
+    def update(self, bars: BarBatch) -> None:
+        log_vars = self._columns["log_vars"][bars.rows]
+        gain = np.maximum(1.0 / (bars.age[:, None] + 1.0), self._gains)
+        log_vars = log_vars + gain * (bars.log_variance[:, None] - log_vars)
+        self._columns["log_vars"][bars.rows] = log_vars
+        log_var = (log_vars * self._shares).sum(axis=1)
+        sigma = np.where(bars.age + 1 >= self._min_bars, exact.exp(0.5 * log_var), np.nan)
+        self._columns["scale"][bars.rows] = sigma[:, None] * self._root_h
+
+    def learn(self, bars: BarBatch) -> None:
+        self._residuals.learn(bars, self._columns["scale"][bars.rows])
+
+    def quantiles(self, rows: Rows) -> Array:
+        return scale_shape(self._columns["scale"][rows], self._residuals.shape(rows))
+
+    def state(self) -> dict[str, Any]:
+        return {"filter": self._columns.state(), "residuals": self._residuals.state()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self._columns.restore(state["filter"])
+        self._residuals.restore(state["residuals"])
