@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from htfi.adapters.tokenizer.hugging_face import HuggingFaceTokenizer
-from htfi.decoding.checkpoint.architecture import Architecture, ModelFamily, config_json
+from htfi.decoding.checkpoint.folder import Architecture, ModelFamily, config_json
 from htfi.decoding.checkpoint.rope import Rope
 from htfi.decoding.checkpoint.weights import write_safetensors
 from htfi.wiring.training.corpus import write_tokenizer

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from htfi.adapters.stores.quarantine import QuarantineFile
+from htfi.adapters.stores.held_news import QuarantineFile
 from htfi.domain.events import FeedItem, News
 from htfi.domain.time import SystemClock
 from htfi.pipeline.intake.merged_feed import MergedFeed

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from htfi.adapters.stores.quarantine import QuarantineFile
+from htfi.adapters.stores.held_news import QuarantineFile
 from htfi.domain.errors import DependencyUnavailable, HtfiError, InvalidInput
 from htfi.domain.events import FeedItem, Trade
 from htfi.domain.time import SystemClock, format_ns

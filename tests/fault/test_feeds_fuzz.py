@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from htfi.adapters.stores.quarantine import QuarantineFile
+from htfi.adapters.stores.held_news import QuarantineFile
 from htfi.domain.time import NS_PER_MS, NS_PER_S, SystemClock, format_ns
 from htfi.pipeline.intake.quarantine_reasons import QuarantineReason
 from htfi.wiring.feeds import open_feed, resolve

@@ -15,7 +15,7 @@ NUM_ROWS = 20_000
 READ = """
 import json, os, sys
 from pathlib import Path
-from htfi.adapters.stores.quarantine import QuarantineFile
+from htfi.adapters.stores.held_news import QuarantineFile
 from htfi.domain.time import SystemClock
 from htfi.wiring.feeds import open_feed, resolve
 folder = Path(sys.argv[1])

@@ -13,7 +13,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.server import ServerConnection, serve
 
-from htfi.adapters.stores.quarantine import QuarantineFile
+from htfi.adapters.stores.held_news import QuarantineFile
 from htfi.domain.events import News
 from htfi.domain.time import SystemClock
 from htfi.pipeline.intake.quarantine_reasons import MAX_RAW_CHARS
@@ -80,7 +80,7 @@ BOMB = """
 import sys, resource
 from hashlib import sha256
 from pathlib import Path
-from htfi.adapters.stores.quarantine import QuarantineFile
+from htfi.adapters.stores.held_news import QuarantineFile
 from htfi.domain.time import SystemClock
 from htfi.pipeline.intake.quarantine_reasons import MAX_RAW_CHARS
 from htfi.wiring.feeds import open_feed, resolve

@@ -13,7 +13,7 @@ from websockets.sync.server import ServerConnection, serve
 
 from htfi.adapters.feeds import websocket
 from htfi.adapters.feeds.websocket import reconnect_delay_s
-from htfi.adapters.stores.quarantine import QuarantineFile
+from htfi.adapters.stores.held_news import QuarantineFile
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.domain.events import FeedItem, TimePassed, Trade
 from htfi.domain.time import NS_PER_S, SystemClock, format_ns

@@ -10,8 +10,7 @@ from click.testing import CliRunner
 
 pytest.importorskip("onnxruntime")
 
-from htfi.decoding.checkpoint.architecture import config_json
-from htfi.decoding.checkpoint.folder import ModelFolder
+from htfi.decoding.checkpoint.folder import ModelFolder, config_json
 from htfi_eval.bench import engine
 from htfi_eval.bench.engine import top1_agreement
 from htfi_eval.bench.targets import TARGET, minimal_work, num_parameters, write_target

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from htfi.decoding.checkpoint.architecture import Architecture, ModelFamily, config_json
-from htfi.decoding.checkpoint.folder import ModelFolder
+from htfi.decoding.checkpoint.folder import Architecture, ModelFamily, ModelFolder, config_json
 from htfi.decoding.checkpoint.rope import Rope
 from htfi.decoding.checkpoint.weights import write_safetensors
 from htfi.decoding.config import DecodingConfig

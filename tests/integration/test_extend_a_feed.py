@@ -22,7 +22,7 @@ ROWS = (
 READ = """
 import sys
 from pathlib import Path
-from htfi.adapters.stores.quarantine import QuarantineFile
+from htfi.adapters.stores.held_news import QuarantineFile
 from htfi.domain.time import SystemClock
 from htfi.wiring.feeds import open_feed, resolve
 folder = Path(sys.argv[1])

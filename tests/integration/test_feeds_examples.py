@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from htfi.adapters.stores.quarantine import QuarantineFile
+from htfi.adapters.stores.held_news import QuarantineFile
 from htfi.domain.events import Bar, FeedItem, MacroAnnouncement, News, Quote, Trade
 from htfi.domain.time import SystemClock, format_ns
 from htfi.pipeline.intake.mapping import load_mapping

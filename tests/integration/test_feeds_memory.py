@@ -13,7 +13,7 @@ import pytest
 READ = """
 import sys
 from pathlib import Path
-from htfi.adapters.stores.quarantine import QuarantineFile
+from htfi.adapters.stores.held_news import QuarantineFile
 from htfi.domain.time import SystemClock
 from htfi.wiring.feeds import open_feed, resolve
 folder, path = Path(sys.argv[1]), sys.argv[2]

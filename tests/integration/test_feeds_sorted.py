@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from htfi.adapters.feeds import spool
-from htfi.adapters.stores.quarantine import QuarantineFile
+from htfi.adapters.stores.held_news import QuarantineFile
 from htfi.domain.events import Bar, FeedItem, News, Trade
 from htfi.domain.time import NS_PER_S, SystemClock, format_ns
 from htfi.wiring.feeds import open_feed, resolve

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from htfi.adapters.feeds.live import Inbox, InboxRow
-from htfi.adapters.stores.quarantine import QuarantineFile
+from htfi.adapters.stores.held_news import QuarantineFile
 from htfi.domain.errors import DependencyUnavailable, IntegrityError
 from htfi.domain.events import Bar, FeedItem, TimePassed, Trade
 from htfi.domain.time import NS_PER_S, SystemClock, format_ns

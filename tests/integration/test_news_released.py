@@ -20,7 +20,7 @@ from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.domain.events import Event, FeedItem, News, TimePassed, Trade
 from htfi.domain.news import Screening
 from htfi.narrative.sanitising.sanitiser import Sanitiser
-from htfi.pipeline.inputs import InputChain
+from htfi.pipeline.components import InputChain
 from htfi.pipeline.operator_actions import NewsAdmission, OperatorFeed
 from htfi.pipeline.ports import Position
 

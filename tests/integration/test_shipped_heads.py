@@ -12,8 +12,7 @@ from htfi.narrative.config import EncodingConfig
 from htfi.narrative.encoding.heads import Heads
 from htfi.simulation.head_training import SEED, make_heads, read_corpora
 from htfi.simulation.labelled_lines import draw_lines
-from htfi.wiring.encoder import open_encoder
-from htfi.wiring.news import open_heads
+from htfi.wiring.news import open_encoder, open_heads
 
 CORPORA = Path(__file__).parents[2] / "corpora"
 DATA = Path(os.environ.get("HTFI_TEST_DATA", Path(__file__).parents[3] / "shared" / "data"))

@@ -13,7 +13,7 @@ import torch
 
 from htfi.adapters.onnx.network import OnnxNetwork
 from htfi.adapters.onnx.session import Precision
-from htfi.adapters.torch.network import TorchNetwork
+from htfi.adapters.torch.llama import TorchNetwork
 from htfi.decoding.checkpoint.folder import ModelFolder
 from htfi.decoding.ports import ForwardOutput
 from htfi.domain.errors import InvalidInput, ShapeMismatch

@@ -17,7 +17,7 @@ from examples import examples
 from htfi.adapters.feeds import records as framing
 from htfi.adapters.feeds import text_files as text
 from htfi.adapters.feeds.parquet import reader as parquet
-from htfi.adapters.stores.quarantine import QuarantineFile
+from htfi.adapters.stores.held_news import QuarantineFile
 from htfi.domain.events import FeedItem
 from htfi.domain.time import SystemClock, format_ns
 from htfi.pipeline.intake import source

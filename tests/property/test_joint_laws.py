@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from examples import examples
 from htfi.forecasting.config import LEVELS
 from htfi.forecasting.joint.dependence import learn_dependence, to_returns
-from htfi.forecasting.joint.marginals import MAX_SCORE, MarginalMap
+from htfi.forecasting.joint.history import MAX_SCORE, MarginalMap
 from htfi.forecasting.joint.portfolio import make_portfolio, portfolio_risk
 
 MARGINALS = MarginalMap(LEVELS)

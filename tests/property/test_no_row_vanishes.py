@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from examples import examples
-from htfi.adapters.stores.quarantine import QuarantineFile
+from htfi.adapters.stores.held_news import QuarantineFile
 from htfi.domain.events import QuarantinedRow, Trade
 from htfi.domain.time import SystemClock
 from htfi.pipeline.intake.quarantine_reasons import MAX_RAW_CHARS

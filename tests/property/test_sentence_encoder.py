@@ -11,14 +11,13 @@ from hypothesis import strategies as st
 pytest.importorskip("onnxruntime")
 import torch
 
-from htfi.adapters.onnx.cache import default_cache_folder, save_graph
 from htfi.adapters.onnx.saturation import max_weight_level
 from htfi.adapters.onnx.sentence_encoder import OnnxSentenceEncoder, mean_pooled, write_graph
-from htfi.adapters.onnx.session import Precision
+from htfi.adapters.onnx.session import Precision, default_cache_folder, save_graph
 from htfi.decoding.checkpoint.folder import ModelFolder
 from htfi.domain.errors import IntegrityError, InvalidInput, ShapeMismatch
 from htfi.narrative.config import MAX_TOKENS, EncodingConfig
-from htfi.wiring.encoder import open_encoder
+from htfi.wiring.news import open_encoder
 from model_folders import bert_model, save
 
 CONFIG = {

@@ -10,7 +10,7 @@ import pytest
 from htfi import models
 from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.narrative.config import EncodingConfig
-from htfi.wiring.encoder import files_digest, open_encoder, pack_encoder, shipped_encoder
+from htfi.wiring.news import files_digest, open_encoder, pack_encoder, shipped_encoder
 
 FILES = ("config.json", "encoder.graph", "tokenizer.json")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from htfi.adapters.stores.quarantine import QuarantineFile
+from htfi.adapters.stores.held_news import QuarantineFile
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.domain.events import QuarantinedRow
 

@@ -9,8 +9,16 @@ from htfi.domain.decision import Regime
 from htfi.domain.errors import InvalidInput
 from htfi.domain.plan import FidelityPlan, LadderInputs, PlanReason, Rung
 from htfi.scheduling.config import FidelityConfig
-from htfi.scheduling.fidelity import follows, is_prepared, plan, plan_problems, verification_plan
-from htfi.scheduling.load import ReadingTimes, deadline_of, left_after
+from htfi.scheduling.fidelity import (
+    ReadingTimes,
+    deadline_of,
+    follows,
+    is_prepared,
+    left_after,
+    plan,
+    plan_problems,
+    verification_plan,
+)
 
 ALL = frozenset(Rung)
 LONG_MS, MIDDLE_MS, SHORT_MS, NONE_MS = 5_000.0, 300.0, 50.0, 5.0

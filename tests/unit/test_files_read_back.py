@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from htfi.adapters.feeds.web.history import EntryHistory, Validators
-from htfi.adapters.keys.witness_file import WitnessMemoryFile
+from htfi.adapters.keys.ed25519 import WitnessMemoryFile
 from htfi.decoding.replay_buffer import RecordedPaths, from_line, to_line
 from htfi.decoding.sampling import SamplingParams
 from htfi.domain.errors import IntegrityError, InvalidInput

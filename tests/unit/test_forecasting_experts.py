@@ -11,7 +11,7 @@ from htfi.domain.time import NS_PER_DAY
 from htfi.forecasting.config import LEVELS, SESSION_GAP_BARS, ForecastConfig
 from htfi.forecasting.experts import EXPERTS, build_experts
 from htfi.forecasting.experts.baselines import EwmaExpert, HistoricalSimulationExpert, RandomWalkExpert
-from htfi.forecasting.experts.log_range_har import LogRangeHarExpert
+from htfi.forecasting.experts.har import LogRangeHarExpert
 from htfi.forecasting.experts.market_har import MarketHarExpert
 from htfi.forecasting.panel import Panel
 from htfi.forecasting.ports import Expert

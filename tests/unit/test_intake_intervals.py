@@ -4,7 +4,7 @@ import pytest
 
 from htfi.domain.errors import InvalidInput
 from htfi.domain.events import Bar, QuarantinedRow
-from htfi.pipeline.intake.intervals import ACCEPTED_INTERVALS, read_interval
+from htfi.pipeline.intake.bar_spacing import ACCEPTED_INTERVALS, read_interval
 from htfi.pipeline.intake.rows import RowParser
 from htfi.pipeline.intake.spec import SourceSpec
 

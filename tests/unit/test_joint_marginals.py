@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from htfi.forecasting.config import LEVELS
-from htfi.forecasting.joint.marginals import MAX_SCORE, MarginalMap, normal_scores
+from htfi.forecasting.joint.history import MAX_SCORE, MarginalMap, normal_scores
 from htfi.forecasting.shapes import student_quantiles
 
 MARGINALS = MarginalMap(LEVELS)

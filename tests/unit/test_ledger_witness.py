@@ -6,10 +6,15 @@ import pytest
 
 from htfi.adapters.keys.ed25519 import SigningKey, signing_key, verify_signature
 from htfi.domain.errors import IntegrityError
-from htfi.governance.ledger.checkpoint import Checkpoint, cosignature_time_s, log_key, sign_checkpoint
+from htfi.governance.ledger.checkpoint import (
+    Checkpoint,
+    LogWitness,
+    cosignature_time_s,
+    log_key,
+    sign_checkpoint,
+)
 from htfi.governance.ledger.merkle import consistency_proof, leaf_hash, perfect_root, range_hash
 from htfi.governance.ledger.note import NoteSignature
-from htfi.governance.ledger.witness import LogWitness
 from htfi.governance.ports import WitnessedLog
 
 ORIGIN = "log.example/desk"

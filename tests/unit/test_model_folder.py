@@ -6,8 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from htfi.decoding.checkpoint.architecture import Architecture, ModelFamily, config_json, parse_architecture
-from htfi.decoding.checkpoint.folder import ModelFolder
+from htfi.decoding.checkpoint.folder import (
+    Architecture,
+    ModelFamily,
+    ModelFolder,
+    config_json,
+    parse_architecture,
+)
 from htfi.decoding.checkpoint.rope import Rope, RopeKind, rotary_frequencies
 from htfi.decoding.checkpoint.weights import INDEX_FILE, open_weights, write_safetensors
 from htfi.domain.errors import InvalidInput, ShapeMismatch

@@ -156,7 +156,7 @@ def test_processor_says_whether_byte_sums_are_exact(tmp_path: Path) -> None:
 def test_weights_are_rounded_within_the_range_asked_for(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, top: int
 ) -> None:
-    from htfi.adapters.onnx.causal import write_causal
+    from htfi.adapters.onnx.network import write_causal
 
     opened_folder = ModelFolder.open(folder)
     written = write_causal(opened_folder.architecture, opened_folder.weights, Precision.INT8, top)

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.domain.events import Trade
-from htfi.pipeline.inputs import FOLD_EVENTS, InputChain
+from htfi.pipeline.components import FOLD_EVENTS, InputChain
+from htfi.pipeline.intake.merged_feed import PacedFeed
 from htfi.pipeline.run_state import decode_state, encode_state
-from htfi.simulation.pacing import PacedFeed
 from htfi.wiring.settings import decode_settings, encode_settings, load_settings, override, settings_digest
 from virtual_clock import VirtualClock
 

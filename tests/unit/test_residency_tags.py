@@ -12,7 +12,7 @@ from htfi.domain.events import News, QuarantinedRow
 from htfi.narrative.question import MAX_ITEMS, Question, question_id
 from htfi.narrative.readers import ModelReader
 from htfi.narrative.recent_news import RecentNews
-from htfi.pipeline.inputs import InputChain
+from htfi.pipeline.components import InputChain
 from htfi.pipeline.intake.columns import require_layout
 from htfi.pipeline.intake.mapping import load_mapping
 from htfi.pipeline.intake.rows import RowParser

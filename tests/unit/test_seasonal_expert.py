@@ -11,7 +11,7 @@ import pytest
 from htfi.domain.events import Bar
 from htfi.domain.time import NS_PER_S
 from htfi.forecasting.config import LEVELS, SESSION_GAP_BARS, ForecastConfig
-from htfi.forecasting.experts.log_range_har import LogRangeHarExpert
+from htfi.forecasting.experts.har import LogRangeHarExpert
 from htfi.forecasting.experts.seasonal import SeasonalExpert, new_york_slots
 from htfi.forecasting.panel import Panel
 from htfi.forecasting.ports import Expert

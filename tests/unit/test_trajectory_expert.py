@@ -12,8 +12,7 @@ from htfi import models
 from htfi.decoding.trajectories import stratified_uniforms
 from htfi.domain.events import Bar
 from htfi.forecasting.config import ForecastConfig
-from htfi.forecasting.experts.foundation import FoundationExpert
-from htfi.forecasting.experts.trajectory import SamplingBudget, TrajectoryExpert
+from htfi.forecasting.experts.pretrained import FoundationExpert, SamplingBudget, TrajectoryExpert
 from htfi.forecasting.panel import BarBatch, Panel
 from htfi.forecasting.scaled_returns import ewma_units
 from htfi.forecasting.shapes import gaussian_quantiles

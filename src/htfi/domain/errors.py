@@ -1,4 +1,9 @@
-"""The one error tree. At the command line a person sees `str(error)` as a single line."""
+"""The one error tree, and what raises MissingExtra before an optional library is imported.
+
+At the command line a person sees `str(error)` as a single line.
+"""
+
+from importlib.util import find_spec
 
 
 class HtfiError(Exception):
@@ -27,3 +32,17 @@ class LedgerUnavailable(DependencyUnavailable):
 
 class MissingExtra(HtfiError):
     """An optional library is needed: the message names the extra to install."""
+
+
+def require_extra(what: str, extra: str, *modules: str) -> None:
+    """Raises: MissingExtra, when a module of the extra cannot be imported; `what` begins the sentence."""
+    missing = [module for module in modules if not is_installed(module)]
+    if missing:
+        raise MissingExtra(f"{what} needs {' and '.join(missing)}: pip install 'htfi[{extra}]'")
+
+
+def is_installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except (ImportError, ValueError):  # its parent is missing, or it is barred from import
+        return False

@@ -36,12 +36,18 @@ from htfi.narrative.rationale.writer import write_rationale
 from htfi.narrative.recent_news import NO_NEWS, NewsSelection
 from htfi.narrative.routing import cap_plan
 from htfi.pipeline.components import Components, RunContext
-from htfi.pipeline.recovery import Recovery
+from htfi.pipeline.recorder import Recovery
 from htfi.pipeline.series import DecisionPoint, SeriesContext
 from htfi.pipeline.view_cache import ReadRequest
 from htfi.pipeline.weighing import max_view_weight, opinion_of, report_divergence
-from htfi.scheduling.fidelity import is_high_value, mark_high_value, plan, plan_deep_reads
-from htfi.scheduling.load import deadline_of, left_after
+from htfi.scheduling.fidelity import (
+    deadline_of,
+    is_high_value,
+    left_after,
+    mark_high_value,
+    plan,
+    plan_deep_reads,
+)
 
 _NOT_JUDGED = PolicyVerdict(PolicyOutcome.WITHHOLD, [])
 

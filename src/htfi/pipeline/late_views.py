@@ -20,8 +20,7 @@ from htfi.pipeline.amendments import (
     recorded_amendment_template,
 )
 from htfi.pipeline.components import Components, RunContext
-from htfi.pipeline.recorder import DecisionRecorder
-from htfi.pipeline.recovery import unmerged_view
+from htfi.pipeline.recorder import DecisionRecorder, unmerged_view
 from htfi.pipeline.view_cache import ReadRequest
 from htfi.pipeline.weighing import max_view_weight
 

@@ -20,7 +20,7 @@ from htfi.narrative.ports import LateNewsReader, NewsReader
 from htfi.narrative.question import Question
 from htfi.narrative.recent_news import NO_NEWS, NewsSelection
 from htfi.scheduling.config import FidelityConfig
-from htfi.scheduling.load import ReadingTimes
+from htfi.scheduling.fidelity import ReadingTimes
 from htfi.scheduling.turns.fair_share import PendingReading, reading_order
 
 # How views are cached, amended and recorded. Version 1 did not amend decisions that kept a provisional view.

@@ -36,13 +36,13 @@ def open_experts(config: ForecastConfig, foundation: str = "", mini: str = "") -
     if numeric:
         found |= {expert.name: expert for expert in build_experts(replace(config, experts=numeric))}
     if _TRAJECTORY in config.experts:
-        from htfi.forecasting.experts.trajectory import TrajectoryExpert
+        from htfi.forecasting.experts.pretrained import TrajectoryExpert
 
         sampler = open_path_sampler(Path(mini)) if mini else open_path_sampler()
         found[_TRAJECTORY] = TrajectoryExpert(config, sampler)
     if _FOUNDATION in config.experts:
         from htfi.adapters.chronos.model import open_foundation
-        from htfi.forecasting.experts.foundation import FoundationExpert
+        from htfi.forecasting.experts.pretrained import FoundationExpert
 
         if not foundation:
             raise InvalidInput(

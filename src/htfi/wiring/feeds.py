@@ -7,11 +7,10 @@ from pathlib import Path
 from threading import Event as Bell
 from typing import Any
 
-from htfi.adapters.feeds.live import FeedContext, Inbox, LiveReader
+from htfi.adapters.feeds.live import FeedContext, Inbox, LiveReader, StdinReceiver
 from htfi.adapters.feeds.rate_limits import RateLimiter
 from htfi.adapters.feeds.registry import format_of, is_address, live_feed, open_file
 from htfi.adapters.feeds.spool import SpoolReader
-from htfi.adapters.feeds.stdin import StdinReceiver
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.domain.time import Clock
 from htfi.pipeline.intake.mapping import load_mapping, source_name

@@ -23,7 +23,7 @@ from htfi.governance.ledger.note import VerifierKey, check_key_name
 from htfi.governance.ports import VerifySignature
 
 if TYPE_CHECKING:
-    from htfi.governance.ledger.witness import LogWitness
+    from htfi.governance.ledger.checkpoint import LogWitness
 
 DATABASE = "ledger.db"
 SIGNING_KEY = "signing.key"
@@ -94,8 +94,8 @@ def open_witness(key_path: Path, memory_path: Path) -> Generator["LogWitness"]:
 
     Raises: InvalidInput, IntegrityError, LedgerUnavailable.
     """
-    from htfi.adapters.keys.witness_file import WitnessMemoryFile
-    from htfi.governance.ledger.witness import LogWitness
+    from htfi.adapters.keys.ed25519 import WitnessMemoryFile
+    from htfi.governance.ledger.checkpoint import LogWitness
 
     signer = load_key(key_path)
     memory = WitnessMemoryFile(memory_path)

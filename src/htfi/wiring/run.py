@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from htfi import __version__
 from htfi.adapters.stores.admissions import AdmissionsFile
 from htfi.adapters.stores.decisions import JOURNAL, DecisionJournal
-from htfi.adapters.stores.held_news import HELD_NEWS, HeldNewsFile
-from htfi.adapters.stores.quarantine import QuarantineFile
+from htfi.adapters.stores.held_news import HELD_NEWS, HeldNewsFile, QuarantineFile
 from htfi.adapters.stores.snapshot import SnapshotFile, write_whole
 from htfi.domain.decision import Decision, Rung
 from htfi.domain.errors import DependencyUnavailable, IntegrityError
@@ -38,7 +37,7 @@ from htfi.pipeline.run_state import LedgerTruncated, RunStateStore, SavedRun
 from htfi.pipeline.view_cache import READINGS_VERSION as READINGS
 from htfi.pipeline.view_cache import ViewCache
 from htfi.scheduling import fidelity
-from htfi.scheduling.load import ReadingTimes
+from htfi.scheduling.fidelity import ReadingTimes
 from htfi.wiring.experts import open_experts
 from htfi.wiring.feeds import describe, open_feed, resolve
 from htfi.wiring.ledger import open_ledger
@@ -46,8 +45,15 @@ from htfi.wiring.models.caching import RunCache, open_cache
 from htfi.wiring.models.readers import open_readers
 from htfi.wiring.models.speculation import warn
 from htfi.wiring.news import build_news_processor, open_calendar
-from htfi.wiring.outputs import recorded_run, repair_journal
-from htfi.wiring.run_folder import INBOX, QUARANTINE, STATE, changed_since_save, claim_folder
+from htfi.wiring.outputs import (
+    INBOX,
+    QUARANTINE,
+    STATE,
+    changed_since_save,
+    claim_folder,
+    recorded_run,
+    repair_journal,
+)
 from htfi.wiring.settings import SETTINGS_FILE, Settings, encode_settings, override, settings_digest
 
 if TYPE_CHECKING:  # a run without other machines loads none of their libraries
@@ -194,7 +200,7 @@ def open_run(
         )
         closing.push(_close_keeping_error(feed.close))
         if pace is not None:
-            from htfi.simulation.pacing import PacedFeed
+            from htfi.pipeline.intake.merged_feed import PacedFeed
 
             feed = PacedFeed(feed, pace, time.monotonic_ns, time.sleep)
         released = AdmissionsFile(folder, releases)

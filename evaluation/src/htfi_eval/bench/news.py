@@ -17,7 +17,7 @@ import numpy as np
 
 from htfi.domain.errors import DependencyUnavailable, MissingExtra
 from htfi.domain.time import NS_PER_S, format_ns
-from htfi.wiring.encoder import shipped_encoder
+from htfi.wiring.news import shipped_encoder
 from htfi.wiring.settings import Settings
 from htfi_eval.bench.news_timing import (
     BATCH,

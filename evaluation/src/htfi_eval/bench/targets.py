@@ -14,8 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.decoding.checkpoint.architecture import Architecture, ModelFamily, config_json
-from htfi.decoding.checkpoint.folder import CONFIG, TOKENIZER, ModelFolder
+from htfi.decoding.checkpoint.folder import (
+    CONFIG,
+    TOKENIZER,
+    Architecture,
+    ModelFamily,
+    ModelFolder,
+    config_json,
+)
 from htfi.decoding.checkpoint.rope import Rope
 from htfi.decoding.checkpoint.weights import SINGLE_FILE, Array, write_safetensors
 from htfi.domain.errors import InvalidInput

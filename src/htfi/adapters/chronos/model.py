@@ -17,8 +17,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.domain.errors import DependencyUnavailable, InvalidInput
-from htfi.domain.extras import require_extra
+from htfi.domain.errors import DependencyUnavailable, InvalidInput, require_extra
 from htfi.forecasting.scaled_returns import interpolate_levels, sum_quantiles
 
 Array = NDArray[np.float64]

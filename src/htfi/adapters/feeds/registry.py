@@ -8,8 +8,7 @@ from typing import Any, Protocol, cast
 
 from htfi.adapters.feeds.live import FeedContext, Inbox, Receiver
 from htfi.adapters.feeds.records import JsonRows
-from htfi.domain.errors import InvalidInput
-from htfi.domain.extras import require_extra
+from htfi.domain.errors import InvalidInput, require_extra
 from htfi.pipeline.intake.source import RowReader
 from htfi.pipeline.intake.spec import SourceSpec
 

@@ -1,20 +1,26 @@
-"""Ed25519 keys in files, over `cryptography`. Wiring gives them to the ledger and to witnesses.
+"""Ed25519 keys in files, over `cryptography`, and a witness's memory in one file. Wiring gives them to the ledger.
 
-A key file is one line in the form of golang.org/x/mod/sumdb/note: PRIVATE+KEY+name+hash+base64(0x01 ‖ seed).
+A key file is one line in the form of golang.org/x/mod/sumdb/note: PRIVATE+KEY+name+hash+base64(0x01 ‖ seed). A witness
+remembers the key and the newest checkpoint of every log it vouched for, and their digest.
 """
 
 import base64
+import fcntl
+import os
 import secrets
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 
+import msgspec
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
-from htfi.domain.files import atomic_writer
+from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput, LedgerUnavailable
+from htfi.domain.files import atomic_writer, make_private, open_private, write_atomically
 from htfi.governance.ledger.note import ED25519, VerifierKey, check_key_name, decode_base64
+from htfi.governance.ports import WitnessedLog
 
 SEED_BYTES = 32
 _PREFIX = "PRIVATE+KEY+"
@@ -108,3 +114,55 @@ def verify_signature(public_key: bytes, message: bytes, signature: bytes) -> boo
     except (InvalidSignature, ValueError):
         return False
     return True
+
+
+_DIGEST_PREFIX = b"sha256 "
+_DECODER = msgspec.json.Decoder(dict[str, WitnessedLog])
+
+
+class WitnessMemoryFile:
+    """The memory in `path`, held by this process until `close`; waits where another one holds it."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises: LedgerUnavailable, IntegrityError."""
+        self._path = path
+        try:
+            make_private(path.parent)
+            self._lock = open_private(path.with_name(path.name + ".lock"), os.O_RDWR)
+            fcntl.flock(self._lock, fcntl.LOCK_EX)
+            content = path.read_bytes() if path.exists() else b"{}"
+        except OSError as error:
+            raise LedgerUnavailable(f"cannot use the witness's memory {path}: {error.strerror}") from error
+        try:
+            self._seen = _DECODER.decode(_verified_content(content))
+        except (msgspec.DecodeError, ValueError) as error:
+            self.close()
+            raise IntegrityError(f"the witness's memory {path} is damaged ({error}): restore it") from error
+
+    def recall(self, origin: str) -> WitnessedLog | None:
+        return self._seen.get(origin)
+
+    def remember(self, origin: str, seen: WitnessedLog) -> None:
+        self._seen[origin] = seen
+        content = msgspec.json.format(msgspec.json.encode(self._seen)) + b"\n"
+        try:
+            write_atomically(
+                self._path, content + _DIGEST_PREFIX + sha256(content).hexdigest().encode() + b"\n"
+            )
+        except OSError as error:
+            raise LedgerUnavailable(
+                f"cannot write the witness's memory {self._path}: {error.strerror}"
+            ) from error
+
+    def close(self) -> None:
+        os.close(self._lock)
+
+
+def _verified_content(content: bytes) -> bytes:
+    """What stands before the digest. A memory from before there was one has none. Raises: ValueError."""
+    body, found, digest = content.rpartition(_DIGEST_PREFIX)
+    if not found:
+        return content
+    if digest.strip() != sha256(body).hexdigest().encode():
+        raise ValueError("its digest does not match")
+    return body

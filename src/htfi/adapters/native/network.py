@@ -9,8 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.decoding.checkpoint.architecture import Architecture
-from htfi.decoding.checkpoint.folder import ModelFolder
+from htfi.decoding.checkpoint.folder import Architecture, ModelFolder
 from htfi.decoding.checkpoint.rope import Rope, rotary_frequencies
 from htfi.decoding.checkpoint.weights import CheckpointWeights
 from htfi.decoding.forward_pass import check_forward_inputs

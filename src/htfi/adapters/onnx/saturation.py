@@ -5,8 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from htfi.adapters.onnx.cache import cached_graph
-from htfi.adapters.onnx.session import NO_WEIGHTS, OnnxSession, WrittenGraph
+from htfi.adapters.onnx.session import NO_WEIGHTS, OnnxSession, WrittenGraph, cached_graph
 
 _DEPTH = 64
 

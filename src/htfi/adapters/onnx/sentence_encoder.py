@@ -10,11 +10,17 @@ from pathlib import Path
 
 import numpy as np
 
-from htfi.adapters.onnx.cache import cached_graph, default_cache_folder, load_graph
 from htfi.adapters.onnx.saturation import max_weight_level
-from htfi.adapters.onnx.session import NO_WEIGHTS, OnnxSession, Precision, WrittenGraph
-from htfi.decoding.checkpoint.architecture import Architecture
-from htfi.decoding.checkpoint.folder import ModelFolder
+from htfi.adapters.onnx.session import (
+    NO_WEIGHTS,
+    OnnxSession,
+    Precision,
+    WrittenGraph,
+    cached_graph,
+    default_cache_folder,
+    load_graph,
+)
+from htfi.decoding.checkpoint.folder import Architecture, ModelFolder
 from htfi.decoding.checkpoint.weights import CheckpointWeights
 from htfi.decoding.ports import Floats, Ids
 from htfi.domain.errors import IntegrityError, InvalidInput, ShapeMismatch

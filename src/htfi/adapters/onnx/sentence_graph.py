@@ -20,7 +20,7 @@ from htfi.adapters.onnx.linear import (
     quantize_rows,
 )
 from htfi.adapters.onnx.session import Precision, WrittenGraph
-from htfi.decoding.checkpoint.architecture import Architecture
+from htfi.decoding.checkpoint.folder import Architecture
 from htfi.decoding.checkpoint.weights import CheckpointWeights
 
 RANGE_PREFIX = "largest:"  # before the name of a layer: an output of the graph that watches

@@ -11,8 +11,7 @@ from typing import Any, Self
 
 import msgspec
 
-from htfi.adapters.openai.budget import CallBudget, RemoteUsage
-from htfi.adapters.openai.chat import ChatClient
+from htfi.adapters.openai.chat import CallBudget, ChatClient, RemoteUsage
 from htfi.adapters.openai.config import FrontierConfig
 from htfi.adapters.openai.prompts import UnusableReply, chat_messages, json_schema, parse_reply
 from htfi.domain.errors import InvalidInput

@@ -1,7 +1,8 @@
-"""held_news.jsonl, the news in quarantine: one JSON line for each item, as it came, with what the sanitiser said.
+"""The quarantine's files: rows that could not be used or were repaired, and news that the sanitiser holds back.
 
-The run writes it; `htfi quarantine` reads it. A run that goes on from a saved position cuts the file back to it first,
-so that no item stands there twice, and holds the same items again to the same bytes.
+quarantine.jsonl has one line for each row and why; held_news.jsonl one for each item, as it came, with what the
+sanitiser said, for `htfi quarantine`. A run that goes on from a saved position cuts the files back to it first, so that
+nothing stands there twice, and holds the same items again to the same bytes.
 """
 
 import os
@@ -12,9 +13,10 @@ import msgspec
 from msgspec.structs import replace
 
 from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
-from htfi.domain.events import News
+from htfi.domain.events import News, QuarantinedRow
 from htfi.domain.files import add_checksum, checksum_holds, open_private
 from htfi.domain.news import ScreenedItem
+from htfi.pipeline.intake.quarantine_reasons import QuarantineReason
 from htfi.pipeline.operator_actions import HeldItem
 from htfi.pipeline.ports import Position
 
@@ -131,3 +133,91 @@ def _encode_line(held: HeldItem) -> bytes:
 
 def _whole(value: object) -> object:
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+
+
+_BUFFER_BYTES = 1 << 16
+
+
+class QuarantineFile:
+    """Implements the port `Quarantine`. Raises: DependencyUnavailable where the disk takes no more."""
+
+    def __init__(self, path: Path, position: Position | None = None) -> None:
+        self._path = path
+        self._encoder = msgspec.json.Encoder()
+        self._pending = bytearray()
+        self._examples: dict[tuple[str, str], str] = {}
+        saved = position or {"num_bytes": 0, "counts": {}}
+        self._num_bytes: int = saved["num_bytes"]
+        self._counts: dict[str, dict[str, int]] = {source: dict(by) for source, by in saved["counts"].items()}
+        try:
+            self._file = open_private(path, os.O_WRONLY | os.O_APPEND | getattr(os, "O_BINARY", 0))
+            if os.fstat(self._file).st_size < self._num_bytes:
+                raise InvalidInput(
+                    f"{path} is shorter than when the run stopped: restore it, or use a new folder"
+                )
+            os.ftruncate(self._file, self._num_bytes)
+        except OSError as error:
+            raise self._unavailable(error) from error
+
+    def set_aside(self, rejection: QuarantinedRow) -> None:
+        by_reason = self._counts.setdefault(rejection.source, {})
+        by_reason[rejection.reason] = by_reason.get(rejection.reason, 0) + 1
+        self._examples.setdefault((rejection.source, rejection.reason), rejection.detail)
+        place = self._num_bytes + len(self._pending)
+        self._pending += add_checksum(self._encoder.encode(rejection), place) + b"\n"
+        if len(self._pending) >= _BUFFER_BYTES:
+            self._flush()
+
+    def counts(self) -> dict[str, int]:
+        """Rows set aside so far, by reason."""
+        total: dict[str, int] = {}
+        for by_reason in self.counts_by_source().values():
+            for reason, count in by_reason.items():
+                total[reason] = total.get(reason, 0) + count
+        return dict(sorted(total.items()))
+
+    def counts_by_source(self) -> dict[str, dict[str, int]]:
+        """Rows set aside so far, by source and reason."""
+        return {
+            source: {
+                reason: count for reason, count in by_reason.items() if reason != QuarantineReason.REPAIRED
+            }
+            for source, by_reason in self._counts.items()
+        }
+
+    def example(self, source: str, reason: str) -> str:
+        """What was said of the first such row since the start; '' where none is known."""
+        return self._examples.get((source, reason), "")
+
+    def num_repaired(self) -> int:
+        return sum(by_reason.get(QuarantineReason.REPAIRED, 0) for by_reason in self._counts.values())
+
+    def position(self) -> Position:
+        """The file's length with everything set aside so far in it, and the counts."""
+        self._flush()
+        counts = {source: dict(by_reason) for source, by_reason in self._counts.items()}
+        return {"num_bytes": self._num_bytes, "counts": counts}
+
+    def close(self) -> None:
+        if self._file < 0:
+            return
+        try:
+            self._flush()
+        finally:
+            os.close(self._file)
+            self._file = -1
+
+    def _flush(self) -> None:
+        try:
+            while self._pending:
+                num_written = os.write(self._file, self._pending)
+                self._num_bytes += num_written
+                del self._pending[:num_written]
+        except OSError as error:
+            raise self._unavailable(error) from error
+
+    def _unavailable(self, error: OSError) -> DependencyUnavailable:
+        why = error.strerror or str(error)
+        return DependencyUnavailable(
+            f"quarantine {self._path}: {why}: free the disk or choose another folder"
+        )

@@ -17,7 +17,7 @@ from htfi import __version__
 from htfi.adapters.torch.config import TrainingConfig
 from htfi.adapters.torch.llama import Llama
 from htfi.adapters.torch.pair import TargetDraftPair
-from htfi.decoding.checkpoint.architecture import config_json
+from htfi.decoding.checkpoint.folder import config_json
 from htfi.decoding.checkpoint.weights import write_safetensors
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.domain.files import write_atomically

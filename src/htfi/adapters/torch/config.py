@@ -4,7 +4,7 @@ from typing import Protocol
 
 import msgspec
 
-from htfi.decoding.checkpoint.architecture import Architecture, ModelFamily
+from htfi.decoding.checkpoint.folder import Architecture, ModelFamily
 from htfi.decoding.checkpoint.rope import Rope
 from htfi.domain.errors import InvalidInput
 

@@ -1,19 +1,22 @@
-"""Where torch computes, and the way in for arrays. Trainer and network ask.
+"""The Llama family on torch as one compact module, named as Hugging Face names it, and decoding's Network port over it.
 
-The Llama family as one compact module, named as Hugging Face names it. The trainer and TorchNetwork own one.
+The trainer owns a `Llama`; tests use `TorchNetwork` as reference, wiring on GPUs.
 """
 
+import hashlib
 from typing import Any, NamedTuple, cast
 
+import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from htfi.decoding.checkpoint.architecture import Architecture
-from htfi.decoding.checkpoint.folder import ModelFolder
+from htfi.decoding.checkpoint.folder import Architecture, ModelFolder
 from htfi.decoding.checkpoint.rope import Rope, rotary_frequencies
-from htfi.domain.errors import InvalidInput
+from htfi.decoding.forward_pass import check_forward_inputs
+from htfi.decoding.ports import Floats, ForwardOutput, Ids, NetworkShape
+from htfi.domain.errors import DependencyUnavailable, InvalidInput
 
 
 def tensor(array: NDArray[Any], device: torch.device | None = None) -> Tensor:
@@ -224,3 +227,60 @@ def initialise(network: Llama, seed: int) -> None:
                 parameter.normal_(0.0, residual if small else 0.02, generator=generator)
             elif name.endswith(".bias"):
                 parameter.zero_()
+
+
+_DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+
+
+class TorchNetwork:
+    """A Llama or Qwen3 network from a model folder. Keys and values pass through the caller's memory."""
+
+    def __init__(self, folder: ModelFolder, device: str = "auto", dtype: str = "float32") -> None:
+        """Raises: InvalidInput, when the folder is no causal network, or device or dtype are not to be had."""
+        of = folder.architecture
+        if not of.is_causal:
+            raise InvalidInput(
+                f"{folder.path} holds a {of.family} encoder; name a causal model to write with"
+            )
+        if dtype not in _DTYPES:
+            raise InvalidInput(f"dtype {dtype!r} is not known: use {', '.join(_DTYPES)}")
+        self._device = find_device(device)
+        self._dtype = _DTYPES[dtype]
+        network = load_llama(folder)
+        self._network = network.to(self._dtype).requires_grad_(False).eval().to(self._device)
+        self._digest = hashlib.sha256(
+            f"{folder.digest} torch {dtype} {self._device.type}".encode()
+        ).hexdigest()
+        self._shape = NetworkShape(
+            of.num_layers, of.num_kv_heads, of.head_dim, of.vocab_size, of.max_positions
+        )
+
+    @property
+    def shape(self) -> NetworkShape:
+        return self._shape
+
+    @property
+    def digest(self) -> str:
+        return self._digest
+
+    def forward(self, ids: Ids, positions: Ids, mask: Floats, keys: Floats, values: Floats) -> ForwardOutput:
+        """See the port. Raises: ShapeMismatch; InvalidInput, for an id or a position out of range;
+        DependencyUnavailable, when the device fails."""
+        check_forward_inputs(self._shape, ids, positions, mask, keys, values)
+        try:
+            with torch.inference_mode():
+                logits, new_keys, new_values = self._network(
+                    tensor(ids, self._device),
+                    tensor(positions, self._device),
+                    tensor(mask, self._device).to(self._dtype),
+                    tensor(keys, self._device).to(self._dtype),
+                    tensor(values, self._device).to(self._dtype),
+                )
+                return ForwardOutput(_to_numpy(logits), _to_numpy(new_keys), _to_numpy(new_values))
+        except RuntimeError as error:
+            first = str(error).splitlines()[0]
+            raise DependencyUnavailable(f"torch failed on {self._device}: {first}") from error
+
+
+def _to_numpy(tensor: Tensor) -> Floats:
+    return np.ascontiguousarray(tensor.float().cpu().numpy())

@@ -50,7 +50,7 @@ def command(
     """Serve a target: verify what edges draft, and write for those that do not."""
     from rich.console import Console
 
-    from htfi.domain.extras import require_extra
+    from htfi.domain.errors import require_extra
 
     require_extra("htfi cloud", "cluster", "grpc")
     from htfi.apps.cli.nonblocking import nonblocking_output

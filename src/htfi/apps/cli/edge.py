@@ -64,7 +64,7 @@ def command(
     All that `htfi run` does, with the target on other machines: the edge holds features, the draft and the order of
     events. Where it runs is chosen anew for each reading, from links, load and deadline.
     """
-    from htfi.domain.extras import require_extra
+    from htfi.domain.errors import require_extra
 
     require_extra("htfi edge", "cluster", "grpc")
     from htfi.apps.cli.run import adapted, execute_run

@@ -4,8 +4,7 @@ from htfi.domain.errors import InvalidInput
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.experts.baselines import EwmaExpert, HistoricalSimulationExpert, RandomWalkExpert
 from htfi.forecasting.experts.garch import GarchTExpert, GjrTExpert
-from htfi.forecasting.experts.har import HarExpert
-from htfi.forecasting.experts.log_range_har import LogRangeHarExpert
+from htfi.forecasting.experts.har import HarExpert, LogRangeHarExpert
 from htfi.forecasting.experts.market_har import MarketHarExpert
 from htfi.forecasting.experts.seasonal import SeasonalExpert
 from htfi.forecasting.ports import Expert

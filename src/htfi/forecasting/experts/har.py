@@ -1,4 +1,4 @@
-"""HAR of realised variance, in levels: the coming variance from its daily, weekly and monthly means (Corsi 2009)."""
+"""HAR (Corsi 2009): the coming variance, or its logarithm, from its daily, weekly and monthly means."""
 
 import math
 from typing import Any
@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from htfi.domain import portable_math as exact
 from htfi.forecasting.columns import SeriesColumns, push_window
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.panel import SIGMA_FLOOR, BarBatch, Rows
-from htfi.forecasting.regression import DiscountedRegression
+from htfi.forecasting.regression import DiscountedRegression, clamp_logs
 from htfi.forecasting.shapes import ResidualShapes, scale_shape
 
 Array = NDArray[np.float64]
@@ -84,6 +85,95 @@ class HarExpert:
         columns["regressors"][bars.index, age % self._longest] = columns["newest"][rows]
         columns["expected"][bars.index, age % self._longest] = columns["coming"][rows]
         self._residuals.learn(bars, columns["scale"][rows])
+
+    def quantiles(self, rows: Rows) -> Array:
+        return scale_shape(self._columns["scale"][rows], self._residuals.shape(rows))
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "bars": self._columns.state(),
+            "fit": self._fit.columns.state(),
+            "residuals": self._residuals.state(),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self._columns.restore(state["bars"])
+        self._fit.columns.restore(state["fit"])
+        self._residuals.restore(state["residuals"])
+
+
+_LEVEL_GAIN = 0.005
+# Typical of equities, indices and currencies; the data outweigh it within a year of daily bars.
+_LOG_PRIOR = np.array([0.0, 0.30, 0.35, 0.30, -0.1, -0.1])
+
+
+class LogRangeHarExpert:
+    """For each horizon h: mean variance over h bars, in logs, on (1, day, week, month, week's and month's
+    mean standardised return), all about the series' slow level; refitted at every tenth bar by discounted
+    least squares. The last two are the leverage effect (Corsi and Renò 2012).
+
+    Variance is Parkinson's of the true range. exp(· + s²/2) corrects for the log, residuals for the rest.
+    """
+
+    name = "log_range_har"
+    version = "1"
+
+    def __init__(self, config: ForecastConfig) -> None:
+        horizons = np.array(config.horizons)
+        self._horizons, self._longest = horizons, config.horizons[-1]
+        self._fit = DiscountedRegression(len(horizons), _LOG_PRIOR, _PRIOR_BARS, _FIT_HALF_LIFE_BARS)
+        self._residuals = ResidualShapes(config, math.inf)
+        self._columns = SeriesColumns()
+        self._columns.declare("log_var", np.zeros(_MONTH))
+        self._columns.declare("shock", np.zeros(_MONTH))
+        self._columns.declare("var", np.zeros(self._longest))
+        self._columns.declare("level", 0.0)
+        self._columns.declare("levels", np.zeros(self._longest))
+        self._columns.declare("regressors", np.zeros((self._longest, len(_LOG_PRIOR))))
+        self._columns.declare("newest", np.zeros(len(_LOG_PRIOR)))
+        self._columns.declare("scale", np.full(len(horizons), np.nan))
+
+    def grow(self, num_series: int) -> None:
+        for columns in (self._columns, self._fit.columns):
+            columns.grow(num_series)
+        self._residuals.grow(num_series)
+
+    def update(self, bars: BarBatch) -> None:
+        columns, rows, age = self._columns, bars.rows, bars.age
+        level = columns["level"][rows]
+        level = level + np.maximum(1.0 / (age + 1.0), _LEVEL_GAIN) * (bars.log_variance - level)
+        regressors = self._regressors(bars, bars.log_variance, level)
+        columns["level"][rows], columns["newest"][rows] = level, regressors
+        coming = clamp_logs(self._fit.predict(rows, regressors))
+        scale = exact.exp(0.5 * (level[:, None] + coming)) * np.sqrt(self._horizons)
+        columns["scale"][rows] = np.where(age[:, None] >= _MONTH - 1, scale, np.nan)
+
+    def learn(self, bars: BarBatch) -> None:
+        columns, rows, age = self._columns, bars.rows, bars.age
+        past = push_window(columns["var"], rows, bars.variance)
+        means = np.stack([past[:, -h:].mean(axis=1) for h in self._horizons], axis=1)  # [n, H]
+        at, slots = bars.index[:, None], (age[:, None] - self._horizons) % self._longest
+        matured = age[:, None] - self._horizons >= _MONTH - 1
+        target = exact.log(means) - columns["levels"][at, slots]
+        self._fit.learn(rows, columns["regressors"][at, slots], clamp_logs(target), matured)
+        due = bars.index[bars.due]
+        if len(due):
+            self._fit.fit(due)
+        columns["levels"][bars.index, age % self._longest] = columns["level"][rows]
+        columns["regressors"][bars.index, age % self._longest] = columns["newest"][rows]
+        self._residuals.learn(bars, columns["scale"][rows])
+
+    def _regressors(self, bars: BarBatch, log_var: Array, level: Array) -> Array:
+        """Regressors [n, 6] of the bar just closed."""
+        logs = push_window(self._columns["log_var"], bars.rows, log_var)
+        shocks = push_window(self._columns["shock"], bars.rows, bars.returns / bars.usual)
+        features = np.ones((len(level), len(_LOG_PRIOR)))
+        features[:, 1] = log_var - level
+        features[:, 2] = logs[:, -_WEEK:].mean(axis=1) - level
+        features[:, 3] = logs.mean(axis=1) - level
+        features[:, 4] = shocks[:, -_WEEK:].mean(axis=1)
+        features[:, 5] = shocks.mean(axis=1)
+        return clamp_logs(features)
 
     def quantiles(self, rows: Rows) -> Array:
         return scale_shape(self._columns["scale"][rows], self._residuals.shape(rows))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from htfi.domain.errors import InvalidInput
-from htfi.forecasting.joint.marginals import MarginalMap, normal_scores
+from htfi.forecasting.joint.history import MarginalMap, normal_scores
 
 Array = NDArray[np.float64]
 

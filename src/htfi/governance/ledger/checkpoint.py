@@ -1,15 +1,16 @@
 """C2SP checkpoints and cosignatures: what a log signs, what a witness adds, and how both are checked.
 
-Sources: c2sp.org/tlog-checkpoint, c2sp.org/tlog-cosignature. Log signs, audit and witness check.
+A witness cosigns a checkpoint only where that extends all it vouched for. Log signs, audit and witness check. Sources:
+c2sp.org/tlog-checkpoint, c2sp.org/tlog-cosignature, c2sp.org/tlog-witness.
 """
 
 import base64
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from htfi.domain.errors import IntegrityError, InvalidInput
-from htfi.governance.ledger.merkle import HASH_BYTES
+from htfi.governance.ledger.merkle import EMPTY_ROOT, HASH_BYTES, verify_consistency
 from htfi.governance.ledger.note import (
     COSIGNATURE_V1,
     ED25519,
@@ -19,7 +20,7 @@ from htfi.governance.ledger.note import (
     decode_base64,
     parse_note,
 )
-from htfi.governance.ports import CheckpointSigner, VerifySignature
+from htfi.governance.ports import CheckpointSigner, VerifySignature, WitnessedLog, WitnessMemory
 
 SIGNATURE_BYTES = 64
 MAX_INT64 = 2**63 - 1
@@ -135,3 +136,59 @@ def require_witnesses(
 
 def _cosigned_message(note_text: str, time_s: int) -> bytes:
     return f"cosignature/v1\ntime {time_s}\n{note_text}".encode()
+
+
+ProofFrom = Callable[[int], Sequence[bytes]]  # old size → consistency proof to the submitted checkpoint
+
+
+@dataclass(frozen=True, slots=True)
+class LogWitness:
+    """One witness: its name, its key, and what it has seen."""
+
+    name: str
+    signer: CheckpointSigner
+    memory: WitnessMemory
+    verify: VerifySignature
+
+    @property
+    def key(self) -> VerifierKey:
+        """The key by which others check its cosignatures."""
+        return VerifierKey(self.name, COSIGNATURE_V1, self.signer.public_key)
+
+    def add_checkpoint(
+        self, content: str, log_key: VerifierKey, proof_from: ProofFrom, time_s: int
+    ) -> NoteSignature:
+        """Cosign a signed checkpoint, at `time_s` (POSIX seconds).
+
+        A log seen for the first time is taken at its word, and held to its key and its tree from then on.
+        Raises: IntegrityError on a false signature, another key, a rollback or a fork.
+        """
+        checkpoint, note = open_checkpoint(content, log_key, self.verify)
+        seen = self.memory.recall(checkpoint.origin)
+        if seen is not None and seen.log_key != str(log_key):
+            raise IntegrityError(
+                f"log '{checkpoint.origin}' now signs by {log_key}; this witness knows it by {seen.log_key}"
+            )
+        known = None if seen is None else parse_checkpoint(parse_note(seen.checkpoint).text)
+        require_extension(known, checkpoint, proof_from)
+        signature = cosign(note.text, self.name, time_s, self.signer)
+        # Kept before the cosignature leaves: a crash between must not let an older tree be vouched for.
+        self.memory.remember(checkpoint.origin, WitnessedLog(str(log_key), content))
+        return signature
+
+
+def require_extension(known: Checkpoint | None, checkpoint: Checkpoint, proof_from: ProofFrom) -> None:
+    """Demand proof that `checkpoint` extends `known` (None: nothing so far). Raises: IntegrityError."""
+    known = known or Checkpoint(checkpoint.origin, 0, EMPTY_ROOT)
+    log = f"log '{checkpoint.origin}'"
+    evidence = "not cosigned; keep both checkpoints as evidence"
+    if checkpoint.size < known.size:
+        raise IntegrityError(
+            f"rollback: {log} shows {checkpoint.size} entries after {known.size} were witnessed; {evidence}"
+        )
+    proof = proof_from(known.size)
+    if not verify_consistency(known.size, checkpoint.size, proof, known.root, checkpoint.root):
+        raise IntegrityError(
+            f"fork: the tree of {checkpoint.size} entries that {log} shows does not extend the tree of "
+            f"{known.size} that was witnessed; {evidence}"
+        )

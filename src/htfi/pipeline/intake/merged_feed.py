@@ -1,19 +1,20 @@
-"""The feed: several sources as one stream by `available_at_ns`, resumable anywhere. Wiring builds it.
+"""The feed: several sources as one stream by `available_at_ns`, resumable anywhere, at a chosen speed if asked.
 
 Ties go by the sources' order, then by row, so that the stream does not depend on how the files are cut into
-blocks. Refused rows travel in their place and reach the quarantine when the stream reaches them.
+blocks. Refused rows travel in their place and reach the quarantine when the stream reaches them. `htfi run --pace`
+replays recorded time with `PacedFeed`, so that a person can watch a day go by.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from threading import Event as Bell
 
 from htfi.domain.events import FeedItem, TimePassed
-from htfi.domain.time import NS_PER_MS
+from htfi.domain.time import NS_PER_MS, NS_PER_S
 from htfi.pipeline.intake.cells import RepairedBar
 from htfi.pipeline.intake.reorder import BEFORE_ALL_NS, RefusedItem, StreamItem, available_at
 from htfi.pipeline.intake.source import OrderedSource
-from htfi.pipeline.ports import Position, RowQuarantine
+from htfi.pipeline.ports import EventFeed, Position, RowQuarantine
 
 SILENCE_NS = 250 * NS_PER_MS
 
@@ -129,3 +130,44 @@ class MergedFeed:
         for item in self._chunk[self._num_accounted : self._num_handed]:
             self._by_name[item.source].last = (item.available_at_ns, item.row)
         self._num_accounted = self._num_handed
+
+
+MAX_WAIT_S = 1.0  # nights and weekends pass quickly
+
+
+class PacedFeed:
+    """A feed whose items come `speed` times faster than they happened. Order and content stay as they are."""
+
+    def __init__(
+        self, feed: EventFeed, speed: float, elapsed_ns: Callable[[], int], sleep: Callable[[float], None]
+    ) -> None:
+        self._feed = feed
+        self._speed = speed
+        self._elapsed_ns = elapsed_ns
+        self._sleep = sleep
+        self._stopped = False
+
+    def __iter__(self) -> Iterator[FeedItem]:
+        due_ns, last_ns = self._elapsed_ns(), None
+        for item in self._feed:
+            if last_ns is not None and item.available_at_ns > last_ns:
+                wait_ns = min((item.available_at_ns - last_ns) / self._speed, MAX_WAIT_S * NS_PER_S)
+                due_ns = max(due_ns + wait_ns, self._elapsed_ns() - MAX_WAIT_S * NS_PER_S)
+                behind_ns = due_ns - self._elapsed_ns()
+                if behind_ns > 0 and not self._stopped:
+                    self._sleep(behind_ns / NS_PER_S)
+            last_ns = item.available_at_ns
+            yield item
+
+    def position(self) -> Position:
+        return self._feed.position()
+
+    def progress(self) -> float | None:
+        return self._feed.progress()
+
+    def stop(self) -> None:
+        self._stopped = True
+        self._feed.stop()
+
+    def close(self) -> None:
+        self._feed.close()

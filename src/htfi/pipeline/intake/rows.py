@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import date
 
 from htfi.domain.events import Bar, Event, MacroAnnouncement, News, QuarantinedRow, Quote, Trade
-from htfi.pipeline.intake.bar_spacing import BarSpacings
+from htfi.pipeline.intake.bar_spacing import BarSpacings, is_timed
 from htfi.pipeline.intake.cells import (
     MAX_SERIES_CHARS,
     OTHER_PRICES,
@@ -28,7 +28,6 @@ from htfi.pipeline.intake.cells import (
     show_row,
 )
 from htfi.pipeline.intake.columns import ASK_SIDES, BID_SIDES, ColumnLayout, recognise_layout
-from htfi.pipeline.intake.intervals import is_timed
 from htfi.pipeline.intake.quarantine_reasons import (
     MAX_DETAIL_CHARS,
     QuarantineReason,

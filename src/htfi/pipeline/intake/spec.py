@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from htfi.domain.errors import InvalidInput
 from htfi.domain.time import NS_PER_S, parse_duration
-from htfi.pipeline.intake.intervals import read_interval
+from htfi.pipeline.intake.bar_spacing import read_interval
 
 KINDS = ("trade", "quote", "bar", "news", "macro")
 UNITS = {"s": NS_PER_S, "ms": 1_000_000, "us": 1_000, "ns": 1}

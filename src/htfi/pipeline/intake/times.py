@@ -22,10 +22,9 @@ from htfi.domain.time import (
     parse_timestamp,
     session_time_ns,
 )
-from htfi.pipeline.intake.bar_spacing import BarSpacings, begin_ns
+from htfi.pipeline.intake.bar_spacing import BarSpacings, begin_ns, is_timed, read_interval
 from htfi.pipeline.intake.cells import Row
 from htfi.pipeline.intake.columns import ColumnLayout
-from htfi.pipeline.intake.intervals import is_timed, read_interval
 from htfi.pipeline.intake.quarantine_reasons import QuarantineReason, RowRefused
 from htfi.pipeline.intake.spec import UNITS, SourceSpec, read_clock_time
 

@@ -45,7 +45,7 @@ from htfi.wiring.cluster.placement import PlannedPlacer
 from htfi.wiring.config import ClusterConfig, ClusterRole
 from htfi.wiring.models.readers import LazyAuthor, frontier_reader, in_full_precision, open_model_pair
 from htfi.wiring.models.speculation import require_shared_noise
-from htfi.wiring.run_folder import PEERS
+from htfi.wiring.outputs import PEERS
 from htfi.wiring.settings import Settings
 
 _UNREACHABLE = (PeerState.SUSPECT, PeerState.DEAD)

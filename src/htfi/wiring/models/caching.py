@@ -18,8 +18,7 @@ from htfi.decoding.config import DecodingConfig
 from htfi.decoding.kv_cache import SharedKVBlocks
 from htfi.decoding.ports import Network
 from htfi.domain.decision import Rung
-from htfi.domain.errors import InvalidInput
-from htfi.domain.extras import is_installed, require_extra
+from htfi.domain.errors import InvalidInput, is_installed, require_extra
 from htfi.domain.settings import check_bounds, setting
 from htfi.narrative.caching.cached_reader import ViewCachePolicy, with_cache
 from htfi.narrative.caching.encoded import CachedEncoder, CachedScorer

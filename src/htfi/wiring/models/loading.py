@@ -25,8 +25,7 @@ from htfi.decoding.rules.rejection import RejectionRule
 from htfi.decoding.strategies.recorded import RecordedStrategy
 from htfi.decoding.vocabulary import Vocabulary
 from htfi.domain.decision import GenerationTrace
-from htfi.domain.errors import DependencyUnavailable, HtfiError, IntegrityError, InvalidInput
-from htfi.domain.extras import require_extra
+from htfi.domain.errors import DependencyUnavailable, HtfiError, IntegrityError, InvalidInput, require_extra
 from htfi.domain.files import write_atomically
 from htfi.narrative.answer import UNCALIBRATED, ConfidenceCalibration
 from htfi.narrative.view_calibration import ViewCalibration
@@ -152,7 +151,7 @@ def load_torch_network(folder: ModelFolder, precision: str) -> Network:
     """The network of a folder on torch, on a GPU where there is one. Raises: MissingExtra, InvalidInput."""
 
     require_extra("the engine 'torch'", "train", "torch")
-    from htfi.adapters.torch.network import TorchNetwork
+    from htfi.adapters.torch.llama import TorchNetwork
 
     return TorchNetwork(folder, dtype=TORCH_PRECISIONS[precision])
 
@@ -221,8 +220,8 @@ def _read_config(folder: Path) -> dict[str, Any]:
 
 def export_onnx(folder: ModelFolder, precision: str) -> bytes:
     """An ONNX file of a causal network, under 2 GB. Raises: InvalidInput, ShapeMismatch."""
-    from htfi.adapters.onnx.causal import write_causal
     from htfi.adapters.onnx.graph import whole_model
+    from htfi.adapters.onnx.network import write_causal
 
     written = write_causal(folder.architecture, folder.weights, Precision(precision), top=127)
     return whole_model(written, folder.weights).SerializeToString()

@@ -26,8 +26,7 @@ from htfi.decoding.acceptance_comparison import (
 from htfi.decoding.config import DecodingConfig
 from htfi.decoding.local_generator import LocalGenerator
 from htfi.decoding.replay_buffer import ReplayRecord
-from htfi.domain.errors import DependencyUnavailable, InvalidInput
-from htfi.domain.extras import require_extra
+from htfi.domain.errors import DependencyUnavailable, InvalidInput, require_extra
 from htfi.domain.generation import GenerationRequest, PromptDialect
 from htfi.narrative.answer import UNCALIBRATED
 from htfi.simulation.draft_questions import JUDGING_SEED, answer_requests, simulated_requests

@@ -9,8 +9,7 @@ import msgspec
 from htfi.adapters.tokenizer.hugging_face import HuggingFaceTokenizer
 from htfi.adapters.torch.batches import StorySource
 from htfi.adapters.torch.config import TrainingConfig
-from htfi.domain.errors import InvalidInput
-from htfi.domain.extras import require_extra
+from htfi.domain.errors import InvalidInput, require_extra
 from htfi.wiring.training.corpus import SOURCE, write_tokenizer
 
 TOKENIZER = "tokenizer.json"

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.evaluation.differences import diebold_mariano
-from htfi.forecasting.experts.trajectory import TrajectoryExpert
+from htfi.forecasting.experts.pretrained import TrajectoryExpert
 from htfi.forecasting.panel import BarBatch
 from htfi.forecasting.ports import PathSampler
 from htfi_eval.eval.returns.scores import WalkScores

@@ -11,8 +11,7 @@ from htfi.narrative.config import EncodingConfig
 from htfi.narrative.encoding.heads import Heads
 from htfi.simulation.head_training import SEED, calibration_error, read_corpora
 from htfi.simulation.labelled_lines import draw_lines
-from htfi.wiring.encoder import folder_encoder, shipped_encoder
-from htfi.wiring.news import open_heads
+from htfi.wiring.news import folder_encoder, open_heads, shipped_encoder
 from htfi_eval.charts.specs import Chart, Curve, CurveChart, DotChart, DotGroup, HeatMap
 from htfi_eval.commands import ProgressLine, data_option, output_options
 from htfi_eval.encoder_weights import full_weights

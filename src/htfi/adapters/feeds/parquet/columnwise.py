@@ -24,10 +24,9 @@ from htfi.adapters.feeds.parquet.arrow_columns import (
 from htfi.adapters.feeds.parquet.arrow_columns import TimestampColumn as Stamps
 from htfi.domain.events import MAX_PRICE, MAX_SIZE, MIN_PRICE, MIN_SIZE, Bar, Event, Quote, Trade
 from htfi.domain.time import NS_PER_DAY
-from htfi.pipeline.intake.bar_spacing import BarSurvey
+from htfi.pipeline.intake.bar_spacing import BarSurvey, is_timed
 from htfi.pipeline.intake.cells import MAX_PRICE_RATIO, read_symbol
 from htfi.pipeline.intake.columns import ASK_SIDES, BID_SIDES, ColumnLayout
-from htfi.pipeline.intake.intervals import is_timed
 from htfi.pipeline.intake.quarantine_reasons import RowRefused
 from htfi.pipeline.intake.rows import RowParser
 from htfi.pipeline.intake.spec import SourceSpec

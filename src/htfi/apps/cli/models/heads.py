@@ -31,7 +31,7 @@ def command(out: Path, corpora: Path) -> None:
     from htfi.apps.display.tables import print_table
     from htfi.narrative.config import EncodingConfig
     from htfi.simulation.head_training import make_heads, read_corpora
-    from htfi.wiring.encoder import shipped_encoder
+    from htfi.wiring.news import shipped_encoder
 
     found = read_corpora(corpora)
     encoder = shipped_encoder(EncodingConfig())

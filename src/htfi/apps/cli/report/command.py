@@ -41,8 +41,7 @@ def write_report(folder: Path, out: Path | None = None) -> Path:
     from htfi.apps.cli.report.page import render
     from htfi.apps.cli.report.survey import take_survey
     from htfi.apps.cli.report.tracks import choose_tracks, collect_tracks
-    from htfi.wiring.outputs import open_recorded
-    from htfi.wiring.run_folder import REPORT
+    from htfi.wiring.outputs import REPORT, open_recorded
 
     with open_recorded(folder) as recorded:
         survey = take_survey(recorded.lines(), recorded.size)

@@ -16,7 +16,7 @@ from htfi.domain.peers import PeerChange
 from htfi.domain.time import NS_PER_S, format_ns
 from htfi.governance.ledger.log import LogReader
 from htfi.pipeline.intake.quarantine_reasons import QuarantineReason as IntakeReason
-from htfi.wiring.run_folder import PEERS, QUARANTINE
+from htfi.wiring.outputs import PEERS, QUARANTINE
 
 NUM_LATEST = 40
 PEERS_LISTED = 64
