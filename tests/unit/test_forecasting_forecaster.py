@@ -152,7 +152,7 @@ def test_state_of_other_settings_is_refused():
     f.observe(day_of_bars(0, "A"))
     with pytest.raises(IntegrityError, match="rows of shape"):
         forecaster(ForecastConfig(horizons=(1, 10))).restore(f.state())
-    with pytest.raises(IntegrityError, match="start anew"):
+    with pytest.raises(IntegrityError, match="start again"):
         Forecaster(CONFIG, build_experts(CONFIG)[:2]).restore(f.state())
 
 

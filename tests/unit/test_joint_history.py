@@ -92,9 +92,9 @@ def test_days_before_1970_are_instants_too():
 
 
 def test_state_of_another_window_is_refused():
-    with pytest.raises(IntegrityError, match="start anew"):
+    with pytest.raises(IntegrityError, match="start again"):
         JointHistory(LEVELS, window=5).restore(JointHistory(LEVELS, window=6).state())
-    with pytest.raises(IntegrityError, match="start anew"):
+    with pytest.raises(IntegrityError, match="start again"):
         JointHistory(LEVELS).restore({})
 
 

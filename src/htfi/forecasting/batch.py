@@ -43,7 +43,7 @@ class ForecastBatch:
 
     Shapes: ready [n]; quantiles [n, H, Q]; experts [n, K, H, Q], NaN for an expert without a forecast yet;
     weights [n, K, H, Z]; calibration [n, H]; usual_sigma [n], as in `Scale`. `tilts` by place: what opinions on the
-    news have changed in `quantiles` (`Forecaster.weigh`).
+    news changed in `quantiles` (`Forecaster.weigh`).
     """
 
     names: tuple[str, ...]  # the experts, sorted
@@ -82,9 +82,9 @@ class ForecastBatch:
             by_expert = dict(zip(self.names, experts[i], strict=False))
             shares = dict(zip(self.names, weights[i], strict=False))
         else:
-            heard = [k for k in range(len(self.names)) if spoke[i][k]]
-            by_expert = {self.names[k]: experts[i][k] for k in heard}
-            shares = {self.names[k]: weights[i][k] for k in heard}
+            present = [k for k in range(len(self.names)) if spoke[i][k]]
+            by_expert = {self.names[k]: experts[i][k] for k in present}
+            shares = {self.names[k]: weights[i][k] for k in present}
         return Forecast(
             self.horizons, self.levels, quantiles[i], by_expert, shares, calibration[i], self.tilts.get(i)
         )
@@ -106,5 +106,5 @@ class ForecastBatch:
                 self.quantiles[:, :, (low, high)].tolist(),
             )
         sigma, usual, experts, bands = self._widths
-        heard = {name: value for name, value in zip(self.names, experts[i], strict=True) if value == value}
-        return ForecastWidth(sigma[i], usual[i], heard, bands[i])
+        present = {name: value for name, value in zip(self.names, experts[i], strict=True) if value == value}
+        return ForecastWidth(sigma[i], usual[i], present, bands[i])

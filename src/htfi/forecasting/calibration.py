@@ -24,10 +24,10 @@ class Calibration:
     """A stretch per series, horizon and regime: log s ← log s + γ_h·(missed − 10%), as forecasts mature.
 
     Gibbs and Candès (2021), on the log of the width, in two parts: one of each series and horizon, and one of each
-    regime and horizon that all series of an interval share, for what they miss together is soon told from luck. While
-    the stretch stays inside its bounds the mean miss rate of a series tends to 10% whatever the data, as 1/(γ_h·num).
-    γ_h = γ/h, because h overlapping outcomes tell little more than one; what a regime has hardly been seen to do moves
-    its part as fast as a mean (Robbins and Monro 1951).
+    regime and horizon that all series of an interval share, for what they miss together is soon set apart from luck.
+    While the stretch stays inside its bounds the mean miss rate of a series tends to 10% whatever the data, as
+    1/(γ_h·num). γ_h = γ/h, because h overlapping outcomes show little more than one. In a regime that was hardly seen
+    the shared part moves as fast as a mean (Robbins and Monro 1951).
     """
 
     def __init__(self, config: ForecastConfig, num_regimes: int) -> None:
@@ -53,15 +53,15 @@ class Calibration:
         for group in np.unique(batch.groups).tolist():
             of_group = batch.groups == group
             for regime in range(self._num_regimes):
-                heard = of_group[:, None] & (batch.regimes == regime)
-                taught = np.where(heard, surprise, 0.0).sum(axis=0) / batch.num_series[group]
+                applies = of_group[:, None] & (batch.regimes == regime)
+                mean_surprise = np.where(applies, surprise, 0.0).sum(axis=0) / batch.num_series[group]
                 spans = shared["bars"][group, regime] / self._horizons
                 gain = (
                     np.maximum(self._shared_gain, _INITIAL_STEP / (spans + _INITIAL_SPANS)) / self._horizons
                 )
-                moved = shared["log_stretch"][group, regime] + gain * taught
+                moved = shared["log_stretch"][group, regime] + gain * mean_surprise
                 shared["log_stretch"][group, regime] = _clamp_stretch(moved)
-                num = (heard & batch.known).sum(axis=0)
+                num = (applies & batch.known).sum(axis=0)
                 shared["bars"][group, regime] += num / batch.num_series[group]
 
     def stretch(

@@ -25,7 +25,7 @@ class SeriesColumns(dict[str, NDArray[Any]]):
         self[name] = np.empty((0, *self._blank[name].shape), dtype)
 
     def grow(self, num_rows: int) -> None:
-        """Make room for rows 0 … num_rows−1, by doubling, so that growth is cheap in total."""
+        """Make space for rows 0 … num_rows−1, by doubling, so that growth is cheap in total."""
         if num_rows <= self.num_rows:
             return
         capacity = max(num_rows, 2 * self.num_rows)
@@ -43,7 +43,7 @@ class SeriesColumns(dict[str, NDArray[Any]]):
         """Raises: IntegrityError where the state was saved under other columns, such as other horizons."""
         if set(state) != set(self):
             raise IntegrityError(
-                f"saved forecasting state holds {sorted(state)}, not {sorted(self)}: start anew"
+                f"saved forecasting state holds {sorted(state)}, not {sorted(self)}: start again"
             )
         for name, column in self.items():
             saved = np.array(state[name], column.dtype)

@@ -64,7 +64,7 @@ class Forecaster:
         self._newest.declare("num", 0, np.int64)
         self._newest.grow(1)  # row 0 stands in for a series that was never seen
         # Ring buffers of what waits for its outcome, fused first; single precision suffices to score it.
-        self._unlearned: BarBatch | None = None
+        self._pending_batch: BarBatch | None = None
         self._pending = SeriesColumns()
         self._pending.declare("regime", np.zeros(config.horizons[-1]), np.int64)
         for horizon in config.horizons:
@@ -78,7 +78,7 @@ class Forecaster:
         }
 
     def observe(self, bars: Sequence[Bar], regimes: Sequence[Regime] | None = None) -> None:
-        """Take in bars closing at one instant, each series at most once, and forecast anew for each.
+        """Take in bars closing at one instant, each series at most once, and make a new forecast for each.
 
         `regimes` are the market's, one for each bar; normal where they are not given.
         Learning from these bars waits for `learn`, so that the forecast does not; the next bars call it otherwise.
@@ -95,7 +95,7 @@ class Forecaster:
         for expert in self._experts:
             expert.update(batch)
         self._renew(batch)
-        self._unlearned = batch
+        self._pending_batch = batch
 
     def _enter_regimes(self, bars: Sequence[Bar], regimes: Sequence[Regime]) -> None:
         rows = self._panel.rows_of([series_id(bar.symbol, bar.interval) for bar in bars])
@@ -104,7 +104,7 @@ class Forecaster:
 
     def learn(self) -> None:
         """Score the forecasts that matured with the last bars; let weights, calibration and experts learn."""
-        batch, self._unlearned = self._unlearned, None
+        batch, self._pending_batch = self._pending_batch, None
         if batch is None:
             return
         self._learn_from_outcomes(batch)
@@ -261,10 +261,10 @@ class Forecaster:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Raises: IntegrityError where the state was saved under other experts or settings."""
-        self._unlearned = None
+        self._pending_batch = None
         if set(state["experts"]) != set(self._names):
             raise IntegrityError(
-                f"saved forecasts are by {sorted(state['experts'])}, not {list(self._names)}: start anew"
+                f"saved forecasts are by {sorted(state['experts'])}, not {list(self._names)}: start again"
             )
         self._panel.restore(state["panel"])
         for expert in self._experts:

@@ -162,10 +162,10 @@ class CrpsAggregation:
             pooled["end_ns"][group] = end_ns
         regimes, known = batch.regimes[of_group], batch.known[of_group]
         for awake in range(self._num_awake):
-            heard = known if awake == 0 else known & (regimes == awake - 1)  # [n, H]
-            taught = np.where(heard[:, :, None, None], regret[of_group], 0.0).sum(axis=0)
-            pooled["owed"][group, awake] += taught / batch.num_series[group]
-            pooled["owed_share"][group, awake] += heard.sum(axis=0) / batch.num_series[group]
+            applies = known if awake == 0 else known & (regimes == awake - 1)  # [n, H]
+            summed = np.where(applies[:, :, None, None], regret[of_group], 0.0).sum(axis=0)
+            pooled["owed"][group, awake] += summed / batch.num_series[group]
+            pooled["owed_share"][group, awake] += applies.sum(axis=0) / batch.num_series[group]
 
     def _step(self, columns: SeriesColumns, at: tuple[Any, ...], regret: Array, keep: Array) -> None:
         largest, square = columns["largest"][at] * keep, columns["square"][at] * keep
@@ -188,9 +188,9 @@ class CrpsAggregation:
 
         `num_series` counts the series of each group.
         """
-        heard = ready[:, None, :, None]  # [n, 1, K, 1]
+        is_ready = ready[:, None, :, None]  # [n, 1, K, 1]
         prior = self._priors(num_series)[groups, regimes]
-        own = self._shares_of(self.columns, index, regimes, heard) * prior * heard
+        own = self._shares_of(self.columns, index, regimes, is_ready) * prior * is_ready
         weights = own / np.maximum(own.sum(axis=2, keepdims=True), 1e-300)
         return _round_weights(weights.swapaxes(1, 2))
 
@@ -213,15 +213,17 @@ class CrpsAggregation:
         columns: SeriesColumns,
         rows: NDArray[np.intp] | NDArray[np.int64],
         regimes: NDArray[np.int64],
-        heard: NDArray[np.bool_],
+        is_ready: NDArray[np.bool_],
     ) -> Array:
         """The weight of each expert [n, H, K, Z], for all times and in this regime, up to a common factor."""
         found: list[tuple[Array, Array]] = []
         for awake in (np.zeros_like(regimes), 1 + regimes):
             rates = self._rates(columns["largest"][rows, awake], columns["square"][rows, awake])
-            found.append((rates, np.where(heard, rates * columns["regret"][rows, awake], _MIN_SCORE)))
+            found.append((rates, np.where(is_ready, rates * columns["regret"][rows, awake], _MIN_SCORE)))
         best = np.maximum(found[0][1], found[1][1]).max(axis=2, keepdims=True)
-        return sum((rates * exact.exp(score - best) * heard for rates, score in found), np.zeros_like(best))
+        return sum(
+            (rates * exact.exp(score - best) * is_ready for rates, score in found), np.zeros_like(best)
+        )
 
     def _rates(self, largest: Array, square: Array) -> Array:
         return np.minimum(

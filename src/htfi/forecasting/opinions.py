@@ -43,7 +43,7 @@ class DivergenceRanks:
     """Divergences 0–1 so far, by narrator, the older the fainter, in bounded memory."""
 
     def __init__(self) -> None:
-        self._counts: OrderedDict[str, Array] = OrderedDict()  # [STEPS + 1], heard last at the end
+        self._counts: OrderedDict[str, Array] = OrderedDict()  # [STEPS + 1], the latest at the end
 
     def ranks(self, narrators: Sequence[str], divergences: Sequence[float]) -> list[float]:
         """The rank of each among those learnt so far, 0 to 0.999 in whole thousandths, rounded down.
@@ -134,12 +134,16 @@ class OpinionTracker:
         places = [place for place in opinions if batch.ready[place]]
         if not places:
             return
-        told = [opinions[place] for place in places]
-        found = derive_tilts(told, batch.quantiles[places], batch.horizons, batch.levels)
-        earned = {name: self._narrators.weight(name) for name in {opinion.narrator for opinion in told}}
-        weights = [_capped(earned[opinion.narrator], opinion.most_weight) for opinion in told]
-        ranks = self._divergences.ranks([opinion.narrator for opinion in told], found.divergence.tolist())
-        records = to_records(told, found, weights, ranks)
+        of_places = [opinions[place] for place in places]
+        found = derive_tilts(of_places, batch.quantiles[places], batch.horizons, batch.levels)
+        by_narrator = {
+            name: self._narrators.weight(name) for name in {opinion.narrator for opinion in of_places}
+        }
+        weights = [_capped(by_narrator[opinion.narrator], opinion.max_weight) for opinion in of_places]
+        ranks = self._divergences.ranks(
+            [opinion.narrator for opinion in of_places], found.divergence.tolist()
+        )
+        records = to_records(of_places, found, weights, ranks)
         tilts = {place: tilt for place, tilt in zip(places, records, strict=True) if tilt is not None}
         self._learn_divergences(list(tilts.values()))
         if tilts:
@@ -156,18 +160,18 @@ class OpinionTracker:
         The narrator learns from this one at the horizons whose outcome is not known yet.
         """
         plain = combine(forecast.experts, forecast.weights, forecast.calibration, forecast.levels)
-        weight = _capped(weight, opinion.most_weight)
+        weight = _capped(weight, opinion.max_weight)
         tilt = derive_tilt(opinion, plain, forecast.horizons, forecast.levels, weight)
         if tilt is not None:
             (rank,) = self._divergences.ranks([tilt.narrator], [tilt.divergence])
             tilt = replace(tilt, divergence_rank=rank)
             self._learn_divergences([tilt])
-        told = (
+        pending = (
             self._pending_row(tilt) if tilt is not None else np.full((len(self._horizons), _FIELDS), np.nan)
         )
         for j, horizon in enumerate(self._horizons):
             if newest_age - age < horizon:
-                self._columns[str(horizon)][row, age % horizon] = told[j]
+                self._columns[str(horizon)][row, age % horizon] = pending[j]
         if newest_age == age:
             self._columns["rank"][row] = tilt.divergence_rank if tilt is not None else 0.0
         quantiles = plain if tilt is None else tilt_record(plain, tilt, forecast.levels)
@@ -203,15 +207,17 @@ class OpinionTracker:
         """Update track records by the forecasts `plain` [n, H, Q] that matured where `known`; the tilted ones."""
         if self._narrators.num == 0:
             return plain
-        told = np.stack(
+        pending = np.stack(
             [self._columns[str(h)][batch.index, batch.age % h] for h in self._horizons], axis=2
         )  # [n, 4, H]
-        serials = np.where(known, told[:, 0], np.nan)
-        heard = np.flatnonzero(np.logical_or.reduce(np.isfinite(serials), axis=1))
-        if not len(heard):
+        serials = np.where(known, pending[:, 0], np.nan)
+        judged = np.flatnonzero(np.logical_or.reduce(np.isfinite(serials), axis=1))
+        if not len(judged):
             return plain
         changed = plain.copy()
-        changed[heard] = self._narrators.learn(serials[heard], told[heard, 1:], plain[heard], outcome[heard])
+        changed[judged] = self._narrators.learn(
+            serials[judged], pending[judged, 1:], plain[judged], outcome[judged]
+        )
         return changed
 
     def track_record_weight(self, narrator: str) -> list[float]:
@@ -239,5 +245,5 @@ class OpinionTracker:
         self._divergences.restore(state["divergences"])
 
 
-def _capped(weight: list[float], most: float) -> list[float]:
-    return weight if most >= 1.0 else [min(share, most) for share in weight]
+def _capped(weight: list[float], bound: float) -> list[float]:
+    return weight if bound >= 1.0 else [min(share, bound) for share in weight]

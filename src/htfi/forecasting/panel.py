@@ -212,7 +212,7 @@ class Panel:
         self._columns.restore(state["columns"])
         self._row_of = {(symbol, interval): row for row, (symbol, interval) in enumerate(state["series"])}
         if len(self._row_of) > self._columns.num_rows:
-            raise IntegrityError("saved forecasting state names more series than it holds: start anew")
+            raise IntegrityError("saved forecasting state names more series than it holds: start again")
         self._row_of_name = {series_id(*name): row for name, row in self._row_of.items()}
         self.intervals = [interval for _, interval in self._row_of]
         self._group_of, self._group_sizes = {}, {}

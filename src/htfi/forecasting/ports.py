@@ -21,7 +21,7 @@ class Expert(Protocol):
     def version(self) -> str: ...
 
     def grow(self, num_series: int) -> None:
-        """Make room for rows 0 … num_series−1; rows that exist keep their state."""
+        """Make space for rows 0 … num_series−1; rows that exist keep their state."""
         ...
 
     def update(self, bars: BarBatch) -> None:

@@ -49,7 +49,7 @@ class DiscountedRegression:
         columns = self.columns
         weight = known.astype(np.float64)
         keep = 1.0 - weight * (1.0 - self._keep)
-        anew = weight * (1.0 - self._keep)
+        renewed = weight * (1.0 - self._keep)
         y = np.where(known, y, 0.0)
         x = x * weight[:, :, None]
         miss = y - (x * columns["beta"][rows]).sum(axis=2)
@@ -58,9 +58,9 @@ class DiscountedRegression:
         columns["noise"][rows] = noise + gain * (miss * miss - noise)
         columns["num"][rows] = num + weight
         gram = columns["gram"][rows] * keep[:, :, None, None]
-        gram += x[:, :, :, None] * x[:, :, None, :] + anew[:, :, None, None] * self._prior_gram
+        gram += x[:, :, :, None] * x[:, :, None, :] + renewed[:, :, None, None] * self._prior_gram
         moment = columns["moment"][rows] * keep[:, :, None]
-        moment += x * y[:, :, None] + anew[:, :, None] * (self._prior_bars * self._prior)
+        moment += x * y[:, :, None] + renewed[:, :, None] * (self._prior_bars * self._prior)
         columns["gram"][rows], columns["moment"][rows] = gram, moment
 
     def fit(self, rows: NDArray[np.intp]) -> None:
@@ -161,7 +161,7 @@ class PooledShape:
     """The distribution of outcomes in units of scale and size, counted over all series of a group.
 
     A series' size is the mean |outcome| / scale of its last 500 bars, drawn to the group's. The median is the group's
-    as well, as far as its outcomes can be told from luck: what is common to all series is seldom read off one.
+    as well, as far as its outcomes can be distinguished from luck: what is common to all series is seldom read off one.
     """
 
     def __init__(self, config: ForecastConfig) -> None:

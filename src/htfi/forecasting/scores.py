@@ -56,7 +56,7 @@ def coverage(low: Array, high: Array, outcome: Array) -> float:
 def qlike(realised: Array, forecast: Array) -> Array:
     """x − ln x − 1 with x = realised/forecast variance, both > 0: 0 where they agree, and harder on too little.
 
-    Ranks forecasts by how well they tell the true variance even where `realised` is a noisy measure of it that is
+    Ranks forecasts by how well they estimate the true variance even where `realised` is a noisy measure of it that is
     right on average. Source: Patton (2011).
     """
     ratio = realised / forecast

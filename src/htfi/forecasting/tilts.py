@@ -21,7 +21,7 @@ from htfi.forecasting.scores import integration_weights
 Array = NDArray[np.float64]
 
 VERSION = "2"
-VERSION_WITHOUT_BOUND = "1"  # the version whose tilts were bounded by MOST_SIGMAS alone
+VERSION_WITHOUT_BOUND = "1"  # the version whose tilts were bounded by MAX_SHIFT_SIGMAS alone
 MAX_SHIFT_SIGMAS = 4.0  # a median is moved no further, in standard deviations of one bar
 MIN_STRETCH, MAX_STRETCH = 0.5, 4.0
 MAX_BANDS = 1e3  # a bound beyond this is none
@@ -39,7 +39,7 @@ class Opinion(NamedTuple):
     0–1; `age` counts the half-lives since it was formed, `bar` those that one bar lasts; `drift` is the log return
     of the bar that just closed, 0 where it is not known. `meant`, where it was measured what such an opinion means,
     gives (horizon in bars, shift in standard deviations of one bar, stretch) by rising horizon. Whatever the
-    narrator's track record, this opinion weighs no more than `most_weight`, 0–1, and moves an end of the 90% band by no
+    narrator's track record, this opinion weighs no more than `max_weight`, 0–1, and moves an end of the 90% band by no
     more than `max_moved` of the band, the median by `MEDIAN_SHARE` of that; None for those recorded before there was a
     bound, and where it is measured what news can be worth.
     """
@@ -53,7 +53,7 @@ class Opinion(NamedTuple):
     bar: float
     drift: float = 0.0
     meant: tuple[tuple[int, float, float], ...] = ()
-    most_weight: float = 1.0
+    max_weight: float = 1.0
     max_moved: float | None = None
 
 
@@ -94,11 +94,11 @@ def derive_tilts(
     divergence = _divergence(plain[:, 0], shift, stretch[:, 0], drift, sigma, levels)
     shifts = np.repeat(shift[:, None], len(horizons), axis=1)
     for anchors, places in _places_by_anchors(opinions, left).items():
-        told = np.array([opinions[place].meant for place in places], np.float64)[:, :, 1:]  # [n, A, 2]
-        meant = _interpolate_effect(told, anchors, horizons)
-        heard = fade[places, None]
-        shifts[places] = _bounded_shift(heard * meant[..., 0], step[places, None])
-        stretch[places] = _bounded_stretch(1.0 + heard * (meant[..., 1] - 1.0))
+        anchored = np.array([opinions[place].meant for place in places], np.float64)[:, :, 1:]  # [n, A, 2]
+        meant = _interpolate_effect(anchored, anchors, horizons)
+        faded = fade[places, None]
+        shifts[places] = _bounded_shift(faded * meant[..., 0], step[places, None])
+        stretch[places] = _bounded_stretch(1.0 + faded * (meant[..., 1] - 1.0))
     shifts, stretch = _cap_moves(opinions, shifts, stretch, plain, levels)
     counts = np.logical_or.reduce((shifts != 0.0) | (stretch != 1.0), axis=1)
     return TiltArrays(shifts, stretch, divergence, counts)
@@ -121,19 +121,19 @@ def _cap_moves(
     places = [place for place, opinion in enumerate(opinions) if opinion.max_moved is not None]
     if not places:
         return shift, stretch
-    most = np.array([_clamp_bands(opinions[place].max_moved) for place in places], np.float64)
+    max_moved = np.array([_clamp_bands(opinions[place].max_moved) for place in places], np.float64)
     low, median, high = levels.index(0.05), levels.index(0.5), levels.index(0.95)
     away = plain[places][:, :, [low, high]] - plain[places][:, :, median : median + 1]  # [n, H, 2]
-    room = most[:, None] * np.maximum(away[..., 1] - away[..., 0], 0.0)
+    max_move = max_moved[:, None] * np.maximum(away[..., 1] - away[..., 0], 0.0)
     own, wider = shift[places], stretch[places] - 1.0
-    own = np.minimum(np.maximum(own, -MEDIAN_SHARE * room), MEDIAN_SHARE * room)
+    own = np.minimum(np.maximum(own, -MEDIAN_SHARE * max_move), MEDIAN_SHARE * max_move)
     moved = np.abs(own[..., None] + wider[..., None] * away).max(axis=2)
-    kept = np.where(moved > room, _ROUNDED_DOWN * room / np.where(moved > room, moved, 1.0), 1.0)
-    is_cut = (own != shift[places]) | (moved > room)
+    kept = np.where(moved > max_move, _ROUNDED_DOWN * max_move / np.where(moved > max_move, moved, 1.0), 1.0)
+    is_cut = (own != shift[places]) | (moved > max_move)
     shift, stretch = shift.copy(), stretch.copy()
     shift[places] = np.where(is_cut, np.trunc(own * kept * TICKS_PER_UNIT) / TICKS_PER_UNIT, shift[places])
     cut = np.rint((1.0 + np.trunc(wider * kept * _UNITS) / _UNITS) * _UNITS) / _UNITS
-    stretch[places] = np.where(moved > room, cut, stretch[places])
+    stretch[places] = np.where(moved > max_move, cut, stretch[places])
     return shift, stretch
 
 
@@ -151,17 +151,17 @@ def _places_by_anchors(opinions: Sequence[Opinion], left: Array) -> dict[tuple[i
     return found
 
 
-def _interpolate_effect(told: Array, anchors: Sequence[int], horizons: Sequence[int]) -> Array:
+def _interpolate_effect(anchored: Array, anchors: Sequence[int], horizons: Sequence[int]) -> Array:
     """Shift and stretch [n, H, 2] from those at the anchors [n, A, 2], on straight lines in the logarithm of the
     horizon; what is no number is no change.
     """
-    told = np.where(np.isfinite(told), told, np.array([0.0, 1.0]))
-    told = np.minimum(np.maximum(told, -1e3), 1e3)
+    anchored = np.where(np.isfinite(anchored), anchored, np.array([0.0, 1.0]))
+    anchored = np.minimum(np.maximum(anchored, -1e3), 1e3)
     known = exact.log(np.maximum(np.array(anchors, np.float64), 1.0))
     at = np.interp(exact.log(np.array(horizons, np.float64)), known, np.arange(len(anchors)))
     below = np.minimum(at.astype(np.intp), max(len(anchors) - 2, 0))
     above = np.minimum(below + 1, len(anchors) - 1)
-    return told[:, below] + (at - below)[:, None] * (told[:, above] - told[:, below])
+    return anchored[:, below] + (at - below)[:, None] * (anchored[:, above] - anchored[:, below])
 
 
 def _sigma(quantiles: Array, levels: Sequence[float]) -> Array:
@@ -259,7 +259,9 @@ def to_records(
 def tilt_batch(plain: Array, tilts: Mapping[int, NewsTilt], levels: Sequence[float]) -> Array:
     """Forecasts [n, H, Q], those at the places of `tilts` tilted."""
     places = list(tilts)
-    told = np.array([(tilt.shift, tilt.stretch, tilt.weight) for tilt in tilts.values()], np.float64)
+    stacked = np.array([(tilt.shift, tilt.stretch, tilt.weight) for tilt in tilts.values()], np.float64)
     changed = plain.copy()
-    changed[places] = apply_tilt(plain[places], told[:, 0], told[:, 1], told[:, 2], list(levels).index(0.5))
+    changed[places] = apply_tilt(
+        plain[places], stacked[:, 0], stacked[:, 1], stacked[:, 2], list(levels).index(0.5)
+    )
     return changed

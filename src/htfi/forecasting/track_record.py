@@ -85,33 +85,33 @@ class NarratorTrackRecords:
 
     def serial(self, narrator: str) -> int:
         """The number that identifies a narrator in pending forecasts; a new narrator is added."""
-        standing = self._records.get(narrator)
-        if standing is None:
-            standing = self._records[narrator] = _TrackRecord(self._next_serial, len(self._horizons))
+        record = self._records.get(narrator)
+        if record is None:
+            record = self._records[narrator] = _TrackRecord(self._next_serial, len(self._horizons))
             self._next_serial += 1
             if len(self._records) > MAX_NARRATORS:
                 self._records.popitem(last=False)
         self._records.move_to_end(narrator)
-        return standing.serial
+        return record.serial
 
     def weight(self, narrator: str) -> list[float]:
         """0–1 [H]: how much of its tilts counts."""
-        standing = self._records.get(narrator)
-        if standing is None:
+        record = self._records.get(narrator)
+        if record is None:
             return [_in_units(float((self._prior * self._levels_of_weight).sum()))] * len(self._horizons)
-        shares = self._shares(standing)
+        shares = self._shares(record)
         return [_in_units(float((share * self._levels_of_weight).sum())) for share in shares]
 
     def weights(self) -> dict[str, list[float]]:
         """By narrator, as now."""
         return {name: self.weight(name) for name in self._records}
 
-    def _rates(self, standing: _TrackRecord) -> Array:
-        return np.minimum(_MAX_RATE, self._log_num_levels / np.maximum(standing.gap, 1e-9))
+    def _rates(self, record: _TrackRecord) -> Array:
+        return np.minimum(_MAX_RATE, self._log_num_levels / np.maximum(record.gap, 1e-9))
 
-    def _shares(self, standing: _TrackRecord) -> Array:
+    def _shares(self, record: _TrackRecord) -> Array:
         """Of each level of weight [H, W]."""
-        score = -self._rates(standing)[:, None] * standing.losses
+        score = -self._rates(record)[:, None] * record.losses
         share = self._prior * exact.exp(score - score.max(axis=1, keepdims=True))
         return share / share.sum(axis=1, keepdims=True)
 
@@ -125,62 +125,65 @@ class NarratorTrackRecords:
         """
         shift, stretch, weight = (np.where(np.isfinite(serials), tilts[:, k], 0.0) for k in range(3))
         stretch = np.where(np.isfinite(serials), stretch, 1.0)
-        told = apply_tilt(plain, shift, stretch, weight, self._median)
-        heard = np.unique(serials[np.isfinite(serials)]).tolist()
-        for standing in self._records.values():
-            if standing.serial not in heard:
+        weighted = apply_tilt(plain, shift, stretch, weight, self._median)
+        present = np.unique(serials[np.isfinite(serials)]).tolist()
+        for record in self._records.values():
+            if record.serial not in present:
                 continue
             for j in range(len(self._horizons)):
-                at = np.flatnonzero(serials[:, j] == standing.serial)
+                at = np.flatnonzero(serials[:, j] == record.serial)
                 if len(at):
                     self._learn_one(
-                        standing, j, plain[at, j], told[at, j], (shift[at, j], stretch[at, j]), outcome[at, j]
+                        record,
+                        j,
+                        plain[at, j],
+                        weighted[at, j],
+                        (shift[at, j], stretch[at, j]),
+                        outcome[at, j],
                     )
-        return told
+        return weighted
 
     def _learn_one(
         self,
-        standing: _TrackRecord,
+        record: _TrackRecord,
         j: int,
         plain: Array,
-        told: Array,
+        weighted: Array,
         tilt: tuple[Array, Array],
         outcome: Array,
     ) -> None:
         scale = np.maximum(plain[:, self._high] - plain[:, self._low], 1e-12) / BAND_SIGMAS
         numbers = crps(plain, outcome, self._levels)
-        scores = [self._null_scores(standing, j, plain, outcome, scale)]
-        for way in WEIGHT_LEVELS[1:]:
-            heeded = apply_tilt(plain, *tilt, np.full(len(plain), way), self._median)
-            scores.append(crps(heeded, outcome, self._levels))
-        released = crps(told, outcome, self._levels)
+        scores = [self._null_scores(record, j, plain, outcome, scale)]
+        for weight_level in WEIGHT_LEVELS[1:]:
+            tilted = apply_tilt(plain, *tilt, np.full(len(plain), weight_level), self._median)
+            scores.append(crps(tilted, outcome, self._levels))
+        released = crps(weighted, outcome, self._levels)
         root = math.sqrt(len(plain))
         losses = np.array([float(((score - numbers) / scale).sum()) / root for score in scores])
-        standing.rung[j] = standing.rung[j] * self._keep + losses[0]
+        record.rung[j] = record.rung[j] * self._keep + losses[0]
         losses[0] = (
-            min(0.0, standing.rung[j]) - standing.losses[j, 0] * self._keep
+            min(0.0, record.rung[j]) - record.losses[j, 0] * self._keep
         )  # where the null reader does not help, it has none
-        share, rate = self._shares(standing)[j], float(self._rates(standing)[j])
-        loss, least = float((share * losses).sum()), float(losses.min())
-        mixed = least - float(exact.log((share * exact.exp(-rate * (losses - least))).sum())) / rate
-        standing.losses[j] = standing.losses[j] * self._keep + losses
-        standing.gap[j] = standing.gap[j] * self._keep + max(0.0, loss - mixed)
-        standing.num[j] += len(plain)
-        standing.plain[j] += float(numbers.sum())
-        standing.told[j] += float(released.sum())
+        share, rate = self._shares(record)[j], float(self._rates(record)[j])
+        loss, smallest = float((share * losses).sum()), float(losses.min())
+        mixed = smallest - float(exact.log((share * exact.exp(-rate * (losses - smallest))).sum())) / rate
+        record.losses[j] = record.losses[j] * self._keep + losses
+        record.gap[j] = record.gap[j] * self._keep + max(0.0, loss - mixed)
+        record.num[j] += len(plain)
+        record.plain[j] += float(numbers.sum())
+        record.told[j] += float(released.sum())
 
-    def _null_scores(
-        self, standing: _TrackRecord, j: int, plain: Array, outcome: Array, scale: Array
-    ) -> Array:
+    def _null_scores(self, record: _TrackRecord, j: int, plain: Array, outcome: Array, scale: Array) -> Array:
         """The null reader's scores [n] of forecasts [n, Q], before it learns from their outcomes."""
         away = plain - plain[:, self._median : self._median + 1]
-        factor = float(exact.exp(standing.bell[j : j + 1])[0])
+        factor = float(exact.exp(record.bell[j : j + 1])[0])
         loud = plain + (factor - 1.0) * away
         slope = self._cells * ((outcome[:, None] < loud) - self._levels)
         gradient = float(((slope * away).sum(axis=1) / scale).sum()) * factor / math.sqrt(len(plain))
-        standing.square[j] += gradient * gradient
-        bell = standing.bell[j] - _NULL_STEP * gradient / math.sqrt(standing.square[j])
-        standing.bell[j] = min(max(bell, -_MAX_NULL_STRETCH), _MAX_NULL_STRETCH)
+        record.square[j] += gradient * gradient
+        bell = record.bell[j] - _NULL_STEP * gradient / math.sqrt(record.square[j])
+        record.bell[j] = min(max(bell, -_MAX_NULL_STRETCH), _MAX_NULL_STRETCH)
         return crps(loud, outcome, self._levels)
 
     def rows(self) -> list[TrackRecordRow]:
@@ -189,14 +192,14 @@ class NarratorTrackRecords:
             TrackRecordRow(
                 name,
                 horizon,
-                int(standing.num[j]),
-                float(standing.plain[j] / standing.num[j]),
-                float(standing.told[j] / standing.num[j]),
+                int(record.num[j]),
+                float(record.plain[j] / record.num[j]),
+                float(record.told[j] / record.num[j]),
                 self.weight(name)[j],
             )
-            for name, standing in self._records.items()
+            for name, record in self._records.items()
             for j, horizon in enumerate(self._horizons)
-            if standing.num[j]
+            if record.num[j]
         ]
 
     def state(self) -> dict[str, Any]:
@@ -213,13 +216,13 @@ class NarratorTrackRecords:
         self._next_serial = state["next"]
         self._records.clear()
         for saved in state["standings"]:
-            standing = self._records[saved["name"]] = _TrackRecord(saved["serial"], len(self._horizons))
+            record = self._records[saved["name"]] = _TrackRecord(saved["serial"], len(self._horizons))
             for key in _STATE:
-                kept = getattr(standing, key)
+                kept = getattr(record, key)
                 found = np.array(saved.get(key, ()), kept.dtype)
                 if found.shape != kept.shape:
-                    raise IntegrityError("saved weights of narrators are of another form: start anew")
-                setattr(standing, key, found)
+                    raise IntegrityError("saved weights of narrators are of another form: start again")
+                setattr(record, key, found)
 
 
 def _in_units(weight: float) -> float:

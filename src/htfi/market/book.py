@@ -39,7 +39,7 @@ class Book:
         self.decayed_ns = 0
 
     def reserve(self, num_venues: int) -> None:
-        """Room for so many venues; what is there stays."""
+        """Make space for so many venues; what is there stays."""
         grown = num_venues - self.num_venues
         if self.num_venues == 0:
             self.bid_price, self.bid_sizes = array("d", bytes(8 * grown)), array("d", bytes(8 * grown))
@@ -59,7 +59,7 @@ class Book:
         self.num_venues = max(num_venues, self.num_venues)
 
     def clear(self) -> None:
-        """A session has ended: no quote of it stands, and flow starts anew."""
+        """A session has ended: no quote of it stands, and flow starts from zero."""
         for venue in range(self.num_venues):
             self.bid_sizes[venue] = 0.0
             self.ask_sizes[venue] = 0.0

@@ -14,7 +14,7 @@ cdef class Detector:
 
     @cython.locals(is_outlier=bint)
     cpdef void update(self, double variance, double move)
-    cdef void _settle(self, int wanted)
+    cdef void _update_level(self, int wanted)
     cpdef double ratio(self)
     cpdef double last_sigmas(self)
     cpdef long long count(self)

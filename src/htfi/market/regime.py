@@ -60,9 +60,9 @@ class Detector:
         self.slow += max(self.slow_weight, mean_weight) * (variance - self.slow)
         self.score = math.sqrt(self.fast / self.slow) if self.slow > 0.0 else 1.0
         if self.num_returns >= MIN_RETURNS:
-            self._settle(SHOCK if is_outlier else target(self.score, self.level))
+            self._update_level(SHOCK if is_outlier else target(self.score, self.level))
 
-    def _settle(self, wanted: int) -> None:
+    def _update_level(self, wanted: int) -> None:
         if wanted >= self.level:
             self.level = wanted
             self.num_quieter = 0

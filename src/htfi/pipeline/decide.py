@@ -180,7 +180,7 @@ def weigh_views(
             one.request.question.bar_ns,
             one.features.get("return_last"),
             max_view_influence(one.view, components.news.influence_limits(one.request.news)),
-        )._replace(most_weight=max_view_weight(one.request, components.news.suspicion_monitor.config))
+        )._replace(max_weight=max_view_weight(one.request, components.news.suspicion_monitor.config))
         for one in series
         if one.view is not None and one.view.confidence > 0.0
     }

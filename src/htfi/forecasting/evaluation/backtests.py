@@ -168,8 +168,8 @@ def binomial_cdf(most: int, num: int, share: float) -> float:
 
 def _log_likelihood(hits: int, num: int, share: float) -> float:
     """Of `hits` among `num` Bernoulli trials; 0·log 0 is 0."""
-    told = hits * math.log(share) if hits else 0.0
-    return told + ((num - hits) * math.log1p(-share) if num > hits else 0.0)
+    log_hits = hits * math.log(share) if hits else 0.0
+    return log_hits + ((num - hits) * math.log1p(-share) if num > hits else 0.0)
 
 
 def _share_below(simulated: Array, value: float) -> float:

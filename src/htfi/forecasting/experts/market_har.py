@@ -184,8 +184,8 @@ class MarketHarExpert:
         x[:, 6] = louds[:, -1]
         x[:, 7] = louds.mean(axis=1)
         x = clamp_logs(x)
-        told = [x[:, 1], x[:, 2], x[:, 3], shocks[:, -1], x[:, 4], x[:, 5], x[:, 6]]
-        columns["told"][rows] = clamp_logs(np.stack(told, axis=1))
+        inputs = [x[:, 1], x[:, 2], x[:, 3], shocks[:, -1], x[:, 4], x[:, 5], x[:, 6]]
+        columns["told"][rows] = clamp_logs(np.stack(inputs, axis=1))
         return x
 
     def _volume_deviation(self, bars: BarBatch) -> Array:

@@ -170,7 +170,7 @@ class JointHistory:
         self._lengths_ns = np.zeros(0, np.int64)  # [G]
 
     def grow(self, intervals: Sequence[str]) -> None:
-        """Make room for all series, in the order of their rows; `intervals` [N] names the interval of each."""
+        """Make space for all series, in the order of their rows; `intervals` [N] names the interval of each."""
         known, num = len(self._group), len(intervals)
         groups = np.array([self._group_of(interval) for interval in intervals[known:]], np.int64)
         self._group = np.concatenate([self._group, groups])
@@ -228,10 +228,10 @@ class JointHistory:
     def restore(self, state: dict[str, Any]) -> None:
         """Raises: IntegrityError where the state was saved with another window."""
         if set(state) != set(self.state()):
-            raise IntegrityError("the saved state holds no joint history: start anew")
+            raise IntegrityError("the saved state holds no joint history: start again")
         scores = np.array(state["scores"], np.float32)
         if scores.ndim != 2 or len(scores) != self._window:
-            raise IntegrityError(f"saved joint history is not of {self._window} instants: start anew")
+            raise IntegrityError(f"saved joint history is not of {self._window} instants: start again")
         self._scores = scores
         self._intervals = [str(interval) for interval in state["intervals"]]
         self._group = np.array(state["group"], np.int64)

@@ -28,7 +28,7 @@ class BaselineForecast:
     """The unchanged forecast over `horizon` bars of n series that share an interval.
 
     Shapes: prices [n], newest; quantiles [n, Q] of the log return; scores and returns [S, n], the draws: every
-    scenario changes the same ones, so that a difference is never the dice's. `freedom` is of the Student-t copula that
+    scenario changes the same ones, so that a difference is never by chance. `freedom` is of the Student-t copula that
     they are drawn from, None for a Gaussian. `surprises` [T, n] are the scores of the past instants that the dependence
     was learnt from, NaN where there was none; `replayed` [T, n] the log returns that they would be today, what is
     missing drawn from the factor model.

@@ -106,9 +106,9 @@ def apply_moves(
     shock closely, wider after a large one; beyond the outermost quantile its tail is not widened again, for the tail
     and the widening are of the same cause.
     """
-    at, told = np.array(places, np.intp), np.array(moves, np.float64)
+    at, imposed = np.array(places, np.intp), np.array(moves, np.float64)
     median, sigma = today.median, today.sigma
-    away = np.where(sigma[at] > _MIN_SIGMA, (told - median[at]) / np.maximum(sigma[at], _MIN_SIGMA), 0.0)
+    away = np.where(sigma[at] > _MIN_SIGMA, (imposed - median[at]) / np.maximum(sigma[at], _MIN_SIGMA), 0.0)
     targets = np.clip(away, -MAX_SIGMAS, MAX_SIGMAS)
     found = transmit_shock(today.dependence.factors, today.standardised_history, at, targets)
     rest = today.scores - today.scores[:, at] @ found.gain
@@ -118,7 +118,7 @@ def apply_moves(
     within = np.clip(own, *outermost)
     returns = median + today.sigma * found.shift
     returns = returns + np.sqrt(1.0 - found.explained) * (found.scale * (within - median) + own - within)
-    returns[:, at] = told
+    returns[:, at] = imposed
     reached = [TransmissionChannel.DEPENDENCE] * len(today.series)
     for place, way in zip(places, ways, strict=True):
         reached[place] = way

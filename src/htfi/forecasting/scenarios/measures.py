@@ -111,9 +111,9 @@ def rank_positions(
     gains = [
         abs(b - a) for a, b in zip(change.portfolio_before.means, change.portfolio_after.means, strict=True)
     ]
-    told = [way in _STATED_CHANNELS for way in ways]
-    shown = [place for place in range(len(gains)) if held[place] or told[place]]
-    return sorted(shown, key=lambda place: (-gains[place], not told[place], place))
+    is_stated = [way in _STATED_CHANNELS for way in ways]
+    shown = [place for place in range(len(gains)) if held[place] or is_stated[place]]
+    return sorted(shown, key=lambda place: (-gains[place], not is_stated[place], place))
 
 
 def kernel_density(values: Array, low: float, high: float, num: int = 120) -> list[float]:
@@ -136,5 +136,5 @@ def kernel_density(values: Array, low: float, high: float, num: int = 120) -> li
 def padded_range(*tables: Sequence[float]) -> tuple[float, float]:
     """The least and the greatest of several, a little wider; never empty."""
     low, high = min(min(table) for table in tables), max(max(table) for table in tables)
-    room = 0.06 * (high - low) or 0.01
-    return low - room, high + room
+    margin = 0.06 * (high - low) or 0.01
+    return low - margin, high + margin

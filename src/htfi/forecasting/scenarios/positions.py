@@ -86,22 +86,22 @@ def _columns(rows: Sequence[Sequence[str]], origin: str) -> tuple[int, int, str]
         raise InvalidInput(f"{origin} holds no position: a header and a row for each position are needed")
     if len(rows) > MAX_ROWS:
         raise InvalidInput(f"{origin} holds {len(rows):,} rows: at most {MAX_ROWS:,} positions")
-    told = [cell.strip().lstrip("\ufeff").casefold() for cell in rows[0]]
-    header = [_COLUMN_ALIASES.get(name, name) for name in told]
+    names = [cell.strip().lstrip("\ufeff").casefold() for cell in rows[0]]
+    header = [_COLUMN_ALIASES.get(name, name) for name in names]
     sizes = [name for name in header if name in SIZES]
     if header.count("symbol") != 1 or len(sizes) != 1:
         raise InvalidInput(
-            f"{origin}: its columns are '{', '.join(told)[:80]}': name one symbol and one of {', '.join(SIZES)}"
+            f"{origin}: its columns are '{', '.join(names)[:80]}': name one symbol and one of {', '.join(SIZES)}"
         )
     return header.index("symbol"), header.index(sizes[0]), sizes[0]
 
 
 def _number(text: str, kind: str, where: str) -> float:
-    told = text.strip().replace("\u2212", "-")
+    digits = text.strip().replace("\u2212", "-")
     try:
-        value = float(told.removesuffix("%")) / (100.0 if told.endswith("%") else 1.0)
+        value = float(digits.removesuffix("%")) / (100.0 if digits.endswith("%") else 1.0)
     except ValueError:
-        raise InvalidInput(f"{where}: {kind} '{told[:40]}' is no number") from None
+        raise InvalidInput(f"{where}: {kind} '{digits[:40]}' is no number") from None
     if not math.isfinite(value) or abs(value) > _MAX_POSITION_SIZE:
-        raise InvalidInput(f"{where}: {kind} '{told[:40]}' is no size that a position can have")
+        raise InvalidInput(f"{where}: {kind} '{digits[:40]}' is no size that a position can have")
     return value

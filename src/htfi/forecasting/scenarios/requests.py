@@ -107,11 +107,11 @@ def to_log_return(shock: PriceShock, price: float, median: float, sigma: float) 
 
 def find_series(name: str, series: Sequence[str]) -> int | None:
     """The place of the series that a name means: 'SPX/1d' or 'SPX', in any case; None where none or several do."""
-    for index, told in zip(
+    for index, key in zip(
         _indices(tuple(series)), (name, name, name.casefold(), name.casefold()), strict=True
     ):
-        if told in index:
-            return index[told]
+        if key in index:
+            return index[key]
     return None
 
 
@@ -185,11 +185,11 @@ class ScenarioRequest:
 def parse_requests(text: str, origin: str) -> list[ScenarioRequest]:
     """The [[scenario]] tables of a TOML text. Raises: InvalidInput, naming the table."""
     try:
-        told = tomllib.loads(text)
+        document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InvalidInput(f"{origin}: not valid TOML: {error}") from error
-    tables = told.get("scenario")
-    if not isinstance(tables, list) or set(told) != {"scenario"}:
+    tables = document.get("scenario")
+    if not isinstance(tables, list) or set(document) != {"scenario"}:
         raise InvalidInput(
             f"{origin}: write one [[scenario]] table for each, with shock, macro, stress or headline"
         )
@@ -212,15 +212,15 @@ def check_requests(asked: Sequence[ScenarioRequest]) -> None:
 def _parse_table(table: object, where: str) -> ScenarioRequest:
     if not isinstance(table, Mapping):
         raise InvalidInput(f"{where}: must be a table")
-    told = cast("Mapping[str, Any]", table)
-    kinds = [kind for kind in ScenarioKind if kind.value in told]
+    values = cast("Mapping[str, Any]", table)
+    kinds = [kind for kind in ScenarioKind if kind.value in values]
     if len(kinds) != 1:
         raise InvalidInput(f"{where}: name one of shock, macro, stress and headline, not {len(kinds)}")
     kind = kinds[0]
-    unknown = set(told) - {kind.value, "name", *(["on"] if kind is ScenarioKind.HEADLINE else [])}
+    unknown = set(values) - {kind.value, "name", *(["on"] if kind is ScenarioKind.HEADLINE else [])}
     if unknown:
         raise InvalidInput(f"{where}: unknown key '{sorted(unknown)[0]}'")
-    text, name, on = told[kind.value], told.get("name", ""), told.get("on", [])
+    text, name, on = values[kind.value], values.get("name", ""), values.get("on", [])
     on = [on] if isinstance(on, str) else on
     if not isinstance(text, str) or not isinstance(name, str):
         raise InvalidInput(f"{where}: {kind.value} and name must be text")

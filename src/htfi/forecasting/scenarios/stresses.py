@@ -48,9 +48,13 @@ def stress_factors() -> dict[str, StressFactor]:
     """The factors, by id."""
     return {
         name: StressFactor(
-            name, told["name"], ShockUnit(told["unit"]), frozenset(told["symbols"]), told.get("held", True)
+            name,
+            table["name"],
+            ShockUnit(table["unit"]),
+            frozenset(table["symbols"]),
+            table.get("held", True),
         )
-        for name, told in _tables()["factors"].items()
+        for name, table in _tables()["factors"].items()
     }
 
 
@@ -58,9 +62,9 @@ def stress_factors() -> dict[str, StressFactor]:
 def stress_library() -> dict[str, HistoricalStress]:
     """Every named stress, by id, oldest first."""
     found: list[HistoricalStress] = []
-    for name, told in _tables()["stress"].items():
-        moves = {factor: _three_windows(told[factor]) for factor in stress_factors() if factor in told}
-        found.append(HistoricalStress(name, told["title"], told["before"], moves))
+    for name, table in _tables()["stress"].items():
+        moves = {factor: _three_windows(table[factor]) for factor in stress_factors() if factor in table}
+        found.append(HistoricalStress(name, table["title"], table["before"], moves))
     return {stress.id: stress for stress in sorted(found, key=lambda stress: stress.before)}
 
 

@@ -40,8 +40,8 @@ class AlertScores:
 
     @property
     def precision(self) -> float:
-        told = self.num_alerts - self.num_open
-        return (told - self.num_false) / told if told else float("nan")
+        num_closed = self.num_alerts - self.num_open
+        return (num_closed - self.num_false) / num_closed if num_closed else float("nan")
 
     @property
     def median_lead_days(self) -> float:
@@ -117,7 +117,7 @@ def reliability(chance: Array, label: Array, num_bins: int) -> tuple[Array, Arra
 def interval95(
     scores: Callable[[Places], float], num: int, block: int, rng: np.random.Generator, num_draws: int = 1000
 ) -> tuple[float, float]:
-    """Of a score of sessions by place, drawn anew in circular blocks; NaN where most draws have no score.
+    """Of a score of sessions by place, redrawn in circular blocks; NaN where most draws have no score.
 
     Blocks must be longer than an event with its horizon. Source: Politis and Romano (1992).
     """
