@@ -96,12 +96,12 @@ def test_chances_of_outcomes_sum_to_one_where_every_rank_is_counted():
 
 def test_the_likeliest_outcome_goes_alone_and_those_about_as_likely_side_by_side():
     times = DraftPassTimes(0.15, 0.015)
-    assert choose_fan_out([0.8, 0.02, 0.02], times, most_ms=10.0) == 1
-    assert choose_fan_out([0.8, 0.3, 0.02], times, most_ms=10.0) == 2
-    assert choose_fan_out([0.02] * 30, times, most_ms=10.0) == 30
-    assert choose_fan_out([0.02] * 30, times, most_ms=0.3) == 11
-    assert choose_fan_out([0.02] * 30, times, most_ms=0.0) == 1
-    assert choose_fan_out([], times, most_ms=1.0) == 0
+    assert choose_fan_out([0.8, 0.02, 0.02], times, max_ms=10.0) == 1
+    assert choose_fan_out([0.8, 0.3, 0.02], times, max_ms=10.0) == 2
+    assert choose_fan_out([0.02] * 30, times, max_ms=10.0) == 30
+    assert choose_fan_out([0.02] * 30, times, max_ms=0.3) == 11
+    assert choose_fan_out([0.02] * 30, times, max_ms=0.0) == 1
+    assert choose_fan_out([], times, max_ms=1.0) == 0
 
 
 def test_a_fan_out_serves_most_chance_per_ms():
@@ -110,7 +110,7 @@ def test_a_fan_out_serves_most_chance_per_ms():
     for _ in range(50):
         chances = sorted(rng.random(12).tolist(), reverse=True)
         rates = [sum(chances[:num]) / times.estimate(num) for num in range(1, 13)]
-        assert choose_fan_out(chances, times, most_ms=99.0) == int(np.argmax(rates)) + 1
+        assert choose_fan_out(chances, times, max_ms=99.0) == int(np.argmax(rates)) + 1
 
 
 def test_of_a_large_vocabulary_the_likeliest_are_ranked_and_the_chosen_is_nearly_always_first():

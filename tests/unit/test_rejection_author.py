@@ -112,7 +112,7 @@ CASES = {
     "no draft": lambda: author(None, 0),
     "chain": lambda: author(drawn(1)),
     "tree": lambda: author(drawn(2, 2), 3),
-    "branches end by entropy": lambda: author(drawn(2, 1, most_nats=1.0), 3),
+    "branches end by entropy": lambda: author(drawn(2, 1, max_nats=1.0), 3),
     "guesses with the shared noise count as certain": lambda: author(
         ChainStrategy(KVSessions(nearby(), CONFIG))
     ),

@@ -86,7 +86,7 @@ class AcceptanceAlarmConfig:
     def __post_init__(self) -> None:
         if not self.rounds_per_false_alarm >= 100.0 or not self.shift > 0.0 or not 0.0 <= self.min_drop < 0.5:
             raise InvalidInput(
-                "acceptance alarm: rounds_per_false_alarm ≥ 100, shift > 0, least_drop in [0, 0.5)"
+                "acceptance alarm: rounds_per_false_alarm ≥ 100, shift > 0, min_drop in [0, 0.5)"
             )
         if self.warm_rounds < 16 or self.memory_rounds < self.warm_rounds or self.max_drift < 0.0:
             raise InvalidInput("acceptance alarm: 16 ≤ warm_rounds ≤ memory_rounds, slack ≥ 0")

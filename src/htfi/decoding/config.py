@@ -141,7 +141,7 @@ class VerificationServerConfig:
     max_strikes: Count = 16  # malformed frames after which a stream is dropped
     parts_ms: PositiveMilliseconds = 5_000.0  # that a request waits for its parts
     window_ms: PositiveMilliseconds = (
-        400.0  # that an answer in lock-step waits for a draft window before it goes on without
+        400.0  # that an answer in lock-step waits for a draft window before it continues without
     )
     drain_retry_ms: Annotated[int, Meta(ge=0, le=3_600_000)] = (
         500  # after which an edge that was sent away tries another cloud

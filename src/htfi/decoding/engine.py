@@ -144,12 +144,12 @@ class DecodingEngine:
 
     @property
     def speculation_stats(self) -> SpeculationStats:
-        told = self.counts
+        counts = self.counts
         return SpeculationStats(
-            told.num_answers,
-            told.num_tokens,
-            told.num_passes,
-            told.acceptance,
+            counts.num_answers,
+            counts.num_tokens,
+            counts.num_passes,
+            counts.acceptance,
             self._warning,
             self._rule.trace.name if self._rule.trace is not None else "",
         )

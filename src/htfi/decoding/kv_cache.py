@@ -78,7 +78,7 @@ class KVArena:
         """Empty rows, each with room for `length` tokens at once; call `fits` first."""
         free = [slot for slot, row in enumerate(self._slots) if row is None]
         num_rows = self.num_rows
-        # An empty arena is laid out afresh, so that the shapes of passes, and on some engines the last bits,
+        # An empty arena is laid out again, so that the shapes of passes, and on some engines the last bits,
         # do not depend on earlier answers.
         if not num_rows or len(free) < len(limits) or length > self.capacity:
             self._lay_out(num_rows + len(limits), self._width(length))
@@ -278,7 +278,7 @@ class SharedKVBlocks:
         self.num_stored_tokens = 0
 
     def is_forgotten(self, about: Sequence[str]) -> bool:
-        """Whether prompts about these items must be read anew."""
+        """Whether prompts about these items must be read again."""
         return bool(about) and self._cache.is_forgotten(about)
 
     def find(

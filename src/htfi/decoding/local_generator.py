@@ -35,9 +35,9 @@ class LocalGenerator(DecodingEngine):
         return self.continue_from(prompt, request, ())
 
     def continue_from(
-        self, prompt: Sequence[int], request: GenerationRequest, settled: Sequence[int]
+        self, prompt: Sequence[int], request: GenerationRequest, accepted: Sequence[int]
     ) -> Completion | RequestRefused:
-        """The answer that begins with the tokens `settled`, whichever model wrote them; the prompt is given in ids.
+        """The answer that begins with the tokens `accepted`, whichever model wrote them; the prompt is given in ids.
 
         Raises: InvalidInput for a prompt that is not of this vocabulary; IntegrityError for tokens that the grammar
         does not allow.
@@ -46,7 +46,7 @@ class LocalGenerator(DecodingEngine):
         asked = self.tokenize(replace(request, prompt=()), list(prompt))
         if isinstance(asked, RequestRefused):
             return asked
-        begun = _job_from_prefix(asked, settled)
+        begun = _job_from_prefix(asked, accepted)
         if begun.sequence.is_done:
             fields = asked.grammar.fields(begun.sequence.tokens)
             return Completion(fields, tuple(begun.sequence.tokens), len(asked.prompt), 0, tuple(asked.prompt))
@@ -80,13 +80,13 @@ class LocalGenerator(DecodingEngine):
                 _collect_finished(self.decode_round(writing), writing, answers)
 
 
-def _job_from_prefix(asked: TokenizedRequest, settled: Sequence[int]) -> GenerationJob:
+def _job_from_prefix(asked: TokenizedRequest, accepted: Sequence[int]) -> GenerationJob:
     """A job whose answer begins so. Its first tokens are the grammar's forced prefix, as with any job."""
     sequence = SequenceState(asked, list(asked.forced_prefix), asked.start_state)
-    if len(settled) > len(asked.forced_prefix):
-        if list(settled[: len(asked.forced_prefix)]) != asked.forced_prefix:
+    if len(accepted) > len(asked.forced_prefix):
+        if list(accepted[: len(asked.forced_prefix)]) != asked.forced_prefix:
             raise IntegrityError("the tokens to continue from do not begin as the grammar does")
-        for token in settled[len(asked.forced_prefix) :]:
+        for token in accepted[len(asked.forced_prefix) :]:
             sequence.tokens.append(token)
             sequence.state = asked.grammar.advance(sequence.state, token)
     forced, sequence.state = asked.grammar.forced(sequence.state)

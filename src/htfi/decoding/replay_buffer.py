@@ -86,7 +86,7 @@ def from_line(line: bytes) -> ReplayRecord:
 
 
 def news_key(prompt: Sequence[int], num_shared: int) -> bytes:
-    """Identifies the news of a prompt: requests on the same news are held out together and counted as one."""
+    """Identifies the news of a prompt: requests with the same news are held out together and counted as one."""
     ids = prompt[:num_shared] if num_shared >= _MIN_SHARED_TOKENS else prompt
     return hashlib.blake2b(np.array(ids, "<i8").tobytes(), digest_size=8).digest()
 

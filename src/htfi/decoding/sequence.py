@@ -69,6 +69,6 @@ class SequenceState:
         """Append a chosen token and those that it forces; returns them all."""
         grammar = self.tokenized.grammar
         forced, self.state = grammar.forced(grammar.advance(self.state, token))
-        settled = [token, *forced]
-        self.tokens += settled
-        return settled
+        appended = [token, *forced]
+        self.tokens += appended
+        return appended

@@ -118,19 +118,19 @@ class KVSessions:
         num_reused = sum(block.num_tokens for _, block, found in read.blocks if found)
         return PrefilledRow(row, read.logits, num_reused)
 
-    def num_draft_tokens_fitting(self, row: KVRow, num_settled: int, num_wanted: int) -> int:
+    def num_draft_tokens_fitting(self, row: KVRow, num_unread: int, num_wanted: int) -> int:
         """How many of the wanted draft tokens may be read after the accepted ones: those that fit the row, and that
         have the same bits as if read one by one.
 
         New tokens are read beyond the arena's capacity and moved next to each other afterwards. Both positions must lie
         in the same block of the network's sums.
         """
-        num = min(num_wanted, row.limit - row.length - num_settled)
+        num = min(num_wanted, row.limit - row.length - num_unread)
         block = self.network.shape.sum_block
         if not block or num <= 0:
             return max(num, 0)
         end = (row.length // block + 1) * block
-        while num and self.arena.capacity_for(row.length + num_settled + num) + num_settled + num > end:
+        while num and self.arena.capacity_for(row.length + num_unread + num) + num_unread + num > end:
             num -= 1
         return num
 
@@ -291,7 +291,7 @@ class _PrefillBlocks(NamedTuple):
 
 
 def block_bounds(num_tokens: int, shared: int, block_tokens: int) -> list[tuple[int, int]]:
-    """Where a prompt is cut: every `block_tokens`, counted anew after the first `shared` tokens."""
+    """Where a prompt is cut: every `block_tokens`, counted again after the first `shared` tokens."""
     shared = min(max(shared, 0), num_tokens)
     starts = [*range(0, shared, block_tokens), *range(shared, num_tokens, block_tokens)]
     return list(zip(starts, [*starts[1:], num_tokens], strict=True))

@@ -88,7 +88,7 @@ class NoDraft:
 
 
 class ResettingStrategy:
-    """A strategy that starts anew whenever no answer is under way, so that a recorded run drafts the same again."""
+    """A strategy that is rebuilt whenever no answer is under way, so that a recorded run drafts the same again."""
 
     def __init__(self, make: Callable[[], DraftStrategy]) -> None:
         self._make = make
@@ -138,7 +138,7 @@ class OutcomeDraft(Protocol):
     def finish(self, sequence: SequenceState) -> None: ...
 
     def refuse(self, why: str) -> None:
-        """Its output is invalid: start anew."""
+        """Its output is invalid: restart the draft."""
         ...
 
 

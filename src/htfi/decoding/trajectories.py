@@ -69,10 +69,10 @@ def _uncorrelated(rng: np.random.Generator, scores: _Uniforms, num_steps: int) -
 
 
 def _within_strata(rng: np.random.Generator, ranks: NDArray[np.int64]) -> _Uniforms:
-    dice: _Uniforms = (ranks + rng.random(ranks.shape)) / max(ranks.shape[1], 1)
-    dice = np.ascontiguousarray(dice.T)
-    dice.flags.writeable = False
-    return dice
+    uniforms: _Uniforms = (ranks + rng.random(ranks.shape)) / max(ranks.shape[1], 1)
+    uniforms = np.ascontiguousarray(uniforms.T)
+    uniforms.flags.writeable = False
+    return uniforms
 
 
 def _normal_scores(num: int) -> _Uniforms:
@@ -146,21 +146,21 @@ class ReturnPathSampler:
         whatever else is in the batch. Raises: InvalidInput, DependencyUnavailable.
         """
         longest = max(horizons)
-        dice = stratified_uniforms(seed, num_paths, longest - 1)
+        uniforms = stratified_uniforms(seed, num_paths, longest - 1)
         z = np.empty((len(prefixes), num_paths, longest - 1))
         laws = np.empty((len(prefixes), num_paths, len(horizons), len(self.centres)))
         step = max(_MAX_ROWS // num_paths, 1)
         for at in range(0, len(prefixes), step):
             part = slice(at, at + step)
-            self._draw(prefixes[part], tuple(horizons), dice, z[part], laws[part])
+            self._draw(prefixes[part], tuple(horizons), uniforms, z[part], laws[part])
         return z, laws
 
     def _draw(
-        self, prefixes: Sequence[Sequence[int]], horizons: tuple[int, ...], dice: Doubles, z: Doubles,
+        self, prefixes: Sequence[Sequence[int]], horizons: tuple[int, ...], uniforms: Doubles, z: Doubles,
         laws: Doubles,
     ) -> None:  # fmt: skip
         """Fill z [n, N, H − 1] and laws [n, N, K, C]."""
-        num_paths, num_steps = dice.shape
+        num_paths, num_steps = uniforms.shape
         read = self._read(prefixes, num_steps)
         law = np.repeat(read.law, num_paths, axis=0)  # [n·N, C]
         keys, values = (np.repeat(held, num_paths, axis=1) for held in (read.keys, read.values))
@@ -169,7 +169,7 @@ class ReturnPathSampler:
         mask = np.full((len(rows), 1, keys.shape[3] + 1), MASKED, np.float32)
         mask[:, 0, :-1][np.arange(keys.shape[3]) < lengths[:, None]] = 0.0
         mask[:, 0, -1] = 0.0
-        uniform = np.tile(dice, (len(prefixes), 1))
+        uniform = np.tile(uniforms, (len(prefixes), 1))
         by_row = z.reshape(len(rows), num_steps)
         by_law = laws.reshape(len(rows), len(horizons), -1)
         for step in range(num_steps + 1):

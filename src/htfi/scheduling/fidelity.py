@@ -189,7 +189,7 @@ def mark_high_value(plan: FidelityPlan) -> FidelityPlan:
 
 
 def is_high_value(plan: FidelityPlan) -> bool:
-    """Whether the news is read again in depth for what it is worth."""
+    """Whether the news is read again in depth."""
     return plan.then is Rung.DEEP and PlanReason.HIGH_VALUE in plan.reasons
 
 

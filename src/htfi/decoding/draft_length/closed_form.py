@@ -163,9 +163,10 @@ class ClosedFormPlanner:
         off, longest = self.config.plain_above_rows, self.config.max_length
         if off is not None and len(asks) > off:
             return [0] * len(asks)
-        purse = self._exploration_budget
+        budget = self._exploration_budget
         return [
-            max(min(cap, longest), 0) if exploring or purse.get(kind, 0.0) >= 0.0 else 0 for kind, cap in asks
+            max(min(cap, longest), 0) if exploring or budget.get(kind, 0.0) >= 0.0 else 0
+            for kind, cap in asks
         ]
 
     def _is_plain_pass_due(self, rows: int) -> bool:
@@ -233,21 +234,21 @@ class ClosedFormPlanner:
 
     def _update_budget(self, rounds: Sequence[RoundReport]) -> None:
         """Book a round, in the time of plain ones, to the kinds that drafted; they bear the others' delay."""
-        purse, share = self._exploration_budget, self.config.probe_share / 2.0
+        budget, share = self._exploration_budget, self.config.probe_share / 2.0
         drafted = [row.drafted for row in rounds]
         num_drafting = sum(num > 0 for num in drafted)
         if not num_drafting:
             for row in rounds:
-                purse[row.kind] = min(purse.get(row.kind, _INITIAL_BUDGET) + share, _MAX_BUDGET)
+                budget[row.kind] = min(budget.get(row.kind, _INITIAL_BUDGET) + share, _MAX_BUDGET)
             return
         price = self.round_cost(len(rounds))
         longest = min(max(drafted), len(price.width_ms) - 1)
         charge = (price.width_ms[longest] + price.slot_ms * sum(drafted)) / price.width_ms[0]
         for row in rounds:
-            held = purse.get(row.kind, _INITIAL_BUDGET) + share * charge
+            left = budget.get(row.kind, _INITIAL_BUDGET) + share * charge
             if row.drafted:
-                held += row.accepted - (charge - 1.0) * len(rounds) / num_drafting
-            purse[row.kind] = max(min(held, _MAX_BUDGET), _MIN_BUDGET)
+                left += row.accepted - (charge - 1.0) * len(rounds) / num_drafting
+            budget[row.kind] = max(min(left, _MAX_BUDGET), _MIN_BUDGET)
 
     def _round_cost(self, rows: int, longest: int) -> RoundCost:
         slot_ms = 0.0

@@ -84,7 +84,7 @@ class LearnedPassCosts:
         self._quantile = quantile
         self._buckets: dict[tuple[int, int], deque[float]] = {}  # measured over prior
         self._seen_at: dict[tuple[int, int], int] = {}
-        self._num_told = 0
+        self._num_reported = 0
         self._num_seen = 0
         self._pace = 1.0  # of the machine, relative to the windows
         self._refit_at = 1
@@ -93,7 +93,7 @@ class LearnedPassCosts:
         self._bucket: dict[tuple[int, int], tuple[int, int]] = {}
 
     def learn(self, rows: int, tokens: int, ms: float) -> None:
-        self._num_told += 1
+        self._num_reported += 1
         bucket = self._bucket.get((rows, tokens))
         if bucket is None:
             if rows < 1 or tokens < 1:
@@ -106,7 +106,7 @@ class LearnedPassCosts:
                 self._num_seen + 1
             )  # a new size is more informative than another pass of an old one
         if not 0.0 <= ms < math.inf or (
-            len(window) >= _WELL_KNOWN_PASSES and self._num_told * _SCATTER >> 8 & _SKIP
+            len(window) >= _WELL_KNOWN_PASSES and self._num_reported * _SCATTER >> 8 & _SKIP
         ):
             return
         if len(window) >= _MIN_PASSES_FOR_PACE:

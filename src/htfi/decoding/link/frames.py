@@ -34,7 +34,7 @@ class DraftLead(IntEnum):
     PLAIN = 0  # no draft: the cloud writes token by token
     CLOUD = 1  # a draft beside the target
     LOCKSTEP = 2  # the edge; the cloud waits for its window
-    FLIGHT = 3  # the edge, several windows ahead; without a fitting one the cloud goes on by itself
+    FLIGHT = 3  # the edge, several windows ahead; without a fitting one the cloud continues by itself
 
 
 class RefusalReason(IntEnum):

@@ -43,9 +43,9 @@ def request_name(
     Seeds are equal modulo 2^64; `in_full` asks for the target in full precision, another model.
     """
     temperature, top_k, top_p = sampling
-    told = f"{seed & _SEED_MASK} {float(temperature)!r} {top_k} {float(top_p)!r} {len(prompt)} "
-    told = f"{told}{'in full ' if in_full else ''}".encode()
-    return part_name(told + b"".join(prompt) + grammar)
+    content = f"{seed & _SEED_MASK} {float(temperature)!r} {top_k} {float(top_p)!r} {len(prompt)} "
+    content = f"{content}{'in full ' if in_full else ''}".encode()
+    return part_name(content + b"".join(prompt) + grammar)
 
 
 class PartReceipt(NamedTuple):

@@ -67,7 +67,7 @@ class PriceTokenSampler:
 
 
 class PathDrawing:
-    """Paths being sampled: ranks [N, H], of which the first `settled` [N] are the target's and the rest guesses."""
+    """Paths being sampled: ranks [N, H], of which the first `accepted` [N] are the target's and the rest guesses."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class PathDrawing:
         clock: Clock,
     ) -> None:
         self.ranks: Ids = np.zeros((num_paths, horizon), np.int64)
-        self._settled: Ids = np.zeros(num_paths, np.int64)
+        self._accepted: Ids = np.zeros(num_paths, np.int64)
         self._guessed: Ids = np.zeros(num_paths, np.int64)  # up to where the target itself chose the guess
         self._paths: Ids = np.arange(num_paths)  # unfinished ones, one per row
         self._latest: Floats = np.zeros(
@@ -100,18 +100,18 @@ class PathDrawing:
         if begun.min() < 0:
             return False
         self.ranks[:, 0] = begun
-        self._settled[:] = self._guessed[:] = 1
+        self._accepted[:] = self._guessed[:] = 1
         num_rounds = 0
         while self._drop_done():
-            left = self._horizon - self._settled[self._paths]
-            standing = PathProgress(
+            left = self._horizon - self._accepted[self._paths]
+            progress = PathProgress(
                 left,
                 self._target.num_slots,
                 has_draft=self._open_draft is not None,
                 num_rounds=num_rounds,
                 draft_is_open=self._draft is not None,
             )
-            step = plan.next(standing)
+            step = plan.next(progress)
             num_guesses = min(step.num_guesses, int(left.max()) - 1)
             step, draft_ms = self._guess(PathStep(num_guesses, step.source), rounds)
             begun_s = self._clock()
@@ -130,7 +130,7 @@ class PathDrawing:
 
     def _drop_done(self) -> int:
         """Free the rows of finished paths; the number of remaining paths."""
-        stays = self._settled[self._paths] < self._horizon
+        stays = self._accepted[self._paths] < self._horizon
         if not stays.all():
             self._target.drop_rows(stays)
             if self._draft is not None:
@@ -172,20 +172,20 @@ class PathDrawing:
 
         Accepted tokens; guesses tried at each position and right there. None if a logit is not finite.
         """
-        paths, settled = self._paths, self._settled[self._paths]
+        paths, accepted = self._paths, self._accepted[self._paths]
         law, horizon = self._law, self._horizon
         if window == 1:
-            scores = law.scores(self._target.forward(law.ids[self.ranks[paths, settled - 1]][:, None])[:, 0])
-            chosen = law.choose(scores, paths, settled)
+            scores = law.scores(self._target.forward(law.ids[self.ranks[paths, accepted - 1]][:, None])[:, 0])
+            chosen = law.choose(scores, paths, accepted)
             if chosen.min() < 0:
                 return None
             self._target.keep_all()
-            self.ranks[paths, settled] = chosen
-            self._settled[paths] += 1
-            self._guessed[paths] = settled + 1
+            self.ranks[paths, accepted] = chosen
+            self._accepted[paths] += 1
+            self._guessed[paths] = accepted + 1
             self._latest[paths] = scores
             return len(paths), _NONE, _NONE
-        places = settled[:, None] + np.arange(window)  # [B, W]: those that are chosen now
+        places = accepted[:, None] + np.arange(window)  # [B, W]: those that are chosen now
         is_real = places < horizon
         at = np.minimum(places, horizon - 1)
         rows = np.arange(len(paths))
@@ -199,19 +199,19 @@ class PathDrawing:
         if chosen[rows, gained - 1].min() < 0:
             return None
         self._target.keep(gained)
-        ends = np.minimum(settled + window, horizon)
+        ends = np.minimum(accepted + window, horizon)
         of, column = np.nonzero(is_real)
         self.ranks[paths[of], places[of, column]] = np.maximum(chosen[of, column], 0)
-        self._settled[paths] = settled + gained
+        self._accepted[paths] = accepted + gained
         self._guessed[paths] = ends
-        self._latest[paths] = scores[rows, ends - settled - 1]
+        self._latest[paths] = scores[rows, ends - accepted - 1]
         tried = np.concatenate([is_real[:, 1:2], right[:, :-1] & is_real[:, 2:]], axis=1)
         return int(gained.sum()), tried.sum(axis=0), right.sum(axis=0)
 
     def _guess_alone(self, num_guesses: int) -> None:
         """The target's own choices after a mismatch; beyond them, its latest scores with each position's noise."""
         paths = self._paths
-        places = self._settled[paths][:, None] + np.arange(num_guesses)
+        places = self._accepted[paths][:, None] + np.arange(num_guesses)
         rows, column = np.nonzero((places >= self._guessed[paths][:, None]) & (places < self._horizon))
         if len(rows):
             paths, places = paths[rows], places[rows, column]
@@ -219,17 +219,17 @@ class PathDrawing:
 
     def _guess_drafted(self, draft: PathRows, num_guesses: int) -> None:
         """Token by token, all paths side by side, after the draft has read the accepted tokens."""
-        paths, settled = self._paths, self._settled[self._paths]
+        paths, accepted = self._paths, self._accepted[self._paths]
         law, horizon = self._law, self._horizon
-        held = np.minimum(draft.lengths - self._num_prefix, settled - 1)
+        held = np.minimum(draft.lengths - self._num_prefix, accepted - 1)
         draft.rewind(held + self._num_prefix)
-        lag = settled - held
+        lag = accepted - held
         unread = held[:, None] + np.arange(int(lag.max()))
         read = self.ranks[paths[:, None], np.minimum(unread, horizon - 1)]
         after = draft.forward(law.ids[read])[np.arange(len(paths)), lag - 1]
         draft.keep(lag)
         for ahead in range(num_guesses):
-            places = settled + ahead
+            places = accepted + ahead
             is_real = places < horizon
             guess = law.choose(law.scores(after), paths, np.minimum(places, horizon - 1))
             if guess.min() < 0:

@@ -71,7 +71,7 @@ class PathRoundReport(NamedTuple):
 
 
 class PathPlan(Protocol):
-    def next(self, standing: PathProgress) -> PathStep: ...
+    def next(self, progress: PathProgress) -> PathStep: ...
 
     def learn(self, seen: PathRoundReport) -> None: ...
 
@@ -79,7 +79,7 @@ class PathPlan(Protocol):
 class PlainPathPlan:
     """No guesses: every pass gives one token of every path."""
 
-    def next(self, standing: PathProgress) -> PathStep:  # noqa: ARG002 (the port's)
+    def next(self, progress: PathProgress) -> PathStep:  # noqa: ARG002 (the port's)
         return PathStep(0)
 
     def learn(self, seen: PathRoundReport) -> None:
@@ -93,9 +93,9 @@ class FewestPasses:
     the target's own choices followed nearly the same past.
     """
 
-    def next(self, standing: PathProgress) -> PathStep:
-        is_drafted = standing.has_draft and standing.num_rounds == 0
-        return PathStep(int(standing.left.max()) - 1, GuessSource.DRAFT if is_drafted else GuessSource.OWN)
+    def next(self, progress: PathProgress) -> PathStep:
+        is_drafted = progress.has_draft and progress.num_rounds == 0
+        return PathStep(int(progress.left.max()) - 1, GuessSource.DRAFT if is_drafted else GuessSource.OWN)
 
     def learn(self, seen: PathRoundReport) -> None:
         pass
@@ -115,14 +115,14 @@ class LeastTime:
         self._survival = {source: PositionAcceptance() for source in GuessSource}
         self._num_rounds = 0
 
-    def next(self, standing: PathProgress) -> PathStep:
+    def next(self, progress: PathProgress) -> PathStep:
         curves = {source: of.curve() for source, of in self._survival.items()}
-        step = fastest_step(standing, curves, self._target.estimate, self._draft.estimate)
+        step = fastest_step(progress, curves, self._target.estimate, self._draft.estimate)
         self._num_rounds += 1
         if self._num_rounds % _PROBE_ROUNDS:
             return step
         return _neighbouring_step(
-            step, int(standing.left.max()), upwards=bool(self._num_rounds // _PROBE_ROUNDS % 2)
+            step, int(progress.left.max()), upwards=bool(self._num_rounds // _PROBE_ROUNDS % 2)
         )
 
     def learn(self, seen: PathRoundReport) -> None:
@@ -137,29 +137,29 @@ class LeastTime:
 
 
 def fastest_step(
-    standing: PathProgress, survival: Mapping[GuessSource, Doubles], target_ms: Ms, draft_ms: Ms
+    progress: PathProgress, survival: Mapping[GuessSource, Doubles], target_ms: Ms, draft_ms: Ms
 ) -> PathStep:
     """The step with the least ms per token that it is expected to give.
 
     `survival` [positions] is the chance that so many guesses are all right: 1 for none, then falling.
     """
-    most = int(standing.left.max())
+    most = int(progress.left.max())
     windows, ends = _windows(most)
     # paths that lack more than j tokens: only these use a window's token j
-    reach = len(standing.left) - np.cumsum(np.bincount(standing.left))[: windows[-1]]
-    num_rows = standing.num_rows
+    reach = len(progress.left) - np.cumsum(np.bincount(progress.left))[: windows[-1]]
+    num_rows = progress.num_rows
     target = np.array([target_ms(num_rows, window) for window in windows])
     best, least = PathStep(0), (1.0 - _MIN_GAIN) * target[0] / reach[0]
     for source, gain in ((GuessSource.OWN, 0.0), (GuessSource.DRAFT, _DRAFT_GAIN)):
-        if len(windows) == 1 or (source is GuessSource.DRAFT and not standing.has_draft):
+        if len(windows) == 1 or (source is GuessSource.DRAFT and not progress.has_draft):
             continue
-        settled = np.cumsum(reach * survival[source][: windows[-1]])[ends]
+        gained = np.cumsum(reach * survival[source][: windows[-1]])[ends]
         if source is GuessSource.OWN:
-            each = target / settled
+            each = target / gained
         else:
-            each = (target + np.array([draft_ms(num_rows, window - 1) for window in windows])) / settled
-            if not standing.draft_is_open:
-                each += draft_ms(1, _OPENING_TOKENS) / standing.left.sum()
+            each = (target + np.array([draft_ms(num_rows, window - 1) for window in windows])) / gained
+            if not progress.draft_is_open:
+                each += draft_ms(1, _OPENING_TOKENS) / progress.left.sum()
         at = int(each[1:].argmin()) + 1
         if each[at] < (1.0 - gain) * least:
             best, least = PathStep(windows[at] - 1, source), float(each[at])

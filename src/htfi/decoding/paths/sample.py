@@ -52,7 +52,7 @@ def sample_paths(
     Paths that do not fit the memory together are sampled in turns. Neither that, nor `draft`, nor `plan` changes a bin,
     as long as the engine's logits do not depend on the cut into passes. `draft` has the vocabulary of `sessions` and is
     used if the plan asks for it and it has room. The default plan is least time at nominal costs, new for each call; a
-    plan that is kept goes on learning. The clock only measures. Raises InvalidInput for a vocabulary without price
+    plan that is kept continues to learn. The clock only measures. Raises InvalidInput for a vocabulary without price
     tokens, or a draft with another.
     """
     _check_path_request(vocabulary, num_paths, horizon)

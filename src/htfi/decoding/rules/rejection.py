@@ -277,11 +277,11 @@ class RejectionRule:
     @property
     def trace(self) -> RuleTrace:
         name = "rejection" if self.entropy is None else "entropy_aware"
-        told = RuleTrace(name, DRAFT_STREAMS, ACCEPT_STREAMS, RESAMPLE_STREAMS, self.widths)
+        trace_kept = RuleTrace(name, DRAFT_STREAMS, ACCEPT_STREAMS, RESAMPLE_STREAMS, self.widths)
         if self.entropy is None:
-            return told
+            return trace_kept
         threshold_nats, top_n, overlap = self.entropy.threshold_nats, self.entropy.top_n, self.entropy.overlap
-        return replace(told, threshold_nats=threshold_nats, top_n=top_n, overlap=overlap)
+        return replace(trace_kept, threshold_nats=threshold_nats, top_n=top_n, overlap=overlap)
 
     def __call__(
         self, sequences: Sequence[SequenceState], trees: Sequence[DraftTree], logits: Sequence[Floats]
@@ -311,7 +311,7 @@ class _TreeWalk:
     """One sequence's tree, as the rule reads it."""
 
     def __init__(self, sequence: SequenceState, tree: DraftTree, logits: Floats) -> None:
-        self._stem, self._tree, self._logits = sequence, tree, logits
+        self._sequence, self._tree, self._logits = sequence, tree, logits
         self._children = tree.children()
         self._depths: list[int] = [*(node_depths(tree.parents) + 1).tolist(), 0]  # the last is ROOT's
         self._is_finite = True
@@ -329,7 +329,7 @@ class _TreeWalk:
         return DraftVerification(path, token, said, bool(np.isfinite(self._logits).all()))
 
     def _look(self, node: int) -> SiblingSet | None:
-        sequence, grammar = self._stem, self._stem.tokenized.grammar
+        sequence, grammar = self._sequence, self._sequence.tokenized.grammar
         state = self._state(node)
         if state == grammar.done:
             return None
@@ -349,20 +349,20 @@ class _TreeWalk:
         return SiblingSet([*children.values()], places, flips, target, self._tree.draft_probs.get(node))
 
     def _redraw(self, node: int, weights: Doubles) -> int:
-        step = self._stem.tokenized.grammar.steps[self._state(node)]
+        step = self._sequence.tokenized.grammar.steps[self._state(node)]
         if step.forced >= 0:
             return 0
         return sample_without_replacement(weights, step.allowed, self._key(RESAMPLE_STREAMS, node))[0]
 
     def _tokens(self, node: int) -> list[int]:
-        step = self._stem.tokenized.grammar.steps[self._state(node)]
+        step = self._sequence.tokenized.grammar.steps[self._state(node)]
         return [step.forced] if step.forced >= 0 else step.allowed.ids.tolist()
 
     def _state(self, node: int) -> int:
-        return self._tree.states[node] if node >= 0 else self._stem.state
+        return self._tree.states[node] if node >= 0 else self._sequence.state
 
     def _key(self, streams: int, node: int) -> Keys:
-        place = len(self._stem.tokens) + self._depths[node]
+        place = len(self._sequence.tokens) + self._depths[node]
         return np.array(
-            [noise_key(self._stem.tokenized.request.seed, streams + COMPLETION_STREAM, place)], np.uint64
+            [noise_key(self._sequence.tokenized.request.seed, streams + COMPLETION_STREAM, place)], np.uint64
         )

@@ -63,19 +63,19 @@ class DraftKVRows:
 
     def _forget(self, known: DraftKVRow, sequence: SequenceState) -> list[int]:
         """Drop rejected tokens; the accepted tokens that are then unread, at least the last."""
-        standing = known.num_accepted
+        num_kept = known.num_accepted
         for token in known.read[
-            standing : len(sequence.tokens) - 1
+            num_kept : len(sequence.tokens) - 1
         ]:  # the last is read again, for its logits
-            if token != sequence.tokens[standing]:
+            if token != sequence.tokens[num_kept]:
                 break
-            standing += 1
-        standing = min(standing, len(sequence.tokens) - 1)
-        if standing < len(known.read):
-            self.sessions.rewind(known.row, known.row.length - len(known.read) + standing)
-            del known.read[standing:]
+            num_kept += 1
+        num_kept = min(num_kept, len(sequence.tokens) - 1)
+        if num_kept < len(known.read):
+            self.sessions.rewind(known.row, known.row.length - len(known.read) + num_kept)
+            del known.read[num_kept:]
         known.num_accepted = len(sequence.tokens)
-        return sequence.tokens[standing:]
+        return sequence.tokens[num_kept:]
 
     def read(self, rows: Sequence[DraftKVRow], tokens: Sequence[Sequence[int]]) -> list[Floats]:
         """Read drafted tokens; the logits [V] after the last of each."""
@@ -98,10 +98,10 @@ class DraftKVRows:
 
     def accept_branch(self, drafted: DraftKVRow, branch: Sequence[int]) -> None:
         """Keep the nodes of one branch, drop the others."""
-        num_settled = drafted.num_accepted
-        length = drafted.row.length - len(drafted.read) + num_settled
+        num_ahead = drafted.num_accepted
+        length = drafted.row.length - len(drafted.read) + num_ahead
         self.sessions.keep_branch(drafted.row, length, branch)
-        drafted.read[num_settled:] = [drafted.read[num_settled + node] for node in branch]
+        drafted.read[num_ahead:] = [drafted.read[num_ahead + node] for node in branch]
 
     def rewind(self, sequence: SequenceState, num_tokens: int) -> None:
         """A sequence's tokens changed from `num_tokens` on; tokens read after that are compared again."""

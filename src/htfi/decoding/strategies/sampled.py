@@ -54,12 +54,12 @@ class SampledStrategy:
     """Implements `DraftStrategy`: `widths[d]` siblings after each node d chosen tokens deep, the last width for deeper
     ones.
 
-    (1,) is a chain. A branch ends before sampling if the draft's distribution has more than `most_nats` of entropy.
+    (1,) is a chain. A branch ends before sampling if the draft's distribution has more than `max_nats` of entropy.
     Raises InvalidInput for widths below 1.
     """
 
     def __init__(
-        self, sessions: KVSessions, widths: Sequence[int] = (1,), most_nats: float = float("inf")
+        self, sessions: KVSessions, widths: Sequence[int] = (1,), max_nats: float = float("inf")
     ) -> None:
         if not widths or min(widths) < 1:
             raise InvalidInput(
@@ -68,7 +68,7 @@ class SampledStrategy:
         self.name = "sampled chain" if max(widths) == 1 else "sampled tree"
         self._rows = DraftKVRows(sessions)
         self.widths = tuple(widths)
-        self._most_nats = most_nats
+        self._max_nats = max_nats
 
     def speculate(self, sequences: Sequence[SequenceState], lengths: Sequence[int]) -> list[DraftTree]:
         trees = [DraftTree() for _ in sequences]
@@ -107,7 +107,7 @@ class SampledStrategy:
                 growing.tips, growing.is_sound = [], False
                 self._rows.finish(sequence, wipe=True)
                 return
-            if entropy_nats(law) > self._most_nats:
+            if entropy_nats(law) > self._max_nats:
                 continue
             tree.draft_probs[tip.node] = law
             place_key = noise_key(

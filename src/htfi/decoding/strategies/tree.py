@@ -72,7 +72,7 @@ class TreeDraftConfig:
 
     def __post_init__(self) -> None:
         if self.num_ranks < 1 or self.width < 1.0 or not 0.0 <= self.min_reach < 1.0:
-            raise InvalidInput("tree: num_ranks and width must be ≥ 1, least_reach in [0, 1)")
+            raise InvalidInput("tree: num_ranks and width must be ≥ 1, min_reach in [0, 1)")
 
 
 @dataclass(slots=True)
@@ -158,11 +158,11 @@ class _TreeGrowth:
 
     def next_read(self) -> list[int]:
         """Tokens that the draft must read to continue from the tips, for as many tips as fit."""
-        tree, room = self.branches.tree, self.drafted.row.limit - self.drafted.row.length
+        tree, max_nodes = self.branches.tree, self.drafted.row.limit - self.drafted.row.length
         tokens: list[int] = []
         tips: list[TreeTip] = []
         for tip in self.branches.tips:
-            if len(tokens) + len(tip.put) > room:
+            if len(tokens) + len(tip.put) > max_nodes:
                 continue
             tips.append(tip)
             for node in tip.put:

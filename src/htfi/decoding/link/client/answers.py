@@ -26,8 +26,8 @@ def target_completion(inflight: InFlightRequest, draft: str) -> Completion:
     asked, tokens, attempt = inflight.tokenized, inflight.sequence.tokens, inflight.main_attempt
     strategy, place = "", ""  # for a grammar that leaves nothing open
     if attempt is not None:
-        strategy, told = _STRATEGY_WORDS[attempt.placed.lead]
-        place = f"{attempt.cloud}, {told}"
+        strategy, by_strategy = _STRATEGY_WORDS[attempt.placed.lead]
+        place = f"{attempt.cloud}, {by_strategy}"
     return Completion(
         fields=asked.grammar.fields(tokens),
         tokens=tuple(tokens),
@@ -102,9 +102,9 @@ class LateCompletions:
 
     def take_all(self) -> list[tuple[str, Completion | RequestRefused]]:
         """Answers since the last call, each once."""
-        told = list(self._ready.items())
+        by_strategy = list(self._ready.items())
         self._ready.clear()
-        return told
+        return by_strategy
 
     def clear(self) -> None:
         self._pending.clear()

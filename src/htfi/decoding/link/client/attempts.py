@@ -53,7 +53,7 @@ class CloudAttempts:
         self._clouds, self._placer = clouds, placer
         self._clock, self._report, self._config, self._alarm = clock, report, config, alarm
         self._open: dict[tuple[str, int], tuple[InFlightRequest, CloudAttempt]] = {}
-        self._told_of: dict[str, str] = {}  # why a cloud is not used, as reported
+        self._reported: dict[str, str] = {}  # why a cloud is not used, as reported
         self._quiet_s: dict[str, float] = {}  # until when refusals are not reported
 
     # --- incoming
@@ -101,8 +101,8 @@ class CloudAttempts:
 
     def _welcome(self, cloud: CloudConnection, welcome: WelcomeFrame) -> None:
         if words := self._clouds.accept_welcome(cloud, welcome):
-            self._tell_refused(cloud, words)
-        elif self._told_of.pop(cloud.node, None) is not None:
+            self._report_refusal(cloud, words)
+        elif self._reported.pop(cloud.node, None) is not None:
             self._report(cloud.node, "reconnect", "it can be used again")
 
     def _accepted(self, cloud: CloudConnection, frame: AcceptedFrame) -> None:
@@ -121,7 +121,7 @@ class CloudAttempts:
                 pass
             case FrameEffect.STALE:
                 self._clouds.traffic.num_stale += 1
-            case FrameEffect.GAP:  # earlier tokens belong to a past epoch: open anew with all known tokens
+            case FrameEffect.GAP:  # earlier tokens belong to a past epoch: reopen with all known tokens
                 self.cancel(inflight, attempt)
             case FrameEffect.WRONG:
                 self._reject(cloud, f"{FrameEffect.WRONG.value}: are its weights what it states?")
@@ -129,19 +129,19 @@ class CloudAttempts:
     def end(self, cloud: CloudConnection, words: str) -> None:
         """End a useless stream; the next one may be better."""
         if words:
-            self._tell_refused(cloud, words)
+            self._report_refusal(cloud, words)
         self._clouds.drop(cloud, words or "a newer stream is open")
         self._down(cloud.stream)
 
     def _reject(self, cloud: CloudConnection, words: str) -> None:
-        self._tell_refused(cloud, words)
+        self._report_refusal(cloud, words)
         self._clouds.reject(cloud, words)
         self._down(cloud.stream)
 
-    def _tell_refused(self, cloud: CloudConnection, words: str) -> None:
+    def _report_refusal(self, cloud: CloudConnection, words: str) -> None:
         """Once, however often it comes back the same."""
-        if self._told_of.get(cloud.node) != words:
-            self._told_of[cloud.node] = words
+        if self._reported.get(cloud.node) != words:
+            self._reported[cloud.node] = words
             self._report(cloud.node, "refused", words)
 
     def _refused(self, cloud: CloudConnection, frame: RefusedFrame) -> None:
@@ -155,7 +155,7 @@ class CloudAttempts:
                 for stream, handle in self._open:
                     if stream == cloud.stream:
                         self._open[stream, handle][1].last_frame_s = -math.inf
-            self._tell_refused(cloud, words)
+            self._report_refusal(cloud, words)
             return
         inflight, attempt = self._open.get((cloud.stream, frame.handle), (None, None))
         if inflight is None or attempt is None or frame.epoch != attempt.epoch:

@@ -98,9 +98,13 @@ class LinkedGenerator:
 
     @property
     def speculation_stats(self) -> SpeculationStats:
-        told = self._attempts.counts
+        counts = self._attempts.counts
         return SpeculationStats(
-            told.num_answers, told.num_tokens, told.num_passes, told.acceptance, self._attempts.warning
+            counts.num_answers,
+            counts.num_tokens,
+            counts.num_passes,
+            counts.acceptance,
+            self._attempts.warning,
         )
 
     def write(self, requests: Sequence[GenerationRequest]) -> list[Completion | RequestRefused]:
@@ -142,9 +146,9 @@ class LinkedGenerator:
         return self._late_in_full.take_all()
 
     def request_completions(self, requests: Sequence[GenerationRequest]) -> None:
-        """Ask for answers that nobody waits for: they come late. One that is under attempt is not asked twice.
+        """Ask for answers that no decision waits for: they come late. One that is under attempt is not asked twice.
 
-        Raises: InvalidInput for a request without an id, by which its answer could be told.
+        Raises: InvalidInput for a request without an id, that would identify its answer.
         """
         for request in requests:
             if not request.id:
@@ -231,11 +235,11 @@ class LinkedGenerator:
         now_s, usable = self._clock(), set(self._usable())
         for cloud in self._clouds.overdue(now_s - _GREETING_FACTOR * self.config.greeting_ms / 1e3):
             self._attempts.end(cloud, "it sent no welcome")
-        standing = [cloud for cloud in self._clouds if cloud.is_open and cloud.node in usable]
+        usable_clouds = [cloud for cloud in self._clouds if cloud.is_open and cloud.node in usable]
         return NetworkConditions(
             now_s,
-            list(dict.fromkeys(cloud.node for cloud in standing)),
-            list(dict.fromkeys(cloud.node for cloud in standing if not cloud.is_draining)),
+            list(dict.fromkeys(cloud.node for cloud in usable_clouds)),
+            list(dict.fromkeys(cloud.node for cloud in usable_clouds if not cloud.is_draining)),
             any(cloud.awaits_welcome and cloud.node in usable for cloud in self._clouds),
             sum(map(self._drafter.finish_ms, self._writing.values())) / 1e3,
         )
@@ -367,7 +371,7 @@ class FullPrecisionGenerator:
         return self._linked.dialect
 
     def write(self, requests: Sequence[GenerationRequest]) -> list[Completion | RequestRefused]:
-        """Refusals: what is asked of it is pursued."""
+        """Refusals only: use `request_completions`."""
         return [RequestRefused("a cloud's target in full precision only answers late") for _ in requests]
 
     def take_late_completions(self) -> list[tuple[str, Completion | RequestRefused]]:

@@ -38,19 +38,19 @@ class ObservedRound(NamedTuple):
 
 
 def observe_round(
-    grammar: CompiledGrammar, state: int, settled: Sequence[int], guesses: Sequence[int], is_first: bool
+    grammar: CompiledGrammar, state: int, accepted: Sequence[int], guesses: Sequence[int], is_first: bool
 ) -> ObservedRound:
     """The round that accepted these tokens, from a grammar state that leaves the next one open.
 
     `guesses` are the edge's own for the same positions, empty if the target read none. With `is_first` the first chosen
     token follows from the prompt, with those that it forces.
     """
-    is_open, end = _open_positions(grammar, state, settled)
+    is_open, end = _open_positions(grammar, state, accepted)
     begin = 0
     if is_first:
-        begin = next((at for at, is_chosen in enumerate(is_open) if is_chosen and at), len(settled))
-    fits = list(guesses[:begin]) == list(settled[:begin])
-    rest, own, is_open = settled[begin:], guesses[begin:] if fits else guesses[:0], is_open[begin:]
+        begin = next((at for at, is_chosen in enumerate(is_open) if is_chosen and at), len(accepted))
+    fits = list(guesses[:begin]) == list(accepted[:begin])
+    rest, own, is_open = accepted[begin:], guesses[begin:] if fits else guesses[:0], is_open[begin:]
     if True not in is_open:
         return ObservedRound(None, 0, 0)
     last = (
@@ -62,11 +62,11 @@ def observe_round(
     if num_same > last:
         return _observed(own[:last], last, rest[last], is_open)
     if num_same == last:
-        _, before = _open_positions(grammar, state, settled[: begin + last])
+        _, before = _open_positions(grammar, state, accepted[: begin + last])
         is_open = [*is_open[:last], *_open_positions(grammar, before, own[last:])[0]]
         return _observed(own, last, rest[last], is_open)
-    told = DraftRound(tuple(rest[:last]), (), tuple(range(last)), rest[last])
-    return ObservedRound(told, 0, 0)
+    draft_round = DraftRound(tuple(rest[:last]), (), tuple(range(last)), rest[last])
+    return ObservedRound(draft_round, 0, 0)
 
 
 def common_prefix_length(these: Sequence[int], those: Sequence[int]) -> int:
@@ -80,8 +80,8 @@ def common_prefix_length(these: Sequence[int], those: Sequence[int]) -> int:
 
 
 def _observed(drafted: Sequence[int], num_stood: int, token: int, is_open: Sequence[bool]) -> ObservedRound:
-    told = DraftRound(tuple(drafted), (), tuple(range(num_stood)), token)
-    return ObservedRound(told, sum(is_open[: len(drafted)]), sum(is_open[:num_stood]))
+    draft_round = DraftRound(tuple(drafted), (), tuple(range(num_stood)), token)
+    return ObservedRound(draft_round, sum(is_open[: len(drafted)]), sum(is_open[:num_stood]))
 
 
 def _open_positions(grammar: CompiledGrammar, state: int, tokens: Sequence[int]) -> tuple[list[bool], int]:
@@ -103,7 +103,7 @@ class FrameEffect(Enum):
     NOTHING = "known already"
     STALE = "of another epoch"
     GAP = "tokens before it are missing"
-    WRONG = "it contradicts what is settled"
+    WRONG = "it contradicts accepted tokens"
 
 
 class WireRequest(NamedTuple):
@@ -353,17 +353,17 @@ class InFlightRequest:
         self.num_accepted += read.num_accepted
 
     def _reconcile_draft(self) -> None:
-        """Keep the guesses if they agree with all accepted tokens; otherwise draft anew."""
-        settled, ahead = self.sequence.tokens, self.drafted.tokens
-        num = common_prefix_length(settled, ahead)
-        if num == len(settled):
+        """Keep the guesses if they agree with all accepted tokens; otherwise draft again."""
+        accepted, ahead = self.sequence.tokens, self.drafted.tokens
+        num = common_prefix_length(accepted, ahead)
+        if num == len(accepted):
             return
         if num < len(ahead):  # a guess was wrong
             self.diverged_at = num if self.diverged_at < 0 else min(self.diverged_at, num)
             for attempt in self.attempts:
                 attempt.windows.clear()
                 attempt.sent = min(attempt.sent, num)
-        ahead[:] = settled
+        ahead[:] = accepted
         self.drafted.state = self.sequence.state
         self.window_ends.clear()
 

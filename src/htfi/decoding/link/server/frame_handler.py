@@ -39,7 +39,7 @@ class FrameHandler:
         self,
         welcome: WelcomeFrame,
         streams: EdgeStreams,
-        docket: RequestTable,
+        table: RequestTable,
         config: VerificationServerConfig,
         clock: Callable[[], float],
     ) -> None:
@@ -48,7 +48,7 @@ class FrameHandler:
         self.is_draining = False
         self._welcome = welcome
         self._streams = streams
-        self._docket = docket
+        self._table = table
         self._config = config
         self._clock = clock
         self._parts = PartStore(PARTS_BYTES, MAX_BEGUN_PARTS)
@@ -78,7 +78,7 @@ class FrameHandler:
             case WindowFrame():
                 self._window(stream, frame, len(body))
             case CancelFrame():
-                self._leave(stream, frame)
+                self._cancel(stream, frame)
             case _:
                 words = f"a {type(frame).__name__}, which only a cloud sends"
                 self._streams.refuse(stream, RefusalReason.MALFORMED, words)
@@ -142,7 +142,7 @@ class FrameHandler:
         elif known is not None:
             if known.request is not None:
                 self._join(stream, known)
-        elif self.is_draining and not self._docket.knows(asked.request):
+        elif self.is_draining and not self._table.knows(asked.request):
             words = f"{self._config.node} is draining"
             self._deny(stream, subscriber, Denial(RefusalReason.DRAINING, words, self._config.drain_retry_ms))
         elif len(stream.subscribers) >= self._config.max_requests_each:
@@ -156,13 +156,13 @@ class FrameHandler:
         """Have a request answered once all its parts are there; ask for missing ones."""
         asked = subscriber.opened
         stream.awaiting_parts.pop(asked.handle, None)
-        if self._docket.knows(asked.request):
+        if self._table.knows(asked.request):
             self._join(stream, subscriber)
             return
         parts = {name: self._parts.get(name) for name in (*asked.prompt, asked.grammar)}
         subscriber.awaited = {name for name, data in parts.items() if data is None}
         if not subscriber.awaited:
-            refusal = self._docket.create(subscriber, {name: data or b"" for name, data in parts.items()})
+            refusal = self._table.create(subscriber, {name: data or b"" for name, data in parts.items()})
             if refusal is None:
                 self._join(stream, subscriber)
             else:
@@ -177,7 +177,7 @@ class FrameHandler:
 
     def _join(self, stream: EdgeStream, subscriber: RequestSubscriber) -> None:
         """Subscribe to the request under the present epoch."""
-        refusal = self._docket.subscribe(subscriber)
+        refusal = self._table.subscribe(subscriber)
         if refusal is not None:
             self._deny(stream, subscriber, refusal)
             return
@@ -202,17 +202,17 @@ class FrameHandler:
 
     def _guess(self, stream: EdgeStream, subscriber: RequestSubscriber, window: WindowFrame) -> None:
         try:
-            self._docket.add_guesses(subscriber, window)
+            self._table.add_guesses(subscriber, window)
         except InvalidInput as error:
             self._streams.refuse(stream, RefusalReason.MALFORMED, str(error), subscriber)
 
-    def _leave(self, stream: EdgeStream, leave: CancelFrame) -> None:
-        subscriber = stream.subscribers.get(leave.handle)
-        if subscriber is None or leave.epoch < subscriber.epoch:
+    def _cancel(self, stream: EdgeStream, cancel: CancelFrame) -> None:
+        subscriber = stream.subscribers.get(cancel.handle)
+        if subscriber is None or cancel.epoch < subscriber.epoch:
             self.num_stale += 1
             return
-        stream.forget(leave.handle)
-        self._docket.unsubscribe(subscriber, is_kept=False)
+        stream.forget(cancel.handle)
+        self._table.unsubscribe(subscriber, is_kept=False)
 
     def _listener(self, stream: EdgeStream, window: WindowFrame) -> RequestSubscriber | None:
         """The subscriber of a window, if the window is of its present epoch."""
@@ -240,4 +240,4 @@ class FrameHandler:
         """End this request on this stream."""
         self._streams.refuse(stream, denied.why, denied.words, subscriber, denied.retry_ms)
         stream.forget(subscriber.handle)
-        self._docket.unsubscribe(subscriber, is_kept=False)
+        self._table.unsubscribe(subscriber, is_kept=False)

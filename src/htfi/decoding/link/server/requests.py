@@ -152,10 +152,10 @@ def suspicion_by_tenant(entries: Sequence[ServerRequest]) -> dict[str, float]:
     """Mean suspicion of each tenant's requests, 0–1; tenants without suspicion are left out."""
     if not any(entry.suspicion for entry in entries):
         return {}
-    told: dict[str, list[float]] = {}
+    by_tenant: dict[str, list[float]] = {}
     for entry in entries:
-        told.setdefault(entry.tenant, []).append(entry.suspicion)
-    return {tenant: mean for tenant, all_of in told.items() if (mean := sum(all_of) / len(all_of)) > 0.0}
+        by_tenant.setdefault(entry.tenant, []).append(entry.suspicion)
+    return {tenant: mean for tenant, all_of in by_tenant.items() if (mean := sum(all_of) / len(all_of)) > 0.0}
 
 
 def active_tenants(entries: Sequence[ServerRequest]) -> frozenset[str]:
@@ -226,8 +226,8 @@ def check_open(
     if asked.request != named:
         return RefusalReason.MALFORMED, "the request's name does not match its content"
     if foreign := set(asked.residency) - set(config.residency):
-        told = ", ".join(sorted(foreign))[:200]
-        return RefusalReason.RESIDENCY, f"data tagged {told} may not come to {config.node}"
+        by_tenant = ", ".join(sorted(foreign))[:200]
+        return RefusalReason.RESIDENCY, f"data tagged {by_tenant} may not come to {config.node}"
     return None
 
 

@@ -113,7 +113,7 @@ class RequestScheduler:
         return None
 
     def next_s(self) -> float | None:
-        """Seconds until a request that waits for its edge goes on; None if none does."""
+        """Seconds until a request that waits for its edge continues; None if none does."""
         waits = [
             entry.was_served_s + self._config.window_ms / 1e3 - self._clock()
             for entry in self.writing.values()
@@ -249,22 +249,22 @@ class RequestScheduler:
     ) -> list[RequestProgress]:
         now_s = self._clock()
         self.num_passes += 1
-        told: list[RequestProgress] = []
+        progress: list[RequestProgress] = []
         for entry, step, num_stood in zip(entries, steps, stood, strict=True):
             entry.was_served_s, entry.num_drafted = now_s, step.num_drafted
             self.num_tokens += len(step.tokens)
             if step.answer is None:
-                told.append(RequestProgress(entry, num_stood))
+                progress.append(RequestProgress(entry, num_stood))
                 continue
             self._forget(entry)
             if isinstance(step.answer, RequestRefused):
-                told.append(RequestProgress(entry, refused=step.answer.reason))
+                progress.append(RequestProgress(entry, refused=step.answer.reason))
             else:
                 self.measured.record_completion(
                     entry.kind, len(step.answer.tokens), entry.sequence.tokenized.grammar.max_tokens
                 )
-                told.append(RequestProgress(entry, num_stood, is_done=True))
-        return told
+                progress.append(RequestProgress(entry, num_stood, is_done=True))
+        return progress
 
     def _failed(self, entries: list[ServerRequest], error: HtfiError) -> list[RequestProgress]:
         """The engine failed: what went into the pass cannot be trusted."""

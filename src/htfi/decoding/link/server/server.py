@@ -200,25 +200,27 @@ class VerificationServer:
 
     def _accepted_frame(self, stream: EdgeStream, subscriber: RequestSubscriber) -> bytes:
         """Tokens that a subscriber has not received; nothing before the end if its budget is used up."""
-        told = self._requests.progress_for(subscriber)
-        if told is None or (subscriber.is_spent and not told.is_done):
+        known = self._requests.progress_for(subscriber)
+        if known is None or (subscriber.is_spent and not known.is_done):
             return b""
         at, num_stood = subscriber.num_sent, subscriber.num_accepted
-        if len(told.tokens) == at and num_stood < 0 and not told.is_done:
+        if len(known.tokens) == at and num_stood < 0 and not known.is_done:
             return b""
-        ids = pack(told.tokens[at:])
+        ids = pack(known.tokens[at:])
         sealed = encode(
-            AcceptedFrame(subscriber.handle, subscriber.epoch, at, told.prefix, num_stood, told.is_done, ids)
+            AcceptedFrame(
+                subscriber.handle, subscriber.epoch, at, known.prefix, num_stood, known.is_done, ids
+            )
         )
         subscriber.num_sent, subscriber.num_accepted, subscriber.last_sent_s = (
-            len(told.tokens),
+            len(known.tokens),
             -1,
             self._clock(),
         )
         subscriber.num_bytes += len(sealed)
-        if told.is_done:
+        if known.is_done:
             took_ms = 1e3 * (self._clock() - subscriber.since_s)
-            self.accounts.record_answer(subscriber.tenant, len(told.tokens), took_ms)
+            self.accounts.record_answer(subscriber.tenant, len(known.tokens), took_ms)
             stream.forget(subscriber.handle)
         else:
             self._requests.budget_changed(subscriber)

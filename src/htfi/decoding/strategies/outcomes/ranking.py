@@ -107,16 +107,16 @@ class DraftPassTimes:
         return self.one_ms + self.more_ms * (num_tokens - 1)
 
 
-def choose_fan_out(chances: Sequence[float], times: DraftPassTimes, most_ms: float) -> int:
+def choose_fan_out(chances: Sequence[float], times: DraftPassTimes, max_ms: float) -> int:
     """How many branches, likeliest first, the next pass should continue, so that most probability is served per ms.
 
     A branch joins while its probability per ms of its own token exceeds that of the pass without it: a likely one goes
-    alone at first, and equally likely ones go side by side. No pass of several takes over `most_ms`.
+    alone at first, and equally likely ones go side by side. No pass of several takes over `max_ms`.
     """
     served = cost_ms = 0.0
     for num, chance in enumerate(chances):
         joined_ms = times.estimate(num + 1)
-        if num and (joined_ms > most_ms or chance * cost_ms < served * (joined_ms - cost_ms)):
+        if num and (joined_ms > max_ms or chance * cost_ms < served * (joined_ms - cost_ms)):
             return num
         served, cost_ms = served + chance, joined_ms
     return len(chances)

@@ -91,11 +91,11 @@ class OutcomeBranch:
 class OutcomeTree:
     """`root` is the last accepted token. The row holds `base` tokens that every node sees, then those of `read`."""
 
-    def __init__(self, sequence: SequenceState, row: KVRow, logits: Floats, room: int) -> None:
+    def __init__(self, sequence: SequenceState, row: KVRow, logits: Floats, num_free: int) -> None:
         self.sequence = sequence
         self.form = sequence.tokenized.grammar
         self.row = row
-        self.room = room
+        self.num_free = num_free
         self.base = row.length
         self.read: list[OutcomeNode] = []
         self.nodes: list[OutcomeNode] = []
@@ -201,7 +201,7 @@ class OutcomeTree:
 
     def has_room(self, num_new: int) -> bool:
         """Whether speculative nodes may be read; the answer's own room stays reserved."""
-        return self.row.length - self.base + num_new <= self.room
+        return self.row.length - self.base + num_new <= self.num_free
 
     def note_read(self, nodes: Sequence[OutcomeNode], logits: Floats) -> None:
         """The row has read these nodes, in order; logits [T, V] after each."""
@@ -234,13 +234,13 @@ class OutcomeTree:
             node.number = number
         root.number = 0
         kept = [node for node in path[1:] if node.place != UNREAD]
-        num_settled = len(kept)
+        num_accepted = len(kept)
         kept += [node for node in self.read if id(node) in alive and node is not root]
         sessions.keep_branch(self.row, self.base, [node.place - self.base for node in kept])
         for place, node in enumerate(kept, self.base):
             node.place = place
-        self.base += num_settled
-        self.read = kept[num_settled:]
+        self.base += num_accepted
+        self.read = kept[num_accepted:]
         for node in path:
             if node.place != UNREAD:
                 node.parent = None  # every node attends to what lies before
