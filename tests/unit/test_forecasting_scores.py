@@ -12,7 +12,6 @@ from htfi.forecasting.scores import (
     integration_weights,
     pinball,
     pit,
-    weighted_quantile_loss,
 )
 from htfi.forecasting.shapes import gaussian_quantiles
 
@@ -64,13 +63,6 @@ def test_integration_cells_fill_the_unit_interval():
 def test_pinball_charges_each_side_by_its_level():
     losses = pinball(np.array([[1.0, 1.0], [1.0, 1.0]]), np.array([3.0, 0.0]), np.array([0.1, 0.9]))
     np.testing.assert_allclose(losses, [[0.2, 1.8], [0.9, 0.1]])
-
-
-def test_weighted_quantile_loss_is_the_ratio_of_sums():
-    quantiles, outcome = np.array([[0.0, 1.0], [2.0, 3.0]]), np.array([1.0, -1.0])
-    by_hand = 0.5 * (2 * (0.2 * 1 + 0.8 * 3) / 2 + 2 * (0.0 + 0.2 * 4) / 2)
-    assert weighted_quantile_loss(quantiles, outcome, np.array([0.2, 0.8])) == pytest.approx(by_hand)
-    assert math.isnan(weighted_quantile_loss(quantiles, np.zeros(2), np.array([0.2, 0.8])))
 
 
 def test_coverage_counts_the_ends_as_inside():

@@ -274,8 +274,6 @@ class SharedKVBlocks:
         self._reader = reader
         self._shape = shape
         self._lifetime_ns = lifetime_ns
-        self.num_found_tokens = 0
-        self.num_stored_tokens = 0
 
     def is_forgotten(self, about: Sequence[str]) -> bool:
         """Whether prompts about these items must be read again."""
@@ -288,18 +286,15 @@ class SharedKVBlocks:
         keys = [self._key(name) for name in names]
         num_bytes = min(sizes, default=0) * self._shape.kv_bytes_per_token
         found = self._cache.get_many(keys, [about] * len(keys), num_bytes)
-        blocks = [
+        return [
             None if value is None else self._block(value, size)
             for value, size in zip(found, sizes, strict=True)
         ]
-        self.num_found_tokens += sum(block.num_tokens for block in blocks if block is not None)
-        return blocks
 
     def store(self, name: bytes, block: KVBlock, about: Sequence[str], residency: frozenset[str]) -> None:
         """Offer a block that was read here; the caller has found it finite."""
         value = np.stack((block.keys, block.values)).astype("<f4", copy=False).tobytes()
         self._cache.put(self._key(name), value, self._lifetime_ns, about, residency)
-        self.num_stored_tokens += block.num_tokens
 
     def _key(self, name: bytes) -> bytes:
         return blake2b(self._reader + name, digest_size=20, person=_FORMAT).digest()

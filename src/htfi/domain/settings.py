@@ -29,7 +29,6 @@ Milliseconds = Annotated[float, Meta(ge=0.0, le=DAY_MS)]
 PositiveMilliseconds = Annotated[float, Meta(gt=0.0, le=DAY_MS)]
 Bars = Annotated[float, Meta(gt=0.0, le=1e6)]
 Celsius = Annotated[float, Meta(gt=0.0, le=200.0)]
-Factor = Annotated[float, Meta(gt=0.0, le=1e3)]
 NonNegativeFactor = Annotated[float, Meta(ge=0.0, le=1e3)]
 SpanNs = Annotated[int, Meta(ge=1, le=3660 * NS_PER_DAY)]
 

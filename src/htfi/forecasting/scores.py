@@ -40,13 +40,6 @@ def crps(quantiles: Array, outcome: Array, levels: Array) -> Array:
     return losses.sum(axis=-1)
 
 
-def weighted_quantile_loss(quantiles: Array, outcome: Array, levels: Array) -> float:
-    """WQL over n forecasts [n, Q]: mean over levels of 2Σρ_τ(y, q)/Σ|y|. NaN where every outcome is 0."""
-    total = float(np.abs(outcome).sum())
-    losses = 2.0 * pinball(quantiles, outcome, levels).sum(axis=0)
-    return float(losses.mean()) / total if total > 0.0 else float("nan")
-
-
 def coverage(low: Array, high: Array, outcome: Array) -> float:
     """Share of outcomes within [low, high], ends included. NaN for none."""
     inside = (low <= outcome) & (outcome <= high)

@@ -32,7 +32,6 @@ from htfi.narrative.sanitising.sanitiser import ScreeningIncident
 from htfi.narrative.text import clean
 
 DIVERGENCE = "divergence"  # the rule of the incident that `divergence_incident` finds
-ALL_SYMBOLS = ""  # the scope of the whole market
 _SYMBOL, _SOURCE = "symbol", "source"
 _THOUSANDTHS = 1_000  # thousandths
 _MAX_RECENT_ITEMS = 1 << 40

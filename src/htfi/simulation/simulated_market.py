@@ -22,7 +22,6 @@ DECAY = 0.94
 FIRST_BAR = 64
 HORIZON = 24
 JUMP_SIGMAS = 3.1  # a move that a reader sees as an answer to news
-FRESH_WINDOW = 4
 
 Floats = NDArray[np.float64]
 

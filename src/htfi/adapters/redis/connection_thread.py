@@ -60,11 +60,6 @@ class ConnectionThread:
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
-    @property
-    def is_healthy(self) -> bool:
-        """Whether the server has answered last."""
-        return self._is_healthy
-
     def wait_healthy(self, timeout_s: float) -> bool:
         """Wait for the first answer."""
         with self._wake:

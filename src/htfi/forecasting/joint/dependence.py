@@ -164,10 +164,6 @@ class DependenceModel:
     scores: Array
     factors: FactorModel
 
-    @property
-    def num_scenarios(self) -> int:
-        return len(self.scores)
-
 
 def learn_dependence(history: NDArray[np.floating], rng: np.random.Generator) -> DependenceModel:
     """From a history of scores [T, n] (`Forecaster.surprises`), NaN where absent.

@@ -15,7 +15,6 @@ import numpy as np
 
 from htfi.narrative.patterns import Patterns
 
-CLASSES = ("injection", "pump")
 FILE = "sanitiser/wording.npz"
 _DATA = Patterns("htfi.narrative.sanitising", "patterns.toml", "wording_model")
 _TOKEN = _DATA.compiled("token")

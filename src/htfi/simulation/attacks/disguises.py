@@ -7,7 +7,7 @@ the same to a person as the text they were made from: undone, they must give it 
 
 import base64
 import codecs
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 from urllib.parse import quote
 
@@ -217,8 +217,3 @@ def with_separators(rng: Rng, text: str) -> str:
     for at in rng.sample(long, 1 + rng.integer(3)):
         words[at] = sign.join(words[at])
     return " ".join(words)
-
-
-def encodings_of(order: str, kinds: Sequence[str] = tuple(ENCODINGS)) -> dict[str, str]:
-    """An order in each code."""
-    return {kind: ENCODINGS[kind](order) for kind in kinds}

@@ -92,7 +92,7 @@ class WalkScores:
         return (float(known.mean()) if known.size else float("nan")), int(known.size)
 
     def wql(self, name: str, j: int) -> float:
-        """Weighted quantile loss over the levels, as `forecasting.scores.weighted_quantile_loss`."""
+        """Weighted quantile loss: mean over the levels of 2Σρ_τ(y, q)/Σ|y|."""
         k = self.names.index(name)
         return (
             float(2.0 * self.losses[k, j].mean() / self.moves[k, j])
