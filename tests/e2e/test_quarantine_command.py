@@ -122,7 +122,7 @@ def test_second_release_is_refused_in_one_line(folder: Path, ask: Ask):
 
 @pytest.mark.parametrize("by", ["", "  ", "\u200b", "--"])
 def test_release_without_a_name_is_refused(folder: Path, ask: Ask, by: str):
-    assert "a name is needed" in refused(ask("release", folder, "t1", f"--by={by}", "--why", "checked"))
+    assert "a name is required" in refused(ask("release", folder, "t1", f"--by={by}", "--why", "checked"))
     assert ask("release", folder, "t1", "--why", "checked").exit_code == 2
     assert not (folder / REQUESTED_FILE).exists()
 

@@ -14,7 +14,6 @@ from pathlib import Path
 import click
 import pytest
 
-from checks import nonempty
 from htfi import models
 from htfi.apps.cli.main import cli
 

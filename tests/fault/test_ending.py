@@ -145,7 +145,7 @@ def test_a_run_that_is_stuck_in_a_write_ends(closing: contextlib.ExitStack, tmp_
     time.sleep(0.5)
     status, said = run.end(signal.SIGTERM)
     assert status == 1
-    assert "the run did not end within 1 s" in said.splitlines()[-1]
+    assert "the run did not stop within 1 s" in said.splitlines()[-1]
     assert (
         subprocess.run([*HTFI, "ledger", "verify", str(tmp_path / "run")], check=False, stdout=-3).returncode
         == 0
@@ -184,10 +184,7 @@ def test_what_is_stuck_is_ended(closing: contextlib.ExitStack, way: str) -> None
     status, said = process.end(signal.SIGTERM)
     assert status == wanted
     if wanted == 1:
-        assert (
-            said
-            == "htfi: it did not end within 1 s of being told to: ended as it is; what is recorded is safe\n"
-        )
+        assert said == "htfi: it did not stop within 1 s and was ended; what is recorded is safe\n"
 
 
 @pytest.mark.parametrize(

@@ -202,4 +202,4 @@ def test_a_reader_who_leaves_standard_output_ends_the_run_with_a_line(prices: Pa
     )
     assert done.stdout.strip() == b"3"
     assert b"Traceback" not in done.stderr
-    assert b"standard output" in done.stderr
+    assert b"stdout closed" in done.stderr

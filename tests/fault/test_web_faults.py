@@ -86,7 +86,7 @@ OUTSIDE = '<!DOCTYPE r [<!ENTITY x SYSTEM "file:///etc/passwd">]>'
 FAULTS: dict[str, tuple[Reply | Callable[[BaseHTTPRequestHandler], None], str, str]] = {
     "no server": (Reply(b"", 500), "unreachable", "answers 500"),
     "gone": (Reply(b"", 410), "unreachable", "answers 410"),
-    "slow": (slowly, "unreachable", "in time"),
+    "slow": (slowly, "unreachable", "timed out"),
     "cut": (cut, "unreachable", "127.0.0.1"),
     "no http": (no_http, "unreachable", "127.0.0.1"),
     "endless headers": (endless_headers, "unreachable", "127.0.0.1"),
@@ -95,8 +95,8 @@ FAULTS: dict[str, tuple[Reply | Callable[[BaseHTTPRequestHandler], None], str, s
     "json": (Reply(b'{"error": 1}'), "bad_document", "no whole XML"),
     "other xml": (Reply(b"<?xml version='1.0'?><svg/>"), "bad_document", "neither RSS nor Atom: it is <svg>"),
     "circle": (Reply(b"", 302, {"Location": "/rss"}), "unreachable", "in a circle"),
-    "elsewhere": (Reply(b"", 302, {"Location": "ftp://127.0.0.1/x"}), "unreachable", "no web address"),
-    "file": (Reply(b"", 302, {"Location": "file:///etc/passwd"}), "unreachable", "no web address"),
+    "elsewhere": (Reply(b"", 302, {"Location": "ftp://127.0.0.1/x"}), "unreachable", "is not a web address"),
+    "file": (Reply(b"", 302, {"Location": "file:///etc/passwd"}), "unreachable", "is not a web address"),
     "scheme": (Reply(b"", 302, {"Location": "https://127.0.0.1/x"}), "unreachable", "another scheme"),
     "inside": (Reply(b"", 302, {"Location": "http://127.0.0.2:9/x"}), "unreachable", "private address"),
     "metadata": (
@@ -122,7 +122,7 @@ FAULTS: dict[str, tuple[Reply | Callable[[BaseHTTPRequestHandler], None], str, s
         "unreachable",
         "cut short",
     ),
-    "brotli": (Reply(b"xx", 200, {"Content-Encoding": "br"}), "unreachable", "not asked for"),
+    "brotli": (Reply(b"xx", 200, {"Content-Encoding": "br"}), "unreachable", "not requested"),
     "entities": (Reply(rss(rss_item(1), title="&a9;", head=ENTITIES)), "bad_document", "declares entities"),
     "outside": (
         Reply(rss("<item><title>&x;</title></item>", head=OUTSIDE)),
