@@ -45,7 +45,7 @@ class Nodes:
 
     def node(self, node: str, **others: Any) -> GrpcTransport:
         tls = None if self.folder is None else files(self.folder, node)
-        made = GrpcTransport(node, **{"tls": tls, "dice": np.random.Generator(np.random.PCG64(5)), **others})
+        made = GrpcTransport(node, **{"tls": tls, "rng": np.random.Generator(np.random.PCG64(5)), **others})
         self._made.append(made)
         return made
 
@@ -89,8 +89,8 @@ def opening_bytes() -> bytes:
     """What gRPC sends to open our stream, up to the path and what follows it."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"
-        dice = np.random.Generator(np.random.PCG64(1))
-        client = GrpcTransport("edge2", tls=None, dice=dice, peers={"cloud1": address})
+        rng = np.random.Generator(np.random.PCG64(1))
+        client = GrpcTransport("edge2", tls=None, rng=rng, peers={"cloud1": address})
         try:
             one, _ = server.accept()
             with one:

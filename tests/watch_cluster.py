@@ -43,7 +43,7 @@ class Cluster:
     """Nodes and streams between them. `now_s` is true time; each node has its own clock."""
 
     def __init__(self, seed: int, config: HealthConfig | None = None) -> None:
-        self.dice = np.random.Generator(np.random.PCG64(seed))
+        self.rng = np.random.Generator(np.random.PCG64(seed))
         self.config = config if config is not None else HealthConfig()
         self.now_s = 0.0
         self.nodes: dict[str, Node] = {}
@@ -56,12 +56,12 @@ class Cluster:
     def start(self, name: str, *, offset_s: float | None = None, rate: float = 1.0) -> Node:
         """A node begins, or begins anew."""
         self._starts += 1
-        offset_s = float(self.dice.uniform(0.0, 1e4)) if offset_s is None else offset_s
-        dice = np.random.Generator(np.random.PCG64([int(self.dice.integers(1 << 32)), self._starts]))
+        offset_s = float(self.rng.uniform(0.0, 1e4)) if offset_s is None else offset_s
+        rng = np.random.Generator(np.random.PCG64([int(self.rng.integers(1 << 32)), self._starts]))
         node = Node(name, None, offset_s, rate)  # type: ignore[arg-type]
-        node.watch = PeerMonitor(name, self.config, dice, self.clock(node))
+        node.watch = PeerMonitor(name, self.config, rng, self.clock(node))
         self.nodes[name] = node
-        self.at(self.now_s + float(self.dice.uniform(0.0, 0.025)), lambda: self._tick(node))
+        self.at(self.now_s + float(self.rng.uniform(0.0, 0.025)), lambda: self._tick(node))
         return node
 
     def clock(self, node: Node) -> float:
@@ -116,14 +116,14 @@ class Cluster:
             return
         # After a freeze either the timer or the sockets may come first.
         held, node.inbox = node.inbox, []
-        if held and self.dice.random() < 0.5:
+        if held and self.rng.random() < 0.5:
             self._read(node, held)
             held = []
         self._send(node, node.watch.tick(self.clock(node)))
         self._read(node, held)
         self._drain(node)
         tick_s = TICK_MS / 1e3
-        self.at(self.now_s + tick_s * float(self.dice.uniform(0.98, 1.06)), lambda: self._tick(node))
+        self.at(self.now_s + tick_s * float(self.rng.uniform(0.98, 1.06)), lambda: self._tick(node))
 
     def _read(self, node: Node, held: list[tuple[str, bytes]]) -> None:
         for sender, body in held:
@@ -137,11 +137,11 @@ class Cluster:
             node.num_bytes += len(body)
             node.num_bodies += 1
             link = self.links[node.name, to]
-            if link.is_cut or self.dice.random() < link.loss:
+            if link.is_cut or self.rng.random() < link.loss:
                 continue
-            times = 2 if self.dice.random() < link.twice else 1
+            times = 2 if self.rng.random() < link.twice else 1
             for _ in range(times):
-                late_ms = link.delay_ms + float(self.dice.uniform(-link.jitter_ms, link.jitter_ms))
+                late_ms = link.delay_ms + float(self.rng.uniform(-link.jitter_ms, link.jitter_ms))
                 link.last_s = max(link.last_s, self.now_s + max(0.1, late_ms) / 1e3)
                 self._deliver(node.name, self.nodes[to], body, link.last_s)
 

@@ -287,7 +287,7 @@ def test_a_damaged_file_is_thrown_away_and_begun_anew(tmp_path: Path, told: list
     assert get(again, b"1") == b"x"
     again.close()
     assert len(told) == 1
-    assert "begins anew" in told[0]
+    assert "begins again" in told[0]
 
 
 def test_a_file_of_another_start_of_the_machine_that_was_not_closed_is_not_trusted(

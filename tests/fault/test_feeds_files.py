@@ -87,7 +87,11 @@ def test_a_parquet_damaged_inside_is_one_line_that_says_where(tmp_path: Path) ->
         ("x.csv", "ts,price,price\n", r"x\.csv: two columns are named 'price'"),
         ("x.csv", 'ts,"price\n', r"x\.csv: the header cannot be read"),
         ("x.csv", b"\xff\xfet\x00s\x00", r"x\.csv is UTF-16: save it as UTF-8"),
-        ("x.xls", "", r"x\.xls: cannot tell its format from its name: end it in \.parquet, \.csv or \.jsonl"),
+        (
+            "x.xls",
+            "",
+            r"x\.xls: its format does not follow from its name: end it in \.parquet, \.csv or \.jsonl",
+        ),
         ("x.jsonl.gz", b"no gzip at all", r"x\.jsonl\.gz: damaged or cut short \(.*\): fetch it again"),
         ("x.jsonl.gz", gzip.compress(GOOD.encode(), mtime=0)[:-9], r"x\.jsonl\.gz: damaged or cut short"),
     ],

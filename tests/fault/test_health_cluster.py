@@ -24,7 +24,7 @@ def _cluster(
     cluster = Cluster(seed, CONFIG)
     edges = [f"edge-{index}" for index in range(num_edges)]
     for name in (*CLOUDS, *edges):
-        cluster.start(name, rate=1.0 + float(cluster.dice.uniform(-0.01, 0.01)))
+        cluster.start(name, rate=1.0 + float(cluster.rng.uniform(-0.01, 0.01)))
     for a, b in (*combinations(CLOUDS, 2), *((edge, cloud) for edge in edges for cloud in CLOUDS)):
         cluster.connect(a, b, lambda: Link(delay_ms, jitter_ms, loss))
     return cluster
@@ -327,7 +327,7 @@ def test_a_watch_says_less_than_four_kilobytes_a_second_to_a_peer() -> None:
 
 def _storm(cluster: Cluster) -> None:
     """Something goes wrong, or right, by the cluster's dice."""
-    dice, names = cluster.dice, list(cluster.nodes)
+    dice, names = cluster.rng, list(cluster.nodes)
     pairs = list(cluster.links)
     name = names[int(dice.integers(len(names)))]
     match int(dice.integers(6)):
@@ -377,7 +377,7 @@ def test_after_any_storm_all_are_well_to_each_other_and_one_leads(seed: int | ra
 
         for _ in range(30):
             _storm(cluster)
-            cluster.run(float(cluster.dice.exponential(1.0)), at_most_one)
+            cluster.run(float(cluster.rng.exponential(1.0)), at_most_one)
         for pair, link in cluster.links.items():
             cluster.links[pair] = Link(last_s=link.last_s)
         for node in cluster.nodes.values():

@@ -42,67 +42,67 @@ pytestmark = pytest.mark.slow
 NUMBERS = (-1, 0, 1, 2, 15, 255, 65_535, 1 << 31, (1 << 62), -(1 << 40))
 
 
-def ids(dice: random.Random) -> bytes:
-    whole = pack([dice.randrange(1 << dice.choice((4, 11, 17, 23))) for _ in range(dice.randrange(40))])
-    return dice.choice((whole, whole[:-1], b"", b"\x09abc", dice.randbytes(30)))
+def ids(rng: random.Random) -> bytes:
+    whole = pack([rng.randrange(1 << rng.choice((4, 11, 17, 23))) for _ in range(rng.randrange(40))])
+    return rng.choice((whole, whole[:-1], b"", b"\x09abc", rng.randbytes(30)))
 
 
 NUM_KINDS = 10
 
 
-def lie(dice: random.Random, frame: Frame | None, kinds: Sequence[int] = range(NUM_KINDS)) -> bytes:
+def lie(rng: random.Random, frame: Frame | None, kinds: Sequence[int] = range(NUM_KINDS)) -> bytes:
     """One sealed frame, of these kinds, that an honest peer would not send."""
-    number = dice.choice(NUMBERS)
+    number = rng.choice(NUMBERS)
     handle, epoch = (frame.handle, frame.epoch) if isinstance(frame, OpenFrame) else (number, number)
-    if dice.random() < 0.3:
-        handle, epoch = dice.choice(NUMBERS), dice.choice(NUMBERS)
+    if rng.random() < 0.3:
+        handle, epoch = rng.choice(NUMBERS), rng.choice(NUMBERS)
     made: list[Frame] = [
         AcceptedFrame(
             handle,
             epoch,
-            dice.choice((0, number)),
-            dice.choice((0, number)),
+            rng.choice((0, number)),
+            rng.choice((0, number)),
             number,
-            dice.random() < 0.5,
-            ids(dice),
+            rng.random() < 0.5,
+            ids(rng),
         ),
         AcceptedFrame(handle, epoch, 0, prefix_hash([5, 6]), -1, True, pack([5, 6])),
         AcceptedFrame(handle, epoch, 0, 0, -1, True, b""),
-        RefusedFrame(handle, epoch, number, number, "\x1b[2J" * dice.randrange(3) + "no"),
-        NeedFrame(dice.randbytes(dice.choice((0, 16, 17))), number),
+        RefusedFrame(handle, epoch, number, number, "\x1b[2J" * rng.randrange(3) + "no"),
+        NeedFrame(rng.randbytes(rng.choice((0, 16, 17))), number),
         WelcomeFrame(PROTOCOL, "cloud9", "0" * 64, "", number, True, (), number),
-        WindowFrame(handle, epoch, number, number, ids(dice)),
+        WindowFrame(handle, epoch, number, number, ids(rng)),
         CancelFrame(handle, epoch),
-        PartFrame(dice.randbytes(16), number, number, dice.randbytes(100)),
+        PartFrame(rng.randbytes(16), number, number, rng.randbytes(100)),
         HelloFrame(PROTOCOL, "cloud1", "", ""),
     ]
     with suppress(OverflowError):  # beyond what msgpack holds
-        whole = encode(made[dice.choice(kinds)])
-        if dice.random() < 0.1:
-            return seal(FrameChannel.LINK, dice.randbytes(60))
-        if dice.random() < 0.1:
-            return seal(FrameChannel.HEALTH, dice.randbytes(60))
+        whole = encode(made[rng.choice(kinds)])
+        if rng.random() < 0.1:
+            return seal(FrameChannel.LINK, rng.randbytes(60))
+        if rng.random() < 0.1:
+            return seal(FrameChannel.HEALTH, rng.randbytes(60))
         return whole
     return seal(FrameChannel.LINK, b"\xc0")
 
 
-def odd_open(dice: random.Random) -> OpenFrame:
+def odd_open(rng: random.Random) -> OpenFrame:
     return OpenFrame(
-        handle=dice.randrange(4),
-        request=dice.randbytes(16),
-        epoch=dice.randrange(3),
-        prompt=(dice.randbytes(16),) * dice.randrange(3),
-        grammar=dice.randbytes(16),
-        seed=dice.choice((0, 1, 1 << 40)),
-        temperature=dice.choice((0.0, 1.0, -1.0, float("nan"), 1e300)),
-        top_k=dice.choice(NUMBERS),
-        top_p=dice.choice((0.5, 1.0, 2.0, float("inf"))),
+        handle=rng.randrange(4),
+        request=rng.randbytes(16),
+        epoch=rng.randrange(3),
+        prompt=(rng.randbytes(16),) * rng.randrange(3),
+        grammar=rng.randbytes(16),
+        seed=rng.choice((0, 1, 1 << 40)),
+        temperature=rng.choice((0.0, 1.0, -1.0, float("nan"), 1e300)),
+        top_k=rng.choice(NUMBERS),
+        top_p=rng.choice((0.5, 1.0, 2.0, float("inf"))),
         kind="view",
-        deadline_ms=dice.choice((-5, 0, 100, 1 << 40)),
-        lead=dice.choice((*DraftLead, 77)),
-        budget_bytes=dice.choice((0, 100, 1 << 30)),
-        residency=("eu",) * dice.randrange(2),
-        guesses=ids(dice),
+        deadline_ms=rng.choice((-5, 0, 100, 1 << 40)),
+        lead=rng.choice((*DraftLead, 77)),
+        budget_bytes=rng.choice((0, 100, 1 << 30)),
+        residency=("eu",) * rng.randrange(2),
+        guesses=ids(rng),
     )
 
 
@@ -110,12 +110,12 @@ def odd_open(dice: random.Random) -> OpenFrame:
 def test_a_cloud_that_talks_nonsense_costs_an_edge_time_and_nothing_else(
     stage: Stage, link_sources: list[Path], embedded: Outcome, tmp_path: Path, seed: int
 ) -> None:
-    dice = random.Random(seed)
-    kinds = dice.sample(range(NUM_KINDS), 2)  # more of them, and the edge has soon had enough
+    rng = random.Random(seed)
+    kinds = rng.sample(range(NUM_KINDS), 2)  # more of them, and the edge has soon had enough
     transport = GrpcTransport(
         "cloud1",
         tls=None,
-        dice=np.random.Generator(np.random.PCG64(seed)),
+        rng=np.random.Generator(np.random.PCG64(seed)),
         listen="127.0.0.1:0",
         watcher=NodeMonitor("cloud1", HealthConfig(voters=("cloud1",)), NodeHealthMetrics),  # it looks well
     )
@@ -135,8 +135,8 @@ def test_a_cloud_that_talks_nonsense_costs_an_edge_time_and_nothing_else(
                 told = WelcomeFrame(PROTOCOL, "cloud1", frame.target, frame.tokenizer, 1, True, (), 16)
                 transport.send(arrival.stream, encode(told))
             elif isinstance(frame, OpenFrame | WindowFrame | PartFrame):
-                for _ in range(dice.randrange(4)):
-                    num_lies += transport.send(arrival.stream, lie(dice, frame, kinds))
+                for _ in range(rng.randrange(4)):
+                    num_lies += transport.send(arrival.stream, lie(rng, frame, kinds))
 
     thread = threading.Thread(target=work)
     thread.start()
@@ -162,12 +162,12 @@ def test_edges_that_talk_nonsense_do_not_disturb_one_that_works(
     cloud = stage.cloud()
     host, port = cloud.address
     edge, said = stage.edge(link_sources, tmp_path / "out", {"cloud1": cloud.address})
-    dice = random.Random(seed)
+    rng = random.Random(seed)
     strangers = [
         GrpcTransport(
             f"edge{k}",
             tls=None,
-            dice=np.random.Generator(np.random.PCG64(k)),
+            rng=np.random.Generator(np.random.PCG64(k)),
             peers={"cloud1": f"{host}:{port}"},
         )
         for k in range(2, 8)
@@ -182,10 +182,10 @@ def test_edges_that_talk_nonsense_do_not_disturb_one_that_works(
                     streams[k] = arrival.stream
                     stranger.send(arrival.stream, encode(HelloFrame(PROTOCOL, f"edge{k + 2}", "", "")))
             if k in streams:
-                frame = odd_open(dice)
+                frame = odd_open(rng)
                 with suppress(OverflowError):
                     num_lies += stranger.send(streams[k], encode(frame))
-                num_lies += stranger.send(streams[k], lie(dice, frame))
+                num_lies += stranger.send(streams[k], lie(rng, frame))
         time.sleep(0.02)
     for stranger in strangers:
         stranger.close()

@@ -96,7 +96,7 @@ def certs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def fake_cloud(answer: "Answer") -> Iterator[tuple[str, int]]:
     """A cloud that says what `answer` makes of each frame, from a thread of this process."""
     transport = GrpcTransport(
-        "cloud1", tls=None, dice=np.random.Generator(np.random.PCG64(1)), listen="127.0.0.1:0"
+        "cloud1", tls=None, rng=np.random.Generator(np.random.PCG64(1)), listen="127.0.0.1:0"
     )
     stop = threading.Event()
 
@@ -176,9 +176,9 @@ def test_an_edge_of_another_protocol_version_is_refused_by_name_and_others_work_
 ) -> None:
     cloud = stage.cloud()
     edge, said = stage.edge(link_sources, tmp_path / "out", {"cloud1": cloud.address})
-    dice = np.random.Generator(np.random.PCG64(2))
+    rng = np.random.Generator(np.random.PCG64(2))
     host, port = cloud.address
-    stranger = GrpcTransport("edge9", tls=None, dice=dice, peers={"cloud1": f"{host}:{port}"})
+    stranger = GrpcTransport("edge9", tls=None, rng=rng, peers={"cloud1": f"{host}:{port}"})
     refused: list[RefusedFrame] = []
     began = time.monotonic()
     while not refused and time.monotonic() - began < 20.0:
@@ -246,7 +246,7 @@ def test_200_connections_of_garbage_disturb_no_edge(
     stage: Stage, link_sources: list[Path], embedded: Outcome, certs: Path, tmp_path: Path
 ) -> None:
     seed = 11
-    dice = random.Random(seed)
+    rng = random.Random(seed)
     stage.certs = certs
     cloud = stage.cloud()
     edge, said = stage.edge(link_sources, tmp_path / "out", {"cloud1": cloud.address})
@@ -258,8 +258,8 @@ def test_200_connections_of_garbage_disturb_no_edge(
             with suppress(OSError):
                 open_ones.append(socket.create_connection(cloud.address, timeout=2.0))
         for one in list(open_ones):
-            data = dice.randbytes(dice.choice((1, 24, 300, 5_000)))
-            if dice.random() < 0.3:
+            data = rng.randbytes(rng.choice((1, 24, 300, 5_000)))
+            if rng.random() < 0.3:
                 data = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + data
             try:
                 one.setblocking(False)

@@ -52,9 +52,9 @@ def test_frames_arrive_whole_in_order_and_once_both_ways(nodes: Nodes) -> None:
     cloud = nodes.cloud()
     edge = nodes.edge({"cloud1": cloud.port})
     ends = [(cloud, next_of(cloud, UP).stream), (edge, next_of(edge, UP).stream)]
-    dice = np.random.Generator(np.random.PCG64(3))
-    sizes = [*dice.integers(1, 3000, 200).tolist(), MAX_FRAME_BYTES - _OVERHEAD_BYTES, 1]
-    bodies = [dice.bytes(size) for size in sizes]
+    rng = np.random.Generator(np.random.PCG64(3))
+    sizes = [*rng.integers(1, 3000, 200).tolist(), MAX_FRAME_BYTES - _OVERHEAD_BYTES, 1]
+    bodies = [rng.bytes(size) for size in sizes]
     for node, stream in ends:
         assert all(node.send(stream, link(body)) for body in bodies)
     for node, stream in ends:
@@ -290,8 +290,8 @@ def test_an_edge_uses_a_new_certificate_without_a_restart(tmp_path: Path) -> Non
 
 
 def test_dials_wait_longer_up_to_a_bound_and_not_in_step() -> None:
-    dice = np.random.Generator(np.random.PCG64(0))
-    waits_s = [[redial_s(k, TransportLimits(), dice) for _ in range(100)] for k in range(30)]
+    rng = np.random.Generator(np.random.PCG64(0))
+    waits_s = [[redial_s(k, TransportLimits(), rng) for _ in range(100)] for k in range(30)]
     assert all(0.05 <= wait_s <= 0.1 for wait_s in waits_s[0])
     assert all(1.0 <= wait_s <= 2.0 for wait_s in waits_s[29])
     assert len(set(waits_s[29])) == 100
@@ -318,7 +318,7 @@ def test_a_port_in_use_is_one_line(secure: Nodes) -> None:
 
 
 def test_a_transport_is_a_context(folder: Path) -> None:
-    dice = np.random.Generator(np.random.PCG64(0))
-    with GrpcTransport("cloud1", tls=files(folder, "cloud1"), dice=dice, listen="127.0.0.1:0") as cloud:
+    rng = np.random.Generator(np.random.PCG64(0))
+    with GrpcTransport("cloud1", tls=files(folder, "cloud1"), rng=rng, listen="127.0.0.1:0") as cloud:
         assert cloud.receive(0) is None
     assert cloud.receive(5.0) is None

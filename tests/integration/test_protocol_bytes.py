@@ -87,12 +87,12 @@ def test_a_round_takes_the_bytes_that_the_page_says(tmp_path, is_secure):
             else None
         )
 
-    dice = np.random.Generator(np.random.PCG64(7))
-    with GrpcTransport("cloud1", tls=files("cloud1"), dice=dice, listen="127.0.0.1:0") as cloud:
+    rng = np.random.Generator(np.random.PCG64(7))
+    with GrpcTransport("cloud1", tls=files("cloud1"), rng=rng, listen="127.0.0.1:0") as cloud:
         meter = Meter(cloud.port)
         try:
             peers = {"cloud1": f"127.0.0.1:{meter.port}"}
-            with GrpcTransport("edge1", tls=files("edge1"), dice=dice, peers=peers) as edge:
+            with GrpcTransport("edge1", tls=files("edge1"), rng=rng, peers=peers) as edge:
                 up, down = following(edge, StreamEvent.UP).stream, following(cloud, StreamEvent.UP).stream
                 for k in range(NUM_WARMING + NUM_ROUNDS):
                     if k == NUM_WARMING:

@@ -345,7 +345,7 @@ def test_a_file_torn_or_changed_anywhere_opens_or_gets_one_line(folders, tmp_pat
         (400, ["<news>", "<news>"], "given twice"),
         (400, ["<s>"], "given twice"),
         (400, ["news"], "in brackets"),
-        (MAX_VOCAB, MARKS, "has room for 2560"),
+        (MAX_VOCAB, MARKS, "holds 2560"),
     ],
 )
 def test_training_refuses_what_cannot_make_a_vocabulary(tmp_path, num_text_tokens, marks, says):

@@ -33,10 +33,10 @@ class Node:
 
 
 class World:
-    """Voters and candidates (an edge, and voters too), a network that does what the dice want."""
+    """Voters and candidates (an edge, and voters too), a network that does what the rng draws."""
 
     def __init__(self, seed: int, *, num_voters: int = 3, drift: float = CONFIG.clock_drift) -> None:
-        self.dice = np.random.Generator(np.random.PCG64(seed))
+        self.rng = np.random.Generator(np.random.PCG64(seed))
         self.config = HealthConfig(voters=("north", "south", "west", "east", "mid")[:num_voters])
         self.drift = drift
         self.now_s = 0.0
@@ -52,9 +52,9 @@ class World:
 
     def start(self, name: str) -> None:
         # The extremes matter most: clocks are as wrong as is allowed, or right.
-        rate = 1.0 + self.drift * float(self.dice.choice((-1.0, 0.0, 1.0)))
-        offset_s = float(self.dice.uniform(0.0, 1e5))
-        life = int(self.dice.integers(1, 1 << 48))
+        rate = 1.0 + self.drift * float(self.rng.choice((-1.0, 0.0, 1.0)))
+        offset_s = float(self.rng.uniform(0.0, 1e5))
+        life = int(self.rng.integers(1, 1 << 48))
         is_candidate = name.startswith("edge") or name == "north"
         roles = RoleLeases(name, life, self.config, offset_s + self.now_s * rate)
         if is_candidate:
@@ -78,44 +78,44 @@ class World:
             mail, node.mail = node.mail, []
             for sender, message in mail:
                 self.send(node.name, node.roles.receive(sender, message, self.clock(node)))
-            self.send(node.name, node.roles.tick(self.clock(node), float(self.dice.random())))
+            self.send(node.name, node.roles.tick(self.clock(node), float(self.rng.random())))
         leaders = self.leaders()
         self.num_overlaps += len(leaders) > 1
         self.num_led += len(leaders) == 1
 
     def send(self, sender: str, messages: object) -> None:
         for to, message in messages:  # type: ignore[attr-defined]
-            if (sender, to) in self.walls or self.dice.random() < self.loss:
+            if (sender, to) in self.walls or self.rng.random() < self.loss:
                 continue
-            for _ in range(2 if self.dice.random() < self.twice else 1):
-                when_s = self.now_s + float(self.dice.exponential(self.delay_s))
+            for _ in range(2 if self.rng.random() < self.twice else 1):
+                when_s = self.now_s + float(self.rng.exponential(self.delay_s))
                 heapq.heappush(self._queue, (when_s, next(self._order), sender, to, message))
 
     def trouble(self) -> None:
         """Something new goes wrong, or right."""
         names = list(self.nodes)
-        match int(self.dice.integers(8)):
+        match int(self.rng.integers(8)):
             case 0:
-                side = {name for name in names if self.dice.random() < 0.5}
+                side = {name for name in names if self.rng.random() < 0.5}
                 self.walls = {(a, b) for a in names for b in names if (a in side) != (b in side)}
             case 1:  # one way only
-                self.walls = {(a, b) for a in names for b in names if self.dice.random() < 0.2}
+                self.walls = {(a, b) for a in names for b in names if self.rng.random() < 0.2}
             case 2:
                 self.walls = set()
             case 3:
-                self.start(names[int(self.dice.integers(len(names)))])
+                self.start(names[int(self.rng.integers(len(names)))])
             case 4:
-                name = names[int(self.dice.integers(len(names)))]
-                self.nodes[name].stopped_until_s = self.now_s + float(self.dice.uniform(0.0, 2.0 * LEASE_S))
+                name = names[int(self.rng.integers(len(names)))]
+                self.nodes[name].stopped_until_s = self.now_s + float(self.rng.uniform(0.0, 2.0 * LEASE_S))
             case 5:
                 self.loss, self.twice = (
-                    float(self.dice.choice((0.0, 0.3))),
-                    float(self.dice.choice((0.0, 0.5))),
+                    float(self.rng.choice((0.0, 0.3))),
+                    float(self.rng.choice((0.0, 0.5))),
                 )
             case 6:
-                self.delay_s = float(self.dice.choice((0.005, 0.05, 0.5, 2.0)))
+                self.delay_s = float(self.rng.choice((0.005, 0.05, 0.5, 2.0)))
             case _:
-                node = self.nodes[names[int(self.dice.integers(len(names)))]]
+                node = self.nodes[names[int(self.rng.integers(len(names)))]]
                 if node.is_candidate:
                     self.send(node.name, node.roles.resign(ROLE, self.clock(node)))
                     node.roles.seek(ROLE)
@@ -129,7 +129,7 @@ class World:
 def _storm(seed: int, num_steps: int, num_voters: int) -> World:
     world = World(seed, num_voters=num_voters)
     for _ in range(num_steps):
-        if world.dice.random() < 0.03:
+        if world.rng.random() < 0.03:
             world.trouble()
         world.step()
         assert not world.num_overlaps, f"two leaders; seed {seed}, at {world.now_s:.3f} s: {world.leaders()}"
@@ -169,7 +169,7 @@ def test_a_drift_above_what_is_allowed_for_would_be_seen() -> None:
 def _overlaps(seed: int) -> bool:
     world = World(seed, num_voters=1, drift=0.4)
     for _ in range(400):
-        if world.dice.random() < 0.03:
+        if world.rng.random() < 0.03:
             world.trouble()
         world.step()
         if world.num_overlaps:

@@ -1,6 +1,5 @@
 """Shared parts of the commands: options, progress lines on stderr, and libraries that are imported late."""
 
-import math
 import time
 from collections.abc import Callable
 from importlib import import_module
@@ -25,16 +24,6 @@ data_option = click.option("--data", type=_FOLDER, help="Folder of the staged da
 quick_option = click.option(
     "--quick", is_flag=True, help="One short run: a check that it works, not a measurement."
 )
-
-
-class FiniteRange(click.FloatRange):
-    """A number within bounds that is neither NaN nor infinite."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        number = float(super().convert(value, param, ctx))
-        if not math.isfinite(number):
-            self.fail(f"{value} is not a finite number", param, ctx)
-        return number
 
 
 def runs_option(default: int) -> Decorator:

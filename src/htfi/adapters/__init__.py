@@ -1,1 +1,1 @@
-"""One foreign library each, behind a port of an inner room."""
+"""One foreign library each, behind a port of an inner package."""

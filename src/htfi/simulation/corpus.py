@@ -16,7 +16,7 @@ from htfi.narrative.answer import ParsedAnswer, ideal_answer
 from htfi.narrative.question import Question, build_prompt
 from htfi.simulation.stories import Story, stories_of_market
 
-_AS_OF_NS = 1_000_000_000 * 10**9  # any instant: only the ages of the news are told
+_AS_OF_NS = 1_000_000_000 * 10**9  # any instant: only the ages of the news are given
 
 
 class TokenKind(IntEnum):

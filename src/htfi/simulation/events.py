@@ -31,7 +31,7 @@ class ClaimStatus(StrEnum):
 
 
 class NewsEvent(msgspec.Struct, frozen=True, gc=False):
-    """One event as a headline tells it. Sizes are in sigmas of one bar, signed, before prices are looked at.
+    """One event as a headline reports it. Sizes are in sigmas of one bar, signed, before prices are looked at.
 
     `own` and `other` are what it should do to its subject and to the counterpart, `factors` how many sigmas of a
     common factor it is worth. `phrases` are its wordings and `slots` their facts; `why` is the reason in a few words.

@@ -51,20 +51,20 @@ def make_heads(
     for corpus in corpora:
         progress(f"{corpus.head}: encoding")
         lines = draw_lines(corpus.templates, corpus.slots, corpus.per_template, SEED)
-        lessons = encode_lines(lines, corpus, encoder)
+        examples = encode_lines(lines, corpus, encoder)
         progress(f"{corpus.head}: fitting on {len(lines):,} lines")
         labels = tuple(corpus.labels.values())
         held = np.array([_is_held_back(corpus, line) for line in lines])
-        first = fit_head(corpus.head, labels, _subset(lessons, ~held))
-        told = _score_head(first, _subset(lessons, held), len(lines))
-        judged.append(told)
-        heads.append(replace(fit_head(corpus.head, labels, lessons), temperature=told.temperature))
-        card |= _card_facts(corpus, told)
+        first = fit_head(corpus.head, labels, _subset(examples, ~held))
+        score = _score_head(first, _subset(examples, held), len(lines))
+        judged.append(score)
+        heads.append(replace(fit_head(corpus.head, labels, examples), temperature=score.temperature))
+        card |= _card_facts(corpus, score)
     return save_heads(out, heads, encoder.version, card), judged
 
 
 def encode_lines(lines: Sequence[LabelledLine], corpus: TemplateCorpus, encoder: TextEncoder) -> HeadExamples:
-    """The lines as lessons in which every label counts alike."""
+    """The lines as examples in which every label counts alike."""
     letters = list(corpus.labels)
     targets = np.array([letters.index(line.label) for line in lines], dtype=np.int64)
     counts = np.bincount(targets, minlength=len(letters))
@@ -81,10 +81,12 @@ def calibration_error(shares: NDArray[np.float64], targets: NDArray[np.int64], n
     return float(sum(gaps) / max(1, len(targets)))
 
 
-def macro_f1(targets: NDArray[np.int64], told: NDArray[np.int64], num_labels: int) -> float:
-    """Mean over the labels of the harmonic mean of precision and recall; a label that nobody names counts 0."""
+def macro_f1(targets: NDArray[np.int64], predicted: NDArray[np.int64], num_labels: int) -> float:
+    """Mean over the labels of the harmonic mean of precision and recall; a label that no line has counts 0."""
     scores = [
-        2 * np.sum((told == one) & (targets == one)) / max(1, np.sum(told == one) + np.sum(targets == one))
+        2
+        * np.sum((predicted == one) & (targets == one))
+        / max(1, np.sum(predicted == one) + np.sum(targets == one))
         for one in range(num_labels)
     ]
     return float(np.mean(scores))
@@ -95,14 +97,14 @@ def _is_held_back(corpus: TemplateCorpus, line: LabelledLine) -> bool:
     return hashlib.sha256(template.text.encode()).digest()[0] % _HELD_BACK == 0
 
 
-def _subset(lessons: HeadExamples, chosen: NDArray[np.bool_]) -> HeadExamples:
+def _subset(examples: HeadExamples, chosen: NDArray[np.bool_]) -> HeadExamples:
     places = np.flatnonzero(chosen)
     if not len(places):
         raise InvalidInput("too few templates: none is left on one side of the split")
-    states = [lessons.states[place] for place in places.tolist()]
-    texts = [lessons.texts[place] for place in places.tolist()]
+    states = [examples.states[place] for place in places.tolist()]
+    texts = [examples.texts[place] for place in places.tolist()]
     return HeadExamples(
-        lessons.points[places], states, texts, lessons.targets[places], lessons.weights[places]
+        examples.points[places], states, texts, examples.targets[places], examples.weights[places]
     )
 
 
@@ -129,11 +131,11 @@ def _score_head(head: Head, held: HeadExamples, num_lines: int) -> HeadScore:
     )
 
 
-def _card_facts(corpus: TemplateCorpus, told: HeadScore) -> Mapping[str, str | float | int]:
+def _card_facts(corpus: TemplateCorpus, score: HeadScore) -> Mapping[str, str | float | int]:
     return {
         f"{corpus.head}_corpus": corpus.digest,
         f"{corpus.head}_templates": len(corpus.templates),
-        f"{corpus.head}_lines": told.num_lines,
-        f"{corpus.head}_held_back_macro_f1": round(told.macro_f1, 3),
-        f"{corpus.head}_held_back_calibration_error": round(told.calibration_error, 3),
+        f"{corpus.head}_lines": score.num_lines,
+        f"{corpus.head}_held_back_macro_f1": round(score.macro_f1, 3),
+        f"{corpus.head}_held_back_calibration_error": round(score.calibration_error, 3),
     }

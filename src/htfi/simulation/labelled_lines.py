@@ -4,7 +4,7 @@ A file of templates has lines `labels | text`. Of `<x//y>` the line of the first
 so that lines that differ in what matters alone stand side by side. `[x|y]` is a choice, `{slot}` a word of the slots,
 `{hi}` and `{lo}` two figures of which the first is the larger; a slot `=name` is drawn once a line; the slot
 `frames` holds what may stand about a line. `## name` opens a register, `#` is a remark, and the first
-line tells what is learnt from the file.
+line says what is learnt from the file.
 """
 
 import hashlib

@@ -45,7 +45,7 @@ class AnsweredStory(NamedTuple):
 
 
 def answer_stories(
-    author: TextGenerator, num_stories: int, progress: Callable[[int, int], None]
+    generator: TextGenerator, num_stories: int, progress: Callable[[int, int], None]
 ) -> list[AnsweredStory]:
     """What the model says of simulated stories. Raises: InvalidInput where it refuses one."""
     found: list[AnsweredStory] = []
@@ -53,20 +53,20 @@ def answer_stories(
     for done in range(0, num_stories, _BATCH):
         batch = list(islice(source, min(_BATCH, num_stories - done)))
         for story, answer in zip(
-            batch, author.write([_request(story, author) for story in batch]), strict=True
+            batch, generator.write([_request(story, generator) for story in batch]), strict=True
         ):
             if isinstance(answer, RequestRefused):
-                raise InvalidInput(f"{author.version} refuses a story: {answer.reason}")
+                raise InvalidInput(f"{generator.version} refuses a story: {answer.reason}")
             found.append(AnsweredStory(story, answer.fields))
         progress(len(found), num_stories)
     return found
 
 
 def measure_trust(
-    author: TextGenerator, num_stories: int, progress: Callable[[int, int], None]
+    generator: TextGenerator, num_stories: int, progress: Callable[[int, int], None]
 ) -> ConfidenceCalibration:
-    """Trust alone. Raises: InvalidInput where the author refuses a story."""
-    return estimate_trust(answer_stories(author, num_stories, progress))
+    """Trust alone. Raises: InvalidInput where the generator refuses a story."""
+    return estimate_trust(answer_stories(generator, num_stories, progress))
 
 
 def estimate_trust(answered: Sequence[AnsweredStory]) -> ConfidenceCalibration:
@@ -129,7 +129,7 @@ def _fit(moved: Array, wide: Array, outcome: Array, shape: Array) -> tuple[Array
 
 
 def _outcomes(story: Story) -> list[float]:
-    """Returns over HORIZONS in EWMA sigmas of the moment, over √h: the path is told in those of each bar."""
+    """Returns over HORIZONS in EWMA sigmas of the moment, over √h: the path is given in those of each bar."""
     variance, total = 1.0, 0.0
     found: list[float] = []
     for bar, scaled in enumerate(story.path[: HORIZONS[-1]], 1):
@@ -145,10 +145,10 @@ def _view(one: AnsweredStory) -> NewsView:
     return to_view(parse_answer(one.fields), question(one.story), NS_PER_DAY, "")
 
 
-def _request(story: Story, author: TextGenerator) -> GenerationRequest:
+def _request(story: Story, generator: TextGenerator) -> GenerationRequest:
     asked = question(story)
-    prompt, shared = build_prompt(asked, author.dialect)
-    return GenerationRequest(prompt, view_grammar(author.dialect, len(shown_items(asked))), shared=shared)
+    prompt, shared = build_prompt(asked, generator.dialect)
+    return GenerationRequest(prompt, view_grammar(generator.dialect, len(shown_items(asked))), shared=shared)
 
 
 def _isotonic_shares(counts: list[list[float]]) -> tuple[float, ...]:

@@ -214,16 +214,16 @@ def judge_outcome(
         sign = (claim > 0) - (claim < 0)
         return _flat_outcome(rng, situation, event.why, cause, consistency, multiplier, indirect, sign)
     sure = event.credibility * (0.96 if situation is NewsSituation.AGAINST else 1.0)
-    standing = (
+    status = (
         ClaimStatus.TRUE if luck < sure else (ClaimStatus.FALSE if mishap < 0.6 else ClaimStatus.REVERSED)
     )
-    came = {ClaimStatus.TRUE: 1.0, ClaimStatus.FALSE: 0.0}.get(standing, -1.0)
+    came = {ClaimStatus.TRUE: 1.0, ClaimStatus.FALSE: 0.0}.get(status, -1.0)
     sign = 1 if size > 0 else -1
     words = rationale_sentence(rng, situation, event.why, sign, indirect)
     # what comes to nothing unsettles prices less
     multiplier = 1.0 + (event.volatility_multiplier - 1.0) * (1.0 if came else 0.6)
     return AssetOutcome(
-        size, came * size, sure, consistency, cause, words, multiplier, situation, standing, True
+        size, came * size, sure, consistency, cause, words, multiplier, situation, status, True
     )
 
 
@@ -257,8 +257,8 @@ def _flat_outcome(
 ) -> AssetOutcome:  # fmt: skip
     sure = _FLAT_CONFIDENCE[situation]
     came = 0.0 if rng.chance(sure) else rng.sign() * rng.uniform_between(1.0, 4.0)
-    standing = ClaimStatus.FORGED if situation is NewsSituation.FORGED else ClaimStatus.PRICED
+    status = ClaimStatus.FORGED if situation is NewsSituation.FORGED else ClaimStatus.PRICED
     words = rationale_sentence(rng, situation, why, sign, indirect)
     return AssetOutcome(
-        0.0, came, sure, consistency, cause, words, multiplier, situation, standing, cause != "none"
+        0.0, came, sure, consistency, cause, words, multiplier, situation, status, cause != "none"
     )

@@ -114,7 +114,7 @@ class CertificateAction(Enum):
 
 @dataclass(frozen=True, slots=True)
 class NodeCertificate:
-    """A certificate as it lies in a folder. `fault` says why nobody would accept it; '' where nothing is wrong."""
+    """A certificate as it is in a folder. `fault` says why no peer would accept it; '' where nothing is wrong."""
 
     name: str
     role: CertificateRole
@@ -137,7 +137,7 @@ def make_certificates(
 ) -> list[IssuedCertificate]:
     """Make what is not there yet: the authority, then a key and a certificate for each node.
 
-    A renewed certificate keeps its key: whoever wants a new key removes the old one first.
+    A renewed certificate keeps its key: to get a new key, remove the old one first.
     Raises: InvalidInput for names or days that cannot be, another role than the one there, or files that are not what
     they should be; DependencyUnavailable where the folder cannot be written.
     """

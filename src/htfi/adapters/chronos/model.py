@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 NUM_SAMPLES = 100
 MAX_CONTEXT = 512  # returns: more adds time and, of volatility, little knowledge
 _MEDIAN = 0.5
-_SAMPLE_LEVELS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)  # what a hundred samples can tell
+_SAMPLE_LEVELS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)  # what a hundred samples can show
 _MAX_SERIES = 64  # of one pass
 _LIBRARIES = ("chronos", "transformers")
 

@@ -1,4 +1,4 @@
-"""Reads the kernel's small files below a root folder, where they may be missing at any time. `vitals` asks.
+"""Reads the kernel's small files below a root folder, where they may be missing at any time. `vitals` asks for them.
 
 How this machine fares: temperature, clock, throttling, load, power, battery. Wiring asks for heartbeats and plans.
 
@@ -46,7 +46,7 @@ class SystemFiles:
             return []
 
     def named(self, folder: str, prefix: str) -> list[str]:
-        """Paths of what lies in a folder and begins so."""
+        """Paths of what is in a folder and begins so."""
         return [f"{folder}/{name}" for name in self.names(folder) if name.startswith(prefix)]
 
 
@@ -64,7 +64,7 @@ class DeviceMetrics:
     """None: this machine does not say. Shares run 0–1.
 
     `throttle_share` is what the clock or the scheduler's quota takes away at the moment. `load` counts runnable tasks
-    for each core. `power_w` is estimated from load unless `power_is_measured`. `words` tell what was read.
+    for each core. `power_w` is estimated from load unless `power_is_measured`. `words` say what was read.
     """
 
     num_cores: int

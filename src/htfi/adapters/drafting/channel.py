@@ -132,7 +132,7 @@ class SharedOutcomes:
         self._words[begin : begin + NUM_WORDS] = 0
 
     def write(self, slot: int, epoch: int, first: int, words: Sequence[int]) -> None:
-        """Write words from place `first` on; words without room are dropped."""
+        """Write words from place `first` on; words beyond the end are dropped."""
         begin = _offset(slot, epoch)
         words = words[: max(NUM_WORDS - first, 0)]
         self._words[begin + first : begin + first + len(words)] = np.array(words, np.uint64)

@@ -71,7 +71,7 @@ class WorkerHandle:
     )
     received: bytes = b""
     behind_since_s: float | None = None
-    behind_beats: int = -1
+    behind_heartbeats: int = -1
 
 
 def is_whole(sequence: SequenceState, tokens: Sequence[int], length: int) -> bool:
@@ -104,18 +104,18 @@ def stop_worker(running: WorkerHandle, wait_s: float | None) -> None:
 
 class DraftProcess:
     """Implements `OutcomeDraft`. `command` starts the child, whose last arguments are two file descriptors: the
-    channel's and the shared memory's. `tell` receives one line if it fails. Close it in the end.
+    channel's and the shared memory's. `notify` receives one line if it fails. Close it in the end.
     """
 
     def __init__(
         self,
         command: Sequence[str],
-        tell: Callable[[str], None],
+        notify: Callable[[str], None],
         patience: DraftTimeouts | None = None,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._command = list(command)
-        self._tell = tell
+        self._notify = notify
         self._patience = patience or DraftTimeouts()
         self._clock = clock
         self._pause_s = self._patience.first_pause_s
@@ -273,7 +273,7 @@ class DraftProcess:
             now_s = self._clock()
             if now_s >= until_s:
                 if running.behind_since_s is None:
-                    running.behind_since_s, running.behind_beats = now_s, running.board.num_heartbeats
+                    running.behind_since_s, running.behind_heartbeats = now_s, running.board.num_heartbeats
                 break
             if now_s - began_s > 1e-3 * self._patience.spin_ms:
                 select.select([running.channel], [], [], min(until_s - now_s, 0.002))
@@ -285,8 +285,8 @@ class DraftProcess:
         if self._running is not running or running.behind_since_s is None:
             return
         now_s = self._clock()
-        if running.board.num_heartbeats != running.behind_beats:
-            running.behind_since_s, running.behind_beats = now_s, running.board.num_heartbeats
+        if running.board.num_heartbeats != running.behind_heartbeats:
+            running.behind_since_s, running.behind_heartbeats = now_s, running.board.num_heartbeats
         elif 1e3 * (now_s - running.behind_since_s) > self._patience.hang_ms:
             self._fail("does not answer")
 
@@ -372,6 +372,6 @@ class DraftProcess:
 
     def _pause(self, why: str) -> None:
         self._why = why
-        self._tell(f"the draft process {why}: answers continue without it; restart in {self._pause_s:g} s")
+        self._notify(f"the draft process {why}: answers continue without it; restart in {self._pause_s:g} s")
         self._again_s = self._clock() + self._pause_s
         self._pause_s = min(2.0 * self._pause_s, self._patience.last_pause_s)

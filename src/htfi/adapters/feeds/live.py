@@ -1,7 +1,7 @@
 """Live sources: what arrives is written to an inbox before it is used, and read back as blocks of parsed rows.
 
 `DIR/inbox/NAME.jsonl` holds one line for each row: `{"at":arrival in ns,"row":"the row as it came","sum":"…"}`. So a
-run that is killed goes on from its saved place in this file, without a row lost or taken twice. A thread
+run that is killed continues from its saved place in this file, without a row lost or taken twice. A thread
 (standard input, WebSocket) appends; the merge reads.
 """
 

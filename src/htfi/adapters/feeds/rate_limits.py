@@ -37,7 +37,7 @@ class RateLimiter:
             return turn_s - now_s
 
     def block(self, host: str, seconds: float) -> None:
-        """Nobody asks this host for so long: it said so."""
+        """No request goes to this host for so long: it said so."""
         with self._lock:
             key = _limit_key(host)
             until_s = self._clock_s() + min(seconds, _MAX_RETRY_AFTER_S)

@@ -104,7 +104,7 @@ def format_of(spec: SourceSpec) -> str:
             return name
     first = [known.endings[0] for known in FORMATS.values()]
     raise InvalidInput(
-        f"{path}: cannot tell its format from its name: end it in {', '.join(first[:-1])} or {first[-1]}"
+        f"{path}: its format does not follow from its name: end it in {', '.join(first[:-1])} or {first[-1]}"
     )
 
 

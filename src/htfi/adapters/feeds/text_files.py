@@ -199,7 +199,7 @@ class TextFileReader:
             self._file.seek(offset)
         except (OSError, EOFError, zlib.error) as error:
             raise InvalidInput(
-                f"{self._path}: cannot go on at byte {offset} ({error}): was it changed?"
+                f"{self._path}: cannot continue at byte {offset} ({error}): was it changed?"
             ) from error
         lines = LineReader(self._read, offset)
         joiner = CsvRecords() if self._is_csv and self._spec.multiline else None

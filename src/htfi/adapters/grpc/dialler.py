@@ -2,7 +2,7 @@
 
 gRPC hides the reason of a failed TLS handshake, so one is made by hand, with the same files.
 
-Nothing here decides whether a peer is trusted: that is gRPC's handshake. This one trusts nobody and sends nothing.
+Nothing here decides whether a peer is trusted: that is gRPC's handshake. This one trusts no peer and sends nothing.
 
 Keeps one stream open to each configured node, for ever; the transport starts it in its loop.
 """
@@ -43,7 +43,7 @@ _TLS_ALERTS = {
 
 
 async def explain_failure(node: str, address: str, identity: Identity | None, details: str) -> str:
-    """Why there is no connection to `node`. `details` are gRPC's, told where we find nothing better."""
+    """Why there is no connection to `node`. `details` are gRPC's, given where we find nothing better."""
     host, _, port = address.rpartition(":")
     try:
         async with asyncio.timeout(_PROBE_S):
@@ -98,7 +98,7 @@ def certificate_fault(certificate: x509.Certificate, node: str, authority: bytes
         return f"certificate of {node} is not valid before {format_day(certificate.not_valid_before_utc)}"
     names = dns_names(certificate)
     if node not in names:
-        return f"the certificate names {' and '.join(names) or 'nobody'}, not {node}"
+        return f"the certificate names {' and '.join(names) or 'no node'}, not {node}"
     if not is_server_certificate(certificate):
         return f"certificate of {node} is an edge's, not a server's"
     return ""
@@ -143,7 +143,7 @@ async def keep_dialled(
     node: str,
     address: str,
     credentials: ReloadingCredentials | None,
-    dice: np.random.Generator,
+    rng: np.random.Generator,
     trouble: ReportTrouble,
 ) -> None:
     """Returns when the switch is closing. `trouble` gets each change of why there is no stream, '' when there is."""
@@ -176,14 +176,14 @@ async def keep_dialled(
             call.cancel()
         finally:
             await channel.close()
-        await asyncio.sleep(redial_s(num_failures, switch.bounds, dice))
+        await asyncio.sleep(redial_s(num_failures, switch.bounds, rng))
         num_failures += 1
 
 
-def redial_s(num_failures: int, bounds: TransportLimits, dice: np.random.Generator) -> float:
+def redial_s(num_failures: int, bounds: TransportLimits, rng: np.random.Generator) -> float:
     """Doubling to a bound, each drawn from its upper half, so that many nodes do not come back at once."""
     longest_s = min(bounds.longest_redial_s, bounds.first_redial_s * 2 ** min(num_failures, 16))
-    return longest_s * (0.5 + 0.5 * float(dice.random()))
+    return longest_s * (0.5 + 0.5 * float(rng.random()))
 
 
 async def _open_stream(

@@ -1,4 +1,4 @@
-"""Bounds of the transport, and what its channels are told; transport, server and dialler read them.
+"""Bounds of the transport, and the options of its channels; transport, server and dialler read them.
 
 The gRPC library as this package uses it: imported quietly, and with types. All of its modules go through here.
 
@@ -28,14 +28,14 @@ class TransportLimits:
     inbox_bytes: int = 4 << 20  # of a stream, arrived and not yet received; beyond it we stop reading
     tick_ms: float = 25.0  # between calls of `Watcher.due`
     dial_s: float = 3.0  # for TCP, TLS and the stream's opening together
-    handshake_s: float = 3.0  # that a stranger may hold a connection without TLS
+    handshake_s: float = 3.0  # that an unknown peer may hold a connection without TLS
     first_redial_s: float = 0.1
     longest_redial_s: float = 2.0
-    fresh_s: float = 0.3  # a stream heard from so lately is alive
-    silent_s: float = 4.0  # a node that beats, and was not heard for so long, is to be dialled anew
+    fresh_s: float = 0.3  # a stream that received so lately is alive
+    silent_s: float = 4.0  # a node with heartbeats that was silent for so long is to be dialled again
     num_bad_frames: int = 16  # whole, and rejected by the watcher; on one stream, before it is dropped
     num_streams: int = 256  # accepted at once
-    num_connections: int = 1024  # accepted at once, strangers included
+    num_connections: int = 1024  # accepted at once, unknown peers included
 
     def __post_init__(self) -> None:
         if self.outbox_bytes < MAX_FRAME_BYTES or self.inbox_bytes < MAX_FRAME_BYTES:
@@ -63,7 +63,7 @@ _SHARED_OPTIONS: GrpcOptions = (
     # A probe is a PING and its answer for nearly every small message; our windows never need to grow.
     ("grpc.http2.bdp_probe", 0),
     ("grpc.enable_retries", 0),
-    # Heartbeats notice a loss much sooner; this ends connections over which nobody watches.
+    # Heartbeats notice a loss much sooner; this ends connections over which no heartbeat goes.
     ("grpc.keepalive_time_ms", 10_000),
     ("grpc.keepalive_timeout_ms", 5_000),
     ("grpc.http2.max_pings_without_data", 0),
@@ -159,7 +159,7 @@ class GrpcServer(Protocol):
     def start(self) -> Awaitable[None]: ...
     async def stop(self, grace: float | None) -> None: ...
     def wait_for_termination(self, timeout: float) -> Awaitable[bool]:
-        """True when the time is over. Raises what has ended the server, its streams may go on."""
+        """True when the time is over. Raises what has ended the server, its streams may continue."""
         ...
 
     def add_insecure_port(self, address: str) -> int: ...

@@ -41,7 +41,7 @@ class StreamObserver(Protocol):
 
 
 class NullStreamObserver:
-    """Nobody watches: bodies for the watch are passed over."""
+    """No observer: bodies for the watch are passed over."""
 
     def opened(self, stream: str, node: str, dialled: bool) -> None:
         del stream, node, dialled
@@ -60,7 +60,7 @@ class NullStreamObserver:
 
 
 FLUSH_S = 0.5  # for what waits to be sent when the peer has ended its side
-_MAX_LATE_TICKS = 4  # what a gap between ticks has beyond was our own pause, in which nobody could be heard
+_MAX_LATE_TICKS = 4  # the rest of a gap between ticks was our own pause, which received nothing
 _MAX_HEARTBEATING = 1024  # far more nodes than a cluster has
 
 
@@ -84,13 +84,13 @@ class StreamMultiplexer:
         self._clock = clock
         self._num_streams = 0
         self._last_tick_s = clock()
-        self._heartbeating: dict[str, None] = {}  # nodes that were heard to beat, the latest last
+        self._heartbeating: dict[str, None] = {}  # nodes whose heartbeats came, the latest last
 
     def refusal_reason(self, node: str) -> str:
         """Why a stream that `node` opens is not taken; '' where it is.
 
         A node dials once at a time, so that a second stream means that the first is dead and we have not seen it: the
-        newer wins. But where the first was heard from just now, two processes go by one name, and would throw each
+        newer wins. But where the first received a frame just now, two processes go by one name, and would throw each
         other out for ever: then the older stays.
         """
         older = self._accepted(node)
@@ -112,7 +112,7 @@ class StreamMultiplexer:
     async def run(
         self, stream: GrpcStream, duplex: DuplexStream, end: Callable[[], Awaitable[object]] | None
     ) -> str:
-        """Carry frames until the stream ends; why it did. `end` tells the peer that we send no more."""
+        """Carry frames until the stream ends; why it did. `end` informs the peer that we send no more."""
         reading = asyncio.ensure_future(self._read(stream, duplex))
         writing = asyncio.ensure_future(self._write(stream, duplex))
         words = "the connection was lost"
@@ -154,21 +154,21 @@ class StreamMultiplexer:
     def _drop_silent(self) -> None:
         """A stream whose bytes were lost stays up for ever, and holds up what is dialled in its place.
 
-        Of two streams to a node, one may bear all beats: it is silent where nothing comes on either.
+        Of two streams to a node, one may bear all heartbeats: it is silent where nothing comes on either.
         """
         now_s = self._clock()
         gap_s, self._last_tick_s = now_s - self._last_tick_s, now_s
         own_pause_s = max(0.0, gap_s - _MAX_LATE_TICKS * self.bounds.tick_ms / 1e3)
-        heard_s: dict[str, float] = {}
+        received_s: dict[str, float] = {}
         for stream in self.streams.values():
             stream.last_received_s = (
                 now_s if stream.is_full else min(now_s, stream.last_received_s + own_pause_s)
             )
-            heard_s[stream.node] = max(
-                stream.last_received_s, heard_s.get(stream.node, stream.last_received_s)
+            received_s[stream.node] = max(
+                stream.last_received_s, received_s.get(stream.node, stream.last_received_s)
             )
         for stream in list(self.streams.values()):
-            if now_s - heard_s[stream.node] <= self.bounds.silent_s:
+            if now_s - received_s[stream.node] <= self.bounds.silent_s:
                 continue
             if stream.node in self._heartbeating or (
                 stream.sent_heartbeat and not stream.traffic.num_received
@@ -192,7 +192,7 @@ class StreamMultiplexer:
             message = await duplex.read()
             if not isinstance(message, bytes):
                 return f"{stream.node} ended it"
-            if stream.drop_reason.done():  # its end has been told, perhaps
+            if stream.drop_reason.done():  # its end has been reported, perhaps
                 return ""
             stream.last_received_s = self._clock()
             stream.traffic.num_received += 1

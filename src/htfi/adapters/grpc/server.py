@@ -2,7 +2,7 @@
 
 Keeps the port open on which streams are accepted, whatever becomes of gRPC's server; the transport runs it.
 
-gRPC's server ends at a request whose path is not UTF-8, and whoever may connect may send one. Its streams live on.
+gRPC's server ends at a request whose path is not UTF-8, and any peer may send one. Its streams live on.
 """
 
 import asyncio
@@ -101,16 +101,16 @@ def _stated_name(context: ServerContext) -> str:
     return ""
 
 
-_CHECK_S = 0.1  # between looks at the server: it tells of its end to nobody
+_CHECK_S = 0.1  # between looks at the server: it reports its end to no caller
 _FIRST_RETRY_S, _MAX_RETRY_S = 0.01, 1.0  # between attempts to take the port again, doubling
 _MAX_RETIRED_SERVERS = (
-    8  # servers that ended and still carry streams; beyond them the oldest streams must be dialled anew
+    8  # servers that ended and still carry streams; beyond them the oldest streams must be dialled again
 )
 _NO_TIMEOUT_S = 1e9
 
 
 class PortListener:
-    """`open` once, `keep` for ever, `close`. `trouble(node, words)` hears that the port is closed, and '' after."""
+    """`open` once, `keep` for ever, `close`. `trouble(node, words)` is called when the port is closed, and '' after."""
 
     def __init__(
         self,

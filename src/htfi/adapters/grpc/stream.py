@@ -100,7 +100,7 @@ class GrpcStream:
         self.dialled = dialled
         self.last_received_s = now_s
         self.sent_heartbeat = False  # we have sent it something for the watch
-        self.is_reported_alive = False  # the watcher has been told of its frames in this tick
+        self.is_reported_alive = False  # the watcher has been notified of its frames in this tick
         self.bad_frames = ""  # what came, and cannot be read: the stream ends
         self.traffic = StreamTraffic()
         self._loop = asyncio.get_running_loop()
@@ -127,13 +127,13 @@ class GrpcStream:
         return self._has_room_event is not None
 
     async def has_room(self) -> None:
-        """Wait while too much has arrived that nobody has received: HTTP/2 then holds the peer back."""
+        """Wait while too much has arrived that is not received yet: HTTP/2 then holds the peer back."""
         while True:
             with self._lock:
                 if self._num_unread < self._inbox_bytes:
                     return
-                room = self._has_room_event = self._loop.create_future()
-            await room
+                waiter = self._has_room_event = self._loop.create_future()
+            await waiter
 
     def received(self, num_bytes: int) -> None:
         """From the caller's thread."""
@@ -141,13 +141,13 @@ class GrpcStream:
             self._num_unread -= num_bytes
             if self._has_room_event is None or self._num_unread * 2 > self._inbox_bytes:
                 return
-            room, self._has_room_event = self._has_room_event, None
+            waiter, self._has_room_event = self._has_room_event, None
         try:
-            self._loop.call_soon_threadsafe(_set_event, room)
+            self._loop.call_soon_threadsafe(_set_event, waiter)
         except RuntimeError:  # the loop is closed
             return
 
 
-def _set_event(room: "asyncio.Future[None]") -> None:
-    if not room.done():
-        room.set_result(None)
+def _set_event(waiter: "asyncio.Future[None]") -> None:
+    if not waiter.done():
+        waiter.set_result(None)

@@ -41,7 +41,7 @@ class ReloadingCredentials:
     """A node's identity, read again where its files have changed, so that a node that dials needs no restart.
 
     A server does: gRPC 1.85 may use its old credentials after they are freed when new ones come while others shake
-    hands (grpc/grpc issue 36693), and garbage from strangers is enough for that.
+    hands (grpc/grpc issue 36693), and garbage from unknown peers is enough for that.
 
     Files that are not in order are passed over until they are: what was read last stands.
     Raises: as read_identity, for the first reading.
@@ -88,7 +88,7 @@ def read_identity(files: TlsFiles, node: str, listens: bool) -> Identity:
         raise InvalidInput(f"{files.certificate} is not signed by {files.authority}")
     names = dns_names(certificate)
     if node not in names:
-        raise InvalidInput(f"{files.certificate} names {' and '.join(names) or 'nobody'}, not {node}")
+        raise InvalidInput(f"{files.certificate} names {' and '.join(names) or 'no node'}, not {node}")
     if listens and not is_server_certificate(certificate):
         raise InvalidInput(
             f"{files.certificate} is an edge's: it may not be a server's; make one for a cloud"

@@ -77,7 +77,7 @@ def return_loop() -> None:
 
 def _log_exception(loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
     # Where the process has another loop that uses gRPC, each wakes both, and one finds nothing to read.
-    # A path that is no text ends gRPC's server, in a task that nobody awaits: the listener has learned of it.
+    # A path that is no text ends gRPC's server, in a task that is not awaited: the listener has learned of it.
     if not isinstance(context.get("exception"), BlockingIOError | UnicodeDecodeError):
         loop.default_exception_handler(context)
 
@@ -106,7 +106,7 @@ class GrpcTransport:
         node: str,
         *,
         tls: TlsFiles | None,
-        dice: np.random.Generator,
+        rng: np.random.Generator,
         listen: str | None = None,
         peers: Mapping[str, str] | None = None,
         watcher: StreamObserver | None = None,
@@ -124,7 +124,7 @@ class GrpcTransport:
         self._credentials = (
             None if tls is None else ReloadingCredentials(tls, node, listens=listen is not None)
         )
-        self._dice = dice
+        self._rng = rng
         self._bounds = bounds or TransportLimits()
         self._loop = io_thread.acquire_loop()
         self._multiplexer = StreamMultiplexer(
@@ -238,7 +238,7 @@ class GrpcTransport:
                     node,
                     address,
                     self._credentials,
-                    self._dice,
+                    self._rng,
                     self._report_trouble,
                 )
                 tasks.append(asyncio.create_task(dialling))

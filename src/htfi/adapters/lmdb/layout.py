@@ -1,4 +1,4 @@
-"""How the context cache lies in an LMDB file: five tables, and what is read and written in one transaction.
+"""How the context cache is kept in an LMDB file: five tables, and what is read and written in one transaction.
 
 Walks through a whole LMDB file, in a process of its own, which a damaged file may end. The store starts it.
 """
@@ -22,7 +22,7 @@ _PIECE_BYTES = (
     1_900  # bytes that share a page with others: a longer one needs pages in a row, which a full file lacks
 )
 _NAMED = b"n"  # in `forgotten`: names under this byte, numbers in order under the next
-_TOLD = b"t"
+_NUMBERED = b"t"
 _COUNT = b"c"  # in `order`: bytes of all values, under this key; places begin with 'p'
 _PLACE = b"p"
 
@@ -113,20 +113,20 @@ class LmdbLayout:
             if txn.get(_NAMED + digest, db=self._forgotten) is None:
                 number = self.last_forgotten(txn) + 1
                 txn.put(_NAMED + digest, _bytes(number), db=self._forgotten)
-                txn.put(_TOLD + _bytes(number), _encoded(name), db=self._forgotten)
+                txn.put(_NUMBERED + _bytes(number), _encoded(name), db=self._forgotten)
                 old = number - MAX_FORGOTTEN
-                if old > 0 and (dropped := txn.pop(_TOLD + _bytes(old), db=self._forgotten)) is not None:
+                if old > 0 and (dropped := txn.pop(_NUMBERED + _bytes(old), db=self._forgotten)) is not None:
                     txn.delete(_NAMED + _digest(_decoded(dropped)), db=self._forgotten)
 
     def last_forgotten(self, txn: Any) -> int:
         with txn.cursor(db=self._forgotten) as cursor:
-            return _int(cursor.key()[1:]) if cursor.last() and cursor.key()[:1] == _TOLD else 0
+            return _int(cursor.key()[1:]) if cursor.last() and cursor.key()[:1] == _NUMBERED else 0
 
     def forgotten_since(self, txn: Any, number: int) -> list[str] | None:
         """The names from after this number on; None where some are not known any more."""
         names: list[str] = []
         with txn.cursor(db=self._forgotten) as cursor:
-            if not cursor.set_range(_TOLD + _bytes(number + 1)):
+            if not cursor.set_range(_NUMBERED + _bytes(number + 1)):
                 return names
             if _int(cursor.key()[1:]) != number + 1:
                 return None

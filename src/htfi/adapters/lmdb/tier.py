@@ -1,6 +1,6 @@
 """The context cache's tier on this machine: an LMDB file that several processes share. Wiring opens one.
 
-What fails is a miss, and is told of once; a file that is damaged is thrown away, for all in it can be worked out again.
+What fails is a miss, and is reported once; a file that is damaged is thrown away, for it can all be worked out again.
 Values are not synced to the disk: what the kernel of an earlier start wrote last may be missing, so the file of one is
 thrown away too, unless it was closed.
 """
@@ -33,7 +33,7 @@ _CHECK_SCRIPT = (
 
 
 class LmdbTier:
-    """Bounded by `max_bytes`, the size of its file. `now_ns` is the time of events; `tell` hears of the first trouble.
+    """Bounded by `max_bytes`, the size of its file. `now_ns` is the time of events; `notify` gets the first trouble.
 
     A file that is there is opened at once, a new one at the first use. Not for several threads at once.
     """
@@ -51,7 +51,7 @@ class LmdbTier:
         self._layout: LmdbLayout | None = None
         self._has_notified = self._is_disabled = False
         self._last_forgotten = 0  # the last number of what was forgotten that is known here
-        self._counter = -1  # a file that tells every process of it
+        self._counter = -1  # a file that shows it to every process
         self._touched: dict[bytes, None] = {}
         if (folder / _DATA).exists():
             self._open()
@@ -97,7 +97,7 @@ class LmdbTier:
                 layout.forget(txn, about)
                 self._last_forgotten = layout.last_forgotten(txn)
             os.pwrite(self._counter, self._last_forgotten.to_bytes(_COUNTER_BYTES, "big"), 0)
-        except _LMDB_ERRORS as error:  # no room to write it down: what must go goes with all the rest
+        except _LMDB_ERRORS as error:  # no space to write it down: what must go goes with all the rest
             self._failed(error)
             self._is_disabled = True
             self._recreate()
@@ -205,7 +205,7 @@ class LmdbTier:
         except subprocess.TimeoutExpired:
             walked = None
         if walked is None or walked.returncode != 0:
-            self._notify_once("is damaged and begins anew")
+            self._notify_once("is damaged and begins again")
             self._remove()
 
     def _remove(self) -> None:

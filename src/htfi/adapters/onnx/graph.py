@@ -21,7 +21,7 @@ _ONNX_TYPES: dict[np.dtype[Any], int] = {
     np.dtype(np.uint8): TensorProto.UINT8,
 }
 _STORED_TYPES = {"F32": TensorProto.FLOAT, "F16": TensorProto.FLOAT16, "BF16": TensorProto.BFLOAT16}
-_SMALL_BYTES = 4096  # constants up to this size lie in the graph itself
+_SMALL_BYTES = 4096  # constants up to this size are in the graph itself
 
 Array = NDArray[Any]
 

@@ -235,7 +235,7 @@ class OnnxNetwork:
 
     On one thread a token's logits depend on its own context alone, to the last bit: not on the other rows of a pass,
     nor on the cut of a text into passes, at any length; nor on hidden positions between, while none of what is read
-    lies in another block of the sums than without them. A block is of 1024, 512, 256 and 128 positions for heads of
+    is in another block of the sums than without them. A block is of 1024, 512, 256 and 128 positions for heads of
     up to 16, 32, 64 and 128. Else, or with more threads, the last bits may differ. Heads are of 8 and more.
     """
 

@@ -100,7 +100,7 @@ class OnnxSentenceEncoder:
             )
         if ids.min() < 0 or ids.max() >= self._architecture.vocab_size:
             raise InvalidInput(
-                f"token ids must lie in 0 to {self._architecture.vocab_size - 1}: use the model's own tokenizer"
+                f"token ids must be within 0 to {self._architecture.vocab_size - 1}: use the model's own tokenizer"
             )
         return self._session.run(("states",), {"ids": ids})[0]
 

@@ -102,7 +102,7 @@ class OnnxSession:
         options.enable_mem_pattern = False  # a pattern fits one shape, and ours change with every pass
         # An arena of its own for each session would keep what its largest pass took; passes are no slower without.
         options.enable_cpu_mem_arena = False
-        # A waiting thread that spins takes the core from whoever shares it.
+        # A waiting thread that spins takes the core from other threads.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         self._arrays: list[Any] = []
         names: list[str] = []

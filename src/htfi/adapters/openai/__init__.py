@@ -1,1 +1,1 @@
-"""Models behind an OpenAI-compatible HTTP server, as authors. Wiring opens them; httpx comes with `htfi[frontier]`."""
+"""Text generators behind an OpenAI-compatible server. Wiring opens them; httpx comes with `htfi[frontier]`."""

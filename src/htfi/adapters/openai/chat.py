@@ -1,4 +1,4 @@
-"""Calls of one chat endpoint: limits of time, size and cost, and further attempts. The author calls it in its loop.
+"""Calls of one chat endpoint: limits of time, size and cost, and further attempts. The generator calls it in its loop.
 
 The worst case of a call is reserved in the budget before it, and settled after it. No text of the server's goes into a
 reason, an error or a log: it may repeat the key.

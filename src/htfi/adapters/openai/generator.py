@@ -1,4 +1,4 @@
-"""A remote model as an author. Wiring opens it with the environment; narrative asks it like an embedded one."""
+"""A remote model as a text generator. Wiring opens it with the environment; narrative asks it like an embedded one."""
 
 import asyncio
 import math
@@ -21,7 +21,7 @@ _MAX_SEED = 2**31 - 1
 
 
 class OpenAIGenerator:
-    """Implements `Author` over an OpenAI-compatible chat endpoint. Whatever goes wrong is a Refusal with its reason.
+    """Implements `TextGenerator` over an OpenAI-compatible chat endpoint. A failure is a refusal with its reason.
 
     The requests of one `write` run side by side, each until its own deadline, counted from the call. `random`,
     `sleep` and `now_s` (UTC seconds) are given by tests. Raises InvalidInput for a missing key; close it after use.
@@ -123,7 +123,7 @@ class OpenAIGenerator:
 
     def _request_body(self, request: GenerationRequest, complaint: str) -> bytes:
         if not (math.isfinite(request.temperature) and 0.0 <= request.temperature <= 2.0):
-            raise InvalidInput(f"a temperature lies in 0..2, not {request.temperature:g}")
+            raise InvalidInput(f"a temperature must be within 0..2, not {request.temperature:g}")
         form = {"name": "answer", "strict": True, "schema": json_schema(request.form)}
         parameters: dict[str, Any] = {
             "temperature": request.temperature,

@@ -1,4 +1,4 @@
-"""A request as chat messages and a JSON schema, and a reply as the fields of its form. The author uses both.
+"""A request as chat messages and a JSON schema, and a reply as the fields of its form. The generator uses both.
 
 Text from outside travels as a JSON string in the user's message alone; the system message is a constant.
 """
@@ -74,7 +74,7 @@ def json_schema(form: OutputGrammar) -> dict[str, Any]:
 
 
 def parse_reply(form: OutputGrammar, content: str) -> dict[str, str]:
-    """The fields that a reply gives, as an embedded author would: a choice is its index. Raises Unusable."""
+    """The fields that a reply gives, as an embedded generator would: a choice is its index. Raises Unusable."""
     try:
         answer = msgspec.json.decode(content)
     except msgspec.DecodeError as error:

@@ -1,1 +1,1 @@
-"""Whether a process lives and is ready, over HTTP, for whoever starts and stops processes."""
+"""Whether a process lives and is ready, over HTTP, for what starts and stops processes."""

@@ -116,9 +116,7 @@ class ProbeServer:
                     await reader.read(1)  # until the client has read it: closing sooner could take it away
         except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             pass
-        except (
-            asyncio.CancelledError
-        ):  # by close; asyncio's streams tell of a handler that ends so as of a fault
+        except asyncio.CancelledError:  # by close; asyncio's streams report a handler that ends so as a fault
             pass
         finally:
             self._num_open -= 1
@@ -137,7 +135,7 @@ class ProbeServer:
         try:
             holds, words = ask()
         except Exception as error:  # noqa: BLE001 - whatever fails, the answer is no
-            holds, words = False, f"cannot tell: {error}"
+            holds, words = False, f"unknown: {error}"
         return _response(200 if holds else 503, {"ok": holds, "words": words}, method == "HEAD")
 
 

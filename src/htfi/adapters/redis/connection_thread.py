@@ -1,6 +1,6 @@
-"""A thread with one connection to a server: the desk waits for it a bounded time, and never for the network itself.
+"""A thread with one connection to a server: the caller waits for it a bounded time, and never for the network itself.
 
-A socket's own timeout starts anew with every byte that comes, so a server that stalls could hold whoever asks; here the
+A socket's own timeout starts again with every byte that comes, so a server that stalls could hold the asker; here the
 asker leaves when its time is up, and the line rests until the server has answered again.
 """
 
@@ -31,7 +31,7 @@ class RedisRequest:
 
 
 class ConnectionThread:
-    """`connect` gives a connection that answers `ping` and `close`; `trouble` hears what it raises. `idle` is work done
+    """`connect` gives a connection that answers `ping` and `close`; `trouble` gets what it raises. `idle` is work done
     whenever nothing else has been for `idle_s`.
 
     After a fault nothing is asked until a ping was answered, with growing pauses between pings.
@@ -118,7 +118,7 @@ class ConnectionThread:
                 connection.ping()
                 rest_s = _FIRST_PAUSE_S
                 self._serve(connection)
-            except Exception as error:  # noqa: BLE001  # a client that is told nonsense raises anything
+            except Exception as error:  # noqa: BLE001  # a client that receives nonsense raises anything
                 self._is_healthy = False
                 self._report_trouble(error)
             self._give_up_waiting()
@@ -128,7 +128,7 @@ class ConnectionThread:
             rest_s = min(2.0 * rest_s, _MAX_PAUSE_S)
 
     def _serve(self, connection: Any) -> None:
-        """Until it is closed, or somebody has waited in vain."""
+        """Until it is closed, or a caller has waited in vain."""
         with self._wake:
             self._is_healthy = True
             self._wake.notify_all()

@@ -170,7 +170,7 @@ class RedisAddress:
 
 
 class RedisTier:
-    """`tell` hears of trouble once a time that it begins. `wait_s` is what the first answer may take."""
+    """`notify` gets each trouble once. `wait_s` is what the first answer may take."""
 
     name = "redis"
 
@@ -179,7 +179,7 @@ class RedisTier:
         self._place = place
         self._notify = notify
         self._commands = RedisCommands(place.prefix)
-        self._told: deque[str] = deque()
+        self._forgotten_names: deque[str] = deque()
         self._is_cut = False  # more was forgotten than is known
         self._last: bytes | None = None  # place in the stream
         self._failures = threading.Lock()
@@ -231,7 +231,7 @@ class RedisTier:
             self._send(batch, num_bytes)
 
     def forget(self, about: Sequence[str]) -> bool:
-        """Waits for the answer a bounded time, so that nobody else is served what is forgotten here."""
+        """Waits for the answer a bounded time, so that no other process is served what is forgotten here."""
         names = list(about)
         well, _ = self._reads.call(
             lambda connection: self._commands.forget(connection, names), self._place.timeout_ms / 1e3
@@ -239,16 +239,16 @@ class RedisTier:
         return well
 
     def forgotten(self) -> Sequence[str] | None:
-        if not self._told and not self._is_cut:
+        if not self._forgotten_names and not self._is_cut:
             return ()
         if self._is_cut:
             self._is_cut = False
-            self._told.clear()
+            self._forgotten_names.clear()
             return None
-        return [self._told.popleft() for _ in range(len(self._told))]
+        return [self._forgotten_names.popleft() for _ in range(len(self._forgotten_names))]
 
     def clear(self) -> None:
-        """Nothing to do: what was forgotten stands in the server itself, whoever had it forgotten."""
+        """Nothing to do: what was forgotten stands in the server itself, whichever process forgot it."""
 
     def drain(self, timeout_s: float) -> bool:
         """Wait until what was put is written."""
@@ -274,7 +274,7 @@ class RedisTier:
         if names is None:
             self._is_cut = True
         else:
-            self._told.extend(names)
+            self._forgotten_names.extend(names)
 
     def _connection(self, timeout_s: float) -> Any:
         more: dict[str, Any] = {}

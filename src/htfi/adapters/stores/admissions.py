@@ -1,8 +1,8 @@
 """Two files of a run: releases.jsonl, people's words on quarantine and suspicion; released.jsonl, where they took
 effect.
 
-`htfi quarantine release` and `htfi secure clear` append to the first, also while a run goes on; the run alone appends
-to the second. Both are safe on the disk before anybody is told.
+`htfi quarantine release` and `htfi secure clear` append to the first, also while a run continues; the run alone appends
+to the second. Both are safe on the disk before it is reported.
 """
 
 import fcntl
@@ -25,7 +25,7 @@ _Line = TypeVar("_Line")
 
 
 class AdmissionsFile:
-    """Implements the port `Releases` for a run's folder; the run holds the ledger's lock, so nobody else does.
+    """Implements the port `Releases` for a run's folder; the run holds the ledger's lock, so no other process does.
 
     `again` is the released.jsonl of another folder: what entered there enters here at the same places.
     """
@@ -100,7 +100,7 @@ def request_suspicion_reset(folder: Path, by: str, why: str, symbol: str) -> Res
 
 @contextmanager
 def _appending_request(folder: Path) -> Generator[tuple[list[OperatorAction], int]]:
-    """All that was said so far and the next line's place, while nobody else says anything.
+    """All that was said so far and the next line's place, while no other process appends.
 
     Raises: DependencyUnavailable.
     """
@@ -110,7 +110,7 @@ def _appending_request(folder: Path) -> Generator[tuple[list[OperatorAction], in
     except OSError as error:
         raise _unavailable(path, error) from error
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # held for one append: nobody waits long
+        fcntl.flock(lock, fcntl.LOCK_EX)  # held for one append: no process waits long
         asked = _read_requests(path, mend=True)
         yield (
             [*(one.release for one in _read_lines(folder / ADMITTED_FILE, AppliedAction)), *asked],

@@ -26,8 +26,8 @@ pa: Any = pyarrow  # ships no types
 pq: Any = pyarrow.parquet
 
 TABLE = "decisions.parquet"
-_AMENDED = amendment_id("")  # how a line that keeps its decision back tells that it amends another
-_ROWS_PER_GROUP = 256  # lines with all that was heard of their news, as Python has them: some 40 kB each
+_AMENDED = amendment_id("")  # how a line that keeps its decision back says that it amends another
+_ROWS_PER_GROUP = 256  # lines with all that was considered of their news, as Python has them: some 40 kB each
 
 
 class _ForecastColumns(msgspec.Struct):

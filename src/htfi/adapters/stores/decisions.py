@@ -1,7 +1,7 @@
 """decisions.jsonl, the released decisions as lines, written by the loop's outlet; and the same lines made from entries.
 
-One line for every ledger entry, in the ledger's order, so that the last line is the release cursor. Nobody takes what
-the file says for a decision: who needs one makes its line from the ledger's entry.
+One line for every ledger entry, in the ledger's order, so that the last line is the release cursor. No reader takes
+what the file says for a decision: each makes its line from the ledger's entry.
 
   released   {"index":N,"leaf_hash":"…","decision":{the entry's exact bytes}}
   kept back  {"index":N,"leaf_hash":"…","withheld":true,"id":…,"last_price":…,"reasons":[…]}: no forecast

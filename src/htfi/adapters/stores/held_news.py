@@ -1,8 +1,8 @@
 """The quarantine's files: rows that could not be used or were repaired, and news that the sanitiser holds back.
 
 quarantine.jsonl has one line for each row and why; held_news.jsonl one for each item, as it came, with what the
-sanitiser said, for `htfi quarantine`. A run that goes on from a saved position cuts the files back to it first, so that
-nothing stands there twice, and holds the same items again to the same bytes.
+sanitiser said, for `htfi quarantine`. A run that continues from a saved position cuts the files back to it first, so
+that nothing stands there twice, and holds the same items again to the same bytes.
 """
 
 import os

@@ -29,7 +29,7 @@ Row = TypeVar("Row")
 class ExpectedRows(Generic[Row]):
     """What a file should hold: `size` rows from `rows`, also by index with `at`; `index_of` reads a row's own claim.
 
-    `is_recorded` tells of a row behind the last entry whether some ledger may have held it.
+    `is_recorded` says of a row behind the last entry whether some ledger may have held it.
     """
 
     size: int
@@ -44,7 +44,7 @@ class RowDifferences:
     """Rows of the file are counted from 1, entries from 0.
 
     `num_accounted` entries, from the first on, have a row or should have one before the last that has; those behind
-    it may not have been released yet. `num_beyond` rows go on behind the last entry as if the ledger had held more.
+    it may not have been released yet. `num_beyond` rows continue behind the last entry as if the ledger had held more.
     """
 
     num_rows: int = 0
@@ -190,10 +190,10 @@ def check_journal(
 
 
 def repair_journal(folder: Path, entries: LedgerEntries, num_released: int) -> str:
-    """Write the journal anew where it differs; what differed in words, empty where nothing did.
+    """Write the journal again where it differs; what differed in words, empty where nothing did.
 
-    `num_released` entries are known to have been let out: their lines are there afterwards, and nobody gets them again.
-    A journal that goes on behind the ledger's end is left as it is: there the ledger may be what was cut.
+    `num_released` entries are known to be released: their lines are there afterwards, and no reader gets them again.
+    A journal that continues behind the ledger's end is left as it is: there the ledger may be what was cut.
     Raises: IntegrityError where the ledger does not hold, DependencyUnavailable.
     """
     found = check_journal(folder, entries)

@@ -82,7 +82,7 @@ SCHEMA_VERSION = 1
 PUBLISHED = "checkpoint"  # the newest signed checkpoint, as a file beside the database
 PAGE_BYTES = 32_768  # five decisions of 6 KB to a page: 1.6× the appends, 0.8× the file of 16 KiB pages
 WAL_PAGES = 128  # 4 MiB of write-ahead log, then `tidy` moves it into the database
-MAX_WAL_PAGES = 1024  # where nobody tidies, a commit does
+MAX_WAL_PAGES = 1024  # without a checkpoint thread, a commit does it
 ROWS_PER_QUERY = 64
 BUSY_MS = 10_000  # a witness's cosignature may hold the write lock for a moment
 
@@ -189,7 +189,9 @@ class SqliteLog:
 
     def _write(self, insert: Callable[[sqlite3.Connection], None]) -> None:
         if self._failure is not None:
-            raise LedgerUnavailable(f"{self.name} failed earlier ({self._failure}): open it again to go on")
+            raise LedgerUnavailable(
+                f"{self.name} failed earlier ({self._failure}): open it again to continue"
+            )
         connection = self._connection
         with self._translated("write to"):
             try:
@@ -197,7 +199,7 @@ class SqliteLog:
                 insert(connection)
                 connection.execute("COMMIT")
             except sqlite3.Error as error:
-                # After a failed sync the kernel may call lost pages clean: only a fresh open tells.
+                # After a failed sync the kernel may call lost pages clean: only a fresh open shows it.
                 if _error_name(error).startswith("SQLITE_IOERR"):
                     self._failure = str(error)
                 with contextlib.suppress(sqlite3.Error):

@@ -67,4 +67,4 @@ def _check(specials: Sequence[str], num_text_tokens: int) -> None:
     if num_text_tokens < NUM_BYTES:
         raise InvalidInput(f"tokenizer: {num_text_tokens} text tokens; bytes alone need {NUM_BYTES}")
     if (total := len(specials) + num_text_tokens) > MAX_VOCAB:
-        raise InvalidInput(f"tokenizer: {total} tokens; the vocabulary has room for {MAX_VOCAB}")
+        raise InvalidInput(f"tokenizer: {total} tokens; the vocabulary holds {MAX_VOCAB}")

@@ -1,7 +1,7 @@
 """Stories from background processes, pooled and cut into batches of like length. The trainer asks; needs no torch.
 
 Everything follows from the seed, the number of workers and the pool's size: which story comes from whom, which
-batch it lands in, and so where an interrupted run goes on.
+batch it lands in, and so where an interrupted run continues.
 """
 
 import multiprocessing
@@ -124,7 +124,7 @@ class BatchLoader:
         longest: int,
         place: BatchPosition = BatchPosition(),  # noqa: B008 (frozen)
     ) -> None:
-        load_function(source.function)  # a wrong name is told before a process starts
+        load_function(source.function)  # a wrong name is reported before a process starts
         self._cut = (batch_tokens, longest)
         self._seed = seed
         self._place = place
@@ -156,7 +156,7 @@ class BatchLoader:
         return self
 
     def __next__(self) -> tuple[TrainingBatch, BatchPosition]:
-        """The next batch, and the place from which to go on after it."""
+        """The next batch, and the place from which to continue after it."""
         found = self._ready.get()
         if isinstance(found, HtfiError):
             raise found
@@ -213,7 +213,7 @@ class BatchLoader:
                 except (EOFError, OSError) as error:
                     raise DependencyUnavailable(
                         "a process that makes training stories ended early: see above for why, then run the "
-                        "same command again to go on"
+                        "same command again to continue"
                     ) from error
                 if isinstance(message, HtfiError):
                     raise message

@@ -50,16 +50,16 @@ def open_output(out: Path) -> None:
         raise _unwritable(out, error) from error
 
 
-def save_checkpoint(out: Path, pair: TargetDraftPair, standing: TrainingProgress, vocab_size: int) -> None:
+def save_checkpoint(out: Path, pair: TargetDraftPair, progress: TrainingProgress, vocab_size: int) -> None:
     """Replace the checkpoint at once; a crash while writing leaves the one before. Raises: DependencyUnavailable."""
     buffer = io.BytesIO()
-    bound = {"config": _fixed_settings(pair.config, vocab_size), "standing": msgspec.to_builtins(standing)}
+    bound = {"config": _fixed_settings(pair.config, vocab_size), "standing": msgspec.to_builtins(progress)}
     torch.save({**pair.state(), **bound}, buffer)
     _write(out / CHECKPOINT, buffer.getbuffer())
 
 
 def load_checkpoint(out: Path, pair: TargetDraftPair, vocab_size: int) -> TrainingProgress:
-    """Go on from the checkpoint in `out`, if there is one.
+    """Continue from the checkpoint in `out`, if there is one.
 
     Raises: InvalidInput, when it is damaged or of a run with other models or other data.
     """
@@ -73,7 +73,7 @@ def load_checkpoint(out: Path, pair: TargetDraftPair, vocab_size: int) -> Traini
     try:
         state: dict[str, Any] = torch.load(content, map_location=pair.device, weights_only=True)
         same = state["config"] == _fixed_settings(pair.config, vocab_size)
-        standing = msgspec.convert(state["standing"], TrainingProgress)
+        progress = msgspec.convert(state["standing"], TrainingProgress)
         if same:
             pair.load(state)
     except (
@@ -90,7 +90,7 @@ def load_checkpoint(out: Path, pair: TargetDraftPair, vocab_size: int) -> Traini
         raise InvalidInput(
             f"{path} belongs to a run with other sizes, seed, batches or vocabulary: name another folder, or remove it"
         )
-    return standing
+    return progress
 
 
 def _fixed_settings(config: TrainingConfig, vocab_size: int) -> str:
@@ -100,11 +100,11 @@ def _fixed_settings(config: TrainingConfig, vocab_size: int) -> str:
     return msgspec.json.encode({**kept, "vocab_size": vocab_size}, order="sorted").decode()
 
 
-def rewind_log(out: Path, standing: TrainingProgress) -> None:
+def rewind_log(out: Path, progress: TrainingProgress) -> None:
     """Drop the lines of steps after the checkpoint: they are made again."""
     path = out / LOG
     try:
-        kept = [line for line in path.read_bytes().splitlines() if _step(line) <= standing.step]
+        kept = [line for line in path.read_bytes().splitlines() if _step(line) <= progress.step]
         _write(path, b"".join(line + b"\n" for line in kept))
     except OSError as error:
         raise _unwritable(out, error) from error
@@ -192,5 +192,5 @@ def _write(path: Path, data: bytes | memoryview) -> None:
 def _unwritable(path: Path, error: OSError) -> DependencyUnavailable:
     return DependencyUnavailable(
         f"{path} cannot be written: {error.strerror}; free some disk space or name another folder, then run the same "
-        "command again: it goes on from the last checkpoint"
+        "command again: it continues from the last checkpoint"
     )

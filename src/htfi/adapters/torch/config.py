@@ -1,4 +1,4 @@
-"""What a training or distilling run is told: sizes, learning, budget. Wiring builds it; needs no torch."""
+"""The configuration of a training or distilling run: sizes, learning, budget. Wiring builds it; needs no torch."""
 
 from typing import Protocol
 
@@ -97,7 +97,7 @@ class TrainingConfig(msgspec.Struct, frozen=True):
 class DistilConfig(msgspec.Struct, frozen=True):
     """A draft that is taught further.
 
-    The budget is `tokens` (reproduces exactly) or else `minutes` of learning. `rehearsal` is the share of lessons
+    The budget is `tokens` (reproduces exactly) or else `minutes` of learning. `rehearsal` is the share of examples
     from simulated stories, against forgetting.
     """
 
@@ -105,7 +105,7 @@ class DistilConfig(msgspec.Struct, frozen=True):
     minutes: float = 10.0
     tokens: int | None = None
     batch_tokens: int = 4_096
-    rate: float = 3e-4  # a tenth of training's: more undoes what the draft knew before it learns anew
+    rate: float = 3e-4  # a tenth of training's: more undoes what the draft knew before it learns again
     rehearsal: float = 0.3
     muon: bool = True
     weight_decay: float = 0.01
@@ -113,7 +113,7 @@ class DistilConfig(msgspec.Struct, frozen=True):
     warmup: float = 0.05  # of the budget
     decay: float = 0.8  # of the budget, at its end
     floor: float = 0.02  # of the peak rate, at the end of the budget
-    pool: int = 512  # lessons shuffled and sorted by length together
+    pool: int = 512  # examples shuffled and sorted by length together
     bfloat16: bool = True
     device: str = "cpu"  # the service beside it may be using the GPU
     threads: int = 1

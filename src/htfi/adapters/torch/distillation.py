@@ -1,4 +1,4 @@
-"""Teaches a draft what a target would say, place by place. Wiring calls `distil` with lessons and writes the result.
+"""Teaches a draft what a target would say, place by place. Wiring calls `distil` with examples and writes the result.
 
 At every open place the draft's distribution over what was admitted is drawn towards the target's, at the temperature
 that was asked: gradient q - p of KL(p, q), as in training (arXiv 1503.02531), on what the target itself wrote, since
@@ -59,7 +59,7 @@ def distil(
     config: DistilConfig,
     target: ModelFolder,
     draft: ModelFolder,
-    lessons: DistillationData,
+    data: DistillationData,
     out: Path,
     card: Mapping[str, object],
     report: Callable[[str], None],
@@ -67,47 +67,47 @@ def distil(
 ) -> DraftTrainingResult:
     """Teach the draft until the budget is used, and write it as a model folder `out`, unless a signal stopped it.
 
-    On a CPU the same lessons, seed and `tokens` give the same bits. Raises: InvalidInput, DependencyUnavailable.
+    On a CPU the same data, seed and `tokens` give the same bits. Raises: InvalidInput, DependencyUnavailable.
     """
     device = find_device(config.device)
     torch.set_num_threads(config.threads)
-    school = _DistillationTrainer(config, load_llama(target), load_llama(draft), lessons.sets, device)
+    trainer = _DistillationTrainer(config, load_llama(target), load_llama(draft), data.sets, device)
     source = example_batches(
-        lessons.examples,
-        lessons.rehearsal,
+        data.examples,
+        data.rehearsal,
         share=config.rehearsal,
         pool=config.pool,
         batch_tokens=config.batch_tokens,
         seed=config.seed,
     )
     with stop_on_signal() as stop:
-        taught, sample = _run(config, school, source, stop, report)
+        taught, sample = _run(config, trainer, source, stop, report)
     if taught.finished:
         facts = {
             **card,
             "tokens": num_tokens_before + taught.tokens,
             "distillation": {**msgspec.to_builtins(taught), "settings": msgspec.to_builtins(config)},
         }
-        write_model_folder(out, school.draft, draft.tokenizer_file, sample, facts)
+        write_model_folder(out, trainer.draft, draft.tokenizer_file, sample, facts)
     return taught
 
 
 def _run(
     config: DistilConfig,
-    school: "_DistillationTrainer",
+    trainer: "_DistillationTrainer",
     source: Iterator[ExampleBatch],
     stop: Event,
     report: Callable[[str], None],
 ) -> tuple[DraftTrainingResult, Tensor]:
-    began_s = told_s = time.monotonic()
-    steps = tokens = told_tokens = 0
+    began_s = logged_s = time.monotonic()
+    steps = tokens = logged_tokens = 0
     progress = 0.0
     recent = np.zeros((2, len(KIND_NAMES)))
     last = np.zeros((2, len(KIND_NAMES)))
     sample = torch.zeros((1, 1), dtype=torch.int64)
     while progress < 1.0 and not stop.is_set():
         batch = next(source)
-        sums = school.step(batch, learning_rate_share(config, progress))
+        sums = trainer.step(batch, learning_rate_share(config, progress))
         steps, tokens = steps + 1, tokens + batch.tokens
         sample = tensor(batch.ids[:_SAMPLE_ROWS])
         recent += sums
@@ -118,13 +118,13 @@ def _run(
             if config.tokens is not None
             else (now_s - began_s) / (60.0 * config.minutes)
         )
-        if now_s - told_s >= config.log_every_s:
-            rate = (tokens - told_tokens) / (now_s - told_s)
+        if now_s - logged_s >= config.log_every_s:
+            rate = (tokens - logged_tokens) / (now_s - logged_s)
             shown = "  ".join(f"{name} {value:.4f}" for name, value in _means(recent).items())
             report(
                 f"{min(progress, 1.0):6.1%}  step {steps}  {tokens / 1e6:.2f}M tokens  {rate:,.0f}/s  KL {shown}"
             )
-            told_s, told_tokens, recent = now_s, tokens, np.zeros_like(recent)
+            logged_s, logged_tokens, recent = now_s, tokens, np.zeros_like(recent)
     return DraftTrainingResult(
         progress >= 1.0, steps, tokens, time.monotonic() - began_s, _means(last)
     ), sample

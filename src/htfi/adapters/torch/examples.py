@@ -1,6 +1,6 @@
 """What a draft is taught: texts, where a token was open in them, and what was admitted there. Distilling cuts batches.
 
-Needs no torch. Which lesson lands in which batch follows from the seed alone.
+Needs no torch. Which example lands in which batch follows from the seed alone.
 """
 
 from collections.abc import Iterator, Sequence
@@ -69,7 +69,7 @@ class AdmittedTokenSets:
 
 
 def example_batches(
-    lessons: Sequence[DistillationExample],
+    examples: Sequence[DistillationExample],
     rehearsal: Iterator[DistillationExample],
     *,
     share: float,
@@ -79,7 +79,7 @@ def example_batches(
 ) -> Iterator[ExampleBatch]:
     """Endless: each pool draws a `share` from the replayed questions, the rest from the examples, which come in a new
     order each time. Raises: InvalidInput, when there is no example or the replayed questions end."""
-    if not lessons:
+    if not examples:
         raise InvalidInput("no examples to learn from")
     order: list[int] = []
     num_rehearsed = round(pool * share)
@@ -91,43 +91,43 @@ def example_batches(
             raise InvalidInput("the replayed questions ended: they must be endless")
         while len(chosen) < pool:
             if not order:
-                order = draw.permutation(len(lessons)).tolist()
-            chosen.append(lessons[order.pop()])
+                order = draw.permutation(len(examples)).tolist()
+            chosen.append(examples[order.pop()])
         yield from _cut(chosen, batch_tokens, draw)
         turn += 1
 
 
 def _cut(
-    lessons: list[DistillationExample], batch_tokens: int, draw: np.random.Generator
+    examples: list[DistillationExample], batch_tokens: int, draw: np.random.Generator
 ) -> list[ExampleBatch]:
     """Batches of like length, of about `batch_tokens` with padding, in random order."""
-    lessons = sorted(lessons, key=lambda lesson: len(lesson.ids))
+    examples = sorted(examples, key=lambda example: len(example.ids))
     groups: list[list[DistillationExample]] = [[]]
-    for lesson in lessons:
-        if groups[-1] and (len(groups[-1]) + 1) * _padded(lesson) > batch_tokens:
+    for example in examples:
+        if groups[-1] and (len(groups[-1]) + 1) * _padded(example) > batch_tokens:
             groups.append([])
-        groups[-1].append(lesson)
+        groups[-1].append(example)
     return [_batch(groups[int(place)]) for place in draw.permutation(len(groups))]
 
 
-def _padded(lesson: DistillationExample) -> int:
-    return -(-len(lesson.ids) // _ROUND_TO) * _ROUND_TO
+def _padded(example: DistillationExample) -> int:
+    return -(-len(example.ids) // _ROUND_TO) * _ROUND_TO
 
 
 def _batch(group: Sequence[DistillationExample]) -> ExampleBatch:
     width = max(map(_padded, group))
     ids = np.zeros((len(group), width), np.int64)
-    for row, lesson in enumerate(group):
-        ids[row, : len(lesson.ids)] = lesson.ids
-    nums = [len(lesson.places) for lesson in group]
+    for row, example in enumerate(group):
+        ids[row, : len(example.ids)] = example.ids
+    nums = [len(example.places) for example in group]
     return ExampleBatch(
         ids,
         np.concatenate(
-            [row * width + np.array(lesson.places, np.int64) - 1 for row, lesson in enumerate(group)]
+            [row * width + np.array(example.places, np.int64) - 1 for row, example in enumerate(group)]
         ),
-        np.concatenate([np.array(lesson.weights, np.float32) for lesson in group]),
-        np.repeat(np.array([lesson.temperature for lesson in group], np.float32), nums),
-        np.concatenate([np.array(lesson.admitted, np.int64) for lesson in group]),
-        np.repeat(np.array([lesson.kind for lesson in group], np.int64), nums),
-        sum(len(lesson.ids) for lesson in group),
+        np.concatenate([np.array(example.weights, np.float32) for example in group]),
+        np.repeat(np.array([example.temperature for example in group], np.float32), nums),
+        np.concatenate([np.array(example.admitted, np.int64) for example in group]),
+        np.repeat(np.array([example.kind for example in group], np.int64), nums),
+        sum(len(example.ids) for example in group),
     )

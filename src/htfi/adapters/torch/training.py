@@ -49,7 +49,7 @@ _MIN_LOSS_AVERAGE = 20  # log entries over which a card's losses are averaged
 
 
 class TrainingResult(msgspec.Struct, frozen=True):
-    """How a run ended. `finished` is false when a signal stopped it: the same command goes on."""
+    """How a run ended. `finished` is false when a signal stopped it: the same command continues."""
 
     finished: bool
     step: int
@@ -66,7 +66,7 @@ def train(
     report: Callable[[str], None],
     description: str = "",
 ) -> TrainingResult:
-    """Train both models on `source` until the budget is used; go on from a checkpoint in `out` if there is one.
+    """Train both models on `source` until the budget is used; continue from a checkpoint in `out` if there is one.
 
     Leaves mini-target and mini-draft (Hugging Face folders), training.jsonl and checkpoint.pt in `out`;
     SIGTERM and SIGINT end it after the step at hand, with everything saved.
@@ -75,11 +75,11 @@ def train(
     device = find_device(config.device)
     open_output(out)
     pair = TargetDraftPair(config, vocab_size, device)
-    standing = load_checkpoint(out, pair, vocab_size)
-    if standing.step:
-        rewind_log(out, standing)
-        report(f"going on from step {standing.step} after {standing.elapsed_s / 60:.1f} minutes")
-    run = _TrainingRun(config, out, source, pair, vocab_size, standing, report, description)
+    state = load_checkpoint(out, pair, vocab_size)
+    if state.step:
+        rewind_log(out, state)
+        report(f"going on from step {state.step} after {state.elapsed_s / 60:.1f} minutes")
+    run = _TrainingRun(config, out, source, pair, vocab_size, state, report, description)
     with (
         stop_on_signal() as stop,
         BatchLoader(
@@ -89,7 +89,7 @@ def train(
             pool=config.pool,
             batch_tokens=config.batch_tokens,
             longest=config.target.max_positions,
-            place=BatchPosition(standing.pool, standing.batch),
+            place=BatchPosition(state.pool, state.batch),
         ) as batches,
     ):
         return run.until_done(batches, stop)
@@ -105,7 +105,7 @@ class _TrainingRun:
         source: StorySource,
         pair: TargetDraftPair,
         vocab_size: int,
-        standing: TrainingProgress,
+        state: TrainingProgress,
         report: Callable[[str], None],
         description: str,
     ) -> None:
@@ -114,14 +114,14 @@ class _TrainingRun:
         self._source = source
         self._pair = pair
         self._vocab_size = vocab_size
-        self._training_progress = standing
+        self._training_progress = state
         self._report = report
         self._description = description
-        self._began_s = time.monotonic() - standing.elapsed_s
+        self._began_s = time.monotonic() - state.elapsed_s
         self._sums = np.zeros((NUM_SUMS, NUM_CLASSES))
         self._recent: list[NDArray[np.float64]] = []
-        self._logged = standing
-        self._saved = standing
+        self._logged = state
+        self._saved = state
 
     def until_done(self, batches: BatchLoader, stop: Event) -> TrainingResult:
         sample: TrainingBatch | None = None
@@ -149,13 +149,13 @@ class _TrainingRun:
             self._log()
         if sample is not None:
             self._save(sample)
-        standing = self._training_progress
+        state = self._training_progress
         finished = self._progress() >= 1.0
         self._report(
-            f"{'done' if finished else 'stopped; the same command goes on'}: step {standing.step}, "
-            f"{standing.tokens:,} tokens, {standing.elapsed_s / 60:.1f} minutes; models in {self._out}"
+            f"{'done' if finished else 'stopped; the same command continues'}: step {state.step}, "
+            f"{state.tokens:,} tokens, {state.elapsed_s / 60:.1f} minutes; models in {self._out}"
         )
-        return TrainingResult(finished, standing.step, standing.tokens, standing.elapsed_s, self._averages())
+        return TrainingResult(finished, state.step, state.tokens, state.elapsed_s, self._averages())
 
     def _progress(self) -> float:
         if self._config.tokens is not None:
@@ -216,13 +216,13 @@ def _metrics(sums: NDArray[np.float64]) -> dict[str, float]:
     return found
 
 
-def _log_line(standing: TrainingProgress, progress: float, rate: float, metrics: dict[str, float]) -> str:
+def _log_line(state: TrainingProgress, progress: float, rate: float, metrics: dict[str, float]) -> str:
     def shown(name: str) -> str:
         values = [metrics.get(f"{name}_{kind}") for kind in CLASS_NAMES[1:]]
         return " ".join("–" if value is None else f"{value:.3f}" for value in values)
 
     return (
-        f"{min(progress, 1.0):6.1%}  step {standing.step}  {standing.tokens / 1e6:.2f}M tokens  {rate:,.0f}/s  "
+        f"{min(progress, 1.0):6.1%}  step {state.step}  {state.tokens / 1e6:.2f}M tokens  {rate:,.0f}/s  "
         f"text prices view path: CE {shown('target_ce')}  draft {shown('draft_ce')}  KL {shown('draft_kl')}  "
         f"agreement {shown('agreement')}"
     )

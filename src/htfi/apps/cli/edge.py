@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from htfi.apps.cli.options import FiniteRange
+from htfi.apps.options import FiniteRange
 
 EPILOG = """\b
 Examples:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, BinaryIO
 import click
 
 from htfi import sample
-from htfi.apps.cli.options import FiniteRange
 from htfi.apps.cli.signals import graceful_shutdown
+from htfi.apps.options import FiniteRange
 from htfi.decoding.config import RULES
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 

@@ -47,7 +47,7 @@ def with_lookalikes(rng: Rng, text: str, script: str = "", share: float = 0.35) 
 
 
 def _masked_word(rng: Rng, word: str, table: dict[str, str], share: float) -> str:
-    """Some letters changed, at least one, and one of the rest left: else nobody could say which script is meant."""
+    """Some letters changed, at least one, and one of the rest left: else the script that is meant would be unknown."""
     places = [at for at, char in enumerate(word) if char.isalpha() and char in table]
     letters = sum(char.isascii() and char.isalpha() for char in word)
     chosen = [at for at in places if rng.chance(share)] or [rng.choice(places)]
@@ -87,7 +87,7 @@ def mathematical(rng: Rng, text: str) -> str:
 
 
 def with_invisible_characters(rng: Rng, text: str) -> str:
-    """Characters that nobody sees inside of words."""
+    """Characters that are invisible inside of words."""
     out: list[str] = []
     for at, char in enumerate(text):
         out.append(char)
@@ -210,7 +210,7 @@ def encode_order(rng: Rng, text: str, order: str, kind: str = "") -> str:
 
 
 def with_separators(rng: Rng, text: str) -> str:
-    """A telling word or more of the text with something between its letters."""
+    """A significant word or more of the text with something between its letters."""
     words = text.split(" ")
     long = [at for at, word in enumerate(words) if len(word) >= 4 and word.isalpha() and word.isascii()]
     sign = rng.choice((" ", ".", "-", "_", "*", "|", "\u00ad", "\u200b", "·", "/"))

@@ -42,7 +42,7 @@ def forged_source(rng: Rng, headline: str, symbol: str, at_ns: int) -> list[News
 
 
 def repetition(rng: Rng, headline: str, symbol: str, at_ns: int) -> list[News]:
-    """One unknown source tells the same again and again, a word or a sign apart."""
+    """One unknown source reports the same again and again, a word or a sign apart."""
     source = _source(rng)
     return [
         _item(rng, _reworded(rng, headline), symbol, at_ns + place * NS_PER_MINUTE, place, source=source)

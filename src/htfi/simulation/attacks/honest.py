@@ -12,12 +12,12 @@ from htfi.simulation.stories import stories_of_market
 from htfi.simulation.tables import read_table
 
 
-class _Texts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _HonestTemplates(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     slots: dict[str, str]
     lists: dict[str, tuple[str, ...]]
 
 
-_TEXTS = read_table("honest", _Texts)
+_TEXTS = read_table("honest", _HonestTemplates)
 
 
 def draw(rng: Rng) -> str:

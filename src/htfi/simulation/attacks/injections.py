@@ -10,13 +10,13 @@ from htfi.simulation.rng import Rng
 from htfi.simulation.tables import read_table
 
 
-class _Texts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _InjectionTemplates(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     slots: dict[str, str]
     kinds: dict[str, tuple[str, ...]]
     lists: dict[str, tuple[str, ...]]
 
 
-_TEXTS = read_table("injections", _Texts)
+_TEXTS = read_table("injections", _InjectionTemplates)
 KINDS = (*_TEXTS.kinds, "foreign", "forged")
 
 

@@ -10,12 +10,12 @@ from htfi.simulation.rng import Rng
 from htfi.simulation.tables import read_table
 
 
-class _Texts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _PumpTemplates(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     slots: dict[str, str]
     kinds: dict[str, tuple[str, ...]]
 
 
-_TEXTS = read_table("pumps", _Texts)
+_TEXTS = read_table("pumps", _PumpTemplates)
 _SHARES = (5, 6, 3, 5, 2)
 KINDS = tuple(_TEXTS.kinds)
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"

@@ -48,7 +48,7 @@ def _quarter(rng: Rng) -> dict[str, str]:
 
 
 def _compared_in_words(rng: Rng, subject: SimulatedAsset, facts: dict[str, str]) -> NewsEvent:
-    """Of metric, "rose" or "fell", and "more" or "less", only all three together tell what is good."""
+    """Of metric, "rose" or "fell", and "more" or "less", only all three together say what is good."""
     words = grammar("earnings")
     good, rises, more = rng.chance(0.5), rng.chance(0.5), rng.chance(0.5)
     sign = 1.0 if good == (rises == more) else -1.0
@@ -67,7 +67,7 @@ def _compared_in_words(rng: Rng, subject: SimulatedAsset, facts: dict[str, str])
 
 
 def _reported_figures(rng: Rng, subject: SimulatedAsset, facts: dict[str, str]) -> NewsEvent:
-    """{a} is the actual figure, {e} the expected one: only the words and their order tell which is which."""
+    """{a} is the actual figure, {e} the expected one: only the words and their order say which is which."""
     words = grammar("earnings").lists
     grade = rng.weighted_index((0.25, 0.4, 0.25, 0.1))
     low, high = ((0.015, 0.04), (0.06, 0.14), (0.2, 0.4), (0.6, 1.2))[grade]

@@ -1,6 +1,6 @@
 """Runs a `MarketSpec`: several assets with factors, regimes, stochastic volatility, jumps and shocks, bar by bar.
 
-Stories are built on it, and whoever wants a market with a known truth calls `simulate`. The model, for asset i:
+Stories are built on it, and to get a market with a known truth, call `simulate`. The model, for asset i:
     r[t] = drift + sigma[t] z[t] + shocks,        z = sum_f b_f(regime) g_f + sqrt(1 - sum b_f^2) e
     log sigma[t] = level + response · log m(regime[t]) + sum_w h_w[t] + shape of the day + decaying multiples of shocks
     h_w[t+1] = phi_w h_w[t] + eta_w (-leverage · clip(z[t]) + sqrt(1 - leverage^2) xi)

@@ -19,7 +19,7 @@ MAX_COMMON_SHARE = 0.92  # share of an asset's variance that factors may explain
 
 def _require_between(what: str, value: float, low: float, high: float) -> None:
     if not low <= value <= high:  # also refuses nan
-        raise InvalidInput(f"{what} is {value}; it must lie in {low:g}–{high:g}")
+        raise InvalidInput(f"{what} is {value}; it must be within {low:g}–{high:g}")
 
 
 class RegimeState(IntEnum):
@@ -192,7 +192,7 @@ class MarketSpec:
         return 1 + max((asset.sector + 1 for asset in self.assets if asset.sector is not None), default=0)
 
     def loadings(self) -> np.ndarray:
-        """Loadings of each asset on each factor in each regime [4, N, F]; at most `MOST_COMMON` of the variance."""
+        """Loadings of each asset on each factor in each regime [4, N, F]; `MAX_COMMON_SHARE` bounds them."""
         normal = np.zeros((len(self.assets), self.num_factors))
         for i, asset in enumerate(self.assets):
             normal[i, MARKET] = asset.market_loading

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from msgspec import structs
 from numpy.random import PCG64
-from numpy.random import Generator as Dice
+from numpy.random import Generator as RandomGenerator
 
 from htfi.adapters.device.metrics import DeviceMonitor
 from htfi.adapters.grpc.transport import GrpcTransport
@@ -151,7 +151,7 @@ def open_cloud(
         )
         return rounds, alone, FairScheduler(settings.turns)
 
-    dice = Dice(PCG64(int.from_bytes(os.urandom(8), "little")))
+    rng = RandomGenerator(PCG64(int.from_bytes(os.urandom(8), "little")))
     config = replace(settings.desk, node=name, residency=node.residency)
     desk = VerificationServer(
         rounds,
@@ -159,7 +159,7 @@ def open_cloud(
         FairScheduler(settings.turns),
         time.monotonic,
         config,
-        int(dice.integers(1, 1 << 31)),
+        int(rng.integers(1, 1 << 31)),
         full,
     )
     stands = _ServerStatus()
@@ -169,7 +169,7 @@ def open_cloud(
         transport = GrpcTransport(
             name,
             tls=tls_files(cluster, name) if secure else None,
-            dice=dice,
+            rng=rng,
             listen=node.address,
             peers={other: address for other, address in cluster.clouds.items() if other != name},
             watcher=watch,

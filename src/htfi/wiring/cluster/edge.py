@@ -21,7 +21,7 @@ from typing import BinaryIO, cast
 
 import msgspec
 from numpy.random import PCG64
-from numpy.random import Generator as Dice
+from numpy.random import Generator as RandomGenerator
 
 from htfi.adapters.device.metrics import DeviceMonitor
 from htfi.adapters.grpc.tls import TlsFiles
@@ -131,7 +131,7 @@ def open_edge(settings: Settings, name: str, *, secure: bool = True) -> Generato
         transport = GrpcTransport(
             name,
             tls=tls_files(cluster, name) if secure else None,
-            dice=Dice(PCG64(int.from_bytes(os.urandom(8), "little"))),
+            rng=RandomGenerator(PCG64(int.from_bytes(os.urandom(8), "little"))),
             peers=cluster.clouds,
             watcher=watch,
             trouble=watch.troubled,

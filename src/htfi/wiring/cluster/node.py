@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 
 from numpy.random import PCG64
-from numpy.random import Generator as Dice
+from numpy.random import Generator as RandomGenerator
 
 from htfi.decoding.link.frames import FrameChannel, seal
 from htfi.domain.peers import PeerChange, PeerState
@@ -66,8 +66,8 @@ class NodeMonitor:
         self._streams: dict[str, list[str]] = {}  # by peer, the newest last
         self._owed: list[tuple[str, bytes]] = []
         self._changes: deque[PeerChange] = deque(maxlen=_MAX_CHANGES)
-        dice = Dice(PCG64(int.from_bytes(os.urandom(8), "little")))
-        self._watch = PeerMonitor(node, config, dice, clock())
+        rng = RandomGenerator(PCG64(int.from_bytes(os.urandom(8), "little")))
+        self._watch = PeerMonitor(node, config, rng, clock())
 
     # What the transport calls, in its thread.
 

@@ -4,10 +4,11 @@ from pathlib import Path
 
 import click
 
+from htfi.apps.options import FiniteRange
 from htfi.domain.errors import InvalidInput
 from htfi.forecasting.config import ForecastConfig
 from htfi.wiring.settings import load_settings
-from htfi_eval.commands import FiniteRange, ProgressLine, data_option, output_options
+from htfi_eval.commands import ProgressLine, data_option, output_options
 from htfi_eval.eval.portfolio.charts import risk_charts, rule_charts
 from htfi_eval.eval.portfolio.judging import joint_notes, judge, judge_joint, metrics_of, risk_rows
 from htfi_eval.eval.portfolio.methods import build_methods

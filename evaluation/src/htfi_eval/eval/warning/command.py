@@ -6,10 +6,11 @@ from typing import Any
 
 import click
 
+from htfi.apps.options import FiniteRange
 from htfi.domain.errors import InvalidInput
 from htfi.forecasting.warning.events import StressEvents, drawdown_events, level_events
 from htfi.forecasting.warning.walk_forward import WalkForwardConfig
-from htfi_eval.commands import FiniteRange, data_option, output_options
+from htfi_eval.commands import data_option, output_options
 from htfi_eval.eval.trials import digest_of, record_trials, trials_option
 from htfi_eval.eval.warning import charts as warning_charts
 from htfi_eval.eval.warning.data import INDEX, VIX, WarningMarket, features_of, load_market

@@ -41,7 +41,7 @@ class Deadline:
         self._until_s = self._clock_s() + seconds
 
     def left_s(self, most_s: float = _MAX_WAIT_S) -> float:
-        """At most a slice, so that a stop is heard; 0 when the time is over."""
+        """At most a slice, so that a stop is noticed; 0 when the time is over."""
         left_s = self._until_s - self._clock_s()
         return 0.0 if self._stopped.is_set() else max(0.0, min(left_s, most_s))
 

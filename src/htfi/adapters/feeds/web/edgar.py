@@ -3,7 +3,7 @@
 Filings from the SEC: the Atom feed of current ones and the JSON of one filer's. The parser of EDGAR calls it.
 
 One filing is one entry, keyed by its accession number, however many filers the feed lists it under. An amendment
-(8-K/A) names what it amends where that can be told: the filer's last filing of the form with the same report date,
+(8-K/A) names what it amends where that is known: the filer's last filing of the form with the same report date,
 else, for forms filed often, with an item in common.
 """
 
@@ -225,7 +225,7 @@ def _headline(name: str, form: str, items: Sequence[str]) -> str:
 
 
 def _with_amended(filings: list[WebEntry], past: Iterable[WebEntry]) -> list[WebEntry]:
-    """Each amendment or withdrawal with the key of the filing that it concerns, where that can be told."""
+    """Each amendment or withdrawal with the key of the filing that it concerns, where that is known."""
     before = [entry for entry in past if entry.facts.get("form")]
     for filing in filings:
         form = filing.facts.get("form", "")

@@ -24,7 +24,7 @@ IsTooOld = Callable[[str], bool]
 
 
 class FeedParser:
-    """RSS and Atom are told apart by the document."""
+    """RSS and Atom are distinguished by the document."""
 
     wanted = _ACCEPT_FEEDS
 
@@ -141,7 +141,7 @@ class PageParser:
         _add_statement(entry, statement)
 
     def _should_retry(self, key: str, error: FetchFailed) -> bool:
-        """Whether a statement that did not come is waited for; else its line goes on alone."""
+        """Whether a statement that did not come is waited for; else its line continues alone."""
         if error.forbidden or error.num_bytes:
             return False
         if len(self._num_attempts) > _MAX_TRACKED_KEYS:

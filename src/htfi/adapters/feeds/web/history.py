@@ -55,9 +55,9 @@ class EntryHistory:
                 self._remember(cast("dict[str, Any]", decode(row)))
             except (ValueError, AttributeError, RecursionError):  # not one of ours
                 continue
-        for key, (digest, num_told, last_id) in self.validators.keys.items():
+        for key, (digest, num_revisions, last_id) in self.validators.keys.items():
             if key not in self._entries:
-                self._entries[key] = SeenEntry(bytes.fromhex(digest), num_told, last_id)
+                self._entries[key] = SeenEntry(bytes.fromhex(digest), num_revisions, last_id)
         self.validators.keys = {}
 
     def conditions(self) -> dict[str, str]:
@@ -73,14 +73,14 @@ class EntryHistory:
             if known.digest == digest or known.num_revisions >= _MAX_REVISIONS:
                 return None
         elif entry.withdraws:
-            return None  # nobody has heard of it
-        num_told = 1 if known is None else known.num_revisions + 1
+            return None  # it was never reported
+        num_revisions = 1 if known is None else known.num_revisions + 1
         row: dict[str, Any] = {"kind": "news", "id": entry.key, "digest": digest.hex()}
         if known is not None:
             row |= {
-                "id": f"{entry.key}~{num_told}",
+                "id": f"{entry.key}~{num_revisions}",
                 "key": entry.key,
-                "told": num_told,
+                "told": num_revisions,
                 "corrects": known.last_id,
             }
             if entry.withdraws:
@@ -89,7 +89,7 @@ class EntryHistory:
             row["corrects"] = self._entries[entry.amends].last_id
             if entry.retracts:
                 row["retracts"] = True
-        self._insert(entry.key, SeenEntry(digest, num_told, row["id"]))
+        self._insert(entry.key, SeenEntry(digest, num_revisions, row["id"]))
         self.record_facts(entry)
         return row
 
@@ -131,11 +131,11 @@ class EntryHistory:
         key = row.get("key", known_as)
         if not isinstance(key, str) or not key or not isinstance(known_as, str):
             return
-        digest, num_told = bytes.fromhex(str(row.get("digest", ""))), row.get("told", 1)
-        self._insert(key, SeenEntry(digest, num_told if isinstance(num_told, int) else 1, known_as))
+        digest, num_revisions = bytes.fromhex(str(row.get("digest", ""))), row.get("told", 1)
+        self._insert(key, SeenEntry(digest, num_revisions if isinstance(num_revisions, int) else 1, known_as))
         if isinstance(facts := row.get("facts"), dict):
-            told = {str(name): str(value) for name, value in cast("dict[str, Any]", facts).items()}
-            self.record_facts(WebEntry(key=key, published=str(row.get("ts", "")), facts=told))
+            known = {str(name): str(value) for name, value in cast("dict[str, Any]", facts).items()}
+            self.record_facts(WebEntry(key=key, published=str(row.get("ts", "")), facts=known))
 
     def _insert(self, key: str, known: SeenEntry) -> None:
         self._entries[key] = known

@@ -1,6 +1,6 @@
 """Lists of press releases and the statements behind them, out of HTML by lexbor. The parser of pages calls it.
 
-A statement's text is its main part without navigation; what its page hides from readers is cut out and told.
+A statement's text is its main part without navigation; what its page hides from readers is cut out and reported.
 """
 
 import re

@@ -1,6 +1,6 @@
 """A web source's entries into their inbox: a thread that asks, waits and asks again. `LiveReader` starts it.
 
-It gives up never: what goes wrong is told once, in the quarantine and to a person, and tried again with back-off.
+It never gives up: what goes wrong is reported once, in the quarantine and to a person, and tried again with back-off.
 """
 
 import re
@@ -41,7 +41,7 @@ class DocumentParser(Protocol):
 
 
 class WebPoller:
-    """`tell` hears a line when the source begins to fail and when it is back."""
+    """`notify` gets a line when the source begins to fail and when it is back."""
 
     def __init__(
         self,

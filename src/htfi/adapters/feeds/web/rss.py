@@ -59,7 +59,7 @@ def _parse(text: str) -> tuple[list[WebEntry], str]:
     reader = _FeedHandler()
     parser = expat.ParserCreate("utf-8", " ")
     parser.buffer_text = True
-    parser.UseForeignDTD(True)  # so that entities nobody declared come to us and are no error
+    parser.UseForeignDTD(True)  # so that undeclared entities come to us and are no error
     parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_UNLESS_STANDALONE)
     parser.StartElementHandler = reader.start
     parser.EndElementHandler = reader.end

@@ -9,7 +9,7 @@ from htfi import models
 from htfi.apps.cli.models.distil import command as distil_command
 from htfi.apps.cli.models.heads import command as heads_command
 from htfi.apps.cli.models.wording import command as wording_command
-from htfi.apps.cli.options import FiniteRange
+from htfi.apps.options import FiniteRange
 
 if TYPE_CHECKING:
     from htfi.domain.decision import NewsView

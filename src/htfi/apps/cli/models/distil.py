@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from htfi import models
-from htfi.apps.cli.options import FiniteRange
+from htfi.apps.options import FiniteRange
 
 if TYPE_CHECKING:
     from htfi.wiring.training.distillation import DistillationResult
