@@ -52,7 +52,7 @@ class AnnouncementTiming:
     """One announcement in one run. `view_ms`: from the item to the first decision that uses it."""
 
     view_ms: float = 0.0
-    hear_ms: float = 0.0
+    receive_ms: float = 0.0
     ahead_ms: float = 0.0  # of reading before the announcement
     num_ahead: int = 0
     served: list[str] = field(default_factory=list[str])  # what its views were prepared for
@@ -214,9 +214,9 @@ def _drive(
     start_ms, start_num = ahead.elapsed_ms, ahead.num
     with deferred_garbage_collection():
         for item in items:
-            is_told = False
+            is_reported = False
             if isinstance(item, News) and item.id != WARM_UP:
-                is_told = True
+                is_reported = True
                 timed = by_item[item.id]
                 lead = loop.components.prepared.reader.stats.num_read
                 timed.num_ahead, start_num = lead - (start_num if turn else 0), lead
@@ -226,11 +226,11 @@ def _drive(
             begun_ns = time.perf_counter_ns()
             loop.step(item)
             ended_ns = time.perf_counter_ns()
-            if is_told:
-                by_item[waiting].hear_ms = (ended_ns - begun_ns) / 1e6
+            if is_reported:
+                by_item[waiting].receive_ms = (ended_ns - begun_ns) / 1e6
             elif waiting and loop.recorder.num_decided > decided:
                 timed = by_item[waiting]
-                timed.view_ms = timed.hear_ms + (outlet.first_ns - begun_ns) / 1e6
+                timed.view_ms = timed.receive_ms + (outlet.first_ns - begun_ns) / 1e6
                 waiting, start_ms = "", ahead.elapsed_ms
 
 

@@ -56,9 +56,9 @@ class WorkerProcess:
             return json.loads(line)
         self._process.communicate()
         self._errors.seek(0)
-        told = self._errors.read().strip().splitlines() or ["no reason given"]
+        errors = self._errors.read().strip().splitlines() or ["no reason given"]
         self._errors.close()
-        raise DependencyUnavailable(f"the process of {self._what} ended: {told[-1]}")
+        raise DependencyUnavailable(f"the process of {self._what} ended: {errors[-1]}")
 
 
 def available_cores() -> list[int]:

@@ -42,7 +42,7 @@ class AxisScale:
 class AxisTick:
     at: float
     label: str
-    minor: bool = False  # left out where there is little room
+    minor: bool = False  # left out where there is little space
 
 
 @dataclass(slots=True)
@@ -93,13 +93,13 @@ def finite(values: Iterable[float | None]) -> list[float]:
 
 
 def spread(values: Iterable[float | None], pad: float = 0.04) -> tuple[float, float]:
-    """A range that holds all finite values with some room; never empty."""
+    """A range that holds all finite values with some margin; never empty."""
     known = finite(values)
     low, high = (min(known), max(known)) if known else (0.0, 1.0)
-    room = pad * (high - low)
+    margin = pad * (high - low)
     if high - low <= 1e-12 * max(abs(low), abs(high), 1e-300):
-        room = 0.5 * abs(low) or 0.5
-    return low - room, high + room
+        margin = 0.5 * abs(low) or 0.5
+    return low - margin, high + margin
 
 
 def ticks(low: float, high: float, unit: str = "", most: int = 6) -> list[AxisTick]:

@@ -28,7 +28,7 @@ from htfi_eval.charts.frame import (
 )
 from htfi_eval.charts.specs import FanChart, TimeLines
 
-_LABEL_PERCENT = 9.0  # of the width: room for the beginning of any label
+_LABEL_PERCENT = 9.0  # of the width: space for the beginning of any label
 
 
 def fan_plot(chart: FanChart) -> str:
@@ -132,11 +132,11 @@ def _shade(plot: PlotFrame, chart: TimeLines) -> None:
             f"<title>{escape(label)}</title></rect>"
         )
         until = drawn[place + 1][0] if place + 1 < len(drawn) else plot.x.high
-        room = plot.x.percent(until) - plot.x.percent(first)
-        if label and label != last_label and (room > _LABEL_PERCENT or room > 0.7 * len(label) + 0.6):
+        space = plot.x.percent(until) - plot.x.percent(first)
+        if label and label != last_label and (space > _LABEL_PERCENT or space > 0.7 * len(label) + 0.6):
             last_label = label
             plot.labels.append(
-                f'<span class="span-label{over}" style="left:{plot.x.percent(first):.2f}%;max-width:{room:.2f}%">'
+                f'<span class="span-label{over}" style="left:{plot.x.percent(first):.2f}%;max-width:{space:.2f}%">'
                 f"{escape(label)}</span>"
             )
 

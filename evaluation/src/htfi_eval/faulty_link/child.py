@@ -35,7 +35,7 @@ def main() -> None:
         steering.write_message(answers, LinkState(begin.listen, CLEAR, [], [], str(error)))
         return
     with link:
-        steering.write_message(answers, _state(link, tells=False))
+        steering.write_message(answers, _state(link, has_traffic=False))
         while (order := steering.read_message(orders, steering.ORDERS)) is not None:
             _obey(link, order)
             steering.write_message(answers, _state(link, isinstance(order, ReportState)))
@@ -55,9 +55,12 @@ def _obey(link: FaultyLink, order: LinkOrder) -> None:
             pass
 
 
-def _state(link: FaultyLink, tells: bool) -> LinkState:
+def _state(link: FaultyLink, has_traffic: bool) -> LinkState:
     return LinkState(
-        link.address, link.conditions, link.traffic() if tells else [], link.timeline() if tells else []
+        link.address,
+        link.conditions,
+        link.traffic() if has_traffic else [],
+        link.timeline() if has_traffic else [],
     )
 
 

@@ -8,7 +8,7 @@ from htfi.domain.errors import InvalidInput
 
 
 class Direction(Enum):
-    """A direction, seen from whoever opened the connection."""
+    """A direction, seen from the side that opened the connection."""
 
     UP = "up"  # to the target
     DOWN = "down"  # back
@@ -40,7 +40,7 @@ class LinkConditions:
     burst_bytes: int = 16_384  # that pass at once before `bytes_per_s` binds
     is_stalled: bool = False  # no byte passes, those on their way included; the next conditions lets all go
     is_dark: bool = False  # swallows bytes and endings without a word; what lost bytes stays dark for ever
-    refuses: bool = False  # nobody listens: new connections are refused
+    refuses: bool = False  # no process listens: new connections are refused
     max_connections: int = 1 << 16  # those beyond are reset as they come
     resets_after_bytes: int = -1  # both ways together; 0: at once, those open included; −1: never
     corrupt_rate: float = 0.0  # chance of a byte that one of its bits flips
@@ -65,12 +65,12 @@ class LinkConditions:
 
     def __str__(self) -> str:
         """What differs from a clear sky."""
-        told = [
+        parts = [
             f"{field.name}={value.value if isinstance(value, Enum) else value}"
             for field in fields(self)
             if (value := getattr(self, field.name)) != field.default
         ]
-        return " ".join(told) or "clear"
+        return " ".join(parts) or "clear"
 
 
 CLEAR = LinkConditions()

@@ -183,7 +183,7 @@ class SocketEnd(asyncio.Protocol):
 
     def eof_received(self) -> bool:
         self._connection.pipes[self._direction].end(CloseReason.CLOSE)
-        return True  # the other direction may go on
+        return True  # the other direction may continue
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.transport = None

@@ -31,7 +31,7 @@ _END_S = 5.0
 class FaultyLinkProcess(LinkControl):
     """As `FaultyLink`, for one thread at a time. `command` goes before the child's, to start it elsewhere.
 
-    The child ends when its standard input does, so that it outlives nobody. Raises: DependencyUnavailable.
+    The child ends when its standard input does, so that it never outlives its parent. Raises: DependencyUnavailable.
     """
 
     def __init__(

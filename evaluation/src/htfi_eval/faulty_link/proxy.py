@@ -1,4 +1,4 @@
-"""The proxy on its event loop: listens where it is told, and holds the conditions and every connection under it."""
+"""The proxy on its event loop: listens at its address, and holds the conditions and every connection under it."""
 
 import asyncio
 import contextlib
@@ -18,7 +18,7 @@ _CLOSE_S = 2.0
 
 
 class TimelineEntry(NamedTuple):
-    """Something that the link did. `connection` counts from 0 in order of coming; −1 tells of the link itself."""
+    """Something that the link did. `connection` counts from 0 in order of coming; −1 means the link itself."""
 
     at_s: float
     connection: int
@@ -44,7 +44,7 @@ class Proxy:
 
     async def open(self, listen: tuple[str, int]) -> tuple[str, int]:
         """Raises: DependencyUnavailable."""
-        # a bound socket that never listens holds the port while nobody is to answer there
+        # a bound socket that never listens holds the port while no process is to answer there
         self._keeper = _bound(listen)
         self.address: tuple[str, int] = self._keeper.getsockname()[:2]
         self.note(-1, f"conditions: {self.conditions}")

@@ -199,11 +199,11 @@ class ModelPair:
     def method(self, strategy: DraftStrategy, lookahead: DraftLengthPlanner) -> DecodingMethod:
         watched = TimedStrategy(strategy)
         target = self.target
-        author = LocalGenerator(
+        generator = LocalGenerator(
             target.network, target.tokenizer, target.name, DecodingConfig(), target.tokenizer.opening,
             target.folder.digest, watched, lookahead,
         )  # fmt: skip
-        return DecodingMethod(author, watched)
+        return DecodingMethod(generator, watched)
 
 
 def open_pair(target: Path, draft: Path) -> ModelPair:

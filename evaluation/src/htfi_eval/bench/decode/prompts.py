@@ -121,11 +121,11 @@ def _steps(centres: tuple[float, ...]) -> OutputGrammar:
     return tuple(ChoiceField(f"step{step}", options) for step in range(NUM_TOKENS))
 
 
-def _news(_told: Story, _vocabulary: Vocabulary) -> OutputGrammar:
+def _news(_story: Story, _vocabulary: Vocabulary) -> OutputGrammar:
     return _NEWS
 
 
-def _words(_told: Story, _vocabulary: Vocabulary) -> OutputGrammar:
+def _words(_story: Story, _vocabulary: Vocabulary) -> OutputGrammar:
     return _WORDS
 
 

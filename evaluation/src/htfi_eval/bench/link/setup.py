@@ -239,13 +239,13 @@ def run_edges(
     address: str, certificates: Path, target: Path, num_edges: int, span_s: float, first: int
 ) -> FleetResult:
     """Raises: DependencyUnavailable where an edge gets no answer."""
-    told = load_settings(environment={"HTFI_MODELS__TARGET": str(target)})
+    base_settings = load_settings(environment={"HTFI_MODELS__TARGET": str(target)})
     with ExitStack() as closing:
         go = threading.Barrier(num_edges)
         riders: list[_EdgeThread] = []
         for number in range(1, num_edges + 1):
             name = f"edge{number}"
-            settings = add_edge(told, name, clouds=[f"{CLOUD}={address}"], certs=str(certificates))
+            settings = add_edge(base_settings, name, clouds=[f"{CLOUD}={address}"], certs=str(certificates))
             edge = closing.enter_context(open_edge(settings, name))
             riders.append(_EdgeThread(edge, first + 1000 * number, go, span_s))
         for rider in riders:

@@ -186,7 +186,7 @@ def brier(reader: ReaderAnswers, truth: ReaderAnswers) -> Floats:
 
 
 def leak(reader: ReaderAnswers, without_words: ReaderAnswers | None, truth: ReaderAnswers) -> float:
-    """Standard errors by which a reader of swapped headlines beats chance, or prices and tags, on signs.
+    """Standard errors by which a reader of swapped headlines is better than chance, or prices and tags, on signs.
 
     All three answer the same questions. Above LEAK_ERRORS something other than the words reveals the answer.
     """

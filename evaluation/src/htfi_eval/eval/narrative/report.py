@@ -241,12 +241,12 @@ def real_charts(found: RealTextResults, config: ForecastConfig, seed: int) -> li
     at = _places(len(found.moments))
     ends_ns = np.array([question.as_of_ns for question in found.moments.questions], np.int64)
     times = np.datetime_as_string(ends_ns[at].astype("datetime64[ns]"), unit="D")
-    heeded = [name for name in names if found.forecasts[name].has_track_record]
+    weighted = [name for name in names if found.forecasts[name].has_track_record]
     lines = TimeLines(
         f"{found.title}: weights of narrators",
         f"The weight by track record at {horizon} bars, 0–1.",
         [str(time) for time in times],
-        [_curve(name, found.forecasts[name], at) for name in heeded],
+        [_curve(name, found.forecasts[name], at) for name in weighted],
     )
     return [bars, lines]
 

@@ -301,19 +301,19 @@ def questions(worlds: Sequence[SimulatedMarket]) -> list[NewsQuestion]:
     asked: list[NewsQuestion] = []
     begin = 0
     for world in worlds:
-        for beat in world.moments:
-            as_of_ns = world.first_ns + (beat.bar + 1) * world.bar_ns
-            for place in beat.assets:
-                asset, outcome = world.assets[place], beat.outcomes[place]
-                items, _, _, name = report_news(world, beat, asset)
+        for moment in world.moments:
+            as_of_ns = world.first_ns + (moment.bar + 1) * world.bar_ns
+            for place in moment.assets:
+                asset, outcome = world.assets[place], moment.outcomes[place]
+                items, _, _, name = report_news(world, moment, asset)
                 context = tuple(
-                    world.scaled[beat.bar + 1 - MAX_CONTEXT_RETURNS : beat.bar + 1, place].tolist()
+                    world.scaled[moment.bar + 1 - MAX_CONTEXT_RETURNS : moment.bar + 1, place].tolist()
                 )
                 question = Question(asset.symbol, as_of_ns, world.bar_ns, items, context, name)
                 truth = NewsTruth(
                     outcome.expected, outcome.realised, outcome.volatility_multiplier, outcome.situation.value
                 )
-                asked.append(NewsQuestion(question, beat.bar, begin + place, world.number, truth))
+                asked.append(NewsQuestion(question, moment.bar, begin + place, world.number, truth))
         begin += len(world.assets)
     return asked
 

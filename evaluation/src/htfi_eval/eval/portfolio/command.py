@@ -207,7 +207,7 @@ def _first_scored_instant(prices: Prices, first: str | None) -> int:
 
 def _lead(result: Evaluation) -> str:
     metrics = result.metrics
-    told_of = (
+    labels = (
         f"{metrics[f'var_passes_{key}'] or 0.0:.0%} {label}"
         for key, label in (
             ("joint_scenarios", "of cases with joint scenarios"),
@@ -216,7 +216,7 @@ def _lead(result: Evaluation) -> str:
             ("independent", "with independent series"),
         )
     )
-    text = f"Value at risk passes Kupiec's and Christoffersen's tests in {', '.join(told_of)}."
+    text = f"Value at risk passes Kupiec's and Christoffersen's tests in {', '.join(labels)}."
     if metrics.get("pbo") is not None:
         text += (
             f" The best of the trading rules has a Sharpe ratio of {metrics['best_sharpe']:.2f} per year; the "

@@ -35,7 +35,7 @@ class RiskTest:
     z2: BacktestResult
     light: TrafficLight
     loss: float  # Fissler-Ziegel
-    p_loss: float  # p-value of a loss so much lower than ours if both were equally good; low: it beats ours
+    p_loss: float  # p-value of a loss so much lower than ours if both were equally good; low: it is better than ours
 
     @property
     def var_passes(self) -> bool:

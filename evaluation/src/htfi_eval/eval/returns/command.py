@@ -94,11 +94,13 @@ def command(
     config = with_settings(load_settings(), settings).forecasting
     options = WalkOptions(config, first, with_fitted=not fast, fresh=fresh, seed=seed)
     notes: list[str] = []
-    told, judged = evaluate(sets or default_sets(data, notes), data, num_symbols, options, notes, fast=fast)
-    told.notes.append(
-        record_run("returns", options, [one.scores.prices for one in judged], told.metrics, trials)
+    evaluation, judged = evaluate(
+        sets or default_sets(data, notes), data, num_symbols, options, notes, fast=fast
     )
-    write_outputs(told, json_file=json_file, html_file=html_file)
+    evaluation.notes.append(
+        record_run("returns", options, [one.scores.prices for one in judged], evaluation.metrics, trials)
+    )
+    write_outputs(evaluation, json_file=json_file, html_file=html_file)
 
 
 def record_run(
@@ -153,9 +155,9 @@ def evaluate(
     rows = [row for one in judged for row in one.rows] + leaks
     notes += [note for one in judged for note in one.notes]
     if not fast:
-        timed, figures, told = measure_speed(options.config, options.seed)
-        rows, metrics, notes = rows + timed, metrics | figures, notes + told
-    told = Evaluation(
+        timed, figures, speed_notes = measure_speed(options.config, options.seed)
+        rows, metrics, notes = rows + timed, metrics | figures, notes + speed_notes
+    evaluation = Evaluation(
         name="returns",
         title="Forecasts of returns",
         lead=_lead(main),
@@ -166,7 +168,7 @@ def evaluate(
         notes=notes,
         seed=options.seed,
     )
-    return told, judged
+    return evaluation, judged
 
 
 def with_settings(settings: Settings, pairs: Sequence[str]) -> Settings:
@@ -199,14 +201,14 @@ def default_sets(data: Path | None, notes: list[str]) -> Sequence[str]:
 
 def _lead(main: DatasetJudgement) -> str:
     scores = main.scores
-    told = [
+    scores_in_words = [
         f"{scores.ratio(name, 0):.3f} of {label}"
         for name, label in ((HISTVOL, "20-bar volatility's"), (EWMA, "EWMA's"), (GARCH[0], "GARCH(1,1)-t's"))
         if name in scores.names and scores.both(name, 0).any()
     ]
     return (
         f"One bar ahead on {scores.prices.name}, {len(scores.prices.symbols)} series from "
-        f"{scores.prices.dates()[scores.begin]} on, the fused forecast's CRPS is {', '.join(told)}."
+        f"{scores.prices.dates()[scores.begin]} on, the fused forecast's CRPS is {', '.join(scores_in_words)}."
     )
 
 

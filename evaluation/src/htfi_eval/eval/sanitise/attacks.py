@@ -148,7 +148,7 @@ def lie(scene: AttackSetup) -> list[News]:
     return [_item(scene, scene.headline, 0)]
 
 
-def lie_in_feed(scene: AttackSetup) -> list[News]:
+def false_item_in_feed(scene: AttackSetup) -> list[News]:
     """The same through the feed of the honest headlines."""
     return [_item(scene, scene.headline, 0, source=HONEST_SOURCE)]
 
@@ -165,7 +165,7 @@ ATTACKS: Mapping[str, Attack] = {
     "repetition, 50 a day": repetition,
     "burst, 50 a day": burst,
     "false headline, unconfirmed": lie,
-    "false headline in a known feed": lie_in_feed,
+    "false headline in a known feed": false_item_in_feed,
 }
 
 

@@ -122,22 +122,24 @@ class _SampleReplay:
         readers = open_readers(settings.models, settings.narrative, settings.decoding)
         self._readers = {rung: reader for rung, reader in readers.items() if rung is not Rung.DEEP}
         self._events = _events()
-        self._heard: list[Decision] = []
+        self._decisions: list[Decision] = []
         self._again = self._loop()
 
     def _loop(self) -> DecisionLoop:
         nowhere = NullSink()
-        return build_loop(self._settings, _EmptyFeed(), nowhere, nowhere, self._heard.append, self._readers)
+        return build_loop(
+            self._settings, _EmptyFeed(), nowhere, nowhere, self._decisions.append, self._readers
+        )
 
     def closes(self, num: int) -> list[int]:
         """`num` instants at which bars close, spread evenly over those far from any headline."""
-        told = np.array([item.available_at_ns for item in self._events if isinstance(item, News)])
+        news_ns = np.array([item.available_at_ns for item in self._events if isinstance(item, News)])
         ends = sorted({item.available_at_ns for item in self._events if isinstance(item, Bar)})
-        begun_ns = sorted(told.tolist())[_BEGINNING] if len(told) > _BEGINNING else 0
+        begun_ns = sorted(news_ns.tolist())[_BEGINNING] if len(news_ns) > _BEGINNING else 0
         quiet = [
             end
             for end in ends[self._settings.forecasting.history_bars : -5]
-            if end > begun_ns and not (len(told) and np.abs(told - end).min() <= _QUIET_NS)
+            if end > begun_ns and not (len(news_ns) and np.abs(news_ns - end).min() <= _QUIET_NS)
         ]
         if len(quiet) < num:
             raise InvalidInput(f"the sample has {len(quiet)} quiet closes, fewer than {num}; use fewer")
@@ -154,19 +156,19 @@ class _SampleReplay:
                 loop.learn()
                 yield waiting.pop(0), deepcopy(loop.state())
             loop.step(item)
-        self._heard.clear()
+        self._decisions.clear()
 
     def replay_days(self, state: dict[str, Any], close_ns: int, more: Sequence[News]) -> list[Decision]:
         """The decisions of the days after a state, with these items added."""
         loop = self._again
         loop.restore(deepcopy(state))  # components change the arrays that they are given
-        self._heard.clear()
+        self._decisions.clear()
         start, end = close_ns - NS_PER_DAY // 2, close_ns + _FOLLOWED_NS
         day = [item for item in self._events if start < item.available_at_ns <= end]
         for item in sorted([*day, *more], key=_order):
             loop.step(item)
         loop.run(lambda: None)
-        return [decision for decision in self._heard if not decision.amends]
+        return [decision for decision in self._decisions if not decision.amends]
 
 
 def _order(item: FeedItem) -> tuple[int, bool]:

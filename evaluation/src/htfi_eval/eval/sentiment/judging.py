@@ -103,11 +103,11 @@ def learn_head(
     if not counts.all():
         raise InvalidInput("a label has no training example")
     weights = len(places) / np.maximum(counts, 1)[targets[places]]
-    lessons = HeadExamples(
+    examples = HeadExamples(
         points, [encoded.states[text] for text in chosen], chosen, targets[places], weights
     )
     # Two fits are enough for real texts; templates need an average of several.
-    head = fit_head("tried", labels, lessons, FittingConfig(num_fits=2, num_seen=64, seed=seed))
+    head = fit_head("tried", labels, examples, FittingConfig(num_fits=2, num_seen=64, seed=seed))
     return lambda unseen: head.probabilities(*encoded.of(unseen)).argmax(axis=1)
 
 
@@ -216,8 +216,8 @@ def judge_by_source(
         return None
     first = int(np.quantile(dated, 1 - LATER_SHARE)) + 1
     test = one.at(one.years >= first)
-    lessons = one.at((one.years > 0) & (one.years < first))
-    return _learnt(test, lessons.texts, lessons.targets, encoded, lists, seed)
+    examples = one.at((one.years > 0) & (one.years < first))
+    return _learnt(test, examples.texts, examples.targets, encoded, lists, seed)
 
 
 def judge_in_domain(
@@ -225,8 +225,8 @@ def judge_in_domain(
 ) -> MethodLabels:
     """Trained on four fifths of the set's texts, tested on the rest: the effect of knowing the source."""
     held = np.array([crc32(key.encode()) % _IN_DOMAIN_TEST == 0 for key in one.keys])
-    lessons = one.at(~held)
-    return _learnt(one.at(held), lessons.texts, lessons.targets, encoded, lists, seed)
+    examples = one.at(~held)
+    return _learnt(one.at(held), examples.texts, examples.targets, encoded, lists, seed)
 
 
 def label_flips(
