@@ -19,21 +19,21 @@ def _steady(num_beats: int, gap_s: float = 0.075) -> phi.HeartbeatHistory:
 
 
 def _silence_until_noticed_ms(rhythm: phi.HeartbeatHistory) -> float:
-    return next(ms for ms in range(5_000) if phi.is_silent(rhythm, rhythm.last_heard_s + ms / 1e3, CONFIG))
+    return next(ms for ms in range(5_000) if phi.is_silent(rhythm, rhythm.last_received_s + ms / 1e3, CONFIG))
 
 
 def test_phi_is_the_normal_tail_in_decades() -> None:
     rhythm = _steady(50)
-    five_std_s = rhythm.last_heard_s + (75.0 + 5.0 * MIN_STD_MS) / 1e3
+    five_std_s = rhythm.last_received_s + (75.0 + 5.0 * MIN_STD_MS) / 1e3
     assert phi.phi(rhythm, five_std_s, CONFIG) == pytest.approx(-math.log10(2.8665e-7), abs=1e-3)
-    assert phi.phi(rhythm, rhythm.last_heard_s, CONFIG) < 0.1
+    assert phi.phi(rhythm, rhythm.last_received_s, CONFIG) < 0.1
     assert phi.phi(rhythm, 1e6, CONFIG) == 300.0
 
 
 def test_phi_never_falls_while_silence_lasts_and_is_defined_from_the_first_moment() -> None:
     for num_beats in (0, 1, 3, 8, 100):
         rhythm = _steady(num_beats)
-        levels = [phi.phi(rhythm, rhythm.last_heard_s + ms / 1e3, CONFIG) for ms in range(0, 3_000, 5)]
+        levels = [phi.phi(rhythm, rhythm.last_received_s + ms / 1e3, CONFIG) for ms in range(0, 3_000, 5)]
         assert levels == sorted(levels)
 
 
@@ -93,7 +93,7 @@ def test_false_suspicion_is_rare_with_jitter_steps_of_rtt_and_lost_beats() -> No
         arrived_s = max(arrived_s, due_s)  # a stream keeps its order
         if index:
             # What a tick just before the arrival would have said.
-            num_alarms += phi.is_silent(rhythm, max(rhythm.last_heard_s, arrived_s - 1e-6), CONFIG)
+            num_alarms += phi.is_silent(rhythm, max(rhythm.last_received_s, arrived_s - 1e-6), CONFIG)
         rhythm = phi.record_heartbeat_interval(rhythm, arrived_s, CONFIG)
     hours = num_beats * 0.075 / 3_600.0
     assert num_alarms / hours <= 1.0, f"{num_alarms} false alarms in {hours:.1f} hours"

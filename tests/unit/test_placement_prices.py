@@ -46,7 +46,7 @@ def test_a_deadline_that_no_cloud_meets_leaves_the_edge_alone() -> None:
 def test_no_cloud_or_an_ill_one_leaves_the_edge_alone() -> None:
     planner = planner_at(5.0)
     assert planner.place(ASK, []).choice.placement is Placement.EDGE_ONLY
-    planner.observe_cloud("far", 2.0, CloudReport(is_ill=True))
+    planner.observe_cloud("far", 2.0, CloudReport(is_degraded=True))
     decision = planner.place(ASK, ["far"])
     assert decision.choice.placement is Placement.EDGE_ONLY
     assert "degraded" in decision.reason

@@ -89,7 +89,7 @@ class GenerationRequest(msgspec.Struct, frozen=True):
     residency: frozenset[str] = frozenset()  # tags of data that may only go where they are admitted
     suspicion: float = 0.0
     in_full: bool = (
-        False  # by the target in full precision, where there are clouds: elsewhere the author is that
+        False  # by the target in full precision, where there are clouds: elsewhere the generator is that
     )
     subjects: tuple[str, ...] = ()  # names of what the prompt contains, for caches that must forget it
 

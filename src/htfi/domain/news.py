@@ -45,7 +45,7 @@ class ScreenedItem(msgspec.Struct, frozen=True):
     """An item as the sanitiser leaves it.
 
     `item` is cleaned and may be shown, scored and read. `trust` 0–1 is how much of its effect counts: 1 for a clean
-    item of a source in good standing, 0 in quarantine. `cluster` is the id of the first item that reported the same,
+    item of a trusted source, 0 in quarantine. `cluster` is the id of the first item that reported the same,
     its own where it is the first; `num_alike` counts the items of the cluster so far. `digest` (hex) names its
     cleaned text, the same wherever and whenever it is met.
     """
@@ -101,7 +101,7 @@ class NewsItemAudit(msgspec.Struct, frozen=True):
     position: float = 1.0  # at stake, 0–1: the largest among its symbols
     told_before: str = ""  # id of the first item that reported the same
     is_tagged: bool = False  # it came with symbols, or names one of the run's
-    # Share of the forecast's 90% band by which it may move an end of that band, whatever its reader has earned.
+    # Share of the forecast's 90% band by which it may move an end of that band, whatever its reader's track record.
     # Unset in entries before narrator version 2.
     max_moved: float | msgspec.UnsetType = msgspec.UNSET
 

@@ -42,7 +42,7 @@ def setting(default: T, meaning: str, unit: str = "") -> T:
 
 
 def setting_from(make: Callable[[], T], meaning: str, unit: str = "") -> T:
-    """The same for a default that is made anew each time."""
+    """The same for a default that is made again each time."""
     return field(default_factory=make, metadata={"meaning": meaning, "unit": unit})
 
 

@@ -44,18 +44,18 @@ class PeerContact:
     streams: tuple[str, ...] = ()  # newest last
     next_at_s: float = -math.inf
     sent: tuple[tuple[int, float], ...] = ()
-    told: NodeHealthMetrics | None = None
-    told_seq: int = 0
+    reported: NodeHealthMetrics | None = None
+    reported_seq: int = 0
     life: int = 0
-    heard_seq: int = 0
-    heard_at_s: float = 0.0
+    received_seq: int = 0
+    received_at_s: float = 0.0
     echoed: int = 0
     incarnation: int = 0
-    standing: NodeStatus = NodeStatus.ALIVE
+    status: NodeStatus = NodeStatus.ALIVE
     rtts_ms: tuple[float, ...] = ()
     num_rtts: int = 0
-    vitals: NodeHealthMetrics | None = None
-    illness: Degradation = field(default_factory=Degradation)
+    metrics: NodeHealthMetrics | None = None
+    degradation: Degradation = field(default_factory=Degradation)
 
 
 def has_heartbeat(contact: PeerContact | None) -> bool:
@@ -72,85 +72,85 @@ def next_heartbeat(
     contact: PeerContact,
     me: MembershipClaim,
     life: int,
-    vitals: NodeHealthMetrics,
+    metrics: NodeHealthMetrics,
     claims: tuple[MembershipClaim, ...],
     now_s: float,
     config: HealthConfig,
 ) -> tuple[PeerContact, Heartbeat]:
     """The next heartbeat to the peer."""
     seq = contact.seq + 1
-    is_news = vitals != contact.told or seq - contact.told_seq >= _METRICS_EVERY
-    held_us = max(0, round((now_s - contact.heard_at_s) * 1e6)) if contact.heard_seq else 0
-    beat = Heartbeat(
+    is_news = metrics != contact.reported or seq - contact.reported_seq >= _METRICS_EVERY
+    held_us = max(0, round((now_s - contact.received_at_s) * 1e6)) if contact.received_seq else 0
+    heartbeat = Heartbeat(
         seq,
-        contact.heard_seq,
+        contact.received_seq,
         held_us,
         life,
         me.incarnation,
         me.status,
-        vitals if is_news else None,
+        metrics if is_news else None,
         claims,
     )
-    beat_s = config.beat_ms / 1e3
+    interval_s = config.beat_ms / 1e3
     after = replace(
         contact,
         seq=seq,
         sent=(*contact.sent[1 - _NUM_SENT :], (seq, now_s)),
-        next_at_s=max(contact.next_at_s + beat_s, now_s + beat_s / 2.0),
-        told=vitals if is_news else contact.told,
-        told_seq=seq if is_news else contact.told_seq,
+        next_at_s=max(contact.next_at_s + interval_s, now_s + interval_s / 2.0),
+        reported=metrics if is_news else contact.reported,
+        reported_seq=seq if is_news else contact.reported_seq,
     )
-    return after, beat
+    return after, heartbeat
 
 
 def receive_heartbeat(
-    contact: PeerContact, beat: Heartbeat, clock: phi.RunningClock, now_s: float, config: HealthConfig
+    contact: PeerContact, heartbeat: Heartbeat, clock: phi.RunningClock, now_s: float, config: HealthConfig
 ) -> PeerContact | None:
     """The contact after a heartbeat of the peer; None for a repeated one."""
-    if beat.life != contact.life:
+    if heartbeat.life != contact.life:
         contact = replace(
             contact,
-            life=beat.life,
-            heard_seq=0,
+            life=heartbeat.life,
+            received_seq=0,
             rhythm=phi.start_history(clock.ran_s),
-            vitals=None,
-            illness=Degradation(),
+            metrics=None,
+            degradation=Degradation(),
         )
-    if beat.seq <= contact.heard_seq:
+    if heartbeat.seq <= contact.received_seq:
         return None
-    rtt_ms = _round_trip_ms(contact, beat, clock, now_s)
+    rtt_ms = _round_trip_ms(contact, heartbeat, clock, now_s)
     rtts = contact.rtts_ms
     if rtt_ms is not None:
         rtts = (*rtts[1 - NUM_RTTS :], rtt_ms)
-    vitals = beat.metrics if beat.metrics is not None else contact.vitals
-    illness = contact.illness
-    if vitals is not None:
-        illness = assess(illness, vitals, quantile(rtts, 0.5), clock.ran_s, config)
+    metrics = heartbeat.metrics if heartbeat.metrics is not None else contact.metrics
+    degradation = contact.degradation
+    if metrics is not None:
+        degradation = assess(degradation, metrics, quantile(rtts, 0.5), clock.ran_s, config)
     return replace(
         contact,
         rhythm=phi.record_heartbeat_interval(contact.rhythm, clock.ran_s, config),
-        heard_seq=beat.seq,
-        heard_at_s=now_s,
-        echoed=max(contact.echoed, beat.echo if beat.echo <= contact.seq else 0),
-        incarnation=beat.incarnation,
-        standing=beat.status,
+        received_seq=heartbeat.seq,
+        received_at_s=now_s,
+        echoed=max(contact.echoed, heartbeat.echo if heartbeat.echo <= contact.seq else 0),
+        incarnation=heartbeat.incarnation,
+        status=heartbeat.status,
         rtts_ms=rtts,
         num_rtts=contact.num_rtts + (rtt_ms is not None),
-        vitals=vitals,
-        illness=illness,
+        metrics=metrics,
+        degradation=degradation,
     )
 
 
 def _round_trip_ms(
-    contact: PeerContact, beat: Heartbeat, clock: phi.RunningClock, now_s: float
+    contact: PeerContact, heartbeat: Heartbeat, clock: phi.RunningClock, now_s: float
 ) -> float | None:
     """The round trip from a new echo; None where it spans a pause of our own, which it would measure."""
-    if beat.echo <= contact.echoed:
+    if heartbeat.echo <= contact.echoed:
         return None
-    sent_s = next((at for seq, at in contact.sent if seq == beat.echo), None)
+    sent_s = next((at for seq, at in contact.sent if seq == heartbeat.echo), None)
     if sent_s is None or sent_s <= clock.resumed_s:
         return None
-    rtt_ms = (now_s - sent_s) * 1e3 - beat.hold_us / 1e3
+    rtt_ms = (now_s - sent_s) * 1e3 - heartbeat.hold_us / 1e3
     return rtt_ms if rtt_ms >= 0.0 else None
 
 

@@ -59,7 +59,7 @@ def record_heartbeat(suspicion: PeerSuspicion, ran_s: float, config: HealthConfi
     """A heartbeat has arrived: None once there are enough. A delayed burst counts as one."""
     if (ran_s - suspicion.back_s) * 1e3 < config.beat_ms / 2.0:
         return suspicion
-    # A gap in between begins the count anew.
+    # A gap in between restarts the count.
     is_on_time = (ran_s - suspicion.back_s) * 1e3 < config.silence_ms
     num_back = suspicion.num_back + 1 if is_on_time else 1
     return None if num_back >= suspicion.needs_back else replace(suspicion, num_back=num_back, back_s=ran_s)

@@ -2,7 +2,7 @@
 
 Leases as in Gray and Cheriton (SOSP 1989), held of a majority. A voter counts a lease from granting it, by its own
 monotonic clock, and grants no other node before its end. The holder counts it from *sending* its request, and for less:
-lease · (1 − drift) / (1 + drift), so that it ends first however the two clocks drift. A voter that has started anew
+lease · (1 − drift) / (1 + drift), so that it ends first however the two clocks drift. A voter that has restarted
 has forgotten what it granted and grants nothing for one lease. No message's order, repetition or loss matters for
 this; they cost time only. The clock must run on while the machine is suspended.
 """
@@ -37,36 +37,39 @@ class VoterState:
 
 
 def vote_on_request(
-    ballot: VoterState, asker: str, ask: LeaseRequest, now_s: float, config: HealthConfig
+    voter_state: VoterState, candidate: str, request: LeaseRequest, now_s: float, config: HealthConfig
 ) -> tuple[VoterState, LeaseGrant]:
     """The answer to an ask. The same holder's lease is renewed; anybody else waits for its end."""
-    silent_s = ballot.started_s + config.lease_ms / 1e3 - now_s
+    silent_s = voter_state.started_s + config.lease_ms / 1e3 - now_s
     if silent_s > 0.0:
-        return ballot, _make_denial(ask, "", silent_s)
-    granted = {role: each for role, each in ballot.granted.items() if each.until_s > now_s}
-    held = granted.get(ask.role)
-    if held is not None and (held.holder, held.life) != (asker, ask.life):
-        return ballot, _make_denial(ask, held.holder, held.until_s - now_s)
+        return voter_state, _make_denial(request, "", silent_s)
+    granted = {role: each for role, each in voter_state.granted.items() if each.until_s > now_s}
+    held = granted.get(request.role)
+    if held is not None and (held.holder, held.life) != (candidate, request.life):
+        return voter_state, _make_denial(request, held.holder, held.until_s - now_s)
     if held is None and len(granted) >= NUM_ROLES:
-        return ballot, _make_denial(ask, "", config.lease_ms / 1e3)
+        return voter_state, _make_denial(request, "", config.lease_ms / 1e3)
     # A late ask must not lower the number, or the release that once followed it would free a newer grant.
-    seq = max(ask.seq, held.seq) if held is not None else ask.seq
-    granted[ask.role] = HeldLease(asker, ask.life, seq, now_s + config.lease_ms / 1e3)
-    return replace(ballot, granted=granted), LeaseGrant(ask.role, ask.life, ask.seq, True, asker, 0)
-
-
-def free_lease(ballot: VoterState, holder: str, release: LeaseRelinquish) -> VoterState:
-    """The holder gives back what it was granted up to an ask."""
-    held = ballot.granted.get(release.role)
-    if held is None or (held.holder, held.life) != (holder, release.life) or held.seq > release.seq:
-        return ballot
-    return replace(
-        ballot, granted={role: each for role, each in ballot.granted.items() if role != release.role}
+    seq = max(request.seq, held.seq) if held is not None else request.seq
+    granted[request.role] = HeldLease(candidate, request.life, seq, now_s + config.lease_ms / 1e3)
+    return replace(voter_state, granted=granted), LeaseGrant(
+        request.role, request.life, request.seq, True, candidate, 0
     )
 
 
-def _make_denial(ask: LeaseRequest, holder: str, left_s: float) -> LeaseGrant:
-    return LeaseGrant(ask.role, ask.life, ask.seq, False, holder, math.ceil(left_s * 1e3))
+def free_lease(voter_state: VoterState, holder: str, release: LeaseRelinquish) -> VoterState:
+    """The holder gives back what it was granted up to an ask."""
+    held = voter_state.granted.get(release.role)
+    if held is None or (held.holder, held.life) != (holder, release.life) or held.seq > release.seq:
+        return voter_state
+    return replace(
+        voter_state,
+        granted={role: each for role, each in voter_state.granted.items() if role != release.role},
+    )
+
+
+def _make_denial(request: LeaseRequest, holder: str, left_s: float) -> LeaseGrant:
+    return LeaseGrant(request.role, request.life, request.seq, False, holder, math.ceil(left_s * 1e3))
 
 
 @dataclass(frozen=True, slots=True)

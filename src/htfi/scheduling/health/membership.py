@@ -2,7 +2,7 @@
 
 `watch` uses it. The idea is SWIM's (Das, Gupta, Motivala, DSN 2002; suspicion and incarnations its section 4.2), but
 for the probes: heartbeats run on all streams, and claims travel with them. A claim is ordered by (incarnation,
-standing) and merging keeps the greatest, so neither order nor repetition of gossip matters. Times are seconds on the
+status) and merging keeps the greatest, so neither order nor repetition of gossip matters. Times are seconds on the
 observer's running clock.
 """
 
@@ -36,11 +36,11 @@ def wins(new: MembershipClaim, old: MembershipClaim) -> bool:
     return (new.incarnation, new.status) > (old.incarnation, old.status)
 
 
-def declare_status(members: MembershipTable, standing: NodeStatus) -> MembershipTable:
-    """This node's standing as it sees itself. A change raises its incarnation, so that it wins everywhere."""
-    if standing == members.me.status:
+def declare_status(members: MembershipTable, status: NodeStatus) -> MembershipTable:
+    """This node's status as it sees itself. A change raises its incarnation, so that it wins everywhere."""
+    if status == members.me.status:
         return members
-    return replace(members, me=MembershipClaim(members.me.node, members.me.incarnation + 1, standing))
+    return replace(members, me=MembershipClaim(members.me.node, members.me.incarnation + 1, status))
 
 
 def merge(members: MembershipTable, claim: MembershipClaim, ran_s: float) -> MembershipTable:
@@ -66,8 +66,8 @@ def merge(members: MembershipTable, claim: MembershipClaim, ran_s: float) -> Mem
 def choose_claims(
     members: MembershipTable, said: MembershipClaim
 ) -> tuple[MembershipTable, tuple[MembershipClaim, ...]]:
-    """The claims that ride on a beat to a peer, which `said` that of itself: first what is held of it instead, for it
-    to refute (of its life before this one, too), then the least passed on, then the next in turn.
+    """The claims that ride on a heartbeat to a peer, which `said` that of itself: first what is held of it
+    instead, for it to refute (of its life before this one, too), then the least passed on, then the next in turn.
     """
     to = said.node
     most = math.ceil(SPREAD * math.log2(len(members.others) + 2))
@@ -92,7 +92,7 @@ def choose_claims(
 
 
 def regossip(members: MembershipTable) -> MembershipTable:
-    """Pass everything on anew: a stream has opened, and its other end may have missed much."""
+    """Pass everything on again: a stream has opened, and its other end may have missed much."""
     return replace(
         members, others={node: known._replace(num_passed=0) for node, known in members.others.items()}
     )
@@ -101,7 +101,7 @@ def regossip(members: MembershipTable) -> MembershipTable:
 def expire_suspicions(
     members: MembershipTable, alive: Set[str], ran_s: float, config: HealthConfig
 ) -> MembershipTable:
-    """Suspicions that nobody refuted in `suspect_ms` become deaths, but for nodes that are `alive` by heartbeats to
+    """Suspicions that no node refuted in `suspect_ms` become deaths, but for nodes that are `alive` by heartbeats to
     this node or another; the long dead are forgotten.
     """
     changed: dict[str, KnownClaim] = {}

@@ -131,7 +131,7 @@ _decoder = msgspec.msgpack.Decoder(HealthMessage)
 
 
 def sanitise_metrics(metrics: NodeHealthMetrics) -> NodeHealthMetrics:
-    """Vitals that any peer reads: plain numbers within their bounds; what is none counts as unknown.
+    """Metrics that any peer reads: plain numbers within their bounds; what is none counts as unknown.
 
     Peers refuse figures outside the bounds, so a node with a broken sensor would seem silent to them.
     """

@@ -86,8 +86,8 @@ class PeerMonitor:
         elif not before.streams:
             before = replace(before, rhythm=phi.start_history(self._clock.ran_s))
         streams = (*(each for each in before.streams if each != stream), stream)
-        self._contacts[peer] = replace(before, streams=streams, next_at_s=now_s, told=None)
-        if peer in self._suspicions:  # a new stream is evidence of its own: one beat over it will do
+        self._contacts[peer] = replace(before, streams=streams, next_at_s=now_s, reported=None)
+        if peer in self._suspicions:  # a new stream is evidence of its own: one heartbeat over it suffices
             self._suspicions[peer] = replace(self._suspicions[peer], needs_back=1)
         self._members = membership.regossip(self._members)
 
@@ -147,10 +147,10 @@ class PeerMonitor:
 
     # What the node reports of itself, and the roles it seeks.
 
-    def report_metrics(self, vitals: NodeHealthMetrics) -> None:
+    def report_metrics(self, metrics: NodeHealthMetrics) -> None:
         """This node's own health metrics, sent with its heartbeats."""
-        if vitals is not self._reported_metrics:
-            self._reported_metrics, self._metrics = vitals, sanitise_metrics(vitals)
+        if metrics is not self._reported_metrics:
+            self._reported_metrics, self._metrics = metrics, sanitise_metrics(metrics)
 
     def seek(self, role: str) -> None:
         """Try to lead a role from now on. Raises: InvalidInput where no voters are named."""
@@ -240,35 +240,37 @@ class PeerMonitor:
             self._degradation = assess(
                 self._degradation, self._metrics, None, self._clock.ran_s, self._config
             )
-        standing = NodeStatus.DEGRADED if self._degradation.is_degraded else NodeStatus.ALIVE
-        standing = NodeStatus.DRAINING if self._metrics.is_draining else standing
-        self._members = membership.declare_status(self._members, standing)
+        status = NodeStatus.DEGRADED if self._degradation.is_degraded else NodeStatus.ALIVE
+        status = NodeStatus.DRAINING if self._metrics.is_draining else status
+        self._members = membership.declare_status(self._members, status)
         for peer, contact in list(self._contacts.items()):
             if not lines.is_heartbeat_due(contact, now_s):
                 continue
-            said = MembershipClaim(peer, contact.incarnation, contact.standing)
+            said = MembershipClaim(peer, contact.incarnation, contact.status)
             self._members, claims = membership.choose_claims(self._members, said)
-            self._contacts[peer], beat = lines.next_heartbeat(
+            self._contacts[peer], heartbeat = lines.next_heartbeat(
                 contact, self._members.me, self._life, self._metrics, claims, now_s, self._config
             )
-            yield peer, beat
+            yield peer, heartbeat
 
     def _probes(self) -> Iterator[tuple[str, HealthMessage]]:
         ran_s = self._clock.ran_s
         fresh = [peer for peer in self.peers() if self._is_healthy_contact(peer)]
-        for peer, doubt in list(self._suspicions.items()):
+        for peer, suspicion in list(self._suspicions.items()):
             if self._announced.get(peer) is PeerState.DEAD:
                 continue
-            self._suspicions[peer], asked = doubts.choose_probes(doubt, fresh, ran_s)
+            self._suspicions[peer], asked = doubts.choose_probes(suspicion, fresh, ran_s)
             for other in asked:
                 yield other, PeerProbe(self._suspicions[peer].token, peer)
-            if doubts.is_confirmed(doubt, ran_s):
+            if doubts.is_confirmed(suspicion, ran_s):
                 self._members = membership.suspect_node(self._members, peer, ran_s)
 
     def _expire(self) -> None:
         ran_s = self._clock.ran_s
         alive = {peer for peer in self._contacts if self._is_healthy_contact(peer)}
-        alive |= {peer for peer, doubt in self._suspicions.items() if doubts.is_seen_by_others(doubt, ran_s)}
+        alive |= {
+            peer for peer, suspicion in self._suspicions.items() if doubts.is_seen_by_others(suspicion, ran_s)
+        }
         before, self._members = (
             self._members,
             membership.expire_suspicions(self._members, alive, ran_s, self._config),
@@ -288,37 +290,37 @@ class PeerMonitor:
                 age_ms = round(phi.silence_ms(self._contacts[message.node].rhythm, self._clock.ran_s))
             yield peer, ProbeReply(message.token, message.node, age_ms)
         elif isinstance(message, ProbeReply):
-            doubt = self._suspicions.get(message.node)
-            if doubt is not None:
+            suspicion = self._suspicions.get(message.node)
+            if suspicion is not None:
                 self._suspicions[message.node] = doubts.record_reply(
-                    doubt, peer, message.token, message.age_ms, self._clock.ran_s, self._config
+                    suspicion, peer, message.token, message.age_ms, self._clock.ran_s, self._config
                 )
         else:
             yield from self._roles.receive(peer, message, now_s)
             self._announce_leadership(now_s)
 
-    def _take(self, peer: str, beat: Heartbeat, now_s: float) -> None:
-        after = lines.receive_heartbeat(self._contacts[peer], beat, self._clock, now_s, self._config)
-        if after is None:  # heard before
+    def _take(self, peer: str, heartbeat: Heartbeat, now_s: float) -> None:
+        after = lines.receive_heartbeat(self._contacts[peer], heartbeat, self._clock, now_s, self._config)
+        if after is None:  # received before
             return
         self._contacts[peer] = after
-        doubt = self._suspicions.get(peer)
-        if doubt is not None:
-            back = doubts.record_heartbeat(doubt, self._clock.ran_s, self._config)
+        suspicion = self._suspicions.get(peer)
+        if suspicion is not None:
+            back = doubts.record_heartbeat(suspicion, self._clock.ran_s, self._config)
             if back is None:
                 del self._suspicions[peer]
             else:
                 self._suspicions[peer] = back
-        for claim in (MembershipClaim(peer, beat.incarnation, beat.status), *beat.claims):
+        for claim in (MembershipClaim(peer, heartbeat.incarnation, heartbeat.status), *heartbeat.claims):
             self._learn(peer, claim)
         self._announce(peer)
 
     def _learn(self, teller: str, claim: MembershipClaim) -> None:
         before = self._members.others.get(claim.node)
         self._members = membership.merge(self._members, claim, self._clock.ran_s)
-        doubt = self._suspicions.get(claim.node)
-        if doubt is None or before is None or claim.node == teller:
+        suspicion = self._suspicions.get(claim.node)
+        if suspicion is None or before is None or claim.node == teller:
             return
-        # Only the node itself raises its incarnation, so it is alive, whoever passed the claim on.
+        # Only the node itself raises its incarnation, so it is alive, whichever node passed the claim on.
         if claim.incarnation > before.claim.incarnation and claim.status < NodeStatus.SUSPECT:
-            self._suspicions[claim.node] = replace(doubt, witness=teller, witness_s=self._clock.ran_s)
+            self._suspicions[claim.node] = replace(suspicion, witness=teller, witness_s=self._clock.ran_s)

@@ -47,7 +47,7 @@ class HeartbeatHistory:
     """The latest intervals of one peer's heartbeats, and when something last arrived. Seconds on the running clock."""
 
     last_heartbeat_s: float
-    last_heard_s: float
+    last_received_s: float
     num_heartbeats: int = 0
     intervals_ms: tuple[float, ...] = ()
     mean_ms: float = 0.0
@@ -84,7 +84,7 @@ def record_activity(rhythm: HeartbeatHistory, ran_s: float) -> HeartbeatHistory:
 
 
 def silence_ms(rhythm: HeartbeatHistory, ran_s: float) -> float:
-    return max(0.0, (ran_s - rhythm.last_heard_s) * 1e3)
+    return max(0.0, (ran_s - rhythm.last_received_s) * 1e3)
 
 
 def phi(rhythm: HeartbeatHistory, ran_s: float, config: HealthConfig) -> float:

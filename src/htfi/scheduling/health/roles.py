@@ -15,7 +15,7 @@ class RoleLeases:
         self._node = node
         self._life = life
         self._config = config
-        self._ballot = leases.VoterState(now_s)
+        self._voter = leases.VoterState(now_s)
         self._bids: dict[str, leases.LeaseBid] = {}
         self._sought: set[str] = set()
         self._was_leading: dict[str, bool] = {}
@@ -26,7 +26,7 @@ class RoleLeases:
             raise InvalidInput("health.voters is empty: name the clouds whose grants make a leader")
         if not 0 < len(role) <= MAX_NAME:
             raise InvalidInput(f"a role's name must have 1 to {MAX_NAME} characters, not {len(role)}")
-        # The number goes on if the role was led before: a late grant must not pass for one of a new ask.
+        # The number continues if the role was led before: a late grant must not pass for one of a new ask.
         self._bids.setdefault(role, leases.LeaseBid(role, self._life))
         self._sought.add(role)
 
@@ -68,9 +68,9 @@ class RoleLeases:
         elif self._node not in self._config.voters:
             return
         elif isinstance(message, LeaseRelinquish):
-            self._ballot = leases.free_lease(self._ballot, peer, message)
+            self._voter = leases.free_lease(self._voter, peer, message)
         else:
-            self._ballot, grant = leases.vote_on_request(self._ballot, peer, message, now_s, self._config)
+            self._voter, grant = leases.vote_on_request(self._voter, peer, message, now_s, self._config)
             yield peer, grant
 
     def leadership_changes(self, now_s: float) -> Iterator[tuple[str, bool, str]]:
@@ -88,11 +88,9 @@ class RoleLeases:
             if voter != self._node:
                 yield voter, message
             elif isinstance(message, LeaseRelinquish):
-                self._ballot = leases.free_lease(self._ballot, voter, message)
+                self._voter = leases.free_lease(self._voter, voter, message)
             else:
-                self._ballot, grant = leases.vote_on_request(
-                    self._ballot, voter, message, now_s, self._config
-                )
+                self._voter, grant = leases.vote_on_request(self._voter, voter, message, now_s, self._config)
                 self._bids[message.role], _ = leases.receive_grant(
                     self._bids[message.role], voter, grant, now_s, self._config
                 )

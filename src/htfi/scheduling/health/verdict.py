@@ -32,11 +32,11 @@ def judge_peer(
             return PeerState.SUSPECT, f"{suspicion.why}; {suspicion.witness} still receives its heartbeats"
         return PeerState.SUSPECT, suspicion.why
     if contact is not None and has_heartbeat(contact):
-        if contact.standing is NodeStatus.DRAINING:
+        if contact.status is NodeStatus.DRAINING:
             return PeerState.DRAINING, "finishes its requests and accepts no new ones"
-        if contact.illness.is_degraded:
-            return PeerState.DEGRADED, contact.illness.words
-        if contact.standing is NodeStatus.DEGRADED:
+        if contact.degradation.is_degraded:
+            return PeerState.DEGRADED, contact.degradation.words
+        if contact.status is NodeStatus.DEGRADED:
             return PeerState.DEGRADED, "reported by the node itself"
         return PeerState.HEALTHY, "heartbeats on time"
     if claimed is None:
@@ -57,7 +57,7 @@ def peer_figures(
         jitter_ms(contact.rtts_ms),
         contact.rtts_ms,
         contact.num_rtts,
-        contact.vitals,
+        contact.metrics,
         phi.silence_ms(contact.rhythm, ran_s),
         phi.phi(contact.rhythm, ran_s, config),
     )

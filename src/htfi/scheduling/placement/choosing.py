@@ -58,7 +58,7 @@ def exclusion_reason(
         return f"data may not leave for {cloud}: {missing}"
     if link is None:
         return f"the link to {cloud} is not measured yet"
-    if figures.is_ill:
+    if figures.is_degraded:
         return f"{cloud} is degraded"
     if link.is_suspect:
         return f"the link to {cloud} is suspect"

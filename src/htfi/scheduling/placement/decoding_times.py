@@ -25,7 +25,7 @@ class DecodingTime(NamedTuple):
 
 @lru_cache(maxsize=256)
 def survival_and_hazards(curve: tuple[float, ...], num_places: int) -> tuple[list[float], list[float]]:
-    """a_0 … a_n and h_1 … h_n (h_0 is 0); beyond the curve's end its last rate goes on."""
+    """a_0 … a_n and h_1 … h_n (h_0 is 0); beyond the curve's end its last rate continues."""
     alive = [1.0]
     for place in range(num_places):
         if place < len(curve):
@@ -39,9 +39,9 @@ def survival_and_hazards(curve: tuple[float, ...], num_places: int) -> tuple[lis
 def lockstep_time(
     num_tokens: int, window: int, curve: tuple[float, ...], draft_ms: float, pass_ms: Sequence[float]
 ) -> DecodingTime:
-    """Draft a window, verify it, go on: lock-step, whose every round costs an RTT beside, or a draft at the target.
+    """Draft a window, verify it, repeat: lock-step, whose every round costs an RTT beside, or a draft at the target.
 
-    `pass_ms[g]`: of verifying g guesses, which settles up to g + 1 tokens. A window is no longer than tokens are left.
+    `pass_ms[g]`: of verifying g guesses, which accepts up to g + 1 tokens. A window is no longer than tokens are left.
     """
     exact = min(num_tokens, EXACT_PLACES)
     alive, hazard = survival_and_hazards(curve, window)
@@ -72,10 +72,10 @@ def pipelined_time(
     pass_ms: Sequence[float],
     lead_ms: float,
 ) -> DecodingTime:
-    """Windows back to back; the target goes on plainly where none fits.
+    """Windows back to back; the target continues plainly where none fits.
 
     A run begins where a guess was rejected: the edge is informed, drafts again, and its first window is back RTT + its
-    drafting later. Until then the target goes on plainly, and each of its tokens is one at which the run may fail as
+    drafting later. Until then the target continues plainly, and each of its tokens is one at which the run may fail as
     well. `lead_ms`: when the first run's drafting reaches the cloud, counted from the prompt's end there (it may be
     negative); the first token is accepted by then. Source: docs/decisions/d03-placement.md.
     """
@@ -115,12 +115,12 @@ def best_verify_window(curve: tuple[float, ...], pass_ms: Sequence[float]) -> in
 class _RunTimeline:
     """The passes of one run of accepted guesses: when the pass that accepts a place begins, and after which place."""
 
-    __slots__ = ("begins_ms", "ends_ms", "pass_ms", "settled_before")
+    __slots__ = ("accepted_before", "begins_ms", "ends_ms", "pass_ms")
 
     def __init__(
         self,
         num_places: int,
-        num_settled: int,
+        num_accepted: int,
         lead_ms: float,
         window: int,
         in_flight: int,
@@ -131,38 +131,38 @@ class _RunTimeline:
         self.pass_ms = pass_ms
         self.begins_ms = [0.0] * (num_places + 1)
         self.ends_ms = [0.0] * (num_places + 1)  # index: place, from 1
-        self.settled_before = [0] * (num_places + 1)
-        now, settled, arrived = 0.0, num_settled, 0
+        self.accepted_before = [0] * (num_places + 1)
+        now, accepted, arrived = 0.0, num_accepted, 0
         next_ms = lead_ms + window * draft_ms
-        while settled < num_places:
+        while accepted < num_places:
             while next_ms <= now and arrived * window < num_places:
                 arrived += 1
-                # the next window is drafted after this one, and not before there is room in flight
-                room = (arrived + 1 - in_flight) * window
-                freed = self._accepted_ms(room, settled) + rtt_ms if room > 0 else next_ms
+                # the next window is drafted after this one, and not before a window in flight is free
+                last_free = (arrived + 1 - in_flight) * window
+                freed = self._accepted_ms(last_free, accepted) + rtt_ms if last_free > 0 else next_ms
                 next_ms = max(next_ms, freed) + window * draft_ms
             guesses = 0
-            if arrived * window > settled:
-                guesses = min(arrived * window - settled, num_places - settled, len(pass_ms) - 1)
+            if arrived * window > accepted:
+                guesses = min(arrived * window - accepted, num_places - accepted, len(pass_ms) - 1)
             end = now + pass_ms[guesses]
-            for place in range(settled + 1, min(settled + guesses + 1, num_places) + 1):
-                self.begins_ms[place], self.ends_ms[place], self.settled_before[place] = now, end, settled
-            settled += guesses + 1
+            for place in range(accepted + 1, min(accepted + guesses + 1, num_places) + 1):
+                self.begins_ms[place], self.ends_ms[place], self.accepted_before[place] = now, end, accepted
+            accepted += guesses + 1
             if next_ms >= _NEVER_MS:
-                room = (arrived + 1 - in_flight) * window
-                if room <= settled:
+                last_free = (arrived + 1 - in_flight) * window
+                if last_free <= accepted:
                     next_ms = end + rtt_ms + window * draft_ms
             now = end
 
-    def _accepted_ms(self, place: int, settled: int) -> float:
-        return self.ends_ms[place] if place <= settled else _NEVER_MS
+    def _accepted_ms(self, place: int, accepted: int) -> float:
+        return self.ends_ms[place] if place <= accepted else _NEVER_MS
 
 
 def _expected_ms(
     left: int, run: _RunTimeline, alive: list[float], hazard: list[float], after_ms: list[float]
 ) -> float:
     """Of `left` tokens in a run: it ends at j < left and another begins, or lasts."""
-    before = run.settled_before[left]
+    before = run.accepted_before[left]
     if left <= before:
         return 0.0
     # the last pass is no longer than it need be, whether or not its guesses are accepted

@@ -54,7 +54,7 @@ class CloudFigures(NamedTuple):
     watts: float = 0.0
     residency: frozenset[str] = frozenset()
     num_in_flight: int = 32
-    is_ill: bool = False
+    is_degraded: bool = False
 
 
 class EdgeFigures(NamedTuple):

@@ -104,7 +104,7 @@ class CloudReport(NamedTuple):
     watts: float | None = None
     residency: frozenset[str] | None = None
     num_in_flight: int | None = None
-    is_ill: bool | None = None
+    is_degraded: bool | None = None
 
 
 class LinkEstimator:
@@ -169,8 +169,8 @@ class CloudEstimator:
             now = now._replace(residency=report.residency)
         if report.num_in_flight is not None:
             now = now._replace(num_in_flight=max(report.num_in_flight, 1))
-        if report.is_ill is not None:
-            now = now._replace(is_ill=report.is_ill)
+        if report.is_degraded is not None:
+            now = now._replace(is_degraded=report.is_degraded)
         self._now = now
         if report.queue_ms is not None:
             self._queue.add(report.queue_ms, at_s)

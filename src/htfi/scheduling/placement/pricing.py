@@ -232,7 +232,7 @@ def round_terms(
             draft_ms=None if cloud.draft_ms is None else _snap_to_grid(cloud.draft_ms),
             queue_late_ms=0.0,
             residency=frozenset[str](),
-            is_ill=False,
+            is_degraded=False,
         ),
         edge._replace(
             draft_ms=_snap_to_grid(edge.draft_ms),

@@ -39,13 +39,13 @@ def charge_usage(accounts: UsageCounters, costs: Iterable[tuple[str, float]]) ->
 
 def lift_idle_counters(accounts: UsageCounters, active: Set[str]) -> UsageCounters:
     """Accounts of those that are active; who is idle is remembered only for what it used beyond the others."""
-    standing = [accounts[tenant] for tenant in active if tenant in accounts]
-    if not standing:
+    used = [accounts[tenant] for tenant in active if tenant in accounts]
+    if not used:
         return dict.fromkeys(active, 0.0)
-    least = min(standing)
-    after = {tenant: ms for tenant, ms in accounts.items() if tenant in active or ms > least}
+    lowest = min(used)
+    after = {tenant: ms for tenant, ms in accounts.items() if tenant in active or ms > lowest}
     for tenant in active:
-        after.setdefault(tenant, least)
+        after.setdefault(tenant, lowest)
     return after
 
 
@@ -144,8 +144,8 @@ def choose_next_request(
     """
     if not waiting:
         return None
-    least = min(accounts.get(turn.tenant, 0.0) for turn in waiting)
-    entitled = (turn for turn in waiting if accounts.get(turn.tenant, 0.0) <= least + GRACE_MS)
+    lowest = min(accounts.get(turn.tenant, 0.0) for turn in waiting)
+    entitled = (turn for turn in waiting if accounts.get(turn.tenant, 0.0) <= lowest + GRACE_MS)
     first = min(entitled, key=lambda turn: (urgency_ms(turn, config), turn.key))
     return None if _would_delay_others(first, accounts, writing, pace, config) else first.key
 
@@ -159,7 +159,7 @@ def _would_delay_others(
 ) -> bool:
     """Whether it would make a request late that has more right: less slack, and no more use of the engine.
 
-    Nobody waits so for longer than `patience_ms`.
+    No request waits so for longer than `patience_ms`.
     """
     if first.waited_ms > config.patience_ms:
         return False

@@ -117,10 +117,10 @@ class PlannedPlacer:
 
 
 def _cloud_report(figures: PeerFigures, residency: frozenset[str]) -> CloudReport:
-    is_ill = figures.state is PeerState.DEGRADED
+    is_degraded = figures.state is PeerState.DEGRADED
     vitals = figures.metrics
     if vitals is None:
-        return CloudReport(residency=residency, is_ill=is_ill)
+        return CloudReport(residency=residency, is_degraded=is_degraded)
     return CloudReport(
         queue_ms=vitals.queue_ms if vitals.queue else 0.0,  # a request for which there is room joins at once
         rows_busy=float(max(vitals.num_rows - 1, 0)),  # one is likely our own, of the moment before
@@ -129,7 +129,7 @@ def _cloud_report(figures: PeerFigures, residency: frozenset[str]) -> CloudRepor
         draft_ms=vitals.draft_ms_per_token or -1.0,
         watts=vitals.power_w or None,
         residency=residency,
-        is_ill=is_ill,
+        is_degraded=is_degraded,
     )
 
 
