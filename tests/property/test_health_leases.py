@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from examples import examples
 from htfi.scheduling.health import leases
 from htfi.scheduling.health.config import HealthConfig
+from htfi.scheduling.health.leases import RoleLeases
 from htfi.scheduling.health.messages import LeaseGrant, LeaseRelinquish, LeaseRequest
-from htfi.scheduling.health.roles import RoleLeases
 
 VOTERS = ("north", "south", "west")
 CONFIG = HealthConfig(voters=VOTERS)

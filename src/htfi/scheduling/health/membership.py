@@ -1,6 +1,6 @@
 """What is claimed of every node, by gossip: merging claims, passing them on, letting suspicions become deaths.
 
-`watch` uses it. The idea is SWIM's (Das, Gupta, Motivala, DSN 2002; suspicion and incarnations its section 4.2), but
+`monitor` uses it. The idea is SWIM's (Das, Gupta, Motivala, DSN 2002; suspicion and incarnations its section 4.2), but
 for the probes: heartbeats run on all streams, and claims travel with them. A claim is ordered by (incarnation,
 status) and merging keeps the greatest, so neither order nor repetition of gossip matters. Times are seconds on the
 observer's running clock.

@@ -15,12 +15,11 @@ from numpy.random import Generator
 
 from htfi.domain.errors import InvalidInput
 from htfi.domain.peers import PeerState
-from htfi.scheduling.health import contact as lines
-from htfi.scheduling.health import doubt as doubts
-from htfi.scheduling.health import membership, phi
+from htfi.scheduling.health import failure_detection as detection
+from htfi.scheduling.health import membership, peer_contact
 from htfi.scheduling.health.config import NUM_BACK, HealthConfig
-from htfi.scheduling.health.contact import PeerContact, PeerFigures
 from htfi.scheduling.health.degradation import Degradation, assess
+from htfi.scheduling.health.leases import RoleLeases
 from htfi.scheduling.health.messages import (
     MAX_NAME,
     HealthMessage,
@@ -34,8 +33,7 @@ from htfi.scheduling.health.messages import (
     encode_message,
     sanitise_metrics,
 )
-from htfi.scheduling.health.roles import RoleLeases
-from htfi.scheduling.health.verdict import judge_peer, peer_figures
+from htfi.scheduling.health.peer_contact import PeerContact, PeerFigures, judge_peer, peer_figures
 
 _NUM_CHANGES = 1_024  # kept for a shell that does not drain them
 
@@ -57,9 +55,9 @@ class PeerMonitor:
         self._config = config
         self._rng = rng
         self._life = int(rng.integers(1, 1 << 48))
-        self._clock = phi.RunningClock(now_s)
+        self._clock = detection.RunningClock(now_s)
         self._contacts: dict[str, PeerContact] = {}
-        self._suspicions: dict[str, doubts.PeerSuspicion] = {}
+        self._suspicions: dict[str, detection.PeerSuspicion] = {}
         self._members = membership.MembershipTable(MembershipClaim(node, 0, NodeStatus.ALIVE), {})
         self._reported_metrics: NodeHealthMetrics = NodeHealthMetrics()
         self._metrics: NodeHealthMetrics = self._reported_metrics
@@ -80,11 +78,13 @@ class PeerMonitor:
         before = self._contacts.get(peer)
         if before is None:
             # A random first number, so that an echo meant for another life of this node fits nothing.
-            before = PeerContact(phi.start_history(self._clock.ran_s), int(self._rng.integers(1, 1 << 40)))
+            before = PeerContact(
+                detection.start_history(self._clock.ran_s), int(self._rng.integers(1, 1 << 40))
+            )
         elif before.rhythm.num_heartbeats and not before.streams:
             self._record(peer, "reconnect", f"a stream to {peer} stands again")
         elif not before.streams:
-            before = replace(before, rhythm=phi.start_history(self._clock.ran_s))
+            before = replace(before, rhythm=detection.start_history(self._clock.ran_s))
         streams = (*(each for each in before.streams if each != stream), stream)
         self._contacts[peer] = replace(before, streams=streams, next_at_s=now_s, reported=None)
         if peer in self._suspicions:  # a new stream is evidence of its own: one heartbeat over it suffices
@@ -109,7 +109,7 @@ class PeerMonitor:
         contact = self._contacts.get(peer)
         if contact is not None and contact.streams and contact.rhythm.num_heartbeats:
             self._contacts[peer] = replace(
-                contact, rhythm=phi.record_activity(contact.rhythm, self._clock.ran_s)
+                contact, rhythm=detection.record_activity(contact.rhythm, self._clock.ran_s)
             )
 
     def receive(self, peer: str, body: bytes, now_s: float) -> list[tuple[str, bytes]]:
@@ -128,8 +128,8 @@ class PeerMonitor:
         for peer, contact in self._contacts.items():
             if not contact.streams or peer in self._suspicions:
                 continue
-            if phi.is_silent(contact.rhythm, self._clock.ran_s, self._config):
-                quiet_ms = phi.silence_ms(contact.rhythm, self._clock.ran_s)
+            if detection.is_silent(contact.rhythm, self._clock.ran_s, self._config):
+                quiet_ms = detection.silence_ms(contact.rhythm, self._clock.ran_s)
                 self._suspect(peer, f"silent for {quiet_ms:.0f} ms")
         sent += self._encode_reachable(self._probes())
         self._expire()
@@ -188,14 +188,14 @@ class PeerMonitor:
     # How.
 
     def _advance_clock(self, now_s: float) -> None:
-        self._clock = phi.advance_clock(self._clock, now_s)
+        self._clock = detection.advance_clock(self._clock, now_s)
 
     def _encode_reachable(self, messages: Iterable[tuple[str, HealthMessage]]) -> list[tuple[str, bytes]]:
         """As bytes, to those that can be reached."""
         return [(to, encode_message(each)) for to, each in messages if self.stream(to) is not None]
 
     def _is_healthy_contact(self, peer: str) -> bool:
-        return lines.has_heartbeat(self._contacts.get(peer)) and peer not in self._suspicions
+        return peer_contact.has_heartbeat(self._contacts.get(peer)) and peer not in self._suspicions
 
     def _judge(self, peer: str) -> tuple[PeerState, str]:
         known = self._members.others.get(peer)
@@ -230,7 +230,7 @@ class PeerMonitor:
     def _suspect(self, peer: str, why: str) -> None:
         before = self._suspicions.get(peer)
         if before is None:
-            self._suspicions[peer] = doubts.PeerSuspicion(why, self._clock.ran_s, needs_back=NUM_BACK)
+            self._suspicions[peer] = detection.PeerSuspicion(why, self._clock.ran_s, needs_back=NUM_BACK)
         else:
             self._suspicions[peer] = replace(before, why=why, num_back=0)
 
@@ -244,11 +244,11 @@ class PeerMonitor:
         status = NodeStatus.DRAINING if self._metrics.is_draining else status
         self._members = membership.declare_status(self._members, status)
         for peer, contact in list(self._contacts.items()):
-            if not lines.is_heartbeat_due(contact, now_s):
+            if not peer_contact.is_heartbeat_due(contact, now_s):
                 continue
             said = MembershipClaim(peer, contact.incarnation, contact.status)
             self._members, claims = membership.choose_claims(self._members, said)
-            self._contacts[peer], heartbeat = lines.next_heartbeat(
+            self._contacts[peer], heartbeat = peer_contact.next_heartbeat(
                 contact, self._members.me, self._life, self._metrics, claims, now_s, self._config
             )
             yield peer, heartbeat
@@ -259,17 +259,19 @@ class PeerMonitor:
         for peer, suspicion in list(self._suspicions.items()):
             if self._announced.get(peer) is PeerState.DEAD:
                 continue
-            self._suspicions[peer], asked = doubts.choose_probes(suspicion, fresh, ran_s)
+            self._suspicions[peer], asked = detection.choose_probes(suspicion, fresh, ran_s)
             for other in asked:
                 yield other, PeerProbe(self._suspicions[peer].token, peer)
-            if doubts.is_confirmed(suspicion, ran_s):
+            if detection.is_confirmed(suspicion, ran_s):
                 self._members = membership.suspect_node(self._members, peer, ran_s)
 
     def _expire(self) -> None:
         ran_s = self._clock.ran_s
         alive = {peer for peer in self._contacts if self._is_healthy_contact(peer)}
         alive |= {
-            peer for peer, suspicion in self._suspicions.items() if doubts.is_seen_by_others(suspicion, ran_s)
+            peer
+            for peer, suspicion in self._suspicions.items()
+            if detection.is_seen_by_others(suspicion, ran_s)
         }
         before, self._members = (
             self._members,
@@ -287,12 +289,12 @@ class PeerMonitor:
         elif isinstance(message, PeerProbe):
             age_ms = -1
             if self._is_healthy_contact(message.node):
-                age_ms = round(phi.silence_ms(self._contacts[message.node].rhythm, self._clock.ran_s))
+                age_ms = round(detection.silence_ms(self._contacts[message.node].rhythm, self._clock.ran_s))
             yield peer, ProbeReply(message.token, message.node, age_ms)
         elif isinstance(message, ProbeReply):
             suspicion = self._suspicions.get(message.node)
             if suspicion is not None:
-                self._suspicions[message.node] = doubts.record_reply(
+                self._suspicions[message.node] = detection.record_reply(
                     suspicion, peer, message.token, message.age_ms, self._clock.ran_s, self._config
                 )
         else:
@@ -300,13 +302,15 @@ class PeerMonitor:
             self._announce_leadership(now_s)
 
     def _take(self, peer: str, heartbeat: Heartbeat, now_s: float) -> None:
-        after = lines.receive_heartbeat(self._contacts[peer], heartbeat, self._clock, now_s, self._config)
+        after = peer_contact.receive_heartbeat(
+            self._contacts[peer], heartbeat, self._clock, now_s, self._config
+        )
         if after is None:  # received before
             return
         self._contacts[peer] = after
         suspicion = self._suspicions.get(peer)
         if suspicion is not None:
-            back = doubts.record_heartbeat(suspicion, self._clock.ran_s, self._config)
+            back = detection.record_heartbeat(suspicion, self._clock.ran_s, self._config)
             if back is None:
                 del self._suspicions[peer]
             else:

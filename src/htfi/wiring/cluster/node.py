@@ -17,9 +17,9 @@ from numpy.random import Generator as RandomGenerator
 from htfi.decoding.link.frames import FrameChannel, seal
 from htfi.domain.peers import PeerChange, PeerState
 from htfi.scheduling.health.config import HealthConfig
-from htfi.scheduling.health.contact import PeerFigures
 from htfi.scheduling.health.messages import NodeHealthMetrics
 from htfi.scheduling.health.monitor import PeerMonitor
+from htfi.scheduling.health.peer_contact import PeerFigures
 
 _MAX_CHANGES = 256  # kept for the view
 

@@ -9,7 +9,7 @@ from htfi.adapters.device.metrics import DeviceMonitor
 from htfi.decoding.link.frames import DraftLead
 from htfi.decoding.link.ports import PlacementQuery, PlacementResult, PlannedPlacement
 from htfi.domain.peers import PeerState
-from htfi.scheduling.health.contact import PeerFigures
+from htfi.scheduling.health.peer_contact import PeerFigures
 from htfi.scheduling.placement.choosing import hedge_after_ms
 from htfi.scheduling.placement.figures import (
     PassCostModel,

@@ -1,13 +1,16 @@
-"""How suspicious a silence is, from the intervals of a peer's heartbeats. `contact` keeps a history for each peer.
+"""How suspicious a peer's silence is, and whom to ask before it is announced as suspect.
 
 Phi-accrual failure detection (Hayashibara et al., SRDS 2004): phi is −log10 of the chance that the next heartbeat
 comes still later. A hard bound is applied as well, since a silent peer must be noticed however irregular its
 heartbeats are. Times are on the observer's *running* clock, which stops while the observer does: a paused observer
 suspects no peer.
+
+Other nodes are then asked for the peer's heartbeats: SWIM's indirect probe, answered from those that arrive anyway.
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from htfi.scheduling.health.config import (
     FIRST_HEARTBEAT_MS,
@@ -15,7 +18,9 @@ from htfi.scheduling.health.config import (
     MIN_STD_MS,
     NUM_INTERVALS,
     NUM_INTERVALS_MIN,
+    NUM_PROBED,
     PHI_THRESHOLD,
+    PROBE_MS,
     HealthConfig,
 )
 
@@ -104,3 +109,58 @@ def is_silent(rhythm: HeartbeatHistory, ran_s: float, config: HealthConfig) -> b
     if not rhythm.num_heartbeats:
         return quiet_ms >= FIRST_HEARTBEAT_MS
     return quiet_ms >= config.silence_ms or phi(rhythm, ran_s, config) >= PHI_THRESHOLD
+
+
+@dataclass(frozen=True, slots=True)
+class PeerSuspicion:
+    """One peer's silence. `witness` reported it alive at `witness_s`; `num_back` heartbeats came since."""
+
+    why: str
+    since_s: float
+    token: int = 0
+    asked_s: float = -math.inf
+    witness: str = ""
+    witness_s: float = -math.inf
+    num_back: int = 0
+    back_s: float = -math.inf
+    needs_back: int = 1
+
+
+def choose_probes(
+    suspicion: PeerSuspicion, others: Sequence[str], ran_s: float
+) -> tuple[PeerSuspicion, tuple[str, ...]]:
+    """The nodes to ask now: none, or `NUM_PROBED` of the others, in turn. The suspicion gets a new token."""
+    if (ran_s - suspicion.asked_s) * 1e3 < PROBE_MS:
+        return suspicion, ()
+    turn = (suspicion.token * NUM_PROBED) % max(1, len(others))
+    asked = (*others[turn:], *others[:turn])[:NUM_PROBED]
+    return replace(suspicion, token=suspicion.token + 1, asked_s=ran_s), asked
+
+
+def record_reply(
+    suspicion: PeerSuspicion, witness: str, token: int, age_ms: float, ran_s: float, config: HealthConfig
+) -> PeerSuspicion:
+    """A reply. One to a probe before the last is too old to count."""
+    if token < suspicion.token - 1 or not 0.0 <= age_ms < config.silence_ms:
+        return suspicion
+    return replace(suspicion, witness=witness, witness_s=ran_s)
+
+
+def is_seen_by_others(suspicion: PeerSuspicion, ran_s: float) -> bool:
+    """Another node has recently reported it alive."""
+    return (ran_s - suspicion.witness_s) * 1e3 <= 2.0 * PROBE_MS
+
+
+def is_confirmed(suspicion: PeerSuspicion, ran_s: float) -> bool:
+    """The others had time to answer, and none reported it alive."""
+    return (ran_s - suspicion.since_s) * 1e3 >= 2.0 * PROBE_MS and not is_seen_by_others(suspicion, ran_s)
+
+
+def record_heartbeat(suspicion: PeerSuspicion, ran_s: float, config: HealthConfig) -> PeerSuspicion | None:
+    """A heartbeat has arrived: None once there are enough. A delayed burst counts as one."""
+    if (ran_s - suspicion.back_s) * 1e3 < config.beat_ms / 2.0:
+        return suspicion
+    # A gap in between restarts the count.
+    is_on_time = (ran_s - suspicion.back_s) * 1e3 < config.silence_ms
+    num_back = suspicion.num_back + 1 if is_on_time else 1
+    return None if num_back >= suspicion.needs_back else replace(suspicion, num_back=num_back, back_s=ran_s)

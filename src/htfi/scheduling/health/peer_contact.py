@@ -1,11 +1,11 @@
-"""The direct connection to one peer: heartbeats, round trips, health metrics, degradation."""
+"""The direct connection to one peer: heartbeats, round trips, metrics; and the state of the peer that follows."""
 
 import math
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from htfi.domain.peers import PeerState
-from htfi.scheduling.health import phi
+from htfi.scheduling.health import failure_detection as detection
 from htfi.scheduling.health.config import NUM_RTTS, TICK_MS, HealthConfig
 from htfi.scheduling.health.degradation import Degradation, assess
 from htfi.scheduling.health.messages import Heartbeat, MembershipClaim, NodeHealthMetrics, NodeStatus
@@ -39,7 +39,7 @@ class PeerFigures:
 class PeerContact:
     """Times ending in `at_s` are by this node's clock, `rhythm` by its running clock. `seq` numbers our heartbeats."""
 
-    rhythm: phi.HeartbeatHistory
+    rhythm: detection.HeartbeatHistory
     seq: int
     streams: tuple[str, ...] = ()  # newest last
     next_at_s: float = -math.inf
@@ -104,7 +104,11 @@ def next_heartbeat(
 
 
 def receive_heartbeat(
-    contact: PeerContact, heartbeat: Heartbeat, clock: phi.RunningClock, now_s: float, config: HealthConfig
+    contact: PeerContact,
+    heartbeat: Heartbeat,
+    clock: detection.RunningClock,
+    now_s: float,
+    config: HealthConfig,
 ) -> PeerContact | None:
     """The contact after a heartbeat of the peer; None for a repeated one."""
     if heartbeat.life != contact.life:
@@ -112,7 +116,7 @@ def receive_heartbeat(
             contact,
             life=heartbeat.life,
             received_seq=0,
-            rhythm=phi.start_history(clock.ran_s),
+            rhythm=detection.start_history(clock.ran_s),
             metrics=None,
             degradation=Degradation(),
         )
@@ -128,7 +132,7 @@ def receive_heartbeat(
         degradation = assess(degradation, metrics, quantile(rtts, 0.5), clock.ran_s, config)
     return replace(
         contact,
-        rhythm=phi.record_heartbeat_interval(contact.rhythm, clock.ran_s, config),
+        rhythm=detection.record_heartbeat_interval(contact.rhythm, clock.ran_s, config),
         received_seq=heartbeat.seq,
         received_at_s=now_s,
         echoed=max(contact.echoed, heartbeat.echo if heartbeat.echo <= contact.seq else 0),
@@ -142,7 +146,7 @@ def receive_heartbeat(
 
 
 def _round_trip_ms(
-    contact: PeerContact, heartbeat: Heartbeat, clock: phi.RunningClock, now_s: float
+    contact: PeerContact, heartbeat: Heartbeat, clock: detection.RunningClock, now_s: float
 ) -> float | None:
     """The round trip from a new echo; None where it spans a pause of our own, which it would measure."""
     if heartbeat.echo <= contact.echoed:
@@ -165,3 +169,59 @@ def jitter_ms(rtts_ms: tuple[float, ...]) -> float:
     if len(rtts_ms) < 2:
         return 0.0
     return sum(abs(b - a) for a, b in pairwise(rtts_ms)) / (len(rtts_ms) - 1)
+
+
+_STATE_OF_STATUS = {
+    NodeStatus.ALIVE: PeerState.HEALTHY,
+    NodeStatus.DEGRADED: PeerState.DEGRADED,
+    NodeStatus.DRAINING: PeerState.DRAINING,
+    NodeStatus.SUSPECT: PeerState.SUSPECT,
+    NodeStatus.DEAD: PeerState.DEAD,
+}
+
+
+def judge_peer(
+    contact: PeerContact | None,
+    suspicion: detection.PeerSuspicion | None,
+    claimed: NodeStatus | None,
+    ran_s: float,
+) -> tuple[PeerState, str]:
+    """The peer's state, and why. `claimed` is its status by gossip, ignored while its heartbeats arrive: gossip is late
+    then, and the peer itself refutes it.
+    """
+    if suspicion is not None:
+        if claimed is NodeStatus.DEAD:
+            return PeerState.DEAD, f"{suspicion.why}; no node receives its heartbeats"
+        if detection.is_seen_by_others(suspicion, ran_s):
+            return PeerState.SUSPECT, f"{suspicion.why}; {suspicion.witness} still receives its heartbeats"
+        return PeerState.SUSPECT, suspicion.why
+    if contact is not None and has_heartbeat(contact):
+        if contact.status is NodeStatus.DRAINING:
+            return PeerState.DRAINING, "finishes its requests and accepts no new ones"
+        if contact.degradation.is_degraded:
+            return PeerState.DEGRADED, contact.degradation.words
+        if contact.status is NodeStatus.DEGRADED:
+            return PeerState.DEGRADED, "reported by the node itself"
+        return PeerState.HEALTHY, "heartbeats on time"
+    if claimed is None:
+        return PeerState.UNKNOWN, "unknown to this node"
+    return _STATE_OF_STATUS[claimed], "reported by other nodes"
+
+
+def peer_figures(
+    contact: PeerContact | None, state: PeerState, words: str, ran_s: float, config: HealthConfig
+) -> PeerFigures:
+    if contact is None:
+        return PeerFigures(state, words, None, None, 0.0, (), 0, None, 0.0, 0.0)
+    return PeerFigures(
+        state,
+        words,
+        quantile(contact.rtts_ms, 0.5),
+        quantile(contact.rtts_ms, 0.95),
+        jitter_ms(contact.rtts_ms),
+        contact.rtts_ms,
+        contact.num_rtts,
+        contact.metrics,
+        detection.silence_ms(contact.rhythm, ran_s),
+        detection.phi(contact.rhythm, ran_s, config),
+    )
