@@ -2,7 +2,8 @@
 
 import pytest
 
-from htfi.apps.cli.view.drawing import (
+from htfi.apps.cli.view.state import SeriesView, quantile_at
+from htfi.apps.display.drawing import (
     INNER,
     OUTER,
     band,
@@ -13,7 +14,6 @@ from htfi.apps.cli.view.drawing import (
     stacked_bar,
     truncate_end,
 )
-from htfi.apps.cli.view.state import SeriesView, quantile_at
 from htfi.domain.decision import Regime
 
 

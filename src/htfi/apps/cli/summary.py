@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.text import Text
 
-from htfi.apps.cli.view.drawing import MUTED, REGIME_STYLE, printable, truncate_middle
 from htfi.apps.cli.view.state import RunCounters
+from htfi.apps.display.drawing import MUTED, REGIME_STYLE, printable, truncate_middle
 from htfi.apps.display.tables import hanging_lines, has_width
 from htfi.domain.decision import Regime, Rung
 from htfi.domain.generation import SpeculationStats

@@ -12,7 +12,8 @@ from typing import Any
 from rich.text import Text
 
 from htfi.apps.cli.summary import score_table
-from htfi.apps.cli.view.drawing import (
+from htfi.apps.cli.view.state import BAND_LEVELS, SeriesView, quantile_at
+from htfi.apps.display.drawing import (
     INNER,
     MIDDLE,
     MUTED,
@@ -23,7 +24,6 @@ from htfi.apps.cli.view.drawing import (
     printable,
     truncate_end,
 )
-from htfi.apps.cli.view.state import BAND_LEVELS, SeriesView, quantile_at
 from htfi.apps.display.tables import wrap_words
 from htfi.domain.decision import Decision, Forecast, PolicyOutcome
 from htfi.domain.errors import InvalidInput

@@ -10,7 +10,7 @@ from htfi.apps.cli.report.notable import NotableDecision
 from htfi.apps.cli.report.readings import audit_html, summary_html
 from htfi.apps.cli.report.survey import RunSurvey, SeriesScore
 from htfi.apps.cli.summary import BASELINE
-from htfi.apps.cli.view.drawing import format_percent, format_price
+from htfi.apps.display.drawing import format_percent, format_price
 from htfi.domain.decision import Regime
 from htfi.domain.time import format_ns
 from htfi.narrative.audit import rule_note

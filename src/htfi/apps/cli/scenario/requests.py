@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from htfi.apps.cli.view.drawing import MUTED
+from htfi.apps.display.drawing import MUTED
 from htfi.domain.errors import InvalidInput
 from htfi.forecasting.scenarios.requests import (
     ScenarioKind,

@@ -18,10 +18,10 @@ from rich.console import Console
 from rich.text import Text
 
 from htfi.apps.cli.view.display import ProgressView, Renderer, open_renderer
-from htfi.apps.cli.view.drawing import INNER, MUTED, REGIME_STYLE, flow_facts, truncate_end, truncate_middle
 from htfi.apps.cli.view.nodes import count_states, nodes
 from htfi.apps.cli.view.panels import format_seconds
 from htfi.apps.cli.view.state import PeerStatus
+from htfi.apps.display.drawing import INNER, MUTED, REGIME_STYLE, flow_facts, truncate_end, truncate_middle
 from htfi.domain.decision import Regime
 from htfi.domain.peers import PeerChange
 

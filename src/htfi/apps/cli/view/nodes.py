@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from rich.text import Text
 
-from htfi.apps.cli.view.drawing import INNER, MUTED, REGIME_STYLE, truncate_end, truncate_middle
 from htfi.apps.cli.view.state import PeerStatus
+from htfi.apps.display.drawing import INNER, MUTED, REGIME_STYLE, truncate_end, truncate_middle
 from htfi.domain.decision import Regime
 from htfi.domain.peers import PeerChange, PeerState
 from htfi.domain.time import NS_PER_S, format_ns

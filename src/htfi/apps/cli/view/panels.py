@@ -6,7 +6,9 @@ from typing import NamedTuple
 
 from rich.text import Text
 
-from htfi.apps.cli.view.drawing import (
+from htfi.apps.cli.view.nodes import count_states, nodes
+from htfi.apps.cli.view.state import SEVERITY, DecisionStatus, SeriesView, ViewState
+from htfi.apps.display.drawing import (
     INNER,
     MUTED,
     REGIME_STYLE,
@@ -22,8 +24,6 @@ from htfi.apps.cli.view.drawing import (
     truncate_end,
     truncate_middle,
 )
-from htfi.apps.cli.view.nodes import count_states, nodes
-from htfi.apps.cli.view.state import SEVERITY, DecisionStatus, SeriesView, ViewState
 from htfi.domain.decision import Regime
 from htfi.domain.time import NS_PER_S, format_ns
 

@@ -1,11 +1,11 @@
-"""Small drawings in characters: fan chart, sparkline, band, stacked bar. The view and `forecast` use them."""
+"""Charts in characters: fan chart, sparkline, band, stacked bar; `run`, `forecast` and `scenario` print them."""
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 from rich.text import Text
 
-from htfi.apps.cli.view.state import SeriesView
 from htfi.domain.decision import Regime
 
 REGIME_STYLE = {
@@ -22,6 +22,19 @@ _GAP = "   "  # between facts
 _BRAILLE = 0x2800
 # Dots of a braille cell from the top down, left column and right
 _DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
+
+
+class FanSeries(Protocol):
+    """Prices so far and, per horizon, log returns at the levels 5, 25, 50, 75 and 95%."""
+
+    @property
+    def last_price(self) -> float: ...
+    @property
+    def history(self) -> tuple[float, ...]: ...
+    @property
+    def horizons(self) -> tuple[int, ...]: ...
+    @property
+    def bands(self) -> tuple[tuple[float, ...], ...]: ...
 
 
 def printable(text: str) -> str:
@@ -121,7 +134,7 @@ def expert_styles(names: Sequence[str]) -> dict[str, str]:
     return {name: EXPERT_STYLES[k % len(EXPERT_STYLES)] for k, name in enumerate(names)}
 
 
-def fan_chart(series: SeriesView, width: int, height: int) -> list[Text]:
+def fan_chart(series: FanSeries, width: int, height: int) -> list[Text]:
     """Price so far and the forecast's fan, one column a bar, on one scale; labels stand at the right.
 
     Shading: outer 90%, inner 50%, line median. Between horizons the fan widens with the square root of time. The scale
@@ -154,8 +167,8 @@ def fan_chart(series: SeriesView, width: int, height: int) -> list[Text]:
     return lines
 
 
-def _levels_ahead(series: SeriesView, bar: int) -> list[float]:
-    """Prices at BAND_LEVELS `bar` bars ahead."""
+def _levels_ahead(series: FanSeries, bar: int) -> list[float]:
+    """Prices at the five levels `bar` bars ahead."""
     before, band_before = 0, (0.0,) * len(series.bands[0])
     for horizon, at_horizon in zip(series.horizons, series.bands, strict=True):
         if bar <= horizon:
