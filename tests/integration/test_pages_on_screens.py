@@ -12,6 +12,7 @@ import pytest
 
 from chromium import CHROMIUM, Chromium
 from htfi.apps.cli.report.command import write_report
+from htfi.apps.display.charts import specs
 from htfi.domain.decision import Decision, NewsTilt, NewsView
 from htfi_eval.bench.decode.measurements import DecodeRuns
 from htfi_eval.bench.decode.measurements import charts as decode_charts
@@ -19,7 +20,6 @@ from htfi_eval.bench.decode.methods import CHAIN, CHAIN_OF_8, PLAIN
 from htfi_eval.bench.decode.methods import DecodeMeasurement as Decoded
 from htfi_eval.bench.link.figures import charts as link_charts
 from htfi_eval.bench.link.runs import ALL_PLACEMENTS, LinkMeasurement
-from htfi_eval.charts import specs
 from htfi_eval.report import write_page
 from htfi_eval.results import Card, Evaluation
 
@@ -254,7 +254,8 @@ def test_ticks_are_years_months_days_or_times_as_the_span_needs(browser, report)
 def test_no_page_sets_type_below_13_px_and_each_tells_phones_its_width():
     styles = [
         files("htfi.apps.cli.report") / "page.css",
-        files("htfi_eval.charts") / "page.css",
+        files("htfi.apps.cli.scenario") / "page.css",
+        files("htfi.apps.display") / "page.css",
     ]
     sizes = [
         float(size)
@@ -263,11 +264,8 @@ def test_no_page_sets_type_below_13_px_and_each_tells_phones_its_width():
     ]
     assert len(sizes) > 20
     assert min(sizes) >= LEAST_PX
-    pages = [
-        files("htfi.apps.cli.report") / "page.html",
-        files("htfi_eval.charts") / "page.html",
-    ]
-    assert all('content="width=device-width, initial-scale=1"' in page.read_text() for page in pages)
+    frame = files("htfi.apps.display") / "page.html"
+    assert 'content="width=device-width, initial-scale=1"' in frame.read_text()
 
 
 def test_a_note_among_rows_stands_under_the_page_s_table(bench_decode, evaluation):

@@ -365,8 +365,9 @@ for (const frame of document.querySelectorAll("iframe")) {
     small = Math.min(small, size);
     right = Math.max(right, one.getBoundingClientRect().right);
   }
-  const axes = [...page.querySelectorAll(".axis")].map(axis => {
-    const ticks = [...axis.querySelectorAll("span")].map(tick => tick.getBoundingClientRect());
+  const axes = [...page.querySelectorAll(".axis, .plot")].map(axis => {
+    const ticks = [...axis.querySelectorAll("span.x")].filter(tick => tick.getClientRects().length)
+      .map(tick => tick.getBoundingClientRect());
     return ticks.every((tick, place) => !place || ticks[place - 1].right <= tick.left + 1);
   });
   told.push({wide: page.documentElement.scrollWidth, room: page.documentElement.clientWidth, small, right,

@@ -2,11 +2,11 @@
 
 import pytest
 
+from htfi.apps.display.charts.figures import chart_html
 from htfi_eval.bench.link.figures import charts, link_speedup, metrics, num_unlike, planner_regret, rows
 from htfi_eval.bench.link.runs import ALL_PLACEMENTS, LinkMeasurement, PlacementChoice, PlacementRun
 from htfi_eval.bench.link.runs import steps_regret as regret_of_steps
 from htfi_eval.bench.link.setup import EdgeShare, fleet_result
-from htfi_eval.charts.figures import chart_html
 
 
 def run(**ms: float) -> PlacementRun:

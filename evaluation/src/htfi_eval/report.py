@@ -5,15 +5,15 @@ A page is one self-contained file: SVG and HTML, and a small script that shows v
 
 from collections.abc import Mapping, Sequence
 from html import escape
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import click
 
+from htfi.apps.display.charts.figures import chart_html
+from htfi.apps.display.charts.frame import number
+from htfi.apps.display.page import page_html, resource
 from htfi.domain.errors import InvalidInput
-from htfi_eval.charts.figures import chart_html
-from htfi_eval.charts.frame import number
 from htfi_eval.results import (
     Card,
     Evaluation,
@@ -150,15 +150,7 @@ def _cell(value: object) -> str:
 
 
 def _write(file: Path, title: str, body: str) -> None:
-    folder = files("htfi_eval.charts")
-    pieces = {
-        "title": escape(title),
-        "style": folder.joinpath("page.css").read_text(encoding="utf-8"),
-        "script": folder.joinpath("page.js").read_text(encoding="utf-8"),
-        "body": body,
-    }
-    parts = folder.joinpath("page.html").read_text(encoding="utf-8").split("@@")
-    write_file(file, "".join(pieces[part] if place % 2 else part for place, part in enumerate(parts)))
+    write_file(file, page_html(title, body, scripts=[resource("htfi.apps.display", "readout.js")]))
     click.echo(f"page written to {file}", err=True)
 
 

@@ -13,11 +13,11 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
+from htfi.apps.display.charts.specs import Chart, Curve, DotChart, DotGroup, TimeLines
 from htfi.domain.errors import InvalidInput
 from htfi.forecasting.evaluation.differences import LossDifference, benjamini_hochberg, diebold_mariano, holm
 from htfi.forecasting.scores import implied_variance, qlike
 from htfi.wiring.settings import load_settings
-from htfi_eval.charts.specs import Chart, Curve, DotChart, DotGroup, TimeLines
 from htfi_eval.commands import ProgressCallback, ProgressLine
 from htfi_eval.eval.peers import CONSTANT, MIN_BARS, WINDOW_BARS, classical, har_variance
 from htfi_eval.eval.prices import Prices, load_prices

@@ -11,6 +11,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from htfi.apps.display.charts.specs import TimeSpan
 from htfi.domain.decision import Regime, series_id
 from htfi.domain.events import Bar
 from htfi.forecasting.config import SESSION_GAP_BARS, ForecastConfig
@@ -20,7 +21,6 @@ from htfi.forecasting.ports import Expert
 from htfi.market.config import MarketConfig
 from htfi.market.state import MarketState
 from htfi.wiring.experts import open_experts
-from htfi_eval.charts.specs import TimeSpan
 from htfi_eval.commands import ProgressCallback
 from htfi_eval.eval.prices import Prices
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import msgspec
 
+from htfi.apps.display.charts.specs import Chart, Curve, CurveChart, DotChart, DotGroup, StackChart
 from htfi_eval.bench.decode.methods import CHAIN, PLAIN, TREE, DecodeMeasurement
 from htfi_eval.bench.decode.prompts import OFF_DISTRIBUTION, PromptKind, free_text_kinds
 from htfi_eval.bench.processes import WorkerProcess
-from htfi_eval.charts.specs import Chart, Curve, CurveChart, DotChart, DotGroup, StackChart
 
 Row = dict[str, Any]
 ALL, ON_DISTRIBUTION = "all kinds", "trained kinds"

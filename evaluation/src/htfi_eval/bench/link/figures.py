@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from htfi.apps.display.charts.specs import Chart, Curve, CurveChart
 from htfi.decoding.config import DecodingConfig
 from htfi.domain.generation import Completion
 from htfi.wiring.models.readers import ModelsConfig, open_model_pair
@@ -19,7 +20,6 @@ from htfi_eval.bench.link.runs import (
     PlacementChoice,
     PlacementRun,
 )
-from htfi_eval.charts.specs import Chart, Curve, CurveChart
 
 Row = dict[str, Any]
 RunsByKind = Mapping[str, Sequence[PlacementRun]]  # by kind

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
+from htfi.apps.display.charts.specs import Chart, Curve, CurveChart, DotChart, DotGroup
 from htfi.decoding.config import DecodingConfig
 from htfi.domain.generation import PromptDialect
 from htfi.simulation.stories import FIRST_EVALUATION_SEED
 from htfi.wiring.models.readers import ModelsConfig, open_model_pair
-from htfi_eval.charts.specs import Chart, Curve, CurveChart, DotChart, DotGroup
 from htfi_eval.commands import ProgressLine, output_options
 from htfi_eval.eval.mini import scores, table
 from htfi_eval.eval.mini.baselines import BaselineFeatures

@@ -6,11 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.domain.decision import NewsView
-from htfi.forecasting.config import ForecastConfig
-from htfi.forecasting.scores import coverage, pit
-from htfi.narrative.question import shown_items
-from htfi_eval.charts.specs import (
+from htfi.apps.display.charts.specs import (
     BarChart,
     Chart,
     Curve,
@@ -20,6 +16,10 @@ from htfi_eval.charts.specs import (
     HistogramChart,
     TimeLines,
 )
+from htfi.domain.decision import NewsView
+from htfi.forecasting.config import ForecastConfig
+from htfi.forecasting.scores import coverage, pit
+from htfi.narrative.question import shown_items
 from htfi_eval.eval.narrative.moments import PRICE_ONLY, NarratorForecasts, NewsMoments
 from htfi_eval.eval.narrative.real_text import RealTextResults
 from htfi_eval.eval.narrative.scores import DirectionCalls, gain, no_gain_p_value, score_calls

@@ -7,12 +7,12 @@ from typing import Any
 import click
 import numpy as np
 
+from htfi.apps.display.charts.specs import Chart, Curve, CurveChart, DotChart, DotGroup, HeatMap
 from htfi.narrative.config import EncodingConfig
 from htfi.narrative.encoding.heads import Heads
 from htfi.simulation.head_training import SEED, calibration_error, read_corpora
 from htfi.simulation.labelled_lines import draw_lines
 from htfi.wiring.news import folder_encoder, open_heads, shipped_encoder
-from htfi_eval.charts.specs import Chart, Curve, CurveChart, DotChart, DotGroup, HeatMap
 from htfi_eval.commands import ProgressLine, data_option, output_options
 from htfi_eval.encoder_weights import full_weights
 from htfi_eval.eval.prices import STAGED

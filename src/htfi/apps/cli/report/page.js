@@ -8,7 +8,10 @@
   const byId = (id) => document.getElementById(id);
   const state = { track: data.tracks[0], h: 0, k: 0 };
 
-  const color = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
+  const color = (name) => { // as the theme has it: custom properties themselves stay light-dark(…)
+    document.documentElement.style.accentColor = `var(--${name})`;
+    return getComputedStyle(document.documentElement).accentColor;
+  };
   const nameColor = (k) => color("e" + (k === 0 ? 0 : ((k - 1) % 6) + 1));
   const words = (name) => name.replaceAll("_", " ");
   const bars = (n) => (n === 1 ? "1 bar" : n + " bars");
@@ -282,11 +285,11 @@
     if (step && event.target.tagName !== "SELECT") point(Math.max(0, Math.min(state.track.bars.length - 1, state.k + step)));
   });
   const dark = matchMedia("(prefers-color-scheme: dark)");
-  const setTheme = (name) => { document.documentElement.dataset.theme = name; drawAll(); };
+  const setTheme = (name) => { document.documentElement.style.colorScheme = name; drawAll(); };
   let width = innerWidth;
   addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidth; drawAll(); } });
   dark.addEventListener("change", () => setTheme(dark.matches ? "dark" : "light"));
-  byId("theme").addEventListener("click", () => setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"));
+  byId("theme").addEventListener("click", () => setTheme(document.documentElement.style.colorScheme === "dark" ? "light" : "dark"));
   state.k = state.track.bars.length - 1;
   setTheme(dark.matches ? "dark" : "light");
 })();

@@ -2,7 +2,6 @@
 
 import json
 from html import escape
-from importlib.resources import files
 from itertools import accumulate
 from typing import Any
 
@@ -21,6 +20,7 @@ from htfi.apps.cli.report.tables import (
     scores_html,
     series_html,
 )
+from htfi.apps.display.page import fill_template, page_html, resource
 from htfi.domain.time import NS_PER_MS, format_ns
 
 TRAILING = NUM_INTERVALS // 10
@@ -31,9 +31,7 @@ def render(facts: ReportFacts, survey: RunSurvey, tracks: list[dict[str, Any]]) 
     """The whole page as text."""
     start, end = format_ns(survey.start_ns)[:10], format_ns(survey.end_ns)[:10]
     parts = {
-        "title": escape(f"HTFI · {start} to {end}"),
         "period": escape(start if start == end else f"{start} to {end}"),
-        "css": _resource("page.css"),
         "facts": facts_html(facts, survey),
         "scores": scores_html(survey),
         "regimes": regimes_html(survey),
@@ -45,20 +43,11 @@ def render(facts: ReportFacts, survey: RunSurvey, tracks: list[dict[str, Any]]) 
         "drawn": _drawn_note(survey, tracks),
         "version": escape(__version__),
         "data": _embed(_data(survey, tracks)),
-        "plotly": _resource("plotly-cartesian.min.js"),
-        "axis": _resource("axis.js"),
-        "js": _resource("page.js"),
     }
-    # one pass by hand: the parts hold braces and dollar signs of their own
-    template = _resource("page.html")
-    pieces: list[str] = []
-    for k, piece in enumerate(template.split("@@")):
-        pieces.append(parts[piece] if k % 2 else piece)
-    return "".join(pieces)
-
-
-def _resource(name: str) -> str:
-    return files("htfi.apps.cli.report").joinpath(name).read_text(encoding="utf-8")
+    own = "htfi.apps.cli.report"
+    scripts = [resource(own, name) for name in ("plotly-cartesian.min.js", "axis.js", "page.js")]
+    body = fill_template(resource(own, "page.html"), parts)
+    return page_html(f"HTFI · {start} to {end}", body, style=resource(own, "page.css"), scripts=scripts)
 
 
 def _embed(data: Any) -> str:

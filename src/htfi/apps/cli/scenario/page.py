@@ -2,11 +2,10 @@
 
 from collections.abc import Callable, Sequence
 from html import escape
-from importlib.resources import files
 
 import numpy as np
 
-from htfi.apps.cli.scenario.charts import bars, batch_rows, book_plot, heat_table, position_plot, strip
+from htfi.apps.cli.scenario.charts import batch_rows, book_plot, position_plot, strip
 from htfi.apps.cli.scenario.rationale import bars as bars_ahead
 from htfi.apps.cli.scenario.rationale import (
     chance_figure,
@@ -18,6 +17,9 @@ from htfi.apps.cli.scenario.rationale import (
     size,
 )
 from htfi.apps.cli.scenario.text import shown_places
+from htfi.apps.display.charts.figures import bar_rows, heat_table, legend_entry
+from htfi.apps.display.charts.specs import BarChart, HeatMap
+from htfi.apps.display.page import fill_template, page_html, resource
 from htfi.domain.time import format_ns
 from htfi.forecasting.scenarios.measures import LEVELS, ScenarioComparison, padded_range
 from htfi.pipeline.scenarios.answers import ScenarioAnswer, ScenarioAnswers
@@ -31,10 +33,8 @@ _Q05, _Q50, _Q95 = LEVELS.index(0.05), LEVELS.index(0.5), LEVELS.index(0.95)
 
 def page(ground: ScenarioBasis, answers: ScenarioAnswers) -> str:
     """The whole page."""
-    folder = files("htfi.apps.cli.scenario")
     ahead = bars_ahead(answers.today.horizon, ground.interval)
-    pieces = {
-        "style": folder.joinpath("page.css").read_text(encoding="utf-8"),
+    parts = {
         "frame": escape(f"{ground.origin} · {format_ns(ground.as_of_ns)} · {ahead} ahead"),
         "today": escape(scenario_rationale(ground, answers, None).text),
         "notes": "".join(f'<p class="note">{escape(note)}</p>' for note in answers.notes),
@@ -42,8 +42,9 @@ def page(ground: ScenarioBasis, answers: ScenarioAnswers) -> str:
         "scenarios": "".join(_scenario(ground, answers, answer) for answer in answers.answers),
         "draws": f"{len(answers.today.returns):,}",
     }
-    parts = folder.joinpath("page.html").read_text(encoding="utf-8").split("@@")
-    return "".join(pieces[part] if place % 2 else part for place, part in enumerate(parts))
+    own = "htfi.apps.cli.scenario"
+    body = fill_template(resource(own, "page.html"), parts)
+    return page_html("HTFI what if", body, style=resource(own, "page.css"))
 
 
 def _batch(answers: ScenarioAnswers) -> str:
@@ -53,17 +54,19 @@ def _batch(answers: ScenarioAnswers) -> str:
     sizes = np.abs(answers.positions.portfolio.notionals)
     held = [int(place) for place in np.argsort(-sizes, kind="stable") if sizes[place] > 0.0]
     places = held[:MAX_COLUMNS]
-    medians = np.array([_told(answer).after[places, _Q50] for answer in ranked])
     names = [answers.today.series[place].rpartition("/")[0] for place in places]  # of one interval all
+    medians = [_told(answer).after[places, _Q50].tolist() for answer in ranked]
+    heat = HeatMap("", "", [_name(answer) for answer in ranked], names, medians)
+    scales = (4.0 * answers.today.sigma[places]).tolist()
     more = f" The {len(places)} largest positions of {len(held)}." if len(held) > len(places) else ""
     return (
         "<section><h2>All scenarios</h2>"
         '<p class="note">Profit of the book: 98% line, 90% and 50% bands, mean; worst first. '
         "Dashed: today’s VaR 99%.</p>"
-        f"{batch_rows(rows, answers.book_before, _writer(answers))}"
+        f"{batch_rows(rows, answers.book_before, _unit(answers), _writer(answers))}"
         "<h3>Where each position goes</h3>"
         f'<p class="note">Median return, coloured by its size in today’s standard deviations.{more}</p>'
-        f"{heat_table(_names(ranked), names, medians, answers.today.sigma[places], simple)}"
+        f"{heat_table(heat, scales, simple)}"
         "</section>"
     )
 
@@ -73,15 +76,17 @@ def _scenario(ground: ScenarioBasis, answers: ScenarioAnswers, answer: ScenarioA
     before, after = told.portfolio_before, told.portfolio_after
     order = shown_places(answers, answer)
     gains = [(answers.today.series[k], after.means[k] - before.means[k]) for k in order]
-    bars_told = [row for row in gains if abs(row[1]) > 1e-9 * max(answers.positions.gross, 1e-12)][:MAX_BARS]
+    moved = [row for row in gains if abs(row[1]) > 1e-9 * max(answers.positions.gross, 1e-12)][:MAX_BARS]
+    bars = BarChart("", "", [series for series, _ in moved], [gain for _, gain in moved], unit=_unit(answers))
     name = (
         f"{escape(answer.asked.name)} — {escape(answer.title)}" if answer.asked.name else escape(answer.title)
     )
     at_full = '<p class="note">Drawn as if the reader is right: at full weight.</p>' if answer.full else ""
     contributions = (
         "<h3>What each position adds</h3>"
-        '<p class="note">To the change of the book’s mean profit.</p>' + bars(bars_told, write)
-        if bars_told
+        '<p class="note">To the change of the book’s mean profit.</p>'
+        f"<figure>{bar_rows(bars, write)}</figure>"
+        if moved
         else ""
     )
     return (
@@ -89,8 +94,9 @@ def _scenario(ground: ScenarioBasis, answers: ScenarioAnswers, answer: ScenarioA
         f'<p class="lead">{escape(scenario_rationale(ground, answers, answer).text)}</p>{at_full}'
         f"{_glance(answers, answer)}"
         '<div class="two"><div><h3>Profit of the book</h3>'
-        '<p class="key"><b class="today">today</b><b class="then">then</b>dashed: VaR 99%, dotted: ES 97.5%</p>'
-        f"{book_plot(before, after, write)}</div><div>{contributions}</div></div>"
+        f'<p class="legend">{legend_entry("today", "today")}{legend_entry("then", "then")}'
+        '<span class="quiet">dashed: VaR 99%, dotted: ES 97.5%</span></p>'
+        f"<figure>{book_plot(before, after, _unit(answers), write)}</figure></div><div>{contributions}</div></div>"
         f"{_densities(answers, answer, order)}{_views(answer)}{_positions(answers, answer, order)}</section>"
     )
 
@@ -229,10 +235,6 @@ def _name(answer: ScenarioAnswer) -> str:
     return answer.asked.name or answer.title
 
 
-def _names(ranked: Sequence[ScenarioAnswer]) -> list[str]:
-    return [_name(answer) for answer in ranked]
-
-
 def _side(gain: float) -> str:
     return "gain" if gain > 0.0 else "loss" if gain < 0.0 else ""
 
@@ -243,3 +245,8 @@ def _way(direction: float) -> str:
 
 def _writer(answers: ScenarioAnswers) -> Callable[[float], str]:
     return lambda value: money(value, answers, signed=True)
+
+
+def _unit(answers: ScenarioAnswers) -> str:
+    """Of the book's axes: shares in percent, money as `_writer` has it."""
+    return "" if answers.positions.in_money else "%"

@@ -5,13 +5,13 @@ it: text has the same size on a phone and on a wide screen.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from html import escape
 from typing import Any
 
-from htfi_eval.charts.specs import Curve
+from htfi.apps.display.charts.specs import Curve
 
 SIDE = 1000.0  # of the SVG's own units, both ways
 _MAX_DATE_TICKS = 11
@@ -102,12 +102,17 @@ def spread(values: Iterable[float | None], pad: float = 0.04) -> tuple[float, fl
     return low - margin, high + margin
 
 
-def ticks(low: float, high: float, unit: str = "", most: int = 6) -> list[AxisTick]:
-    """Round numbers within low–high."""
+def ticks(
+    low: float, high: float, unit: str = "", most: int = 6, write: Callable[[float], str] | None = None
+) -> list[AxisTick]:
+    """Round numbers within low–high; `write` labels amounts, such as money, whose unit is not a share."""
     step = _round_step((high - low) / most)
     first = math.ceil(low / step - 1e-9)
     last = math.floor(high / step + 1e-9)
-    return [AxisTick(k * step, number(k * step, unit, step)) for k in range(first, last + 1)]
+    values = [k * step for k in range(first, last + 1)]
+    if write is not None and unit != "%":
+        return [AxisTick(value, write(value)) for value in values]
+    return [AxisTick(value, number(value, unit, step)) for value in values]
 
 
 def log_ticks(low: float, high: float) -> list[AxisTick]:

@@ -1,11 +1,11 @@
 """Every chart of `specs` as HTML with SVG in it."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 from typing import assert_never
 
-from htfi_eval.charts.frame import (
+from htfi.apps.display.charts.frame import (
     MAX_DOTTED_POINTS,
     NUM_COLOURS,
     SIDE,
@@ -22,7 +22,7 @@ from htfi_eval.charts.frame import (
     thinned,
     ticks,
 )
-from htfi_eval.charts.specs import (
+from htfi.apps.display.charts.specs import (
     BarChart,
     Chart,
     Curve,
@@ -34,12 +34,14 @@ from htfi_eval.charts.specs import (
     StackChart,
     TimeLines,
 )
-from htfi_eval.charts.times import fan_plot, lines_plot
+from htfi.apps.display.charts.times import fan_plot, lines_plot
+
+WriteValue = Callable[[float], str]
 
 _TEXT_COLUMNS = 14  # a heat map with more columns shows its values only under the pointer
 
 
-def bar_rows(chart: BarChart) -> str:
+def bar_rows(chart: BarChart, write: WriteValue | None = None) -> str:
     """A bar from `zero` to the value, its interval as a whisker; solid where the interval excludes `zero`."""
     if not finite(chart.values):
         return ""
@@ -49,7 +51,7 @@ def bar_rows(chart: BarChart) -> str:
         value, low, high = (_at(of, place) for of in (chart.values, chart.lows, chart.highs))
         shapes = [_across(x, chart.zero, 28)]
         sure = low is None or high is None or not low <= chart.zero <= high
-        text = number(value, chart.unit)
+        text = number(value, chart.unit) if write is None or value is None else write(value)
         if value is not None:
             left, right = sorted((x(chart.zero), x(value)))
             style = ("down" if value < chart.zero else "up") + ("" if sure else " unsure")
@@ -58,8 +60,8 @@ def bar_rows(chart: BarChart) -> str:
                 shapes.append(f'<path class="whisker" d="M{x(low):.1f} 14H{x(high):.1f}"/>')
                 text += f" <i>{number(low, chart.unit)} … {number(high, chart.unit)}</i>"
             shapes.append(f'<path class="dot ink" style="stroke-width:6px" d="M{x(value):.1f} 14h0"/>')
-        rows.append(_row(name, shapes, 28, text))
-    return _rows(rows, x, chart.unit)
+        rows.append(row_html(name, shapes, 28, text))
+    return rows_html(rows, x, chart.unit, write)
 
 
 def dot_rows(chart: DotChart) -> str:
@@ -92,8 +94,8 @@ def dot_rows(chart: DotChart) -> str:
             text = escape(f"{group.name}, {name}: {number(value, chart.unit)}{span}")
             place_px = f'style="stroke-width:8px" d="M{x(value):.1f} {y}h0"'
             shapes.append(f'<path class="dot {colour}" {place_px}><title>{text}</title></path>')
-        rows.append(_row(name, shapes, height, ""))
-    return _rows(rows, x, chart.unit)
+        rows.append(row_html(name, shapes, height, ""))
+    return rows_html(rows, x, chart.unit)
 
 
 def stack_rows(chart: StackChart) -> str:
@@ -115,31 +117,32 @@ def stack_rows(chart: StackChart) -> str:
                 f'width="{x(value):.1f}" height="20"><title>{text}</title></rect>'
             )
             begin += value
-        rows.append(_row(name, shapes, 28, number(totals[place], chart.unit)))
-    return _rows(rows, x, chart.unit)
+        rows.append(row_html(name, shapes, 28, number(totals[place], chart.unit)))
+    return rows_html(rows, x, chart.unit)
 
 
-def heat_table(chart: HeatMap) -> str:
-    """Colour is the distance from `centre` over the greatest; an unknown value stays blank."""
+def heat_table(chart: HeatMap, scales: Sequence[float] = (), write: WriteValue | None = None) -> str:
+    """Colour is the distance from `centre` over the column's scale or the greatest; an unknown value stays blank."""
     apart = [abs(value - chart.centre) for row in chart.values for value in finite(row)]
     if not apart:
         return ""
-    most = max(apart) or 1.0
+    full = scales or [max(apart)] * len(chart.columns)
     plain = len(chart.columns) <= _TEXT_COLUMNS
     head = "".join(f"<th>{escape(column)}</th>" for column in chart.columns)
     lines: list[str] = []
     for name, row in zip(chart.rows, chart.values, strict=False):
         cells: list[str] = []
-        for column, value in zip(chart.columns, row, strict=False):
-            text = number(value, chart.unit)
+        for column, value, most in zip(chart.columns, row, full, strict=False):
+            text = number(value, chart.unit) if write is None or value is None else write(value)
             if not finite([value]) or value is None:
                 cells.append("<td></td>")
                 continue
             side = "warm" if value > chart.centre else "cool"
-            share = abs(value - chart.centre) / most
+            share = min(abs(value - chart.centre) / (most or 1.0), 1.0)
             title = escape(f"{name}, {column}: {text}")
             cells.append(
-                f'<td class="{side}" style="--share:{80 * share:.0f}%" title="{title}">{text if plain else ""}</td>'
+                f'<td class="{side}" data-label="{escape(column)}" style="--share:{80 * share:.0f}%" '
+                f'title="{title}">{text if plain else ""}</td>'
             )
         lines.append(f"<tr><th>{escape(name)}</th>{''.join(cells)}</tr>")
     style = "heat" if plain else "heat dense"
@@ -160,7 +163,8 @@ def _across(x: AxisScale, at: float, height: int) -> str:
     return f'<path class="level" d="M{x(at):.1f} 0V{height}"/>'
 
 
-def _row(name: str, shapes: Sequence[str], height: int, text: str) -> str:
+def row_html(name: str, shapes: Sequence[str], height: int, text: str) -> str:
+    """A name, shapes in a box of 1000 × `height`, and a value as HTML."""
     value = f'<span class="value">{text}</span>'
     return (
         f'<span class="name">{escape(name)}</span><svg style="min-height:{height}px" viewBox="0 0 1000 {height}" '
@@ -168,10 +172,11 @@ def _row(name: str, shapes: Sequence[str], height: int, text: str) -> str:
     )
 
 
-def _rows(rows: Sequence[str], x: AxisScale, unit: str) -> str:
+def rows_html(rows: Sequence[str], x: AxisScale, unit: str, write: WriteValue | None = None) -> str:
+    """Rows of `row_html` above their common axis."""
     marks = "".join(
         f'<span class="x{" minor" if tick.minor else ""}" style="left:{x.percent(tick.at):.2f}%">{tick.label}</span>'
-        for tick in thinned(ticks(x.low, x.high, unit, 5), most=3)
+        for tick in thinned(ticks(x.low, x.high, unit, 5, write), most=3)
     )
     text = "" if unit in ("", "%", "×") else escape(unit)
     return (
@@ -316,16 +321,16 @@ def _even_band(num_bins: int, num: int) -> tuple[float, float]:
 
 
 def _curves_legend(chart: CurveChart) -> str:
-    names = [_entry(colour_of(place, curve), curve.name) for place, curve in enumerate(chart.curves)]
+    names = [legend_entry(colour_of(place, curve), curve.name) for place, curve in enumerate(chart.curves)]
     if chart.diagonal:
-        names.append(_entry("quiet dashed", chart.diagonal_label))
+        names.append(legend_entry("quiet dashed", chart.diagonal_label))
     return "".join(names)
 
 
 def _lines_legend(chart: TimeLines) -> str:
-    names = [_entry(colour_of(place, curve), curve.name) for place, curve in enumerate(chart.curves)]
+    names = [legend_entry(colour_of(place, curve), curve.name) for place, curve in enumerate(chart.curves)]
     if chart.marks:
-        names.append(_entry("marked", chart.mark_label or "alerts"))
+        names.append(legend_entry("marked", chart.mark_label or "alerts"))
     return "".join(names)
 
 
@@ -334,15 +339,17 @@ def _fan_legend(chart: FanChart) -> str:
         f'<span><i class="swatch" style="opacity:{(0.34 - 0.22 * band.share) * 1.8:.2f}"></i>{band.share:.0%}</span>'
         for band in sorted(chart.bands, key=lambda band: band.share)
     ]
-    return "".join([*bands, _entry("ink", "outcome"), _entry("outside", "outside the widest band")])
+    return "".join(
+        [*bands, legend_entry("ink", "outcome"), legend_entry("outside", "outside the widest band")]
+    )
 
 
 def _dots_legend(chart: DotChart | StackChart) -> str:
-    names = [_entry(f"c{place % NUM_COLOURS}", group.name) for place, group in enumerate(chart.groups)]
+    names = [legend_entry(f"c{place % NUM_COLOURS}", group.name) for place, group in enumerate(chart.groups)]
     if isinstance(chart, DotChart) and chart.best:
-        names.append(_entry("ink", "ceiling"))
+        names.append(legend_entry("ink", "ceiling"))
     return "".join(names)
 
 
-def _entry(style: str, name: str) -> str:
+def legend_entry(style: str, name: str) -> str:
     return f'<span class="{style}"><i class="swatch"></i><b>{escape(name)}</b></span>'

@@ -1,1 +1,0 @@
-"""Charts and pages of evaluations and benchmarks: one kit, drawn as SVG without a library."""
