@@ -18,9 +18,9 @@ from rich.terminal_theme import TerminalTheme
 from rich.text import Text
 
 from htfi import sample
-from htfi.apps.cli.run import count
+from htfi.apps.cli.run import collect_counters
 from htfi.apps.cli.view.panels import frame
-from htfi.apps.cli.view.state import Desk
+from htfi.apps.cli.view.state import ViewModel
 from htfi.domain.time import format_ns
 from htfi.wiring.run import open_run
 from htfi.wiring.settings import Settings
@@ -43,7 +43,7 @@ THEME = TerminalTheme(
 def terminal(browser: Chromium, folder: Path) -> None:
     """The live view of the sample's run, on a terminal of 120 × 36, at SHOWN_AT."""
     desk, console = (
-        Desk(f"the embedded sample → {Path('build/sample')}"),
+        ViewModel(f"the embedded sample → {Path('build/sample')}"),
         Console(record=True, width=120, file=_nowhere()),
     )
     with open_run(Settings(), folder / "run", [], sample.MAPPING, watch=desk.note) as run:
@@ -53,7 +53,7 @@ def terminal(browser: Chromium, folder: Path) -> None:
                 run.loop.stop()
 
         run.go(look)
-        console.print(Group(*frame(desk.snapshot(count(run)), 120, 36)))
+        console.print(Group(*frame(desk.snapshot(collect_counters(run)), 120, 36)))
     _save(browser, folder, console, "htfi run", "terminal")
 
 
