@@ -202,7 +202,7 @@ def loop_over(
 ) -> DecisionLoop:
     """`deep` answers in depth, late as well."""
     settings = override(
-        load_settings(environment={}), "pipeline", **{"deadline_ms": 1e5, "listen_ms": 0.0, **pipeline}
+        load_settings(environment={}), "pipeline", **{"deadline_ms": 1e5, "late_poll_ms": 0.0, **pipeline}
     )
     settings = override(settings, "encoding", model="none")
     settings = override(settings, "market", bar=bar, scales=["1s", "10s", "60s"])

@@ -58,7 +58,7 @@ def environment(**more: str) -> dict[str, str]:
         "HTFI_PIPELINE__DEADLINE_MS": str(DEADLINE_MS),
         "HTFI_PIPELINE__SNAPSHOT_S": "0.05",
         "HTFI_PIPELINE__GROUP_MS": "1",
-        "HTFI_PIPELINE__LINGER_MS": "30000",  # for what is late at the end: a cloud may have to be found again
+        "HTFI_PIPELINE__LATE_WAIT_MS": "30000",  # for what is late at the end: a cloud may have to be found again
         # What is read in depth depends on which views were late: an edge may ask for others than the embedded run.
         "HTFI_SCHEDULING__DEEP_BUDGET_MS": "0",
         "OMP_NUM_THREADS": "1",

@@ -52,7 +52,7 @@ def test_an_edge_whose_cloud_never_comes_back_ends_with_every_decision_made(
     stage: Stage, link_sources: list[Path], embedded: Outcome, tmp_path: Path
 ) -> None:
     cloud = stage.cloud()
-    brief = environment(HTFI_PIPELINE__LINGER_MS="2000")
+    brief = environment(HTFI_PIPELINE__LATE_WAIT_MS="2000")
     edge, said = stage.edge(link_sources, tmp_path / "out", {"cloud1": cloud.address}, env=brief)
     wait_for_lines(tmp_path / "out", edge, 20)
     cloud.kill()

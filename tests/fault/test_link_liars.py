@@ -142,7 +142,7 @@ def test_a_cloud_that_talks_nonsense_costs_an_edge_time_and_nothing_else(
     thread.start()
     try:
         clouds = {"cloud1": ("127.0.0.1", transport.port)}
-        quick = environment(HTFI_PIPELINE__LINGER_MS="500", HTFI_PIPELINE__DEADLINE_MS="250")
+        quick = environment(HTFI_PIPELINE__LATE_WAIT_MS="500", HTFI_PIPELINE__DEADLINE_MS="250")
         edge, said = stage.edge(link_sources, tmp_path / "out", clouds, env=quick)
         finish(edge, said, f"seed {seed}")
     finally:

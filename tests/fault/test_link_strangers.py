@@ -141,7 +141,7 @@ def goes_on_alone(
 ) -> str:
     """The edge makes every decision, none of them with a word of those clouds; what it said and noted."""
     out = stage.folder / "alone"
-    edge, said = stage.edge(sources, out, clouds, env=environment(HTFI_PIPELINE__LINGER_MS="500"))
+    edge, said = stage.edge(sources, out, clouds, env=environment(HTFI_PIPELINE__LATE_WAIT_MS="500"))
     finish(edge, said)
     told = said.read_text() + (out / "peers.jsonl").read_text()
     got = outcome(out)

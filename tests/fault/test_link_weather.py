@@ -108,7 +108,7 @@ def test_a_link_that_goes_dark_is_noticed_within_half_a_second(
 ) -> None:
     cloud = stage.cloud()
     with FaultyLink(cloud.address, LinkConditions(rtt_ms=20, jitter_ms=2), seed=3) as link:
-        brief = environment(HTFI_PIPELINE__LINGER_MS="1000")
+        brief = environment(HTFI_PIPELINE__LATE_WAIT_MS="1000")
         edge, said = stage.edge(link_sources, tmp_path / "out", {"cloud1": link.address}, env=brief)
         wait_for_lines(tmp_path / "out", edge, 30)
         link.conditions = LinkConditions(is_dark=True)

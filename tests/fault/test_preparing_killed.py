@@ -97,7 +97,7 @@ def loop_over(
 ) -> tuple[DecisionLoop, LateAuthor, ListOutlet]:
     settings = override(load_settings(environment={}), "pipeline", deadline_ms=1e5, group_ms=3.6e6)
     settings = override(settings, "narrative", calendar=named)
-    settings = override(settings, "buffering", **{"lead_s": 3.0 * 3_600, **buffering})
+    settings = override(settings, "prefetching", **{"lead_s": 3.0 * 3_600, **buffering})
     outlet = ListOutlet(entries[:released])
     ledger = open_ledger(folder, origin="test.run", durable=False)
     if entries:

@@ -45,7 +45,7 @@ def settings_for(server: ChatServer, budget_cents: float) -> Settings:
     settings = override(settings, "pipeline", deadline_ms=1e5, group_ms=3.6e6)
     settings = override(settings, "scheduling", high_divergence=1.0)
     nothing = dict.fromkeys(
-        ("min_relevance", "min_novelty", "draft_worth", "target_worth", "frontier_worth"), 0.0
+        ("min_relevance", "min_novelty", "min_draft_worth", "min_target_worth", "min_frontier_worth"), 0.0
     )
     return override(settings, "routing", **nothing, frontier_budget_cents=budget_cents)
 

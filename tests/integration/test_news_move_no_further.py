@@ -30,7 +30,7 @@ def settings() -> Settings:
     made = override(load_settings(environment={}), "pipeline", deadline_ms=1e5, group_ms=3.6e6)
     made = override(made, "encoding", model="none")
     made = override(made, "scheduling", high_divergence=0.45)
-    return override(made, "sanitiser", max_moved_alone=ALONE, max_moved_confirmed=3 * ALONE)
+    return override(made, "sanitiser", max_influence_unconfirmed=ALONE, max_influence_confirmed=3 * ALONE)
 
 
 def items() -> list[FeedItem]:
@@ -113,7 +113,7 @@ def test_an_auditor_derives_the_bound_again(told: Sequence[bytes]) -> None:
             made.policy,
             None,
             made.routing,
-            made.secure,
+            made.suspicion,
             sanitiser=made.sanitiser,
         )
 
@@ -133,6 +133,6 @@ def test_every_entry_passes_an_audit(runs: Sequence[Sequence[bytes]]) -> None:
         for entry in entries:
             digest = decode_decision(entry).settings_digest
             found = check_entry(
-                entry, digest, made.policy, amendments, made.routing, made.secure, sanitiser=made.sanitiser
+                entry, digest, made.policy, amendments, made.routing, made.suspicion, sanitiser=made.sanitiser
             )
             assert found == []

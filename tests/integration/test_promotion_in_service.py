@@ -19,7 +19,7 @@ from htfi.wiring.models.promotion import PromotedDraftAuthor, PromotedDraftSourc
 from htfi.wiring.models.speculation import speculative_author
 from random_pair import write_random_pair
 
-CONFIG = DecodingConfig(strategy="chain", lookahead="fixed", max_draft=3)
+CONFIG = DecodingConfig(strategy="chain", draft_length="fixed", max_draft_length=3)
 
 
 @pytest.fixture(scope="module")

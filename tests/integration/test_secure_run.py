@@ -83,7 +83,7 @@ class Asking(ListFeed):
 def run(folder: Path, *, asks: bool = False, again: Path | None = None) -> list[bytes]:
     folder.mkdir()
     settings = override(load_settings(environment={}), "pipeline", deadline_ms=1e5, group_ms=3.6e6)
-    settings = override(settings, "secure", cool_down_ns=COOL_DOWN_DAYS * NS_PER_DAY)
+    settings = override(settings, "suspicion", cool_down_ns=COOL_DOWN_DAYS * NS_PER_DAY)
     readers: dict[Rung, NewsReader] = {
         Rung.TEMPLATE: TemplateReader(settings.narrative),
         Rung.SPECULATIVE: ModelReader(LateAuthor(0, late_share=0.0), settings.narrative),
@@ -146,12 +146,13 @@ def test_under_suspicion_no_view_weighs_more_than_it_may_and_an_auditor_checks_i
     settings = load_settings(environment={})
     struck = decisions(poisoned[1], "A")[POISONED_DAY]
     tilt = struck.forecast.tilt
-    assert tilt is None or max(tilt.weight) <= settings.secure.most_weight
+    assert tilt is None or max(tilt.weight) <= settings.suspicion.max_view_weight
     amendments = AmendmentAuditor(poisoned[1].__getitem__)
     for entry in poisoned[1]:
         digest = decode_decision(entry).settings_digest
         assert (
-            check_entry(entry, digest, settings.policy, amendments, settings.routing, settings.secure) == []
+            check_entry(entry, digest, settings.policy, amendments, settings.routing, settings.suspicion)
+            == []
         )
 
 

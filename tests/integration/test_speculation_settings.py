@@ -50,7 +50,7 @@ def test_the_answer_is_the_targets_own(
     strategy: str,
     lookahead: str,
 ) -> None:
-    author = speculative_author(*pair, DecodingConfig(strategy=strategy, lookahead=lookahead))
+    author = speculative_author(*pair, DecodingConfig(strategy=strategy, draft_length=lookahead))
     for _ in range(2):  # the second time with all that the first has taught
         answers = author.write(requests)
         assert tokens(answers) == alone
@@ -72,7 +72,9 @@ def test_what_a_recorded_run_drafts_does_not_depend_on_what_ran_before(
     assert rounds[0] == rounds[1]
 
 
-@pytest.mark.parametrize(("key", "value"), [("strategy", "magic"), ("lookahead", "far"), ("max_draft", -1)])
+@pytest.mark.parametrize(
+    ("key", "value"), [("strategy", "magic"), ("draft_length", "far"), ("max_draft_length", -1)]
+)
 def test_a_setting_that_is_not_known_is_one_line(key: str, value: object) -> None:
     with pytest.raises(InvalidInput, match=f"decoding.{key} must"):
         DecodingConfig(**{key: value})  # type: ignore[arg-type]

@@ -63,7 +63,7 @@ def test_answers_are_the_targets_or_provisional_and_amended(seed: int):
         any_weather(rng),
         DraftLead(int(rng.integers(4))),
         num_clouds=int(rng.integers(1, 4)),
-        config=EdgeConfig(hedge_ms=float(rng.choice([0.0, 20.0, 60.0])), late_ms=20_000.0),
+        config=EdgeConfig(hedge_ms=float(rng.choice([0.0, 20.0, 60.0])), late_answer_timeout_ms=20_000.0),
         has_draft=bool(rng.integers(2)),
         draft=draft,
     )

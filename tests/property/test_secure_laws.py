@@ -6,13 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from htfi.domain.events import SuspicionReset
-from htfi.narrative.config import SUSPICION_HALF_LIFE_NS, SecureConfig
+from htfi.narrative.config import SUSPICION_HALF_LIFE_NS, SuspicionConfig
 from htfi.narrative.sanitising.sanitiser import ScreeningIncident
 from htfi.narrative.suspicion import SuspicionMonitor
 
 NOW = 1_221_500_000 * 10**9
 HOUR = 3_600 * 10**9
-CONFIG = SecureConfig()
+CONFIG = SuspicionConfig()
 
 troubles = st.builds(
     ScreeningIncident,

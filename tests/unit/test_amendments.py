@@ -93,7 +93,7 @@ def decisions(ledger: MemoryLedger) -> list[Decision]:
 def started(author: LateAuthor, num_days: int = 30, **pipeline: float) -> tuple[DecisionLoop, MemoryLedger]:
     ledger = MemoryLedger()
     items = days(num_days, SYMBOLS, news_every=4)
-    return loop_over(items, author, ledger, ListOutlet(), **{"linger_ms": 0.0, **pipeline}), ledger
+    return loop_over(items, author, ledger, ListOutlet(), **{"late_wait_ms": 0.0, **pipeline}), ledger
 
 
 def test_a_provisional_view_names_who_began_it_and_who_finished_it() -> None:
@@ -289,7 +289,7 @@ def test_the_rationale_is_written_anew_and_tells_whether_the_target_confirms(sam
 @pytest.mark.parametrize("most", [1, 4, 9])
 def test_what_is_too_much_to_await_is_given_up_whole_oldest_first_and_counted(most: int) -> None:
     author = Silent()
-    loop, ledger = started(author, num_days=40, max_awaited=most)
+    loop, ledger = started(author, num_days=40, max_pending_amendments=most)
     loop.run(lambda: None)
     author.answer_all()
     loop.amend_late()
@@ -369,7 +369,7 @@ def test_a_series_that_closes_twice_at_an_instant_is_amended_once() -> None:
     fresh = News(at_ns, at_ns, "wire", 99, "n99", "Item 99", ("A",))
     twice = [*items, fresh, replace(last, row=99), replace(last, row=100, start_ns=last.start_ns + 1)]
     ledger = MemoryLedger()
-    loop = loop_over([*items[:-1], fresh, last, *twice[-2:]], author, ledger, ListOutlet(), linger_ms=0.0)
+    loop = loop_over([*items[:-1], fresh, last, *twice[-2:]], author, ledger, ListOutlet(), late_wait_ms=0.0)
     loop.run(lambda: None)
     same = [one for one in decisions(ledger) if one.as_of_ns == at_ns]
     assert len(same) == 3
@@ -415,7 +415,7 @@ def test_patience_ends_with_its_time_and_sleeps_no_longer() -> None:
 
 def test_while_events_come_the_target_is_asked_now_and_then_and_in_silence_at_once() -> None:
     author = Silent()
-    loop, _ = started(author, listen_ms=1_000.0)
+    loop, _ = started(author, late_poll_ms=1_000.0)
     polls = 0
     now_ns = [0]
     loop.recorder.elapsed_ns = lambda: now_ns[0]
@@ -441,7 +441,13 @@ def test_while_events_come_the_target_is_asked_now_and_then_and_in_silence_at_on
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"max_awaited": 0}, {"linger_ms": -1.0}, {"linger_ms": float("nan")}, {"listen_ms": -1.0}]
+    "wrong",
+    [
+        {"max_pending_amendments": 0},
+        {"late_wait_ms": -1.0},
+        {"late_wait_ms": float("nan")},
+        {"late_poll_ms": -1.0},
+    ],
 )
 def test_limits_that_cannot_be_are_one_line(wrong: dict[str, float]) -> None:
     with pytest.raises(InvalidInput, match=r"pipeline\.\w+ must be"):

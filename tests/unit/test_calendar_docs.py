@@ -5,7 +5,7 @@ from pathlib import Path
 
 from htfi.narrative.calendar.announcements import CENTRAL_BANKS, REGIONS, AnnouncementKind, outcome_keys
 from htfi.narrative.calendar.parsing import parse_calendar
-from htfi.narrative.config import EARLY_S, READING_MS, BufferingConfig
+from htfi.narrative.config import EARLY_S, READING_MS, PrefetchingConfig
 from htfi.pipeline.prepared_views import MAX_READINGS_PER_STEP
 
 TEXT = (Path(__file__).parents[2] / "docs" / "calendar.md").read_text(encoding="utf-8")
@@ -48,9 +48,9 @@ def test_every_kind_outcome_bank_and_region_is_named() -> None:
 
 
 def test_the_settings_told_are_the_defaults() -> None:
-    config = BufferingConfig()
+    config = PrefetchingConfig()
     for name in ("lead_s", "window_s", "budget_ms"):
-        told = re.search(rf"`buffering\.{name}`(?: before its time)? ?(?:\w+ )*\(([\d,]+)", TEXT)
+        told = re.search(rf"`prefetching\.{name}`(?: before its time)? ?(?:\w+ )*\(([\d,]+)", TEXT)
         assert told is not None, name
         assert float(told[1].replace(",", "")) == getattr(config, name), name
     assert "from one second before the time" in TEXT

@@ -17,7 +17,7 @@ from htfi.narrative.calendar.announcements import (
     surprise_key,
 )
 from htfi.narrative.calendar.parsing import parse_calendar
-from htfi.narrative.config import BufferingConfig
+from htfi.narrative.config import PrefetchingConfig
 from htfi.wiring.news import open_calendar
 
 FOMC = '[[release]]\nid = "a"\nkind = "rate_decision"\nsubject = "fed"\n'
@@ -213,6 +213,6 @@ def test_steps_and_surprises_have_one_name() -> None:
 
 @pytest.mark.parametrize("bad", [{"lead_s": 0.0}, {"window_s": 1e6}, {"lead_s": 1.0}, {"budget_ms": -1.0}])
 def test_settings_out_of_range_are_refused(bad: dict[str, float]) -> None:
-    with pytest.raises(InvalidInput, match="buffering"):
-        BufferingConfig(**bad)
-    assert BufferingConfig().max_readings == 25
+    with pytest.raises(InvalidInput, match="prefetching"):
+        PrefetchingConfig(**bad)
+    assert PrefetchingConfig().max_readings == 25

@@ -224,9 +224,9 @@ def test_names_and_settings_that_cannot_be_are_refused_in_a_line() -> None:
     assert [change.what for change in watch.changes()] == ["refused"]
     assert watch.tick(0.0) == []
     for settings in (
-        {"beat_ms": 0.0},
-        {"beat_ms": float("nan")},
-        {"beat_ms": 49.0},
+        {"heartbeat_ms": 0.0},
+        {"heartbeat_ms": float("nan")},
+        {"heartbeat_ms": 49.0},
         {"silence_ms": 150.0},
         {"suspect_ms": 0.0},
         {"lease_ms": -1.0},

@@ -58,7 +58,7 @@ def test_they_are_the_targets_in_full_beside_those_of_the_usual_target(
 
 
 def test_where_no_cloud_has_it_all_are_refused_in_time_and_nothing_else_is_given_up() -> None:
-    cluster = Cluster(1, full_seeds=(None,), config=EdgeConfig(late_ms=500.0, max_late=2))
+    cluster = Cluster(1, full_seeds=(None,), config=EdgeConfig(late_answer_timeout_ms=500.0, max_late=2))
     author = FullPrecisionGenerator(cluster.author, "full@1")
     cluster.author.wait_ready(1.0)
     requests = asked(2)

@@ -51,7 +51,7 @@ def test_a_crowd_that_may_move_little_moves_no_further_than_one_of_them() -> Non
 
 def test_honest_readings_of_moderate_size_are_left_as_they_are() -> None:
     view = merged([part("a", 0.6), part("b", 0.5)])
-    most = CONFIG.max_moved_alone
+    most = CONFIG.max_influence_unconfirmed
     assert bound_view(view, limits_of({"a": most, "b": most}, ())) is view
 
 
@@ -90,11 +90,11 @@ def told(sanitiser: Sanitiser, source: str, seconds: int, text: str = STORY, **m
 def test_what_two_believed_feeds_tell_may_move_more_than_what_one_does() -> None:
     sanitiser = Sanitiser()
     first = told(sanitiser, "reuters", 0)
-    assert sanitiser.max_influence(first) == CONFIG.max_moved_alone
+    assert sanitiser.max_influence(first) == CONFIG.max_influence_unconfirmed
     again = told(sanitiser, "reuters", 60, "UPDATE 1-" + STORY)
-    assert sanitiser.max_influence(again) == CONFIG.max_moved_alone
+    assert sanitiser.max_influence(again) == CONFIG.max_influence_unconfirmed
     told(sanitiser, "bloomberg", 90)
-    assert sanitiser.max_influence(first) == CONFIG.max_moved_confirmed
+    assert sanitiser.max_influence(first) == CONFIG.max_influence_confirmed
 
 
 def test_many_publishers_that_one_feed_names_are_one_voice() -> None:
@@ -102,21 +102,26 @@ def test_many_publishers_that_one_feed_names_are_one_voice() -> None:
     first = told(sanitiser, "feed", 0, publisher="Morning Sun")
     for k in range(5):
         told(sanitiser, "feed", 60 + k, publisher=f"Evening Star {k}")
-    assert sanitiser.max_influence(first) == CONFIG.max_moved_alone
+    assert sanitiser.max_influence(first) == CONFIG.max_influence_unconfirmed
 
 
 def test_an_official_source_may_move_more_and_who_only_says_it_is_one_may_not() -> None:
     text = "Committee lowers the target range by half a point"
-    assert Sanitiser().max_influence(told(Sanitiser(), "Federal Reserve", 0, text)) == CONFIG.max_moved_alone
+    assert (
+        Sanitiser().max_influence(told(Sanitiser(), "Federal Reserve", 0, text))
+        == CONFIG.max_influence_unconfirmed
+    )
     sanitiser = Sanitiser()
-    assert sanitiser.max_influence(told(sanitiser, "Federal Reserve", 0, text)) == CONFIG.max_moved_confirmed
+    assert (
+        sanitiser.max_influence(told(sanitiser, "Federal Reserve", 0, text)) == CONFIG.max_influence_confirmed
+    )
     other = Sanitiser()
     for day in range(10):
         told(other, "wire", day * 86_400, f"Acme opens plant number {day} in Leeds")
     link = "https://www.federalreserve.gov/1"
     forged = told(other, "open", 10 * 86_400, text, publisher="Federal Reserve", url=link)
     assert forged.verdict is Screening.DISCOUNT
-    assert other.max_influence(forged) <= 0.04 * CONFIG.max_moved_alone
+    assert other.max_influence(forged) <= 0.04 * CONFIG.max_influence_unconfirmed
 
 
 def test_entries_without_bounds_are_encoded_as_they_were() -> None:

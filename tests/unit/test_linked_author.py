@@ -298,7 +298,12 @@ def test_a_request_without_an_id_cannot_be_pursued():
 
 
 def test_settings_out_of_range_are_refused_by_name():
-    for name, value in (("margin_ms", -1.0), ("late_ms", 0.0), ("max_late", -1), ("hedge_ms", math.nan)):
+    for name, value in (
+        ("margin_ms", -1.0),
+        ("late_answer_timeout_ms", 0.0),
+        ("max_late", -1),
+        ("hedge_ms", math.nan),
+    ):
         with pytest.raises(InvalidInput, match=f"edge.{name}"):
             EdgeConfig(**{name: value})  # type: ignore[arg-type]
 

@@ -26,7 +26,9 @@ from htfi.domain.generation import ChoiceField, ControlToken, DraftRound, Output
 from linked_world import TOKENIZER, VIEW, VOCAB, local, question
 from tiny_network import TinyNetwork
 
-CONFIG = EdgeConfig(margin_ms=10.0, patience_ms=100.0, greeting_ms=200.0, hedge_ms=50.0, quiet_ms=400.0)
+CONFIG = EdgeConfig(
+    margin_ms=10.0, reconnect_wait_ms=100.0, hello_timeout_ms=200.0, hedge_ms=50.0, quiet_ms=400.0
+)
 CALM = NetworkConditions(0.0, ["a", "b"], ["a", "b"], False, 0.02)
 
 

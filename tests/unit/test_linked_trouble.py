@@ -137,7 +137,7 @@ def test_an_only_cloud_that_comes_back_soon_is_waited_for():
 
 
 def test_an_only_cloud_that_stays_away_is_not_waited_for_long():
-    scene = Scene(DraftLead.FLIGHT, config=EdgeConfig(patience_ms=100.0))
+    scene = Scene(DraftLead.FLIGHT, config=EdgeConfig(reconnect_wait_ms=100.0))
     scene.clouds[0].pass_ms = 30.0
     began_s = scene.world.now_s
     scene.world.after(60.0, lambda: scene.transport.cut("cloud1"))
@@ -352,7 +352,7 @@ def test_what_a_cloud_said_to_lack_is_sent_though_that_was_lost():
 
 
 def test_what_does_not_come_in_time_is_refused_late():
-    scene = Scene(num_clouds=0, config=EdgeConfig(late_ms=300.0))
+    scene = Scene(num_clouds=0, config=EdgeConfig(late_answer_timeout_ms=300.0))
     one(scene, question(1))
     assert scene.late(250.0) == {}
     late = scene.late(200.0)
@@ -360,7 +360,7 @@ def test_what_does_not_come_in_time_is_refused_late():
 
 
 def test_a_cloud_that_never_says_who_it_is_is_dialled_anew():
-    scene = Scene(num_clouds=0, config=EdgeConfig(greeting_ms=100.0))
+    scene = Scene(num_clouds=0, config=EdgeConfig(hello_timeout_ms=100.0))
     mute = FakeCloud(scene.world, "cloud1", scene.target)
     mute.is_silent = True
     stream = scene.transport.connect(mute)

@@ -63,7 +63,7 @@ def news(k: int, headline: str, *symbols: str, **more: Any) -> News:
 
 
 def test_every_item_stands_where_it_is_worth_to_be() -> None:
-    made, _ = desk(draft_worth=0.3)
+    made, _ = desk(min_draft_worth=0.3)
     made.receive(news(1, "Acme posts record profit for the third quarter", "A"))
     made.receive(news(2, "A small note on opening hours of Acme's shops"))
     made.receive(news(3, "Rovers win the football cup after extra time"))

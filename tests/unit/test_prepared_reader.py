@@ -11,13 +11,13 @@ from htfi.domain.news import ScreenedItem, Screening
 from htfi.domain.time import NS_PER_S
 from htfi.narrative.calendar.announcements import Announcement, AnnouncementKind, Calendar
 from htfi.narrative.calendar.prefetching import MAX_OPEN_NS, AnnouncementPrefetcher
-from htfi.narrative.config import BufferingConfig
+from htfi.narrative.config import PrefetchingConfig
 from htfi.narrative.question import Question
 
 AT_NS = 1_000_000 * NS_PER_S
 FOMC = Announcement("fomc", AnnouncementKind.RATE, AT_NS, "fed", series="FED")
 APPLE = Announcement("apple", AnnouncementKind.EARNINGS, AT_NS + 900 * NS_PER_S, "Apple", ("AAPL",))
-CONFIG = BufferingConfig(budget_ms=8 * 80.0)
+CONFIG = PrefetchingConfig(budget_ms=8 * 80.0)
 
 
 class Reading:
@@ -156,7 +156,7 @@ def test_views_without_an_opinion_or_not_the_readers_own_are_not_served() -> Non
 
 
 def test_each_of_two_releases_at_once_is_told_by_its_own_items() -> None:
-    reader = AnnouncementPrefetcher(Calendar((FOMC, APPLE)), BufferingConfig(lead_s=3_600.0))
+    reader = AnnouncementPrefetcher(Calendar((FOMC, APPLE)), PrefetchingConfig(lead_s=3_600.0))
     reading = Reading()
     for release in reader.take_due(AT_NS):
         reader.open_announcement(release, [(symbol, question(symbol)) for symbol in ("AAPL", "SPX")])

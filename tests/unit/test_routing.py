@@ -112,7 +112,12 @@ def test_each_version_of_the_rationale_has_its_reasons_and_only_they_are_accepte
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"min_relevance": 1.5}, {"draft_worth": 0.5}, {"positions": {"A": 2.0}}, {"frontier_cents": -1.0}],
+    [
+        {"min_relevance": 1.5},
+        {"min_draft_worth": 0.5},
+        {"positions": {"A": 2.0}},
+        {"frontier_cents_per_reading": -1.0},
+    ],
 )
 def test_settings_out_of_range_stop_the_start(wrong: dict[str, object]) -> None:
     with pytest.raises(InvalidInput, match="routing"):

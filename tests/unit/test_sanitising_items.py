@@ -216,7 +216,7 @@ def test_forger_neither_spends_nor_spoils_the_credit_of_whom_it_imitates(tell: T
 
 def test_persons_own_publishers_and_kinds_count():
     own = Publisher("Leeds Wire", "wire", ("leedswire.example",))
-    sanitiser = Sanitiser(SanitiserConfig(publishers=(own,), kinds=(("chat", "social"),)))
+    sanitiser = Sanitiser(SanitiserConfig(publishers=(own,), source_kinds=(("chat", "social"),)))
     item = News(START, START, "feed", 1, "a", "Acme opens a plant", publisher="Leeds Wlre")
     assert sanitiser.screen(item).verdict is Screening.QUARANTINE
     post = News(START, START, "chat", 2, "b", "LEEDS (Leeds Wire) - Acme opens a plant")
@@ -224,7 +224,7 @@ def test_persons_own_publishers_and_kinds_count():
     with pytest.raises(InvalidInput, match="domain"):
         Publisher("X", "wire", ("https://x.com/",))
     with pytest.raises(InvalidInput, match="kinds"):
-        SanitiserConfig(kinds=(("chat", "gossip"),))
+        SanitiserConfig(source_kinds=(("chat", "gossip"),))
 
 
 def test_host_of_a_link_is_where_it_leads():

@@ -5,7 +5,7 @@ import pytest
 from htfi.domain.errors import InvalidInput
 from htfi.domain.events import SuspicionReset
 from htfi.domain.time import NS_PER_DAY
-from htfi.narrative.config import SecureConfig
+from htfi.narrative.config import SuspicionConfig
 from htfi.narrative.sanitising.sanitiser import ScreeningIncident
 from htfi.narrative.suspicion import DIVERGENCE, SuspicionMonitor, divergence_incident
 
@@ -129,8 +129,8 @@ def test_divergence_is_trouble_only_where_it_is_rare_and_little_trusted_items_dr
 
 @pytest.mark.parametrize(
     "values",
-    [{"on_at": 0}, {"on_at": 9_000}, {"cool_down_ns": 0}, {"most_weight": 1.5}],
+    [{"symbol_threshold": 0}, {"symbol_threshold": 9_000}, {"cool_down_ns": 0}, {"max_view_weight": 1.5}],
 )
 def test_settings_out_of_range_are_refused(values: dict[str, float]) -> None:
     with pytest.raises(InvalidInput):
-        SecureConfig(**values)  # type: ignore[arg-type]
+        SuspicionConfig(**values)  # type: ignore[arg-type]

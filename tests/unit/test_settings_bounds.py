@@ -162,7 +162,7 @@ def edges() -> list[tuple[str, str, Any]]:
     """Each bound of each number that shapes a run here, and lists of the largest size."""
     found: list[tuple[str, str, Any]] = []
     for table, name, number, meta in NUMERIC:
-        if table in ("cluster", "edge", "desk", "turns", "placement", "health", "cache", "models"):
+        if table in ("cluster", "edge", "server", "turns", "placement", "health", "cache", "models"):
             continue
         assert meta is not None
         held = getattr(getattr(Settings(), table), name)

@@ -11,19 +11,33 @@ import pytest
 from htfi.apps.cli.settings import settings_page
 from htfi.domain.errors import InvalidInput
 from htfi.wiring.settings import (
+    EARLIER_NAMES,
     RECORDED_CONSTANTS,
     Settings,
     constant,
     decode_settings,
+    digest_of,
     encode_settings,
     list_settings,
     load_settings,
+    override,
     settings_digest,
+    settings_to_record,
 )
 
 ROOT = Path(__file__).parents[2]
-# Of the defaults, since 0.1.0: it changes only where a parameter that shapes decisions does.
-DIGEST = "15466e3fe4d6684cede32ebed4889aef397091917c8ef41f8009775e9fec8759"
+# Of the defaults, by their names of today and by those of 0.1.0: they change only where a parameter that shapes
+# decisions does.
+DIGEST = "19e144e59caff747e16d1439f18a736313980c81210d8222fe584377a59f9ae4"
+EARLIER_DIGEST = "15466e3fe4d6684cede32ebed4889aef397091917c8ef41f8009775e9fec8759"
+EARLIER_TABLES = {new: old for old, new in EARLIER_NAMES.items() if "." not in old}
+EARLIER = [
+    (f"{EARLIER_TABLES.get(table, table)}.{key}", f"{table}.{new}")
+    for old, new in EARLIER_NAMES.items()
+    for table, _, key in [old.partition(".")]
+    if key
+] + [("secure.cool_down_ns", "suspicion.cool_down_ns"), ("buffering.lead_s", "prefetching.lead_s")]
+EARLIER.append(("desk.max_streams", "server.max_streams"))
 CONSTANTS = [(table, key) for table, keys in RECORDED_CONSTANTS.items() for key in keys]
 
 
@@ -31,6 +45,27 @@ def saved(table: str, key: str, value: Any) -> bytes:
     tables = json.loads(encode_settings(Settings()))
     tables[table][key] = value
     return msgspec.json.encode(tables)
+
+
+def changed(old: str) -> tuple[str, str, Any]:
+    """Table and key of today of an earlier name, and a value that is not the default."""
+    table, _, key = dict(EARLIER)[old].partition(".")
+    held = getattr(getattr(Settings(), table), key)
+    match held:
+        case str():
+            return table, key, "fixed" if key == "draft_length" else "elsewhere"
+        case dict():
+            return table, key, {"JPM": "Chase"}
+        case tuple():
+            return table, key, (("chat", "social"),)
+        case _:
+            return table, key, type(held)(held * 0.96 if isinstance(held, float) else held + 1)
+
+
+def as_toml(value: Any) -> str:
+    if isinstance(value, dict):
+        return f"{{ {', '.join(f'{key} = {as_toml(each)}' for key, each in value.items())} }}"
+    return json.dumps(value)
 
 
 def another(value: Any) -> Any:
@@ -56,6 +91,66 @@ def test_the_page_of_settings_is_the_listed_one() -> None:
 
 def test_a_constant_leaves_the_digest_of_the_settings_as_it_was() -> None:
     assert settings_digest(Settings()) == DIGEST
+    assert digest_of(encode_settings(Settings(), earlier_names=True)) == EARLIER_DIGEST
+
+
+def test_settings_under_their_earlier_names_are_read_as_those_of_today() -> None:
+    settings = Settings()
+    for old, _ in EARLIER:
+        table, key, value = changed(old)
+        settings = override(settings, table, **{key: value})
+    earlier = encode_settings(settings, earlier_names=True)
+    shaping = decode_settings(encode_settings(settings))
+    assert decode_settings(earlier) == shaping != Settings()
+    stated = json.loads(earlier)
+    assert {"secure", "buffering"} < set(stated)
+    assert not {"suspicion", "prefetching"} & set(stated)
+    assert "lookahead" in stated["decoding"]
+
+
+def test_a_run_keeps_the_names_that_its_file_was_begun_with() -> None:
+    earlier, today = encode_settings(Settings(), earlier_names=True), encode_settings(Settings())
+    assert settings_to_record(Settings(), earlier) == earlier
+    assert settings_to_record(Settings(), None) == today
+    assert settings_to_record(Settings(), today) == today
+    assert settings_to_record(Settings(), earlier + b" ") == today  # not what any version wrote
+    other = override(Settings(), "policy", max_band_width=0.1)
+    assert settings_to_record(other, earlier) == encode_settings(other)
+
+
+@pytest.mark.parametrize(("old", "new"), EARLIER)
+def test_an_earlier_name_in_a_file_or_the_environment_works_and_prints_nothing(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], old: str, new: str
+) -> None:
+    table, key, value = changed(old)
+    wanted = override(Settings(), table, **{key: value})
+    assert wanted != Settings()
+    earlier_table, _, earlier_key = old.partition(".")
+    file = tmp_path / "settings.toml"
+    file.write_text(f"[{earlier_table}]\n{earlier_key} = {as_toml(value)}\n")
+    assert load_settings(file, {}) == wanted
+    variable = f"HTFI_{earlier_table}__{earlier_key}".upper()
+    assert load_settings(None, {variable: as_toml(value)}) == wanted
+    assert capfd.readouterr() == ("", "")
+    file.write_text(
+        f"[{table}]\n{key} = {as_toml(value)}\n[{earlier_table}]\n{earlier_key} = {as_toml(value)}\n"
+    )
+    if table != earlier_table:
+        with pytest.raises(InvalidInput, match=rf"{new} is given twice, once by an earlier name: keep one"):
+            load_settings(file, {})
+
+
+def test_a_setting_under_both_of_its_names_stops_the_start(tmp_path: Path) -> None:
+    file = tmp_path / "settings.toml"
+    file.write_text("[decoding]\nlookahead = 'fixed'\ndraft_length = 'fixed'\n")
+    with pytest.raises(InvalidInput, match=r"decoding\.draft_length is given twice, once by an earlier name"):
+        load_settings(file, {})
+
+
+def test_every_earlier_name_leads_to_a_setting() -> None:
+    listed = {f"{one.table}.{one.key}" for one in list_settings()}
+    assert {new for _, new in EARLIER} <= listed
+    assert not {old for old, _ in EARLIER} & listed
 
 
 @pytest.mark.parametrize(("table", "key"), CONSTANTS)
@@ -78,7 +173,7 @@ def test_old_settings_with_another_value_are_read_to_verify_and_refused_to_go_on
 def test_settings_that_an_old_file_does_not_name_have_their_defaults() -> None:
     tables = json.loads(encode_settings(Settings()))
     del tables["policy"]["max_band_width"]
-    del tables["secure"]
+    del tables["suspicion"]
     assert decode_settings(msgspec.json.encode(tables)) == Settings()
 
 
@@ -87,7 +182,7 @@ def test_settings_that_an_old_file_does_not_name_have_their_defaults() -> None:
     [
         ("[health]\nnum_probed = 4", r"health\.num_probed is not a setting: it is fixed at 3; remove it"),
         ("[narrative]\nmin_weight = 0.5", r"narrative\.min_weight is not a setting: it is fixed at 0\.125"),
-        ("[desk]\nnode = 'a'", "unknown key 'node'"),
+        ("[server]\nnode = 'a'", "unknown key 'node'"),
     ],
 )
 def test_a_constant_in_a_settings_file_stops_the_start_with_its_value(

@@ -119,7 +119,7 @@ def test_request_that_would_be_late_is_told_when_to_ask_again():
 
 
 def test_queue_is_bounded_for_each_and_for_all():
-    config = TurnsConfig(max_waiting=5, max_waiting_each=3)
+    config = TurnsConfig(max_waiting=5, max_waiting_per_tenant=3)
     assert admission_retry_ms(1.0, 1.0, "a", 1e9, {"a": 300.0}, {"a": 3}, config) == 150.0
     assert admission_retry_ms(1.0, 1.0, "b", 1e9, {}, {"a": 3, "c": 2}, config) == MIN_RETRY_MS
     assert admission_retry_ms(1.0, 1.0, "b", 1e9, {}, {"a": 3, "b": 1}, config) is None
@@ -132,7 +132,7 @@ def test_queue_is_bounded_for_each_and_for_all():
         {"patience_ms": 0.0},
         {"patience_ms": float("nan")},
         {"max_waiting": 0},
-        {"max_waiting_each": -1},
+        {"max_waiting_per_tenant": -1},
     ],
 )
 def test_settings_that_cannot_be_are_refused_by_name(settings: dict[str, float]):

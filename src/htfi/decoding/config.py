@@ -36,12 +36,12 @@ class DecodingConfig:
     `batch_bytes` holds the sequences being written, `cache_bytes` prompts that were read before, at most
     `cache_tokens` tokens of them. A prompt is read in blocks of `block_tokens`, each computed alone: the unit of reuse.
 
-    `strategy` names what drafts for a target, `lookahead` the planner of draft lengths: 'nominal' uses fixed costs and
-    learns nothing, so that a replay drafts the same tokens; 'measured' and 'bandit' learn from the clock; 'fixed'
-    always drafts `max_draft` tokens, the bound of the others. Batches of more than `plain_above` requests are decoded
-    plainly. `rule` accepts drafted tokens: 'coupled' by the shared noise, so that no strategy changes an answer;
-    'rejection' keeps the target's distribution, but the answer of a seed depends on the drafts; 'entropy_aware'
-    changes the distribution.
+    `strategy` names what drafts for a target, `draft_length` the planner of draft lengths: 'nominal' uses fixed costs
+    and learns nothing, so that a replay drafts the same tokens; 'measured' and 'bandit' learn from the clock; 'fixed'
+    always drafts `max_draft_length` tokens, the bound of the others. Batches of more than `plain_above` requests are
+    decoded plainly. `rule` accepts drafted tokens: 'coupled' by the shared noise, so that no strategy changes an
+    answer; 'rejection' keeps the target's distribution, but the answer of a seed depends on the drafts;
+    'entropy_aware' changes the distribution.
     """
 
     batch_bytes: Bytes = setting(512 * 2**20, "memory for keys and values of the requests being decoded")
@@ -55,10 +55,10 @@ class DecodingConfig:
     strategy: str = setting(
         "chain", "what drafts ahead of the target: chain, tree, lookup, jacobi, outcomes or plain (nothing)"
     )
-    lookahead: LengthPlannerName = setting(
+    draft_length: LengthPlannerName = setting(
         "nominal", "how the draft length is chosen: nominal, measured, bandit or fixed"
     )
-    max_draft: Annotated[int, Meta(ge=0, le=64)] = setting(12, "longest draft of one round", "tokens")
+    max_draft_length: Annotated[int, Meta(ge=0, le=64)] = setting(12, "longest draft of one round", "tokens")
     plain_above: NonNegativeCount | None = setting(
         None, "batches larger than this are decoded without speculation; empty: never", "requests"
     )
@@ -71,7 +71,9 @@ class DecodingConfig:
         check_bounds("decoding", self)
         _require(self.strategy in STRATEGIES, "strategy", f"must be one of {', '.join(STRATEGIES)}")
         _require(
-            self.lookahead in LENGTH_PLANNERS, "lookahead", f"must be one of {', '.join(LENGTH_PLANNERS)}"
+            self.draft_length in LENGTH_PLANNERS,
+            "draft_length",
+            f"must be one of {', '.join(LENGTH_PLANNERS)}",
         )
         _require(self.rule in RULES, "rule", f"must be one of {', '.join(RULES)}")
 
@@ -82,7 +84,7 @@ def _require(holds: bool, key: str, what: str) -> None:
 
 
 FIRST_DRAFT_MS = 0.1  # expected for a drafted token until it is measured
-LOOK_MS = 20.0  # between looks at which clouds are usable
+POLL_MS = 20.0  # between looks at which clouds are usable
 MAX_PARTS_KNOWN = 4_096  # prompt parts remembered as sent, for each cloud
 
 
@@ -91,16 +93,18 @@ class EdgeConfig:
     """When an edge answers locally, asks a second cloud, and gives up."""
 
     margin_ms: Milliseconds = setting(3.0, "time before its deadline at which a request is finished locally")
-    patience_ms: Milliseconds = setting(150.0, "how long a request that lost its cloud waits for it")
+    reconnect_wait_ms: Milliseconds = setting(150.0, "how long a request that lost its cloud waits for it")
     hedges: bool = setting(True, "whether a second cloud is asked when the first is late")
     hedge_ms: Milliseconds = setting(0.0, "after how long; 0 uses the planned time")
-    late_ms: PositiveMilliseconds = setting(60_000.0, "how long a late answer of the target is waited for")
+    late_answer_timeout_ms: PositiveMilliseconds = setting(
+        60_000.0, "how long a late answer of the target is waited for"
+    )
     max_late: NonNegativeCount = setting(256, "late answers waited for at once", "requests")
     budget_bytes: Annotated[int, Meta(ge=1 << 10, le=2**40)] = setting(
         1 << 20, "traffic that one request may cause"
     )
     # varied by tests only
-    greeting_ms: PositiveMilliseconds = (
+    hello_timeout_ms: PositiveMilliseconds = (
         500.0  # for a cloud to greet; after four times as long it is dialled again
     )
     quiet_ms: PositiveMilliseconds = (
@@ -152,4 +156,4 @@ class VerificationServerConfig:
     max_listeners: Count = 8  # edges that wait for one answer
 
     def __post_init__(self) -> None:
-        check_bounds("desk", self)
+        check_bounds("server", self)

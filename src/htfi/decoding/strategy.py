@@ -173,4 +173,4 @@ class StrategyParts:
 
     def replayable(self, make: Callable[[], DraftStrategy]) -> DraftStrategy:
         """A strategy that learns, reset between answers if the draft lengths can be replayed."""
-        return ResettingStrategy(make) if self.config.lookahead in ("nominal", "fixed") else make()
+        return ResettingStrategy(make) if self.config.draft_length in ("nominal", "fixed") else make()

@@ -35,7 +35,9 @@ class NarrativeConfig:
     deep_temperature: Annotated[float, Meta(ge=0.0, le=2.0)] = setting(
         1.0, "sampling temperature of a reading in depth"
     )
-    names: dict[str, str] = setting_from(dict[str, str], "company names by symbol, as the news writes them")
+    symbol_names: dict[str, str] = setting_from(
+        dict[str, str], "company names by symbol, as the news writes them"
+    )
     calendar: str = setting("", "file of scheduled announcements (TOML or CSV), or 'sample'")
 
     def __post_init__(self) -> None:
@@ -47,14 +49,18 @@ class RoutingConfig:
     """Which model reads an item. Its worth is relevance · novelty · (½ + ½ position), all 0–1."""
 
     min_relevance: Share = setting(0.2, "an item less relevant is not read", "0–1")
-    tagged_relevance: Share = setting(0.5, "least relevance of an item that names a symbol", "0–1")
+    min_tagged_relevance: Share = setting(0.5, "least relevance of an item that names a symbol", "0–1")
     min_novelty: Share = setting(0.05, "an item less novel is not read", "0–1")
-    draft_worth: Share = setting(0.15, "worth from which the draft model reads an item", "0–1")
-    target_worth: Share = setting(0.3, "worth from which the target model reads it", "0–1")
-    frontier_worth: Share = setting(0.9, "worth from which the frontier model is asked, after release", "0–1")
-    position: Share = setting(1.0, "position at stake in a symbol that positions does not name", "0–1")
+    min_draft_worth: Share = setting(0.15, "worth from which the draft model reads an item", "0–1")
+    min_target_worth: Share = setting(0.3, "worth from which the target model reads it", "0–1")
+    min_frontier_worth: Share = setting(
+        0.9, "worth from which the frontier model is asked, after release", "0–1"
+    )
+    default_position: Share = setting(
+        1.0, "position at stake in a symbol that positions does not name", "0–1"
+    )
     positions: dict[str, Share] = setting_from(dict[str, float], "position at stake by symbol", "0–1")
-    frontier_cents: Annotated[float, Meta(gt=0.0, le=1e9)] = setting(
+    frontier_cents_per_reading: Annotated[float, Meta(gt=0.0, le=1e9)] = setting(
         1.0, "estimated price of one question to the frontier model", "cents"
     )
     frontier_budget_cents: Annotated[float, Meta(ge=0.0, le=1e9)] = setting(
@@ -63,12 +69,12 @@ class RoutingConfig:
 
     def __post_init__(self) -> None:
         check_bounds("routing", self)
-        if not self.draft_worth <= self.target_worth <= self.frontier_worth:
-            raise InvalidInput("routing: need draft_worth <= target_worth <= frontier_worth")
+        if not self.min_draft_worth <= self.min_target_worth <= self.min_frontier_worth:
+            raise InvalidInput("routing: need min_draft_worth <= min_target_worth <= min_frontier_worth")
 
     def position_in(self, symbol: str) -> float:
         """The position in a symbol, 0–1."""
-        return self.positions.get(symbol, self.position)
+        return self.positions.get(symbol, self.default_position)
 
 
 # Suspicious share of all news from which the whole stream is suspected: a large stream has a few false alarms.
@@ -87,22 +93,22 @@ GRAVE_RULES = ("injection", "impersonation", "contradicted", "hidden")  # what i
 
 
 @dataclass(frozen=True, slots=True)
-class SecureConfig:
+class SuspicionConfig:
     """When the secure mode starts and ends. Suspicion is counted in thousandths and fades."""
 
-    on_at: Count = setting(
+    symbol_threshold: Count = setting(
         3_000, "suspicion of a symbol or source at which the secure mode starts", "thousandths"
     )
-    on_at_for_all: Count = setting(
+    market_threshold: Count = setting(
         6_000, "suspicion of the whole stream at which it starts for all symbols", "thousandths"
     )
     cool_down_ns: SpanNs = setting(NS_PER_DAY, "time without new suspicion after which the secure mode ends")
-    most_weight: Share = setting(0.25, "the most a view may weigh in the secure mode", "0–1")
+    max_view_weight: Share = setting(0.25, "the most a view may weigh in the secure mode", "0–1")
 
     def __post_init__(self) -> None:
-        check_bounds("secure", self)
-        if not CALM_BELOW <= self.on_at <= self.on_at_for_all:
-            raise InvalidInput(f"secure: need {CALM_BELOW} <= on_at <= on_at_for_all")
+        check_bounds("suspicion", self)
+        if not CALM_BELOW <= self.symbol_threshold <= self.market_threshold:
+            raise InvalidInput(f"suspicion: need {CALM_BELOW} <= symbol_threshold <= market_threshold")
 
 
 _DAY_S = 86_400.0
@@ -113,7 +119,7 @@ READING_MS = 80.0  # of one reading on any machine, so that a replay prepares th
 
 
 @dataclass(frozen=True, slots=True)
-class BufferingConfig:
+class PrefetchingConfig:
     """Views that are prepared before a scheduled announcement."""
 
     lead_s: Annotated[float, Meta(gt=0.0, le=_DAY_S)] = setting(
@@ -127,9 +133,9 @@ class BufferingConfig:
     )
 
     def __post_init__(self) -> None:
-        check_bounds("buffering", self)
+        check_bounds("prefetching", self)
         if not self.lead_s > EARLY_S:
-            raise InvalidInput(f"buffering: lead_s must be more than {EARLY_S:g} s")
+            raise InvalidInput(f"prefetching: lead_s must be more than {EARLY_S:g} s")
 
     @property
     def max_readings(self) -> int:

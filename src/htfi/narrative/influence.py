@@ -79,7 +79,7 @@ def limit_problems(hearing: NewsContext, config: SanitiserConfig) -> list[str]:
     """Items whose recorded limit is above what the settings allow."""
     found: list[str] = []
     for item in hearing.considered:
-        most = config.max_moved_confirmed * (item.trust if item.verdict is Screening.DISCOUNT else 1.0)
+        most = config.max_influence_confirmed * (item.trust if item.verdict is Screening.DISCOUNT else 1.0)
         if item.max_moved is not UNSET and not 0.0 <= item.max_moved <= most + _TOLERANCE:
             found.append(f"{item.id} may move more of the band than the settings allow")
     return found

@@ -130,7 +130,7 @@ class NewsProcessor:
         screened = self._link_symbols(screened, scores)
         item = screened.item
         told_before = screened.cluster if screened.cluster != item.id else ""
-        position = max(map(self.routing.position_in, item.symbols), default=self.routing.position)
+        position = max(map(self.routing.position_in, item.symbols), default=self.routing.default_position)
         tagged = bool(item.symbols)
         most, why = max_route(screened.verdict, told_before, scores, position, self.routing, is_tagged=tagged)
         self._remove_expired(item.available_at_ns)
@@ -214,7 +214,7 @@ class NewsProcessor:
         """How many of so many deep readings the budget allows."""
         if not self._has_frontier:
             return num_readings
-        return min(num_readings, int(self.frontier_cents / self.routing.frontier_cents + 1e-9))
+        return min(num_readings, int(self.frontier_cents / self.routing.frontier_cents_per_reading + 1e-9))
 
     def reading_suspicion(self, gathered: NewsSelection) -> float:
         """How far a reading of this news should queue behind others, 0–1: by the least believed of its sources."""
@@ -233,7 +233,9 @@ class NewsProcessor:
     def charge_readings(self, num_readings: int) -> None:
         """Charge deep readings to the budget."""
         if self._has_frontier:
-            self.frontier_cents = round(self.frontier_cents - num_readings * self.routing.frontier_cents, 6)
+            self.frontier_cents = round(
+                self.frontier_cents - num_readings * self.routing.frontier_cents_per_reading, 6
+            )
 
     def items(self, names: Sequence[str]) -> list[News]:
         """Items by their ids, newest first; items that are no longer held are left out."""

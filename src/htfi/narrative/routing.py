@@ -93,18 +93,18 @@ def max_route(
         )
     if not scored or scores is None:
         return Route.TARGET, reasons.unscored
-    relevance = max(scores.relevance, config.tagged_relevance) if is_tagged else scores.relevance
+    relevance = max(scores.relevance, config.min_tagged_relevance) if is_tagged else scores.relevance
     if relevance < config.min_relevance:
         return Route.TEMPLATE, reasons.low_relevance.format(relevance=relevance)
     if scores.novelty < config.min_novelty:
         return Route.TEMPLATE, reasons.low_novelty.format(novelty=scores.novelty)
     value = relevance * scores.novelty * (0.5 + 0.5 * position)
     why = reasons.value.format(value=value, relevance=relevance, novelty=scores.novelty, position=position)
-    if value < config.draft_worth:
+    if value < config.min_draft_worth:
         return Route.ENCODER, why + reasons.encoder_suffices
-    if value < config.target_worth:
+    if value < config.min_target_worth:
         return Route.DRAFT, why + reasons.draft_suffices
-    return Route.TARGET if value < config.frontier_worth else Route.FRONTIER, why
+    return Route.TARGET if value < config.min_frontier_worth else Route.FRONTIER, why
 
 
 def choose_route(
@@ -123,7 +123,7 @@ def choose_route(
         return most, why
     if plan.rung is Rung.TEMPLATE:
         return Route.TEMPLATE, f"{why}; {plan.reason}"
-    affordable = 0.0 < config.frontier_cents <= means.frontier_cents
+    affordable = 0.0 < config.frontier_cents_per_reading <= means.frontier_cents
     if most is Route.FRONTIER and plan.then is Rung.DEEP and affordable:
         return Route.FRONTIER, why + reasons.frontier
     return _ROUTE_OF_RUNG[plan.rung], f"{why}; {plan.reason}"

@@ -26,7 +26,7 @@ from htfi.narrative.config import (
     MIN_SHARE_FOR_ALL,
     SHARE_FOR_ALL,
     SUSPICION_HALF_LIFE_NS,
-    SecureConfig,
+    SuspicionConfig,
 )
 from htfi.narrative.sanitising.sanitiser import ScreeningIncident
 from htfi.narrative.text import clean
@@ -62,7 +62,7 @@ class SuspicionLevel(msgspec.Struct, frozen=True):
 _CALM = SuspicionLevel()
 
 
-def decay_level(level: SuspicionLevel, now_ns: int, config: SecureConfig) -> SuspicionLevel:
+def decay_level(level: SuspicionLevel, now_ns: int, config: SuspicionConfig) -> SuspicionLevel:
     """The level at an instant, decayed; calm once nothing is left."""
     left = _faded(level, now_ns)
     cooled = now_ns - level.last_ns >= config.cool_down_ns
@@ -77,7 +77,7 @@ def add_incident(
     weight: int,
     now_ns: int,
     on_at: int,
-    config: SecureConfig,
+    config: SuspicionConfig,
 ) -> SuspicionLevel:
     """The level after one more incident of this weight in thousandths."""
     before = decay_level(level, now_ns, config)
@@ -96,8 +96,8 @@ def add_incident(
 class SuspicionMonitor:
     """Suspicion per symbol, per source and market-wide, in bounded number. `now_ns` never falls."""
 
-    def __init__(self, config: SecureConfig | None = None) -> None:
-        self._config = config or SecureConfig()
+    def __init__(self, config: SuspicionConfig | None = None) -> None:
+        self._config = config or SuspicionConfig()
         self._levels: OrderedDict[tuple[str, str], SuspicionLevel] = (
             OrderedDict()
         )  # longest without an incident first
@@ -109,7 +109,7 @@ class SuspicionMonitor:
         self._resets: OrderedDict[str, SuspicionReset] = OrderedDict()  # by symbol
 
     @property
-    def config(self) -> SecureConfig:
+    def config(self) -> SuspicionConfig:
         return self._config
 
     def observe(self, troubles: Iterable[ScreeningIncident], now_ns: int, num_items: int = 1) -> None:
@@ -129,7 +129,7 @@ class SuspicionMonitor:
             self._raise_level((_SOURCE, trouble.source), trouble, weight, now_ns)
             for_all = round(weight * SHARE_FOR_ALL) if trouble.symbols else weight
             if for_all:
-                on_at = max(config.on_at_for_all, round(MIN_SHARE_FOR_ALL * self._recent_items.trouble))
+                on_at = max(config.market_threshold, round(MIN_SHARE_FOR_ALL * self._recent_items.trouble))
                 self._all = add_incident(self._all, trouble, for_all, now_ns, on_at, config)
 
     def observe_once(self, trouble: ScreeningIncident, names: Sequence[str], now_ns: int) -> None:
@@ -147,7 +147,9 @@ class SuspicionMonitor:
         self, scope: tuple[str, str], trouble: ScreeningIncident, weight: int, now_ns: int
     ) -> None:
         level = self._levels.get(scope, _CALM)
-        self._levels[scope] = add_incident(level, trouble, weight, now_ns, self._config.on_at, self._config)
+        self._levels[scope] = add_incident(
+            level, trouble, weight, now_ns, self._config.symbol_threshold, self._config
+        )
         self._levels.move_to_end(scope)
         if len(self._levels) > MAX_SCOPES:
             self._levels.popitem(last=False)

@@ -20,11 +20,13 @@ class PipelineConfig:
         25.0, "how long decisions are grouped before they are written; 0 writes at once"
     )
     snapshot_s: Annotated[float, Meta(gt=0.0, le=1e6)] = setting(5.0, "how often the state of a run is saved")
-    max_awaited: Count = setting(8192, "provisional decisions that wait for the target model", "decisions")
-    listen_ms: Annotated[float, Meta(ge=0.0, le=HOUR_MS)] = setting(
+    max_pending_amendments: Count = setting(
+        8192, "provisional decisions that wait for the target model", "decisions"
+    )
+    late_poll_ms: Annotated[float, Meta(ge=0.0, le=HOUR_MS)] = setting(
         5.0, "how often the target is polled for late answers while events come"
     )
-    linger_ms: Annotated[float, Meta(ge=0.0, le=HOUR_MS)] = setting(
+    late_wait_ms: Annotated[float, Meta(ge=0.0, le=HOUR_MS)] = setting(
         5_000.0, "how long a run that ends waits for the target's late answers"
     )
 

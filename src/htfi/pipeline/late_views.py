@@ -31,7 +31,7 @@ class LateViews:
     """What is pending, and the views that answer it."""
 
     def __init__(self, recorder: DecisionRecorder, components: Components, context: RunContext) -> None:
-        self.pending = PendingAmendments(context.pipeline.max_awaited)
+        self.pending = PendingAmendments(context.pipeline.max_pending_amendments)
         self._recorder, self._recovery = recorder, recorder.recovery
         self._components, self._context = components, context
         self._is_resumed = (
@@ -45,7 +45,7 @@ class LateViews:
         return self._is_resumed and bool(self.pending.by_question)
 
     def is_due(self, item: FeedItem) -> bool:
-        """Whether to `poll` after this item: while nothing happens, and else every `listen_ms`."""
+        """Whether to `poll` after this item: while nothing happens, and else every `late_poll_ms`."""
         if not self._is_resumed:
             return True
         if not self.pending.by_question:
@@ -53,7 +53,7 @@ class LateViews:
         now_ns = self._recorder.elapsed_ns()
         if type(item) is not TimePassed and now_ns < self._next_poll_ns:
             return False
-        self._next_poll_ns = now_ns + round(self._context.pipeline.listen_ms * NS_PER_MS)
+        self._next_poll_ns = now_ns + round(self._context.pipeline.late_poll_ms * NS_PER_MS)
         return True
 
     def expect(self, index: int, request: ReadRequest, decision: Decision) -> PendingAmendment | None:

@@ -13,7 +13,7 @@ from htfi.domain.events import MacroAnnouncement
 from htfi.domain.news import ScreenedItem
 from htfi.narrative.calendar.announcements import Announcement, Calendar
 from htfi.narrative.calendar.prefetching import AnnouncementPrefetcher
-from htfi.narrative.config import READING_MS, BufferingConfig
+from htfi.narrative.config import READING_MS, PrefetchingConfig
 from htfi.narrative.processor import NewsProcessor
 from htfi.narrative.question import Question
 from htfi.narrative.rationale.amendment import BORNE_OUT, has_part
@@ -29,7 +29,7 @@ class PreparedViews:
     """The prefetcher of announcements, and the series that decisions were made on, by name."""
 
     def __init__(
-        self, calendar: Calendar, config: BufferingConfig, desk: NewsProcessor, readings: ViewCache
+        self, calendar: Calendar, config: PrefetchingConfig, desk: NewsProcessor, readings: ViewCache
     ) -> None:
         self.reader = AnnouncementPrefetcher(calendar, config)
         self._config, self._desk, self._readings = config, desk, readings

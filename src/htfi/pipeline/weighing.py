@@ -1,6 +1,6 @@
 """From a view to a changed forecast, the same way for the loop, which decides, and an auditor, who derives again.
 
-Under suspicion a view weighs no more than `secure.most_weight`, whatever its reader's track record. A view that
+Under suspicion a view weighs no more than `suspicion.max_view_weight`, whatever its reader's track record. A view that
 diverges as few ever did, and rests on items of little trust, is an incident, which raises the suspicion that follows.
 """
 
@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from htfi.domain.decision import Decision, Forecast, NewsView, Quantiles
 from htfi.forecasting.fusion import combine
 from htfi.forecasting.tilts import VERSION_WITHOUT_BOUND, Opinion, derive_tilt, tilt_record
-from htfi.narrative.config import EXTREME_DIVERGENCE, SecureConfig
+from htfi.narrative.config import EXTREME_DIVERGENCE, SuspicionConfig
 from htfi.narrative.influence import influence_problems as leverage_problems
 from htfi.narrative.influence import max_view_influence, recorded_limits
 from htfi.narrative.merging import part_weight, rederive
@@ -96,9 +96,9 @@ def without_view(forecast: Forecast) -> Forecast:
     return replace(forecast, quantiles=[], tilt=None)
 
 
-def max_view_weight(request: ReadRequest, config: SecureConfig) -> float:
+def max_view_weight(request: ReadRequest, config: SuspicionConfig) -> float:
     """How much a view may weigh at most, 0–1."""
-    return config.most_weight if request.news.suspicion else 1.0
+    return config.max_view_weight if request.news.suspicion else 1.0
 
 
 def report_divergence(series: Sequence[SeriesContext], news: NewsProcessor) -> None:
@@ -131,11 +131,11 @@ def _least_trusted_source(cited: Sequence[str], news: NewsProcessor) -> str:
     return least.source if least is not None else ""
 
 
-def suspicion_problems(decision: Decision, config: SecureConfig) -> list[str]:
+def suspicion_problems(decision: Decision, config: SuspicionConfig) -> list[str]:
     """Where a recorded decision goes further than suspicion allows."""
     tilt, hearing = decision.forecast.tilt, decision.hearing
     if tilt is None or hearing is None or not hearing.suspicion:
         return []
-    if max(tilt.weight) > config.most_weight:
+    if max(tilt.weight) > config.max_view_weight:
         return ["under suspicion its view weighs more than it may"]
     return []

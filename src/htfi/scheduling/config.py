@@ -88,7 +88,7 @@ class TurnsConfig:
     """How many requests wait for a cloud, and how many it decodes together."""
 
     max_waiting: Count = setting(1024, "requests that may wait", "requests")
-    max_waiting_each: Count = setting(256, "requests of one tenant that may wait", "requests")
+    max_waiting_per_tenant: Count = setting(256, "requests of one tenant that may wait", "requests")
     max_rows: Count = setting(64, "requests decoded in one pass", "requests")
     patience_ms: PositiveMilliseconds = setting(2_000.0, "slack beyond which requests are equally urgent")
 

@@ -37,7 +37,7 @@ class ClusterConfig:
     """The nodes that work together."""
 
     certificates: str = setting("certs", "folder made by `htfi certs`")
-    desk: str = setting("", "group of edges of which one leads; only the leader releases")
+    leader_group: str = setting("", "group of edges of which one leads; only the leader releases")
     drain_s: Annotated[float, Meta(ge=0.0, le=86_400.0)] = setting(
         30.0, "how long a node that stops may take to finish its work"
     )

@@ -226,14 +226,14 @@ def build_news_processor(
         if context is None or encoder is None
         else context.wrap_encoder(encoder, heads, settings.narrative)
     )
-    linker = EntityLinker({symbol: [name] for symbol, name in settings.narrative.names.items()})
+    linker = EntityLinker({symbol: [name] for symbol, name in settings.narrative.symbol_names.items()})
     scorer = NewsScorer(cached or encoder, cached.heads if cached else heads, linker)
     return NewsProcessor(
         settings.narrative,
         settings.routing,
         Sanitiser(settings.sanitiser),
         scorer if context is None else context.wrap_scorer(scorer, cached),
-        SuspicionMonitor(settings.secure),
+        SuspicionMonitor(settings.suspicion),
         has_frontier=has_frontier,
         forget=forget_nothing if context is None else context.tiers.forget,
     )

@@ -12,7 +12,7 @@ from htfi import __version__
 from htfi.adapters.stores.admissions import AdmissionsFile
 from htfi.adapters.stores.decisions import JOURNAL, DecisionJournal
 from htfi.adapters.stores.held_news import HELD_NEWS, HeldNewsFile, QuarantineFile
-from htfi.adapters.stores.snapshot import SnapshotFile, write_whole
+from htfi.adapters.stores.snapshot import SnapshotFile, read_whole, write_whole
 from htfi.domain.decision import Decision, Rung
 from htfi.domain.errors import DependencyUnavailable, IntegrityError
 from htfi.domain.time import SystemClock
@@ -54,7 +54,14 @@ from htfi.wiring.outputs import (
     recorded_run,
     repair_journal,
 )
-from htfi.wiring.settings import SETTINGS_FILE, Settings, encode_settings, override, settings_digest
+from htfi.wiring.settings import (
+    SETTINGS_FILE,
+    Settings,
+    digest_of,
+    override,
+    settings_digest,
+    settings_to_record,
+)
 
 if TYPE_CHECKING:  # a run without other machines loads none of their libraries
     from htfi.wiring.cluster.edge import EdgeNode
@@ -171,8 +178,10 @@ def open_run(
                 if isinstance(reader, Closable):
                     closing.push(_close_keeping_error(reader.close))
         read_by = {rung.value: reader.version for rung, reader in readers.items()}
+        stated = settings_to_record(settings, read_whole(folder / SETTINGS_FILE))
+        digest = digest_of(stated)
         identity = {
-            "settings": settings_digest(settings),
+            "settings": digest,
             "sources": sources,
             "readers": read_by,
             "calendar": open_calendar(settings.narrative.calendar).digest,
@@ -181,7 +190,7 @@ def open_run(
             SnapshotFile(folder / STATE), identity, str(folder), lambda size: ledger.root(size).hex()
         )
         saved = _load_saved_state(resume, folder, ledger)
-        write_whole(folder / SETTINGS_FILE, encode_settings(settings))
+        write_whole(folder / SETTINGS_FILE, stated)
         quarantine = QuarantineFile(folder / QUARANTINE, saved.quarantine if saved else None)
         closing.push(_close_keeping_error(quarantine.close))
         mended = repair_journal(folder, recorded_run(ledger).entries, saved.num_released if saved else 0)
@@ -210,7 +219,7 @@ def open_run(
             settings = override(settings, "pipeline", group_ms=0.0)
         # Files give the same decisions on any machine: only readings of a live run are measured.
         clock = time.monotonic_ns if live else None
-        loop = build_loop(settings, feed, ledger, journal, watch, readers, cache, held, clock)
+        loop = build_loop(settings, feed, ledger, journal, watch, readers, cache, held, clock, digest)
         if saved is not None:
             loop.restore(saved.loop)
         yield OpenRun(
@@ -267,7 +276,7 @@ def build_components(
         views=readings,
         news=desk,
         typical_features=FeatureBaseline(settings.narrative),
-        prepared=PreparedViews(calendar, settings.buffering, desk, readings),
+        prepared=PreparedViews(calendar, settings.prefetching, desk, readings),
     )
 
 
@@ -281,8 +290,12 @@ def build_loop(
     cache: RunCache | None = None,
     held: HeldNewsStore | None = None,
     reading_clock: Callable[[], int] | None = None,
+    digest: str = "",
 ) -> DecisionLoop:
-    """The loop over any feed, ledger and outlet, with fresh rooms; `held` keeps the news in quarantine."""
+    """The loop over any feed, ledger and outlet, with fresh rooms; `held` keeps the news in quarantine.
+
+    `digest` is that of the run's settings.json, where it has one.
+    """
     rooms = build_components(settings, readers, cache, reading_clock)
     recorder = DecisionRecorder(
         ledger,
@@ -295,19 +308,19 @@ def build_loop(
         pipeline=settings.pipeline,
         policy=settings.policy,
         fidelity=settings.scheduling,
-        settings_digest=settings_digest(settings),
+        settings_digest=digest or settings_digest(settings),
         models={
             "htfi": __version__,
             "policy": policy.VERSION,
             MODEL_KEY: VERSION,
             "readings": READINGS,
             "fidelity": fidelity.VERSION,
-            **({PROMOTED_DRAFTS_KEY: "promoted while it runs"} if settings.models.drafts else {}),
+            **({PROMOTED_DRAFTS_KEY: "promoted while it runs"} if settings.models.promoted_drafts else {}),
             **rooms.news.models,
             **rooms.views.models,
             **rooms.prepared.models,
             **rooms.forecaster.models,
         },
     )
-    linger = wait_until(settings.pipeline.linger_ms, time.monotonic, time.sleep)
+    linger = wait_until(settings.pipeline.late_wait_ms, time.monotonic, time.sleep)
     return DecisionLoop(feed, rooms, recorder, terms, watch, linger, held)

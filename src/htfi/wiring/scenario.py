@@ -21,7 +21,7 @@ from htfi.wiring.ledger import DATABASE
 from htfi.wiring.models.readers import open_readers
 from htfi.wiring.outputs import STATE, open_recorded
 from htfi.wiring.run import build_components
-from htfi.wiring.settings import SETTINGS_FILE, Settings, decode_settings, override, settings_digest
+from htfi.wiring.settings import SETTINGS_FILE, Settings, decode_settings, digest_of, override
 
 MAX_LEDGER_BYTES = 2 << 30
 _MAX_TABLE_BYTES = 64 << 20
@@ -76,7 +76,7 @@ def _basis_of_run(folder: Path, settings: Settings, interval: str | None) -> Sce
             f"{folder / STATE}: {error}: give the run's command again, which rebuilds it"
         ) from error
     try:
-        if state["identity"]["settings"] != settings_digest(saved):
+        if state["identity"]["settings"] != digest_of(told):
             raise InvalidInput(
                 f"{folder}: its state was saved under other settings than {SETTINGS_FILE} states, or by another "
                 "version: give the run's command with a new --out"
@@ -113,7 +113,7 @@ def _source(
         origin,
         components,
         settings.narrative,
-        settings.sanitiser.max_moved_alone,
+        settings.sanitiser.max_influence_unconfirmed,
         open_reader,
         load_history,
         lambda: build_components(settings),

@@ -27,11 +27,11 @@ from htfi.forecasting.config import ForecastConfig
 from htfi.governance.config import PolicyConfig
 from htfi.market.config import MarketConfig
 from htfi.narrative.config import (
-    BufferingConfig,
     EncodingConfig,
     NarrativeConfig,
+    PrefetchingConfig,
     RoutingConfig,
-    SecureConfig,
+    SuspicionConfig,
 )
 from htfi.narrative.sanitising.config import SanitiserConfig
 from htfi.pipeline.config import PipelineConfig
@@ -46,12 +46,19 @@ _UNITS = {
     "_ms": "ms", "_ns": "ns", "_s": "s", "_bytes": "bytes", "_c": "°C", "_bars": "bars", "_tokens": "tokens",
     "_cents": "cents", "_sigmas": "standard deviations", "_lengths": "bar lengths", "_share": "0–1", "_fraction": "0–1",
 }  # by the end of a setting's name  # fmt: skip
-_RESULT_SHAPING_DECODING = ("block_tokens", "strategy", "lookahead", "max_draft", "plain_above", "max_batch")
+_RESULT_SHAPING_DECODING = (
+    "block_tokens",
+    "strategy",
+    "draft_length",
+    "max_draft_length",
+    "plain_above",
+    "max_batch",
+)
 _SHARING_TABLES = (
     "cache",
     "cluster",
     "edge",
-    "desk",
+    "server",
     "turns",
     "placement",
     "health",
@@ -73,18 +80,51 @@ RECORDED_CONSTANTS = {
         "max_symbols_moved",
     ),
     "encoding": ("max_tokens", "max_recent", "recent_half_life_ns"),
-    "secure": (
+    "suspicion": (
         "share_for_all", "extreme_divergence", "low_trust", "grave_rules", "least_share_for_all", "off_at",
         "plain_weight", "grave_weight", "half_life_ns", "max_scopes",
     ),
-    "buffering": ("early_s", "reading_ms"),
+    "prefetching": ("early_s", "reading_ms"),
 }  # fmt: skip
 _CONSTANT_NAMES = {
-    ("secure", "least_share_for_all"): "MIN_SHARE_FOR_ALL",
-    ("secure", "off_at"): "CALM_BELOW",
-    ("secure", "plain_weight"): "FINDING_WEIGHT",
-    ("secure", "grave_weight"): "GRAVE_FINDING_WEIGHT",
-    ("secure", "half_life_ns"): "SUSPICION_HALF_LIFE_NS",
+    ("suspicion", "least_share_for_all"): "MIN_SHARE_FOR_ALL",
+    ("suspicion", "off_at"): "CALM_BELOW",
+    ("suspicion", "plain_weight"): "FINDING_WEIGHT",
+    ("suspicion", "grave_weight"): "GRAVE_FINDING_WEIGHT",
+    ("suspicion", "half_life_ns"): "SUSPICION_HALF_LIFE_NS",
+}
+
+
+# Names of 0.1.0, which files and the environment may still use: TABLE, or TABLE.KEY with the table's name of today.
+EARLIER_NAMES = {
+    "secure": "suspicion",
+    "buffering": "prefetching",
+    "desk": "server",
+    "narrative.names": "symbol_names",
+    "sanitiser.max_moved_alone": "max_influence_unconfirmed",
+    "sanitiser.max_moved_confirmed": "max_influence_confirmed",
+    "sanitiser.kinds": "source_kinds",
+    "routing.tagged_relevance": "min_tagged_relevance",
+    "routing.draft_worth": "min_draft_worth",
+    "routing.target_worth": "min_target_worth",
+    "routing.frontier_worth": "min_frontier_worth",
+    "routing.position": "default_position",
+    "routing.frontier_cents": "frontier_cents_per_reading",
+    "suspicion.on_at": "symbol_threshold",
+    "suspicion.on_at_for_all": "market_threshold",
+    "suspicion.most_weight": "max_view_weight",
+    "models.drafts": "promoted_drafts",
+    "models.recent": "replay_buffer",
+    "decoding.lookahead": "draft_length",
+    "decoding.max_draft": "max_draft_length",
+    "pipeline.max_awaited": "max_pending_amendments",
+    "pipeline.listen_ms": "late_poll_ms",
+    "pipeline.linger_ms": "late_wait_ms",
+    "cluster.desk": "leader_group",
+    "edge.patience_ms": "reconnect_wait_ms",
+    "edge.late_ms": "late_answer_timeout_ms",
+    "turns.max_waiting_each": "max_waiting_per_tenant",
+    "health.beat_ms": "heartbeat_ms",
 }
 
 
@@ -98,8 +138,8 @@ class Settings:
     sanitiser: SanitiserConfig = field(default_factory=SanitiserConfig)
     encoding: EncodingConfig = field(default_factory=EncodingConfig)
     routing: RoutingConfig = field(default_factory=RoutingConfig)
-    secure: SecureConfig = field(default_factory=SecureConfig)
-    buffering: BufferingConfig = field(default_factory=BufferingConfig)
+    suspicion: SuspicionConfig = field(default_factory=SuspicionConfig)
+    prefetching: PrefetchingConfig = field(default_factory=PrefetchingConfig)
     models: ModelsConfig = field(default_factory=ModelsConfig)
     decoding: DecodingConfig = field(default_factory=DecodingConfig)
     scheduling: FidelityConfig = field(default_factory=FidelityConfig)
@@ -107,11 +147,14 @@ class Settings:
     pipeline: PipelineConfig = field(default_factory=PipelineConfig)
     cluster: ClusterConfig = field(default_factory=ClusterConfig)
     edge: EdgeConfig = field(default_factory=EdgeConfig)
-    desk: VerificationServerConfig = field(default_factory=VerificationServerConfig)
+    server: VerificationServerConfig = field(default_factory=VerificationServerConfig)
     turns: TurnsConfig = field(default_factory=TurnsConfig)
     placement: PlacementConfig = field(default_factory=PlacementConfig)
     health: HealthConfig = field(default_factory=HealthConfig)
     cache: CacheConfig = field(default_factory=CacheConfig)
+
+
+_TABLES = tuple(item.name for item in fields(Settings))
 
 
 def load_settings(
@@ -129,10 +172,10 @@ def override(settings: Settings, table: str, **values: Any) -> Settings:
     return _overlay(settings, {table: values}, "the command line")
 
 
-def encode_settings(settings: Settings) -> bytes:
+def encode_settings(settings: Settings, *, earlier_names: bool = False) -> bytes:
     """What shapes a decision, as canonical JSON. How decisions are grouped and saved does not, nor how much
     memory models may take; where a model lies does not either: decisions name it by its digest. Nor do other machines:
-    a decision tells where its words were written.
+    a decision tells where its words were written. `earlier_names` gives the bytes that 0.1.0 wrote.
     """
     shaping = asdict(settings)
     for table in _SHARING_TABLES:
@@ -150,6 +193,8 @@ def encode_settings(settings: Settings) -> bytes:
     if decoding.rule != "coupled":  # left out otherwise, so that digests of earlier runs hold
         shaping["decoding"]["rule"] = decoding.rule
     shaping["pipeline"] = {"deadline_ms": settings.pipeline.deadline_ms}
+    if earlier_names:
+        shaping = _with_earlier_names(shaping)
     return msgspec.json.encode(shaping, order="deterministic")
 
 
@@ -163,6 +208,7 @@ def decode_settings(data: bytes, *, to_verify: bool = False) -> Settings:
         tables = msgspec.json.decode(data, type=dict[str, dict[str, Any]])
     except msgspec.DecodeError as error:
         raise InvalidInput(f"these are not the settings of a run: {error}") from error
+    tables = _with_new_names(tables, "the saved settings")
     for table, keys in RECORDED_CONSTANTS.items():
         for key in keys:
             stated = tables.get(table, {}).pop(key, None)
@@ -236,7 +282,50 @@ def _toml(value: Any) -> str:
 
 def settings_digest(settings: Settings) -> str:
     """SHA-256 (hex) of `encode_settings`."""
-    return hashlib.sha256(encode_settings(settings)).hexdigest()
+    return digest_of(encode_settings(settings))
+
+
+def digest_of(data: bytes) -> str:
+    """SHA-256 (hex) of a settings.json."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def settings_to_record(settings: Settings, recorded: bytes | None) -> bytes:
+    """What settings.json states of a run: it keeps the names that it was begun with, so that its digest holds."""
+    earlier = encode_settings(settings, earlier_names=True)
+    return earlier if recorded == earlier else encode_settings(settings)
+
+
+def _with_new_names(tables: dict[str, Any], origin: str) -> dict[str, dict[str, Any]]:
+    """Tables in which each earlier name stands as the one of today. Raises: InvalidInput where both are given."""
+    renamed: dict[str, dict[str, Any]] = {}
+    for table, values in tables.items():
+        name = EARLIER_NAMES.get(table, table)
+        if name not in _TABLES:
+            raise InvalidInput(f"{origin}: unknown table '{table}': the tables are {', '.join(_TABLES)}")
+        if not isinstance(values, dict):
+            raise InvalidInput(f"{origin}: '{table}' must be a table, such as [{name}]")
+        known = renamed.setdefault(name, {})
+        for key, value in cast("dict[str, Any]", values).items():
+            new = EARLIER_NAMES.get(f"{name}.{key}", key)
+            if new in known:
+                raise InvalidInput(
+                    f"{origin}: {name}.{new} is given twice, once by an earlier name: keep one"
+                )
+            known[new] = value
+    return renamed
+
+
+def _with_earlier_names(tables: dict[str, Any]) -> dict[str, Any]:
+    earlier = {
+        new if "." not in old else f"{old.partition('.')[0]}.{new}": old for old, new in EARLIER_NAMES.items()
+    }
+    return {
+        earlier.get(table, table): {
+            earlier.get(f"{table}.{key}", f".{key}").partition(".")[2]: value for key, value in values.items()
+        }
+        for table, values in tables.items()
+    }
 
 
 def _read_toml(file: Path) -> dict[str, Any]:
@@ -266,14 +355,9 @@ def _parse_value(text: str) -> Any:
 
 
 def _overlay(settings: Settings, tables: dict[str, Any], origin: str) -> Settings:
-    known = [item.name for item in fields(settings)]
-    for table, values in tables.items():
-        if table not in known:
-            raise InvalidInput(f"{origin}: unknown table '{table}': the tables are {', '.join(known)}")
-        if not isinstance(values, dict):
-            raise InvalidInput(f"{origin}: '{table}' must be a table, such as [{table}]")
-        room = _overlay_table(table, getattr(settings, table), cast("dict[str, Any]", values), origin)
-        settings = replace(settings, **{table: room})
+    for table, values in _with_new_names(tables, origin).items():
+        changed = _overlay_table(table, getattr(settings, table), values, origin)
+        settings = replace(settings, **{table: changed})
     return settings
 
 

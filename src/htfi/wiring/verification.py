@@ -61,7 +61,7 @@ def recompute_all(
                 settings.policy,
                 amendments,
                 settings.routing,
-                settings.secure,
+                settings.suspicion,
                 readings,
                 settings.sanitiser,
                 settings.scheduling,
@@ -158,7 +158,7 @@ class ModelsByVersion:
 
 def reading_terms(settings: Settings) -> ReadingSettings:
     """What a run's settings say of its readings."""
-    lead_ns = round(settings.buffering.lead_s * 1e9)
+    lead_ns = round(settings.prefetching.lead_s * 1e9)
     return ReadingSettings(settings.narrative, lead_ns)
 
 

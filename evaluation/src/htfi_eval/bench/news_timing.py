@@ -198,7 +198,7 @@ def _processor(settings: Settings, threads: int) -> NewsProcessor:
         settings.routing,
         Sanitiser(settings.sanitiser),
         scorer,
-        SuspicionMonitor(settings.secure),
+        SuspicionMonitor(settings.suspicion),
     )
 
 

@@ -24,7 +24,8 @@ If a cloud is late, the edge's draft model answers. That decision is provisional
 @click.option("--cloud", "clouds", multiple=True, metavar="NAME=HOST:PORT", help="A cloud; may be repeated.")
 @click.option("--certs", help="Folder made by `htfi certs`.")
 @click.option("--insecure-loopback", is_flag=True, help="No certificates, this machine only.")
-@click.option("--desk", help="Group of edges; only its leader releases.")
+@click.option("--leader-group", help="Group of edges; only its leader releases.")
+@click.option("--desk", "former_group", hidden=True)  # its name in 0.1.0
 @click.option("--probes", help="HOST:PORT for /live and /ready.")
 @click.option("--map", "mapping", type=click.Path(path_type=Path), help="TOML that maps sources and columns.")
 @click.option(
@@ -46,7 +47,8 @@ def command(
     clouds: tuple[str, ...],
     certs: str | None,
     insecure_loopback: bool,
-    desk: str | None,
+    leader_group: str | None,
+    former_group: str | None,
     probes: str | None,
     mapping: Path | None,
     out: Path,
@@ -73,7 +75,8 @@ def command(
     from htfi.wiring.settings import load_settings
 
     settings = adapted(load_settings(settings_file), bar=bar, target=target, draft=draft)
-    settings = add_edge(settings, name, clouds=clouds, certs=certs, desk=desk, probes=probes)
+    group = leader_group if leader_group is not None else former_group
+    settings = add_edge(settings, name, clouds=clouds, certs=certs, leader_group=group, probes=probes)
     with open_edge(settings, name, secure=not insecure_loopback) as edge:
         execute_run(
             settings,

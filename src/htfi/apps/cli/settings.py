@@ -21,7 +21,8 @@ each heading below, or in the environment: `HTFI_POLICY__MAX_BAND_WIDTH=0.2`. An
 bounds stops the start with one line. What nobody would change is a constant in the package that owns it.
 
 `settings.json` in a run's folder states every parameter that shapes its decisions, constants included; each decision \
-carries its digest. A run of an earlier version is verified, replayed and reported by its own file.
+carries its digest. A run of an earlier version is verified, replayed and reported by its own file. Names of settings \
+of 0.1.0 (`EARLIER_NAMES` in `wiring/settings.py`) are read as those below, in any file and in the environment.
 """
 
 

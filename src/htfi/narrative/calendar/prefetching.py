@@ -31,7 +31,7 @@ from htfi.narrative.calendar.announcements import (
 from htfi.narrative.calendar.earnings import earnings_outcome
 from htfi.narrative.calendar.economic_data import data_outcome
 from htfi.narrative.calendar.rate_decisions import HeadlineOutcome, OutcomeReason, rate_outcome
-from htfi.narrative.config import EARLY_S, BufferingConfig
+from htfi.narrative.config import EARLY_S, PrefetchingConfig
 from htfi.narrative.question import Question, shown_items, without_bodies
 
 
@@ -128,7 +128,7 @@ class AnnouncementPrefetcher:
     announcement.
     """
 
-    def __init__(self, calendar: Calendar, config: BufferingConfig) -> None:
+    def __init__(self, calendar: Calendar, config: PrefetchingConfig) -> None:
         self._calendar, self._config = calendar, config
         self._next = 0  # the announcement to open next
         self._levels: dict[str, float] = {}

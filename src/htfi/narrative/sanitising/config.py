@@ -41,13 +41,13 @@ class SanitiserConfig:
     quarantine_at: PositiveShare = setting(
         0.75, "strength of findings from which an item is quarantined", "0–1"
     )
-    max_moved_alone: Annotated[float, Meta(gt=0.0, le=4.0)] = setting(
+    max_influence_unconfirmed: Annotated[float, Meta(gt=0.0, le=4.0)] = setting(
         1.5, "how far news of a single source may move an end of the 90% band", "widths of the band"
     )
-    max_moved_confirmed: Annotated[float, Meta(gt=0.0, le=4.0)] = setting(
+    max_influence_confirmed: Annotated[float, Meta(gt=0.0, le=4.0)] = setting(
         2.0, "how far news of several trusted sources may move it", "widths of the band"
     )
-    kinds: tuple[tuple[str, str], ...] = setting(
+    source_kinds: tuple[tuple[str, str], ...] = setting(
         (), "what a feed is, by its name: official, wire, press, release, unknown or social"
     )
     publishers: tuple[Publisher, ...] = setting((), "publishers to know beside the built-in list")
@@ -56,10 +56,10 @@ class SanitiserConfig:
         check_bounds("sanitiser", self)
         if not self.discount_at < self.quarantine_at:
             raise InvalidInput("sanitiser: need discount_at < quarantine_at")
-        if not self.max_moved_alone <= self.max_moved_confirmed:
-            raise InvalidInput("sanitiser: need max_moved_alone <= max_moved_confirmed")
-        for source, kind in self.kinds:
+        if not self.max_influence_unconfirmed <= self.max_influence_confirmed:
+            raise InvalidInput("sanitiser: need max_influence_unconfirmed <= max_influence_confirmed")
+        for source, kind in self.source_kinds:
             if kind not in KINDS:
                 raise InvalidInput(
-                    f"sanitiser.kinds: {source} is '{kind}': must be one of {', '.join(sorted(KINDS))}"
+                    f"sanitiser.source_kinds: {source} is '{kind}': must be one of {', '.join(sorted(KINDS))}"
                 )

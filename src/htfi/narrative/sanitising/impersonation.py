@@ -58,7 +58,7 @@ class ImpersonationChecker:
 
     def __init__(self, config: SanitiserConfig) -> None:
         self._registry = PublisherRegistry(config.publishers)
-        self._kinds: Mapping[str, str] = dict(config.kinds)
+        self._kinds: Mapping[str, str] = dict(config.source_kinds)
         self._judged: OrderedDict[tuple[str, str, str], Provenance] = OrderedDict()
 
     def judge(self, item: News, headline: str, body: str) -> Provenance:

@@ -372,7 +372,7 @@ class Sanitiser:
         confirmed = story is not None and (
             story.is_official or len(story.believed) >= _MIN_CONFIRMING_SOURCES
         )
-        most = self._config.max_moved_confirmed if confirmed else self._config.max_moved_alone
+        most = self._config.max_influence_confirmed if confirmed else self._config.max_influence_unconfirmed
         return (
             round(_DISCOUNTED_SHARE * most * screened.trust, 6)
             if screened.verdict is Screening.DISCOUNT

@@ -29,7 +29,7 @@ from htfi.domain.plan import PlanReason
 from htfi.forecasting.opinions import DivergenceRanks
 from htfi.governance.config import PolicyConfig
 from htfi.governance.policy import judge
-from htfi.narrative.config import RoutingConfig, SecureConfig
+from htfi.narrative.config import RoutingConfig, SuspicionConfig
 from htfi.narrative.influence import bound_view, limit_problems, recorded_limits
 from htfi.narrative.merging import find_contradictions, mean_trust, remerge, unmerged
 from htfi.narrative.rationale.amendment import PREPARED, PROVISIONAL_PARTS, differs_only_in_news, has_part
@@ -208,7 +208,7 @@ def check_entry(
     policy: PolicyConfig,
     amendments: AmendmentAuditor | None = None,
     routing: RoutingConfig | None = None,
-    secure: SecureConfig | None = None,
+    secure: SuspicionConfig | None = None,
     readings: ReadingAuditor | None = None,
     sanitiser: SanitiserConfig | None = None,
     fidelity: FidelityConfig | None = None,

@@ -125,7 +125,7 @@ def find_affected(
 
     One that names none of them is news on the market, read for the positions at `held`, the largest first.
     """
-    linker = EntityLinker({symbol: [name] for symbol, name in basis.source.narrative.names.items()})
+    linker = EntityLinker({symbol: [name] for symbol, name in basis.source.narrative.symbol_names.items()})
     found = company_roles(basis.symbols, headline, linker)
     all_roles = [found[symbol] for symbol in basis.symbols]
     named = {_bare(symbol) for symbol in linker.link(headline) if is_company(symbol)}

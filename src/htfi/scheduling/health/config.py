@@ -52,7 +52,7 @@ NUM_ROLES = 64  # that can be led
 class HealthConfig:
     """How soon silence and heat are noticed, and who leads. All voters must use the same list, lease and drift."""
 
-    beat_ms: PositiveMilliseconds = setting(75.0, "how often nodes send a heartbeat")
+    heartbeat_ms: PositiveMilliseconds = setting(75.0, "how often nodes send a heartbeat")
     silence_ms: PositiveMilliseconds = setting(400.0, "silence after which a node is suspected at the latest")
     suspect_ms: PositiveMilliseconds = setting(
         4_000.0, "how long a suspicion lasts before the node counts as dead"
@@ -66,9 +66,9 @@ class HealthConfig:
 
     def __post_init__(self) -> None:
         check_bounds("health", self)
-        if not self.beat_ms >= LATE_MS:
-            raise InvalidInput(f"health: need beat_ms >= {LATE_MS:g}")
-        if not 2 * self.beat_ms < self.silence_ms:
+        if not self.heartbeat_ms >= LATE_MS:
+            raise InvalidInput(f"health: need heartbeat_ms >= {LATE_MS:g}")
+        if not 2 * self.heartbeat_ms < self.silence_ms:
             raise InvalidInput(
                 "health.silence_ms must be above two heartbeats: one lost heartbeat is no silence"
             )

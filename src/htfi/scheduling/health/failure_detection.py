@@ -71,7 +71,7 @@ def record_heartbeat_interval(
     intervals = rhythm.intervals_ms
     if rhythm.num_heartbeats and gap_ms <= config.silence_ms:
         intervals = (*intervals[1 - NUM_INTERVALS :], gap_ms)
-    mean = sum(intervals) / len(intervals) if intervals else config.beat_ms
+    mean = sum(intervals) / len(intervals) if intervals else config.heartbeat_ms
     variance = sum((each - mean) ** 2 for each in intervals) / len(intervals) if intervals else 0.0
     return HeartbeatHistory(ran_s, ran_s, rhythm.num_heartbeats + 1, intervals, mean, math.sqrt(variance))
 
@@ -97,9 +97,9 @@ def phi(rhythm: HeartbeatHistory, ran_s: float, config: HealthConfig) -> float:
 
     The mean is at least one interval of the settings: a burst after a pause does not predict the next heartbeat.
     """
-    mean, std = config.beat_ms, config.beat_ms
+    mean, std = config.heartbeat_ms, config.heartbeat_ms
     if len(rhythm.intervals_ms) >= NUM_INTERVALS_MIN:
-        mean, std = max(config.beat_ms, rhythm.mean_ms), max(MIN_STD_MS, rhythm.std_ms)
+        mean, std = max(config.heartbeat_ms, rhythm.mean_ms), max(MIN_STD_MS, rhythm.std_ms)
     chance = 0.5 * math.erfc((silence_ms(rhythm, ran_s) - mean) / (std * math.sqrt(2.0)))
     return min(_MAX_PHI, -math.log10(chance)) if chance > 0.0 else _MAX_PHI
 
@@ -158,7 +158,7 @@ def is_confirmed(suspicion: PeerSuspicion, ran_s: float) -> bool:
 
 def record_heartbeat(suspicion: PeerSuspicion, ran_s: float, config: HealthConfig) -> PeerSuspicion | None:
     """A heartbeat has arrived: None once there are enough. A delayed burst counts as one."""
-    if (ran_s - suspicion.back_s) * 1e3 < config.beat_ms / 2.0:
+    if (ran_s - suspicion.back_s) * 1e3 < config.heartbeat_ms / 2.0:
         return suspicion
     # A gap in between restarts the count.
     is_on_time = (ran_s - suspicion.back_s) * 1e3 < config.silence_ms

@@ -235,7 +235,7 @@ class PeerMonitor:
             self._suspicions[peer] = replace(before, why=why, num_back=0)
 
     def _heartbeats(self, now_s: float) -> Iterator[tuple[str, HealthMessage]]:
-        if (now_s - self._assessed_s) * 1e3 >= self._config.beat_ms:
+        if (now_s - self._assessed_s) * 1e3 >= self._config.heartbeat_ms:
             self._assessed_s = now_s
             self._degradation = assess(
                 self._degradation, self._metrics, None, self._clock.ran_s, self._config

@@ -91,7 +91,7 @@ def next_heartbeat(
         metrics if is_news else None,
         claims,
     )
-    interval_s = config.beat_ms / 1e3
+    interval_s = config.heartbeat_ms / 1e3
     after = replace(
         contact,
         seq=seq,

@@ -74,7 +74,7 @@ def admission_retry_ms(
 ) -> float | None:
     """None to admit it; else when to ask again: the queue is full, or the answer would come after its deadline."""
     backlog = sum(backlog_ms.values())
-    if num_waiting.get(tenant, 0) >= config.max_waiting_each:
+    if num_waiting.get(tenant, 0) >= config.max_waiting_per_tenant:
         return _bounded_retry_ms(backlog_ms.get(tenant, 0.0) / 2.0)
     if sum(num_waiting.values()) >= config.max_waiting:
         return _bounded_retry_ms(backlog / 2.0)

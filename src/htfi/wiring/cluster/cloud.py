@@ -128,7 +128,7 @@ def open_cloud(
         max_batch=max(settings.decoding.max_batch, settings.turns.max_rows),
         cache_tokens=max(settings.decoding.cache_tokens, _CACHE_TOKENS),
     )
-    learning = replace(settings.decoding, lookahead="measured")
+    learning = replace(settings.decoding, draft_length="measured")
     drafts = with_draft and settings.decoding.strategy != "plain"
     routed = RoutedStrategy(build_strategy(strategy_parts(target, draft, learning)) if drafts else None)
     rounds = DecodingEngine(
@@ -152,7 +152,7 @@ def open_cloud(
         return rounds, alone, FairScheduler(settings.turns)
 
     rng = RandomGenerator(PCG64(int.from_bytes(os.urandom(8), "little")))
-    config = replace(settings.desk, node=name, residency=node.residency)
+    config = replace(settings.server, node=name, residency=node.residency)
     desk = VerificationServer(
         rounds,
         routed,

@@ -169,12 +169,12 @@ def open_edge(settings: Settings, name: str, *, secure: bool = True) -> Generato
         if settings.models.frontier_url:
             readers[Rung.DEEP] = frontier_reader(settings.models, settings.narrative)
         edge = EdgeNode(
-            name, cluster.clouds, cluster.desk, readers, author, alone, places, watch, transport,
+            name, cluster.clouds, cluster.leader_group, readers, author, alone, places, watch, transport,
             health.lease_ms / 1e3, log,
         )  # fmt: skip
-        if cluster.desk:
-            watch.seek(leader_role(cluster.desk))
-            closing.callback(watch.resign, leader_role(cluster.desk))
+        if cluster.leader_group:
+            watch.seek(leader_role(cluster.leader_group))
+            closing.callback(watch.resign, leader_role(cluster.leader_group))
         if node.probes:
             closing.enter_context(
                 ProbeServer(node.probes, lambda: ProbeResult(True), lambda: _edge_readiness(edge))

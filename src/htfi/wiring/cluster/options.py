@@ -15,13 +15,13 @@ def add_edge(
     *,
     clouds: Sequence[str] = (),
     certs: str | None = None,
-    desk: str | None = None,
+    leader_group: str | None = None,
     probes: str | None = None,
 ) -> Settings:
     """Settings in whose cluster this edge and the clouds 'name=host:port' stand. Raises: InvalidInput."""
     nodes = _with_clouds(_node_table(settings), clouds)
     nodes[name] = _update_node(nodes.get(name), role=ClusterRole.EDGE.value, probes=probes)
-    return _override_cluster(settings, nodes, certificates=certs, desk=desk)
+    return _override_cluster(settings, nodes, certificates=certs, leader_group=leader_group)
 
 
 def add_cloud(

@@ -40,8 +40,8 @@ class ModelsConfig:
     draft: str = setting("", "folder of the draft model; empty uses the shipped one")
     engine: str = setting("onnx", "onnx (embedded) or torch (extra [train], uses a GPU if there is one)")
     precision: str = setting(Precision.INT8.value, "of the weights: int8, fp32 or, with torch, bf16")
-    drafts: str = setting("", "folder of promoted drafts to follow while a run goes on")
-    recent: str = setting("", "folder that collects the target's answers for `htfi models distil`")
+    promoted_drafts: str = setting("", "folder of promoted drafts to follow while a run goes on")
+    replay_buffer: str = setting("", "folder that collects the target's answers for `htfi models distil`")
     frontier_url: str = setting(
         "", "address of an OpenAI-compatible model that reads in depth (extra [frontier])"
     )
@@ -132,17 +132,19 @@ def open_speculative(
     Raises: InvalidInput, DependencyUnavailable.
     """
     author: TextGenerator
-    if config.recent:
-        require_shared_noise(decoding, "models.recent, from which drafts are trained and judged,")
-    if config.drafts:
-        promoted = PromotedDraftSource(Path(config.drafts), draft, warn)
+    if config.replay_buffer:
+        require_shared_noise(decoding, "models.replay_buffer, from which drafts are trained and judged,")
+    if config.promoted_drafts:
+        promoted = PromotedDraftSource(Path(config.promoted_drafts), draft, warn)
         author = PromotedDraftAuthor(
             promoted, lambda found: speculative_author(target, found, decoding), warn
         )
     else:
         author = speculative_author(target, draft, decoding)
-    if config.recent:
-        author = RecordingAuthor(author, ReplayBufferFile(Path(config.recent)), target.tokenizer.digest, warn)
+    if config.replay_buffer:
+        author = RecordingAuthor(
+            author, ReplayBufferFile(Path(config.replay_buffer)), target.tokenizer.digest, warn
+        )
     return author
 
 

@@ -91,21 +91,23 @@ def require_shared_noise(config: DecodingConfig, what: str) -> None:
 
 def build_draft_length_plan(config: DecodingConfig) -> DraftLengthPlanner:
     """The planner of draft lengths that `config` names."""
-    limits = DraftLengthConfig(max_length=config.max_draft, plain_above_rows=config.plain_above)
-    match config.lookahead:
+    limits = DraftLengthConfig(max_length=config.max_draft_length, plain_above_rows=config.plain_above)
+    match config.draft_length:
         case "fixed":
-            return FixedLengthPlanner(config.max_draft)
+            return FixedLengthPlanner(config.max_draft_length)
         case "measured":
             return ClosedFormPlanner(config=limits)
         case "bandit":
-            return BanditPlanner([length for length in BanditPlanner.LENGTHS if length <= config.max_draft])
+            return BanditPlanner(
+                [length for length in BanditPlanner.LENGTHS if length <= config.max_draft_length]
+            )
         case "nominal":
-            typical = AcceptanceCurves(max(config.max_draft, 1), _TYPICAL_ACCEPTANCE)
+            typical = AcceptanceCurves(max(config.max_draft_length, 1), _TYPICAL_ACCEPTANCE)
             return FrozenPlanner(
                 ClosedFormPlanner(NominalPassCosts(), NominalPassCosts(DRAFT_PRIOR), typical, limits)
             )
         case _:
-            assert_never(config.lookahead)
+            assert_never(config.draft_length)
 
 
 def warn(line: str) -> None:

@@ -36,7 +36,7 @@ from htfi_eval.faulty_link.process import FaultyLinkProcess
 
 CLOUD, EDGE = "cloud1", "edge1"
 # A request is placed in several ways; none may find the cached answer of another.
-_NO_ANSWER_CACHE = {"HTFI_DESK__KEPT_ANSWERS": "0"}
+_NO_ANSWER_CACHE = {"HTFI_SERVER__KEPT_ANSWERS": "0"}
 _CLOUD_CORE = available_cores()[0]  # chosen at import: the benchmark then pins itself to another core
 _START_S = 60.0
 _HEARTBEAT_WAIT_S = 2.5  # for heartbeats to measure a new round trip

@@ -178,7 +178,7 @@ def _series(prices: Prices, horizons: Sequence[int]) -> list[_BarSeries]:
 PRICE_ONLY = "price only"
 _ARRIVAL_STEP = 0.1  # of its log stretch, by AdaGrad
 _MAX_LOG_STRETCH = 1.0
-_MAX_MOVED = SanitiserConfig().max_moved_alone  # all items have one source
+_MAX_MOVED = SanitiserConfig().max_influence_unconfirmed  # all items have one source
 
 
 @dataclass(frozen=True, slots=True, eq=False)

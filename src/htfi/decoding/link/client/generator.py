@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 from msgspec.structs import replace
 
 from htfi.decoding.acceptance import AcceptanceAlarm
-from htfi.decoding.config import FIRST_DRAFT_MS, LOOK_MS, MAX_PARTS_KNOWN, EdgeConfig
+from htfi.decoding.config import FIRST_DRAFT_MS, MAX_PARTS_KNOWN, POLL_MS, EdgeConfig
 from htfi.decoding.grammar import CompiledGrammar
 from htfi.decoding.link.client.answers import LateCompletions, provisional_completion, target_completion
 from htfi.decoding.link.client.attempts import CloudAttempts, PeerReport
@@ -42,7 +42,7 @@ from htfi.domain.generation import (
 
 _MAX_DEADLINE_MS = 1e8  # a day
 _MAX_ARRIVALS = 512  # arrivals handled before requests advance
-_GREETING_FACTOR = 4  # times `greeting_ms` that a cloud has for its welcome
+_HELLO_FACTOR = 4  # times `hello_timeout_ms` that a cloud has for its welcome
 _MIN_WAIT_S = 1e-4
 
 
@@ -156,7 +156,7 @@ class LinkedGenerator:
             late = self._store(request)
             if late.knows(request.id):
                 continue
-            found = self._start(request, self._clock() + self.config.late_ms / 1e3)
+            found = self._start(request, self._clock() + self.config.late_answer_timeout_ms / 1e3)
             if isinstance(found, RequestRefused):
                 late.record_refusal(request.id, found)
             else:
@@ -196,7 +196,7 @@ class LinkedGenerator:
     def _wait(self, network: NetworkConditions | None, most_s: float = 1.0) -> None:
         """Wait for the next arrival, or for the next thing to do."""
         now_s = self._clock()
-        wait_s = min(most_s, LOOK_MS / 1e3)
+        wait_s = min(most_s, POLL_MS / 1e3)
         if network is not None:
             inflights = (*self._writing.values(), *self._late, *self._late_in_full)
             wait_s = min([wait_s, *(next_change_s(each, network, self.config) - now_s for each in inflights)])
@@ -233,7 +233,7 @@ class LinkedGenerator:
 
     def _network_conditions(self) -> NetworkConditions:
         now_s, usable = self._clock(), set(self._usable())
-        for cloud in self._clouds.overdue(now_s - _GREETING_FACTOR * self.config.greeting_ms / 1e3):
+        for cloud in self._clouds.overdue(now_s - _HELLO_FACTOR * self.config.hello_timeout_ms / 1e3):
             self._attempts.end(cloud, "it sent no welcome")
         usable_clouds = [cloud for cloud in self._clouds if cloud.is_open and cloud.node in usable]
         return NetworkConditions(
@@ -327,7 +327,7 @@ class LinkedGenerator:
             return
         del self._writing[place]
         self._answers[place] = answer
-        inflight.deadline_s = self._clock() + self.config.late_ms / 1e3
+        inflight.deadline_s = self._clock() + self.config.late_answer_timeout_ms / 1e3
         self._defer(inflight)
         for attempt in inflight.attempts:
             self._attempts.continue_on_cloud(inflight, attempt)

@@ -74,8 +74,8 @@ def next_change_s(inflight: InFlightRequest, network: NetworkConditions, config:
     times = [inflight.deadline_s if inflight.is_late else finish_alone_at_s(inflight, network, config)]
     times += [at_s for at_s in inflight.retry_at_s.values() if at_s > network.now_s]
     if not inflight.attempts:
-        times.append(inflight.lost_s + config.patience_ms / 1e3)
-        times.append(inflight.started_s + config.greeting_ms / 1e3)
+        times.append(inflight.lost_s + config.reconnect_wait_ms / 1e3)
+        times.append(inflight.started_s + config.hello_timeout_ms / 1e3)
     times += [inflight.repeat_at_s(attempt, config.quiet_ms) for attempt in inflight.attempts]
     times.append(_hedge_at_s(inflight, config))
     return min((at_s for at_s in times if at_s > network.now_s), default=math.inf)
@@ -93,9 +93,9 @@ def _without_cloud(inflight: InFlightRequest, network: NetworkConditions, config
         return NextAction(RequestAction.WAIT)
     if any(at_s < finish_alone_at_s(inflight, network, config) for at_s in barred):
         return NextAction(RequestAction.WAIT)
-    if network.now_s < inflight.lost_s + config.patience_ms / 1e3:
+    if network.now_s < inflight.lost_s + config.reconnect_wait_ms / 1e3:
         return NextAction(RequestAction.WAIT)
-    if network.is_greeting and network.now_s < inflight.started_s + config.greeting_ms / 1e3:
+    if network.is_greeting and network.now_s < inflight.started_s + config.hello_timeout_ms / 1e3:
         return NextAction(RequestAction.WAIT)
     return NextAction(
         RequestAction.ALONE, words="every cloud refuses it" if barred else "no cloud is reachable"
