@@ -110,7 +110,7 @@ COMMANDS = (
     ("ledger", "replay", "run-0.1.0"),
     ("ledger", "audit", "run1"),
     ("quarantine", "list", "run1"),
-    ("secure", "status", "run1"),
+    ("suspicion", "status", "run1"),
     ("models", "list"),
     ("models", "inspect", str(resources.files("htfi.models") / "mini-target")),
 )

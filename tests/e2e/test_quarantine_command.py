@@ -1,6 +1,7 @@
 """`htfi quarantine` on a run's folder: what is held back, what hid in it, and the word that lets it out."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from click.testing import CliRunner, Result
 
 from htfi.adapters.stores.admissions import ADMITTED_FILE, REQUESTED_FILE, AdmissionsFile
 from htfi.adapters.stores.held_news import HELD_NEWS, HeldNewsFile
+from htfi.apps.cli.main import cli
 from htfi.apps.cli.quarantine import command
 from htfi.apps.cli.quarantine_view import visible
 from htfi.domain.errors import HtfiError, IntegrityError, InvalidInput
@@ -87,7 +89,7 @@ def test_show_hides_nothing_and_names_every_finding(folder: Path, ask: Ask):
 
 
 def test_release_is_written_down_with_name_and_reason_and_shown(folder: Path, ask: Ask):
-    result = ask("release", folder, "t1", "--by", "Ann Lee", "--why", "confirmed by the company")
+    result = ask("admit", folder, "t1", "--by", "Ann Lee", "--why", "confirmed by the company")
     assert result.exit_code == 0
     assert "released by Ann Lee: it enters when the run" in result.output
     (line,) = (folder / REQUESTED_FILE).read_text().splitlines()
@@ -104,26 +106,44 @@ def test_release_is_written_down_with_name_and_reason_and_shown(folder: Path, as
     assert (folder / ADMITTED_FILE).exists()
 
 
+def test_admit_works_by_its_earlier_name_too_which_no_help_shows(folder: Path, ask: Ask):
+    result = ask("release", folder, "t1", "--by", "Ann Lee", "--why", "checked")
+    assert result.exit_code == 0
+    assert "released by Ann Lee" in result.output
+    shown = ask("--help").output
+    assert "admit" in shown
+    assert not re.search(r"^  release", shown, re.MULTILINE)
+
+
+def test_suspicion_works_by_its_earlier_name_too_which_no_help_shows():
+    assert CliRunner().invoke(cli, ["secure", "--help"]).output == (
+        CliRunner().invoke(cli, ["suspicion", "--help"]).output.replace("cli suspicion", "cli secure")
+    )
+    shown = CliRunner().invoke(cli, ["--help"]).output
+    assert "suspicion  " in shown
+    assert not re.search(r"^  secure", shown, re.MULTILINE)
+
+
 def test_release_while_the_run_goes_on_says_that_it_is_picked_up(folder: Path, ask: Ask):
     ledger = open_ledger(folder, origin="htfi.run")
     try:
-        output = ask("release", folder, "t1", "--by", "Ann Lee", "--why", "checked").output
+        output = ask("admit", folder, "t1", "--by", "Ann Lee", "--why", "checked").output
     finally:
         ledger.close()
     assert "picks it up within seconds" in output
 
 
 def test_second_release_is_refused_in_one_line(folder: Path, ask: Ask):
-    ask("release", folder, "t1", "--by", "Ann Lee", "--why", "checked")
-    again = ask("release", folder, "1", "--by", "Bob", "--why", "me too")
+    ask("admit", folder, "t1", "--by", "Ann Lee", "--why", "checked")
+    again = ask("admit", folder, "1", "--by", "Bob", "--why", "me too")
     assert refused(again) == "item 1 (t1) was released by Ann Lee already"
     assert len((folder / REQUESTED_FILE).read_text().splitlines()) == 1
 
 
 @pytest.mark.parametrize("by", ["", "  ", "\u200b", "--"])
 def test_release_without_a_name_is_refused(folder: Path, ask: Ask, by: str):
-    assert "a name is required" in refused(ask("release", folder, "t1", f"--by={by}", "--why", "checked"))
-    assert ask("release", folder, "t1", "--why", "checked").exit_code == 2
+    assert "a name is required" in refused(ask("admit", folder, "t1", f"--by={by}", "--why", "checked"))
+    assert ask("admit", folder, "t1", "--why", "checked").exit_code == 2
     assert not (folder / REQUESTED_FILE).exists()
 
 
@@ -168,14 +188,14 @@ def test_an_edited_item_is_not_shown_and_not_released(folder: Path, ask: Ask):
     for words in (
         ("list", folder),
         ("show", folder, "2"),
-        ("release", folder, "2", "--by", "A", "--why", "b"),
+        ("admit", folder, "2", "--by", "A", "--why", "b"),
     ):
         assert "line 2: is not as the run wrote it: give the run's command again" in refused(ask(*words))
     assert not (folder / REQUESTED_FILE).exists()
 
 
 def test_an_edited_word_is_not_believed(folder: Path, ask: Ask):
-    assert ask("release", folder, "2", "--by", "Ann Lee", "--why", "confirmed").exit_code == 0
+    assert ask("admit", folder, "2", "--by", "Ann Lee", "--why", "confirmed").exit_code == 0
     file = folder / REQUESTED_FILE
     file.write_bytes(file.read_bytes().replace(b"Ann Lee", b"Ann Law"))
     assert "releases.jsonl, line 1: is not as it was written" in refused(ask("list", folder))

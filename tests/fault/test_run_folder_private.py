@@ -77,7 +77,7 @@ def test_a_runs_folder_is_private_whatever_the_umask(tmp_path: Path) -> None:
     run(folder, "--map", mapping, stdin=line)
     before = os.umask(0)
     try:
-        for command in (["quarantine", "release", str(folder), "1"], ["secure", "clear", str(folder)]):
+        for command in (["quarantine", "admit", str(folder), "1"], ["suspicion", "clear", str(folder)]):
             done = CliRunner().invoke(cli, [*command, "--by", "Ann", "--why", "a test"])
             assert done.exit_code == 0, done.output
     finally:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from htfi.adapters.stores.admissions import AdmissionsFile, read_admissions, request_suspicion_reset
 from htfi.adapters.stores.held_news import HELD_NEWS, HeldNewsFile
 from htfi.apps.cli.ledger.audit import audit_command
-from htfi.apps.cli.secure import command as secure_command
+from htfi.apps.cli.suspicion import command as secure_command
 from htfi.domain.decision import Decision, GenerationTrace, Rung, decode_decision
 from htfi.domain.errors import InvalidInput
 from htfi.domain.events import Bar, FeedItem, News
@@ -25,8 +25,8 @@ from htfi.wiring.ledger import open_ledger
 from htfi.wiring.models.loading import token_text
 from htfi.wiring.models.readers import ModelsConfig, open_model_pair
 from htfi.wiring.run import build_loop
-from htfi.wiring.secure import read_status, request_reset
 from htfi.wiring.settings import load_settings, override
+from htfi.wiring.suspicion import read_status, request_reset
 from late_weather import START_NS, LateAuthor, ListFeed, ListOutlet
 
 NUM_DAYS = 48
@@ -187,7 +187,7 @@ def test_the_command_tells_what_stood_and_takes_a_word_down(poisoned: tuple[Path
     )
     assert done.exit_code == 0
     assert "symbol A cleared by Ann Lee: known" in done.output
-    assert "not yet taken in" in CliRunner().invoke(secure_command, ["status", folder]).output
+    assert "not applied yet" in CliRunner().invoke(secure_command, ["status", folder]).output
 
 
 def test_a_clearing_needs_a_name_and_a_reason_and_a_run(

@@ -29,6 +29,7 @@ class LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         del ctx
+        cmd_name = EARLIER_NAMES.get(cmd_name, cmd_name)
         if cmd_name not in self._lazy:
             return None
         module, _, attribute = self._lazy[cmd_name][0].partition(":")
@@ -74,8 +75,8 @@ COMMANDS = {
         "What if: headlines, shocks and stresses on a book.",
     ),
     "report": ("htfi.apps.cli.report:command", "One HTML page from a run's folder."),
-    "quarantine": ("htfi.apps.cli.quarantine:command", "News in quarantine: list, show, release."),
-    "secure": ("htfi.apps.cli.secure:command", "Suspected manipulation: show it, end it."),
+    "quarantine": ("htfi.apps.cli.quarantine:command", "News in quarantine: list, show, admit."),
+    "suspicion": ("htfi.apps.cli.suspicion:command", "Suspected manipulation: show it, end it."),
     "ledger": ("htfi.apps.cli.ledger.command:command", "Verify, show, replay, prove and export the record."),
     "settings": ("htfi.apps.cli.settings:command", "List the settings: unit, default, meaning."),
     "models": (
@@ -86,6 +87,7 @@ COMMANDS = {
     "eval": ("htfi_eval.main:evaluate", "Judge what models and forecasts are worth."),
     "completion": ("htfi.apps.cli.completion:command", "Print the shell's completion script."),
 }
+EARLIER_NAMES = {"secure": "suspicion"}  # of commands in 0.1.0, which still work
 
 EPILOG = """\b
 Examples:

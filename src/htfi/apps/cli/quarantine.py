@@ -1,11 +1,12 @@
-"""`htfi quarantine`: the news that a run held back: list them, look at one, let it out on a named person's word."""
+"""`htfi quarantine`: the news that a run held back: list them, look at one, admit it on a named person's word."""
 
+from copy import copy
 from pathlib import Path
 
 import click
 
 from htfi.apps.cli import quarantine_view as view
-from htfi.wiring.quarantine import admit as let_out
+from htfi.wiring import quarantine
 from htfi.wiring.quarantine import find_quarantined, list_quarantined
 
 FOLDER = click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
@@ -13,9 +14,9 @@ WHICH = click.argument("which", metavar="ID")
 JSON = click.option("--json", "as_json", is_flag=True, help="For machines.")
 
 
-@click.group("quarantine", short_help="News in quarantine: list, show, release.")
+@click.group("quarantine", short_help="News in quarantine: list, show, admit.")
 def command() -> None:
-    """List, look at and release the news that a run's sanitiser held back.
+    """List, look at and admit the news that a run's sanitiser held back.
 
     DIR is the folder of a run, as `htfi run --out DIR` made it.
 
@@ -24,7 +25,7 @@ def command() -> None:
       htfi quarantine list DIR
       htfi quarantine list DIR --source telegram --rule injection
       htfi quarantine show DIR 3
-      htfi quarantine release DIR 3 --by "Ann Lee" --why "confirmed by the company"
+      htfi quarantine admit DIR 3 --by "Ann Lee" --why "confirmed by the company"
     """
 
 
@@ -68,17 +69,22 @@ def show(folder: Path, which: str, as_json: bool) -> None:
         view.show_item(kept)
 
 
-@command.command(short_help="Release an item; the record names who did it.")
+@command.command(short_help="Admit an item; the record names who did it.")
 @FOLDER
 @WHICH
-@click.option("--by", required=True, metavar="NAME", help="Who lets it out.")
+@click.option("--by", required=True, metavar="NAME", help="Who admits it.")
 @click.option("--why", required=True, metavar="TEXT", help="The reason, for the record.")
-def release(folder: Path, which: str, by: str, why: str) -> None:
-    """Let an item out of quarantine. It enters the run as news, at the run's own time, and the ledger tells by whom.
+def admit(folder: Path, which: str, by: str, why: str) -> None:
+    """Admit an item from quarantine. It enters the run as news, at the run's own time; the ledger names who did it.
 
     \b
     Examples:
-      htfi quarantine release DIR 3 --by "Ann Lee" --why "confirmed by the company"
+      htfi quarantine admit DIR 3 --by "Ann Lee" --why "confirmed by the company"
     """
-    kept, goes_on = let_out(folder, which, by, why)
+    kept, goes_on = quarantine.admit(folder, which, by, why)
     click.echo(view.admission_text(kept, goes_on, folder))
+
+
+_BEFORE = copy(admit)  # the command by its name in 0.1.0
+_BEFORE.name, _BEFORE.hidden = "release", True
+command.add_command(_BEFORE)

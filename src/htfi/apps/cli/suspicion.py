@@ -1,4 +1,4 @@
-"""`htfi secure`: what a run suspects of manipulation, and the word of a named person that ends it."""
+"""`htfi suspicion`: what a run suspects of manipulation, and the word of a named person that ends it."""
 
 from pathlib import Path
 
@@ -7,12 +7,12 @@ import msgspec
 
 from htfi.apps.cli.ledger.entries import progress
 from htfi.domain.time import format_ns
-from htfi.wiring.secure import ResetRequest, SuspectedSymbol, SuspicionStatus, read_status, request_reset
+from htfi.wiring.suspicion import ResetRequest, SuspectedSymbol, SuspicionStatus, read_status, request_reset
 
 FOLDER = click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
 
 
-@click.group("secure", short_help="Suspicion of manipulation: see it, end it.")
+@click.group("suspicion", short_help="Suspicion of manipulation: see it, end it.")
 def command() -> None:
     """See what a run suspects of manipulation, and end suspicion on a named person's word.
 
@@ -21,8 +21,8 @@ def command() -> None:
 
     \b
     Examples:
-      htfi secure status DIR
-      htfi secure clear DIR --by "Ann Lee" --why "the items were a test of ours" --symbol JPM
+      htfi suspicion status DIR
+      htfi suspicion clear DIR --by "Ann Lee" --why "the items were a test of ours" --symbol JPM
     """
 
 
@@ -34,8 +34,8 @@ def status(folder: Path, as_json: bool) -> None:
 
     \b
     Examples:
-      htfi secure status DIR
-      htfi secure status DIR --json
+      htfi suspicion status DIR
+      htfi suspicion status DIR --json
     """
     with progress(f"reading {folder}", 0) as advance:
         found = read_status(folder, advance)
@@ -62,7 +62,7 @@ def clear_command(folder: Path, by: str, why: str, symbol: str) -> None:
 
     \b
     Examples:
-      htfi secure clear DIR --by "Ann Lee" --why "known test items"
+      htfi suspicion clear DIR --by "Ann Lee" --why "known test items"
     """
     clearing, goes_on = request_reset(folder, by, why, symbol)
     whom = f"symbol {clearing.symbol}" if clearing.symbol else "everything"
