@@ -1,8 +1,8 @@
 """Two files of a run: releases.jsonl, people's words on quarantine and suspicion; released.jsonl, where they took
 effect.
 
-`htfi quarantine admit` and `htfi suspicion clear` append to the first, also while a run continues; the run alone appends
-to the second. Both are safe on the disk before it is reported.
+`htfi quarantine admit` and `htfi suspicion clear` append to the first, also while a run continues; the run alone
+appends to the second. Both are safe on the disk before it is reported.
 """
 
 import fcntl
