@@ -29,6 +29,11 @@ from htfi.domain.decision import (
 from htfi.domain.time import NS_PER_DAY, format_ns
 
 register_profiles()
+for _size in (
+    "COLUMNS",
+    "LINES",
+):  # pytest-xdist sets them for its processes: commands would fold what they print
+    os.environ.pop(_size, None)
 
 LEVELS = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 # standard normal quantiles at LEVELS

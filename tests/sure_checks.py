@@ -8,6 +8,7 @@ of a test helper that itself surely checks. Loops over literals, constants, enum
 
 import ast
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 CHECKING_CALLS = frozenset({"raises", "warns", "fail", "nonempty", "deprecated_call"})
@@ -29,8 +30,8 @@ def unsure_tests(files: Iterable[Path]) -> Iterator[tuple[Path, Function]]:
         constants = _constants(tree)
         own = {function.name for function in _functions(tree)}
         helpers = (shared - own) | _checking_helpers([tree], shared - own)
-        for node in ast.walk(tree):
-            if not isinstance(node, Function) or not node.name.startswith("test_"):
+        for node in _functions(tree):
+            if not node.name.startswith("test_"):
                 continue
             drawn = {name: ast.Constant(_DRAWN) for name in _drawn(node)}
             if not _Checks(helpers, constants | drawn).surely(node.body):
@@ -46,8 +47,9 @@ def _drawn(test: Function) -> Iterator[str]:
             yield from names[len(names) - len(decorator.args) :]
 
 
-def _functions(tree: ast.AST) -> Iterator[Function]:
-    return (node for node in ast.walk(tree) if isinstance(node, Function))
+@cache
+def _functions(tree: ast.AST) -> tuple[Function, ...]:
+    return tuple(node for node in ast.walk(tree) if isinstance(node, Function))
 
 
 def _checking_helpers(trees: Iterable[ast.Module], known: frozenset[str] = frozenset()) -> frozenset[str]:
@@ -62,7 +64,8 @@ def _checking_helpers(trees: Iterable[ast.Module], known: frozenset[str] = froze
         found = known | frozenset(
             name
             for name, functions in defined.items()
-            if all(_callable_checks(function, constants, known) for function, constants in functions)
+            if name not in known
+            and all(_callable_checks(function, constants, known) for function, constants in functions)
         )
         if found == known:
             return known

@@ -14,6 +14,7 @@ from pathlib import Path
 import click
 import pytest
 
+from checks import nonempty
 from htfi import models
 from htfi.apps.cli.main import cli
 
@@ -121,3 +122,9 @@ def test_every_page_that_the_docs_link_to_exists() -> None:
     ]
     assert len(links) > 50
     assert [f"{page}: {link}" for page, link in links if not (page.parent / link).exists()] == []
+
+
+def test_every_extra_that_the_readme_installs_is_offered() -> None:
+    extras = re.findall(r"pip install '\.\[(\w+)\]'", README)
+    for extra in nonempty(extras):
+        assert f'    "{extra}": [' in (ROOT / "setup.py").read_text()

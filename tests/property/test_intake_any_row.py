@@ -106,4 +106,4 @@ def test_the_sweep_reaches_events_of_every_kind() -> None:
         {"ts": 1_381_154_400, "series": "x", "value": 1},
     ]
     kinds = {type(parser.parse(row, 1)).__name__ for row in rows}
-    assert kinds == {"Trade", "Bar", "Quote", "News", "MacroRelease"}
+    assert kinds == {"Trade", "Bar", "Quote", "News", "MacroAnnouncement"}

@@ -172,7 +172,6 @@ def test_two_experts_of_one_name_are_refused():
         ("history_bars", 1),
         ("residual_window_bars", 5),
         ("weight_half_life_bars", 0.0),
-        ("calibration_gain", 0.5),
     ],
 )
 def test_setting_out_of_range_is_refused_by_name(key: str, value: object):

@@ -65,7 +65,7 @@ def test_each_fault_of_a_clouds_certificate_has_its_words(tmp_path: Path) -> Non
 def test_an_identity_that_is_not_valid_yet_asks_for_the_clock(tmp_path: Path) -> None:
     make_certificates(tmp_path, [("edge1", CertificateRole.EDGE)], now=datetime.now(UTC) + timedelta(days=2))
     files = TlsFiles(tmp_path / "ca.pem", tmp_path / "edge1.pem", tmp_path / "edge1.key")
-    with pytest.raises(InvalidInput, match=r"ca\.pem is not valid before .*clock right"):
+    with pytest.raises(InvalidInput, match=r"ca\.pem is not valid before .*: check this machine's clock"):
         read_identity(files, "edge1", listens=False)
 
 
