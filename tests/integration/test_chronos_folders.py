@@ -163,7 +163,7 @@ def broken(folder: Path, to: Path, what: str) -> str:
             return "not JSON"
         case "a list":
             config.write_text("[]")
-            return "no object"
+            return "not an object"
         case "another model":
             config.write_text(json.dumps({"architectures": ["LlamaForCausalLM"], "model_type": "llama"}))
             return "LlamaForCausalLM"

@@ -130,7 +130,9 @@ def test_a_rows_logits_have_the_same_bits_whatever_is_read_beside_it_and_how_it_
         assert np.array_equal(alone, other)
 
 
-def test_answers_and_paths_are_the_same_alone_together_warm_and_after_a_crash(network: OnnxNetwork):
+def test_answers_and_paths_are_the_same_alone_together_warm_and_after_a_crash(
+    network: OnnxNetwork, monkeypatch: pytest.MonkeyPatch
+):
     requests = [
         GenerationRequest(
             (*NEWS, PlainText(f" {name}"), ScaledMoves((0.5, -2.0))),
@@ -157,7 +159,8 @@ def test_answers_and_paths_are_the_same_alone_together_warm_and_after_a_crash(ne
         assert written(engine, requests) == alone
     prefix = warm.vocabulary.encode((*NEWS, ControlToken("path")))
     paths = sample_paths(warm.sessions, warm.vocabulary, prefix, 12, 6, seed=1)
-    cold = author(max_forks=5, cache_bytes=0)
+    cold = author(cache_bytes=0)
+    monkeypatch.setattr("htfi.decoding.paths.sample.MAX_FORKS", 5)
     again = sample_paths(cold.sessions, cold.vocabulary, prefix, 12, 6, seed=1)
     assert not isinstance(paths, RequestRefused)
     assert not isinstance(again, RequestRefused)

@@ -45,7 +45,7 @@ def _requests(num):
 
 def test_a_draft_in_a_process_of_its_own_writes_the_blocks_of_chain_speculation(pair):
     told = []
-    chained = _author(pair, ChainStrategy(KVSessions(pair.drafting, CONFIG)))
+    chained = _author(pair, ChainStrategy(KVSessions(pair.draft_network, CONFIG)))
     with open_draft_process(pair, CONFIG, told.append, PATIENT) as process:
         process.await_ready()
         strategy = OutcomeStrategy(process)

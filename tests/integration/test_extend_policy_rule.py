@@ -29,7 +29,7 @@ def extended_package(folder: Path) -> Path:
     for part in (PACKAGE / "governance").iterdir():
         if part.name not in ("policy.py", "__pycache__"):
             (package / "governance" / part.name).symlink_to(part)
-    function, line = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    function, line = re.findall(r"```(?:python|text)\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     policy = (PACKAGE / "governance" / "policy.py").read_text(encoding="utf-8")
     head, rules, rest = re.split(r"^(RULES: .*?\n)\)\n", policy, maxsplit=1, flags=re.DOTALL | re.MULTILINE)
     (package / "governance" / "policy.py").write_text(
