@@ -176,9 +176,11 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="a line for each mutant is added here")
     options = parser.parse_args()
     root = Path.cwd()
-    os.environ.update(PYTHONDONTWRITEBYTECODE="1", PYTHONPATH=str(root / "src"), HYPOTHESIS_MUTATION="1")
+    os.environ.update(
+        PYTHONDONTWRITEBYTECODE="1", PYTHONPATH=f"{root}/src:{root}/evaluation/src", HYPOTHESIS_MUTATION="1"
+    )
     sys.dont_write_bytecode = True
-    sys.path[:0] = [str(root / "src"), str(root / "tests")]
+    sys.path[:0] = [str(root / "src"), str(root / "evaluation/src"), str(root / "tests")]
     for library in (
         "numpy",
         "numpy.testing",
