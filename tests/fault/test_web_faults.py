@@ -297,7 +297,7 @@ sys.path.insert(0, {tests!r})
 from htfi.adapters.feeds import rate_limits as polite
 from htfi.pipeline.intake import spec
 polite.HOST_INTERVAL_S = 0.001
-spec.SHORTEST_EVERY_NS = 1
+spec.MIN_EVERY_NS = 1
 from web_feed import web_feed
 from htfi.domain.events import News
 with web_feed(Path({folder!r}), mapping={mapping!r}) as feed:
@@ -331,7 +331,8 @@ def test_killed_at_any_moment_no_entry_is_lost_or_doubled(tmp_path: Path) -> Non
                 time.sleep(0.01)
             time.sleep(dice.uniform(0.0, 0.05))
             child.send_signal(signal.SIGKILL)
-            child.wait()
+            assert child.wait() == -signal.SIGKILL, "it ended by itself"
+            assert served[0] > before
         with lock:
             last = served[0]
         site.put("/rss", rss(*(rss_item(number) for number in range(last, max(last - 400, 0), -1))))
