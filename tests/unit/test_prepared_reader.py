@@ -107,7 +107,7 @@ def test_what_was_not_read_yet_is_read_when_it_is_told_and_nothing_else() -> Non
     reader.receive(said("Fed cuts rates by a quarter point"), reading)
     assert [one.items[0].headline for one in reading.asked] == ["Fed cuts its target rate by 25 bp to 5.00%"]
     assert reader.read_ahead(reading, 9) == 0
-    assert reader.stats.num_told == 1
+    assert reader.stats.num_reported == 1
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_what_is_early_late_doubtful_or_not_sure_is_no_release(item: ScreenedIte
     reader = opened(FOMC, reading=Reading())
     reader.receive(item, pytest.fail)
     assert reader.serve("SPX", question("SPX", item)) is None
-    assert reader.stats.num_told == 0
+    assert reader.stats.num_reported == 0
 
 
 def test_two_items_that_tell_otherwise_leave_nothing_to_serve() -> None:

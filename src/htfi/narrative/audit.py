@@ -57,9 +57,9 @@ def explain_decision(
     `first` is the provisional decision that this one amends, if any; `spell` turns a token into the words that its
     target means by it.
     """
-    hearing, view = decision.hearing, decision.view
-    considered = hearing.considered if hearing is not None else ()
-    aside = hearing.set_aside if hearing is not None else ()
+    news_context, view = decision.hearing, decision.view
+    considered = news_context.considered if news_context is not None else ()
+    aside = news_context.set_aside if news_context is not None else ()
     sections = [
         AuditSection("Suspicion", _suspicion(decision)),
         AuditSection("What was read", _items(considered, decision.as_of_ns) or ("There was no news.",)),
@@ -77,14 +77,14 @@ def explain_decision(
 
 
 def _suspicion(decision: Decision) -> tuple[str, ...]:
-    plan, hearing = decision.plan, decision.hearing
+    plan, news_context = decision.plan, decision.hearing
     then = f", then {plan.then.value}" if plan.then is not None else ""
     rung = f"Rung: {plan.rung.value}{then}. Reason: {_shortened(plan.reason)}."
-    reset = _shortened(hearing.cleared) if hearing is not None else ""
+    reset = _shortened(news_context.cleared) if news_context is not None else ""
     ended = (f"Ended recently: {reset}.",) if reset else ()
-    if hearing is None or not hearing.suspicion:
+    if news_context is None or not news_context.suspicion:
         return ("None.", *ended, rung)
-    return (f"Suspected: {clean(hearing.suspicion, 3 * _MAX_REASON_CHARS)}.", *ended, rung)
+    return (f"Suspected: {clean(news_context.suspicion, 3 * _MAX_REASON_CHARS)}.", *ended, rung)
 
 
 def _items(items: Sequence[NewsItemAudit], as_of_ns: int) -> tuple[str, ...]:

@@ -42,14 +42,14 @@ class AuditSummary:
         """Count one decision."""
         self.num += 1
         self.num_amended += bool(decision.amends)
-        hearing, view = decision.hearing, decision.view
-        if hearing is not None and not decision.amends:
-            self.num_with_news += bool(hearing.considered or hearing.set_aside)
+        news_context, view = decision.hearing, decision.view
+        if news_context is not None and not decision.amends:
+            self.num_with_news += bool(news_context.considered or news_context.set_aside)
             self._rungs[decision.plan.rung.value] += 1
-            if hearing.suspicion:
+            if news_context.suspicion:
                 self.num_secure += 1
-                self._suspicions[hearing.suspicion] += 1
-            for item in (*hearing.considered, *hearing.set_aside):
+                self._suspicions[news_context.suspicion] += 1
+            for item in (*news_context.considered, *news_context.set_aside):
                 self._count_item(item)
         if view is not None:
             self.num_contradicted += bool(find_contradictions(view.parts, decision.as_of_ns))

@@ -58,19 +58,19 @@ class DeepReader:
 
     def __init__(
         self,
-        author: TextGenerator,
+        generator: TextGenerator,
         config: NarrativeConfig | None = None,
         trust: ConfidenceCalibration = UNCALIBRATED,
         meaning: ViewCalibration | None = None,
     ) -> None:
-        self._author = author
+        self._generator = generator
         self._config = config or NarrativeConfig()
         self._trust, self._meaning = trust, meaning
         self._fallback = TemplateReader(self._config)
 
     @property
     def version(self) -> str:
-        return deep_reader_version(self._author.version, self._config.deep_paths)
+        return deep_reader_version(self._generator.version, self._config.deep_paths)
 
     def read(self, questions: Sequence[Question], deadline_ms: float) -> list[NewsView]:
         """One view per question; a question with a refused answer gets the template's view with the reason."""
@@ -91,7 +91,7 @@ class DeepReader:
 
     def _with_all_items(self, question: Question) -> Question:
         """With as many items as the grammar admits: marks number six items, plain words any number."""
-        if self._author.dialect is PromptDialect.MINI:
+        if self._generator.dialect is PromptDialect.MINI:
             return question
         return replace(question, most_items=max(len(question.items), MAX_ITEMS))
 
@@ -100,17 +100,17 @@ class DeepReader:
         requests = [
             self._request(question, path, deadline_ms) for question in questions for path in range(num)
         ]
-        answers = self._author.write(requests) if requests else []
+        answers = self._generator.write(requests) if requests else []
         return [
             self._view(question, requests[start], answers[start : start + num])
             for question, start in zip(questions, range(0, len(requests), num), strict=True)
         ]
 
     def _request(self, question: Question, path: int, deadline_ms: float) -> GenerationRequest:
-        prompt, _ = build_prompt(question, self._author.dialect)
+        prompt, _ = build_prompt(question, self._generator.dialect)
         return GenerationRequest(
             prompt=prompt,
-            form=view_grammar(self._author.dialect, len(shown_items(question))),
+            form=view_grammar(self._generator.dialect, len(shown_items(question))),
             seed=path_seed(first_seed(question), path),
             temperature=self._config.deep_temperature,
             deadline_ms=deadline_ms,
@@ -136,8 +136,8 @@ class DeepReader:
             view = replace(view, meant=combine_meanings(each, self._meaning))
         if not written[0].tokens:
             return view
-        wording = GenerationTrace(
-            target=self._author.version,
+        trace = GenerationTrace(
+            target=self._generator.version,
             draft="",
             strategy=DEEP_STRATEGY,
             seed=first_seed(question),
@@ -149,16 +149,16 @@ class DeepReader:
             paths=tuple(answer.tokens for answer in written),
             shown=shown_record(question),
         )
-        return replace(view, wording=wording)
+        return replace(view, wording=trace)
 
     def _refused(self, question: Question, refusal: RequestRefused, deadline_ms: float) -> NewsView:
         (view,) = self._fallback.read([question], deadline_ms)
         return replace(view, words=f"not read: {refusal.reason}")
 
 
-def deep_reader_version(author: str, num_paths: int) -> str:
+def deep_reader_version(generator: str, num_paths: int) -> str:
     """The reader's version: a combination of several answers is another narrator than the likeliest answer."""
-    return f"{num_paths}{_ANSWERS_OF}{author}"
+    return f"{num_paths}{_ANSWERS_OF}{generator}"
 
 
 def is_deep_reader_version(reader: str) -> bool:
@@ -257,13 +257,13 @@ class LateDeepReader(DeepReader):
 
     def __init__(
         self,
-        author: LateTextGenerator,
+        generator: LateTextGenerator,
         config: NarrativeConfig | None = None,
         trust: ConfidenceCalibration = UNCALIBRATED,
         meaning: ViewCalibration | None = None,
     ) -> None:
-        super().__init__(author, config, trust, meaning)
-        self._late_author = author
+        super().__init__(generator, config, trust, meaning)
+        self._late_generator = generator
         self._pending: OrderedDict[str, _PendingReading] = OrderedDict()
         self._abandoned: list[str] = []
 
@@ -290,7 +290,7 @@ class LateDeepReader(DeepReader):
             for name in self._abandoned
         ]
         self._abandoned.clear()
-        for request_id, answer in self._late_author.take_late_completions() if self._pending else ():
+        for request_id, answer in self._late_generator.take_late_completions() if self._pending else ():
             name = request_id.partition("/")[0]
             one = self._pending.get(name)
             if one is None:
@@ -325,4 +325,4 @@ class LateDeepReader(DeepReader):
             if not one.is_sent:
                 one.is_sent = True
                 num_asked += 1
-                self._late_author.request_completions(one.requests)
+                self._late_generator.request_completions(one.requests)

@@ -39,9 +39,9 @@ def limits_of(by_item: Mapping[str, float], read: Sequence[str]) -> InfluenceLim
     return InfluenceLimits(by_item, min((by_item.get(name, 0.0) for name in read), default=0.0))
 
 
-def recorded_limits(hearing: NewsContext | None) -> InfluenceLimits:
+def recorded_limits(news_context: NewsContext | None) -> InfluenceLimits:
     """The limits as a decision recorded them."""
-    considered = hearing.considered if hearing is not None else ()
+    considered = news_context.considered if news_context is not None else ()
     by_item = {item.id: item.max_moved for item in considered if item.max_moved is not UNSET}
     return limits_of(by_item, [item.id for item in considered if item.route is not Route.ENCODER])
 
@@ -61,11 +61,11 @@ def bound_view(view: NewsView, known: InfluenceLimits) -> NewsView:
     return view if parts == view.parts else rederive(replace(view, parts=parts))
 
 
-def influence_problems(view: NewsView | None, hearing: NewsContext | None) -> list[str]:
+def influence_problems(view: NewsView | None, news_context: NewsContext | None) -> list[str]:
     """Whether the readings of a recorded view move more together than they may."""
     if view is None or len(view.parts) < 2:
         return []
-    known, moved = recorded_limits(hearing), 0.0
+    known, moved = recorded_limits(news_context), 0.0
     for share, own in sorted(
         (_max_part_influence(part, known), _influence(part, view.as_of_ns)) for part in view.parts
     ):
@@ -75,10 +75,10 @@ def influence_problems(view: NewsView | None, hearing: NewsContext | None) -> li
     return []
 
 
-def limit_problems(hearing: NewsContext, config: SanitiserConfig) -> list[str]:
+def limit_problems(news_context: NewsContext, config: SanitiserConfig) -> list[str]:
     """Items whose recorded limit is above what the settings allow."""
     found: list[str] = []
-    for item in hearing.considered:
+    for item in news_context.considered:
         most = config.max_influence_confirmed * (item.trust if item.verdict is Screening.DISCOUNT else 1.0)
         if item.max_moved is not UNSET and not 0.0 <= item.max_moved <= most + _TOLERANCE:
             found.append(f"{item.id} may move more of the band than the settings allow")

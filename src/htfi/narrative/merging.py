@@ -90,9 +90,9 @@ def remerge(read: NewsView, trust: float, first: NewsView | None, as_of_ns: int)
     return read if merged is None else merged
 
 
-def mean_trust(hearing: NewsContext | None, names: Sequence[str]) -> float:
+def mean_trust(news_context: NewsContext | None, names: Sequence[str]) -> float:
     """The mean trust, 0–1, in the items that a view rests on, as a decision recorded it; 1 where it recorded none."""
-    known = {item.id: item.trust for item in hearing.considered} if hearing is not None else {}
+    known = {item.id: item.trust for item in news_context.considered} if news_context is not None else {}
     trusts = [known[name] for name in names if name in known]
     return round(sum(trusts) / len(trusts), 3) if trusts else 1.0
 

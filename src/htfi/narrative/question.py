@@ -67,7 +67,7 @@ def reading_seed(symbol: str, as_of_ns: int, *, in_depth: bool = False) -> int:
 
 def question_id(question: Question) -> str:
     """A name for everything that a reader is shown and the instant of the question: the same in every process."""
-    told = (
+    identity = (
         question.symbol,
         question.as_of_ns,
         question.bar_ns,
@@ -75,7 +75,7 @@ def question_id(question: Question) -> str:
         question.context,
         question.name,
     )
-    return blake2b(msgspec.msgpack.encode(told), digest_size=16).hexdigest()
+    return blake2b(msgspec.msgpack.encode(identity), digest_size=16).hexdigest()
 
 
 def without_bodies(question: Question) -> Question:
@@ -137,7 +137,7 @@ def _plain_prompt(question: Question, ages: Sequence[float]) -> tuple[Prompt, in
         lines.append(f"[{place}] ({about}) {item.headline}\n")
     news = "".join(lines)
     asked = f"\nSymbol: {question.symbol}" + (f" ({question.name})" if question.name else "")
-    told = "; ".join(f"[{place}] {age:.1f}" for place, age in enumerate(ages, 1))
+    ages_text = "; ".join(f"[{place}] {age:.1f}" for place, age in enumerate(ages, 1))
     moves: tuple[PromptSegment, ...] = ()
     if question.context:
         moves = (
@@ -150,7 +150,7 @@ def _plain_prompt(question: Question, ages: Sequence[float]) -> tuple[Prompt, in
         )
     return (
         PlainText(news),
-        PlainText(f"{asked}\nAge of the news in bars: {told or 'none'}"),
+        PlainText(f"{asked}\nAge of the news in bars: {ages_text or 'none'}"),
         *moves,
         PlainText("\n\n"),
     ), 1

@@ -105,15 +105,15 @@ class ModelReader:
 
     def __init__(
         self,
-        author: TextGenerator,
+        generator: TextGenerator,
         config: NarrativeConfig | None = None,
         trust: ConfidenceCalibration = UNCALIBRATED,
         draft_trust: ConfidenceCalibration | None = None,
         meaning: ViewCalibration | None = None,
         draft_meaning: ViewCalibration | None = None,
     ) -> None:
-        self._author = author
-        self._late = author if isinstance(author, LateTextGenerator) else None
+        self._generator = generator
+        self._late = generator if isinstance(generator, LateTextGenerator) else None
         self._trust = trust
         self._draft_trust = draft_trust or trust
         self._meaning, self._draft_meaning = meaning, draft_meaning
@@ -123,11 +123,11 @@ class ModelReader:
 
     @property
     def version(self) -> str:
-        return self._author.version
+        return self._generator.version
 
     @property
     def speculation_stats(self) -> SpeculationStats | None:
-        return self._author.speculation_stats
+        return self._generator.speculation_stats
 
     def read(
         self, questions: Sequence[Question], deadline_ms: float, *, max_draft: int | None = None
@@ -137,7 +137,7 @@ class ModelReader:
         `max_draft` is as in `Request`.
         """
         requests = [self._request(question, deadline_ms, max_draft) for question in questions]
-        answers = self._author.write(requests)
+        answers = self._generator.write(requests)
         return [
             self._refused(question, answer, deadline_ms)
             if isinstance(answer, RequestRefused)
@@ -147,7 +147,7 @@ class ModelReader:
 
     def take_late_views(self) -> list[tuple[str, NewsView | RequestRefused]]:
         """Views that arrived since the last call, by the id of their question; a refusal where none will follow."""
-        told: list[tuple[str, NewsView | RequestRefused]] = []
+        finished: list[tuple[str, NewsView | RequestRefused]] = []
         for name, answer in (
             self._late.take_late_completions() if self._late is not None and self._pending else ()
         ):
@@ -157,10 +157,10 @@ class ModelReader:
             if isinstance(answer, Completion) and answer.is_provisional:
                 answer = RequestRefused("what came late is provisional as well")
             if isinstance(answer, Completion):
-                told.append((name, self._view(question, self._request(question, 0.0), answer)))
+                finished.append((name, self._view(question, self._request(question, 0.0), answer)))
             else:
-                told.append((name, answer))
-        return told
+                finished.append((name, answer))
+        return finished
 
     def request_views(self, questions: Sequence[Question], *, max_draft: int | None = None) -> None:
         """Request views that no decision waits for; without a late generator, nothing is requested."""
@@ -174,8 +174,8 @@ class ModelReader:
 
     def close(self) -> None:
         """Close what the generator holds; nothing may be asked after that."""
-        if isinstance(self._author, Closable):
-            self._author.close()
+        if isinstance(self._generator, Closable):
+            self._generator.close()
 
     def _remember(self, name: str, question: Question) -> None:
         self._pending[name] = without_bodies(question)
@@ -188,18 +188,18 @@ class ModelReader:
         trust = self._draft_trust if answer.is_provisional else self._trust
         reader = combined_version(self.version, answer.draft, answer.num_settled)
         view = to_view(parse_answer(answer.fields, trust), question, self._config.half_life_ns, reader)
-        wording = _generation_trace(question, request, answer, self.version)
+        trace = _generation_trace(question, request, answer, self.version)
         meaning = self._draft_meaning if answer.is_provisional else self._meaning
         meant = meaning.meanings(view) if meaning is not None else ()
-        return replace(view, wording=wording, provisional=answer.is_provisional, meant=meant)
+        return replace(view, wording=trace, provisional=answer.is_provisional, meant=meant)
 
     def _request(
         self, question: Question, deadline_ms: float, max_draft: int | None = None
     ) -> GenerationRequest:
-        prompt, shared = build_prompt(question, self._author.dialect)
+        prompt, shared = build_prompt(question, self._generator.dialect)
         return GenerationRequest(
             prompt=prompt,
-            form=view_grammar(self._author.dialect, len(shown_items(question))),
+            form=view_grammar(self._generator.dialect, len(shown_items(question))),
             seed=reading_seed(question.symbol, question.as_of_ns),
             temperature=self._config.temperature,
             deadline_ms=deadline_ms,

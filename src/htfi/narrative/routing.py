@@ -144,18 +144,18 @@ def routing_problems(
     """What of the items' routes does not follow from the record; `version` is that of the rationale's words."""
     reasons = REASONS.get(version, _REASONS_5)
     found: list[str] = []
-    for heard in (*hearing.considered, *hearing.set_aside):
+    for audited in (*hearing.considered, *hearing.set_aside):
         most, why = max_route(
-            heard.verdict,
-            heard.told_before,
-            heard.scores,
-            heard.position,
+            audited.verdict,
+            audited.told_before,
+            audited.scores,
+            audited.position,
             config,
-            is_tagged=heard.is_tagged,
+            is_tagged=audited.is_tagged,
             reasons=reasons,
         )
-        if (heard.route, heard.why) != choose_route(most, why, plan, hearing.means, config, reasons):
-            found.append(f"the route of {heard.id} does not follow from its record")
+        if (audited.route, audited.why) != choose_route(most, why, plan, hearing.means, config, reasons):
+            found.append(f"the route of {audited.id} does not follow from its record")
     if hearing.suspicion and plan.rung is not Rung.SECURE and PlanReason.SUSPICION not in plan.reasons:
         found.append("manipulation is suspected, but the plan does not state it")
     return found

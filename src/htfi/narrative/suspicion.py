@@ -233,14 +233,14 @@ class SuspicionMonitor:
 
 
 def divergence_incident(
-    symbol: str, now_ns: int, rank: float, told_by: Sequence[tuple[str, float, float]]
+    symbol: str, now_ns: int, rank: float, sources: Sequence[tuple[str, float, float]]
 ) -> ScreeningIncident | None:
     """The incident of a view that diverges further than almost all before it and rests mostly on items of little trust.
 
-    `rank` 0–1 is the calibrated divergence, `told_by` the (source, trust 0–1, weight) of what the view rests on.
+    `rank` 0–1 is the calibrated divergence, `sources` the (source, trust 0–1, weight) of what the view rests on.
     """
-    total = sum(weight for _, _, weight in told_by)
-    low = [(weight, source) for source, trust, weight in told_by if trust < LOW_TRUST]
+    total = sum(weight for _, _, weight in sources)
+    low = [(weight, source) for source, trust, weight in sources if trust < LOW_TRUST]
     if rank < EXTREME_DIVERGENCE or not low or 2.0 * sum(weight for weight, _ in low) < total:
         return None
     loudest = max(low, key=lambda one: one[0])[1]

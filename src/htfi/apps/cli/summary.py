@@ -205,7 +205,7 @@ def _preparation_lines(totals: RunTotals) -> str:
     """What became of the calendar's releases, and of the decisions that were served with what was read ahead."""
     tally = totals.prepared
     return (
-        f"{tally.num_opened:,} announcements, {tally.num_told:,} published; {tally.num_served:,} decisions used a "
+        f"{tally.num_opened:,} announcements, {tally.num_reported:,} published; {tally.num_served:,} decisions used a "
         f"prepared view, {totals.num_verified:,} of them read again, {totals.num_borne_out:,} to the same direction"
     )
 

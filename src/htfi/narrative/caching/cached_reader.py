@@ -122,13 +122,13 @@ class LateCachedReader(CachedReader):
 
     def take_late_views(self) -> list[tuple[str, NewsView | RequestRefused]]:
         """Views that arrived since the last call, by the id of their question; see `LateNewsReader`."""
-        told, self._ready = self._ready, []
+        finished, self._ready = self._ready, []
         for name, view in self._late.take_late_views():
             key, question = self._pending.pop(name, (b"", None))
             if question is not None and isinstance(view, NewsView):
                 self._store(key, question, view)
-            told.append((name, view))
-        return told
+            finished.append((name, view))
+        return finished
 
     def request_views(self, questions: Sequence[Question]) -> None:
         """Request views that no decision waits for; cached ones are handed out by the next `take_late_views`."""

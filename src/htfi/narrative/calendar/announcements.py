@@ -187,10 +187,10 @@ def _outcome_headline(release: Announcement, key: str, level: float | None) -> s
 
 def _rate_headline(bank: str, key: str, level: float | None) -> str:
     change = change_bp(key)
-    told = f" {'at' if not change else 'to'} {level + change / 100.0:.2f}%" if level is not None else ""
+    at_level = f" {'at' if not change else 'to'} {level + change / 100.0:.2f}%" if level is not None else ""
     if not change:
-        return f"{bank} leaves its target rate unchanged{told}"
-    return f"{bank} {'raises' if change > 0 else 'cuts'} its target rate by {abs(change)} bp{told}"
+        return f"{bank} leaves its target rate unchanged{at_level}"
+    return f"{bank} {'raises' if change > 0 else 'cuts'} its target rate by {abs(change)} bp{at_level}"
 
 
 def _first_name(known: Mapping[str, tuple[str, ...]], release: Announcement) -> str:

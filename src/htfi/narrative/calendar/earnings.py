@@ -78,10 +78,10 @@ def _result_key(rest: str, moving: int, release: Announcement) -> str | None:
         for pattern, way in ((_BETTER, 1), (_WORSE, -1)):
             if pattern.search(text):
                 found.add(way)
-        told = expectation_sides(_BETTER.sub(_blank, _WORSE.sub(_blank, text)), moving)
-        if told is None:
+        sides = expectation_sides(_BETTER.sub(_blank, _WORSE.sub(_blank, text)), moving)
+        if sides is None:
             return None
-        for side in told:
+        for side in sides:
             about = re.split(r"[,;:]", text[: side.end])[-1] + re.split(r"[,;:]", text[side.end :])[0]
             if _OUTLOOK_BEATS.search(about):
                 return None
@@ -131,11 +131,11 @@ def _result_by_figure(text: str, release: Announcement) -> int | None:
 def _outlook_key(rest: str) -> str | None:
     """What becomes of the outlook: 'kept' also where it is not mentioned; None where it is and remains unclear."""
     raised, cut, kept = (pattern.search(rest) for pattern in (_RAISES, _CUTS, _KEEPS))
-    told = [name for name, match in (("raised", raised), ("cut", cut), ("kept", kept)) if match]
-    if len(told) > 1:
+    changes = [name for name, match in (("raised", raised), ("cut", cut), ("kept", kept)) if match]
+    if len(changes) > 1:
         return None
-    if told:
-        return told[0]
+    if changes:
+        return changes[0]
     if _SPEAKS_AHEAD.search(rest) or any(_TOUCHES.search(clause) for clause in split_clauses(rest)[1:]):
         return None
     for clause in split_clauses(rest)[1:]:

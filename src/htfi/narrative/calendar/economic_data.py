@@ -96,8 +96,8 @@ def data_outcome(headline: str, release: Announcement) -> HeadlineOutcome:
     if _OTHER_MEASURE[release.kind].search(lead) or _HEDGED.search(report):
         return HeadlineOutcome(None, OutcomeReason.OTHER_MEASURE)
     moving = move.direction or (0 if _FLAT.search(move.verb) else 1)  # 'totaled 175,000, less than expected'
-    told = expectation_sides(report[move.start :], moving, 0 if release.kind is AnnouncementKind.CPI else 1)
-    if told is None or len({side.direction for side in told}) > 1:
+    sides = expectation_sides(report[move.start :], moving, 0 if release.kind is AnnouncementKind.CPI else 1)
+    if sides is None or len({side.direction for side in sides}) > 1:
         return HeadlineOutcome(None, OutcomeReason.UNCLEAR_COMPARISON)
     actual = _reported_figure(release, move)
     keys = (
@@ -108,14 +108,14 @@ def data_outcome(headline: str, release: Announcement) -> HeadlineOutcome:
     if len(keys) > 1:
         return HeadlineOutcome(None, OutcomeReason.CONSENSUS_DIFFERS)
     by_figure = keys.pop() if keys else None
-    if not told:
+    if not sides:
         return HeadlineOutcome(
             by_figure, OutcomeReason.FIGURE if by_figure else OutcomeReason.NOTHING_TO_COMPARE
         )
-    by_words = _key_of_side(told[0].direction, is_far=told[0].is_far)
+    by_words = _key_of_side(sides[0].direction, is_far=sides[0].is_far)
     if by_figure is None:
         return HeadlineOutcome(by_words, OutcomeReason.WORDS)
-    agree = _side_of_key(by_figure) == told[0].direction
+    agree = _side_of_key(by_figure) == sides[0].direction
     return HeadlineOutcome(
         by_figure if agree else None,
         OutcomeReason.WORDS_AND_FIGURE if agree else OutcomeReason.FIGURE_DISAGREES,

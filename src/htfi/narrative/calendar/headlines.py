@@ -40,9 +40,9 @@ class HeadlineFigure(NamedTuple):
 
 def plain_letters(text: str) -> str:
     """Lower case, with fractions and dashes as ASCII."""
-    for sign, told in _FRACTIONS.items():
+    for sign, decimals in _FRACTIONS.items():
         if sign in text:
-            text = re.sub(rf"(\d) ?{sign}", rf"\1-{told}", text).replace(sign, told)
+            text = re.sub(rf"(\d) ?{sign}", rf"\1-{decimals}", text).replace(sign, decimals)
     text = text.translate(
         {0x2018: "'", 0x2019: "'", 0x201C: '"', 0x201D: '"', 0x2212: "-", 0x2010: "-", 0x2011: "-"}
     )
@@ -75,9 +75,9 @@ def rate_steps_bp(text: str) -> list[HeadlineFigure]:
             share = match["share"]
             value = 75.0 if share.startswith("three") else float(_STEP_SHARES[re.split(r"[- ]", share)[-1]])
         else:
-            told = parse_number(match["points"] or match["by"])
+            number = parse_number(match["points"] or match["by"])
             value = (
-                told * (1.0 if told >= 10.0 else 100.0) if told is not None else None
+                number * (1.0 if number >= 10.0 else 100.0) if number is not None else None
             )  # '25 points' are of 1 bp
         if value is not None:
             found.append(HeadlineFigure(match.start(), match.end(), value))

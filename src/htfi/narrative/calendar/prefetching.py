@@ -10,7 +10,6 @@ never matched with an announcement.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import msgspec
@@ -56,17 +55,17 @@ def match_item(
     for release in releases:
         if not may_report(release, item):
             continue
-        told = item_outcome(item, release, levels.get(release.id, release.level))
-        if told.key is not None:
-            found.append(AnnouncementMatch(release, told.key, told.why))
+        outcome = item_outcome(item, release, levels.get(release.id, release.level))
+        if outcome.key is not None:
+            found.append(AnnouncementMatch(release, outcome.key, outcome.why))
     return found[0] if len(found) == 1 else None
 
 
 def may_report(release: Announcement, item: News) -> bool:
     """Whether this publisher may report this announcement, and the item's symbols do not rule it out."""
     if release.publishers:
-        told_by = {item.publisher.casefold(), item.source.casefold()} - {""}
-        if told_by.isdisjoint(name.casefold() for name in release.publishers):
+        publishers = {item.publisher.casefold(), item.source.casefold()} - {""}
+        if publishers.isdisjoint(name.casefold() for name in release.publishers):
             return False
     return not (release.symbols and item.symbols) or not set(release.symbols).isdisjoint(item.symbols)
 
@@ -87,12 +86,11 @@ MAX_REPORTING_ITEMS = 8  # that report one announcement
 CALENDAR_SOURCE = "calendar"
 
 
-@dataclass(slots=True)
-class PrefetchStats:
+class PrefetchStats(msgspec.Struct):
     """Announcements opened, reported and contradicted; readings done in advance; views served."""
 
     num_opened: int = 0
-    num_told: int = 0
+    num_reported: int = msgspec.field(default=0, name="num_told")
     num_contradicted: int = 0
     num_read: int = 0
     num_served: int = 0
@@ -107,14 +105,14 @@ class OpenAnnouncement(msgspec.Struct):
     asked: dict[str, Question]  # by series, without the anticipated headline
     wanted: list[tuple[str, str]]  # outcome's key, series
     views: dict[str, dict[str, NewsView]]  # by outcome, by series
-    told: str = ""  # the outcome's key, once an item reported it
-    told_by: list[str] = []
+    reported_key: str = msgspec.field(default="", name="told")  # the outcome's, once an item reported it
+    reported_by: list[str] = msgspec.field(default_factory=list[str], name="told_by")
     is_contradicted: bool = False
     done: list[str] = []  # series with a decision since
 
     def pending_readings(self, key: str | None = None) -> list[tuple[str, str]]:
         """Readings that are wanted and not done; of one outcome if its key is given."""
-        if self.is_contradicted or (key is None and self.told):
+        if self.is_contradicted or (key is None and self.reported_key):
             return []
         return [
             (one, series)
@@ -200,16 +198,16 @@ class AnnouncementPrefetcher:
         if found is None:
             return
         ahead = live[found.release.id]
-        if ahead.told and ahead.told != found.key:
+        if ahead.reported_key and ahead.reported_key != found.key:
             if not ahead.is_contradicted:
                 ahead.is_contradicted = True
                 self.stats.num_contradicted += 1
             return
-        if not ahead.told:
-            ahead.told = found.key
-            self.stats.num_told += 1
-        if len(ahead.told_by) < MAX_REPORTING_ITEMS:
-            ahead.told_by = [*ahead.told_by, item.id]
+        if not ahead.reported_key:
+            ahead.reported_key = found.key
+            self.stats.num_reported += 1
+        if len(ahead.reported_by) < MAX_REPORTING_ITEMS:
+            ahead.reported_by = [*ahead.reported_by, item.id]
         wanted = ahead.pending_readings(found.key)
         if wanted:
             self._read(ahead, wanted, read)
@@ -220,15 +218,15 @@ class AnnouncementPrefetcher:
         Call it once for every decision: only the first one after the report is served.
         """
         for ahead in self._open:
-            if not ahead.told or series in ahead.done or series not in ahead.asked:
+            if not ahead.reported_key or series in ahead.done or series not in ahead.asked:
                 continue
             ahead.done = [*ahead.done, series]
-            view = ahead.views.get(ahead.told, {}).get(series)
-            teller = next((item for item in shown_items(question) if item.id in ahead.told_by), None)
-            if view is None or teller is None or ahead.is_contradicted:
+            view = ahead.views.get(ahead.reported_key, {}).get(series)
+            reporter = next((item for item in shown_items(question) if item.id in ahead.reported_by), None)
+            if view is None or reporter is None or ahead.is_contradicted:
                 continue
             self.stats.num_served += 1
-            return _view_for_item(view, ahead, teller, question)
+            return _view_for_item(view, ahead, reporter, question)
         return None
 
     def _read(self, ahead: OpenAnnouncement, wanted: Sequence[tuple[str, str]], read: ReadFunction) -> int:
@@ -263,6 +261,12 @@ def prepared_label(release: Announcement, key: str) -> str:
     return f"{release.id}, {describe_outcome(release.kind, key)}"
 
 
+def is_prepared_for(prepared: str, anticipated_id: str) -> bool:
+    """Whether a view with this label was read from the anticipated headline of that id."""
+    release, _, _ = anticipated_id.rpartition("/")
+    return prepared.startswith(f"{release}, ")
+
+
 def _anticipated_question(ahead: OpenAnnouncement, outcome: AnnouncementOutcome, series: str) -> Question:
     """The question at the announcement's time if it turned out so."""
     release, question = ahead.release, ahead.asked[series]
@@ -283,17 +287,17 @@ def _anticipated_id(release: Announcement, key: str) -> str:
 
 
 def _view_for_item(
-    view: NewsView, ahead: OpenAnnouncement, teller: News, question: Question
+    view: NewsView, ahead: OpenAnnouncement, reporter: News, question: Question
 ) -> NewsView | None:
     if view.confidence <= 0.0 or view.provisional:
         return None
-    foreseen, known = _anticipated_id(ahead.release, ahead.told), {item.id for item in question.items}
-    cited = (teller.id if name == foreseen else name for name in view.cited)
+    foreseen, known = _anticipated_id(ahead.release, ahead.reported_key), {item.id for item in question.items}
+    cited = (reporter.id if name == foreseen else name for name in view.cited)
     return replace(
         view,
         cited=tuple(name for name in cited if name in known),
         as_of_ns=question.as_of_ns,
         provisional=True,
-        prepared=prepared_label(ahead.release, ahead.told),
+        prepared=prepared_label(ahead.release, ahead.reported_key),
         wording=None if view.wording is None else replace(view.wording, asked_ns=ahead.release.at_ns),
     )

@@ -54,20 +54,20 @@ class HeadExamples:
 
 
 def fit_head(
-    name: str, labels: Sequence[str], lessons: HeadExamples, config: FittingConfig | None = None
+    name: str, labels: Sequence[str], examples: HeadExamples, config: FittingConfig | None = None
 ) -> Head:
     """The head that predicts the examples' targets, places in `labels`. The same input gives the same head."""
     config = config or FittingConfig()
-    fits = [HeadFit(len(labels), lessons, config, config.seed + number) for number in range(config.num_fits)]
+    fits = [HeadFit(len(labels), examples, config, config.seed + number) for number in range(config.num_fits)]
     for fit in fits:
         fit.learn()
-    width, share = lessons.points.shape[1], (1.0 - config.cue_share) / len(fits)
+    width, share = examples.points.shape[1], (1.0 - config.cue_share) / len(fits)
     scales = [fit.weights * share for fit in fits]
     seen = config.num_seen
     highest = [scale[width : width + seen] for scale in scales]
     means = [scale[width + seen :] for scale in scales]
     points = np.sum([scale[:width] for scale in scales], axis=0)
-    known, cues = fit_cues(len(labels), lessons, config)
+    known, cues = fit_cues(len(labels), examples, config)
     return Head(
         name=name,
         labels=tuple(labels),
@@ -81,13 +81,13 @@ def fit_head(
 
 
 def fit_cues(
-    num_labels: int, lessons: HeadExamples, config: FittingConfig
+    num_labels: int, examples: HeadExamples, config: FittingConfig
 ) -> tuple[NDArray[np.uint32], Floats]:
     """The cues in the examples, [K], and their weight for each label, [K, labels].
 
     Logistic regression on the words alone; a cue weighs the more, the fewer texts hold it.
     """
-    found = [cue_ids(text) for text in lessons.texts]
+    found = [cue_ids(text) for text in examples.texts]
     num = len(found)
     rows = np.repeat(np.arange(num), [len(ids) for ids in found])
     ids = np.array([one for of_text in found for one in of_text], dtype=np.int64)
@@ -98,8 +98,8 @@ def fit_cues(
     cues = np.zeros((len(known), num_labels))
     first, second = np.zeros_like(cues), np.zeros_like(cues)
     goal = np.zeros((num, num_labels))
-    goal[np.arange(num), lessons.targets] = 1.0
-    weight = (lessons.weights / lessons.weights.sum())[:, None]
+    goal[np.arange(num), examples.targets] = 1.0
+    weight = (examples.weights / examples.weights.sum())[:, None]
     slow, slower = _MOMENTS
     for step in range(1, config.num_cue_steps + 1):
         logits = np.stack(
@@ -122,10 +122,10 @@ def fit_cues(
 class HeadFit:
     """One fit from one seed: AdamW on cross-entropy."""
 
-    def __init__(self, num_labels: int, lessons: HeadExamples, config: FittingConfig, seed: int) -> None:
-        self._examples, self._config, self._num_labels = lessons, config, num_labels
+    def __init__(self, num_labels: int, examples: HeadExamples, config: FittingConfig, seed: int) -> None:
+        self._examples, self._config, self._num_labels = examples, config, num_labels
         self._rng = np.random.Generator(np.random.PCG64(seed))
-        width, seen = lessons.points.shape[1], config.num_seen
+        width, seen = examples.points.shape[1], config.num_seen
         self.token_weights = self._draw((width, seen), width**-0.5)
         self.token_biases = np.zeros(seen, np.float32)
         self.weights = self._draw((width + 2 * seen, num_labels), 0.3 * (width + 2 * seen) ** -0.5)
@@ -146,16 +146,16 @@ class HeadFit:
 
     def gradients(self, rows: NDArray[np.int64]) -> list[Floats]:
         """Gradients of the loss on these rows, by token_weights, token_biases, weights and bias."""
-        lessons, width, seen = self._examples, self._examples.points.shape[1], self._config.num_seen
+        examples, width, seen = self._examples, self._examples.points.shape[1], self._config.num_seen
         states, mask = _padded(
-            [lessons.states[row] for row in cast(list[int], rows.tolist())]
+            [examples.states[row] for row in cast(list[int], rows.tolist())]
         )  # [B, T, D], [B, T, 1]
         num_tokens = mask.sum(axis=1)  # [B, 1]
         inner = np.tanh(states @ self.token_weights + self.token_biases)  # [B, T, S]
         top = np.where(mask > 0, inner, -2.0).argmax(axis=1)[:, None, :]  # [B, 1, S]
         shown = np.concatenate(
             [
-                lessons.points[rows],
+                examples.points[rows],
                 np.take_along_axis(inner, top, axis=1)[:, 0],
                 (inner * mask).sum(axis=1) / num_tokens,
             ],
@@ -166,8 +166,8 @@ class HeadFit:
         logits = shown @ self.weights + self.bias
         smoothing = self._config.smoothing
         goal = np.full(logits.shape, smoothing / self._num_labels)
-        goal[np.arange(len(rows)), lessons.targets[rows]] += 1.0 - smoothing
-        weight = lessons.weights[rows][:, None]
+        goal[np.arange(len(rows)), examples.targets[rows]] += 1.0 - smoothing
+        weight = examples.weights[rows][:, None]
         error = ((softmax(logits.astype(np.float64)) - goal) * weight / weight.sum()).astype(np.float32)
         back = np.where(kept, error @ self.weights.T / (1.0 - self._config.dropout), 0.0).astype(np.float32)
         back_inner = (back[:, None, width + seen :] / num_tokens[:, :, None]) * mask  # [B, T, S]

@@ -74,13 +74,13 @@ def find_drivers(
                 found.append((mean / size, name))
     found.sort(reverse=True)
     chosen: list[FeatureDriver] = []
-    told: set[str] = set()
+    stories: set[str] = set()
     for _, name in found:
         if len(chosen) == limit:
             break
         story = feature_family(name)
-        if story is not None and story not in told:
-            told.add(story)
+        if story is not None and story not in stories:
+            stories.add(story)
             value, mean = features[name], usual[name]
             chosen.append(FeatureDriver(name, value, mean, abs(value) / mean))
     return chosen

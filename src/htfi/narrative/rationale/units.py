@@ -110,11 +110,11 @@ def _feature(feature: str) -> tuple[str, str, float]:
     unit, factor = next((_UNITS[word] for word in reversed(words) if word in _UNITS), ("", 1.0))
     if feature in _FEATURE_NAMES:
         return _FEATURE_NAMES[feature], unit, factor
-    spoken = [word for word in words if word not in _UNSPOKEN_WORDS]
-    ending = _PERIODS.get(" ".join(spoken[-2:]))
-    if ending is not None and len(spoken) > 2:
-        spoken = [*spoken[:-2], ending]
-    return " ".join(map(_word, spoken)) or feature, unit, factor
+    kept = [word for word in words if word not in _UNSPOKEN_WORDS]
+    ending = _PERIODS.get(" ".join(kept[-2:]))
+    if ending is not None and len(kept) > 2:
+        kept = [*kept[:-2], ending]
+    return " ".join(map(_word, kept)) or feature, unit, factor
 
 
 def _word(word: str) -> str:

@@ -128,7 +128,7 @@ class DuplicateIndex:
 
     def __init__(self, config: SanitiserConfig) -> None:
         self._config = config
-        self._tellings: OrderedDict[int, StoryItem] = OrderedDict()
+        self._items: OrderedDict[int, StoryItem] = OrderedDict()
         self._clusters: dict[str, StoryCluster] = {}
         self._by_band: dict[int, int] = {}
         self._by_id: dict[str, int] = {}
@@ -143,7 +143,7 @@ class DuplicateIndex:
         keys = lsh_bands(signed)
         found = {self._by_band[key] for key in keys if key in self._by_band}
         for place in sorted(found, reverse=True):
-            other = self._tellings[place]
+            other = self._items[place]
             alike = jaccard_estimate(signed, other.signature)
             if alike < NEAR_ALIKE:
                 continue
@@ -153,26 +153,26 @@ class DuplicateIndex:
                 same, most_same = other, alike
         return SimilarItems(signed, keys, same, near, most)
 
-    def add(self, telling: StoryItem, believed: str = "", is_official: bool = False) -> StoryCluster:
+    def add(self, item: StoryItem, believed: str = "", is_official: bool = False) -> StoryCluster:
         """Store an item; returns its story, with this item counted. `believed` names the source that confirms it, '' if
         none; `is_official` if an official source does.
         """
         place, self._next = self._next, self._next + 1
-        self._tellings[place] = telling
-        self._by_id[telling.id] = place
-        for band in telling.bands:
+        self._items[place] = item
+        self._by_id[item.id] = place
+        for band in item.bands:
             self._by_band[band] = place
-        cluster = self._clusters.get(telling.cluster)
+        cluster = self._clusters.get(item.cluster)
         if cluster is None:
-            cluster = self._clusters[telling.cluster] = StoryCluster(0, [], 0)
+            cluster = self._clusters[item.cluster] = StoryCluster(0, [], 0)
         cluster.num_alike += 1
         cluster.num_kept += 1
-        if telling.source not in cluster.voices and len(cluster.voices) < _MAX_VOICES:
-            cluster.voices.append(telling.source)
+        if item.source not in cluster.voices and len(cluster.voices) < _MAX_VOICES:
+            cluster.voices.append(item.source)
         if believed and believed not in cluster.believed and len(cluster.believed) < _MAX_VOICES:
             cluster.believed.append(believed)
         cluster.is_official = cluster.is_official or is_official
-        if len(self._tellings) > MAX_ITEMS:
+        if len(self._items) > MAX_ITEMS:
             self._drop()
         return cluster
 
@@ -182,29 +182,29 @@ class DuplicateIndex:
     def item(self, name: str) -> StoryItem | None:
         """The item of that id, if stored."""
         place = self._by_id.get(name)
-        return None if place is None else self._tellings[place]
+        return None if place is None else self._items[place]
 
     def _expire(self, now_ns: int) -> None:
         oldest_ns = now_ns - WINDOW_NS
-        while self._tellings and next(iter(self._tellings.values())).at_ns < oldest_ns:
+        while self._items and next(iter(self._items.values())).at_ns < oldest_ns:
             self._drop()
 
     def _drop(self) -> None:
-        place, telling = self._tellings.popitem(last=False)
-        for band in telling.bands:
+        place, item = self._items.popitem(last=False)
+        for band in item.bands:
             if self._by_band.get(band) == place:
                 del self._by_band[band]
-        if self._by_id.get(telling.id) == place:
-            del self._by_id[telling.id]
-        cluster = self._clusters[telling.cluster]
+        if self._by_id.get(item.id) == place:
+            del self._by_id[item.id]
+        cluster = self._clusters[item.cluster]
         cluster.num_kept -= 1
         if not cluster.num_kept:
-            del self._clusters[telling.cluster]
+            del self._clusters[item.cluster]
 
     def state(self) -> dict[str, Any]:
         return {
             "next": self._next,
-            "tellings": [[place, *astuple(one)[:-1]] for place, one in self._tellings.items()],
+            "tellings": [[place, *astuple(one)[:-1]] for place, one in self._items.items()],
             "clusters": [
                 [
                     name,
@@ -220,14 +220,14 @@ class DuplicateIndex:
 
     def restore(self, state: dict[str, Any]) -> None:
         self._next = state["next"]
-        self._tellings.clear()
+        self._items.clear()
         self._by_band.clear()
         self._by_id.clear()
         self._clusters = {name: StoryCluster(*rest) for name, *rest in state["clusters"]}
         for place, *row in state["tellings"]:
-            telling = self._tellings[place] = _story_item(row)
-            self._by_id[telling.id] = place
-            for band in telling.bands:
+            item = self._items[place] = _story_item(row)
+            self._by_id[item.id] = place
+            for band in item.bands:
                 self._by_band[band] = place
 
 

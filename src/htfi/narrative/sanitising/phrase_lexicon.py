@@ -220,11 +220,11 @@ def _kind_bits() -> tuple[dict[str, int], dict[str, list[tuple[str, int]]]]:
 @cache
 def _entries() -> dict[str, list[tuple[str, str]]]:
     """By language: (kind, entry) folded."""
-    told: dict[str, dict[str, str]] = tomllib.loads(
+    table: dict[str, dict[str, str]] = tomllib.loads(
         files("htfi.narrative.sanitising").joinpath(_FILE).read_text(encoding="utf-8")
     )
     found: dict[str, list[tuple[str, str]]] = {}
-    for kind, by_language in told.items():
+    for kind, by_language in table.items():
         for language, entries in by_language.items():
             found.setdefault(language, []).extend(
                 (kind, fold_text(entry.strip())) for entry in entries.split(",") if entry.strip()

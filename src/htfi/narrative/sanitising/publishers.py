@@ -183,7 +183,7 @@ def _is_one_edit_apart(one: str, other: str) -> bool:
 
 @lru_cache(maxsize=1)
 def _shipped_publishers() -> tuple[tuple[Publisher, ...], frozenset[str], frozenset[str]]:
-    told: dict[str, Any] = tomllib.loads(
+    table: dict[str, Any] = tomllib.loads(
         files("htfi.narrative.sanitising").joinpath("publishers.toml").read_text(encoding="utf-8")
     )
     publishers = tuple(
@@ -194,6 +194,6 @@ def _shipped_publishers() -> tuple[tuple[Publisher, ...], frozenset[str], frozen
             tuple(one.get("aliases", ())),
             one.get("common", False),
         )
-        for one in told["publishers"]
+        for one in table["publishers"]
     )
-    return publishers, frozenset(told["carriers"]), frozenset(told["social"])
+    return publishers, frozenset(table["carriers"]), frozenset(table["social"])

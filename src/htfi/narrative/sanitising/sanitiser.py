@@ -298,14 +298,14 @@ class Sanitiser:
         ):
             self._credit_first_source(same, credit)
         cluster = same.cluster if same is not None else item.id
-        telling = StoryItem(
+        story_item = StoryItem(
             item.id, origin.voice, self._now_ns, cluster, alike.signature, tuple(sorted(features.figures)),
             tuple(sorted(features.names)), item.symbols, features.way, trust, credit, item.source, alike.bands,
         )  # fmt: skip
         is_borne = verdict is Screening.PASS and trust >= _MIN_CONFIRMING_TRUST
         believed = (origin.voice if origin.proven else item.source) if is_borne else ""
         story = self._duplicates.add(
-            telling, believed, is_borne and origin.proven and origin.kind is SourceKind.OFFICIAL
+            story_item, believed, is_borne and origin.proven and origin.kind is SourceKind.OFFICIAL
         )
         if verdict is Screening.QUARANTINE:
             self._blame_source(item, origin, findings)
@@ -341,21 +341,23 @@ class Sanitiser:
     def _invalidate(self, names: Iterable[str]) -> None:
         """Mark passed items as no longer valid: nothing is a repetition of them."""
         for name in names:
-            telling = self._duplicates.item(name)
-            if telling is not None and telling.trust:
-                telling.trust = 0.0
+            story_item = self._duplicates.item(name)
+            if story_item is not None and story_item.trust:
+                story_item.trust = 0.0
                 self._invalidated.append(name)
 
     def learn_price_effect(self, item_id: str, direction: float, return_sigmas: float) -> None:
         """Learn what followed an item: the direction −1..1 that was read in it, and the return in standard
         deviations.
         """
-        telling = self._duplicates.item(item_id)
+        story_item = self._duplicates.item(item_id)
         moved = min(abs(return_sigmas) / 2.0, 1.0)
-        if telling is None or moved < 0.25 or not direction:
+        if story_item is None or moved < 0.25 or not direction:
             return
         weight = round(moved * min(abs(direction), 1.0), 3)
-        self._sources.record_price_move(telling.source, weight, direction * return_sigmas > 0.0, self._now_ns)
+        self._sources.record_price_move(
+            story_item.source, weight, direction * return_sigmas > 0.0, self._now_ns
+        )
 
     def observe_return(self, symbol: str, at_ns: int, return_sigmas: float) -> None:
         """A symbol's return over a bar that ended at an instant; a large one exposes items dated before it that came

@@ -98,9 +98,9 @@ class _SourceRecord(msgspec.Struct):
     agreed: float = 0.0
     missed: float = 0.0
     held: float = 0.0
-    told: float = 0.0
+    passed: float = 0.0
     held_of_late: float = 0.0
-    told_of_late: float = 0.0
+    passed_of_late: float = 0.0
 
     @property
     def evidence(self) -> float:
@@ -125,13 +125,13 @@ class SourceReputation:
         borne = (mean * weight + record.good) / (weight + record.good + record.bad)
         prices = (record.agreed + _PRICE_PRIOR) / (record.agreed + record.missed + 2.0 * _PRICE_PRIOR) - 0.5
         borne = min(max(borne + min(max(prices, -_MAX_PRICE_LOSS), _MAX_PRICE_GAIN), 0.0), 1.0)
-        over_weeks = _held_back_factor(record.held, record.told, _FEW_WEEKS)
-        of_late = _held_back_factor(record.held_of_late, record.told_of_late, _FEW_HOURS)
+        over_weeks = _held_back_factor(record.held, record.passed, _FEW_WEEKS)
+        of_late = _held_back_factor(record.held_of_late, record.passed_of_late, _FEW_HOURS)
         return SourceBelief(
             credibility=round(borne * over_weeks, 3),
             evidence=round(record.evidence, 3),
             standing=round(borne * min(over_weeks, of_late), 3),
-            known=record.told >= _KNOWN_ITEMS
+            known=record.passed >= _KNOWN_ITEMS
             and record.hour - record.since >= _KNOWN_HOURS
             and min(over_weeks, of_late) > _UNTROUBLED,
         )
@@ -161,8 +161,8 @@ class SourceReputation:
     def record_passed(self, name: str, now_ns: int, kind: SourceKind = SourceKind.UNKNOWN) -> None:
         """One of its items passed."""
         record = self._record(name, now_ns, kind)
-        record.told += 1.0
-        record.told_of_late += 1.0
+        record.passed += 1.0
+        record.passed_of_late += 1.0
 
     def record_held_back(
         self, name: str, weight: float, now_ns: int, kind: SourceKind = SourceKind.UNKNOWN
@@ -207,8 +207,8 @@ class SourceReputation:
         self._records = OrderedDict((name, _SourceRecord(*rest)) for name, *rest in state)
 
 
-def _held_back_factor(held: float, told: float, few: float) -> float:
-    share = held / (held + told + few)
+def _held_back_factor(held: float, passed: float, few: float) -> float:
+    share = held / (held + passed + few)
     return 1.0 - share / (share + _HALVING_SHARE)
 
 
@@ -223,9 +223,9 @@ def _apply_decay(record: _SourceRecord, now_ns: int) -> None:
     record.agreed *= weeks
     record.missed *= weeks
     record.held *= weeks
-    record.told *= weeks
+    record.passed *= weeks
     record.held_of_late *= late
-    record.told_of_late *= late
+    record.passed_of_late *= late
 
 
 class _NewVoice(msgspec.Struct):
@@ -246,19 +246,19 @@ class NewcomerRegister:
         if voice in self._known:
             self._known.move_to_end(voice)
             return None
-        heard = self._new.get(voice)
-        if heard is None:
-            heard = self._new[voice] = _NewVoice(now_ns)
+        voice_record = self._new.get(voice)
+        if voice_record is None:
+            voice_record = self._new[voice] = _NewVoice(now_ns)
             if len(self._new) > self._most:
                 self._new.popitem(last=False)
         self._new.move_to_end(voice)
-        heard.num += 1
-        if now_ns - heard.first_ns >= _PROBATION_NS and heard.num > _MAX_PROBATION_ITEMS:
+        voice_record.num += 1
+        if now_ns - voice_record.first_ns >= _PROBATION_NS and voice_record.num > _MAX_PROBATION_ITEMS:
             self._admit(voice)
             return None
         if not self._known:
             return None
-        days = max(now_ns - heard.first_ns, 0) // NS_PER_DAY
+        days = max(now_ns - voice_record.first_ns, 0) // NS_PER_DAY
         since = f"first seen {days} days ago" if days else "first seen today"
         return ScreeningFinding(
             NEWCOMER_RULE,

@@ -77,10 +77,10 @@ def direction_of(way: int) -> int:
 def text_features(headline: str, body: str) -> TextFeatures:
     """The features of a deobfuscated headline and body."""
     labelled = _LABEL.match(headline)
-    told = headline[labelled.end() : MAX_CHARS] if labelled else headline[:MAX_CHARS]
-    plain = told.isascii()
-    cased = _WORD.findall(told)
-    words = [word.lower() for word in cased] if plain else _words(told)
+    text = headline[labelled.end() : MAX_CHARS] if labelled else headline[:MAX_CHARS]
+    plain = text.isascii()
+    cased = _WORD.findall(text)
+    words = [word.lower() for word in cased] if plain else _words(text)
     head = len(words)
     way = CORRECTS if labelled and "correct" in labelled[0].lower() else 0
     for kind, bit in _DIRECTION_WORDS:
@@ -90,7 +90,7 @@ def text_features(headline: str, body: str) -> TextFeatures:
     names = frozenset(capitals[:MAX_NAMES]) if 2 * len(capitals) <= head + 1 else frozenset[str]()
     figures = [_plain_figure(word) for word in words if word[0] <= "9"]
     if body:
-        more = _words(body[: MAX_CHARS - len(told)])
+        more = _words(body[: MAX_CHARS - len(text)])
         figures += [_figure_but_no_year(word) for word in more if word[0] <= "9"]
         words += more
     return TextFeatures(words, head, frozenset(figures[:MAX_FIGURES]) - {""}, names, way)
