@@ -19,8 +19,8 @@ class Divided:
     def __init__(self, target: LoadableModel, draft: LoadableModel, settings: Settings, seed: int) -> None:
         self.version = target.version
         self._draft_version = draft.version
-        self._target = target.author(settings.decoding)
-        self._draft = draft.author(settings.decoding)
+        self._target = target.plain_generator(settings.decoding)
+        self._draft = draft.plain_generator(settings.decoding)
         self._dice = random.Random(seed)
         self._late: dict[str, tuple[int, Completion]] = {}
 

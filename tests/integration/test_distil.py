@@ -44,7 +44,7 @@ class Shop:
         self.pair = ModelsConfig(str(self.target), str(self.draft))
         self.buffer = folder / "buffer"
         opened = open_model(self.target, "int8")
-        author = opened.author(DecodingConfig())
+        author = opened.plain_generator(DecodingConfig())
         asked = islice(simulated_requests(300_000_000, author.dialect), NUM_STORIES)
         self.exchanges = list(answer_requests(author, asked, opened.tokenizer.digest, 1, 6))
         self.write(self.buffer, self.exchanges)
@@ -107,7 +107,7 @@ def test_a_service_that_follows_the_folder_takes_the_draft_up(
     found = PromotedDraftSource(learnt[0], first, told.append).current()
     assert found.folder.path == learnt[1].folder
     assert not told
-    author = found.author(DecodingConfig())
+    author = found.plain_generator(DecodingConfig())
     (answer,) = author.write([next(simulated_requests(7, author.dialect))])
     assert hasattr(answer, "tokens")
 
@@ -135,7 +135,7 @@ def test_a_draft_that_learns_nothing_stays_unpromoted_and_leaves_nothing(shop: S
 
 def test_what_is_held_back_is_never_learnt_from(shop: Shop) -> None:
     target = open_model(shop.target, "int8")
-    draft = open_model(shop.draft, "int8").author(DecodingConfig())
+    draft = open_model(shop.draft, "int8").plain_generator(DecodingConfig())
     split = split_exchanges(shop.exchanges, target, draft)
 
     def news(exchange: ReplayRecord) -> tuple[int, ...]:
@@ -154,7 +154,7 @@ def test_what_is_held_back_is_never_learnt_from(shop: Shop) -> None:
 
 
 def test_lessons_hold_to_what_the_form_admitted(shop: Shop) -> None:
-    author = open_model(shop.target, "int8").author(DecodingConfig())
+    author = open_model(shop.target, "int8").plain_generator(DecodingConfig())
     sets = AdmittedTokenSets(author.vocabulary.tokenizer.vocab_size)
     lessons = [lesson for exchange in shop.exchanges for lesson in examples_of(author, exchange, sets)]
     mask = sets.mask()
@@ -166,7 +166,7 @@ def test_lessons_hold_to_what_the_form_admitted(shop: Shop) -> None:
 
 def test_exchanges_of_other_targets_or_forms_are_left_out(shop: Shop) -> None:
     target = open_model(shop.target, "int8")
-    draft = open_model(shop.draft, "int8").author(DecodingConfig())
+    draft = open_model(shop.draft, "int8").plain_generator(DecodingConfig())
     said = next(exchange for exchange in shop.exchanges if isinstance(exchange, RecordedAnswer))
     drawn = next(exchange for exchange in shop.exchanges if isinstance(exchange, RecordedPaths))
     change = msgspec.structs.replace

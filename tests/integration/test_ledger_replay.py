@@ -78,12 +78,12 @@ def test_every_reading_is_written_again(run: Path, pair: tuple[Path, Path]):
     for decision in read:
         done = replay_reading(decision, run, pair[0])
         assert done.problems == []
-        assert done.writing.tokens == done.wording.tokens
-        in_depth = bool(done.wording.paths)  # the target alone, many times over
-        assert done.wording.strategy == ("paths" if in_depth else "chain")
-        assert done.wording.draft.startswith("" if in_depth else "draft-int8@")
-        drafted += sum(len(one.drafted) for one in done.wording.rounds)
-        stood += sum(len(one.accepted) for one in done.wording.rounds)
+        assert done.writing.tokens == done.trace.tokens
+        in_depth = bool(done.trace.paths)  # the target alone, many times over
+        assert done.trace.strategy == ("paths" if in_depth else "chain")
+        assert done.trace.draft.startswith("" if in_depth else "draft-int8@")
+        drafted += sum(len(one.drafted) for one in done.trace.rounds)
+        stood += sum(len(one.accepted) for one in done.trace.rounds)
     assert drafted > stood  # a random draft is often wrong, and nothing hangs on it
 
 

@@ -53,12 +53,12 @@ def test_every_reading_of_a_run_in_any_weather_is_written_again(tmp_path: Path, 
     target, draft = (open_model(path, settings.models.precision) for path in pair)
     world = World()
     transport = WorldTransport(world)
-    clouds = [FakeCloud(world, f"cloud{k}", target.author(settings.decoding)) for k in range(2)]
+    clouds = [FakeCloud(world, f"cloud{k}", target.plain_generator(settings.decoding)) for k in range(2)]
     for cloud in clouds:
         cloud.welcome_as = {"tokenizer": target.tokenizer.digest, "target": target.folder.digest}
         transport.connect(cloud)
     author = LinkedGenerator(
-        draft.author(settings.decoding),
+        draft.plain_generator(settings.decoding),
         ExpectedTarget(target.version, target.folder.digest),
         "edge1",
         transport,

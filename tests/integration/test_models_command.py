@@ -109,7 +109,7 @@ def test_torch_runs_the_same_models_where_a_settings_file_asks_for_it(pair: tupl
     views = []
     for engine in ("onnx", "torch"):
         target, _ = open_model_pair(ModelsConfig(**named, engine=engine))
-        views.append(ask_standard_question(target.author(DecodingConfig())))
+        views.append(ask_standard_question(target.plain_generator(DecodingConfig())))
     assert views[1].reader.startswith("target-torch-fp32@")
     assert views[0].words == views[1].words
     assert views[0].size_sigmas == views[1].size_sigmas

@@ -15,8 +15,13 @@ from htfi.domain.generation import Completion, GenerationRequest, PlainText, Pro
 from htfi.narrative.ports import TextGenerator
 from htfi.simulation.draft_questions import simulated_requests
 from htfi.wiring.models.loading import LoadableModel, open_model
-from htfi.wiring.models.promotion import PromotedDraftAuthor, PromotedDraftSource, RecordingAuthor, promote
-from htfi.wiring.models.speculation import speculative_author
+from htfi.wiring.models.promotion import (
+    PromotedDraftGenerator,
+    PromotedDraftSource,
+    RecordingGenerator,
+    promote,
+)
+from htfi.wiring.models.speculation import speculative_generator
 from random_pair import write_random_pair
 
 CONFIG = DecodingConfig(strategy="chain", draft_length="fixed", max_draft_length=3)
@@ -36,11 +41,11 @@ def follow(
     drafts: Path,
     said: list[str],
     build: Callable[[LoadableModel], TextGenerator] | None = None,
-) -> PromotedDraftAuthor:
+) -> PromotedDraftGenerator:
     target, draft = (open_model(path, "int8") for path in pair)
     promoted = PromotedDraftSource(drafts, draft, said.append)
-    return PromotedDraftAuthor(
-        promoted, build or (lambda found: speculative_author(target, found, CONFIG)), said.append
+    return PromotedDraftGenerator(
+        promoted, build or (lambda found: speculative_generator(target, found, CONFIG)), said.append
     )
 
 
@@ -81,7 +86,7 @@ def test_a_promoted_draft_that_cannot_be_loaded_is_told_once_and_the_one_before_
     def build(draft: LoadableModel) -> TextGenerator:
         if draft.folder.path != pair[1]:
             raise DependencyUnavailable("no memory left")
-        return speculative_author(target, draft, CONFIG)
+        return speculative_generator(target, draft, CONFIG)
 
     author = follow(pair, tmp_path, said, build)
     promote_the_target(pair, tmp_path)
@@ -96,7 +101,9 @@ def test_what_was_answered_is_remembered_and_what_was_refused_is_not(
 ) -> None:
     target = open_model(pair[0], "int8")
     recent = ReplayBufferFile(tmp_path / "recent")
-    author = RecordingAuthor(target.author(DecodingConfig()), recent, target.tokenizer.digest, pytest.fail)
+    author = RecordingGenerator(
+        target.plain_generator(DecodingConfig()), recent, target.tokenizer.digest, pytest.fail
+    )
     asked = requests(3)
     too_long = GenerationRequest((PlainText("word " * 3_000),), asked[0].form)
     answers = author.write([*asked, too_long])
@@ -115,7 +122,9 @@ def test_a_buffer_that_cannot_be_written_is_told_once_and_answers_go_on(
     recent = ReplayBufferFile(tmp_path / "recent")
     recent.close()  # as a disk that is taken away
     said: list[str] = []
-    author = RecordingAuthor(target.author(DecodingConfig()), recent, target.tokenizer.digest, said.append)
+    author = RecordingGenerator(
+        target.plain_generator(DecodingConfig()), recent, target.tokenizer.digest, said.append
+    )
     for _ in range(2):
         assert not any(isinstance(answer, RequestRefused) for answer in author.write(requests(2)))
     assert len(said) == 1

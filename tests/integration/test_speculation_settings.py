@@ -10,7 +10,7 @@ from htfi.domain.errors import InvalidInput
 from htfi.domain.generation import Completion, GenerationRequest, PromptDialect, RequestRefused
 from htfi.simulation.draft_questions import simulated_requests
 from htfi.wiring.models.loading import LoadableModel, open_model
-from htfi.wiring.models.speculation import speculative_author
+from htfi.wiring.models.speculation import speculative_generator
 from random_pair import write_random_pair
 
 
@@ -29,7 +29,7 @@ def requests() -> list[GenerationRequest]:
 def alone(
     pair: tuple[LoadableModel, LoadableModel], requests: list[GenerationRequest]
 ) -> list[tuple[int, ...]]:
-    return tokens(pair[0].author(DecodingConfig()).write(requests))
+    return tokens(pair[0].plain_generator(DecodingConfig()).write(requests))
 
 
 def tokens(answers: list[Completion | RequestRefused]) -> list[tuple[int, ...]]:
@@ -50,7 +50,7 @@ def test_the_answer_is_the_targets_own(
     strategy: str,
     lookahead: str,
 ) -> None:
-    author = speculative_author(*pair, DecodingConfig(strategy=strategy, draft_length=lookahead))
+    author = speculative_generator(*pair, DecodingConfig(strategy=strategy, draft_length=lookahead))
     for _ in range(2):  # the second time with all that the first has taught
         answers = author.write(requests)
         assert tokens(answers) == alone
@@ -63,7 +63,7 @@ def test_what_a_recorded_run_drafts_does_not_depend_on_what_ran_before(
     pair: tuple[LoadableModel, LoadableModel], requests: list[GenerationRequest], strategy: str
 ) -> None:
     config = DecodingConfig(strategy=strategy)
-    fresh, used = speculative_author(*pair, config), speculative_author(*pair, config)
+    fresh, used = speculative_generator(*pair, config), speculative_generator(*pair, config)
     used.write(requests)
     rounds = [
         [answer.rounds for answer in author.write(requests[:2]) if isinstance(answer, Completion)]

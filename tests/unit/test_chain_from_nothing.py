@@ -24,7 +24,11 @@ REQUEST = GenerationRequest(
 )
 def test_a_chain_from_nothing_is_what_the_draft_says_alone(engine: str) -> None:
     _, draft = open_model_pair(ModelsConfig())
-    of = draft.drafting_author(DecodingConfig()) if engine == "in C" else draft.author(DecodingConfig())
+    of = (
+        draft.drafting_generator(DecodingConfig())
+        if engine == "in C"
+        else draft.plain_generator(DecodingConfig())
+    )
     (alone,) = of.write([REQUEST])
     assert not isinstance(alone, RequestRefused)
     for lengths in ([20], [1, 19], [3, 0, 20], [7, 7, 7]):
@@ -49,7 +53,7 @@ def _drafted(of: LocalGenerator, lengths: list[int]) -> list[int]:
 
 def test_a_chain_may_be_asked_for_nothing_before_it_begins() -> None:
     _, draft = open_model_pair(ModelsConfig())
-    of = draft.drafting_author(DecodingConfig())
+    of = draft.drafting_generator(DecodingConfig())
     asked = of.tokenize(REQUEST)
     assert not isinstance(asked, RequestRefused)
     stem, chain = (

@@ -20,7 +20,7 @@ from htfi.wiring.models.loading import open_model
 
 @pytest.fixture(scope="module")
 def author() -> LocalGenerator:
-    return open_model(models.DRAFT, "int8").author(DecodingConfig())
+    return open_model(models.DRAFT, "int8").plain_generator(DecodingConfig())
 
 
 @pytest.fixture(scope="module")

@@ -47,7 +47,7 @@ _MAX_RESETS = 256  # resets by people that are remembered
 class SuspicionLevel(msgspec.Struct, frozen=True):
     """How far one scope is suspected: incidents in thousandths as of `at_ns`, and when incidents last counted.
 
-    `since_ns` is when SECURE went on, 0 while it is off. `rules` count the incidents that led there, `source` brought
+    `since_ns` is when SECURE began, 0 while it is off. `rules` count the incidents that led there, `source` brought
     the last.
     """
 
@@ -185,7 +185,7 @@ class SuspicionMonitor:
         """End suspicion on a person's word; the suspicions that it ended, in words.
 
         A symbol's reset leaves other symbols, sources and the market-wide level as they are: the symbol stays suspected
-        while the market is. Without a symbol everything is reset. Later incidents count anew.
+        while the market is. Without a symbol everything is reset. Later incidents count again.
         """
         now_ns, symbol = cleared.available_at_ns, cleared.symbol
         ended = self.active_suspicions(now_ns)
@@ -203,7 +203,7 @@ class SuspicionMonitor:
         return [words] if words else []
 
     def recent_reset(self, symbol: str, now_ns: int) -> str:
-        """Who ended suspicion within the last cool-down, of a symbol or of everything, and why; empty if nobody did."""
+        """Who ended suspicion within the last cool-down, of a symbol or of everything, and why; empty if none did."""
         resets = [one for name in ("", symbol) if (one := self._resets.get(name)) is not None]
         newest = max(resets, key=lambda one: one.available_at_ns, default=None)
         if newest is None or now_ns - newest.available_at_ns >= self._config.cool_down_ns:

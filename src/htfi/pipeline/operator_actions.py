@@ -1,4 +1,4 @@
-"""What operators do while a run goes on: admit news from quarantine, end a suspicion. Their actions enter between two
+"""What operators do during a run: admit news from quarantine, end a suspicion. Their actions enter between two
 events. Wiring puts `OperatorFeed` around a run's feed.
 
 The place of each action is recorded before it takes effect. So a resumed run, or a repeated one with the same actions,

@@ -29,10 +29,10 @@ class PreparedViews:
     """The prefetcher of announcements, and the series that decisions were made on, by name."""
 
     def __init__(
-        self, calendar: Calendar, config: PrefetchingConfig, desk: NewsProcessor, readings: ViewCache
+        self, calendar: Calendar, config: PrefetchingConfig, processor: NewsProcessor, readings: ViewCache
     ) -> None:
         self.reader = AnnouncementPrefetcher(calendar, config)
-        self._config, self._desk, self._readings = config, desk, readings
+        self._config, self._processor, self._readings = config, processor, readings
         self.num_verified = self.num_confirmed = 0  # amendments of what was served; those that say the same
         self._series: OrderedDict[str, tuple[str, int]] = OrderedDict()  # symbol, bar in ns
         self.rung = next((rung for rung in (Rung.SPECULATIVE, Rung.EDGE) if rung in readings.rungs), None)
@@ -54,7 +54,7 @@ class PreparedViews:
             for series, (symbol, bar_ns) in sorted(self._series.items()):
                 if release.symbols and symbol not in release.symbols:
                     continue
-                gathered = self._desk.select(symbol, release.at_ns)
+                gathered = self._processor.select(symbol, release.at_ns)
                 if not gathered.suspicion:
                     question = Question(symbol, release.at_ns, bar_ns, gathered.items, context(series))
                     asked.append((series, question))
@@ -71,7 +71,7 @@ class PreparedViews:
             self.reader.observe_rate(item)
 
     def receive_news(self, screened: ScreenedItem | None) -> None:
-        """Take in an item as the desk has it. Raises: DependencyUnavailable."""
+        """Take in an item as the news processor has it. Raises: DependencyUnavailable."""
         if self._is_on and screened is not None:
             self.reader.receive(screened, self._read)
 

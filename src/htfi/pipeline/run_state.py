@@ -4,7 +4,7 @@ A snapshot is an optimisation of replay and never a source of truth: decisions m
 after a crash and must equal what the ledger holds. So that it cannot be a false one either, its bytes stand behind
 their SHA-256: what is not what was saved is no state at all.
 
-Stop anywhere, go on as if nothing had happened: saves a run's state between two items and finds it again.
+Stop anywhere, resume as if nothing had happened: saves a run's state between two items and finds it again.
 
 A saved state is never a source of truth: what was decided after it is decided again and must equal the ledger. One that
 is not as it was saved is rebuilt: the run begins again with its inputs, and all that it decides must equal the ledger.
@@ -134,7 +134,7 @@ class RunStateStore:
         for key, value in self._identity.items():
             if state["identity"].get(key) != value:
                 raise InvalidInput(
-                    f"{self._folder} holds a run with other {key}: go on with the same, or choose another --out"
+                    f"{self._folder} holds a run with other {key}: use the same, or choose another --out"
                 )
         return SavedRun(num_recorded, state["loop"], state["feed"], state["quarantine"], state["held"])
 

@@ -91,7 +91,7 @@ class ViewCache:
         return {rung: stats for rung, stats in found.items() if stats is not None and stats.num_answers}
 
     def has(self, series: str, question: Question, rung: Rung) -> bool:
-        """Whether these news were read for this series, at this rung or one above it."""
+        """Whether this news was read for this series, at this rung or one above it."""
         kept = self._views.get(series)
         return (
             kept is not None
@@ -104,8 +104,8 @@ class ViewCache:
     ) -> list[int]:
         """The places that a model could still read for: unread ones first, then those longest without a reading.
 
-        `doubts`, 0–1 by place, state how far the sources of the news are suspected: those are read after the rest. At 1
-        manipulation is suspected, and only a reading in secure mode counts.
+        `doubts`, 0–1 by place, state how far the sources of the news are suspected: that news is read after the rest.
+        At 1 manipulation is suspected, and only a reading in secure mode counts.
         """
         usual = (rung for rung in self._readers if rung not in (Rung.DEEP, Rung.SECURE))
         best = max(usual, key=_RUNG_RANK.__getitem__)

@@ -133,8 +133,8 @@ def _least_trusted_source(cited: Sequence[str], news: NewsProcessor) -> str:
 
 def suspicion_problems(decision: Decision, config: SuspicionConfig) -> list[str]:
     """Where a recorded decision goes further than suspicion allows."""
-    tilt, hearing = decision.forecast.tilt, decision.hearing
-    if tilt is None or hearing is None or not hearing.suspicion:
+    tilt, news_context = decision.forecast.tilt, decision.hearing
+    if tilt is None or news_context is None or not news_context.suspicion:
         return []
     if max(tilt.weight) > config.max_view_weight:
         return ["under suspicion its view weighs more than it may"]

@@ -21,15 +21,15 @@ from htfi.pipeline.intake.spec import SourceSpec
 from htfi.pipeline.ports import Position, RowQuarantine
 
 STDIN = "-"
-_POLLING_KEYS = ("every", "agent", "tickers")  # may change while a run goes on
-_WEB_KEYS = ("publisher", "max_age")  # told only where stated, so that runs from before they were go on
+_POLLING_KEYS = ("every", "agent", "tickers")  # may change during a run
+_WEB_KEYS = ("publisher", "max_age")  # recorded only where stated, so that older runs can continue
 _BLOCK_ROWS = (256, 4096)
 _ALL_BLOCK_ROWS = 32_768  # rows of all sources in memory at once
 
 
 @dataclass(frozen=True, slots=True)
 class SourceInfo:
-    """A source as a run's manifest tells it: the same wherever the file lies."""
+    """A source as a run's manifest records it: the same wherever the file lies."""
 
     name: str
     origin: str  # file name, address or '-'
@@ -57,7 +57,7 @@ def resolve(paths: Sequence[str], mapping: Path | None = None, **defaults: str) 
 
 
 def describe(specs: Sequence[SourceSpec]) -> list[SourceInfo]:
-    """What tells these sources from others, for the manifest and the settings' digest."""
+    """What distinguishes these sources from others, for the manifest and the settings' digest."""
     infos: list[SourceInfo] = []
     for spec in specs:
         settings = {
@@ -71,7 +71,7 @@ def describe(specs: Sequence[SourceSpec]) -> list[SourceInfo]:
             settings["page"] = dict(sorted(spec.page.items()))
         for key in ("residency", "multiline"):
             if not getattr(spec, key):
-                del settings[key]  # a run from before there was such a key goes on
+                del settings[key]  # a run from before there was such a key continues
         origin = Path(spec.path).name if spec.path else spec.url or STDIN
         infos.append(SourceInfo(spec.name, origin, _size(Path(spec.path)) if spec.path else None, settings))
     return infos
@@ -85,7 +85,7 @@ def open_feed(
     clock: Clock,
     position: Position | None = None,
     stdin: int = 0,
-    tell: Callable[[str], None] | None = None,
+    report: Callable[[str], None] | None = None,
 ) -> MergedFeed:
     """The feed over these sources, from the start or from a saved position.
 
@@ -94,7 +94,7 @@ def open_feed(
 
     Raises: InvalidInput, DependencyUnavailable: one line that names the file and what to do.
     """
-    bell, context = Bell(), FeedContext(RateLimiter(), tell or _to_stderr)
+    bell, context = Bell(), FeedContext(RateLimiter(), report or _to_stderr)
     least, most = _BLOCK_ROWS
     block_rows = max(least, min(most, _ALL_BLOCK_ROWS // len(specs)))
     not_before_ns = 0 if position is None else max(position["time_ns"], 0)

@@ -146,7 +146,7 @@ class _CountingFeed:
 
 
 class NullSink:
-    """The ledger and the outlet of what nobody keeps."""
+    """Null ledger and null sink: they discard everything."""
 
     size = 0
     num_released = 0

@@ -213,9 +213,9 @@ def _batches(lengths: Sequence[int]) -> list[list[int]]:
 def build_news_processor(
     settings: Settings, context: RunCache | None = None, *, has_frontier: bool = False
 ) -> NewsProcessor:
-    """A desk without history; `has_frontier` where a frontier model reads in depth.
+    """A news processor without history; `has_frontier` where a frontier model reads in depth.
 
-    Its encoder asks `context` first, and the desk tells it what to forget.
+    Its encoder asks `context` first, and the processor states what to forget.
 
     Raises: InvalidInput, IntegrityError, where the encoder that is configured is not what it should be.
     """

@@ -153,7 +153,7 @@ def recorded_run(log: LogReader) -> RecordedRun:
 
 @contextmanager
 def open_recorded(folder: Path) -> Generator[RecordedRun]:
-    """The decisions of a run's folder, also while the run goes on. Raises: as `open_ledger_readonly`."""
+    """The decisions of a run's folder, also during the run. Raises: as `open_ledger_readonly`."""
     if not (folder / DATABASE).exists() and (folder / JOURNAL).exists():
         raise InvalidInput(
             f"{folder} has {JOURNAL} but no {DATABASE}: without the ledger no line can be verified "
@@ -174,7 +174,7 @@ def write_parquet(folder: Path, log: LogReader) -> Path:
 def check_outputs(folder: Path, log: LogReader) -> tuple[list[str], list[str]]:
     """What holds of the files beside a ledger that was verified, and what does not, a line each.
 
-    While the run goes on its newest entries may not have been released yet.
+    During the run its newest entries may not have been released yet.
     """
     going_on = is_running(folder)
     held: list[str] = []

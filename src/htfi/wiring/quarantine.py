@@ -71,15 +71,15 @@ def admit(folder: Path, which: str, by: str, why: str) -> tuple[QuarantinedItem,
     """
     kept = find_quarantined(folder, which)
     held = kept.held
-    told = NewsAdmission(
+    admission = NewsAdmission(
         held.number,
         held.item.id,
         held.screened.digest,
         _required_text(by, "--by: a name"),
         _required_text(why, "--why: a reason"),
     )
-    request_admission(folder, told)
-    return kept._replace(release=told), is_running(folder)
+    request_admission(folder, admission)
+    return kept._replace(release=admission), is_running(folder)
 
 
 def require_run_folder(folder: Path) -> None:

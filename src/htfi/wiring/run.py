@@ -1,4 +1,4 @@
-"""Builds a run: feed, rooms, ledger and outlet, joined by the loop. The run command and the benches ask for it."""
+"""Builds a run: feed, components, ledger and outlet, joined by the loop. The run command and the benches ask for it."""
 
 import gc
 import time
@@ -153,7 +153,7 @@ def open_run(
 ) -> Generator[OpenRun]:
     """A run in `folder`, new or taken up where it was left; everything is closed on the way out.
 
-    With an `edge` the news are read by its readers, whose targets are elsewhere. `releases` is the released.jsonl of a
+    With an `edge` the news is read by its readers, whose targets are elsewhere. `releases` is the released.jsonl of a
     run that this one repeats.
 
     Raises: InvalidInput, IntegrityError, DependencyUnavailable.
@@ -215,7 +215,7 @@ def open_run(
         released = AdmissionsFile(folder, releases)
         feed = OperatorFeed(feed, held, released, time.monotonic_ns, saved.feed if saved else None)
         live = feed.progress() is None
-        if live:  # nobody knows when the next item comes, so no group may wait for it
+        if live:  # the time of the next item is unknown, so no group may wait for it
             settings = override(settings, "pipeline", group_ms=0.0)
         # Files give the same decisions on any machine: only readings of a live run are measured.
         clock = time.monotonic_ns if live else None
@@ -245,7 +245,7 @@ def _load_saved_state(resume: RunStateStore, folder: Path, ledger: TransparencyL
 
 
 def _close_keeping_error(close: Callable[[], None]) -> Callable[[object, BaseException | None, object], None]:
-    """Close on the way out; where something failed already, that is what a person is told, not what follows from it."""
+    """Close on the way out; where something failed already, that is reported, not what follows from it."""
 
     def leave(kind: object, error: BaseException | None, trace: object) -> None:
         del kind, trace
@@ -261,12 +261,12 @@ def build_components(
     cache: RunCache | None = None,
     reading_clock: Callable[[], int] | None = None,
 ) -> Components:
-    """Fresh rooms, without history. Without readers news are cited and not read."""
+    """New components, without history. Without readers news is cited and not read."""
     readers = readers or {Rung.TEMPLATE: TemplateReader(settings.narrative)}
     times = ReadingTimes(settings.scheduling, reading_clock)
     readings = ViewCache(readers, settings.narrative.max_symbols, times)
     has_frontier = bool(settings.models.frontier_url) and Rung.DEEP in readers
-    desk = build_news_processor(settings, cache, has_frontier=has_frontier)
+    processor = build_news_processor(settings, cache, has_frontier=has_frontier)
     calendar = open_calendar(settings.narrative.calendar)
     return Components(
         market=MarketState(settings.market),
@@ -274,9 +274,9 @@ def build_components(
             settings.forecasting, open_experts(settings.forecasting, settings.forecasting.foundation)
         ),
         views=readings,
-        news=desk,
+        news=processor,
         typical_features=FeatureBaseline(settings.narrative),
-        prepared=PreparedViews(calendar, settings.prefetching, desk, readings),
+        prepared=PreparedViews(calendar, settings.prefetching, processor, readings),
     )
 
 
@@ -292,11 +292,11 @@ def build_loop(
     reading_clock: Callable[[], int] | None = None,
     digest: str = "",
 ) -> DecisionLoop:
-    """The loop over any feed, ledger and outlet, with fresh rooms; `held` keeps the news in quarantine.
+    """The loop over any feed, ledger and sink, with new components; `held` keeps the news in quarantine.
 
     `digest` is that of the run's settings.json, where it has one.
     """
-    rooms = build_components(settings, readers, cache, reading_clock)
+    components = build_components(settings, readers, cache, reading_clock)
     recorder = DecisionRecorder(
         ledger,
         outlet,
@@ -316,11 +316,11 @@ def build_loop(
             "readings": READINGS,
             "fidelity": fidelity.VERSION,
             **({PROMOTED_DRAFTS_KEY: "promoted while it runs"} if settings.models.promoted_drafts else {}),
-            **rooms.news.models,
-            **rooms.views.models,
-            **rooms.prepared.models,
-            **rooms.forecaster.models,
+            **components.news.models,
+            **components.views.models,
+            **components.prepared.models,
+            **components.forecaster.models,
         },
     )
     linger = wait_until(settings.pipeline.late_wait_ms, time.monotonic, time.sleep)
-    return DecisionLoop(feed, rooms, recorder, terms, watch, linger, held)
+    return DecisionLoop(feed, components, recorder, terms, watch, linger, held)

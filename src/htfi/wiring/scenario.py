@@ -60,13 +60,13 @@ def open_basis(
 
 
 def _basis_of_run(folder: Path, settings: Settings, interval: str | None) -> ScenarioBasis:
-    data, told = read_whole(folder / STATE), read_whole(folder / SETTINGS_FILE)
-    if data is None or told is None:
+    data, saved_settings = read_whole(folder / STATE), read_whole(folder / SETTINGS_FILE)
+    if data is None or saved_settings is None:
         missing = STATE if data is None else SETTINGS_FILE
         raise InvalidInput(
             f"{folder} holds no saved state ({missing} is missing): name a folder that `htfi run --out` has filled"
         )
-    saved = decode_settings(told)
+    saved = decode_settings(saved_settings)
     models = {"target": settings.models.target, "draft": settings.models.draft}
     saved = override(saved, "models", **models)
     try:

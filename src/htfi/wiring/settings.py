@@ -3,7 +3,7 @@
 An unknown key, a value of the wrong type or out of range stops the start with one line. The digest of the
 settings goes into every decision.
 
-What nobody would change is a constant in the package that owns it. Constants that shape decisions and were settings
+What no user would change is a constant in the package that owns it. Constants that shape decisions and were settings
 once are still written into settings.json: the file states every parameter, its digest does not change when a setting
 becomes a constant, and a run of an earlier version is read by what it states.
 """
@@ -175,7 +175,7 @@ def override(settings: Settings, table: str, **values: Any) -> Settings:
 def encode_settings(settings: Settings, *, earlier_names: bool = False) -> bytes:
     """What shapes a decision, as canonical JSON. How decisions are grouped and saved does not, nor how much
     memory models may take; where a model lies does not either: decisions name it by its digest. Nor do other machines:
-    a decision tells where its words were written. `earlier_names` gives the bytes that 0.1.0 wrote.
+    a decision records where its words were written. `earlier_names` gives the bytes that 0.1.0 wrote.
     """
     shaping = asdict(settings)
     for table in _SHARING_TABLES:

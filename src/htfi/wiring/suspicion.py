@@ -41,7 +41,7 @@ class SuspicionStatus(NamedTuple):
     requests: list[ResetRequest]
 
 
-def read_status(folder: Path, tell: ProgressCallback) -> SuspicionStatus:
+def read_status(folder: Path, report: ProgressCallback) -> SuspicionStatus:
     """What a run's ledger says of suspicion. Raises: InvalidInput, IntegrityError, DependencyUnavailable."""
     require_run_folder(folder)
     newest: dict[str, SuspectedSymbol] = {}
@@ -59,7 +59,7 @@ def read_status(folder: Path, tell: ProgressCallback) -> SuspicionStatus:
                     newest[decision.symbol] = SuspectedSymbol(
                         decision.symbol, decision.as_of_ns, why, num + 1
                     )
-            tell(done, size)
+            report(done, size)
     finally:
         log.close()
     asked, entered = read_admissions(folder)

@@ -99,13 +99,13 @@ def unsupported_views(
     """What of these decisions' views does not follow from their news and from the entries before them, and what could
     not be held against them. `entries` are the ledger's from the first on; `named` folders of models.
     """
-    told: list[bytes] = []
-    amendments = AmendmentAuditor(told.__getitem__)
+    earlier: list[bytes] = []
+    amendments = AmendmentAuditor(earlier.__getitem__)
     readings = ReadingAuditor(reading_terms(settings), ModelsByVersion(settings.models, named).model)
     found: list[str] = []
     wanted = {encode_decision(decision): decision.id for decision in asked}
     for entry in entries:
-        told.append(entry)
+        earlier.append(entry)
         decision = try_decode_decision(entry)
         if decision is None:
             continue

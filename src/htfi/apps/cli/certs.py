@@ -32,7 +32,7 @@ def command() -> None:
     """Make the certificates by which edges and clouds know each other, and list them.
 
     A node is who its certificate says. Give each machine ca.pem and its own NAME.pem and NAME.key, and keep ca.key to
-    yourself: whoever has it can be anyone.
+    yourself: any person who has it can pose as any node.
 
     \b
     Examples:

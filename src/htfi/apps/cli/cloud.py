@@ -1,4 +1,4 @@
-"""`htfi cloud`: serves a target to many edges at once, until it is told to stop."""
+"""`htfi cloud`: serves a target to many edges at once, until it is stopped."""
 
 import sys
 from pathlib import Path
@@ -69,14 +69,14 @@ def command(
     with open_cloud(settings, name, secure=not insecure_loopback, with_draft=not without_draft) as cloud:
         click.echo(f"htfi: {name} is ready on {cloud.address}: {cloud.model}")
         sys.stdout.flush()
-        desk = CloudViewModel(f"{name} → {cloud.address}")
+        server = CloudViewModel(f"{name} → {cloud.address}")
         with nonblocking_output(console) as out:
             within_s = settings.cluster.drain_s + _CLOSING_S
             with graceful_shutdown(cloud.drain, within_s, name), open_cloud_view(console, plain) as view:
 
                 def look() -> None:
                     if view.due() and not out.is_behind:
-                        view.update(desk.snapshot(cloud_counters(cloud)))
+                        view.update(server.snapshot(cloud_counters(cloud)))
 
                 cloud.serve(look)
             console.print(f"htfi: {name} has finished what it had and ends", markup=False, highlight=False)

@@ -1,4 +1,4 @@
-"""`htfi edge`: a run whose news are read with targets that live in clouds; it goes on alone where none is in reach."""
+"""`htfi edge`: a run whose news is read by targets in clouds; it works alone where none can be reached."""
 
 from io import FileIO
 from pathlib import Path
@@ -64,7 +64,7 @@ def command(
     """Forecast at the edge, with the targets of clouds.
 
     All that `htfi run` does, with the target on other machines: the edge holds features, the draft and the order of
-    events. Where it runs is chosen anew for each reading, from links, load and deadline.
+    events. Where it runs is chosen again for each reading, from links, load and deadline.
     """
     from htfi.domain.errors import require_extra
 

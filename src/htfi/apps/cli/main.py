@@ -84,7 +84,7 @@ COMMANDS = {
         "Language models: list, inspect, convert, check, train.",
     ),
     "bench": ("htfi_eval.main:bench", "Measure ourselves, beside peers."),
-    "eval": ("htfi_eval.main:evaluate", "Judge what models and forecasts are worth."),
+    "eval": ("htfi_eval.main:evaluate", "Judge models and forecasts."),
     "completion": ("htfi.apps.cli.completion:command", "Print the shell's completion script."),
 }
 EARLIER_NAMES = {"secure": "suspicion"}  # of commands in 0.1.0, which still work

@@ -1,7 +1,7 @@
-"""Keeps a view from waiting for whoever reads it. Long-running commands put it around their console.
+"""Keeps a view from waiting for its reader. Long-running commands put it around their console.
 
-A pipe that is full, or a terminal that is held, stops whoever writes to it; a node would then answer nobody, and not
-end when it is told to.
+A pipe that is full, or a terminal that is held, stops the thread that writes to it; a node would then answer no
+request, and not end on a signal.
 """
 
 import os
@@ -16,7 +16,7 @@ _FLUSH_S = 1.0  # what is written last is waited for so long
 
 
 class NonBlockingStream:
-    """What is written to a stream goes out in a thread of its own. Whoever writes looks at `is_behind` first."""
+    """What is written to a stream goes out in a thread of its own. The writer looks at `is_behind` first."""
 
     def __init__(self, stream: TextIO) -> None:
         self.encoding = stream.encoding
@@ -59,7 +59,7 @@ class NonBlockingStream:
                 self._changed.wait_for(lambda: bool(self._pending))
                 self._is_writing = True
                 taken, self._pending = bytes(self._pending), bytearray()
-            with suppress(OSError):  # nobody is there to read
+            with suppress(OSError):  # the reader is gone
                 while taken:
                     taken = taken[os.write(self._descriptor, taken) :]
 

@@ -17,7 +17,7 @@ _MAX_RAW_CHARS = 4_000
 
 def as_json(kept: QuarantinedItem) -> str:
     """One line for machines: the item as it came, what was found, what became of it."""
-    told = {
+    row = {
         "number": kept.held.number,
         "status": kept.status,
         "item": kept.held.item,
@@ -25,7 +25,7 @@ def as_json(kept: QuarantinedItem) -> str:
         "release": kept.release,
         "entered": kept.entered,
     }
-    return msgspec.json.encode(told).decode()
+    return msgspec.json.encode(row).decode()
 
 
 def show_list(kept: Sequence[QuarantinedItem], folder: Path) -> None:

@@ -135,7 +135,7 @@ def execute_run(
     edge: "EdgeNode | None" = None,
     releases: Path | None = None,
 ) -> None:
-    """Run to the end or until told to stop; exits with 130 then. Without files it is the embedded sample.
+    """Run to the end or until interrupted; exits with 130 then. Without files it is the embedded sample.
 
     Raises: InvalidInput where no decision was made and a source's every row was quarantined.
     """
@@ -154,7 +154,7 @@ def execute_run(
     if not files and mapping is None:
         mapping = sample.MAPPING
     console = Console(stderr=mirror is not None)
-    desk = ViewModel(f"{title} → {folder}")
+    model = ViewModel(f"{title} → {folder}")
     started_s = time.perf_counter()
     opened = open_run(
         settings,
@@ -163,7 +163,7 @@ def execute_run(
         mapping,
         mirror=mirror,
         pace=pace,
-        watch=desk.record,
+        watch=model.record,
         edge=edge,
         releases=releases,
     )
@@ -173,7 +173,7 @@ def execute_run(
 
             def look() -> None:
                 if view.due() and not out.is_behind:
-                    view.update(desk.snapshot(collect_counters(run, edge)))
+                    view.update(model.snapshot(collect_counters(run, edge)))
 
             look()  # a slow stream shows what it waits for
             try:
@@ -182,7 +182,7 @@ def execute_run(
                 raise DependencyUnavailable(
                     f"stdout closed; the decisions are in {folder}: run the command again to resume"
                 ) from None
-            view.update(desk.snapshot(collect_counters(run, edge)))
+            view.update(model.snapshot(collect_counters(run, edge)))
         ending.extend(OUTPUTS_S)
         outputs = write_outputs(run, folder, with_report=report)
         ending.extend(CLOSING_S)

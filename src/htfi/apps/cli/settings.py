@@ -18,7 +18,7 @@ _PAGE = """# Settings
 
 Made by `htfi settings --markdown`. A setting is changed in a TOML file (`htfi run --settings FILE`), one table for \
 each heading below, or in the environment: `HTFI_POLICY__MAX_BAND_WIDTH=0.2`. An unknown key or a value out of \
-bounds stops the start with one line. What nobody would change is a constant in the package that owns it.
+bounds stops the start with one line. What no user would change is a constant in the package that owns it.
 
 `settings.json` in a run's folder states every parameter that shapes its decisions, constants included; each decision \
 carries its digest. A run of an earlier version is verified, replayed and reported by its own file. Names of settings \

@@ -1,7 +1,7 @@
 """Ctrl-C and SIGTERM as a request to end, and a bound on how long that may take: run, edge and cloud ask for both.
 
 A thread of its own learns of signals from the handler in C, through a pipe. So it does not matter in what another
-thread is stuck: a write that nobody reads, a lock, a thread that the interpreter waits for when it exits.
+thread is stuck: a write that no process reads, a lock, a thread that the interpreter waits for when it exits.
 """
 
 import os
@@ -66,13 +66,13 @@ class ShutdownTimer:
                 )
             if not poll.poll(None if left_s is None else 1e3 * min(left_s, 1.0)):
                 continue
-            told = os.read(self._reads, 64)
-            if not told:
+            numbers = os.read(self._reads, 64)
+            if not numbers:
                 poll.unregister(self._reads)
                 os.close(self._reads)
                 if self._until_s is None:
                     return
-            for number in told:
+            for number in numbers:
                 if number in _STOP_SIGNALS:
                     self._num_signals += 1
                     if self._num_signals > 1:
@@ -117,7 +117,7 @@ def _exit_now(status: int, line: str) -> None:
 
 
 def _write_if_ready(descriptor: int, text: str) -> None:
-    """Write, unless nobody reads."""
+    """Write, unless the reader is gone."""
     poll = select.poll()
     poll.register(descriptor, select.POLLOUT)
     ready = poll.poll(1e3 * _WRITE_S)

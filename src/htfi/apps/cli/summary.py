@@ -95,8 +95,8 @@ def summary(totals: RunTotals, width: int, *, wraps: bool = True) -> list[Text]:
     """The lines to print on a terminal of `width` columns; in a file facts need not wrap."""
     lines = [Text(), *score_table(totals.scores, width), Text()]
     for name, value in _facts(totals):
-        told = hanging_lines(name, value, width - 1 if wraps else len(value) + _INDENT, _INDENT)
-        lines += [Text(f" {line[:_INDENT]}", MUTED).append(line[_INDENT:], "") for line in told]
+        block = hanging_lines(name, value, width - 1 if wraps else len(value) + _INDENT, _INDENT)
+        lines += [Text(f" {line[:_INDENT]}", MUTED).append(line[_INDENT:], "") for line in block]
     return lines
 
 
@@ -127,8 +127,8 @@ def _score_part(
         second.append((f"{'CRPS':>11}" if wide else "") + f"{'vs walk':>9}{'90% in':>8}")
     lines = [first, second]
     for name in names:
-        told = truncate_middle(name.replace("_", " "), name_width - 1)
-        line = Text(f" {told:<{name_width}}", "bold" if name == names[0] else "")
+        shown_name = truncate_middle(name.replace("_", " "), name_width - 1)
+        line = Text(f" {shown_name:<{name_width}}", "bold" if name == names[0] else "")
         for horizon in horizons:
             _append_score(line, cells.get((name, horizon)), cells.get((BASELINE, horizon)), wide)
         lines.append(line)
@@ -151,13 +151,13 @@ def _append_score(line: Text, row: ScoreRow | None, baseline: ScoreRow | None, w
     line.append(f"{row.coverage90:>8.1%}", "" if honest else _WORSE)
 
 
-def _speculation_lines(spoken: SpeculationStats) -> str:
+def _speculation_lines(stats: SpeculationStats) -> str:
     """What a model wrote, and how far its draft spared it passes."""
-    told = f"{spoken.num_answers:,} answers of {spoken.num_tokens:,} tokens"
-    if not spoken.acceptance:
-        return told
-    rate = spoken.num_tokens / spoken.num_passes
-    return f"{told}, {rate:.1f} tokens per pass of the target; {spoken.acceptance:.0%} of drafted tokens accepted"
+    counts = f"{stats.num_answers:,} answers of {stats.num_tokens:,} tokens"
+    if not stats.acceptance:
+        return counts
+    rate = stats.num_tokens / stats.num_passes
+    return f"{counts}, {rate:.1f} tokens per pass of the target; {stats.acceptance:.0%} of drafted tokens accepted"
 
 
 def _placement_lines(nodes: RunCounters) -> list[tuple[str, str]]:
@@ -219,12 +219,12 @@ def _facts(totals: RunTotals) -> list[tuple[str, str]]:
     facts = [("done", f"{done}; {num_here:,} in {totals.elapsed_s:.1f} s, {rate:,.0f} a second")]
     if totals.num_withheld:
         facts.append(("withheld", f"{totals.num_withheld:,} by policy, recorded but not released"))
-    for rung, spoken in totals.speculation.items():
-        facts.append((rung.value, _speculation_lines(spoken)))
-        if spoken.rule == "entropy_aware":
+    for rung, stats in totals.speculation.items():
+        facts.append((rung.value, _speculation_lines(stats)))
+        if stats.rule == "entropy_aware":
             facts.append(("", "the entropy-aware rule changes the distribution of these answers"))
-        if spoken.alarm:
-            facts.append(("", spoken.alarm))
+        if stats.alarm:
+            facts.append(("", stats.alarm))
     facts += _track_record_lines(totals)
     if totals.nodes is not None and totals.nodes.peers:
         facts += _placement_lines(totals.nodes)
@@ -238,7 +238,8 @@ def _facts(totals: RunTotals) -> list[tuple[str, str]]:
         facts.append(
             (
                 "repaired",
-                f"{totals.num_repaired:,} bars were repaired and used; quarantine.jsonl lists the changes",
+                f"{totals.num_repaired:,} {'bar was' if totals.num_repaired == 1 else 'bars were'} repaired and used; "
+                "quarantine.jsonl lists the changes",
             )
         )
     if totals.num_held:

@@ -16,7 +16,7 @@ FOLDER = click.argument("folder", metavar="DIR", type=click.Path(path_type=Path,
 def command() -> None:
     """See what a run suspects of manipulation, and end suspicion on a named person's word.
 
-    While SECURE stands for a symbol, its news are read by the target alone, without speculation; items that did not
+    While SECURE stands for a symbol, its news is read by the target alone, without speculation; items that did not
     pass the sanitiser wait, and no view weighs more than a little. It ends by itself when trouble has stayed away.
 
     \b
@@ -56,9 +56,9 @@ def status(folder: Path, as_json: bool) -> None:
     "--symbol", default="", metavar="SYMBOL", help="Of this symbol alone; without it, of everything."
 )
 def clear_command(folder: Path, by: str, why: str, symbol: str) -> None:
-    """End suspicion of a symbol or of everything. It takes effect at the run's own time, and the record tells by whom.
+    """End suspicion of a symbol or of everything. It takes effect at the run's own time, and the record states by whom.
 
-    Trouble that comes later counts anew. A symbol that is cleared is still suspected where all news are.
+    Later incidents count again. A symbol that is cleared is still suspected where all news is.
 
     \b
     Examples:
@@ -93,9 +93,9 @@ def _said(said: ResetRequest) -> str:
 
 
 def _as_json(found: SuspicionStatus) -> str:
-    told = {
+    record = {
         "suspected": [one._asdict() for one in found.current],
         "before": [one._asdict() for one in found.past],
         "cleared": [{**msgspec.to_builtins(one.reset), "at_ns": one.at_ns} for one in found.requests],
     }
-    return msgspec.json.format(msgspec.json.encode(told), indent=2).decode()
+    return msgspec.json.format(msgspec.json.encode(record), indent=2).decode()

@@ -4,7 +4,7 @@ seal of values outside.
 Keys are made from content: equal keys mean equal values, on any machine.
 
 Layout of a sealed value: version 1 byte, seal 16 bytes, lifetime in ns 8 bytes little-endian, value. The seal is
-BLAKE2b over the cache's key, lifetime and value, keyed where a secret is given: without the secret nobody can forge a
+BLAKE2b over the cache's key, lifetime and value, keyed where a secret is given: without the secret no one can forge a
 value.
 """
 

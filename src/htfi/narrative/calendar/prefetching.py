@@ -71,7 +71,7 @@ def may_report(release: Announcement, item: News) -> bool:
 
 
 def item_outcome(item: News, release: Announcement, level: float | None) -> HeadlineOutcome:
-    """The outcome of an announcement that an item reports, whoever published it."""
+    """The outcome of an announcement that an item reports, from any publisher."""
     if release.kind is AnnouncementKind.RATE:
         return rate_outcome(item.headline, item.body, release, level)
     if release.kind is AnnouncementKind.EARNINGS:

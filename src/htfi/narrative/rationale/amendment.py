@@ -1,4 +1,4 @@
-"""The rationale of an amendment: the first one's, with the news and the band stated anew, in the words of its version.
+"""The rationale of an amendment: the first one's, with the news and the band stated again, in the words of its version.
 
 The main path writes it, an auditor checks it.
 """
@@ -46,7 +46,7 @@ def amend_rationale(
     ending: str,
     phrasing: Phrasing,
 ) -> Rationale:
-    """The rationale of a provisional decision with the news stated anew, and the band that follows from it.
+    """The rationale of a provisional decision with the news stated again, and the band that follows from it.
 
     All else stays as it was, the version of the words too: `phrasing` is that of the first. `low` and `high` bound the
     band of the new forecast in log return, `headlines` are those that the view cites; `ending` is the part that says

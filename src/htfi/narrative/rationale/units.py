@@ -207,7 +207,7 @@ def duration_words(duration_ns: int) -> str:
     return f"{number:.0f} {unit}{'s' * (round(number) != 1)}"
 
 
-HANDOVER = ", then "  # where one model went on with what another began
+HANDOVER = ", then "  # where one model continued what another began
 MAX_READER_CHARS = 40
 _MAX_FULL_NAME_CHARS = 200
 

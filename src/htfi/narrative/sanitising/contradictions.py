@@ -1,7 +1,7 @@
 """Finds claims that contradict each other, and which of them is believed.
 
 A claim has a subject, a topic and a direction: "FDA approves X" against "X denies approval". It is taken from the
-headline at a glance, so two claims need both in common; what one voice states anew is news and no contradiction.
+headline at a glance, so two claims need both in common; what one voice alone states is news and no contradiction.
 """
 
 from collections import OrderedDict, deque

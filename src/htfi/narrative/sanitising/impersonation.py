@@ -42,7 +42,7 @@ class Provenance(NamedTuple):
     """Who an item is believed to come from.
 
     `voice` is the name that its credit and blame go to, `kind` the voice's kind; `proven` marks a publisher that is who
-    it claims to be, `by_feed` a feed that has the publisher's name itself: a link is written by the item's author, and
+    it claims to be, `by_feed` a feed that has the publisher's name itself: a link is written by the item's writer, and
     proves nothing in a feed to which anybody may post.
     """
 

@@ -3,7 +3,7 @@ price.
 
 Instructions and calls to trade are found by how they are built, in many languages (`prompt_injection`,
 `pump_call_strength`), phrases beyond doubt by pattern, and the rest by a small linear model of English wording,
-sentence by sentence. Hidden text is judged more strictly: nobody hides an honest sentence.
+sentence by sentence. Hidden text is judged more strictly: an honest sentence is not hidden.
 """
 
 import re

@@ -230,7 +230,7 @@ def _has_figure(sentence: MarkedSentence, field: LexiconMark) -> bool:
 
 
 def _drops_instructions(sentence: MarkedSentence, orders: list[LexiconMark], reported: bool) -> bool:
-    """Whether the reader is told to drop its instructions."""
+    """Whether the text orders the reader to drop its instructions."""
     near = 24 if sentence.is_wide else 9
     prior = sentence.of_kinds("prior", "you")
     for mark in sentence.of_kinds("drop"):

@@ -4,9 +4,9 @@ Belief is the mean of a Beta distribution (Jøsang and Ismail, "The beta reputat
 of source, then what others confirmed or contradicted. It is lowered by the share of items that were held back, recently
 and over weeks, and shifted a little by how prices followed. All evidence decays; belief falls fast and rises slowly.
 
-A lie that is well written and told once looks like any other headline; only its source gives it away. So a voice is on
-probation until it has been active for days, while others are established. Voices active before any was established are
-the run's own feeds, and none of them is new; nor is a proven publisher.
+A lie that is well written and published once looks like any other headline; only its source gives it away. So a voice
+is on probation until it has been active for days, while others are established. Voices active before any was
+established are the run's own feeds, and none of them is new; nor is a proven publisher.
 """
 
 from collections import OrderedDict

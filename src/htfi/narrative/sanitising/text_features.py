@@ -1,6 +1,6 @@
 """What a text states at a glance: its words, figures, names and direction, by the word lists of `bearings.toml`.
 
-It is made of deobfuscated text only. It tells items apart; it does not understand them.
+It is made of deobfuscated text only. It distinguishes items; it does not understand them.
 """
 
 import re

@@ -66,34 +66,32 @@ def _token_text(token: int, spell: Callable[[int], str]) -> str:
 
 
 def identity_problems(
-    decision: Decision, read: NewsView, wording: GenerationTrace, terms: ReadingSettings
+    decision: Decision, read: NewsView, trace: GenerationTrace, terms: ReadingSettings
 ) -> list[str]:
     """What who read, and how, must be by the decision's plan and the settings."""
     config, found = terms.narrative, list[str]()
     rung = decision.plan.then if read.prepared and decision.plan.then else decision.plan.rung
     reader = decision.models.get(f"reader.{rung}", "")
     in_depth = rung is Rung.DEEP
-    expected = deep_reader_version(wording.target, len(wording.paths)) if wording.paths else wording.target
+    expected = deep_reader_version(trace.target, len(trace.paths)) if trace.paths else trace.target
     if reader != expected:
         found.append(f"{expected} wrote it, while {reader or 'no model'} reads at the rung {rung}")
-    if bool(wording.paths) and (not in_depth or len(wording.paths) != config.deep_paths):
-        found.append(
-            f"it has {len(wording.paths)} answers, which is not what a reading at the rung {rung} has"
-        )
-    temperature = config.deep_temperature if wording.paths else config.temperature
-    if wording.temperature != temperature:
-        found.append(f"its temperature is {wording.temperature:g}; that of the settings is {temperature:g}")
-    drafts = decision.models.get("reader.edge", wording.draft)
-    may_change = wording.num_settled < 0 and (
+    if bool(trace.paths) and (not in_depth or len(trace.paths) != config.deep_paths):
+        found.append(f"it has {len(trace.paths)} answers, which is not what a reading at the rung {rung} has")
+    temperature = config.deep_temperature if trace.paths else config.temperature
+    if trace.temperature != temperature:
+        found.append(f"its temperature is {trace.temperature:g}; that of the settings is {temperature:g}")
+    drafts = decision.models.get("reader.edge", trace.draft)
+    may_change = trace.num_settled < 0 and (
         PROMOTED_DRAFTS_KEY in decision.models or "readings" not in decision.models
     )
-    if wording.draft not in ("", drafts) and not may_change:
-        found.append(f"{wording.draft} drafted, where the draft is {drafts}")
-    if (read.provisional and not read.prepared) != (wording.num_settled >= 0):
+    if trace.draft not in ("", drafts) and not may_change:
+        found.append(f"{trace.draft} drafted, where the draft is {drafts}")
+    if (read.provisional and not read.prepared) != (trace.num_settled >= 0):
         found.append("whether the view is provisional does not follow from who wrote it")
-    if wording.num_settled >= max(len(wording.tokens), 1):
+    if trace.num_settled >= max(len(trace.tokens), 1):
         found.append(
-            f"{wording.num_settled} of {len(wording.tokens)} tokens are recorded as the target's: "
+            f"{trace.num_settled} of {len(trace.tokens)} tokens are recorded as the target's: "
             "nothing is left to the draft"
         )
     if read.as_of_ns != decision.as_of_ns:
@@ -102,23 +100,23 @@ def identity_problems(
 
 
 def prompt_items(
-    decision: Decision, read: NewsView, wording: GenerationTrace
+    decision: Decision, read: NewsView, trace: GenerationTrace
 ) -> tuple[tuple[PromptItem, ...] | None, list[str]]:
     """The items that the model was shown, held against those that the decision considered."""
     considered = decision.hearing.considered if decision.hearing is not None else ()
-    if wording.shown is msgspec.UNSET:
-        if wording.num_items > len(considered):
-            return None, [f"it read {wording.num_items} items, where {len(considered)} were considered"]
+    if trace.shown is msgspec.UNSET:
+        if trace.num_items > len(considered):
+            return None, [f"it read {trace.num_items} items, where {len(considered)} were considered"]
         return tuple(
-            PromptItem(one.id, one.available_at_ns, (), "") for one in considered[: wording.num_items]
+            PromptItem(one.id, one.available_at_ns, (), "") for one in considered[: trace.num_items]
         ), []
-    shown, found = wording.shown, list[str]()
-    if wording.num_items != len(shown):
+    shown, found = trace.shown, list[str]()
+    if trace.num_items != len(shown):
         found.append(
-            f"it is recorded to have read {wording.num_items} items; {len(shown)} of them are recorded"
+            f"it is recorded to have read {trace.num_items} items; {len(shown)} of them are recorded"
         )
     if read.prepared:
-        name, asked_ns = shown[0].id if shown else "", wording.asked_ns
+        name, asked_ns = shown[0].id if shown else "", trace.asked_ns
         if (
             not read.prepared.startswith(name.rpartition("/")[0] + ", ")
             or shown[0].available_at_ns != asked_ns
@@ -140,30 +138,30 @@ def scored_part(item: NewsItemAudit, config: NarrativeConfig) -> ViewPart:
 def expected_view(
     answers: Sequence[ParsedAnswer],
     read: NewsView,
-    wording: GenerationTrace,
+    trace: GenerationTrace,
     question: Question,
     meaning: ViewCalibration | None,
 ) -> NewsView:
     """The view that answers come to."""
     half_life_ns = read.half_life_ns
-    if not wording.paths:
-        reader = combined_version(wording.target, wording.draft, wording.num_settled)
+    if not trace.paths:
+        reader = combined_version(trace.target, trace.draft, trace.num_settled)
         view = replace(
-            to_view(answers[0], question, half_life_ns, reader), provisional=wording.num_settled >= 0
+            to_view(answers[0], question, half_life_ns, reader), provisional=trace.num_settled >= 0
         )
         return replace(view, meant=meaning.meanings(view) if meaning is not None else ())
-    reader = deep_reader_version(wording.target, len(wording.paths))
+    reader = deep_reader_version(trace.target, len(trace.paths))
     each = [to_view(one, question, half_life_ns, reader) for one in answers]
     view = to_view(combine_answers(answers)[0], question, half_life_ns, reader)
     return replace(view, meant=combine_meanings(each, meaning) if meaning is not None else ())
 
 
 def prepared_problems(
-    decision: Decision, read: NewsView, wording: GenerationTrace, expected: NewsView
+    decision: Decision, read: NewsView, trace: GenerationTrace, expected: NewsView
 ) -> list[str]:
     """Whether what was read ahead is cited as the item that reported it, and all else as it was then."""
     audited = {one.id for one in decision.hearing.considered} if decision.hearing is not None else set[str]()
-    foreseen = wording.shown[0].id if wording.shown else ""
+    foreseen = trace.shown[0].id if trace.shown else ""
     left = list(read.cited)
     for name in expected.cited:
         if left and (left[0] == name or (name == foreseen and left[0] in audited)):
@@ -223,13 +221,13 @@ class ReadingAuditor:
 
     def _news_problems(self, decision: Decision, view: NewsView) -> list[str]:
         """Whether it rests on items that the decision knew, as far as these are trusted."""
-        hearing = decision.hearing
-        if hearing is None:
+        news_context = decision.hearing
+        if news_context is None:
             return ["it has a view and no news"]
-        known = {item.id: item for item in (*hearing.considered, *hearing.set_aside)}
+        known = {item.id: item for item in (*news_context.considered, *news_context.set_aside)}
         found: list[str] = []
         if (
-            len(hearing.considered) < MAX_ITEMS
+            len(news_context.considered) < MAX_ITEMS
         ):  # else a view in depth may cite items beyond those that are recorded
             unknown = [name for name in view.cited if name not in known]
             found += [f"it cites {name}, which is none of its news" for name in unknown]
@@ -240,14 +238,14 @@ class ReadingAuditor:
         parts: list[ViewPart] = []
         for part in view.parts:
             if part.is_worded:
-                parts.append(replace(part, trust=mean_trust(hearing, part.cited)))
+                parts.append(replace(part, trust=mean_trust(news_context, part.cited)))
                 continue
             item = known.get(part.cited[0]) if len(part.cited) == 1 else None
             parts.append(
                 scored_part(item, self._terms.narrative) if item is not None else replace(part, trust=-1.0)
             )
         if is_leverage_bounded(decision):
-            parts = bound_parts(parts, recorded_limits(hearing), view.as_of_ns)
+            parts = bound_parts(parts, recorded_limits(news_context), view.as_of_ns)
         for part, expected in zip(view.parts, parts, strict=True):
             if part != expected:
                 found.append(
@@ -266,7 +264,7 @@ class ReadingAuditor:
             audited = decision.hearing.considered if decision.hearing is not None else ()
             if kept.items is None or kept.items == tuple(item.id for item in audited[: len(kept.items)]):
                 return []
-            return [f"it keeps the view that was read for {kept.read_for}, and its news are others"]
+            return [f"it keeps the view that was read for {kept.read_for}, and its news differs"]
         if read.as_of_ns == decision.as_of_ns:
             readers = {decision.models.get(name) for name in _OWN_READERS}
             is_ours = read.reader in readers or is_deep_reader_version(read.reader)
@@ -288,40 +286,40 @@ class ReadingAuditor:
 
     # --- a reading of its own
 
-    def _reading_problems(self, decision: Decision, read: NewsView, wording: GenerationTrace) -> list[str]:
+    def _reading_problems(self, decision: Decision, read: NewsView, trace: GenerationTrace) -> list[str]:
         self.num_read += 1
-        found = identity_problems(decision, read, wording, self._terms)
-        question, more = self._rebuild_question(decision, read, wording)
+        found = identity_problems(decision, read, trace, self._terms)
+        question, more = self._rebuild_question(decision, read, trace)
         found += more
         if question is None:
             return found
-        model = self._find(wording.target)
+        model = self._find(trace.target)
         if model is None:
-            self.num_unchecked[f"its prompt and tokens, as the folder of {wording.target} is not here"] += 1
+            self.num_unchecked[f"its prompt and tokens, as the folder of {trace.target} is not here"] += 1
             return found
-        found += self._prompt_problems(question, wording, model)
+        found += self._prompt_problems(question, trace, model)
         if not found:
-            found += self._view_problems(decision, read, wording, question, model)
+            found += self._view_problems(decision, read, trace, question, model)
         return found
 
     def _rebuild_question(
-        self, decision: Decision, read: NewsView, wording: GenerationTrace
+        self, decision: Decision, read: NewsView, trace: GenerationTrace
     ) -> tuple[Question | None, list[str]]:
         """What was asked, rebuilt from the entry and the decisions before it; None where that cannot be."""
         asked_ns = decision.as_of_ns
-        shown, found = prompt_items(decision, read, wording)
+        shown, found = prompt_items(decision, read, trace)
         known: PromptContext = self.history.prompt_context(decision)
         if read.prepared:
-            if wording.asked_ns is msgspec.UNSET:
+            if trace.asked_ns is msgspec.UNSET:
                 self.num_unchecked["what was read ahead, as its instant is not recorded"] += 1
                 return None, found
-            asked_ns = wording.asked_ns
+            asked_ns = trace.asked_ns
             known = self.history.prompt_context_at(decision.series, asked_ns - self._terms.lead_ns)
-        elif wording.asked_ns is not msgspec.UNSET:
+        elif trace.asked_ns is not msgspec.UNSET:
             found.append("it records an instant that was asked about, and nothing was prepared")
-        expected = reading_seed(decision.symbol, asked_ns, in_depth=bool(wording.paths))
-        if wording.seed != expected:
-            found.append(f"its seed is {wording.seed}; its symbol and instant give {expected}")
+        expected = reading_seed(decision.symbol, asked_ns, in_depth=bool(trace.paths))
+        if trace.seed != expected:
+            found.append(f"its seed is {trace.seed}; its symbol and instant give {expected}")
         if shown is None:
             return None, found
         items = tuple(
@@ -332,57 +330,56 @@ class ReadingAuditor:
         return Question(decision.symbol, asked_ns, known.bar_ns, items, known.context, most_items=most), found
 
     def _prompt_problems(
-        self, question: Question, wording: GenerationTrace, model: WeightlessModel
+        self, question: Question, trace: GenerationTrace, model: WeightlessModel
     ) -> list[str]:
         """The prompt as it must be; of a record that does not hold the headlines, what follows them."""
         prompt, num_shared = build_prompt(question, model.vocabulary.dialect)
         try:
-            if wording.shown is msgspec.UNSET:
+            if trace.shown is msgspec.UNSET:
                 self.num_unchecked["the headlines in its prompt, as they are not recorded"] += 1
                 expected = model.vocabulary.encode(prompt[num_shared:])
-                begin = len(wording.prompt) - len(expected)
+                begin = len(trace.prompt) - len(expected)
                 if begin < 0:
                     return ["its prompt is shorter than what follows the news in it"]
             else:
                 expected, begin = [*model.opening, *model.vocabulary.encode(prompt)], 0
         except InvalidInput as error:
             return [f"its prompt cannot be rebuilt: {error}"]
-        difference = first_difference(wording.prompt[begin:], expected, model.spell, begin)
+        difference = first_difference(trace.prompt[begin:], expected, model.spell, begin)
         return [f"its prompt is not that of its news, prices and symbol: {difference}"] if difference else []
 
     def _view_problems(
         self,
         decision: Decision,
         read: NewsView,
-        wording: GenerationTrace,
+        trace: GenerationTrace,
         question: Question,
         model: WeightlessModel,
     ) -> list[str]:
         """Whether the tokens follow the grammar of an answer on these items, and mean what the view states."""
         finisher = model
-        if wording.num_settled >= 0:
-            found = self._find(wording.draft)
+        if trace.num_settled >= 0:
+            found = self._find(trace.draft)
             if found is None:
                 self.num_unchecked[
-                    f"what the draft's words mean, as the folder of {wording.draft} is not here"
+                    f"what the draft's words mean, as the folder of {trace.draft} is not here"
                 ] += 1
                 return []
             finisher = found
         form = self._forms.setdefault(id(model.vocabulary), GrammarCache(model.vocabulary)).compiled(
-            view_grammar(model.vocabulary.dialect, wording.num_items)
+            view_grammar(model.vocabulary.dialect, trace.num_items)
         )
         try:
             answers = [
-                parse_answer(form.fields(tokens), finisher.trust)
-                for tokens in wording.paths or (wording.tokens,)
+                parse_answer(form.fields(tokens), finisher.trust) for tokens in trace.paths or (trace.tokens,)
             ]
         except (IntegrityError, KeyError) as error:
-            return [f"its tokens are no answer on {wording.num_items} items: {error}"]
-        expected = expected_view(answers, read, wording, question, finisher.meaning)
-        if wording.paths and wording.tokens != wording.paths[combine_answers(answers)[1]]:
+            return [f"its tokens are no answer on {trace.num_items} items: {error}"]
+        expected = expected_view(answers, read, trace, question, finisher.meaning)
+        if trace.paths and trace.tokens != trace.paths[combine_answers(answers)[1]]:
             return ["the answer that stands for all is another"]
         if read.prepared:
-            problems = prepared_problems(decision, read, wording, expected)
+            problems = prepared_problems(decision, read, trace, expected)
             expected = replace(
                 expected, cited=read.cited, as_of_ns=read.as_of_ns, provisional=True, prepared=read.prepared
             )

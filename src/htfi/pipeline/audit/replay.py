@@ -52,7 +52,7 @@ class ReplayModel(Protocol):
     @property
     def meaning(self) -> ViewCalibration | None: ...
 
-    def author(self, config: DecodingConfig) -> LocalGenerator: ...
+    def plain_generator(self, config: DecodingConfig) -> LocalGenerator: ...
 
     def generator(
         self,
@@ -69,7 +69,7 @@ class ReplayModel(Protocol):
 class ReplayedReading:
     """A reading written twice more, plainly and with the recorded drafts. `problems` is empty where all agrees."""
 
-    wording: GenerationTrace
+    trace: GenerationTrace
     writing: Completion
     vocabulary: Vocabulary
     problems: list[str]
@@ -92,7 +92,7 @@ def newest_reading(entries: Iterable[bytes]) -> Decision:
 def reading_of(decision: Decision, entries: Iterable[bytes]) -> Decision:
     """The decision for which this one's view was read: itself, or an earlier one of the same series.
 
-    A view that the target told late is that of an amendment. Raises: InvalidInput where no model read for it.
+    A view that the target read late is that of an amendment. Raises: InvalidInput where no model read for it.
     """
     view = decision.view
     if view is None:
@@ -108,9 +108,9 @@ def reading_of(decision: Decision, entries: Iterable[bytes]) -> Decision:
             kept = unmerged(found.view) if found.view is not None else None
             if kept is None or kept.wording is None:
                 continue
-            if "readings" not in decision.models:  # a merged view did not tell whether it is provisional
+            if "readings" not in decision.models:  # a merged view did not record whether it is provisional
                 kept = replace(kept, provisional=read.provisional)
-            if _without_wording(kept) == _without_wording(read):
+            if _without_trace(kept) == _without_trace(read):
                 return found
     raise InvalidInput(
         f"{decision.id}: its view ({view.reader or 'no reader'}) was not worded by a model of ours: nothing to replay"
@@ -129,108 +129,110 @@ def replay_reading(
         unmerged(decision.view) if decision.view is not None else None
     )  # what was read, before it was merged
     if view is None or view.wording is None:
-        raise InvalidInput(f"{decision.id} holds no wording")
-    wording = view.wording
-    opened = open_model(wording.target, ModelRole.TARGET)
+        raise InvalidInput(f"{decision.id} holds no generation trace")
+    trace = view.wording
+    opened = open_model(trace.target, ModelRole.TARGET)
     vocabulary = opened.vocabulary
     request = GenerationRequest(
         prompt=(),
-        form=view_grammar(vocabulary.dialect, wording.num_items),
-        seed=wording.seed,
-        temperature=wording.temperature,
+        form=view_grammar(vocabulary.dialect, trace.num_items),
+        seed=trace.seed,
+        temperature=trace.temperature,
         kind="view",
     )
-    if wording.paths:
-        return _replay_paths(opened, config, view, wording, request, vocabulary)
+    if trace.paths:
+        return _replay_paths(opened, config, view, trace, request, vocabulary)
     spell = TokenText.of(vocabulary)
-    if isinstance(wording.rule, UnsetType):
-        plain = _decode_again(opened.author(config), wording, request)
-        problems = _check_target_tokens(plain, wording, spell)
-        problems += _check_recorded_drafts(opened, config, wording, request, plain)
+    if isinstance(trace.rule, UnsetType):
+        plain = _decode_again(opened.plain_generator(config), trace, request)
+        problems = _check_target_tokens(plain, trace, spell)
+        problems += _check_recorded_drafts(opened, config, trace, request, plain)
     else:  # the answer depends on the drafts: it is reproduced along them alone
-        drafter = open_model(wording.draft, ModelRole.DRAFT) if wording.rule.widths else None
-        plain, problems = _replay_rule(opened, drafter, config, wording, wording.rule, request)
-        if told := first_difference(wording.tokens, plain.tokens, spell):
-            problems.append(f"along the recorded drafts the target writes other tokens: {told}")
+        drafter = open_model(trace.draft, ModelRole.DRAFT) if trace.rule.widths else None
+        plain, problems = _replay_rule(opened, drafter, config, trace, trace.rule, request)
+        if difference := first_difference(trace.tokens, plain.tokens, spell):
+            problems.append(f"along the recorded drafts the target writes other tokens: {difference}")
     writing, finisher = plain, opened
-    if wording.num_settled >= 0:
-        finisher = open_model(wording.draft, ModelRole.DRAFT)
-        writing = _finish_with_draft(finisher, config, wording, request) or plain
-        if told := first_difference(wording.tokens, writing.tokens, spell):
-            problems.append(f"the draft, going on from what the target settled, writes other tokens: {told}")
-    if (view.provisional and not view.prepared) != (wording.num_settled >= 0):
+    if trace.num_settled >= 0:
+        finisher = open_model(trace.draft, ModelRole.DRAFT)
+        writing = _finish_with_draft(finisher, config, trace, request) or plain
+        if difference := first_difference(trace.tokens, writing.tokens, spell):
+            problems.append(
+                f"the draft, going on from what the target settled, writes other tokens: {difference}"
+            )
+    if (view.provisional and not view.prepared) != (trace.num_settled >= 0):
         problems.append("whether the view is provisional does not follow from who wrote it")
-    if not problems and _view_from_tokens(writing, finisher, view) != _without_wording(view):
+    if not problems and _view_from_tokens(writing, finisher, view) != _without_trace(view):
         problems.append("the view does not follow from the tokens")
-    return ReplayedReading(wording, writing, vocabulary, problems)
+    return ReplayedReading(trace, writing, vocabulary, problems)
 
 
 def _replay_paths(
     opened: ReplayModel,
     config: DecodingConfig,
     view: NewsView,
-    wording: GenerationTrace,
+    trace: GenerationTrace,
     request: GenerationRequest,
     vocabulary: Vocabulary,
 ) -> ReplayedReading:
     """A reading in depth: every answer again from its own seed, and what they come to together."""
-    author = opened.author(config)
+    generator = opened.plain_generator(config)
     written = [
-        _decode_again(author, wording, replace(request, seed=path_seed(wording.seed, path)))
-        for path in range(len(wording.paths))
+        _decode_again(generator, trace, replace(request, seed=path_seed(trace.seed, path)))
+        for path in range(len(trace.paths))
     ]
     spell = TokenText.of(vocabulary)
     problems = [
         f"the target writes other tokens in answer {path}: {differing}"
-        for path, (told, tokens) in enumerate(zip(written, wording.paths, strict=True))
-        if (differing := first_difference(tokens, told.tokens, spell))
+        for path, (answer, tokens) in enumerate(zip(written, trace.paths, strict=True))
+        if (differing := first_difference(tokens, answer.tokens, spell))
     ]
-    said, nearest = combine_answers([parse_answer(told.fields, opened.trust) for told in written])
-    if written[nearest].tokens != wording.tokens:
+    said, nearest = combine_answers([parse_answer(answer.fields, opened.trust) for answer in written])
+    if written[nearest].tokens != trace.tokens:
         problems.append("the answer that stands for all is another")
-    if view.provisional or wording.num_settled >= 0:
+    if view.provisional or trace.num_settled >= 0:
         problems.append("whether the view is provisional does not follow from who wrote it")
-    each = [_with_understanding(parse_answer(told.fields, opened.trust), view) for told in written]
+    each = [_with_understanding(parse_answer(answer.fields, opened.trust), view) for answer in written]
     meant = combine_meanings(each, opened.meaning) if opened.meaning is not None else ()
-    if not problems and replace(_with_understanding(said, view), meant=meant) != _without_wording(view):
+    if not problems and replace(_with_understanding(said, view), meant=meant) != _without_trace(view):
         problems.append("the view does not follow from the tokens")
-    return ReplayedReading(wording, written[nearest], vocabulary, problems)
+    return ReplayedReading(trace, written[nearest], vocabulary, problems)
 
 
-def _check_target_tokens(
-    plain: Completion, wording: GenerationTrace, spell: Callable[[int], str]
-) -> list[str]:
+def _check_target_tokens(plain: Completion, trace: GenerationTrace, spell: Callable[[int], str]) -> list[str]:
     """Whether the target, decoding alone, writes the tokens that are said to be its own."""
-    if wording.num_settled < 0:
-        told = first_difference(wording.tokens, plain.tokens, spell)
-        return [f"the target, decoding alone, writes other tokens: {told}"] if told else []
-    num = wording.num_settled
-    if num >= len(wording.tokens):
-        return [f"{num} of {len(wording.tokens)} tokens are said to be settled: nothing is left to the draft"]
-    told = first_difference(wording.tokens[:num], plain.tokens[:num], spell)
-    words = f"the target, decoding alone, does not begin with the {num} tokens said to be its own: {told}"
-    return [words] if told else []
+    if trace.num_settled < 0:
+        difference = first_difference(trace.tokens, plain.tokens, spell)
+        return [f"the target, decoding alone, writes other tokens: {difference}"] if difference else []
+    num = trace.num_settled
+    if num >= len(trace.tokens):
+        return [f"{num} of {len(trace.tokens)} tokens are said to be settled: nothing is left to the draft"]
+    difference = first_difference(trace.tokens[:num], plain.tokens[:num], spell)
+    words = (
+        f"the target, decoding alone, does not begin with the {num} tokens said to be its own: {difference}"
+    )
+    return [words] if difference else []
 
 
 def _check_recorded_drafts(
     opened: ReplayModel,
     config: DecodingConfig,
-    wording: GenerationTrace,
+    trace: GenerationTrace,
     request: GenerationRequest,
     plain: Completion,
 ) -> list[str]:
     """What the target finds otherwise on the recorded drafts. An edge may not have seen the last rounds elsewhere."""
     try:
         drafted = _decode_again(
-            opened.generator(opened.network, config, RecordedStrategy(wording.rounds)), wording, request
+            opened.generator(opened.network, config, RecordedStrategy(trace.rounds)), trace, request
         )
     except IntegrityError as error:
         return [f"the recorded drafts cannot be verified again: {error}"]
     problems: list[str] = []
     if drafted.tokens != plain.tokens:
         problems.append("the target, verifying the recorded drafts, writes other tokens")
-    seen = drafted.rounds[: len(wording.rounds)] if wording.place else drafted.rounds
-    if seen != wording.rounds:
+    seen = drafted.rounds[: len(trace.rounds)] if trace.place else drafted.rounds
+    if seen != trace.rounds:
         problems.append("the target finds otherwise on a recorded draft")
     return problems
 
@@ -239,8 +241,8 @@ def _replay_rule(
     opened: ReplayModel,
     drafter: ReplayModel | None,
     config: DecodingConfig,
-    wording: GenerationTrace,
-    trace: RuleTrace,
+    trace: GenerationTrace,
+    rule_trace: RuleTrace,
     request: GenerationRequest,
 ) -> tuple[Completion, list[str]]:
     """The answer along the recorded drafts under the recorded rule, and what differs.
@@ -248,67 +250,69 @@ def _replay_rule(
     The draft model samples its drafts again, by one of its engines, whose logits may differ in the last bits.
     Raises: IntegrityError for a draft that is not the draft model's, or a rule that this program does not have.
     """
-    rule = RejectionRule.from_trace(trace)
+    rule = RejectionRule.from_trace(rule_trace)
     problems = (
         []
-        if trace.name == config.rule
-        else [f"the settings name the rule '{config.rule}', not '{trace.name}'"]
+        if rule_trace.name == config.rule
+        else [f"the settings name the rule '{config.rule}', not '{rule_trace.name}'"]
     )
     engines = (drafter.draft_network, drafter.network) if drafter is not None else (None,)
     found: Completion | None = None
     failed: IntegrityError | None = None
     for network in engines:
-        sampled = SampledStrategy(KVSessions(network, config), trace.widths) if network is not None else None
+        sampled = (
+            SampledStrategy(KVSessions(network, config), rule_trace.widths) if network is not None else None
+        )
         try:
             generator = opened.generator(
-                opened.network, config, RecordedStrategy(wording.rounds, sampled), rule
+                opened.network, config, RecordedStrategy(trace.rounds, sampled), rule
             )
-            found = _decode_again(generator, wording, request)
+            found = _decode_again(generator, trace, request)
         except IntegrityError as error:
             failed = failed or error
             continue
-        if found.tokens == wording.tokens and found.rounds == wording.rounds:
+        if found.tokens == trace.tokens and found.rounds == trace.rounds:
             return found, problems
     if found is None:
         raise failed or IntegrityError("the recorded drafts cannot be verified again")
-    for number, (recorded, again) in enumerate(zip(wording.rounds, found.rounds, strict=False), 1):
+    for number, (recorded, again) in enumerate(zip(trace.rounds, found.rounds, strict=False), 1):
         if recorded != again:
             problems.append(f"in round {number} the target accepts other tokens than recorded")
             break
-    if len(wording.rounds) != len(found.rounds):
-        problems.append(f"{len(wording.rounds)} rounds are recorded, {len(found.rounds)} were needed")
+    if len(trace.rounds) != len(found.rounds):
+        problems.append(f"{len(trace.rounds)} rounds are recorded, {len(found.rounds)} were needed")
     return found, problems
 
 
 def _finish_with_draft(
-    opened: ReplayModel, config: DecodingConfig, wording: GenerationTrace, request: GenerationRequest
+    opened: ReplayModel, config: DecodingConfig, trace: GenerationTrace, request: GenerationRequest
 ) -> Completion | None:
     """The recorded tokens written again by the draft from the last that the target settled, by one of its engines: the
     general one and the one for drafting ahead, whose logits may differ in the last bits. What the second writes where
     neither writes them, None where they do not hold to the form.
     """
     of, answer = opened, None
-    settled = wording.tokens[: wording.num_settled]
+    settled = trace.tokens[: trace.num_settled]
     for network in (of.network, of.draft_network):
-        author = of.generator(network, config)
+        generator = of.generator(network, config)
         try:
-            answer = author.continue_from(wording.prompt, request, settled)
+            answer = generator.continue_from(trace.prompt, request, settled)
         except IntegrityError:
             return None
-        if isinstance(answer, Completion) and answer.tokens == wording.tokens:
+        if isinstance(answer, Completion) and answer.tokens == trace.tokens:
             return answer
     return answer if isinstance(answer, Completion) else None
 
 
 def _view_from_tokens(writing: Completion, opened: ReplayModel, view: NewsView) -> NewsView:
-    """The view as the tokens tell it, with what only the question knows taken from the record."""
+    """The view that the tokens state, with what only the question knows taken from the record."""
     said = _with_understanding(parse_answer(writing.fields, opened.trust), view)
     return replace(said, meant=opened.meaning.meanings(said) if opened.meaning is not None else ())
 
 
 def _with_understanding(said: ParsedAnswer, view: NewsView) -> NewsView:
     return replace(
-        _without_wording(view),
+        _without_trace(view),
         direction=said.direction,
         size_sigmas=said.size_sigmas if said.direction else 0.0,
         volatility_multiplier=said.volatility_multiplier,
@@ -319,12 +323,14 @@ def _with_understanding(said: ParsedAnswer, view: NewsView) -> NewsView:
     )
 
 
-def _without_wording(view: NewsView) -> NewsView:
+def _without_trace(view: NewsView) -> NewsView:
     return replace(view, wording=None)
 
 
-def _decode_again(author: LocalGenerator, wording: GenerationTrace, request: GenerationRequest) -> Completion:
-    answer = author.regenerate(wording.prompt, request)
+def _decode_again(
+    generator: LocalGenerator, trace: GenerationTrace, request: GenerationRequest
+) -> Completion:
+    answer = generator.regenerate(trace.prompt, request)
     if isinstance(answer, RequestRefused):
         raise IntegrityError(f"the recorded reading cannot be written again: {answer.reason}")
     return answer

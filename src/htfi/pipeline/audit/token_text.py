@@ -18,8 +18,8 @@ class TokenText:
         marks = {name: vocabulary.tokenizer.special(f"<{name}>") for name in MARKS}
         names = {token: f"<{name}>" for name, token in marks.items() if token is not None}
         if vocabulary.bins is not None:
-            told = zip(vocabulary.price_ids.tolist(), vocabulary.bins.centres.tolist(), strict=True)
-            names |= {token: f"{centre:+.2f}σ" for token, centre in told}
+            centres = zip(vocabulary.price_ids.tolist(), vocabulary.bins.centres.tolist(), strict=True)
+            names |= {token: f"{centre:+.2f}σ" for token, centre in centres}
         return cls(names, vocabulary)
 
     def __call__(self, token: int) -> str:

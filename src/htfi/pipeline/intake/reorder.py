@@ -123,7 +123,7 @@ class ReorderBuffer:
         return ready
 
     def _continues_in_order(self, run: "SortedSpan") -> bool:
-        """Whether sorted events go on where the ones before ended, without a leap anywhere."""
+        """Whether sorted events continue where the ones before ended, without a leap anywhere."""
         step_ns = max(run.first_ns - self.max_seen_ns, run.longest_step_ns)
         return self.max_seen_ns <= run.first_ns and step_ns <= self._leap_ns and not self._waiting
 

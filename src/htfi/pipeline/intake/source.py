@@ -103,7 +103,7 @@ class OrderedSource:
         self._resuming = False
 
     def start(self, saved: dict[str, Any] | None) -> None:
-        """Begin at the first row, or go on from a saved position."""
+        """Begin at the first row, or continue from a saved position."""
         self._saved = saved
         if saved is not None:
             self._reorder.max_seen_ns = saved["max_seen_ns"]
@@ -137,7 +137,7 @@ class OrderedSource:
                 break
 
     def position(self) -> dict[str, Any] | None:
-        """Plain values from which `start` goes on after `last`; None before the first row."""
+        """Plain values from which `start` continues after `last`; None before the first row."""
         if not self._anchors:
             return self._saved
         last = self.last or (BEFORE_ALL_NS, 0)

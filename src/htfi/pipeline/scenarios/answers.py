@@ -94,8 +94,8 @@ def forecast_today(
     horizons = now.batch.horizons
     chosen = horizons[0] if horizon is None else horizon
     if chosen not in horizons:
-        told = ", ".join(map(str, horizons))
-        raise InvalidInput(f"--horizon {chosen}: this run forecasts {told} bars ahead; choose one of them")
+        names = ", ".join(map(str, horizons))
+        raise InvalidInput(f"--horizon {chosen}: this run forecasts {names} bars ahead; choose one of them")
     return make_baseline(
         basis.series,
         basis.prices,
@@ -154,9 +154,9 @@ def answer_scenarios(
     ) as pool:  # numpy lets go of the interpreter
         rest = iter(list(pool.map(answer, others)))
     found = [next(read if one.kind is ScenarioKind.HEADLINE else rest) for one in asked]
-    told = [answer for answer in found if answer is not None]
+    answers = [answer for answer in found if answer is not None]
     gone = [one.text for one, answer in zip(asked, found, strict=True) if answer is None]
-    if not told:
+    if not answers:
         raise InvalidInput(stress_refusal(basis, gone[0]))
     if gone:
         left = (
@@ -164,10 +164,10 @@ def answer_scenarios(
         )
         frame = replace(frame, notes=(*frame.notes, left))
     if follows:
-        moves = [np.log1p((one.full or one.change).after[:, LEVELS.index(0.5)]) for one in told]
+        moves = [np.log1p((one.full or one.change).after[:, LEVELS.index(0.5)]) for one in answers]
         afters = forecast_next(basis, today, moves)
-        told = [replace(one, next_forecast=after) for one, after in zip(told, afters, strict=True)]
-    return replace(frame, answers=tuple(told))
+        answers = [replace(one, next_forecast=after) for one, after in zip(answers, afters, strict=True)]
+    return replace(frame, answers=tuple(answers))
 
 
 def _answer(
@@ -208,7 +208,7 @@ def _read_headlines(
         for number, (one, about) in enumerate(zip(asked, concerned, strict=True), 1)
     ]
     all_views = read_hypothetical(basis, items, [about.places for about in concerned])
-    told: list[ScenarioAnswer] = []
+    answers: list[ScenarioAnswer] = []
     for one, item, about, read in zip(asked, items, concerned, all_views, strict=True):
         at, parts = about.places, about.roles
         views = [weigh_by_role(view, role) for view, role in zip(read, parts, strict=True)]
@@ -228,7 +228,7 @@ def _read_headlines(
             for quantiles, moved in ((found.earned, weights * shift), (found.full, shift))
         )
         answer = _answer(frame, one, quote(item.headline), effect, full_effect)
-        told.append(
+        answers.append(
             replace(
                 answer,
                 views=dict(zip([today.series[place] for place in at], views, strict=True)),
@@ -241,7 +241,7 @@ def _read_headlines(
                 notes=about.notes,
             )
         )
-    return told
+    return answers
 
 
 def _margins(today: BaselineForecast, at: Sequence[int], quantiles: Array, carried: Array | None) -> Array:
@@ -257,5 +257,5 @@ def _margins(today: BaselineForecast, at: Sequence[int], quantiles: Array, carri
 
 def _weight(views: Sequence[NewsView], weights: Array) -> float:
     """What the readers that had something to say have earned, 0–1, in the mean."""
-    heard = [weight for view, weight in zip(views, weights.tolist(), strict=True) if view.confidence > 0.0]
-    return sum(heard) / len(heard) if heard else 0.0
+    speaking = [weight for view, weight in zip(views, weights.tolist(), strict=True) if view.confidence > 0.0]
+    return sum(speaking) / len(speaking) if speaking else 0.0

@@ -36,18 +36,18 @@ class RunHistory:
     )
     macro: dict[str, list[tuple[int, float]]] = field(default_factory=dict[str, list[tuple[int, float]]])
 
-    def add(self, told: Decision | DecisionSummary) -> None:
+    def add(self, decision: Decision | DecisionSummary) -> None:
         """Take in one decision."""
-        if told.amends:
+        if decision.amends:
             return
-        ends, closes = self._closes.setdefault(series_id(told.symbol, told.interval), ([], []))
-        ends.append(told.as_of_ns)
-        closes.append(told.last_price)
-        for name, value in told.features.items():
+        ends, closes = self._closes.setdefault(series_id(decision.symbol, decision.interval), ([], []))
+        ends.append(decision.as_of_ns)
+        closes.append(decision.last_price)
+        for name, value in decision.features.items():
             if name.startswith(_MACRO):
                 values = self.macro.setdefault(name.removeprefix(_MACRO), [])
                 if not values or values[-1][1] != value:
-                    values.append((told.as_of_ns, value))
+                    values.append((decision.as_of_ns, value))
 
     def past(self, series: str) -> PriceHistory:
         ends, closes = self._closes.get(series, ([], []))

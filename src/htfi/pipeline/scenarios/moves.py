@@ -41,7 +41,7 @@ class ResolvedScenario:
 
 
 def apply_shocks(today: BaselineForecast, shocks: Sequence[PriceShock]) -> ResolvedScenario:
-    """Series of the run move as they are told to. Raises: InvalidInput."""
+    """Series of the run move as the scenario states. Raises: InvalidInput."""
     places = resolve_names(shocks, today.series)
     moves = [_log_return(today, shock, place) for shock, place in zip(shocks, places, strict=True)]
     effect = apply_moves(today, places, moves, [TransmissionChannel.SHOCKED] * len(places))
@@ -147,8 +147,8 @@ def apply_stress(basis: ScenarioBasis, today: BaselineForecast, text: str) -> Re
             move, first, last = found
             known[place] = (move, TransmissionChannel.OWN_HISTORY)
             lines[place] = _move_text(today, place, move, f"its own history, {first} to {last}")
-    for name, standing in factors_by_symbol(basis.symbols).items():
-        for place in standing if name in stress.moves else ():
+    for name, places in factors_by_symbol(basis.symbols).items():
+        for place in places if name in stress.moves else ():
             if place not in known:
                 shock = stress.shock(stress_factors()[name], days)
                 move = _log_return(today, shock, place)

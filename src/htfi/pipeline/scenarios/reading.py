@@ -1,4 +1,4 @@
-"""Headlines that nobody published, put to the run's reader beside its own news, and what its views change."""
+"""Hypothetical headlines, put to the run's reader beside its own news, and what its views change."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from htfi.pipeline.weighing import opinion_of
 
 Array = NDArray[np.float64]
 
-READING_MS = 120_000.0  # nobody waits for a market here
+READING_MS = 120_000.0  # no market waits for the answer
 MAX_HEADLINE_CHARS = 1_000
 MAX_READ = 200  # series put to the reader for one headline: those with the largest positions
 UNCLEAR_SHARE = 0.5  # of a view's confidence, where the part of its series in the headline is unclear
@@ -69,7 +69,7 @@ def forecast_now(basis: ScenarioBasis) -> CurrentForecast:
     forecaster = basis.components.forecaster
     batch = forecaster.forecast(basis.series)
     plain = batch.quantiles.copy()
-    kept = {series: told["view"] for series, told in basis.components.views.state()["kept"]}
+    kept = {series: kept_view["view"] for series, kept_view in basis.components.views.state()["kept"]}
     opinions: dict[int, Opinion] = {}
     for place, series in enumerate(basis.series):
         if series in kept and basis.components.news.readable.recent(basis.symbols[place], basis.as_of_ns, 1):
@@ -83,7 +83,7 @@ def forecast_now(basis: ScenarioBasis) -> CurrentForecast:
 
 
 def hypothetical_news(headline: str, on: Sequence[str], as_of_ns: int, number: int, max_chars: int) -> News:
-    """An item that nobody published, cleaned as all text from outside. Raises: InvalidInput where nothing is left."""
+    """A hypothetical item, cleaned as all text from outside. Raises: InvalidInput where nothing is left."""
     if len(headline) > MAX_HEADLINE_CHARS:
         raise InvalidInput(
             f"a headline of {len(headline):,} characters: at most {MAX_HEADLINE_CHARS:,}, of which {max_chars} are read"
@@ -112,7 +112,7 @@ def read_hypothetical(
     questions: list[Question] = []
     state = basis.components.news.readable.state()
     for item, asked in zip(items, places, strict=True):
-        wire = _heard(basis, state, item)
+        wire = _wire_with(basis, state, item)
         questions += [_question(basis, wire, place) for place in asked]
     views = iter(basis.reader.read(questions, READING_MS)) if questions else iter(())
     return [[next(views) for _ in asked] for asked in places]
@@ -153,7 +153,7 @@ def _bare(symbol: str) -> str:
 def weigh_by_role(view: NewsView, role: CompanyRole) -> NewsView:
     """A view as far as it is one on a company in this role: halved where the role is unclear, none for another party.
 
-    A reader judges what befalls the one that news are about; of the buyer, the plaintiff, the analyst it says nothing.
+    A reader judges the effect on the company that the news is about; it says nothing of buyer, plaintiff, analyst.
     """
     if role.is_judged or view.confidence <= 0.0:
         return view
@@ -181,8 +181,8 @@ def view_effect(
     )
 
 
-def _heard(basis: ScenarioBasis, state: dict[str, Any], item: News) -> RecentNews:
-    """A wire of our own that has heard the item as its newest."""
+def _wire_with(basis: ScenarioBasis, state: dict[str, Any], item: News) -> RecentNews:
+    """A wire of our own with the item as its newest."""
     wire = RecentNews(basis.source.narrative)
     wire.restore(state)
     wire.add(item)

@@ -1,4 +1,4 @@
-"""Builds a cloud: the desk over its target, the streams to edges and other clouds, the watch over all of them.
+"""Builds a cloud: the server over its target, the streams to edges and other clouds, the watch over all of them.
 
 The cloud command opens one and serves until it has drained.
 """
@@ -30,9 +30,9 @@ from htfi.wiring.models.readers import in_full_precision, open_model_pair
 from htfi.wiring.models.speculation import build_draft_length_plan, require_shared_noise, strategy_parts
 from htfi.wiring.settings import Settings
 
-_IDLE_S = 0.02  # how long a desk without work waits for a frame before it looks at the time
+_IDLE_S = 0.02  # how long a server without work waits for a frame before it looks at the time
 _REPORT_S = 0.02  # between figures for heartbeats
-_MAX_FRAMES_PER_PASS = 64  # frames heard between two passes
+_MAX_FRAMES_PER_PASS = 64  # frames received between two passes
 _CACHE_TOKENS = 32_768  # of prompts: many edges ask about the same news, each at moments of its own
 
 
@@ -50,27 +50,27 @@ class CloudServer:
     status: "_ServerStatus"
 
     def serve(self, look: Callable[[], None] = lambda: None) -> None:
-        """Hear, step, say, until it has drained; at most `drain_s` after `drain`."""
-        desk, transport, tell_s = self.server, self.transport, 0.0
+        """Receive, step, send, until it has drained; at most `drain_s` after `drain`."""
+        server, transport, tell_s = self.server, self.transport, 0.0
         while not self._has_drained():
-            is_busy = desk.step()
-            arrival = transport.receive(0.0 if is_busy else min(desk.next_s() or _IDLE_S, _IDLE_S))
+            is_busy = server.step()
+            arrival = transport.receive(0.0 if is_busy else min(server.next_s() or _IDLE_S, _IDLE_S))
             for _ in range(_MAX_FRAMES_PER_PASS):
                 if arrival is None:
                     break
-                desk.receive(arrival)
+                server.receive(arrival)
                 arrival = transport.receive(0.0)
             full: set[str] = set()  # what a stream does not take now must not be overtaken
-            for stream, sealed in desk.outgoing():
+            for stream, sealed in server.outgoing():
                 if stream in full or not transport.send(stream, sealed):
                     full.add(stream)
-                    desk.unsent(stream, sealed)
-            for stream, words in desk.drops():
+                    server.unsent(stream, sealed)
+            for stream, words in server.drops():
                 transport.drop(stream, words)
             now_s = time.monotonic()
             if now_s >= tell_s:
                 tell_s = now_s + _REPORT_S
-                self.status.server_metrics = desk.metrics
+                self.status.server_metrics = server.metrics
             look()
 
     def drain(self) -> None:
@@ -88,29 +88,29 @@ class CloudServer:
 
 @dataclass(slots=True)
 class _ServerStatus:
-    """What the watch's thread may read of the desk: the engine's thread leaves it here."""
+    """What the watch's thread may read of the server: the engine's thread leaves it here."""
 
     device: DeviceMonitor = field(default_factory=DeviceMonitor)
     server_metrics: DeskVitals | None = None
     drains_at_s: float | None = None
 
     def health_metrics(self) -> NodeHealthMetrics:
-        own, desk = device_metrics(self.device), self.server_metrics
-        if desk is None:
+        own, server = device_metrics(self.device), self.server_metrics
+        if server is None:
             return own
-        pace = desk.pace
+        pace = server.pace
         return structs.replace(
             own,
-            queue=desk.num_waiting,
-            queue_ms=desk.queue_ms,
-            num_rows=desk.num_rows,
-            step_p50_ms=desk.step_p50_ms,
-            step_p95_ms=desk.step_p95_ms,
+            queue=server.num_waiting,
+            queue_ms=server.queue_ms,
+            num_rows=server.num_rows,
+            step_p50_ms=server.step_p50_ms,
+            step_p95_ms=server.step_p95_ms,
             prompt_ms_per_token=pace.prompt_ms,
             verify_ms=(pace.fixed_ms, pace.row_ms, pace.token_ms, pace.cell_ms),
             draft_ms_per_token=pace.draft_ms,
-            progress=desk.num_passes,
-            is_draining=desk.is_draining or self.drains_at_s is not None,
+            progress=server.num_passes,
+            is_draining=server.is_draining or self.drains_at_s is not None,
         )
 
 
@@ -143,7 +143,7 @@ def open_cloud(
     )
 
     def full() -> tuple[DecodingEngine, RoutedStrategy, FairScheduler]:
-        """The target in full precision, with which nobody drafts."""
+        """The target in full precision, without a draft."""
         of, alone = in_full_precision(target), RoutedStrategy()
         tokenizer = of.tokenizer
         rounds = DecodingEngine(
@@ -153,7 +153,7 @@ def open_cloud(
 
     rng = RandomGenerator(PCG64(int.from_bytes(os.urandom(8), "little")))
     config = replace(settings.server, node=name, residency=node.residency)
-    desk = VerificationServer(
+    server = VerificationServer(
         rounds,
         routed,
         FairScheduler(settings.turns),
@@ -178,7 +178,7 @@ def open_cloud(
         closing.callback(transport.close)
         host, _ = split_address(node.address, name)
         address = f"{host}:{transport.port}"
-        cloud = CloudServer(name, address, target.version, desk, watch, transport, cluster.drain_s, stands)
+        cloud = CloudServer(name, address, target.version, server, watch, transport, cluster.drain_s, stands)
         if node.probes:
             closing.enter_context(
                 ProbeServer(

@@ -5,7 +5,7 @@ The edge command opens one around a run; `open_run` then reads the news with it.
 Publishes for a desk that several edges work on: only the one that leads does. The edge command puts it before the
 mirror of its decisions.
 
-An edge that takes the lead says again what it kept back for the last while, as nobody knows how far the one before it
+An edge that takes the lead says again what it kept back for the last while, as it cannot know how far the one before it
 came: a reader of several edges gets each decision at least once, and knows it by its id.
 """
 
@@ -43,7 +43,7 @@ from htfi.scheduling.placement.planner import PlacementPlanner
 from htfi.wiring.cluster.node import NodeMonitor, fast_thread_switching
 from htfi.wiring.cluster.placement import PlannedPlacer
 from htfi.wiring.config import ClusterConfig, ClusterRole
-from htfi.wiring.models.readers import LazyAuthor, frontier_reader, in_full_precision, open_model_pair
+from htfi.wiring.models.readers import LazyGenerator, frontier_reader, in_full_precision, open_model_pair
 from htfi.wiring.models.speculation import require_shared_noise
 from htfi.wiring.outputs import PEERS
 from htfi.wiring.settings import Settings
@@ -59,8 +59,8 @@ class EdgeNode:
     clouds: Mapping[str, str]
     leader_group: str
     readers: dict[Rung, NewsReader]
-    author: LinkedGenerator
-    local_author: LocalGenerator
+    generator: LinkedGenerator
+    local_generator: LocalGenerator
     placer: PlannedPlacer
     monitor: NodeMonitor
     transport: GrpcTransport
@@ -138,8 +138,8 @@ def open_edge(settings: Settings, name: str, *, secure: bool = True) -> Generato
         )
         closing.callback(transport.close)
         places = PlannedPlacer(PlacementPlanner(settings.placement), watch, device)
-        alone = draft.drafting_author(settings.decoding)
-        author = LinkedGenerator(
+        alone = draft.drafting_generator(settings.decoding)
+        generator = LinkedGenerator(
             alone,
             ExpectedTarget(target.version, target.folder.digest),
             name,
@@ -151,25 +151,25 @@ def open_edge(settings: Settings, name: str, *, secure: bool = True) -> Generato
             settings.edge,
             AcceptanceAlarm(),
         )
-        closing.callback(author.close)
+        closing.callback(generator.close)
         full = in_full_precision(target)
-        edge_author = LazyAuthor(draft, lambda: draft.author(settings.decoding))
+        edge_generator = LazyGenerator(draft, lambda: draft.plain_generator(settings.decoding))
         linked = ModelReader(
-            author, settings.narrative, target.trust, draft.trust, target.meaning, draft.meaning
+            generator, settings.narrative, target.trust, draft.trust, target.meaning, draft.meaning
         )
         readers: dict[Rung, NewsReader] = {
             Rung.TEMPLATE: TemplateReader(settings.narrative),
-            Rung.EDGE: ModelReader(edge_author, settings.narrative, draft.trust, meaning=draft.meaning),
+            Rung.EDGE: ModelReader(edge_generator, settings.narrative, draft.trust, meaning=draft.meaning),
             Rung.SPECULATIVE: linked,
             Rung.SECURE: SecureReader(linked, settings.narrative),
             Rung.DEEP: LateDeepReader(
-                FullPrecisionGenerator(author, full.version), settings.narrative, full.trust, full.meaning
+                FullPrecisionGenerator(generator, full.version), settings.narrative, full.trust, full.meaning
             ),
         }
         if settings.models.frontier_url:
             readers[Rung.DEEP] = frontier_reader(settings.models, settings.narrative)
         edge = EdgeNode(
-            name, cluster.clouds, cluster.leader_group, readers, author, alone, places, watch, transport,
+            name, cluster.clouds, cluster.leader_group, readers, generator, alone, places, watch, transport,
             health.lease_ms / 1e3, log,
         )  # fmt: skip
         if cluster.leader_group:
@@ -179,12 +179,12 @@ def open_edge(settings: Settings, name: str, *, secure: bool = True) -> Generato
             closing.enter_context(
                 ProbeServer(node.probes, lambda: ProbeResult(True), lambda: _edge_readiness(edge))
             )
-        author.wait_ready(FIRST_HEARTBEAT_MS / 1e3)
+        generator.wait_ready(FIRST_HEARTBEAT_MS / 1e3)
         yield edge
 
 
 def _edge_readiness(edge: EdgeNode) -> ProbeResult:
-    """An edge is ready without a cloud too: it goes on alone."""
+    """An edge is ready without a cloud too: it works alone."""
     well = [cloud for cloud in edge.clouds if edge.monitor.state(cloud) is PeerState.HEALTHY]
     return ProbeResult(True, f"clouds that are well: {', '.join(well) or 'none, so answers are provisional'}")
 

@@ -1,4 +1,6 @@
-"""A node's watch over its peers on the transport's streams: what the transport tells, sends and asks for in its thread.
+"""A node's watch over its peers on the transport's streams.
+
+It handles what the transport reports, sends and asks for, in the transport's thread.
 
 Edge and cloud own one. Everything that the watch finds is kept as changes, for the terminal and for the record.
 """
@@ -39,7 +41,7 @@ def fast_thread_switching() -> Generator[None]:
 
 
 def boottime_s() -> float:
-    """Monotonic seconds that count a machine's sleep, where the system tells them: a lease must run out meanwhile."""
+    """Monotonic seconds that count a machine's sleep, where the system counts it: a lease must run out meanwhile."""
     boot = getattr(time, "CLOCK_BOOTTIME", None)
     return time.clock_gettime(boot) if boot is not None else time.monotonic()
 
@@ -47,7 +49,7 @@ def boottime_s() -> float:
 class NodeMonitor:
     """Implements the transport's Watcher over scheduling's Watch. `vitals` is asked each tick, and must not wait.
 
-    `told` gets each change as it happens, in the thread that found it.
+    `on_change` gets each change as it happens, in the thread that found it.
     """
 
     def __init__(
@@ -55,12 +57,12 @@ class NodeMonitor:
         node: str,
         config: HealthConfig,
         vitals: Callable[[], NodeHealthMetrics],
-        told: Callable[[PeerChange], None] = lambda _: None,
+        on_change: Callable[[PeerChange], None] = lambda _: None,
         clock: Callable[[], float] = boottime_s,
     ) -> None:
         self.node = node
         self._vitals = vitals
-        self._on_change = told
+        self._on_change = on_change
         self._clock = clock
         self._lock = threading.Lock()
         self._streams: dict[str, list[str]] = {}  # by peer, the newest last
@@ -110,7 +112,7 @@ class NodeMonitor:
         return sent
 
     def troubled(self, node: str, words: str) -> None:
-        """Why a node cannot be dialled; empty words: it can again, which its stream will tell."""
+        """Why a node cannot be dialled; empty words: it can again, which its stream will show."""
         if words:
             self.note(node, "refused", words)
 
@@ -128,7 +130,7 @@ class NodeMonitor:
             self._watch.seek(role)
 
     def resign(self, role: str) -> None:
-        """Lead it no more, and let others; voters hear of it with the next tick."""
+        """Lead it no more, and let others; voters learn of it with the next tick."""
         with self._lock:
             self._owed += self._watch.resign(role, self._clock())
 

@@ -51,21 +51,21 @@ def _node_table(settings: Settings) -> dict[str, dict[str, Any]]:
 
 
 def _with_clouds(nodes: dict[str, dict[str, Any]], clouds: Sequence[str]) -> dict[str, dict[str, Any]]:
-    for told in clouds:
-        name, found, address = told.partition("=")
+    for cloud in clouds:
+        name, found, address = cloud.partition("=")
         if not found:
-            raise InvalidInput(f"--cloud {told}: write NAME=HOST:PORT; NAME is the name in its certificate")
+            raise InvalidInput(f"--cloud {cloud}: write NAME=HOST:PORT; NAME is the name in its certificate")
         nodes[name] = _update_node(nodes.get(name), role=ClusterRole.CLOUD.value, address=address)
     return nodes
 
 
 def _update_node(node: dict[str, Any] | None, **said: Any) -> dict[str, Any]:
-    told = {key: value for key, value in said.items() if value is not None}
-    if node is not None and node["role"] != told["role"]:
+    given = {key: value for key, value in said.items() if value is not None}
+    if node is not None and node["role"] != given["role"]:
         raise InvalidInput(f"the cluster has this node as {node['role']}: take another --name")
-    return {**(node or {}), **told}
+    return {**(node or {}), **given}
 
 
 def _override_cluster(settings: Settings, nodes: dict[str, dict[str, Any]], **said: Any) -> Settings:
-    told = {key: value for key, value in said.items() if value is not None}
-    return override(settings, "cluster", nodes=nodes, **told)
+    given = {key: value for key, value in said.items() if value is not None}
+    return override(settings, "cluster", nodes=nodes, **given)

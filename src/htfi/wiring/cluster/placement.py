@@ -55,7 +55,7 @@ class PlannedPlacer:
         self._clock = clock
         self._num_rtts_seen: dict[
             tuple[PlacementPlanner, str], int
-        ] = {}  # round trips that a planner was told of a cloud
+        ] = {}  # round trips to a cloud that a planner has received
         self.num_placed: Counter[tuple[str, DraftLead]] = Counter()
         self.last_finished: PlacementResult | None = None  # of the request before
 
@@ -103,7 +103,7 @@ class PlannedPlacer:
             self.planner.observe_edge(self._clock(), draft_ms=finished.draft_ms)
 
     def _observe(self, cloud: str, residency: frozenset[str]) -> None:
-        """`residency`: the tags that this cloud admits of those that are asked for; the author names no other."""
+        """`residency`: the tags that this cloud admits of those that are asked for; the generator names no other."""
         figures, now_s = self._watch.figures(cloud), self._clock()
         known = self.planner, cloud
         if not figures.num_rtts and known not in self._num_rtts_seen:
@@ -122,7 +122,7 @@ def _cloud_report(figures: PeerFigures, residency: frozenset[str]) -> CloudRepor
     if vitals is None:
         return CloudReport(residency=residency, is_degraded=is_degraded)
     return CloudReport(
-        queue_ms=vitals.queue_ms if vitals.queue else 0.0,  # a request for which there is room joins at once
+        queue_ms=vitals.queue_ms if vitals.queue else 0.0,  # a request that fits the batch joins at once
         rows_busy=float(max(vitals.num_rows - 1, 0)),  # one is likely our own, of the moment before
         plane=PassCostModel(*vitals.verify_ms) if any(vitals.verify_ms) else None,
         prompt_ms=vitals.prompt_ms_per_token or None,

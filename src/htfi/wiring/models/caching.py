@@ -101,7 +101,7 @@ class RunCache:
                 continue  # what a model behind a network says is its own at every asking
             shaped = _model_identity(model, drafted_by, narrative, decoding)
             shape = identity((rung.value, readers[rung].version, str(linked), shaped))
-            # Embedded targets tell how their rounds went, and that depends on the questions beside; on torch all does.
+            # Embedded targets record their rounds, which depend on the questions beside; on torch all does.
             alone = linked or (rung is not Rung.SPECULATIVE and model.engine == "onnx")
             keeping = ViewCachePolicy(self.tiers, shape, life_ns, self.time, alone, is_deep=rung is Rung.DEEP)
             cached[rung] = with_cache(readers[rung], keeping)
@@ -134,8 +134,10 @@ class RunCache:
         return kept
 
 
-def open_cache(config: CacheConfig, run_folder: Path | None, tell: Callable[[str], None]) -> RunCache | None:
-    """The cache of a run, None where it is switched off. A tier that cannot be used is told of, and passed over.
+def open_cache(
+    config: CacheConfig, run_folder: Path | None, report: Callable[[str], None]
+) -> RunCache | None:
+    """The cache of a run, None where it is switched off. A tier that cannot be used is reported and passed over.
 
     Raises: InvalidInput, for a URL that is none; MissingExtra.
     """
@@ -150,14 +152,14 @@ def open_cache(config: CacheConfig, run_folder: Path | None, tell: Callable[[str
     if folder is not None and is_installed("lmdb"):  # without it a run caches in memory alone
         from htfi.adapters.lmdb.tier import LmdbTier
 
-        outer.append(OuterTier(LmdbTier(folder, int(config.folder_mb * MIB), time, tell)))
+        outer.append(OuterTier(LmdbTier(folder, int(config.folder_mb * MIB), time, report)))
     if config.redis:
         require_extra("cache.redis", "cluster", "redis")
         from htfi.adapters.redis.tier import RedisAddress, RedisTier
 
         place = RedisAddress(config.redis, config.redis_timeout_ms, config.redis_prefix, config.redis_ca)
         admits, most = frozenset(config.redis_admits), int(config.redis_max_kb * 1024)
-        outer.append(OuterTier(RedisTier(place, tell), admits, most))
+        outer.append(OuterTier(RedisTier(place, report), admits, most))
     return RunCache(TieredCache(memory, outer, config.secret.encode()), time, config.prefixes)
 
 
@@ -190,9 +192,9 @@ def _model_identity(
 def code_digest() -> str:
     """This program's code that reads and writes, as a digest (hex): another version asks and answers otherwise."""
     whole = hashlib.blake2b(__version__.encode(), digest_size=16)
-    package = resources.files("htfi")
-    for room in ("domain", "narrative", "decoding"):
-        for file in _source_files(package / room):
+    root = resources.files("htfi")
+    for package in ("domain", "narrative", "decoding"):
+        for file in _source_files(root / package):
             whole.update(file.name.encode() + file.read_bytes())
     return whole.hexdigest()
 
@@ -201,14 +203,14 @@ def code_digest() -> str:
 def machine_digest() -> str:
     """What the last bits of a sum depend on, as a digest (hex): the processor's kind and the engine's version."""
     found = [platform.machine(), metadata.version("onnxruntime"), metadata.version("numpy")]
-    told = ("vendor_id", "cpu family", "model", "flags", "Features", "CPU implementer", "CPU part")
+    identifying = ("vendor_id", "cpu family", "model", "flags", "Features", "CPU implementer", "CPU part")
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").split("\n\n")[0].splitlines()
     except OSError:
         lines = [f"model : {platform.processor()}"]
     for line in lines:
         name, _, value = line.partition(":")
-        if name.strip() in told:
+        if name.strip() in identifying:
             found.append(" ".join(sorted(value.split())))
     return hashlib.blake2b("\n".join(found).encode(), digest_size=16).hexdigest()
 

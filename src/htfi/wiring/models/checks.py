@@ -108,15 +108,15 @@ def check_model(opened: LoadableModel, config: DecodingConfig) -> ModelCheck:
     Raises: InvalidInput, DependencyUnavailable.
     """
     started_s = time.perf_counter()
-    author = opened.author(config)
+    generator = opened.plain_generator(config)
     open_s = time.perf_counter() - started_s
-    request = _request(author.dialect)
+    request = _request(generator.dialect)
     started_s = time.perf_counter()
-    (writing,) = author.write([request])
+    (writing,) = generator.write([request])
     read_ms = 1e3 * (time.perf_counter() - started_s)
     if isinstance(writing, RequestRefused):
         raise InvalidInput(f"{opened.folder.path}: it refused the standard question: {writing.reason}")
-    prompt = author.vocabulary.encode(request.prompt)
+    prompt = generator.vocabulary.encode(request.prompt)
     ids = np.array([[*prompt, *writing.tokens]], np.int64)
     exact = _logits(load_network(opened.folder, "fp32"), ids)
     rounded = _logits(opened.network, ids)
@@ -129,17 +129,17 @@ def check_model(opened: LoadableModel, config: DecodingConfig) -> ModelCheck:
         num_prompt_tokens=writing.num_prompt_tokens,
         num_written_tokens=len(writing.tokens),
         view=to_view(
-            parse_answer(writing.fields, opened.trust), STANDARD_QUESTION, NS_PER_DAY, author.version
+            parse_answer(writing.fields, opened.trust), STANDARD_QUESTION, NS_PER_DAY, generator.version
         ),
     )
 
 
-def ask_standard_question(author: TextGenerator) -> NewsView:
-    """The view of any author on the standard question. Raises: DependencyUnavailable when it is refused."""
-    (answer,) = author.write([_request(author.dialect)])
+def ask_standard_question(generator: TextGenerator) -> NewsView:
+    """The view of any generator on the standard question. Raises: DependencyUnavailable when it is refused."""
+    (answer,) = generator.write([_request(generator.dialect)])
     if isinstance(answer, RequestRefused):
-        raise DependencyUnavailable(f"{author.version} did not answer: {answer.reason}")
-    return to_view(parse_answer(answer.fields), STANDARD_QUESTION, NS_PER_DAY, author.version)
+        raise DependencyUnavailable(f"{generator.version} did not answer: {answer.reason}")
+    return to_view(parse_answer(answer.fields), STANDARD_QUESTION, NS_PER_DAY, generator.version)
 
 
 def _request(dialect: PromptDialect) -> GenerationRequest:

@@ -43,12 +43,12 @@ class _ProcessConfig(msgspec.Struct, frozen=True):
 def open_draft_process(
     draft: LoadableModel,
     config: DecodingConfig,
-    tell: Callable[[str], None],
+    report: Callable[[str], None],
     patience: DraftTimeouts | None = None,
     ranked_by: str = "noise",
 ) -> DraftProcess:
     """The draft of this folder in a process of its own, on another core than ours where there is one."""
-    told = _ProcessConfig(
+    process = _ProcessConfig(
         str(draft.folder.path),
         draft.precision,
         draft.engine,
@@ -60,8 +60,8 @@ def open_draft_process(
         ranked_by,
         core_for_draft(_usable_cores(), os.cpu_count() or 1),
     )
-    command = [sys.executable, "-m", __name__, msgspec.json.encode(told).decode()]
-    return DraftProcess(command, tell, patience)
+    command = [sys.executable, "-m", __name__, msgspec.json.encode(process).decode()]
+    return DraftProcess(command, report, patience)
 
 
 def has_core_for_draft() -> bool:
@@ -84,14 +84,14 @@ def _usable_cores() -> list[int]:
 
 
 def main() -> None:
-    told, channel_number, board_number = sys.argv[1:]
+    process, channel_number, board_number = sys.argv[1:]
     signal.signal(
         signal.SIGINT, signal.SIG_IGN
-    )  # a person interrupts the author; this one ends when its channel does
+    )  # a person interrupts the main process; this one ends when its channel does
     channel = socket.socket(fileno=int(channel_number))
     try:
         loop = _open_loop(
-            msgspec.json.decode(told, type=_ProcessConfig), channel, SharedOutcomes(int(board_number))
+            msgspec.json.decode(process, type=_ProcessConfig), channel, SharedOutcomes(int(board_number))
         )
         channel.sendall(READY)
         loop.run()
@@ -99,15 +99,19 @@ def main() -> None:
         channel.sendall(FAILED + f"failed: {error}".encode())
 
 
-def _open_loop(told: _ProcessConfig, channel: socket.socket, board: SharedOutcomes) -> DraftWorker:
-    if told.core >= 0 and hasattr(os, "sched_setaffinity"):
+def _open_loop(process: _ProcessConfig, channel: socket.socket, board: SharedOutcomes) -> DraftWorker:
+    if process.core >= 0 and hasattr(os, "sched_setaffinity"):
         with suppress(OSError):  # a container may not allow it: then the system decides
-            os.sched_setaffinity(0, {told.core})
-    opened = open_model(Path(told.folder), told.precision, told.engine)
+            os.sched_setaffinity(0, {process.core})
+    opened = open_model(Path(process.folder), process.precision, process.engine)
     config = DecodingConfig(
-        told.batch_bytes, told.cache_bytes, told.block_tokens, told.max_batch, cache_tokens=told.cache_tokens
+        process.batch_bytes,
+        process.cache_bytes,
+        process.block_tokens,
+        process.max_batch,
+        cache_tokens=process.cache_tokens,
     )
-    drafter = OutcomeDrafter(KVSessions(opened.draft_network, config), told.ranked_by)
+    drafter = OutcomeDrafter(KVSessions(opened.draft_network, config), process.ranked_by)
     loop = DraftWorker(channel, board, drafter, Vocabulary(opened.tokenizer))
     gc.collect()
     gc.freeze()  # what was loaded stays: later collections need not look at it

@@ -1,6 +1,6 @@
 """A model's folder whose files were found whole, ready to load on either engine. Models, checks and benches open it.
 
-What a model's words have proved to be worth: kept in its folder's config.json, read when it is opened.
+The measured calibration of a model's views: kept in its folder's config.json, read when it is opened.
 
 A network's graph as one file, weights inside, for other runtimes to read. The engine's bench asks for it.
 """
@@ -54,7 +54,7 @@ class LoadableModel:
 
     @property
     def version(self) -> str:
-        """Name and digest, as records tell it."""
+        """Name and digest, as records state it."""
         return f"{self.name}@{self.folder.digest[:12]}"
 
     @cached_property
@@ -82,13 +82,13 @@ class LoadableModel:
         """What its views have proved to mean, where that was measured."""
         return read_meaning(self.folder.path)
 
-    def author(self, config: DecodingConfig) -> LocalGenerator:
+    def plain_generator(self, config: DecodingConfig) -> LocalGenerator:
         """Load it. Raises: InvalidInput, DependencyUnavailable."""
-        return self._author(self.network, config)
+        return self._plain_generator(self.network, config)
 
-    def drafting_author(self, config: DecodingConfig) -> LocalGenerator:
-        """As an author on the engine that it drafts on. Raises: InvalidInput, DependencyUnavailable."""
-        return self._author(self.draft_network, config)
+    def drafting_generator(self, config: DecodingConfig) -> LocalGenerator:
+        """A generator on the engine that it drafts on. Raises: InvalidInput, DependencyUnavailable."""
+        return self._plain_generator(self.draft_network, config)
 
     def generator(
         self,
@@ -109,7 +109,7 @@ class LoadableModel:
             rule=rule,
         )
 
-    def _author(self, network: Network, config: DecodingConfig) -> LocalGenerator:
+    def _plain_generator(self, network: Network, config: DecodingConfig) -> LocalGenerator:
         return LocalGenerator(
             network,
             self.tokenizer,
@@ -227,13 +227,13 @@ def export_onnx(folder: ModelFolder, precision: str) -> bytes:
     return whole_model(written, folder.weights).SerializeToString()
 
 
-def token_text(wording: GenerationTrace, named: Path | None = None) -> Callable[[int], str] | None:
-    """What tokens of a wording say, by the vocabulary of the model that wrote it: that of the folder `named`, or a
+def token_text(trace: GenerationTrace, named: Path | None = None) -> Callable[[int], str] | None:
+    """The text of a trace's tokens, by the vocabulary of the model that wrote it: that of the folder `named`, or a
     shipped one; None where neither is at hand, for a record can be read without its models.
 
     Raises: InvalidInput where the named folder holds another model.
     """
-    digest = wording.target.rpartition("@")[2]
+    digest = trace.target.rpartition("@")[2]
     for path in (named,) if named is not None else (models.TARGET, models.DRAFT):
         try:
             folder = ModelFolder.open(path)
@@ -243,5 +243,5 @@ def token_text(wording: GenerationTrace, named: Path | None = None) -> Callable[
             if named is not None:
                 raise
     if named is not None:
-        raise InvalidInput(f"{named} does not hold {wording.target}, which wrote this: name its folder")
+        raise InvalidInput(f"{named} does not hold {trace.target}, which wrote this: name its folder")
     return None

@@ -1,10 +1,10 @@
 """Which draft is the current one: distilling promotes, a running service picks up between requests.
 
-A folder of drafts holds each under its digest's name and one small pointer, replaced as a whole. Whoever follows the
+A folder of drafts holds each under its digest's name and one small pointer, replaced as a whole. A reader of the
 pointer sees the old draft or the new one, never half of one.
 
-Authors around an author, for a service that goes on learning: one takes up promoted drafts, one remembers what was
-said. Wiring puts them around the speculative author; neither changes an answer.
+Generators around a generator, for a service that continues to learn: one takes up promoted drafts, one remembers
+what was said. Wiring puts them around the speculative generator; neither changes an answer.
 """
 
 import os
@@ -86,7 +86,7 @@ def read_promoted(drafts: Path) -> PromotionPointer | None:
 class PromotedDraftSource:
     """The current draft of a running service: `first`, until another is promoted in `drafts`.
 
-    What was promoted but is not whole, or has another vocabulary, is told once to `report` and passed over.
+    What was promoted but is not whole, or has another vocabulary, is reported once and passed over.
     """
 
     def __init__(self, drafts: Path, first: LoadableModel, report: Callable[[str], None]) -> None:
@@ -123,28 +123,28 @@ class PromotedDraftSource:
         return opened
 
 
-class _AuthorWrapper:
-    """What an author says of itself, told by one around it."""
+class _GeneratorWrapper:
+    """What a generator states about itself, passed on by one around it."""
 
-    _author: TextGenerator
+    _generator: TextGenerator
 
     @property
     def version(self) -> str:
-        return self._author.version
+        return self._generator.version
 
     @property
     def dialect(self) -> PromptDialect:
-        return self._author.dialect
+        return self._generator.dialect
 
     @property
     def speculation_stats(self) -> SpeculationStats | None:
-        return self._author.speculation_stats
+        return self._generator.speculation_stats
 
 
-class PromotedDraftAuthor(_AuthorWrapper):
-    """The author that `build` makes of the current draft, made anew between requests when another is promoted.
+class PromotedDraftGenerator(_GeneratorWrapper):
+    """The generator that `build` makes of the current draft, made again between requests when another is promoted.
 
-    Where that fails the one before goes on, and `report` is told once. Raises what `build` raises for the first.
+    Where that fails the one before stays in use, and `report` is called once. Raises what `build` raises for the first.
     """
 
     def __init__(
@@ -157,7 +157,7 @@ class PromotedDraftAuthor(_AuthorWrapper):
         self._build = build
         self._report = report
         self._draft = promoted.current()
-        self._author = build(self._draft)
+        self._generator = build(self._draft)
 
     def write(self, requests: Sequence[GenerationRequest]) -> list[Completion | RequestRefused]:
         """One answer per request, in order."""
@@ -165,22 +165,26 @@ class PromotedDraftAuthor(_AuthorWrapper):
         if draft is not self._draft:
             self._draft = draft  # one that cannot be loaded is not tried at every request
             try:
-                self._author = self._build(draft)
+                self._generator = self._build(draft)
             except (DependencyUnavailable, InvalidInput) as error:
                 self._report(f"promoted draft {draft.version} cannot be used, the one before stays: {error}")
-        return self._author.write(requests)
+        return self._generator.write(requests)
 
 
-class RecordingAuthor(_AuthorWrapper):
-    """An author whose writings go into a replay buffer, for `htfi models distil`. `tokenizer` is its digest.
+class RecordingGenerator(_GeneratorWrapper):
+    """A generator whose completions go into a replay buffer, for `htfi models distil`. `tokenizer` is its digest.
 
-    Where the buffer cannot be written, `report` is told once of each reason, and answers go on.
+    Where the buffer cannot be written, `report` is called once for each reason, and answers continue.
     """
 
     def __init__(
-        self, author: TextGenerator, recent: ReplayBufferFile, tokenizer: str, report: Callable[[str], None]
+        self,
+        generator: TextGenerator,
+        recent: ReplayBufferFile,
+        tokenizer: str,
+        report: Callable[[str], None],
     ) -> None:
-        self._author = author
+        self._generator = generator
         self._recent = recent
         self._tokenizer = tokenizer
         self._report = report
@@ -188,11 +192,11 @@ class RecordingAuthor(_AuthorWrapper):
 
     def write(self, requests: Sequence[GenerationRequest]) -> list[Completion | RequestRefused]:
         """One answer per request, in order."""
-        answers = self._author.write(requests)
+        answers = self._generator.write(requests)
         for request, answer in zip(requests, answers, strict=True):
             if isinstance(answer, Completion) and answer.tokens:
                 self._recent.add(
-                    RecordedAnswer(request, answer.tokens, self._author.version, self._tokenizer)
+                    RecordedAnswer(request, answer.tokens, self._generator.version, self._tokenizer)
                 )
         if self._recent.last_error != self._trouble:
             self._trouble = self._recent.last_error

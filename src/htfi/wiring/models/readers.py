@@ -1,4 +1,4 @@
-"""Opens language models: the shipped pair or any folder, as authors and readers. The engine and the CLI ask for them.
+"""Opens language models: the shipped pair or any folder, as generators or readers. Engine and CLI ask for them.
 
 A pair is checked when a run starts and loaded at its first question, so that a run without news pays nothing.
 
@@ -28,8 +28,8 @@ from htfi.narrative.ports import NewsReader, TextGenerator
 from htfi.narrative.readers import ModelReader, TemplateReader
 from htfi.wiring.models.caching import RunCache
 from htfi.wiring.models.loading import PRECISIONS, TORCH_PRECISIONS, LoadableModel, open_model
-from htfi.wiring.models.promotion import PromotedDraftAuthor, PromotedDraftSource, RecordingAuthor
-from htfi.wiring.models.speculation import require_shared_noise, speculative_author, warn
+from htfi.wiring.models.promotion import PromotedDraftGenerator, PromotedDraftSource, RecordingGenerator
+from htfi.wiring.models.speculation import require_shared_noise, speculative_generator, warn
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def open_readers(
 ) -> dict[Rung, NewsReader]:
     """The reader of each rung that has one: none, the draft, the target, the target in full precision.
 
-    Where manipulation is suspected the target reads alone: nothing drafts for it, and nobody learns from what it says.
+    Where manipulation is suspected the target reads alone: nothing drafts for it, and no draft learns from it.
     """
     readers: dict[Rung, NewsReader] = {Rung.TEMPLATE: TemplateReader(narrative)}
     if not (config.target or config.draft or models.DIGESTS):
@@ -94,14 +94,14 @@ def open_readers(
     if cache is not None:
         prefixes = cache.prompt_blocks(narrative)
         target, draft = replace(target, prompt_blocks=prefixes), replace(draft, prompt_blocks=prefixes)
-    edge = LazyAuthor(draft, lambda: draft.author(decoding))
-    speculative = LazyAuthor(target, lambda: open_speculative(config, target, draft, decoding))
+    edge = LazyGenerator(draft, lambda: draft.plain_generator(decoding))
+    speculative = LazyGenerator(target, lambda: open_speculative(config, target, draft, decoding))
     readers[Rung.EDGE] = ModelReader(edge, narrative, draft.trust, meaning=draft.meaning)
     readers[Rung.SPECULATIVE] = ModelReader(speculative, narrative, target.trust, meaning=target.meaning)
-    alone = LazyAuthor(target, lambda: target.author(decoding))
+    alone = LazyGenerator(target, lambda: target.plain_generator(decoding))
     readers[Rung.SECURE] = ModelReader(alone, narrative, target.trust, meaning=target.meaning)
     full = in_full_precision(target)
-    deep = LazyAuthor(full, lambda: full.author(decoding))
+    deep = LazyGenerator(full, lambda: full.plain_generator(decoding))
     readers[Rung.DEEP] = DeepReader(deep, narrative, full.trust, full.meaning)
     if config.frontier_url:
         readers[Rung.DEEP] = frontier_reader(config, narrative)
@@ -112,10 +112,10 @@ def frontier_reader(config: ModelsConfig, narrative: NarrativeConfig) -> NewsRea
     """The model that reads in depth behind an address. Raises: InvalidInput, MissingExtra."""
     from htfi.wiring.models.readers import open_frontier
 
-    author = open_frontier(
+    generator = open_frontier(
         base_url=config.frontier_url, model=config.frontier_model, key_variable=config.frontier_key
     )
-    return ModelReader(author, narrative)
+    return ModelReader(generator, narrative)
 
 
 def in_full_precision(opened: LoadableModel) -> LoadableModel:
@@ -127,45 +127,45 @@ def in_full_precision(opened: LoadableModel) -> LoadableModel:
 def open_speculative(
     config: ModelsConfig, target: LoadableModel, draft: LoadableModel, decoding: DecodingConfig
 ) -> TextGenerator:
-    """The author of the speculative rung, which follows promoted drafts and remembers what it said, as configured.
+    """The generator of the speculative rung, which follows promoted drafts and remembers what it said, as configured.
 
     Raises: InvalidInput, DependencyUnavailable.
     """
-    author: TextGenerator
+    generator: TextGenerator
     if config.replay_buffer:
         require_shared_noise(decoding, "models.replay_buffer, from which drafts are trained and judged,")
     if config.promoted_drafts:
         promoted = PromotedDraftSource(Path(config.promoted_drafts), draft, warn)
-        author = PromotedDraftAuthor(
-            promoted, lambda found: speculative_author(target, found, decoding), warn
+        generator = PromotedDraftGenerator(
+            promoted, lambda found: speculative_generator(target, found, decoding), warn
         )
     else:
-        author = speculative_author(target, draft, decoding)
+        generator = speculative_generator(target, draft, decoding)
     if config.replay_buffer:
-        author = RecordingAuthor(
-            author, ReplayBufferFile(Path(config.replay_buffer)), target.tokenizer.digest, warn
+        generator = RecordingGenerator(
+            generator, ReplayBufferFile(Path(config.replay_buffer)), target.tokenizer.digest, warn
         )
-    return author
+    return generator
 
 
-class LazyAuthor:
-    """An author that loads its models at the first request."""
+class LazyGenerator:
+    """A generator that loads its models at the first request."""
 
     def __init__(self, opened: LoadableModel, build: Callable[[], TextGenerator]) -> None:
         self._build = build
-        self._author: TextGenerator | None = None
+        self._generator: TextGenerator | None = None
         self.version = opened.version
         self.dialect = Vocabulary(opened.tokenizer).dialect
 
     @property
     def speculation_stats(self) -> SpeculationStats | None:
-        return self._author.speculation_stats if self._author is not None else None
+        return self._generator.speculation_stats if self._generator is not None else None
 
     def write(self, requests: Sequence[GenerationRequest]) -> list[Completion | RequestRefused]:
         """One answer per request, in order. Raises: InvalidInput, DependencyUnavailable when it cannot be loaded."""
-        if self._author is None:
-            self._author = self._build()
-        return self._author.write(requests)
+        if self._generator is None:
+            self._generator = self._build()
+        return self._generator.write(requests)
 
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ if TYPE_CHECKING:
 
 
 def open_frontier(**said: Any) -> "OpenAIGenerator":
-    """An author with the budget and limits of `FrontierConfig`; close it, or use `with`.
+    """A generator with the budget and limits of `FrontierConfig`; close it, or use `with`.
 
     Raises: InvalidInput, MissingExtra.
     """

@@ -27,7 +27,9 @@ from htfi.wiring.models.loading import LoadableModel
 _TYPICAL_ACCEPTANCE = 0.93  # of the shipped pair's drafted tokens, somewhat below what was measured
 
 
-def speculative_author(target: LoadableModel, draft: LoadableModel, config: DecodingConfig) -> LocalGenerator:
+def speculative_generator(
+    target: LoadableModel, draft: LoadableModel, config: DecodingConfig
+) -> LocalGenerator:
     """The target as a generator whose answers are drafted and accepted as the settings say.
 
     Raises: InvalidInput, DependencyUnavailable.

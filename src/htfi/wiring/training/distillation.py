@@ -1,7 +1,7 @@
 """Distils a draft from what its target said, judges it on what was held back, and promotes it if it is better.
 
 `htfi models distil` calls it. Nothing that judges is learnt from: a fixed fifth of the news in the buffer is kept
-back by hash, and simulated stories of seeds of their own tell whether something was forgotten.
+back by hash, and simulated stories of seeds of their own show whether something was forgotten.
 """
 
 import os
@@ -88,12 +88,12 @@ def distil_draft(
     require_extra("distilling", "train", "torch")
     target, draft = open_model_pair(models)
     exchanges, num_unread = read_replay_buffer(buffer)
-    old = _drafting_author(draft)
+    old = _drafting_generator(draft)
     split = split_exchanges(exchanges, target, old)
     _report_split(split, num_unread, target, buffer, report)
     work = _make_work_folder(out)
     try:
-        writer = target.author(DecodingConfig())
+        writer = target.plain_generator(DecodingConfig())
         asked = simulated_requests(JUDGING_SEED, writer.dialect)
         judged = {
             "held back": split.held_back,
@@ -107,7 +107,7 @@ def distil_draft(
             return DistillationResult(None, "stopped: nothing was promoted", False, ())
         learnt = open_model(work, models.precision, models.engine)
         report("measuring what was learnt")
-        new = _drafting_author(learnt)
+        new = _drafting_generator(learnt)
         after = {name: count_matches(new, exchanges) for name, exchanges in judged.items()}
         rows = [row for name in judged for row in _acceptance_rows(name, before[name], after[name])]
         reason = rejection_reason(rows)
@@ -141,7 +141,7 @@ def rejection_reason(rows: Sequence[AcceptanceRow]) -> str:
     return ""
 
 
-def _drafting_author(draft: LoadableModel) -> LocalGenerator:
+def _drafting_generator(draft: LoadableModel) -> LocalGenerator:
     """The draft on the engine that will guess ahead with it."""
     opening, digest = draft.tokenizer.opening, draft.folder.digest
     return LocalGenerator(draft.draft_network, draft.tokenizer, draft.name, DecodingConfig(), opening, digest)
@@ -150,11 +150,11 @@ def _drafting_author(draft: LoadableModel) -> LocalGenerator:
 def _report_split(
     split: ExchangeSplit, num_unread: int, target: LoadableModel, buffer: Path, report: ReportLine
 ) -> None:
-    told = [f"{len(split.training)} exchanges to learn from", f"{len(split.held_back)} held back"]
-    told += [f"{split.num_other_models} of other targets"] * (split.num_other_models > 0)
+    counts = [f"{len(split.training)} exchanges to learn from", f"{len(split.held_back)} held back"]
+    counts += [f"{split.num_other_models} of other targets"] * (split.num_other_models > 0)
     num_unfit = split.num_unusable + num_unread
-    told += [f"{num_unfit} unreadable"] * (num_unfit > 0)
-    report(f"{buffer}: {', '.join(told)}")
+    counts += [f"{num_unfit} unreadable"] * (num_unfit > 0)
+    report(f"{buffer}: {', '.join(counts)}")
     if split.num_news < _MIN_HELD_BACK or not split.training:
         raise InvalidInput(
             f"{buffer} holds too little of {target.name}@{target.folder.digest[:12]} to judge a draft by: news held "
@@ -193,8 +193,8 @@ def _train_draft(
     from htfi.adapters.torch.distillation import DistillationData, distil
 
     sets = AdmittedTokenSets(target.folder.architecture.vocab_size)
-    said = [lesson for exchange in exchanges for lesson in examples_of(writer, exchange, sets)]
-    lessons = DistillationData(said, simulated_examples(writer, target, config.seed, sets), sets)
+    said = [example for exchange in exchanges for example in examples_of(writer, exchange, sets)]
+    examples = DistillationData(said, simulated_examples(writer, target, config.seed, sets), sets)
     known = read_card(draft.folder.path)
     facts = {
         "model": known.get("model", draft.folder.path.name),
@@ -205,16 +205,16 @@ def _train_draft(
     }
     before = known.get("tokens")
     num_tokens = before if isinstance(before, int) else 0
-    return distil(config, target.folder, draft.folder, lessons, work, facts, report, num_tokens).finished
+    return distil(config, target.folder, draft.folder, examples, work, facts, report, num_tokens).finished
 
 
 def _measure_trust(draft: LoadableModel, work: Path, report: ReportLine) -> None:
-    """A draft also reads, where time is short: what its words prove to be worth is measured anew."""
+    """A draft also reads, where time is short: the calibration of its views is measured again."""
     if draft.trust == UNCALIBRATED:
         return
-    report(f"measuring what its words are worth on {_NUM_TRUST_STORIES:,} simulated stories")
-    author = open_model(work, draft.precision, draft.engine).author(DecodingConfig())
-    answered = answer_stories(author, _NUM_TRUST_STORIES, lambda _done, _num: None)
+    report(f"calibrating its views on {_NUM_TRUST_STORIES:,} simulated stories")
+    generator = open_model(work, draft.precision, draft.engine).plain_generator(DecodingConfig())
+    answered = answer_stories(generator, _NUM_TRUST_STORIES, lambda _done, _num: None)
     write_trust(
         work, estimate_trust(answered), estimate_meaning(answered) if draft.meaning is not None else None
     )

@@ -46,7 +46,7 @@ def split_exchanges(
 ) -> ExchangeSplit:
     """A fixed fifth of the news is held back."""
     digest = target.folder.digest[:12]
-    lessons: list[ReplayRecord] = []
+    examples: list[ReplayRecord] = []
     held_back: list[ReplayRecord] = []
     keys: set[bytes] = set()
     num_others = num_unfit = 0
@@ -61,16 +61,16 @@ def split_exchanges(
             held_back.append(_limit_paths(exchange))
             keys.add(key)
         else:
-            lessons.append(_limit_paths(exchange))
-    return ExchangeSplit(lessons, held_back[-_MAX_HELD_BACK:], len(keys), num_others, num_unfit)
+            examples.append(_limit_paths(exchange))
+    return ExchangeSplit(examples, held_back[-_MAX_HELD_BACK:], len(keys), num_others, num_unfit)
 
 
 def examples_of(
-    author: LocalGenerator, exchange: ReplayRecord, sets: AdmittedTokenSets, kind: int | None = None
+    generator: LocalGenerator, exchange: ReplayRecord, sets: AdmittedTokenSets, kind: int | None = None
 ) -> list[DistillationExample]:
     """One lesson of an answer, one of each path."""
     if isinstance(exchange, RecordedAnswer):
-        asked = author.tokenize(exchange.request)
+        asked = generator.tokenize(exchange.request)
         if isinstance(asked, RequestRefused):
             return []
         begin = len(asked.prompt)
@@ -87,8 +87,8 @@ def examples_of(
                 ids, where, [1.0] * len(where), admitted, temperature, ANSWER if kind is None else kind
             )
         ]
-    prices = sets.number(author.vocabulary.prices.ids)
-    tokens = author.vocabulary.price_ids[np.array(exchange.bins)]
+    prices = sets.number(generator.vocabulary.prices.ids)
+    tokens = generator.vocabulary.price_ids[np.array(exchange.bins)]
     begin, horizon = len(exchange.prefix), tokens.shape[1]
     return [
         DistillationExample(
@@ -106,7 +106,7 @@ def examples_of(
 def simulated_examples(
     writer: LocalGenerator, target: LoadableModel, seed: int, sets: AdmittedTokenSets
 ) -> Iterator[DistillationExample]:
-    """Simulated stories, told whole where the vocabulary has their marks, else as the target answers them."""
+    """Simulated stories, complete where the vocabulary has their marks, else as the target answers them."""
     if writer.dialect is not PromptDialect.MINI:
         requests = simulated_requests(seed, writer.dialect)
         for exchange in answer_requests(writer, requests, target.tokenizer.digest):
@@ -117,10 +117,10 @@ def simulated_examples(
         yield DistillationExample(ids, places, counted, [ALL_TOKENS] * len(places), 1.0, REHEARSAL)
 
 
-def _usable_news_key(author: LocalGenerator, exchange: ReplayRecord) -> bytes | None:
+def _usable_news_key(generator: LocalGenerator, exchange: ReplayRecord) -> bytes | None:
     """The key of its news; None where the exchange does not fit this vocabulary, its form or its positions."""
     if isinstance(exchange, RecordedAnswer):
-        asked = author.tokenize(exchange.request)
+        asked = generator.tokenize(exchange.request)
         if isinstance(asked, RequestRefused) or len(exchange.tokens) > asked.grammar.max_tokens:
             return None
         try:
@@ -128,7 +128,7 @@ def _usable_news_key(author: LocalGenerator, exchange: ReplayRecord) -> bytes | 
         except IntegrityError:
             return None
         return news_key(asked.prompt, asked.num_shared)
-    vocabulary, paths = author.vocabulary, np.array(exchange.bins)
+    vocabulary, paths = generator.vocabulary, np.array(exchange.bins)
     length = len(exchange.prefix) + paths.shape[1]
     known = (
         0
@@ -136,7 +136,7 @@ def _usable_news_key(author: LocalGenerator, exchange: ReplayRecord) -> bytes | 
         <= max(exchange.prefix, default=0)
         < vocabulary.tokenizer.vocab_size
     )
-    if not known or vocabulary.bins is None or author.sessions.refusal(length) is not None:
+    if not known or vocabulary.bins is None or generator.sessions.refusal(length) is not None:
         return None
     if paths.min() < 0 or paths.max() >= len(vocabulary.price_ids):
         return None

@@ -37,7 +37,7 @@ def train_models(
     """Train target and draft into `out`/mini-target and `out`/mini-draft; whether the budget was used up.
 
     The tokenizer is that of `tokenizer_file`, else of `out`/tokenizer.json, which is trained first where it is
-    missing. The same call goes on with what an interrupted one left. Progress goes line by line to `report`, or
+    missing. The same call continues what an interrupted one left. Progress goes line by line to `report`, or
     to standard error.
     Raises: MissingExtra, InvalidInput, DependencyUnavailable.
     """

@@ -187,7 +187,7 @@ def _measure_faults(bench: LinkBench, effort: LinkWorkload, findings: LinkFindin
 
 def _measure_bytes(bench: LinkBench, findings: LinkFindings) -> float:
     """The bytes of a lock-step round beside its token ids: a window up, an outcome down."""
-    author, stage = bench.edge.author, bench.stage
+    author, stage = bench.edge.generator, bench.stage
     stage.set_round_trip(_BYTES_RTT_MS, 0.0)
     asked = [bench.next_request(kind) for kind in measured_kinds() for _ in range(4)]
     before, wire = replace(author.traffic), stage.num_bytes()

@@ -11,7 +11,7 @@ from htfi.apps.display.charts.specs import Chart, Curve, CurveChart
 from htfi.decoding.config import DecodingConfig
 from htfi.domain.generation import Completion
 from htfi.wiring.models.readers import ModelsConfig, open_model_pair
-from htfi.wiring.models.speculation import speculative_author
+from htfi.wiring.models.speculation import speculative_generator
 from htfi_eval.bench.link.runs import (
     ALL_PLACEMENTS,
     FORCED_PLACEMENTS,
@@ -113,7 +113,7 @@ def num_unlike_embedded(
 ) -> tuple[int, int]:
     """Answers whose tokens differ from those of the embedded run, and all answers."""
     of, draft = open_model_pair(ModelsConfig(str(target)))
-    author = speculative_author(of, draft, DecodingConfig())
+    author = speculative_generator(of, draft, DecodingConfig())
     unlike = whole = 0
     for kinds in by_rtt.values():
         for run in (run for runs in kinds.values() for run in runs):

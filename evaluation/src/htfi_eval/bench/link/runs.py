@@ -83,7 +83,7 @@ class LinkBench:
         return cls(
             stage,
             edge,
-            edge.local_author.vocabulary,
+            edge.local_generator.vocabulary,
             first_number,
             edge.placer.planner,
             PlacementPlanner(),
@@ -128,7 +128,7 @@ class LinkBench:
         return self._write(request, placement, request.id)
 
     def _write(self, request: GenerationRequest, placement: PlacementChoice, name: str) -> LinkMeasurement:
-        places, author = self.edge.placer, self.edge.author
+        places, author = self.edge.placer, self.edge.generator
         places.forced_route = placement.only
         places.planner = self.planned if placement is PlacementChoice.PLANNED else self.forced
         before, places.last_finished = _num_bytes(author), None
@@ -242,10 +242,10 @@ def detection_ms(bench: LinkBench, num_times: int) -> list[float]:
 
 def count_lost_requests(bench: LinkBench, kind: PromptKind, num_requests: int) -> LostRequests:
     """Requests at a run's deadline while the link resets, stalls and goes silent, then time for amendments."""
-    author, link = bench.edge.author, bench.stage.link
+    author, link = bench.edge.generator, bench.stage.link
     bench.edge.placer.forced_route, bench.edge.placer.planner = None, bench.planned
     link.conditions = LinkConditions(rtt_ms=_RTT_MS)
-    bench.edge.author.wait_ready(_TIMEOUT_S)
+    bench.edge.generator.wait_ready(_TIMEOUT_S)
     requests = [
         structs.replace(bench.next_request(kind), deadline_ms=_DEADLINE_MS) for _ in range(num_requests)
     ]

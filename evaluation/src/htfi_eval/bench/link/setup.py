@@ -59,7 +59,7 @@ class LinkSetup:
     def edge(self, name: str = EDGE) -> Generator[EdgeNode]:
         """An edge that is connected to its cloud. Raises: DependencyUnavailable where it does not."""
         with open_edge(self.settings(name), name) as edge:
-            if not edge.author.wait_ready(_START_S):
+            if not edge.generator.wait_ready(_START_S):
                 raise DependencyUnavailable(f"{name} does not reach the cloud: {edge.monitor.changes()}")
             yield edge
 
@@ -185,7 +185,7 @@ class _EdgeThread(threading.Thread):
         return EdgeShare(self._num_tokens, len(self._taken_ms), float(p50), float(p95), self._num_alone)
 
     def _ride(self) -> None:
-        vocabulary = self._edge.local_author.vocabulary
+        vocabulary = self._edge.local_generator.vocabulary
         self._ask(vocabulary, 0)  # loads models and measures the link
         self._go.wait(_START_S)
         until_s = time.perf_counter() + self._span_s
@@ -205,7 +205,7 @@ class _EdgeThread(threading.Thread):
         number, seed = divmod(turn, NUM_SEEDS)
         asked = request(kind, self._number + number, vocabulary)
         asked = replace(asked, seed=seed, deadline_ms=DEADLINE_MS, id=f"{self._number} {turn}")
-        (answer,) = self._edge.author.write([asked])
+        (answer,) = self._edge.generator.write([asked])
         if not isinstance(answer, Completion):
             raise DependencyUnavailable(f"{self._edge.node}: {answer.reason}")
         self._num_alone += answer.is_provisional

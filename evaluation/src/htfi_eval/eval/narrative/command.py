@@ -75,7 +75,7 @@ def command(
         wanted.insert(0, "stocknet")
     opened, _ = open_model_pair(ModelsConfig(str(target or "")))
     reader = ModelReader(
-        opened.author(DecodingConfig()), settings.narrative, opened.trust, meaning=opened.meaning
+        opened.plain_generator(DecodingConfig()), settings.narrative, opened.trust, meaning=opened.meaning
     )
     moments = unseen_moments(seed, num_worlds, config, ProgressLine("worlds"))
     market = narrative_market.judge_narrators(moments, reader, ideal_meaning(), config, seed, ProgressLine)

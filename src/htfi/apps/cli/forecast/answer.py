@@ -53,9 +53,9 @@ class ForecastAnswer:
     def plain(self) -> dict[str, Any]:
         """JSON values; a forecast that policy keeps back is not in them."""
         decision, forecast = self.decision, self.decision.forecast
-        told: dict[str, Any] = {}
+        reading: dict[str, Any] = {}
         if not self.withheld:
-            told = {
+            reading = {
                 "forecast": {
                     "levels": forecast.levels,
                     "log_returns": dict(zip(forecast.horizons, forecast.quantiles, strict=True)),
@@ -69,7 +69,7 @@ class ForecastAnswer:
             "last_price": decision.last_price,
             "regime": decision.regime.value,
             "verdict": {"outcome": decision.verdict.outcome.value, "reasons": decision.verdict.reasons},
-            **told,
+            **reading,
             "scores": [
                 {
                     "name": row.name,

@@ -46,20 +46,20 @@ def audit_command(folder: Path, which: str | None, as_json: bool, target: Path |
                 sections = AuditSummary.of(
                     found for entry in entries if (found := try_decode_decision(entry))
                 ).sections()
-            told = {"run": folder.name}
+            subject = {"run": folder.name}
         else:
             index, entry = find(log, which)
             decision = _decision(index, entry)
             first = _newest_with_news(decision, log.entries(0, index)) if decision.amends else None
             sections = explain_decision(decision, first, _token_text(decision, target))
-            told = {"id": decision.id}
+            subject = {"id": decision.id}
     finally:
         log.close()
     if as_json:
         body = [{"title": one.title, "lines": one.lines} for one in sections]
-        click.echo(msgspec.json.format(msgspec.json.encode({**told, "sections": body}), indent=2))
+        click.echo(msgspec.json.format(msgspec.json.encode({**subject, "sections": body}), indent=2))
     else:
-        _show(told.get("id", f"all decisions of {folder}"), sections)
+        _show(subject.get("id", f"all decisions of {folder}"), sections)
 
 
 def _decision(index: int, entry: bytes) -> Decision:

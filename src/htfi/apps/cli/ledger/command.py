@@ -1,6 +1,6 @@
 """`htfi ledger`: verify, show and export the record of a run; the commands of evidence and replay join it here.
 
-Each opens the ledger beside a running writer, so that it may be used while the run goes on.
+Each opens the ledger beside a running writer, so that it may be used during the run.
 """
 
 from collections.abc import Iterable
@@ -85,7 +85,7 @@ def verify(
         _, note = log.checkpoint(audit.size)
         done = None
         if recompute:
-            from htfi.wiring.verification import recompute_all  # brings the forecasting rooms along
+            from htfi.wiring.verification import recompute_all  # imports the forecasting packages
 
             with view.progress(f"recomputing {folder}", audit.size) as advance:
                 named = [path for path in (target, draft) if path is not None]

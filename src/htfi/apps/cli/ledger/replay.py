@@ -84,26 +84,24 @@ def _show(asked: str, read_for: str, done: "ReplayedReading") -> None:
     from htfi.apps.display.draft_rounds import legend, round_lines
     from htfi.apps.display.tables import console, print_line
 
-    wording = done.wording
+    trace = done.trace
     if read_for != asked:
         print_line(f"{asked} keeps the view that was read for {read_for}")
-    num_drafted = sum(len(one.drafted) for one in wording.rounds)
-    num_stood = sum(len(one.accepted) for one in wording.rounds)
-    guessed = f"{wording.draft} drafted ({wording.strategy})" if wording.draft else "no model drafted"
-    print_line(f"{wording.target} wrote, {guessed}; seed {wording.seed}, temperature {wording.temperature:g}")
+    num_drafted = sum(len(one.drafted) for one in trace.rounds)
+    num_stood = sum(len(one.accepted) for one in trace.rounds)
+    guessed = f"{trace.draft} drafted ({trace.strategy})" if trace.draft else "no model drafted"
+    print_line(f"{trace.target} wrote, {guessed}; seed {trace.seed}, temperature {trace.temperature:g}")
     print_line(
-        f"{len(wording.tokens)} tokens after {len(wording.prompt)} of the prompt, in {len(wording.rounds)} passes; "
+        f"{len(trace.tokens)} tokens after {len(trace.prompt)} of the prompt, in {len(trace.rounds)} passes; "
         f"{num_stood} of {num_drafted} drafted tokens were accepted"
     )
-    if not isinstance(wording.rule, UnsetType):
-        print_line(rule_note(wording.rule))
-    if wording.place:
-        print_line(
-            f"written in {wording.place}" if wording.num_settled < 0 else f"written by the {wording.place}"
-        )
-    if wording.num_settled >= 0:
-        print_line(f"provisional: {wording.num_settled} tokens are the target's, the others the draft's")
+    if not isinstance(trace.rule, UnsetType):
+        print_line(rule_note(trace.rule))
+    if trace.place:
+        print_line(f"written in {trace.place}" if trace.num_settled < 0 else f"written by the {trace.place}")
+    if trace.num_settled >= 0:
+        print_line(f"provisional: {trace.num_settled} tokens are the target's, the others the draft's")
     to = console()
     to.print(legend())
-    for line in round_lines(wording.tokens, wording.rounds, done.vocabulary):
+    for line in round_lines(trace.tokens, trace.rounds, done.vocabulary):
         to.print(line)

@@ -146,7 +146,7 @@ def _show_check(opened: "LoadableModel") -> None:
 @_precision
 @click.option("--stories", "num_stories", type=click.IntRange(min=100), default=2_000, show_default=True)
 def calibrate(folder: Path, precision: str, num_stories: int) -> None:
-    """Measure what the words of FOLDER's model prove to be worth, on simulated stories, and keep it there.
+    """Calibrate the views of FOLDER's model on simulated stories, and keep the result there.
 
     How far its confidence proves right; and, from 500 stories on, what moves follow what it calls.
     """
@@ -161,12 +161,12 @@ def calibrate(folder: Path, precision: str, num_stories: int) -> None:
     )
     from htfi.wiring.models.loading import open_model, write_trust
 
-    author = open_model(folder, precision).author(DecodingConfig())
+    generator = open_model(folder, precision).plain_generator(DecodingConfig())
 
     def tell(done: int, num: int) -> None:
         click.echo(f"\r{done:,} of {num:,} stories", err=True, nl=done == num)
 
-    answered = answer_stories(author, num_stories, tell)
+    answered = answer_stories(generator, num_stories, tell)
     trust = estimate_trust(answered)
     meaning = estimate_meaning(answered) if num_stories >= MIN_STORIES else None
     write_trust(folder, trust, meaning)
@@ -209,15 +209,15 @@ def calibrate(folder: Path, precision: str, num_stories: int) -> None:
 @click.option("--ca-file", default="", help="Further authorities to trust, as a PEM file.")
 def ask(url: str, model: str, **said: object) -> None:
     """Ask a MODEL behind an OpenAI-compatible URL the standard question; needs the extra [frontier]."""
-    from htfi.wiring.models.checks import ask_standard_question as ask_author
+    from htfi.wiring.models.checks import ask_standard_question as ask_generator
     from htfi.wiring.models.readers import open_frontier
 
-    with open_frontier(base_url=url, model=model, **said) as author:
-        view = ask_author(author)
-        spent = author.usage
+    with open_frontier(base_url=url, model=model, **said) as generator:
+        view = ask_generator(generator)
+        spent = generator.usage
     _print(
         {
-            "model": author.version,
+            "model": generator.version,
             **_facts_of(view),
             "spent": f"{spent.num_input_tokens:,} tokens read, {spent.num_output_tokens:,} written, "
             f"money {spent.money:.6f}",
@@ -243,7 +243,7 @@ def ask(url: str, model: str, **said: object) -> None:
 def train(out: Path, tokenizer: Path | None, **said: object) -> None:
     """Train a target and its draft on simulated stories; needs the extra [train].
 
-    Stopped by Ctrl-C or killed, it goes on when the same command is given again.
+    Stopped by Ctrl-C or killed, it resumes when the same command is given again.
     """
     from htfi.wiring.training.trainer import parse_training_config, train_models
 
@@ -255,13 +255,13 @@ def _facts_of(view: "NewsView") -> dict[str, str]:
     from htfi.narrative.rationale.versions import CURRENT
     from htfi.wiring.models.checks import STANDARD_QUESTION
 
-    told = CURRENT.view_slots(view, STANDARD_QUESTION.symbol)
+    slots = CURRENT.view_slots(view, STANDARD_QUESTION.symbol)
     way = {-1.0: "down", 0.0: "flat", 1.0: "up"}[view.direction]
     return {
         "asked": f"{STANDARD_QUESTION.symbol} after “{STANDARD_QUESTION.items[0].headline}”",
         "view": f"{way} {view.size_sigmas:g} sigma, volatility {view.volatility_multiplier:g}x, "
         f"confidence {100 * view.confidence:.0f}%, {view.cause.replace('_', ' ')}",
-        "because": told.get("words", ""),
+        "because": slots.get("words", ""),
     }
 
 
@@ -275,9 +275,9 @@ def _card_text(value: object) -> str:
     """What a model's card says under one name; a dictionary as 'name value, name value'."""
     if not isinstance(value, dict):
         return str(value)
-    told = cast("dict[str, object]", value)
+    card = cast("dict[str, object]", value)
     return ", ".join(
-        f"{name} {f'({said})' if ' ' in (said := _card_text(one)) else said}" for name, one in told.items()
+        f"{name} {f'({said})' if ' ' in (said := _card_text(one)) else said}" for name, one in card.items()
     )
 
 

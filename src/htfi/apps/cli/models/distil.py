@@ -38,7 +38,7 @@ NOT_PROMOTED, STOPPED = 3, 130  # 130: what a shell reports for a program that C
 )
 @click.option("--device", help="cpu, cuda, or auto (default: cpu).")
 @click.option(
-    "--threads", type=click.IntRange(min=1), help="On a CPU (default: 1, to leave room for a service)."
+    "--threads", type=click.IntRange(min=1), help="On a CPU (default: 1, to leave cores for a service)."
 )
 @click.option(
     "--precision", type=click.Choice(("int8", "int8-wide", "fp32")), default="int8", show_default=True

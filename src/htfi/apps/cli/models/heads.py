@@ -1,4 +1,4 @@
-"""`htfi models heads`: make the heads on the encoder anew from the corpora. models.py adds it."""
+"""`htfi models heads`: fit the heads on the encoder again from the corpora. models.py adds it."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ Examples:
 def command(out: Path, corpora: Path) -> None:
     """Draw labelled lines from templates, encode them, fit a head per corpus, and write weights and card.
 
-    Lines, encoder and dice are fixed, so the same corpora give the same bytes on the same machine; an equal digest
+    Lines, encoder and seed are fixed, so the same corpora give the same bytes on the same machine; an equal digest
     shows it. A fifth of the templates is held back first, to calibrate the probabilities and to judge.
     """
     from htfi.apps.display.tables import print_table

@@ -1,4 +1,4 @@
-"""`htfi models wording`: make the sanitiser's weights of wording anew from our own grammars. models.py adds it."""
+"""`htfi models wording`: fit the sanitiser's weights again from our own grammars. models.py adds it."""
 
 from pathlib import Path
 

@@ -35,7 +35,7 @@ class PeerFacts:
 
 
 def read_peers(folder: Path) -> PeerFacts:
-    """What the file tells; nothing where there is none."""
+    """What the file states; nothing where there is none."""
     facts = PeerFacts()
     decoder = msgspec.json.Decoder(PeerChange)
     try:

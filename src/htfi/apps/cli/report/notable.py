@@ -84,12 +84,12 @@ class _EpisodePeaks:
         self._tie = itertools.count()
 
     def offer(self, ordinal: int, noted: NotableDecision) -> None:
-        standing = self._current.get(noted.series)
-        if standing is None or ordinal - standing[0] > _EPISODE_BARS:
-            if standing is not None:
-                self._keep(standing[1])
+        current = self._current.get(noted.series)
+        if current is None or ordinal - current[0] > _EPISODE_BARS:
+            if current is not None:
+                self._keep(current[1])
             self._current[noted.series] = (ordinal, noted)
-        elif noted.measure > standing[1].measure:
+        elif noted.measure > current[1].measure:
             self._current[noted.series] = (ordinal, noted)
 
     def sorted(self) -> list[NotableDecision]:

@@ -1,6 +1,6 @@
 """What models read in the news, and what came: the strongest views, how often they were right, what they were worth.
 
-The narrative audit on the page: of the whole run, and of each reading that is told. Every text is escaped here.
+The narrative audit on the page: of the whole run, and of each reading that is shown. Every text is escaped here.
 """
 
 import heapq
@@ -134,7 +134,7 @@ def summary_html(summary: AuditSummary) -> str:
 
 
 def audit_html(sections: Iterable[AuditSection]) -> str:
-    """One decision's narrative, folded away until somebody asks."""
+    """One decision's narrative, folded until a person opens it."""
     return f"<details><summary>audit</summary>{_sections(sections)}</details>"
 
 

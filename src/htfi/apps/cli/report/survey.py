@@ -5,7 +5,7 @@ One pass over a run's decisions: how good they were, by the prices that followed
 The report's page is made from the `Survey` that `take_survey` returns. A forecast over h bars is scored by
 the price of the same series h lines later, whether that line was released or kept back; like the run's own
 score, only where every expert took part. An amendment brings no price of its own: its forecast takes the place of the
-one it amends at the horizons that have not ended by then, and what it tells does so until the next bar. Memory does
+one it amends at the horizons that have not ended by then, and its view counts until the next bar. Memory does
 not grow with the length of the run.
 """
 
@@ -61,7 +61,7 @@ class SeriesScore:
 class RunSurvey:
     """Sums over a run, by horizon (H), name (K, fused first), level (Q), stretch (T) and regime (R).
 
-    The NUM_STRETCHES stretches hold equally many decisions, so that nights and gaps take no room.
+    The NUM_STRETCHES stretches hold equally many decisions, so that nights and gaps take no space.
 
     Shapes: crps [T, H, K]; num [T, H]; below [H, K, Q], the count of outcomes at or below each quantile; pit
     [H, NUM_PIT_BINS] for fused; weights [T, H, K−1]; num_weights [T]; regime_within and regime_num [R, H].
@@ -117,7 +117,7 @@ def empty_survey(axes: ForecastAxes, size: int) -> RunSurvey:
 
 
 def add_experts(survey: RunSurvey, names: tuple[str, ...]) -> None:
-    """Admit experts that speak for the first time; scores begin anew, all of the same forecasts."""
+    """Admit experts that forecast for the first time; scores begin again, all of the same forecasts."""
     before = survey.axes.names[1:]
     experts = sorted({*before, *names[1:]})
     survey.axes = survey.axes._replace(names=(FUSED, *experts))
@@ -213,7 +213,7 @@ def take_survey(lines: Iterable[ReleasedLine | WithheldLine], size: int) -> RunS
 
 
 def _amend(survey: RunSurvey, pending: dict[str, deque[_PendingForecast]], decision: Decision) -> None:
-    """Let an amendment take the place of its first decision in what is read and told, where no bar has closed since."""
+    """Let an amendment take the place of its first decision in readings and text, where no bar has closed since."""
     survey.amendments.add(decision)
     survey.news.add(decision)
     waiting = pending.get(decision.series, deque[_PendingForecast]())

@@ -197,16 +197,16 @@ def _amendments_html(late: AmendmentCounts) -> str:
         if rows
         else ""
     )
-    told = "Every reading was the target's own, in time."
+    note = "Every reading was the target's own, in time."
     if late.num_provisional:
         same = f", {late.num_confirmed:,} of them to the same words" if late.num_amended else ""
         open_still = max(0, late.num_provisional - late.num_amended)
         left = f"; {open_still:,} still await the target" if open_still else ""
-        told = (
+        note = (
             f"{late.num_provisional:,} readings were provisional, the draft going on where the target was late; "
             f"the target amended {late.num_amended:,}{same}{left}. Scores above count each forecast once."
         )
-    return f'<h3>Where they were written</h3><p class="note">{told}</p>{table}'
+    return f'<h3>Where they were written</h3><p class="note">{note}</p>{table}'
 
 
 def _reader(name: str, names: Mapping[str, str]) -> str:

@@ -146,9 +146,9 @@ def command(
         spreads=spread,
         follows=after,
     )
-    told = scenario_json(ground, answers, seed) if json_file or html_file else {}
+    figures = scenario_json(ground, answers, seed) if json_file or html_file else {}
     if json_file is not None:
-        text = json.dumps(told, ensure_ascii=False, indent=1, allow_nan=False)
+        text = json.dumps(figures, ensure_ascii=False, indent=1, allow_nan=False)
         if str(json_file) == "-":
             click.echo(text)
             return

@@ -55,7 +55,7 @@ def scenario_json(ground: ScenarioBasis, answers: ScenarioAnswers, seed: int) ->
 
 
 def _scenario(ground: ScenarioBasis, answers: ScenarioAnswers, answer: ScenarioAnswer) -> dict[str, Any]:
-    told = scenario_rationale(ground, answers, answer)
+    rationale = scenario_rationale(ground, answers, answer)
     found: dict[str, Any] = {
         "kind": answer.asked.kind.value,
         "name": answer.asked.name or answer.title,
@@ -66,9 +66,9 @@ def _scenario(ground: ScenarioBasis, answers: ScenarioAnswers, answer: ScenarioA
             answer.chance, [answers.today.series[place] for place in known_moves(answer.ways)]
         ),
         "rationale": {
-            "text": told.text,
-            "template": told.template,
-            "slots": [dict(slots) for slots in told.slots],
+            "text": rationale.text,
+            "template": rationale.template,
+            "slots": [dict(slots) for slots in rationale.slots],
         },
         **_change(answers, answer, answer.change),
         "notes": list(answer.notes),

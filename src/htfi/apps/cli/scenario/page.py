@@ -49,8 +49,8 @@ def page(ground: ScenarioBasis, answers: ScenarioAnswers) -> str:
 
 def _batch(answers: ScenarioAnswers) -> str:
     """All scenarios, worst for the book first, and the median of each position in each."""
-    ranked = sorted(answers.answers, key=lambda answer: _told(answer).portfolio_after.mean)
-    rows = [(_name(answer), _told(answer).portfolio_after) for answer in ranked]
+    ranked = sorted(answers.answers, key=lambda answer: _comparison(answer).portfolio_after.mean)
+    rows = [(_name(answer), _comparison(answer).portfolio_after) for answer in ranked]
     sizes = np.abs(answers.positions.portfolio.notionals)
     held = [int(place) for place in np.argsort(-sizes, kind="stable") if sizes[place] > 0.0]
     places = held[:MAX_COLUMNS]
@@ -72,8 +72,8 @@ def _batch(answers: ScenarioAnswers) -> str:
 
 
 def _scenario(ground: ScenarioBasis, answers: ScenarioAnswers, answer: ScenarioAnswer) -> str:
-    told, write = _told(answer), _writer(answers)
-    before, after = told.portfolio_before, told.portfolio_after
+    comparison, write = _comparison(answer), _writer(answers)
+    before, after = comparison.portfolio_before, comparison.portfolio_after
     order = shown_places(answers, answer)
     gains = [(answers.today.series[k], after.means[k] - before.means[k]) for k in order]
     moved = [row for row in gains if abs(row[1]) > 1e-9 * max(answers.positions.gross, 1e-12)][:MAX_BARS]
@@ -102,8 +102,8 @@ def _scenario(ground: ScenarioBasis, answers: ScenarioAnswers, answer: ScenarioA
 
 
 def _glance(answers: ScenarioAnswers, answer: ScenarioAnswer) -> str:
-    told, write = _told(answer), _writer(answers)
-    before, after = told.portfolio_before, told.portfolio_after
+    comparison, write = _comparison(answer), _writer(answers)
+    before, after = comparison.portfolio_before, comparison.portfolio_after
     moved = after.mean - before.mean
     found = [
         ("down" if moved < 0.0 else "up", write(after.mean), f"mean of the book, today {write(before.mean)}"),
@@ -115,10 +115,14 @@ def _glance(answers: ScenarioAnswers, answer: ScenarioAnswer) -> str:
         ("", money(after.var99, answers), f"VaR 99%, today {money(before.var99, answers)}"),
         ("", money(after.es975, answers), f"ES 97.5%, today {money(before.es975, answers)}"),
     ]
-    if told.probability is not None:
+    if comparison.probability is not None:
         side = "more" if moved > 0.0 else "less"
         found.append(
-            ("", chance_figure(told.probability), f"chance of the book at {write(after.mean)} or {side}")
+            (
+                "",
+                chance_figure(comparison.probability),
+                f"chance of the book at {write(after.mean)} or {side}",
+            )
         )
     if answer.chance is not None:
         num = len(known_moves(answer.ways))
@@ -150,8 +154,8 @@ def _densities(answers: ScenarioAnswers, answer: ScenarioAnswer, order: Sequence
 
 
 def _views(answer: ScenarioAnswer) -> str:
-    heard = {series: view for series, view in (answer.views or {}).items() if view.confidence > 0.0}
-    if not heard:
+    speaking = {series: view for series, view in (answer.views or {}).items() if view.confidence > 0.0}
+    if not speaking:
         return ""
     names = ("series", "direction", "size, sigmas of one bar", "volatility", "confidence", "cause")
     rows = [
@@ -163,21 +167,21 @@ def _views(answer: ScenarioAnswer) -> str:
             f"{100.0 * view.confidence:.0f}%",
             escape(view.cause.replace("_", " ")),
         )
-        for series, view in list(heard.items())[:MAX_ROWS]
+        for series, view in list(speaking.items())[:MAX_ROWS]
     ]
     return f"<h3>What the reading model expects</h3>{_table(names, rows)}"
 
 
 def _positions(answers: ScenarioAnswers, answer: ScenarioAnswer, order: Sequence[int]) -> str:
-    told, write = _told(answer), _writer(answers)
+    comparison, write = _comparison(answer), _writer(answers)
     shown = list(order[:MAX_ROWS])
-    low, high = padded_range(*(told.before[k, [_Q05, _Q95]].tolist() for k in shown), *(
-        told.after[k, [_Q05, _Q95]].tolist() for k in shown
+    low, high = padded_range(*(comparison.before[k, [_Q05, _Q95]].tolist() for k in shown), *(
+        comparison.after[k, [_Q05, _Q95]].tolist() for k in shown
     ), [0.0])  # fmt: skip
     rows: list[tuple[str, ...]] = []
     for k in shown:
-        before, after = told.before[k].tolist(), told.after[k].tolist()
-        gain = told.portfolio_after.means[k] - told.portfolio_before.means[k]
+        before, after = comparison.before[k].tolist(), comparison.after[k].tolist()
+        gain = comparison.portfolio_after.means[k] - comparison.portfolio_before.means[k]
         rows.append(
             (
                 escape(answers.today.series[k]),
@@ -187,14 +191,14 @@ def _positions(answers: ScenarioAnswers, answer: ScenarioAnswer, order: Sequence
                 simple(after[_Q50]),
                 strip(before, after, low, high),
                 f'<b class="{_side(gain)}">{write(gain)}</b>',
-                money(told.portfolio_after.shares_of_es[k], answers),
+                money(comparison.portfolio_after.shares_of_es[k], answers),
                 escape(answer.ways[k].value),
                 *_next(answer, k),
             )
         )
-    after = told.portfolio_after
+    after = comparison.portfolio_after
     gross, net = size(answers.positions.gross, answers), size(answers.positions.net, answers)
-    gain = write(after.mean - told.portfolio_before.mean)
+    gain = write(after.mean - comparison.portfolio_before.mean)
     total = (f"book, gross {gross}", f"net {net}", "", "", "", "", gain, money(after.es975, answers), "")
     hidden = len(order) - len(shown)
     more = f'<p class="note">{hidden} more positions are in the JSON.</p>' if hidden > 0 else ""
@@ -227,7 +231,7 @@ def _next(answer: ScenarioAnswer, place: int) -> tuple[str, ...]:
     return f"{simple(low)} … {simple(high)}", answer.next_forecast.regimes[place].value
 
 
-def _told(answer: ScenarioAnswer) -> ScenarioComparison:
+def _comparison(answer: ScenarioAnswer) -> ScenarioComparison:
     return answer.full or answer.change
 
 

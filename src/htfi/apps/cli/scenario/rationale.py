@@ -140,22 +140,22 @@ def _after(
 
 def _read(answer: ScenarioAnswer) -> list[tuple[str, dict[str, str]]]:
     views = answer.views or {}
-    heard = {series: view for series, view in views.items() if view.confidence > 0.0}
+    speaking = {series: view for series, view in views.items() if view.confidence > 0.0}
     apart = _roles(answer)
     left_out = [series for series, role in answer.roles.items() if role.is_clear and not role.is_judged]
-    if not heard and len(left_out) == len(views):
+    if not speaking and len(left_out) == len(views):
         return apart
-    if not heard:
+    if not speaking:
         why = next((view.words for view in views.values() if view.words), "") or "it sees nothing of weight"
         return [("unread", {"why": why}), *apart]
-    first = next(iter(heard.values()))
+    first = next(iter(speaking.values()))
     reader = CURRENT.view_slots(first, "")["reader"]
     parts: list[tuple[str, dict[str, str]]] = [("reader", {"reader": reader, "headline": answer.title})]
-    largest = sorted(heard, key=lambda series: -heard[series].size_sigmas * heard[series].confidence)
+    largest = sorted(speaking, key=lambda series: -speaking[series].size_sigmas * speaking[series].confidence)
     for series in largest[:MAX_VIEWS]:
-        told = CURRENT.view_slots(heard[series], series.rpartition("/")[0])
-        parts.append(("view_moving" if "size" in told else "view_flat", {"series": series, **told}))
-    num_silent = len(views) - len(heard) - sum(series not in heard for series in left_out)
+        slots = CURRENT.view_slots(speaking[series], series.rpartition("/")[0])
+        parts.append(("view_moving" if "size" in slots else "view_flat", {"series": series, **slots}))
+    num_silent = len(views) - len(speaking) - sum(series not in speaking for series in left_out)
     if num_silent:
         parts.append(("silent", {"num_silent": str(num_silent), "num_read": str(len(views))}))
     return parts + apart
@@ -195,13 +195,13 @@ def _book(
     parts += _chances(answers, answer, change)
     gains = [b - a for a, b in zip(before.means, after.means, strict=True)]
     order = sorted(range(len(gains)), key=lambda place: -abs(gains[place]))[:3]
-    told = [
+    largest_moves = [
         f"{answers.today.series[place]} ({money(gains[place], answers, signed=True)})"
         for place in order
         if abs(gains[place]) > 1e-6 * answers.positions.gross
     ]
-    if told:
-        parts.append(("most", {"most": ", ".join(told)}))
+    if largest_moves:
+        parts.append(("most", {"most": ", ".join(largest_moves)}))
     if answer.full is not None:
         earned = answer.change.portfolio_after.mean
         parts.append(

@@ -56,9 +56,9 @@ def _positions(answers: ScenarioAnswers, answer: ScenarioAnswer, width: int) -> 
     Where the columns do not fit side by side, a row has two lines: how a series was reached stands under its name,
     today's band under the scenario's.
     """
-    told = answer.full or answer.change
+    comparison = answer.full or answer.change
     order = shown_places(answers, answer)
-    rows = [_position_row(answers, answer, told, place) for place in order[:MAX_POSITIONS]]
+    rows = [_position_row(answers, answer, comparison, place) for place in order[:MAX_POSITIONS]]
     rows += [_book_row(name, change, answers) for name, change in _books(answer)]
     names = ("position", "holding", "today 5% … 95%", "then 5% … 95%", "median", "profit", "reached")
     table = _table(names, ("position", "reached"), rows)
@@ -80,14 +80,14 @@ def _positions(answers: ScenarioAnswers, answer: ScenarioAnswer, width: int) -> 
 
 
 def _position_row(
-    answers: ScenarioAnswers, answer: ScenarioAnswer, told: ScenarioComparison, place: int
+    answers: ScenarioAnswers, answer: ScenarioAnswer, comparison: ScenarioComparison, place: int
 ) -> tuple[Text, ...]:
-    after = told.after[place]
-    gain = told.portfolio_after.means[place] - told.portfolio_before.means[place]
+    after = comparison.after[place]
+    gain = comparison.portfolio_after.means[place] - comparison.portfolio_before.means[place]
     return (
         Text(truncate_end(answers.today.series[place], MAX_NAME)),
         Text(money(answers.positions.portfolio.notionals[place], answers)),
-        Text(_band(told.before[place])),
+        Text(_band(comparison.before[place])),
         Text(_band(after)),
         _signed(simple(after[_MIDDLE]), after[_MIDDLE]),
         _signed(money(gain, answers, signed=True), gain),
@@ -203,7 +203,7 @@ def _quiet(text: str, width: int) -> list[Text]:
 
 
 def shown_places(answers: ScenarioAnswers, answer: ScenarioAnswer) -> list[int]:
-    """Positions, and what was told to move, by what the scenario does to the book through them."""
+    """Positions, and what the scenario moves, by what the scenario does to the book through them."""
     return rank_positions(
         answer.full or answer.change, answer.ways, answers.positions.portfolio.notionals != 0.0
     )

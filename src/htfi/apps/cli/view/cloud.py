@@ -2,11 +2,11 @@
 
 The command fills `CloudCounters`:
 
-desk = CloudDesk("cloud-a → 0.0.0.0:7443")
+model = CloudViewModel("cloud-a → 0.0.0.0:7443")
 with open_cloud_view(console, plain) as view:
     …
     if view.due():
-        view.update(desk.snapshot(counters))
+        view.update(model.snapshot(counters))
 """
 
 import time
@@ -28,12 +28,12 @@ from htfi.domain.peers import PeerChange
 _LEFT = " "
 _RATE_SPAN_S = 3.0
 _MIN_NAME, _CELLS_BESIDE_NAME = 8, 50
-_TENANTS_BEFORE_PEERS = 8  # that have room before all peers have
+_TENANTS_BEFORE_PEERS = 8  # that have lines before all peers have
 
 
 @dataclass(frozen=True, slots=True)
 class TenantLine:
-    """One edge, or whoever its requests are for: totals since the start; p95 of the time to a whole answer."""
+    """One edge, or the tenant that its requests are for: totals since the start; p95 of the time to a whole answer."""
 
     name: str
     num_open: int = 0
@@ -45,7 +45,7 @@ class TenantLine:
 
 @dataclass(frozen=True, slots=True)
 class CloudCounters:
-    """What a cloud counts. `num_rows` of at most `num_rows_most` are in work, `num_queued` wait for room.
+    """What a cloud counts. `num_rows` of at most `num_rows_most` are in work, `num_queued` wait for space.
 
     `num_tokens` were settled, of `num_drafted` guesses verified `num_stood` stood; totals since the start.
     `refused` counts by reason.
@@ -131,9 +131,9 @@ def cloud_frame(state: CloudState, width: int, height: int) -> list[Text]:
     counters = state.counters
     lines = [*_title(state, width), *_work(state, width), *_done(state, width)]
     if counters.refused:
-        told = sorted(counters.refused.items(), key=lambda item: -item[1])
+        refusals = sorted(counters.refused.items(), key=lambda item: -item[1])
         before = Text(f"{_LEFT}refused", REGIME_STYLE[Regime.STRESSED])
-        lines += flow_facts([(truncate_end(why, 30), f"{num:,}", "") for why, num in told], width, before)
+        lines += flow_facts([(truncate_end(why, 30), f"{num:,}", "") for why, num in refusals], width, before)
     half = height // 2 - len(lines)
     spare = height - len(lines) - 2 - min(_TENANTS_BEFORE_PEERS, len(counters.tenants))
     panel = nodes(counters.peers, counters.changes, (), state.utc_ns, width, max(5, half, spare))
@@ -200,7 +200,7 @@ def _done(state: CloudState, width: int) -> list[Text]:
 
 
 def _tenants(tenants: tuple[TenantLine, ...], width: int, room: int) -> list[Text]:
-    """The busiest first, and a last line for those without room."""
+    """The busiest first, and a last line for those without space."""
     if not tenants or room < 3:
         return []
     ranked = sorted(tenants, key=lambda tenant: (-tenant.num_open, -tenant.num_tokens, tenant.name))

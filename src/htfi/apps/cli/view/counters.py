@@ -49,23 +49,23 @@ def add_node_counters(counters: RunCounters, run: "OpenRun", edge: "EdgeNode") -
 
 def cloud_counters(cloud: "CloudServer") -> CloudCounters:
     """What a cloud shows of its work."""
-    vitals, tally = cloud.server.metrics, cloud.server.accounts
-    num_open = vitals.num_rows + vitals.num_waiting
+    vital_signs, tally = cloud.server.metrics, cloud.server.accounts
+    num_open = vital_signs.num_rows + vital_signs.num_waiting
     evidence = cloud.server.scheduler.engine.counts
     return CloudCounters(
         model=cloud.model,
-        num_streams=vitals.num_streams,
-        num_rows=vitals.num_rows,
+        num_streams=vital_signs.num_streams,
+        num_rows=vital_signs.num_rows,
         max_rows=cloud.server.scheduler.engine.sessions.config.max_batch,
-        num_queued=vitals.num_waiting,
+        num_queued=vital_signs.num_waiting,
         num_requests=num_open + sum(account.num_answers for account in tally.accounts.values()),
         num_answers=evidence.num_answers,
-        num_tokens=vitals.num_tokens,
+        num_tokens=vital_signs.num_tokens,
         num_drafted=sum(evidence.num_drafted_at),
         num_accepted=sum(evidence.num_accepted_at),
-        step_ms=vitals.step_p50_ms or None,
+        step_ms=vital_signs.step_p50_ms or None,
         temperature_c=cloud.status.device.metrics().temperature_c,
-        is_draining=vitals.is_draining,
+        is_draining=vital_signs.is_draining,
         refused=dict(tally.refused),
         tenants=tuple(
             TenantLine(
@@ -84,15 +84,15 @@ def cloud_counters(cloud: "CloudServer") -> CloudCounters:
 
 def _peer_status(watch: NodeMonitor, name: str, ways: Counter[str]) -> PeerStatus:
     figures = watch.figures(name)
-    vitals = figures.metrics if figures.state is not PeerState.DEAD else None
+    vital_signs = figures.metrics if figures.state is not PeerState.DEAD else None
     return PeerStatus(
         name,
         figures.state,
         figures.rtt_p50_ms,
         figures.rtt_p95_ms,
-        vitals.queue if vitals else None,
-        (vitals.step_p50_ms or None) if vitals else None,
-        vitals.temperature_c if vitals else None,
+        vital_signs.queue if vital_signs else None,
+        (vital_signs.step_p50_ms or None) if vital_signs else None,
+        vital_signs.temperature_c if vital_signs else None,
         ways.total(),
         dict(ways),
     )

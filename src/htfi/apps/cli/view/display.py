@@ -3,7 +3,7 @@
 with open_view(console, plain=False) as view:
     …
     if view.due():                       # one comparison
-        view.update(desk.snapshot(counters))
+        view.update(model.snapshot(counters))
 """
 
 import time
@@ -124,7 +124,7 @@ class LineView(Generic[State]):
         self._look = look
         self._console = console
         self._now_s = now_s
-        self._told: PeerChange | None = None
+        self._announced: PeerChange | None = None
         self._next_s = now_s() + _LINE_S
 
     def __enter__(self) -> Self:
@@ -138,14 +138,14 @@ class LineView(Generic[State]):
         return self._now_s() >= self._next_s
 
     def update(self, state: State) -> None:
-        for change in _after(state.changes, self._told):
+        for change in _after(state.changes, self._announced):
             self._print_line(change_text(change))
-            self._told = change
+            self._announced = change
         self._print_line(self._look.one_line(state))
         self._next_s = self._now_s() + _LINE_S
 
     def _print_line(self, line: str) -> None:
-        """One line in a file; on a terminal it goes on beneath itself, no figure broken."""
+        """One line in a file; on a terminal it continues on the next line, no figure broken."""
         if self._console.is_terminal or has_width():
             line = f"\n{_INDENT}".join(wrap_words(line, self._console.width - len(_INDENT)))
         self._console.print(line, markup=False, highlight=False, soft_wrap=True)

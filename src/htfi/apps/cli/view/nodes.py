@@ -48,21 +48,21 @@ def nodes(
 ) -> list[Text]:
     """At most `room` lines, a blank one first; none where there are no peers. The least well stand first.
 
-    `totals` are of all nodes together, each with its name; one that is nought is not told.
+    `totals` are of all nodes together, each with its name; one that is zero is not shown.
     """
     if not peers or room < 3:
         return []
     summed = "   ".join(f"{name} {num:,}" for name, num in totals if num)
     room -= 2 + bool(summed)
-    num_told = min(len(changes), _NUM_CHANGES, room // 2)
-    room -= num_told
+    num_shown = min(len(changes), _NUM_CHANGES, room // 2)
+    room -= num_shown
     ranked = sorted(peers, key=lambda peer: (_URGENCY[peer.state], -peer.num_placed, peer.name))
     shown = ranked if len(ranked) <= room else ranked[: max(1, room - 1)]
     lines = [Text(), *_rows(shown, width)]
     if len(shown) < len(ranked):
         rest = ranked[len(shown) :]
         lines.append(Text(f"{_LEFT}and {len(rest):,} more: {count_states(rest)}", MUTED))
-    lines += [_change_line(change, utc_ns, width) for change in reversed(changes[len(changes) - num_told :])]
+    lines += [_change_line(change, utc_ns, width) for change in reversed(changes[len(changes) - num_shown :])]
     if summed:
         lines.append(Text(f"{_LEFT}{summed}", MUTED))
     return lines

@@ -156,7 +156,7 @@ def _counter_lines(state: ViewState, width: int) -> list[Text]:
     ]
     if counters.num_withheld:
         facts.append(("withheld", f"{counters.num_withheld:,}", ""))
-    if not counters.peers:  # their panel tells
+    if not counters.peers:  # their panel shows it
         facts += [(name, f"{num:,}", "") for name, num in _late(state) if num]
     if counters.num_repaired:
         facts.append(("repaired", f"{counters.num_repaired:,}", ""))
@@ -284,8 +284,8 @@ def _choose_columns(longest: int, width: int) -> _TableColumns:
 
 def _marks(standings: set[DecisionStatus]) -> str:
     """What the marks beside names mean, those that are used."""
-    told = {DecisionStatus.PROVISIONAL: "provisional, read again", DecisionStatus.AMENDED: "amended since"}
-    return "  ".join(f"{_STATUS_MARKS[mark]} {words}" for mark, words in told.items() if mark in standings)
+    marks = {DecisionStatus.PROVISIONAL: "provisional, read again", DecisionStatus.AMENDED: "amended since"}
+    return "  ".join(f"{_STATUS_MARKS[mark]} {words}" for mark, words in marks.items() if mark in standings)
 
 
 def _legend(styles: Mapping[str, str], weights: Mapping[str, float], marks: str, width: int) -> Text:
@@ -304,12 +304,12 @@ def _legend(styles: Mapping[str, str], weights: Mapping[str, float], marks: str,
 
 def _footer(state: ViewState, width: int) -> list[Text]:
     lines: list[Text] = []
-    told = (
+    rows = (
         ("news", state.news, 1),
         ("read", state.reading, 2),
         ("why", state.rationale, _MAX_RATIONALE_LINES),
     )
-    for label, words, most in told:
+    for label, words, most in rows:
         wrapped = textwrap.wrap(
             printable(words), width - 8, max_lines=most, placeholder=" …", break_on_hyphens=False
         )

@@ -1,6 +1,6 @@
-"""What the terminal view shows, as plain values: the run command fills it through `Desk`, the panels draw it.
+"""What the terminal view shows, as plain values: the run command fills it through `ViewModel`, the panels draw it.
 
-`Desk.note` is on the loop's path and does next to nothing; the rest is worked out only when a refresh is due.
+`ViewModel.record` is on the loop's path and does next to nothing; the rest is worked out only when a refresh is due.
 """
 
 import time
@@ -26,7 +26,7 @@ class DecisionStatus(StrEnum):
 
     FINAL = ""
     PROVISIONAL = "provisional"  # the target was late, or the news is read again in depth
-    AMENDED = "amended"  # what was awaited has been heard since
+    AMENDED = "amended"  # the awaited view has come since
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,15 +166,15 @@ class ViewModel:
         )
 
     def _newest_reading(self, names: list[str]) -> tuple[str, str]:
-        """The headline that the newest view is of, where its rationale tells it, and the view in words."""
+        """The headline that the newest view is of, where its rationale states it, and the view in words."""
         read = [name for name in names if self._latest[name].view is not None and self._reading(name)]
         if not read:
             return "", ""
         name = max(read, key=self._read_at_ns)
         decision = self._latest[name]
-        told = cited_headlines(decision.rationale)
+        headlines = cited_headlines(decision.rationale)
         cited = decision.view.cited if decision.view is not None else ()
-        return next((told[item] for item in cited if item in told), ""), self._reading(name)
+        return next((headlines[item] for item in cited if item in headlines), ""), self._reading(name)
 
     def _read_at_ns(self, name: str) -> int:
         view = self._latest[name].view
@@ -182,11 +182,11 @@ class ViewModel:
 
     def _reading(self, name: str) -> str:
         decision = self._latest[name]
-        told = CURRENT.view_slots(decision.view, decision.symbol) if decision.view is not None else {}
-        if not told:
+        slots = CURRENT.view_slots(decision.view, decision.symbol) if decision.view is not None else {}
+        if not slots:
             return ""
-        moves = f"{told['direction']} by {told['size']}" if "size" in told else "no direction"
-        sure = f"volatility {told['volatility']}, confidence {told['confidence']}"
+        moves = f"{slots['direction']} by {slots['size']}" if "size" in slots else "no direction"
+        sure = f"volatility {slots['volatility']}, confidence {slots['confidence']}"
         tilt, worth = decision.forecast.tilt, ""
         if tilt is not None:
             weighed = CURRENT.tilt_slots(tilt, CURRENT.recorded_unit(decision.rationale.slots))
@@ -194,9 +194,9 @@ class ViewModel:
                 f"; weight {weighed['tilt_weight']}: median {weighed['median_move']}, "
                 f"{weighed['band_change']}; divergence {tilt.divergence:.2f}, rank {tilt.divergence_rank:.2f}"
             )
-        hearing = decision.hearing
-        secure = "manipulation suspected: " if hearing is not None and hearing.suspicion else ""
-        return f"{secure}{name} by {told['reader']}: {moves}, {sure}: {told['words']}{worth}"
+        news_context = decision.hearing
+        secure = "manipulation suspected: " if news_context is not None and news_context.suspicion else ""
+        return f"{secure}{name} by {slots['reader']}: {moves}, {sure}: {slots['words']}{worth}"
 
     def _eta_s(self, fraction_done: float | None, now_s: float) -> float | None:
         if fraction_done is None:
