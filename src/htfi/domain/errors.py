@@ -18,6 +18,10 @@ class ShapeMismatch(InvalidInput):
     """Arrays do not have the shapes that the docstring states."""
 
 
+class MissingZone(InvalidInput):
+    """A time of day without a zone, where none is stated for it."""
+
+
 class IntegrityError(HtfiError):
     """A record, digest, signature or proof does not hold. The order path stops."""
 

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 from typing import Protocol
 from zoneinfo import ZoneInfo
 
-from htfi.domain.errors import InvalidInput
+from htfi.domain.errors import InvalidInput, MissingZone
 
 NS_PER_US = 1_000
 NS_PER_MS = 1_000_000
@@ -61,7 +61,7 @@ def parse_timestamp(text: str, zone: ZoneInfo | None = None) -> int:
     """UTC nanoseconds of an ISO 8601 instant, exact to the nanosecond.
 
     `zone` is the stated zone of texts without one; without it such a text is refused.
-    Raises: InvalidInput.
+    Raises: MissingZone, InvalidInput.
     """
     body = text.strip()
     digits = _FRACTION.search(body)
@@ -72,7 +72,7 @@ def parse_timestamp(text: str, zone: ZoneInfo | None = None) -> int:
         raise InvalidInput(f"'{text}' is no ISO 8601 timestamp") from None
     if moment.tzinfo is None:
         if zone is None:
-            raise InvalidInput(
+            raise MissingZone(
                 f"timestamp '{text}' has no zone: add one, or state `zone` in the feed's mapping"
             )
         moment = moment.replace(tzinfo=zone)

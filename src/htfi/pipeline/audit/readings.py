@@ -19,6 +19,7 @@ from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.domain.events import News
 from htfi.domain.news import NewsItemAudit
 from htfi.narrative.answer import ConfidenceCalibration, ParsedAnswer, parse_answer, to_view, view_grammar
+from htfi.narrative.calendar.prefetching import is_prepared_for
 from htfi.narrative.config import NarrativeConfig
 from htfi.narrative.deep_reader import (
     combine_answers,
@@ -117,10 +118,7 @@ def prompt_items(
         )
     if read.prepared:
         name, asked_ns = shown[0].id if shown else "", trace.asked_ns
-        if (
-            not read.prepared.startswith(name.rpartition("/")[0] + ", ")
-            or shown[0].available_at_ns != asked_ns
-        ):
+        if not is_prepared_for(read.prepared, name) or shown[0].available_at_ns != asked_ns:
             found.append("it was not read for the release that its view was prepared for")
         return shown, found
     for place, item in enumerate(shown[:MAX_ITEMS]):

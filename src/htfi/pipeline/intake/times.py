@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from htfi.domain.errors import InvalidInput
+from htfi.domain.errors import InvalidInput, MissingZone
 from htfi.domain.time import (
     NS_PER_DAY,
     NS_PER_S,
@@ -146,10 +146,10 @@ def _from_text(text: str, zone: ZoneInfo | None, unit: str) -> int | date:
         return _from_iso(text, zone)
     try:
         return parse_timestamp(text, zone)
+    except MissingZone as error:
+        raise RowRefused(QuarantineReason.NO_ZONE, str(error)) from error
     except InvalidInput as error:
-        raise RowRefused(
-            QuarantineReason.NO_ZONE if "no zone" in str(error) else QuarantineReason.BAD_TIME, str(error)
-        ) from error
+        raise RowRefused(QuarantineReason.BAD_TIME, str(error)) from error
 
 
 def _from_iso(text: str, zone: ZoneInfo | None) -> int:

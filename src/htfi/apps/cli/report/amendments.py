@@ -3,15 +3,13 @@
 from dataclasses import dataclass, field
 
 from htfi.domain.decision import Decision, Rung, amendment_id
-from htfi.narrative.rationale.amendment import BORNE_OUT, OTHERWISE, has_part
+from htfi.narrative.rationale.amendment import BORNE_OUT, CONFIRMS, OTHERWISE, OVERTURNED, has_part
 from htfi.wiring.outputs import ReleasedLine, WithheldLine
 
 LOCAL = ""
 EDGE_ALONE, ELSEWHERE = "edge alone", "elsewhere"
 MAX_PLACES = 64
 _AMENDMENT_SUFFIX = amendment_id("")
-# Parts of the rationale's template: the target said what had been said; a reading in depth did not.
-_CONFIRMS, _OVERTURNS = "confirming", "overturned"
 
 
 def amended_id(line: ReleasedLine | WithheldLine) -> str:
@@ -59,7 +57,7 @@ class AmendmentCounts:
         self.num_provisional += late
         if decision.amends and decision.plan.rung is Rung.DEEP:
             self.num_deepened += 1
-            self.num_direction_changed += _OVERTURNS in decision.rationale.template.split("+")
+            self.num_direction_changed += has_part(decision.rationale, OVERTURNED)
             return
         if decision.amends and has_part(decision.rationale, BORNE_OUT, OTHERWISE):
             self.num_verified += 1
@@ -67,7 +65,7 @@ class AmendmentCounts:
             return
         if decision.amends:
             self.num_amended += 1
-            self.num_confirmed += _CONFIRMS in decision.rationale.template.split("+")
+            self.num_confirmed += has_part(decision.rationale, CONFIRMS)
         if view is None or view.wording is None:
             return
         place = self._at(EDGE_ALONE if view.wording.num_settled >= 0 else view.wording.place)
