@@ -147,7 +147,9 @@ def command(
     """
     cases = unseen_cases(seed, num_stories)
     opened = open_model_pair(ModelsConfig(str(target or ""), str(draft or "")))
-    models = {name: one.plain_generator(DecodingConfig()) for name, one in zip((TARGET, DRAFT), opened, strict=True)}
+    models = {
+        name: one.plain_generator(DecodingConfig()) for name, one in zip((TARGET, DRAFT), opened, strict=True)
+    }
     training = training_cases(num_training)
     trusts = {name: one.trust for name, one in zip((TARGET, DRAFT), opened, strict=True)}
     views = collect_views(cases, training, models, ProgressLine, trusts)
