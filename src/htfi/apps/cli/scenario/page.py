@@ -55,7 +55,7 @@ def _batch(answers: ScenarioAnswers) -> str:
     held = [int(place) for place in np.argsort(-sizes, kind="stable") if sizes[place] > 0.0]
     places = held[:MAX_COLUMNS]
     names = [answers.today.series[place].rpartition("/")[0] for place in places]  # of one interval all
-    medians = [_told(answer).after[places, _Q50].tolist() for answer in ranked]
+    medians = [_comparison(answer).after[places, _Q50].tolist() for answer in ranked]
     heat = HeatMap("", "", [_name(answer) for answer in ranked], names, medians)
     scales = (4.0 * answers.today.sigma[places]).tolist()
     more = f" The {len(places)} largest positions of {len(held)}." if len(held) > len(places) else ""
