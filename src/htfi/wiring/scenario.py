@@ -76,7 +76,7 @@ def _basis_of_run(folder: Path, settings: Settings, interval: str | None) -> Sce
             f"{folder / STATE}: {error}: give the run's command again, which rebuilds it"
         ) from error
     try:
-        if state["identity"]["settings"] != digest_of(told):
+        if state["identity"]["settings"] != digest_of(saved_settings):
             raise InvalidInput(
                 f"{folder}: its state was saved under other settings than {SETTINGS_FILE} states, or by another "
                 "version: give the run's command with a new --out"
