@@ -209,12 +209,12 @@ def outcome(out: Path) -> Outcome:
     places: list[str] = []
     for first, decision in finals.items():
         view = decision["view"] or {}
-        wording = view.get("wording")
-        if wording is None or view["as_of_ns"] != decision["as_of_ns"]:
+        trace = view.get("wording")
+        if trace is None or view["as_of_ns"] != decision["as_of_ns"]:
             tokens[first] = ()
             continue
-        tokens[first] = tuple(wording["tokens"])
-        places.append(wording.get("place", ""))
+        tokens[first] = tuple(trace["tokens"])
+        places.append(trace.get("place", ""))
         if view.get("provisional") and not decision.get("amends"):
             provisional.add(first)
     num_amended = sum(1 for line in released if line["decision"].get("amends"))

@@ -65,7 +65,7 @@ def test_the_archives_hold_what_their_page_says(folder: Path) -> None:
         assert sum(bool(decision.view and decision.view.provisional) for decision in made) >= 3
     else:
         assert sum(decision.verdict.outcome is PolicyOutcome.WITHHOLD for decision in made) >= 11
-        assert any(decision.hearing is not None for decision in made)
+        assert any(decision.news_context is not None for decision in made)
 
 
 def test_an_old_ledger_verifies_to_its_root(folder: Path) -> None:
@@ -73,7 +73,7 @@ def test_an_old_ledger_verifies_to_its_root(folder: Path) -> None:
 
 
 def test_every_reading_of_an_old_ledger_replays(folder: Path) -> None:
-    read = [decision.id for decision in decisions(folder) if decision.view and decision.view.wording]
+    read = [decision.id for decision in decisions(folder) if decision.view and decision.view.trace]
     assert len(read) >= 4
     assert "replayed" in htfi("ledger", "replay", str(folder), read[0])
     for decision in read[1:]:

@@ -16,7 +16,7 @@ from htfi.pipeline.run_state import decode_state, encode_state
 from htfi.pipeline.weighing import without_view
 from htfi.wiring.ledger import open_ledger
 from htfi.wiring.settings import load_settings
-from late_weather import START_NS, LateAuthor, ListOutlet, days, loop_over, told
+from late_network import START_NS, LateAuthor, ListOutlet, days, loop_over, told
 
 SYMBOLS = ("A", "B", "C")
 NUM_DAYS = 44

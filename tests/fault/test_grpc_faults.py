@@ -249,7 +249,7 @@ def test_a_frame_that_comes_damaged_is_refused_by_name_and_ends_its_stream_which
 
 def test_bodies_that_the_watcher_rejects_end_a_stream_when_they_are_many(nodes: Nodes) -> None:
     class Strict(Notes):
-        def heard(self, stream: str, node: str, body: bytes) -> None:
+        def received(self, stream: str, node: str, body: bytes) -> None:
             raise InvalidInput("not a heartbeat")
 
     cloud = nodes.cloud(watcher=Strict())

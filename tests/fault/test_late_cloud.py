@@ -68,6 +68,6 @@ def test_what_carries_a_provisional_view_is_amended_in_the_end(tmp_path: Path, n
     assert {one.id for one in found if one.awaits_amendment} == set(amended)
     deep = [one for one in found if one.amends and one.plan.rung is Rung.DEEP]
     assert deep
-    assert all(one.view and one.view.wording and len(one.view.wording.paths) == 3 for one in deep)
+    assert all(one.view and one.view.trace and len(one.view.trace.paths) == 3 for one in deep)
     done = CliRunner().invoke(cli, ["ledger", "replay", str(out), deep[0].id])
     assert done.exit_code == 0, done.output

@@ -20,7 +20,7 @@ from htfi.pipeline.run_state import decode_state, encode_state
 from htfi.wiring.ledger import open_ledger
 from htfi.wiring.run import build_loop
 from htfi.wiring.settings import load_settings, override
-from late_weather import START_NS, LateAuthor, ListFeed, ListOutlet
+from late_network import START_NS, LateAuthor, ListFeed, ListOutlet
 
 SYMBOLS = ("A", "B", "C")
 NUM_DAYS = 55

@@ -13,7 +13,7 @@ import pytest
 
 from htfi.narrative.merging import READER_SEPARATOR
 from htfi.wiring.ledger import open_ledger_readonly
-from late_weather import told
+from late_network import told
 from random_pair import write_random_pair
 
 Process = subprocess.Popen[bytes]

@@ -80,9 +80,9 @@ def decisions(run: Path) -> Iterator[Decision]:
 def traces(run: Path) -> list[tuple[Decision, GenerationTrace]]:
     """Readings for which the draft guessed."""
     return [
-        (found, found.view.wording)
+        (found, found.view.trace)
         for found in decisions(run)
-        if found.view is not None and found.view.wording is not None and found.view.wording.draft
+        if found.view is not None and found.view.trace is not None and found.view.trace.draft
     ]
 
 
@@ -133,9 +133,9 @@ def test_a_replay_reproduces_the_answer_along_the_recorded_drafts(
 
 def changed(decision: Decision, **fields: object) -> Decision:
     assert decision.view is not None
-    assert decision.view.wording is not None
-    wording = replace(decision.view.wording, **fields)
-    return replace(decision, view=replace(decision.view, wording=wording))
+    assert decision.view.trace is not None
+    trace = replace(decision.view.trace, **fields)
+    return replace(decision, view=replace(decision.view, trace=trace))
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -187,11 +187,11 @@ def test_other_strategies_work_under_the_rejection_rule(
         out = tmp_path / strategy
         run(inputs, pair, out, "--no-report", "--rule", "rejection", strategy=strategy)
         read = [
-            (found, found.view.wording)
+            (found, found.view.trace)
             for found in decisions(out)
             if found.view is not None
-            and found.view.wording is not None
-            and isinstance(found.view.wording.rule, RuleTrace)
+            and found.view.trace is not None
+            and isinstance(found.view.trace.rule, RuleTrace)
         ]
         assert read
         for decision, trace in read:

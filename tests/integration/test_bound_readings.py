@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from msgspec.structs import replace
 
 from checks import nonempty
-from divided_author import Divided
+from divided_generator import Divided
 from htfi.adapters.stores.decisions import DecisionJournal
 from htfi.adapters.stores.snapshot import write_whole
 from htfi.apps.cli.main import cli
@@ -28,7 +28,7 @@ from htfi.wiring.models.readers import in_full_precision
 from htfi.wiring.run import LEDGER_ORIGIN, build_loop
 from htfi.wiring.settings import SETTINGS_FILE, Settings, encode_settings, load_settings, override
 from htfi.wiring.verification import ModelsByVersion, reading_terms, recompute_all, replay_reading
-from late_weather import ListFeed, ListOutlet, days
+from late_network import ListFeed, ListOutlet, days
 from random_pair import write_random_pair
 
 Change = Callable[[Decision, Decision], Decision]
@@ -49,7 +49,7 @@ class Ledger(NamedTuple):
     @property
     def read(self) -> list[int]:
         """The places of those that a model read for."""
-        return [place for place, one in enumerate(self.decisions) if one.view and one.view.wording]
+        return [place for place, one in enumerate(self.decisions) if one.view and one.view.trace]
 
     def problems(self, place: int, decision: Decision) -> list[str]:
         """What is found of a decision in the place of a recorded one."""
@@ -92,13 +92,13 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Ledger:
 def parts_of(decision: Decision) -> tuple[NewsView, GenerationTrace]:
     view = decision.view
     assert view is not None
-    assert view.wording is not None
-    return view, view.wording
+    assert view.trace is not None
+    return view, view.trace
 
 
 def worded(decision: Decision, **changes: object) -> Decision:
-    view, wording = parts_of(decision)
-    return replace(decision, view=replace(view, wording=replace(wording, **changes)))
+    view, trace = parts_of(decision)
+    return replace(decision, view=replace(view, trace=replace(trace, **changes)))
 
 
 def viewed(decision: Decision, **changes: object) -> Decision:
@@ -109,9 +109,9 @@ def viewed(decision: Decision, **changes: object) -> Decision:
 OTHERS: dict[str, Change] = {  # what is taken from another decision
     "view": lambda one, other: replace(one, view=other.view),
     "view as of then": lambda one, other: replace(one, view=viewed(other, as_of_ns=one.as_of_ns).view),
-    "wording": lambda one, other: viewed(one, wording=parts_of(other)[1]),
+    "wording": lambda one, other: viewed(one, trace=parts_of(other)[1]),
     "wording but seed": lambda one, other: viewed(
-        one, wording=replace(parts_of(other)[1], seed=parts_of(one)[1].seed)
+        one, trace=replace(parts_of(other)[1], seed=parts_of(one)[1].seed)
     ),
     "prompt": lambda one, other: worded(one, prompt=parts_of(other)[1].prompt),
     "tokens": lambda one, other: worded(
@@ -141,7 +141,7 @@ ALONE: dict[str, Callable[[Decision], Decision]] = {  # what is made up
     "other reader": lambda one: viewed(one, reader="nobody@0"),
     "other meant|from the readings": lambda one: viewed(one, meant=parts_of(one)[0].meant[:-1]),
     "none of its news": lambda one: viewed(one, cited=("made up",)),
-    "not recorded": lambda one: viewed(one, wording=None, reader=one.models["reader.speculative"]),
+    "not recorded": lambda one: viewed(one, trace=None, reader=one.models["reader.speculative"]),
     "provisional does not follow": lambda one: viewed(one, provisional=not parts_of(one)[0].provisional),
     "was prepared|asked about|instant": lambda one: worded(one, asked_ns=one.as_of_ns - 1),
     "its prompt is not that of its news": lambda one: replace(one, symbol="CCC"),
@@ -152,9 +152,9 @@ def test_the_run_has_every_kind_of_reading(run: Ledger) -> None:
     kinds = {"in time": 0, "provisional": 0, "amended": 0, "deep": 0}
     for place in run.read:
         one = run.decisions[place]
-        view, wording = parts_of(one)
+        view, trace = parts_of(one)
         told = "amended" if one.amends else "provisional" if view.provisional else "in time"
-        kinds["deep" if wording.paths else told] += 1
+        kinds["deep" if trace.paths else told] += 1
     assert min(kinds.values()) >= 2, kinds
     assert sum(one.awaits_amendment and not one.has_own_reading for one in run.decisions) > 2
 
@@ -209,7 +209,7 @@ def test_a_view_that_is_kept_is_the_newest_of_its_series(run: Ledger) -> None:
         one = run.decisions[place]
         assert run.problems(place, one) == []
         for other in run.read:
-            view = replace(parts_of(run.decisions[other])[0], wording=None)
+            view = replace(parts_of(run.decisions[other])[0], trace=None)
             if view.as_of_ns < one.as_of_ns and replace(one, view=view) != one:
                 assert run.problems(place, replace(one, view=view)), (place, other)
         assert run.problems(place, viewed(one, confidence=0.123))
@@ -226,7 +226,7 @@ def test_a_reading_that_is_left_out_for_the_view_before_it_is_found(run: Ledger)
         ]
         if before and before[-1].as_of_ns < one.as_of_ns:
             num += 1
-            kept = replace(one, view=replace(before[-1], wording=None))
+            kept = replace(one, view=replace(before[-1], trace=None))
             assert any("its news differs" in problem for problem in run.problems(place, kept))
     assert num > 3
 
@@ -245,19 +245,19 @@ def test_a_changed_token_is_named_by_its_place(run: Ledger) -> None:
     dice, num = random.Random(1), 0
     for place in dice.sample(run.read, 6):
         one = run.decisions[place]
-        _, wording = parts_of(one)
-        tokens = wording.paths[0] if wording.paths else wording.tokens
+        _, trace = parts_of(one)
+        tokens = trace.paths[0] if trace.paths else trace.tokens
         at = dice.randrange(1, len(tokens) - 1)
         changed = (*tokens[:at], tokens[at] - 1, *tokens[at + 1 :])
-        paths = (changed, *wording.paths[1:]) if wording.paths else ()
+        paths = (changed, *trace.paths[1:]) if trace.paths else ()
         told = replay_reading(worded(one, tokens=changed, paths=paths), run.folder, *run.pair).problems
         named = [f"token {at}: recorded '", f"({changed[at]}), expected '", f"({tokens[at]})"]
         assert any(all(part in problem for part in named) for problem in told), (place, at, told)
-        at = dice.randrange(len(wording.prompt))
-        prompt = (*wording.prompt[:at], wording.prompt[at] + 1, *wording.prompt[at + 1 :])
+        at = dice.randrange(len(trace.prompt))
+        prompt = (*trace.prompt[:at], trace.prompt[at] + 1, *trace.prompt[at + 1 :])
         (problem, *_) = run.problems(place, worded(one, prompt=prompt))
         assert f"token {at}: recorded '" in problem
-        assert f"({wording.prompt[at]})" in problem
+        assert f"({trace.prompt[at]})" in problem
         num += 1
     assert num == 6
 

@@ -18,7 +18,7 @@ from htfi.pipeline.audit.recompute import AmendmentAuditor, check_entry
 from htfi.wiring.ledger import open_ledger
 from htfi.wiring.run import build_loop
 from htfi.wiring.settings import Settings, load_settings, override
-from late_weather import START_NS, ListFeed, ListOutlet, told
+from late_network import START_NS, ListFeed, ListOutlet, told
 
 BAR_NS = 60 * NS_PER_S
 NUM_SYMBOLS, HISTORY, BURST, NUM_BARS = 500, 21, 22, 26

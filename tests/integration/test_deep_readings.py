@@ -22,7 +22,7 @@ from htfi.wiring.ledger import open_ledger
 from htfi.wiring.outputs import ReleasedLine
 from htfi.wiring.run import build_loop
 from htfi.wiring.settings import load_settings, override
-from late_weather import LateAuthor, ListFeed, ListOutlet, days
+from late_network import LateAuthor, ListFeed, ListOutlet, days
 
 SYMBOLS = ("A", "B", "C")
 NUM_DAYS = 50
@@ -106,8 +106,8 @@ def test_both_answers_are_kept_and_the_amendment_follows_its_moment(whole: list[
         assert one.plan.rung is Rung.DEEP
         assert one.view is not None
         assert one.view.reader == "16 answers of target@7a26"
-        assert one.view.wording is not None
-        assert len(one.view.wording.paths) == 16
+        assert one.view.trace is not None
+        assert len(one.view.trace.paths) == 16
         assert "the deeper reading points" in one.rationale.text
         between = found[by_id[one.amends] : by_id[one.id]]
         assert all(other.as_of_ns == one.as_of_ns for other in between)
@@ -123,7 +123,7 @@ def test_later_decisions_keep_the_deeper_view_which_is_not_asked_for_again(whole
         if one.view is None or one.amends or (one.series, one.view.as_of_ns) not in deep:
             continue
         if one.view.as_of_ns < one.as_of_ns:
-            assert one.view == replace(deep[one.series, one.view.as_of_ns], wording=None)
+            assert one.view == replace(deep[one.series, one.view.as_of_ns], trace=None)
             assert one.plan.then is None
             kept += 1
     assert kept > 5

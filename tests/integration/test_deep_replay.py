@@ -18,7 +18,7 @@ from htfi.wiring.models.readers import open_readers
 from htfi.wiring.run import LEDGER_ORIGIN, build_loop
 from htfi.wiring.settings import SETTINGS_FILE, Settings, encode_settings, load_settings, override
 from htfi.wiring.verification import recompute_all, replay_reading
-from late_weather import ListFeed, ListOutlet, days
+from late_network import ListFeed, ListOutlet, days
 from random_pair import write_random_pair
 
 NUM_DAYS = 36
@@ -97,7 +97,7 @@ def test_every_answer_of_a_reading_in_depth_is_written_again(
         assert [meant.horizon for meant in one.view.meant] == [1, 5, 22]
         again = replay_reading(one, done[0], pair[0])
         assert again.problems == []
-        assert "fp32" in again.wording.target
+        assert "fp32" in again.trace.target
     told = CliRunner().invoke(cli, ["ledger", "replay", str(done[0]), deep[0].id, "--target", str(pair[0])])
     assert told.exit_code == 0, told.output
 
@@ -108,13 +108,13 @@ def test_what_was_changed_in_a_reading_in_depth_is_found(
     one = next(one for one in decisions(done[0]) if one.amends)
     view = one.view
     assert view is not None
-    assert view.wording is not None
-    paths = view.wording.paths
+    assert view.trace is not None
+    paths = view.trace.paths
     changes = {
         "other tokens in answer 2": replace(
-            view, wording=replace(view.wording, paths=(*paths[:2], paths[3], paths[2]))
+            view, trace=replace(view.trace, paths=(*paths[:2], paths[3], paths[2]))
         ),
-        "stands for all": replace(view, wording=replace(view.wording, tokens=view.wording.tokens[:-1])),
+        "stands for all": replace(view, trace=replace(view.trace, tokens=view.trace.tokens[:-1])),
         "does not follow from the tokens": replace(view, size_sigmas=view.size_sigmas + 0.5),
         "the view does not follow": replace(view, meant=()),
     }

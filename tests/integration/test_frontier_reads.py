@@ -14,7 +14,7 @@ from htfi.wiring.ledger import open_ledger
 from htfi.wiring.models.readers import open_readers
 from htfi.wiring.run import build_loop
 from htfi.wiring.settings import Settings, load_settings, override, settings_digest
-from late_weather import ListFeed, ListOutlet, days
+from late_network import ListFeed, ListOutlet, days
 
 HEADLINES = (
     "Acme raises its full-year outlook after record orders",
@@ -78,8 +78,8 @@ def test_what_is_worth_it_is_read_by_the_frontier_model_once_it_is_released(tmp_
     assert [one.amends for one in amended] == [one.id for one in asked]
     assert len(server.calls) == len(asked)
     for one in asked:
-        assert one.hearing is not None
-        assert one.hearing.considered[0].route is Route.FRONTIER
+        assert one.news_context is not None
+        assert one.news_context.considered[0].route is Route.FRONTIER
         assert "important enough for the best model" in one.rationale.text
     assert all(one.view is not None and one.view.reader.startswith("big@") for one in amended)
 
@@ -89,7 +89,7 @@ def test_no_more_is_asked_than_there_is_money_for(tmp_path: Path) -> None:
         decisions = decide(settings_for(server, budget_cents=2.0), tmp_path / "run")
     assert len(server.calls) == 2
     assert sum(one.plan.then is Rung.DEEP for one in decisions) == 2
-    routes = {heard.route for one in decisions if one.hearing for heard in one.hearing.considered}
+    routes = {heard.route for one in decisions if one.news_context for heard in one.news_context.considered}
     assert routes == {Route.FRONTIER, Route.TARGET}
 
 
@@ -106,4 +106,4 @@ def test_the_days_before_any_news_ask_for_nothing(tmp_path: Path) -> None:
     first_ns = min(item.available_at_ns for item in items() if isinstance(item, News))
     quiet = [one for one in decisions if one.as_of_ns < first_ns]
     assert quiet
-    assert all(one.hearing is None and one.plan.then is None for one in quiet)
+    assert all(one.news_context is None and one.plan.then is None for one in quiet)

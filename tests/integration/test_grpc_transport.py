@@ -163,7 +163,7 @@ def test_the_watch_goes_on_while_the_caller_is_busy(secure: Nodes) -> None:
 
 def test_a_body_that_the_watcher_rejects_is_refused_by_name(secure: Nodes) -> None:
     class Strict(Notes):
-        def heard(self, stream: str, node: str, body: bytes) -> None:
+        def received(self, stream: str, node: str, body: bytes) -> None:
             raise InvalidInput("not a heartbeat")
 
     cloud = secure.cloud(watcher=Strict())

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from msgspec.structs import replace
 
 from checks import nonempty
-from divided_author import Divided
+from divided_generator import Divided
 from htfi.adapters.stores.snapshot import write_whole
 from htfi.apps.cli.main import cli
 from htfi.domain.decision import Decision, GenerationTrace, NewsView, Rung, decode_decision, encode_decision
@@ -21,7 +21,7 @@ from htfi.wiring.models.loading import open_model
 from htfi.wiring.run import LEDGER_ORIGIN, build_loop
 from htfi.wiring.settings import SETTINGS_FILE, encode_settings, load_settings, override
 from htfi.wiring.verification import recompute_all, replay_reading
-from late_weather import ListFeed, ListOutlet, days
+from late_network import ListFeed, ListOutlet, days
 from random_pair import write_random_pair
 
 NUM_DAYS = 40
@@ -61,50 +61,50 @@ def decisions(run: Path) -> list[Decision]:
 
 def worded(run: Path) -> Iterator[tuple[Decision, NewsView, GenerationTrace]]:
     for decision in decisions(run):
-        if decision.view is not None and decision.view.wording is not None:
-            yield decision, decision.view, decision.view.wording
+        if decision.view is not None and decision.view.trace is not None:
+            yield decision, decision.view, decision.view.trace
 
 
 def test_each_part_of_a_reading_is_written_again_by_who_wrote_it(run: Path, pair: tuple[Path, Path]) -> None:
     kinds = {"in time": 0, "provisional": 0, "amended": 0}
-    for decision, view, wording in worded(run):
+    for decision, view, trace in worded(run):
         done = replay_reading(decision, run, pair[0], pair[1])
         assert done.problems == []
-        assert done.writing.tokens == wording.tokens
+        assert done.writing.tokens == trace.tokens
         kinds["amended" if decision.amends else "provisional" if view.provisional else "in time"] += 1
     assert min(kinds.values()) > 2, kinds
     assert kinds["amended"] == kinds["provisional"]
 
 
 def test_who_read_is_told_as_it_was(run: Path) -> None:
-    for decision, view, wording in nonempty(worded(run)):
+    for decision, view, trace in nonempty(worded(run)):
         if not view.provisional:
-            assert view.reader == wording.target
+            assert view.reader == trace.target
             assert "is provisional" not in decision.rationale.text
             continue
-        both = f"{wording.target}, then {wording.draft}"
-        assert view.reader == (both if wording.num_settled else wording.draft)
+        both = f"{trace.target}, then {trace.draft}"
+        assert view.reader == (both if trace.num_verified else trace.draft)
         assert (
-            f"the target model has confirmed {wording.num_settled} of its {len(wording.tokens)} tokens"
+            f"the target model has confirmed {trace.num_verified} of its {len(trace.tokens)} tokens"
             in decision.rationale.text
         )
 
 
 def test_what_was_changed_in_a_provisional_record_is_found(run: Path, pair: tuple[Path, Path]) -> None:
-    decision, view, wording = next(
+    decision, view, trace = next(
         found
         for found in worded(run)
-        if found[1].provisional and 3 < found[2].num_settled < len(found[2].tokens) - 3
+        if found[1].provisional and 3 < found[2].num_verified < len(found[2].tokens) - 3
     )
-    own, other = wording.tokens[1], wording.tokens[-2]
+    own, other = trace.tokens[1], trace.tokens[-2]
     changes = {
-        "does not begin with": replace(wording, tokens=(wording.tokens[0], own + 1, *wording.tokens[2:])),
-        "going on from": replace(wording, tokens=(*wording.tokens[:-2], other + 1, wording.tokens[-1])),
-        "nothing is left to the draft": replace(wording, num_settled=len(wording.tokens)),
-        "provisional does not follow": replace(wording, num_settled=-1),
+        "does not begin with": replace(trace, tokens=(trace.tokens[0], own + 1, *trace.tokens[2:])),
+        "going on from": replace(trace, tokens=(*trace.tokens[:-2], other + 1, trace.tokens[-1])),
+        "nothing is left to the draft": replace(trace, num_verified=len(trace.tokens)),
+        "provisional does not follow": replace(trace, num_verified=-1),
     }
     for told, changed in changes.items():
-        done = replay_reading(replace(decision, view=replace(view, wording=changed)), run, pair[0], pair[1])
+        done = replay_reading(replace(decision, view=replace(view, trace=changed)), run, pair[0], pair[1])
         assert any(told in problem for problem in done.problems), (told, done.problems)
     flipped = replace(decision, view=replace(view, volatility_multiplier=view.volatility_multiplier + 1.0))
     assert replay_reading(flipped, run, pair[0], pair[1]).problems == [
@@ -120,7 +120,7 @@ def test_a_kept_view_leads_to_the_one_of_two_decisions_that_gave_it(run: Path) -
     try:
         for decision in found:
             view = decision.view
-            if view is None or view.wording is not None:
+            if view is None or view.trace is not None:
                 continue
             first = by_id[
                 f"{decision.series}@{reading_of(decision, log.entries()).id.split('@')[1].split('/')[0]}"

@@ -68,7 +68,7 @@ def decisions(run: Path) -> Iterator[Decision]:
 
 
 def worded(run: Path) -> list[Decision]:
-    return [found for found in decisions(run) if found.view is not None and found.view.wording is not None]
+    return [found for found in decisions(run) if found.view is not None and found.view.trace is not None]
 
 
 def test_every_reading_is_written_again(run: Path, pair: tuple[Path, Path]):
@@ -100,8 +100,8 @@ def test_without_a_name_the_newest_reading_is_replayed(run: Path, pair: tuple[Pa
     assert done.exit_code == 0, done.output
     newest = worded(run)[-1].view
     assert newest is not None
-    assert newest.wording is not None
-    assert f"seed {newest.wording.seed}" in done.output
+    assert newest.trace is not None
+    assert f"seed {newest.trace.seed}" in done.output
 
 
 def test_a_view_that_was_kept_leads_to_the_decision_it_was_read_for(run: Path):
@@ -109,7 +109,7 @@ def test_a_view_that_was_kept_leads_to_the_decision_it_was_read_for(run: Path):
     kept = next(
         found
         for found in everything
-        if found.view is not None and found.view.wording is None and found.view.reader.startswith("target")
+        if found.view is not None and found.view.trace is None and found.view.reader.startswith("target")
     )
     log = open_ledger_readonly(run)
     try:
@@ -137,22 +137,22 @@ def test_what_was_changed_in_a_record_is_found(run: Path, pair: tuple[Path, Path
     decision = next(
         found
         for found in worded(run)
-        if found.view and found.view.wording and any(one.accepted for one in found.view.wording.rounds)
+        if found.view and found.view.trace and any(one.accepted for one in found.view.trace.rounds)
     )
     view = decision.view
     assert view is not None
-    assert view.wording is not None
-    wording = view.wording
-    at = next(place for place, one in enumerate(wording.rounds) if one.accepted)
-    fewer = replace(wording.rounds[at], accepted=wording.rounds[at].accepted[:-1])
-    rounds = (*wording.rounds[:at], fewer, *wording.rounds[at + 1 :])
+    assert view.trace is not None
+    trace = view.trace
+    at = next(place for place, one in enumerate(trace.rounds) if one.accepted)
+    fewer = replace(trace.rounds[at], accepted=trace.rounds[at].accepted[:-1])
+    rounds = (*trace.rounds[:at], fewer, *trace.rounds[at + 1 :])
     changes = {
-        "other tokens": replace(wording, tokens=(*wording.tokens[:-2], 300, wording.tokens[-1])),
-        "recorded draft": replace(wording, rounds=rounds),
-        "other": replace(wording, seed=wording.seed + 1),
+        "other tokens": replace(trace, tokens=(*trace.tokens[:-2], 300, trace.tokens[-1])),
+        "recorded draft": replace(trace, rounds=rounds),
+        "other": replace(trace, seed=trace.seed + 1),
     }
     for told, changed in changes.items():
-        done = replay_reading(replace(decision, view=replace(view, wording=changed)), run, pair[0])
+        done = replay_reading(replace(decision, view=replace(view, trace=changed)), run, pair[0])
         assert any(told in problem for problem in done.problems), (told, done.problems)
     flipped = replace(view, volatility_multiplier=view.volatility_multiplier + 1.0)
     assert replay_reading(replace(decision, view=flipped), run, pair[0]).problems == [
@@ -164,18 +164,18 @@ def test_a_record_that_leads_the_replay_astray_is_refused_in_a_line(run: Path, p
     decision = worded(run)[0]
     view = decision.view
     assert view is not None
-    assert view.wording is not None
-    first = view.wording.rounds[0]
+    assert view.trace is not None
+    first = view.trace.rounds[0]
     with pytest.raises(InvalidInput, match="prompt holds ids"):
         replay_reading(
-            replace(decision, view=replace(view, wording=replace(view.wording, prompt=(10**6,)))),
+            replace(decision, view=replace(view, trace=replace(view.trace, prompt=(10**6,)))),
             run,
             pair[0],
         )
     wild = [
-        replace(view.wording, rounds=(replace(first, drafted=(0, 0), parents=(5, 0)),)),
-        replace(view.wording, rounds=(replace(first, drafted=(0,), parents=()),)),
-        replace(view.wording, num_items=view.wording.num_items + 1),
+        replace(view.trace, rounds=(replace(first, drafted=(0, 0), parents=(5, 0)),)),
+        replace(view.trace, rounds=(replace(first, drafted=(0,), parents=()),)),
+        replace(view.trace, num_items=view.trace.num_items + 1),
     ]
-    for wording in wild:
-        assert replay_reading(replace(decision, view=replace(view, wording=wording)), run, pair[0]).problems
+    for trace in wild:
+        assert replay_reading(replace(decision, view=replace(view, trace=trace)), run, pair[0]).problems

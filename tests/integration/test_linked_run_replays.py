@@ -18,7 +18,7 @@ from htfi.wiring.models.loading import open_model
 from htfi.wiring.run import LEDGER_ORIGIN, build_loop
 from htfi.wiring.settings import SETTINGS_FILE, encode_settings, load_settings, override
 from htfi.wiring.verification import recompute_all, replay_reading
-from late_weather import ListFeed, ListOutlet, days
+from late_network import ListFeed, ListOutlet, days
 from linked_world import FakeCloud, Plan, World, WorldTransport
 from random_pair import write_random_pair
 
@@ -98,11 +98,11 @@ def test_every_reading_of_a_run_in_any_weather_is_written_again(tmp_path: Path, 
         found = [decode_decision(entry) for entry in log.entries()]
     finally:
         log.close()
-    worded = [one for one in found if one.view is not None and one.view.wording is not None]
+    worded = [one for one in found if one.view is not None and one.view.trace is not None]
     for one in worded:
         assert replay_reading(one, run, pair[0], pair[1]).problems == [], f"seed {seed}: {one.id}"
     assert len(worded) > 20
-    rounds = [told for one in worded if one.view and one.view.wording for told in one.view.wording.rounds]
+    rounds = [told for one in worded if one.view and one.view.trace for told in one.view.trace.rounds]
     assert sum(len(told.drafted) for told in rounds) > sum(len(told.accepted) for told in rounds) > 20
     told = [one for one in found if one.awaits_amendment]
     assert 3 < len(told) < len(worded) - 3, f"seed {seed}: {len(told)} of {len(worded)} were late"

@@ -18,7 +18,7 @@ from htfi.pipeline.weighing import numeric_quantiles
 from htfi.wiring.ledger import open_ledger
 from htfi.wiring.run import build_loop
 from htfi.wiring.settings import Settings, load_settings, override
-from late_weather import START_NS, LateAuthor, ListFeed, ListOutlet, days
+from late_network import START_NS, LateAuthor, ListFeed, ListOutlet, days
 
 ALONE = 0.04
 SYMBOLS = ("A", "B")
@@ -103,7 +103,7 @@ def test_an_auditor_derives_the_bound_again(told: Sequence[bytes]) -> None:
     made = settings()
     loudest = max(told, key=lambda entry: moved(decode_decision(entry)))
     first = decode_decision(loudest)
-    assert first.hearing is not None
+    assert first.news_context is not None
     assert first.forecast.tilt is not None
 
     def problems(decision: Decision) -> list[str]:
@@ -118,8 +118,8 @@ def test_an_auditor_derives_the_bound_again(told: Sequence[bytes]) -> None:
         )
 
     assert problems(first) == []
-    wider = tuple(replace(heard, max_moved=10 * ALONE) for heard in first.hearing.considered)
-    claimed = replace(first, hearing=replace(first.hearing, considered=wider))
+    wider = tuple(replace(heard, max_moved=10 * ALONE) for heard in first.news_context.considered)
+    claimed = replace(first, news_context=replace(first.news_context, considered=wider))
     assert any("settings" in problem for problem in problems(claimed))
     unbound = replace(first.forecast, tilt=replace(first.forecast.tilt, max_moved=msgspec.UNSET))
     assert problems(replace(first, forecast=unbound)) != []

@@ -27,7 +27,7 @@ from htfi.wiring.models.readers import ModelsConfig, open_model_pair
 from htfi.wiring.run import build_loop
 from htfi.wiring.settings import load_settings, override
 from htfi.wiring.suspicion import read_status, request_reset
-from late_weather import START_NS, LateAuthor, ListFeed, ListOutlet
+from late_network import START_NS, LateAuthor, ListFeed, ListOutlet
 
 NUM_DAYS = 48
 POISONED_DAY = 40
@@ -125,9 +125,9 @@ def test_poison_is_held_back_and_secure_stands_for_its_symbol_alone(
     assert of_a[POISONED_DAY - 1].plan.rung is Rung.SPECULATIVE
     struck = of_a[POISONED_DAY]
     assert struck.plan.rung is Rung.SECURE
-    assert struck.hearing is not None
-    assert "symbol A suspected" in struck.hearing.suspicion
-    aside = {heard.id: heard.verdict for heard in struck.hearing.set_aside}
+    assert struck.news_context is not None
+    assert "symbol A suspected" in struck.news_context.suspicion
+    aside = {heard.id: heard.verdict for heard in struck.news_context.set_aside}
     assert all(aside[f"tip{k}"] is Screening.QUARANTINE for k in range(3))
     assert struck.view is not None
     assert not set(struck.view.cited) & {"tip0", "tip1", "tip2"}
@@ -163,9 +163,9 @@ def test_a_person_ends_it_the_record_tells_and_a_repetition_comes_to_the_same_le
     after = of_a[POISONED_DAY + 1]
     assert after.plan.rung is Rung.SPECULATIVE
     assert after.inputs.rows["people"] == (1, 1)
-    assert after.hearing is not None
-    assert "cleared" in after.hearing.cleared
-    assert after.hearing.cleared.endswith("by Ann Lee: they were a test of ours")
+    assert after.news_context is not None
+    assert "cleared" in after.news_context.cleared
+    assert after.news_context.cleared.endswith("by Ann Lee: they were a test of ours")
     again = run(tmp_path / "again", again=tmp_path / "cleared" / "released.jsonl")
     assert again == cleared
     _, entered = read_admissions(tmp_path / "again")
@@ -229,10 +229,10 @@ def test_the_audit_of_a_run_sums_up_and_refuses_what_is_not_there(poisoned: tupl
 
 def test_tokens_are_spelt_by_a_shipped_model_and_by_none_that_is_not_at_hand(tmp_path: Path) -> None:
     target, _ = open_model_pair(ModelsConfig())
-    wording = GenerationTrace(target.version, "", "", 0, 0.0, 0, (), (), ())
-    spell = token_text(wording)
+    trace = GenerationTrace(target.version, "", "", 0, 0.0, 0, (), (), ())
+    spell = token_text(trace)
     assert spell is not None
     assert spell(target.tokenizer.encode("rates")[0])
-    assert token_text(replace(wording, target="target@7a26")) is None
+    assert token_text(replace(trace, target="target@7a26")) is None
     with pytest.raises(InvalidInput):
-        token_text(wording, tmp_path)
+        token_text(trace, tmp_path)

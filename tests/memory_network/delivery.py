@@ -186,7 +186,7 @@ class FrameDelivery:
             if channel is FrameChannel.LINK:
                 self._tell(node, StreamArrival(side.stream, peer, StreamEvent.FRAME, body))
             elif node.watch is not None:
-                node.watch.heard(side.stream, peer, body)
+                node.watch.received(side.stream, peer, body)
         except InvalidInput as error:
             side.num_bad += 1
             if side.num_bad >= NUM_BAD_FRAMES:

@@ -87,11 +87,9 @@ def test_amending_gives_what_the_target_would_have_been_told_with(
     high: float,
     phrasing: Phrasing,
 ) -> None:
-    wording = GenerationTrace(
-        "target@12", "draft@34", "alone", 1, 0.0, 2, (1,), (2, 3, 4), (), "edge alone", 1
-    )
+    trace = GenerationTrace("target@12", "draft@34", "alone", 1, 0.0, 2, (1,), (2, 3, 4), (), "edge alone", 1)
     provisional = replace(
-        before, provisional=True, reader="target@12, then draft@34", wording=wording if worded else None
+        before, provisional=True, reader="target@12, then draft@34", trace=trace if worded else None
     )
     first = written(provisional, situation, tilted[0], phrasing)
     assert has_part(first, *PROVISIONAL_PARTS)

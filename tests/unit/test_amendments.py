@@ -35,7 +35,7 @@ from htfi.pipeline.config import PipelineConfig
 from htfi.pipeline.loop import DecisionLoop
 from htfi.pipeline.run_state import decode_state, encode_state
 from htfi.pipeline.view_cache import ReadRequest, ViewCache
-from late_weather import DRAFT, NUM_TOKENS, LateAuthor, ListOutlet, days, loop_over, written
+from late_network import DRAFT, NUM_TOKENS, LateAuthor, ListOutlet, days, loop_over, written
 
 DAY_NS = NS_PER_DAY
 SYMBOLS = ("A", "B")
@@ -72,7 +72,7 @@ class Silent(LateAuthor):
     def _answer(self, request: GenerationRequest) -> Completion:
         target, draft = written(request.id), written(request.id + "draft")
         tokens = target.tokens[:3] + draft.tokens[3:]
-        return replace(draft, tokens=tokens, draft=DRAFT, place="edge alone", num_settled=3)
+        return replace(draft, tokens=tokens, draft=DRAFT, place="edge alone", num_verified=3)
 
     def take_late_completions(self) -> list[tuple[str, Completion | RequestRefused]]:
         due, self.due = self.due, []
@@ -101,14 +101,14 @@ def test_a_provisional_view_names_who_began_it_and_who_finished_it() -> None:
     (view,) = reader.read([question()], 50.0)
     assert view.provisional
     assert view.reader == f"target@7a26, then {DRAFT}"
-    assert view.wording is not None
-    assert (view.wording.num_settled, view.wording.place) == (3, "edge alone")
+    assert view.trace is not None
+    assert (view.trace.num_verified, view.trace.place) == (3, "edge alone")
 
 
 def test_where_the_target_settled_nothing_the_draft_alone_has_read() -> None:
     class Gone(Silent):
         def _answer(self, request: GenerationRequest) -> Completion:
-            return replace(super()._answer(request), num_settled=0)
+            return replace(super()._answer(request), num_verified=0)
 
     (view,) = ModelReader(Gone()).read([question()], 50.0)
     assert view.reader == DRAFT
@@ -144,8 +144,8 @@ def test_late_answers_are_views_of_their_own_question_and_told_once() -> None:
         assert not view.provisional
         assert view.reader == author.version
         assert view.as_of_ns == DAY_NS
-        assert view.wording is not None
-        assert view.wording.tokens == written(name).tokens
+        assert view.trace is not None
+        assert view.trace.tokens == written(name).tokens
     assert reader.take_late_views() == []
 
 
@@ -195,10 +195,10 @@ def test_a_late_view_takes_the_place_of_the_kept_one_of_its_instant_alone() -> N
     readings.store_amended("A/1d", question(), Rung.SPECULATIVE, replace(target, as_of_ns=DAY_NS - 1))
     readings.store_amended("B/1d", question(), Rung.SPECULATIVE, target)
     (kept,) = readings.read([ReadRequest("A/1d", question(as_of_ns=2 * DAY_NS), plan)])
-    assert kept == replace(first, wording=None)
+    assert kept == replace(first, trace=None)
     readings.store_amended("A/1d", question(), Rung.SPECULATIVE, target)
     (kept,) = readings.read([ReadRequest("A/1d", question(as_of_ns=3 * DAY_NS), plan)])
-    assert kept == replace(target, wording=None)
+    assert kept == replace(target, trace=None)
     readings.store_amended("A/1d", question(), Rung.SPECULATIVE, replace(target, words="again"))
     assert readings.read([ReadRequest("A/1d", question(as_of_ns=3 * DAY_NS), plan)]) == [kept]
     assert len(author.written) == 1
@@ -257,10 +257,9 @@ def test_an_amendment_follows_what_was_recorded_meanwhile_and_later_decisions_ke
             if later.view is not None and later.series == one.series and later.view.as_of_ns == one.as_of_ns
         ]
         for later in after:
-            assert later.view == replace(one.view, wording=None)
+            assert later.view == replace(one.view, trace=None)
     assert any(
-        later.view is not None and later.view.wording is None and not later.view.provisional
-        for later in found
+        later.view is not None and later.view.trace is None and not later.view.provisional for later in found
     )
     assert loop.recorder.num_amended == len(amended)
     assert loop.recorder.num_decided == len(found) - len(amended)

@@ -13,7 +13,7 @@ from htfi.narrative.answer import ParsedAnswer
 from htfi.narrative.config import NarrativeConfig
 from htfi.narrative.deep_reader import DeepReader, combine_answers, path_seed
 from htfi.narrative.question import Question
-from late_weather import written
+from late_network import written
 
 
 def said(direction: float, size: float = 2.0, **more: object) -> ParsedAnswer:
@@ -98,10 +98,10 @@ def test_every_answer_has_its_own_seed_and_all_are_one_view() -> None:
     assert len({request.seed for request in author.asked}) == 8
     assert {request.temperature for request in author.asked} == {1.0}
     assert view.reader == "8 answers of big@1"
-    assert view.wording is not None
-    assert [request.seed for request in author.asked] == [path_seed(view.wording.seed, k) for k in range(8)]
-    assert view.wording.paths == tuple(written(request.id).tokens for request in author.asked)
-    assert view.wording.tokens in view.wording.paths
+    assert view.trace is not None
+    assert [request.seed for request in author.asked] == [path_seed(view.trace.seed, k) for k in range(8)]
+    assert view.trace.paths == tuple(written(request.id).tokens for request in author.asked)
+    assert view.trace.tokens in view.trace.paths
 
 
 @pytest.mark.parametrize(("dialect", "num_shown"), [(PromptDialect.PLAIN, 20), (PromptDialect.MINI, 6)])
@@ -115,8 +115,8 @@ def test_what_is_too_long_is_asked_again_with_fewer_items() -> None:
     author = Author(refused_above=10)
     (view,) = DeepReader(author, NarrativeConfig(deep_paths=2)).read([question(20)], 100.0)
     assert [_shown(request) for request in author.asked] == [20, 20, 6, 6]
-    assert view.wording is not None
-    assert view.wording.num_items == 6
+    assert view.trace is not None
+    assert view.trace.num_items == 6
 
 
 def test_what_is_refused_altogether_is_no_opinion_and_says_why() -> None:

@@ -10,7 +10,7 @@ from htfi.decoding.link.parts import request_name
 from htfi.decoding.link.server.requests import check_open
 from htfi.decoding.sampling import SamplingParams
 from htfi.domain.generation import Completion, GenerationRequest, RequestRefused
-from linked_desks import Cluster
+from linked_servers import Cluster
 from linked_world import VIEW, local, question
 from memory_network.faults import NO_FAULTS, FrameFaults
 

@@ -9,7 +9,7 @@ from htfi.domain.time import NS_PER_DAY
 from htfi.narrative.config import NarrativeConfig
 from htfi.narrative.deep_reader import MAX_PENDING_READINGS, MAX_READINGS_IN_FLIGHT, LateDeepReader
 from htfi.narrative.question import Question, question_id
-from late_weather import LateAuthor, written
+from late_network import LateAuthor, written
 
 CONFIG = NarrativeConfig(deep_paths=3)
 
@@ -47,8 +47,8 @@ def test_until_every_answer_has_come_nothing_is_claimed_and_then_it_is_told_once
     ((name, view),) = reader.take_late_views()
     assert name == question_id(question(1))
     assert isinstance(view, NewsView)
-    assert view.wording is not None
-    assert view.wording.paths == tuple(written(one).tokens for one in author.pursued)
+    assert view.trace is not None
+    assert view.trace.paths == tuple(written(one).tokens for one in author.pursued)
     assert view.reader == reader.version == f"3 answers of {author.version}"
     author.due = [(author.pursued[0], written(author.pursued[0]))]
     assert reader.take_late_views() == []

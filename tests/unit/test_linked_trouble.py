@@ -39,8 +39,8 @@ def one(scene: Scene, request: GenerationRequest) -> Completion:
 def check_provisional(scene: Scene, request: GenerationRequest, answer: Completion) -> None:
     assert answer.is_provisional
     assert answer.place.startswith(ALONE)
-    assert answer.tokens[: answer.num_settled] == truth(scene, request)[: answer.num_settled]
-    alone = scene.draft.continue_from(answer.prompt, request, answer.tokens[: answer.num_settled])
+    assert answer.tokens[: answer.num_verified] == truth(scene, request)[: answer.num_verified]
+    alone = scene.draft.continue_from(answer.prompt, request, answer.tokens[: answer.num_verified])
     assert isinstance(alone, Completion)
     assert (answer.tokens, answer.fields) == (alone.tokens, alone.fields)
 
@@ -54,7 +54,7 @@ def test_at_its_deadline_a_request_is_finished_alone_and_amended_later(lead: Dra
     answer = one(scene, request)
     assert 0.15 <= scene.world.now_s - began_s <= 0.2
     check_provisional(scene, request, answer)
-    assert 0 < answer.num_settled < 24
+    assert 0 < answer.num_verified < 24
     assert scene.author.take_late_completions() == []
     late = scene.late(3_000.0)
     assert list(late) == ["q1"]
@@ -91,7 +91,7 @@ def test_without_a_cloud_it_is_written_alone_at_once_and_amended_when_one_comes(
     began_s = scene.world.now_s
     answer = one(scene, request)
     assert scene.world.now_s - began_s < 0.01
-    assert (answer.num_settled, answer.place) == (0, f"{ALONE}, no cloud is reachable")
+    assert (answer.num_verified, answer.place) == (0, f"{ALONE}, no cloud is reachable")
     check_provisional(scene, request, answer)
     assert scene.late(500.0) == {}
     scene.transport.connect(FakeCloud(scene.world, "cloud9", scene.target))

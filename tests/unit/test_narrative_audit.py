@@ -61,7 +61,7 @@ WORDING = GenerationTrace(
 )  # fmt: skip
 VIEW = NewsView(
     1.0, 1.5, 1.4, 0.75, ("n1", "n2"), NOW, 24 * HOUR, words="{symbol} is lifted", reader="target@7a26, with encoder@1",
-    wording=WORDING, parts=PARTS,
+    trace=WORDING, parts=PARTS,
 )  # fmt: skip
 TILT = NewsTilt(VIEW.reader, [0.01, 0.01], [1.2, 1.1], [0.5, 0.25], 0.61, 0.973)
 HEARING = NewsContext((heard("n1"), heard("n2", route=Route.ENCODER)), (POISON,), ReadingBudget(80.0, 80.0))
@@ -71,7 +71,7 @@ DECISION = Decision(
     features={},
     forecast=Forecast((1, 5), LEVELS, [[-0.1, 0.0, 0.1]] * 2, {}, {}, [1.0, 1.0], TILT), view=VIEW,
     rationale=Rationale("", "", {}, [], []), circumstances=BarCircumstances(0, 1, None, 0.0),
-    verdict=PolicyVerdict(PolicyOutcome.RELEASE, []), hearing=HEARING,
+    verdict=PolicyVerdict(PolicyOutcome.RELEASE, []), news_context=HEARING,
 )  # fmt: skip
 
 
@@ -133,7 +133,7 @@ def test_of_a_tree_all_guesses_for_the_place_that_fell_are_told() -> None:
 
 
 def test_an_amendment_tells_the_view_before_and_where_the_tokens_part() -> None:
-    first = replace(DECISION, view=replace(VIEW, direction=-1.0, wording=replace(WORDING, tokens=(5, 6, 4))))
+    first = replace(DECISION, view=replace(VIEW, direction=-1.0, trace=replace(WORDING, tokens=(5, 6, 4))))
     told = "\n".join(amendment_lines(first, replace(DECISION, amends=first.id), None))
     assert "Before: down by 1.5 standard deviations" in told
     assert "Now: up by 1.5 standard deviations" in told
@@ -141,10 +141,10 @@ def test_an_amendment_tells_the_view_before_and_where_the_tokens_part() -> None:
 
 
 def test_suspicion_and_its_end_are_told() -> None:
-    hearing = replace(
+    news_context = replace(
         HEARING, suspicion="symbol A suspected since then: pump 3", cleared="everything cleared by Ann"
     )
-    told = words(replace(DECISION, hearing=hearing), "Suspicion")
+    told = words(replace(DECISION, news_context=news_context), "Suspicion")
     assert "Suspected: symbol A suspected since then: pump 3" in told
     assert "Ended recently: everything cleared by Ann" in told
     assert "None." in words(DECISION, "Suspicion")
@@ -158,12 +158,12 @@ class Change:
 
 def _heard(**changed: object) -> Decision:
     return replace(
-        DECISION, hearing=replace(HEARING, considered=(replace(HEARING.considered[0], **changed),))
+        DECISION, news_context=replace(HEARING, considered=(replace(HEARING.considered[0], **changed),))
     )
 
 
 def _aside(**changed: object) -> Decision:
-    return replace(DECISION, hearing=replace(HEARING, set_aside=(replace(POISON, **changed),)))
+    return replace(DECISION, news_context=replace(HEARING, set_aside=(replace(POISON, **changed),)))
 
 
 def _viewed(**changed: object) -> Decision:
@@ -181,7 +181,7 @@ CHANGES = [
     Change("route", _heard(route=Route.DRAFT)),
     Change("why", _heard(why="worth 0.9")),
     Change("alike", _heard(num_alike=7)),
-    Change("told before", _heard(told_before="n0")),
+    Change("told before", _heard(first_report="n0")),
     Change("reason", _aside(reasons=("pump: promises",))),
     Change("source", _aside(source="elsewhere")),
     Change("direction", _viewed(direction=-1.0)),
@@ -195,12 +195,12 @@ CHANGES = [
     Change("stretch", _tilted(stretch=[1.4, 1.1])),
     Change("divergence", _tilted(divergence=0.5)),
     Change("rank", _tilted(divergence_rank=0.5)),
-    Change("tokens", _viewed(wording=replace(WORDING, rounds=WORDING.rounds[1:]))),
-    Change("drafter", _viewed(wording=replace(WORDING, draft="other@1"))),
-    Change("settled", _viewed(wording=replace(WORDING, num_settled=2))),
+    Change("tokens", _viewed(trace=replace(WORDING, rounds=WORDING.rounds[1:]))),
+    Change("drafter", _viewed(trace=replace(WORDING, draft="other@1"))),
+    Change("settled", _viewed(trace=replace(WORDING, num_verified=2))),
     Change("rung", replace(DECISION, plan=FidelityPlan(Rung.EDGE, "normal case", 80.0))),
     Change("reason of the plan", replace(DECISION, plan=FidelityPlan(Rung.SPECULATIVE, "high load", 80.0))),
-    Change("suspicion", replace(DECISION, hearing=replace(HEARING, suspicion="all news suspected"))),
+    Change("suspicion", replace(DECISION, news_context=replace(HEARING, suspicion="all news suspected"))),
 ]
 
 
@@ -211,13 +211,13 @@ def test_words_change_with_the_record(change: Change) -> None:
 
 def test_hostile_text_stays_one_line_in_its_quotes_and_hides_nothing() -> None:
     evil = "x”\n\x1b[31m\u202egnp\u200b [bold]"
-    hearing = replace(
+    news_context = replace(
         HEARING, considered=(heard(evil, source=evil, reasons=(evil,), why=evil),), suspicion=evil
     )
     view = replace(
         VIEW, words=evil, reader=evil, cited=(evil,), parts=(replace(PARTS[0], reader=evil, cited=(evil,)),)
     )
-    for section in nonempty(explain_decision(replace(DECISION, hearing=hearing, view=view))):
+    for section in nonempty(explain_decision(replace(DECISION, news_context=news_context, view=view))):
         for line in nonempty(section.lines):
             assert line.isprintable(), line
             assert "\u202e" not in line
@@ -227,19 +227,19 @@ def test_hostile_text_stays_one_line_in_its_quotes_and_hides_nothing() -> None:
 def test_many_items_are_told_by_number() -> None:
     many = tuple(heard(f"n{k}") for k in range(MAX_LISTED_ITEMS + 5))
     assert "And 5 more." in words(
-        replace(DECISION, hearing=replace(HEARING, considered=many)), "What was read"
+        replace(DECISION, news_context=replace(HEARING, considered=many)), "What was read"
     )
 
 
 def test_without_news_and_without_a_view_it_says_so() -> None:
-    bare = replace(DECISION, hearing=None, view=None, forecast=replace(DECISION.forecast, tilt=None))
+    bare = replace(DECISION, news_context=None, view=None, forecast=replace(DECISION.forecast, tilt=None))
     told = {section.title: section.lines for section in explain_decision(bare)}
     assert told["What was read"] == ("There was no news.",)
     assert "What the view says" not in told
 
 
 def test_a_summary_counts_items_once_and_tells_reasons_sources_and_suspicion() -> None:
-    suspected = replace(DECISION, id="A/1d@y", hearing=replace(HEARING, suspicion="symbol A suspected"))
+    suspected = replace(DECISION, id="A/1d@y", news_context=replace(HEARING, suspicion="symbol A suspected"))
     sections = AuditSummary.of(
         [DECISION, suspected, replace(DECISION, id="z", amends=DECISION.id)]
     ).sections()

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import msgspec
 import pytest
-from test_news_desk import ByWord
+from test_news_processor import ByWord
 
 from htfi.domain.events import News
 from htfi.domain.time import NS_PER_DAY, NS_PER_S

@@ -32,12 +32,10 @@ def survey_of(decisions):
 
 
 def read(decision, reader, place, direction=1.0, provisional=False):
-    wording = GenerationTrace(
-        "t@1", "d@1", "chain", 0, 0.0, 1, (1,), (2,), (), place, 3 if provisional else -1
-    )
+    trace = GenerationTrace("t@1", "d@1", "chain", 0, 0.0, 1, (1,), (2,), (), place, 3 if provisional else -1)
     at_ns = decision.as_of_ns
     return NewsView(
-        direction, 2.0, 1.5, 0.8, (), at_ns, 1, reader=reader, wording=wording, provisional=provisional
+        direction, 2.0, 1.5, 0.8, (), at_ns, 1, reader=reader, trace=trace, provisional=provisional
     )
 
 

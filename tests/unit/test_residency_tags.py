@@ -18,7 +18,7 @@ from htfi.pipeline.intake.mapping import load_mapping
 from htfi.pipeline.intake.rows import RowParser
 from htfi.pipeline.intake.spec import SourceSpec
 from htfi.wiring.feeds import describe
-from late_weather import LateAuthor
+from late_network import LateAuthor
 
 ROW = {"ts": "2020-01-01T00:00:00Z", "headline": "Fed cuts"}
 

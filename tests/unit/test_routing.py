@@ -37,9 +37,9 @@ def scores(relevance: float = 0.9, novelty: float = 0.9, encoder: str = "encoder
     ],
 )
 def test_an_item_is_worth_a_reader(
-    verdict: Screening, told_before: str, scored: NewsScores | None, position: float, taken: Route
+    verdict: Screening, first_report: str, scored: NewsScores | None, position: float, taken: Route
 ) -> None:
-    most, why = max_route(verdict, told_before, scored, position, CONFIG)
+    most, why = max_route(verdict, first_report, scored, position, CONFIG)
     assert most is taken
     assert why
 

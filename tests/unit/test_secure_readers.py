@@ -10,7 +10,7 @@ from htfi.narrative.ports import LateNewsReader
 from htfi.narrative.question import Question, question_id
 from htfi.narrative.readers import ModelReader, SecureReader
 from htfi.pipeline.view_cache import ReadRequest, ViewCache
-from late_weather import LateAuthor
+from late_network import LateAuthor
 
 ITEMS = (News(0, 0, "wire", 1, "n1", "A headline", ("A",)),)
 QUESTION = Question("A", NS_PER_DAY, NS_PER_DAY, ITEMS)
@@ -56,7 +56,7 @@ def test_what_a_draft_wrote_is_not_said_and_the_targets_own_comes_late() -> None
     (view,) = secure.read([QUESTION], 80.0)
     assert view.provisional
     assert view.confidence == 0.0
-    assert view.wording is None
+    assert view.trace is None
     assert view.words == ""
     ((name, late),) = linked.take_late_views()
     assert name == question_id(QUESTION)

@@ -135,7 +135,9 @@ class GenerationTrace(msgspec.Struct, frozen=True, gc=False):
     tokens: tuple[int, ...]
     rounds: tuple[DraftRound, ...]
     place: str = ""  # where the target wrote, where that was another machine
-    num_settled: int = -1  # tokens that the target accepted, the draft writing the others; −1: all
+    num_verified: int = msgspec.field(
+        default=-1, name="num_settled"
+    )  # tokens that the target accepted, the draft writing the others; −1: all
     paths: tuple[
         tuple[int, ...], ...
     ] = ()  # of several answers, all their tokens; path k has the seed `path_seed`
@@ -200,7 +202,9 @@ class NewsView(msgspec.Struct, frozen=True, gc=False):
     consistency: str = ""  # of recent prices with the news
     words: str = ""
     reader: str = ""  # name and version of who read
-    wording: GenerationTrace | None = None  # where it was read for this very decision
+    trace: GenerationTrace | None = msgspec.field(
+        default=None, name="wording"
+    )  # where it was read for this very decision
     provisional: bool = (
         False  # the draft's, where the target was late, or prepared ahead of a release; an amendment follows
     )
@@ -273,7 +277,9 @@ class Decision(msgspec.Struct, frozen=True):
     circumstances: BarCircumstances
     verdict: PolicyVerdict
     amends: str = ""  # id of the provisional decision that this one takes the place of
-    hearing: NewsContext | None = None  # what was known of the news; None where there was none
+    news_context: NewsContext | None = msgspec.field(
+        default=None, name="hearing"
+    )  # what was known of the news; None where there was none
 
     @property
     def series(self) -> str:
@@ -330,18 +336,18 @@ def encode_decision(decision: Decision) -> bytes:
 
 def _num_none_fields(decision: Decision) -> int:
     """How many fields are None, each of which is encoded as null; a number that is not finite is as well."""
-    view, hearing = decision.view, decision.hearing
+    view, news_context = decision.view, decision.news_context
     absent: list[object] = [
         view,
-        hearing,
+        news_context,
         decision.plan.then,
         decision.forecast.tilt,
         decision.circumstances.quote_age_ns,
     ]
     if view is not None:
-        absent.append(view.wording)
-    if hearing is not None:
-        absent += [item.scores for item in (*hearing.considered, *hearing.set_aside)]
+        absent.append(view.trace)
+    if news_context is not None:
+        absent += [item.scores for item in (*news_context.considered, *news_context.set_aside)]
     return sum(item is None for item in absent)  # `count` would compare by value
 
 

@@ -138,13 +138,13 @@ class Completion(msgspec.Struct, frozen=True):
     draft: str = ""  # name and version of the draft, where one guessed ahead
     rounds: tuple[DraftRound, ...] = ()  # one for each pass of the target after the prompt's
     place: str = ""  # where it was written, where it was not here: 'cloud1, in flight'
-    num_settled: int = -1  # tokens that the target accepted, the others being the draft's own; −1: all
+    num_verified: int = -1  # tokens that the target accepted, the others being the draft's own; −1: all
     rule: RuleTrace | None = None  # None: drafted tokens were accepted by the shared noise
 
     @property
     def is_provisional(self) -> bool:
         """Whether the target has not written all of it; its answer comes later."""
-        return self.num_settled >= 0
+        return self.num_verified >= 0
 
 
 class SpeculationStats(msgspec.Struct, frozen=True):

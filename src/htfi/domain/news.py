@@ -99,7 +99,9 @@ class NewsItemAudit(msgspec.Struct, frozen=True):
     route: Route
     why: str  # the route's reason
     position: float = 1.0  # at stake, 0–1: the largest among its symbols
-    told_before: str = ""  # id of the first item that reported the same
+    first_report: str = msgspec.field(
+        default="", name="told_before"
+    )  # id of the first item that reported the same
     is_tagged: bool = False  # it came with symbols, or names one of the run's
     # Share of the forecast's 90% band by which it may move an end of that band, whatever its reader's track record.
     # Unset in entries before narrator version 2.

@@ -57,7 +57,7 @@ def explain_decision(
     `first` is the provisional decision that this one amends, if any; `spell` turns a token into the words that its
     target means by it.
     """
-    news_context, view = decision.hearing, decision.view
+    news_context, view = decision.news_context, decision.view
     considered = news_context.considered if news_context is not None else ()
     aside = news_context.set_aside if news_context is not None else ()
     sections = [
@@ -77,7 +77,7 @@ def explain_decision(
 
 
 def _suspicion(decision: Decision) -> tuple[str, ...]:
-    plan, news_context = decision.plan, decision.hearing
+    plan, news_context = decision.plan, decision.news_context
     then = f", then {plan.then.value}" if plan.then is not None else ""
     rung = f"Rung: {plan.rung.value}{then}. Reason: {_shortened(plan.reason)}."
     reset = _shortened(news_context.cleared) if news_context is not None else ""
@@ -101,8 +101,8 @@ def _item(item: NewsItemAudit, as_of_ns: int) -> str:
     parts = [f"{quoted_name(item.id)} from {quoted_name(item.source)}, {age} earlier: {_screening(item)}"]
     if item.num_alike > 1:
         parts.append(f"reported {item.num_alike} times so far")
-    if item.told_before:
-        parts.append(f"first reported by {quoted_name(item.told_before)}")
+    if item.first_report:
+        parts.append(f"first reported by {quoted_name(item.first_report)}")
     if item.scores is not None and item.scores.encoder:
         parts.append(_scores(item.scores))
     parts.append(f"{ROUTE_WORDS[item.route]}, reason: {_shortened(item.why)}")
@@ -208,8 +208,8 @@ def _changes(decision: Decision) -> tuple[str, ...]:
 def _generation(decision: Decision, first: Decision | None, spell: TokenSpeller | None) -> tuple[str, ...]:
     view = decision.view
     lines: list[str] = []
-    if view is not None and view.wording is not None:
-        lines += generation_lines(view.wording, spell)
+    if view is not None and view.trace is not None:
+        lines += generation_lines(view.trace, spell)
     elif view is not None and view.confidence > 0.0:
         earlier = view.as_of_ns < decision.as_of_ns
         lines.append(
@@ -242,10 +242,10 @@ def generation_lines(trace: GenerationTrace, spell: TokenSpeller | None) -> list
         return [
             f"{target} answered {len(trace.paths)} times by sampling; {same} of the answers equal the one shown."
         ]
-    if trace.num_settled >= 0:
-        rest = num_tokens - trace.num_settled
+    if trace.num_verified >= 0:
+        rest = num_tokens - trace.num_verified
         lines = [
-            f"{target} confirmed {trace.num_settled} of {num_tokens} tokens; {draft or 'the draft'} wrote the other "
+            f"{target} confirmed {trace.num_verified} of {num_tokens} tokens; {draft or 'the draft'} wrote the other "
             f"{rest}."
         ]
     else:
@@ -293,8 +293,8 @@ def amendment_lines(first: Decision, amended: Decision, spell: TokenSpeller | No
     if before is None or after is None:
         return []
     lines = [f"It amends {quote(clean(first.id, 96))}. Before: {_opinion(before)}. Now: {_opinion(after)}."]
-    if before.wording is not None and after.wording is not None and not after.wording.paths:
-        lines.append(_first_difference(before.wording, after.wording, spell))
+    if before.trace is not None and after.trace is not None and not after.trace.paths:
+        lines.append(_first_difference(before.trace, after.trace, spell))
     return lines
 
 

@@ -42,7 +42,7 @@ class AuditSummary:
         """Count one decision."""
         self.num += 1
         self.num_amended += bool(decision.amends)
-        news_context, view = decision.hearing, decision.view
+        news_context, view = decision.news_context, decision.view
         if news_context is not None and not decision.amends:
             self.num_with_news += bool(news_context.considered or news_context.set_aside)
             self._rungs[decision.plan.rung.value] += 1
@@ -53,10 +53,10 @@ class AuditSummary:
                 self._count_item(item)
         if view is not None:
             self.num_contradicted += bool(find_contradictions(view.parts, decision.as_of_ns))
-            if view.wording is not None:
+            if view.trace is not None:
                 self._num_worded += 1
-                self._num_drafted += sum(len(one.drafted) for one in view.wording.rounds)
-                self._num_accepted += sum(len(one.accepted) for one in view.wording.rounds)
+                self._num_drafted += sum(len(one.drafted) for one in view.trace.rounds)
+                self._num_accepted += sum(len(one.accepted) for one in view.trace.rounds)
         self._rank_by_effect(decision)
 
     def _count_item(self, item: NewsItemAudit) -> None:
@@ -67,7 +67,7 @@ class AuditSummary:
             self._known.add(name)
         self._screened[item.verdict] += 1
         self._routes[ROUTE_WORDS[item.route]] += 1
-        self._num_repeats += bool(item.told_before)
+        self._num_repeats += bool(item.first_report)
         if item.verdict is not Screening.PASS:
             self._sources[clean(item.source, 80)] += 1
             self._rules.update({clean(reason.partition(":")[0], 80): 1 for reason in item.reasons})

@@ -149,7 +149,7 @@ class DeepReader:
             paths=tuple(answer.tokens for answer in written),
             shown=shown_record(question),
         )
-        return replace(view, wording=trace)
+        return replace(view, trace=trace)
 
     def _refused(self, question: Question, refusal: RequestRefused, deadline_ms: float) -> NewsView:
         (view,) = self._fallback.read([question], deadline_ms)

@@ -138,7 +138,7 @@ def _merge_parts(parts: Sequence[ViewPart], read: NewsView | None, as_of_ns: int
         view,
         consistency=read.consistency,
         words=read.words,
-        wording=read.wording,
+        trace=read.trace,
         provisional=read.provisional,
         prepared=read.prepared,
     )

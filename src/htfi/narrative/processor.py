@@ -129,10 +129,12 @@ class NewsProcessor:
     def _store(self, screened: ScreenedItem, scores: NewsScores | None) -> None:
         screened = self._link_symbols(screened, scores)
         item = screened.item
-        told_before = screened.cluster if screened.cluster != item.id else ""
+        first_report = screened.cluster if screened.cluster != item.id else ""
         position = max(map(self.routing.position_in, item.symbols), default=self.routing.default_position)
         tagged = bool(item.symbols)
-        most, why = max_route(screened.verdict, told_before, scores, position, self.routing, is_tagged=tagged)
+        most, why = max_route(
+            screened.verdict, first_report, scores, position, self.routing, is_tagged=tagged
+        )
         self._remove_expired(item.available_at_ns)
         derived = cache_names(screened)
         lean = replace(screened, item=replace(item, body="", url=""))

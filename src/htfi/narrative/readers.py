@@ -186,12 +186,12 @@ class ModelReader:
         if answer.is_provisional:
             self._remember(request.id, question)
         trust = self._draft_trust if answer.is_provisional else self._trust
-        reader = combined_version(self.version, answer.draft, answer.num_settled)
+        reader = combined_version(self.version, answer.draft, answer.num_verified)
         view = to_view(parse_answer(answer.fields, trust), question, self._config.half_life_ns, reader)
         trace = _generation_trace(question, request, answer, self.version)
         meaning = self._draft_meaning if answer.is_provisional else self._meaning
         meant = meaning.meanings(view) if meaning is not None else ()
-        return replace(view, wording=trace, provisional=answer.is_provisional, meant=meant)
+        return replace(view, trace=trace, provisional=answer.is_provisional, meant=meant)
 
     def _request(
         self, question: Question, deadline_ms: float, max_draft: int | None = None
@@ -217,11 +217,11 @@ class ModelReader:
         return replace(view, words=f"not read: {refusal.reason}")
 
 
-def combined_version(target: str, draft: str, num_settled: int) -> str:
+def combined_version(target: str, draft: str, num_verified: int) -> str:
     """Who wrote, in the order of the words: the target began a provisional answer if it confirmed any of its tokens."""
-    if num_settled < 0:
+    if num_verified < 0:
         return target
-    return f"{target}{HANDOVER}{draft}" if num_settled else draft
+    return f"{target}{HANDOVER}{draft}" if num_verified else draft
 
 
 def _generation_trace(
@@ -241,7 +241,7 @@ def _generation_trace(
         tokens=answer.tokens,
         rounds=answer.rounds,
         place=answer.place,
-        num_settled=answer.num_settled,
+        num_verified=answer.num_verified,
         shown=shown_record(question),
         rule=UNSET if answer.rule is None else answer.rule,
     )

@@ -130,7 +130,7 @@ class NewsRecord(msgspec.Struct, frozen=True):
     derived: tuple[str, ...]
 
     @property
-    def told_before(self) -> str:
+    def first_report(self) -> str:
         cluster = self.screened.cluster
         return cluster if cluster != self.screened.item.id else ""
 
@@ -166,7 +166,7 @@ def item_audit(
         route=taken,
         why=why,
         position=note.position,
-        told_before=note.told_before,
+        first_report=note.first_report,
         is_tagged=bool(screened.item.symbols),
         max_moved=max_moved,
     )

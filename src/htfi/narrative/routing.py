@@ -69,7 +69,7 @@ REASONS: Mapping[str, RouteReasons] = {"templates/4": _REASONS_4, "templates/5":
 
 def max_route(
     verdict: Screening,
-    told_before: str,
+    first_report: str,
     scores: NewsScores | None,
     position: float,
     config: RoutingConfig,
@@ -79,13 +79,13 @@ def max_route(
 ) -> tuple[Route, str]:
     """The most expensive reader that an item is worth, and the reason.
 
-    `told_before` is the id of the first item with the same story, '' where this is the first; `position` 0–1;
+    `first_report` is the id of the first item with the same story, '' where this is the first; `position` 0–1;
     `is_tagged` says that it came with symbols, or names one of the run's.
     """
     if verdict is Screening.QUARANTINE:
         return Route.TEMPLATE, reasons.quarantined
-    if told_before:
-        return Route.TEMPLATE, reasons.repeated.format(first=told_before)
+    if first_report:
+        return Route.TEMPLATE, reasons.repeated.format(first=first_report)
     scored = scores is not None and bool(scores.encoder)
     if verdict is Screening.DISCOUNT:
         return (
@@ -139,23 +139,23 @@ def cap_plan(plan: FidelityPlan, routes: Sequence[Route], available: frozenset[R
 
 
 def routing_problems(
-    hearing: NewsContext, plan: FidelityPlan, config: RoutingConfig, version: str
+    news_context: NewsContext, plan: FidelityPlan, config: RoutingConfig, version: str
 ) -> list[str]:
     """What of the items' routes does not follow from the record; `version` is that of the rationale's words."""
     reasons = REASONS.get(version, _REASONS_5)
     found: list[str] = []
-    for audited in (*hearing.considered, *hearing.set_aside):
+    for audited in (*news_context.considered, *news_context.set_aside):
         most, why = max_route(
             audited.verdict,
-            audited.told_before,
+            audited.first_report,
             audited.scores,
             audited.position,
             config,
             is_tagged=audited.is_tagged,
             reasons=reasons,
         )
-        if (audited.route, audited.why) != choose_route(most, why, plan, hearing.means, config, reasons):
+        if (audited.route, audited.why) != choose_route(most, why, plan, news_context.means, config, reasons):
             found.append(f"the route of {audited.id} does not follow from its record")
-    if hearing.suspicion and plan.rung is not Rung.SECURE and PlanReason.SUSPICION not in plan.reasons:
+    if news_context.suspicion and plan.rung is not Rung.SECURE and PlanReason.SUSPICION not in plan.reasons:
         found.append("manipulation is suspected, but the plan does not state it")
     return found

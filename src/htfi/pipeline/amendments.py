@@ -179,10 +179,10 @@ def make_amendment(
     `template` is the part of the rationale that compares the view with the first one, where another decision that kept
     that one is amended already. The generation trace is recorded once, with the decision that the view was read for.
     """
-    read = view if dependent.is_read_for else replace(view, wording=None)
+    read = view if dependent.is_read_for else replace(view, trace=None)
     view = bound_view(
-        remerge(read, mean_trust(first.hearing, read.cited), first.view, first.as_of_ns),
-        recorded_limits(first.hearing),
+        remerge(read, mean_trust(first.news_context, read.cited), first.view, first.as_of_ns),
+        recorded_limits(first.news_context),
     )
     opinion = recorded_opinion(first, view)
     forecast = forecaster.replace_opinion(
@@ -247,8 +247,8 @@ def _sign(direction: float) -> int:
 
 def is_same_opinion(before: NewsView, after: NewsView) -> bool:
     """Whether the target has written the very tokens of a provisional view, or without tokens the same opinion."""
-    if before.wording is not None and after.wording is not None:
-        return before.wording.tokens == after.wording.tokens
+    if before.trace is not None and after.trace is not None:
+        return before.trace.tokens == after.trace.tokens
     return _opinion_fields(before) == _opinion_fields(after)
 
 

@@ -276,7 +276,7 @@ def make_decision(
         rationale=rationale,
         circumstances=circumstances,
         verdict=_NOT_JUDGED,
-        hearing=components.news.news_context(request.news, plan, request.budget),
+        news_context=components.news.news_context(request.news, plan, request.budget),
     )
     return msgspec.structs.replace(decision, verdict=judge(decision, context.policy))
 

@@ -165,7 +165,7 @@ class ViewCache:
     def _store(self, series: str, items: tuple[str, ...], rung: Rung, view: NewsView) -> None:
         read_ns = self._read_ns(series) if rung is Rung.TEMPLATE else view.as_of_ns
         # The generation trace belongs to the decision it was read for; later ones name its instant.
-        self._views[series] = _CachedView(items, rung, replace(view, wording=None), read_ns)
+        self._views[series] = _CachedView(items, rung, replace(view, trace=None), read_ns)
         self._views.move_to_end(series)
         if len(self._views) > self._max_series:
             self._views.popitem(last=False)
@@ -191,7 +191,7 @@ class ViewCache:
                 self._store(series, _item_ids(question), rung, view)
             return
         if kept is not None and kept.view.provisional and kept.view.as_of_ns == view.as_of_ns:
-            self._views[series] = replace(kept, rung=rung, view=replace(view, wording=None))
+            self._views[series] = replace(kept, rung=rung, view=replace(view, trace=None))
 
     def state(self) -> dict[str, Any]:
         return {"kept": [[series, msgspec.to_builtins(kept)] for series, kept in self._views.items()]}

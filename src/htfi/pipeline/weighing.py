@@ -51,7 +51,7 @@ def recorded_opinion(decision: Decision, view: NewsView) -> Opinion:
         decision.as_of_ns,
         bar.bar_end_ns - bar.bar_start_ns,
         decision.features.get("return_last"),
-        max_view_influence(view, recorded_limits(decision.hearing))
+        max_view_influence(view, recorded_limits(decision.news_context))
         if is_leverage_bounded(decision)
         else None,
     )
@@ -82,7 +82,9 @@ def forecast_problems(decision: Decision) -> list[str]:
         found.append("the view does not follow from the readings that went into it")
     if decision.view is not None:
         opinion = recorded_opinion(decision, decision.view)
-        found += leverage_problems(decision.view, decision.hearing) if is_leverage_bounded(decision) else []
+        found += (
+            leverage_problems(decision.view, decision.news_context) if is_leverage_bounded(decision) else []
+        )
         expected = derive_tilt(opinion, plain, forecast.horizons, forecast.levels, weight, rank)
     if tilt != expected:
         found.append("what the view changes in the forecast does not follow from it")
@@ -133,7 +135,7 @@ def _least_trusted_source(cited: Sequence[str], news: NewsProcessor) -> str:
 
 def suspicion_problems(decision: Decision, config: SuspicionConfig) -> list[str]:
     """Where a recorded decision goes further than suspicion allows."""
-    tilt, news_context = decision.forecast.tilt, decision.hearing
+    tilt, news_context = decision.forecast.tilt, decision.news_context
     if tilt is None or news_context is None or not news_context.suspicion:
         return []
     if max(tilt.weight) > config.max_view_weight:

@@ -52,7 +52,7 @@ def read_status(folder: Path, report: ProgressCallback) -> SuspicionStatus:
         for done, entry in enumerate(log.entries(0, size), 1):
             decision = try_decode_decision(entry)
             if decision is not None and not decision.amends:
-                why = decision.hearing.suspicion if decision.hearing is not None else ""
+                why = decision.news_context.suspicion if decision.news_context is not None else ""
                 stands[decision.symbol] = bool(why)
                 if why:
                     num = newest[decision.symbol].num_decisions if decision.symbol in newest else 0

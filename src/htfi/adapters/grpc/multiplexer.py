@@ -27,7 +27,7 @@ class StreamObserver(Protocol):
 
     def ended(self, stream: str, node: str, words: str) -> None: ...
 
-    def heard(self, stream: str, node: str, body: bytes) -> None:
+    def received(self, stream: str, node: str, body: bytes) -> None:
         """A body on Channel.WATCH. Raises: InvalidInput, and the frame is refused by name."""
         ...
 
@@ -49,7 +49,7 @@ class NullStreamObserver:
     def ended(self, stream: str, node: str, words: str) -> None:
         del stream, node, words
 
-    def heard(self, stream: str, node: str, body: bytes) -> None:
+    def received(self, stream: str, node: str, body: bytes) -> None:
         del stream, node, body
 
     def seen(self, stream: str, node: str) -> None:
@@ -212,7 +212,7 @@ class StreamMultiplexer:
 
     def _receive_heartbeat(self, stream: GrpcStream, body: bytes) -> None:
         try:
-            self._watcher.heard(stream.name, stream.node, body)
+            self._watcher.received(stream.name, stream.node, body)
         except InvalidInput as error:
             self._refuse(stream, str(error))
         if stream.node not in self._heartbeating:

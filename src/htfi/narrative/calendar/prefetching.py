@@ -299,5 +299,5 @@ def _view_for_item(
         as_of_ns=question.as_of_ns,
         provisional=True,
         prepared=prepared_label(ahead.release, ahead.reported_key),
-        wording=None if view.wording is None else replace(view.wording, asked_ns=ahead.release.at_ns),
+        trace=None if view.trace is None else replace(view.trace, asked_ns=ahead.release.at_ns),
     )

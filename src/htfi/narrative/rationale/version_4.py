@@ -125,9 +125,9 @@ class PhrasingV4:
             known.update(moving)
         words = SLOT.sub(lambda slot: known.get(slot[1], slot[0]), view.words)
         slots["words"] = quote(clean(words, _MAX_WORDS_CHARS)) if words else "no reason given"
-        if view.provisional and view.wording is not None and not view.prepared:
-            slots["settled"] = str(view.wording.num_settled)
-            slots["tokens"] = str(len(view.wording.tokens))
+        if view.provisional and view.trace is not None and not view.prepared:
+            slots["settled"] = str(view.trace.num_verified)
+            slots["tokens"] = str(len(view.trace.tokens))
         return slots
 
     def tilt_slots(self, tilt: NewsTilt, unit: str) -> dict[str, str]:

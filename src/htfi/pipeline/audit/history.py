@@ -76,7 +76,7 @@ class RecordedHistory:
         if (
             read is not None
             and decision.has_own_reading
-            and (read.wording is not None or not self._retains_view(decision))
+            and (read.trace is not None or not self._retains_view(decision))
         ):
             self.views[decision.series] = _retained_view(decision, read)
         before = self._scaled.sigma(decision.series)
@@ -108,6 +108,6 @@ def _bar_ns(decision: Decision) -> int:
 
 def _retained_view(decision: Decision, read: NewsView) -> RetainedView:
     items = None
-    if read.wording is not None and not read.prepared and decision.hearing is not None:
-        items = tuple(item.id for item in decision.hearing.considered[: read.wording.num_items])
-    return RetainedView(replace(read, wording=None), decision.id, items)
+    if read.trace is not None and not read.prepared and decision.news_context is not None:
+        items = tuple(item.id for item in decision.news_context.considered[: read.trace.num_items])
+    return RetainedView(replace(read, trace=None), decision.id, items)

@@ -83,16 +83,16 @@ def identity_problems(
     if trace.temperature != temperature:
         found.append(f"its temperature is {trace.temperature:g}; that of the settings is {temperature:g}")
     drafts = decision.models.get("reader.edge", trace.draft)
-    may_change = trace.num_settled < 0 and (
+    may_change = trace.num_verified < 0 and (
         PROMOTED_DRAFTS_KEY in decision.models or "readings" not in decision.models
     )
     if trace.draft not in ("", drafts) and not may_change:
         found.append(f"{trace.draft} drafted, where the draft is {drafts}")
-    if (read.provisional and not read.prepared) != (trace.num_settled >= 0):
+    if (read.provisional and not read.prepared) != (trace.num_verified >= 0):
         found.append("whether the view is provisional does not follow from who wrote it")
-    if trace.num_settled >= max(len(trace.tokens), 1):
+    if trace.num_verified >= max(len(trace.tokens), 1):
         found.append(
-            f"{trace.num_settled} of {len(trace.tokens)} tokens are recorded as the target's: "
+            f"{trace.num_verified} of {len(trace.tokens)} tokens are recorded as the target's: "
             "nothing is left to the draft"
         )
     if read.as_of_ns != decision.as_of_ns:
@@ -104,7 +104,7 @@ def prompt_items(
     decision: Decision, read: NewsView, trace: GenerationTrace
 ) -> tuple[tuple[PromptItem, ...] | None, list[str]]:
     """The items that the model was shown, held against those that the decision considered."""
-    considered = decision.hearing.considered if decision.hearing is not None else ()
+    considered = decision.news_context.considered if decision.news_context is not None else ()
     if trace.shown is msgspec.UNSET:
         if trace.num_items > len(considered):
             return None, [f"it read {trace.num_items} items, where {len(considered)} were considered"]
@@ -143,9 +143,9 @@ def expected_view(
     """The view that answers come to."""
     half_life_ns = read.half_life_ns
     if not trace.paths:
-        reader = combined_version(trace.target, trace.draft, trace.num_settled)
+        reader = combined_version(trace.target, trace.draft, trace.num_verified)
         view = replace(
-            to_view(answers[0], question, half_life_ns, reader), provisional=trace.num_settled >= 0
+            to_view(answers[0], question, half_life_ns, reader), provisional=trace.num_verified >= 0
         )
         return replace(view, meant=meaning.meanings(view) if meaning is not None else ())
     reader = deep_reader_version(trace.target, len(trace.paths))
@@ -158,7 +158,11 @@ def prepared_problems(
     decision: Decision, read: NewsView, trace: GenerationTrace, expected: NewsView
 ) -> list[str]:
     """Whether what was read ahead is cited as the item that reported it, and all else as it was then."""
-    audited = {one.id for one in decision.hearing.considered} if decision.hearing is not None else set[str]()
+    audited = (
+        {one.id for one in decision.news_context.considered}
+        if decision.news_context is not None
+        else set[str]()
+    )
     foreseen = trace.shown[0].id if trace.shown else ""
     left = list(read.cited)
     for name in expected.cited:
@@ -208,10 +212,10 @@ class ReadingAuditor:
             read = unmerged(view)
             if read is None:
                 pass
-            elif view.wording is None:
+            elif view.trace is None:
                 found += self._kept_view_problems(decision, read)
             else:
-                found += self._reading_problems(decision, read, view.wording)
+                found += self._reading_problems(decision, read, view.trace)
         self.history.add(decision)
         return found
 
@@ -219,7 +223,7 @@ class ReadingAuditor:
 
     def _news_problems(self, decision: Decision, view: NewsView) -> list[str]:
         """Whether it rests on items that the decision knew, as far as these are trusted."""
-        news_context = decision.hearing
+        news_context = decision.news_context
         if news_context is None:
             return ["it has a view and no news"]
         known = {item.id: item for item in (*news_context.considered, *news_context.set_aside)}
@@ -259,7 +263,7 @@ class ReadingAuditor:
         if decision.amends and not decision.has_own_reading:
             return []  # held against the amendment that it follows
         if kept is not None and _is_same_view(kept.view, read, decision):
-            audited = decision.hearing.considered if decision.hearing is not None else ()
+            audited = decision.news_context.considered if decision.news_context is not None else ()
             if kept.items is None or kept.items == tuple(item.id for item in audited[: len(kept.items)]):
                 return []
             return [f"it keeps the view that was read for {kept.read_for}, and its news differs"]
@@ -356,7 +360,7 @@ class ReadingAuditor:
     ) -> list[str]:
         """Whether the tokens follow the grammar of an answer on these items, and mean what the view states."""
         finisher = model
-        if trace.num_settled >= 0:
+        if trace.num_verified >= 0:
             found = self._find(trace.draft)
             if found is None:
                 self.num_unchecked[

@@ -197,9 +197,9 @@ def _view_in_place_of(first: Decision, amended: NewsView) -> NewsView | None:
     read = unmerged(amended)
     if read is None:
         return None
-    trust = mean_trust(first.hearing, read.cited)
-    merged = remerge(replace(read, wording=None), trust, first.view, first.as_of_ns)
-    return bound_view(merged, recorded_limits(first.hearing)) if is_leverage_bounded(first) else merged
+    trust = mean_trust(first.news_context, read.cited)
+    merged = remerge(replace(read, trace=None), trust, first.view, first.as_of_ns)
+    return bound_view(merged, recorded_limits(first.news_context)) if is_leverage_bounded(first) else merged
 
 
 def check_entry(
@@ -229,12 +229,12 @@ def check_entry(
         problems.append("the entry is not in canonical form")
     problems += forecast_problems(decision)
     problems += _rationale_problems(decision)
-    if routing is not None and decision.hearing is not None and not decision.amends:
+    if routing is not None and decision.news_context is not None and not decision.amends:
         problems += routing_problems(
-            decision.hearing, decision.plan, routing, decision.models.get(MODEL_KEY, "")
+            decision.news_context, decision.plan, routing, decision.models.get(MODEL_KEY, "")
         )
-    if sanitiser is not None and decision.hearing is not None:
-        problems += limit_problems(decision.hearing, sanitiser)
+    if sanitiser is not None and decision.news_context is not None:
+        problems += limit_problems(decision.news_context, sanitiser)
     if fidelity is not None and not decision.amends:
         problems += _plan_problems(decision, fidelity)
     if secure is not None:
@@ -248,7 +248,7 @@ def check_entry(
 def _plan_problems(decision: Decision, config: FidelityConfig) -> list[str]:
     """Whether the rung follows from the deadline, the load and the readers that were recorded."""
     readers = (name.removeprefix("reader.") for name in decision.models if name.startswith("reader."))
-    is_suspected = decision.hearing is not None and bool(decision.hearing.suspicion)
+    is_suspected = decision.news_context is not None and bool(decision.news_context.suspicion)
     available = frozenset(Rung(reader) for reader in readers)
     return plan_problems(decision.plan, decision.regime, available, is_suspected, config)
 
@@ -291,7 +291,7 @@ def _rationale_problems(decision: Decision) -> list[str]:
     if has_part(rationale, "contested") != contested:
         problems.append("whether its readings contradict each other is stated wrongly")
     if has_part(rationale, "suspected") != (
-        decision.hearing is not None and bool(decision.hearing.suspicion)
+        decision.news_context is not None and bool(decision.news_context.suspicion)
     ):
         problems.append("whether manipulation is suspected is stated wrongly")
     problems += _load_problems(decision)

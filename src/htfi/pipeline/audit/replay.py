@@ -97,7 +97,7 @@ def reading_of(decision: Decision, entries: Iterable[bytes]) -> Decision:
     view = decision.view
     if view is None:
         raise InvalidInput(f"{decision.id}: no news was read for it, so there are no words to write again")
-    if view.wording is not None:
+    if view.trace is not None:
         return decision
     read = unmerged(view)
     if read is not None:
@@ -106,7 +106,7 @@ def reading_of(decision: Decision, entries: Iterable[bytes]) -> Decision:
             if found is None or found.series != decision.series or found.as_of_ns != read.as_of_ns:
                 continue
             kept = unmerged(found.view) if found.view is not None else None
-            if kept is None or kept.wording is None:
+            if kept is None or kept.trace is None:
                 continue
             if "readings" not in decision.models:  # a merged view did not record whether it is provisional
                 kept = replace(kept, provisional=read.provisional)
@@ -128,9 +128,9 @@ def replay_reading(
     view = (
         unmerged(decision.view) if decision.view is not None else None
     )  # what was read, before it was merged
-    if view is None or view.wording is None:
+    if view is None or view.trace is None:
         raise InvalidInput(f"{decision.id} holds no generation trace")
-    trace = view.wording
+    trace = view.trace
     opened = open_model(trace.target, ModelRole.TARGET)
     vocabulary = opened.vocabulary
     request = GenerationRequest(
@@ -153,14 +153,14 @@ def replay_reading(
         if difference := first_difference(trace.tokens, plain.tokens, spell):
             problems.append(f"along the recorded drafts the target writes other tokens: {difference}")
     writing, finisher = plain, opened
-    if trace.num_settled >= 0:
+    if trace.num_verified >= 0:
         finisher = open_model(trace.draft, ModelRole.DRAFT)
         writing = _finish_with_draft(finisher, config, trace, request) or plain
         if difference := first_difference(trace.tokens, writing.tokens, spell):
             problems.append(
                 f"the draft, going on from what the target settled, writes other tokens: {difference}"
             )
-    if (view.provisional and not view.prepared) != (trace.num_settled >= 0):
+    if (view.provisional and not view.prepared) != (trace.num_verified >= 0):
         problems.append("whether the view is provisional does not follow from who wrote it")
     if not problems and _view_from_tokens(writing, finisher, view) != _without_trace(view):
         problems.append("the view does not follow from the tokens")
@@ -190,7 +190,7 @@ def _replay_paths(
     said, nearest = combine_answers([parse_answer(answer.fields, opened.trust) for answer in written])
     if written[nearest].tokens != trace.tokens:
         problems.append("the answer that stands for all is another")
-    if view.provisional or trace.num_settled >= 0:
+    if view.provisional or trace.num_verified >= 0:
         problems.append("whether the view is provisional does not follow from who wrote it")
     each = [_with_understanding(parse_answer(answer.fields, opened.trust), view) for answer in written]
     meant = combine_meanings(each, opened.meaning) if opened.meaning is not None else ()
@@ -201,10 +201,10 @@ def _replay_paths(
 
 def _check_target_tokens(plain: Completion, trace: GenerationTrace, spell: Callable[[int], str]) -> list[str]:
     """Whether the target, decoding alone, writes the tokens that are said to be its own."""
-    if trace.num_settled < 0:
+    if trace.num_verified < 0:
         difference = first_difference(trace.tokens, plain.tokens, spell)
         return [f"the target, decoding alone, writes other tokens: {difference}"] if difference else []
-    num = trace.num_settled
+    num = trace.num_verified
     if num >= len(trace.tokens):
         return [f"{num} of {len(trace.tokens)} tokens are said to be settled: nothing is left to the draft"]
     difference = first_difference(trace.tokens[:num], plain.tokens[:num], spell)
@@ -292,7 +292,7 @@ def _finish_with_draft(
     neither writes them, None where they do not hold to the form.
     """
     of, answer = opened, None
-    settled = trace.tokens[: trace.num_settled]
+    settled = trace.tokens[: trace.num_verified]
     for network in (of.network, of.draft_network):
         generator = of.generator(network, config)
         try:
@@ -324,7 +324,7 @@ def _with_understanding(said: ParsedAnswer, view: NewsView) -> NewsView:
 
 
 def _without_trace(view: NewsView) -> NewsView:
-    return replace(view, wording=None)
+    return replace(view, trace=None)
 
 
 def _decode_again(

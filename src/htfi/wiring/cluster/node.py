@@ -87,7 +87,7 @@ class NodeMonitor:
             self._watch.stream_ended(node, words, self._clock(), stream)
         self._publish_changes()
 
-    def heard(self, stream: str, node: str, body: bytes) -> None:
+    def received(self, stream: str, node: str, body: bytes) -> None:
         del stream
         with self._lock:
             self._owed += self._watch.receive(node, body, self._clock())

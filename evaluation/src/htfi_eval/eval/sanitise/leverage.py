@@ -224,8 +224,8 @@ def _mean(effects: Sequence[ForecastMovement]) -> ForecastMovement:
 def _row(
     name: str, effect: ForecastMovement, base: ForecastMovement, fates: Sequence[Decision]
 ) -> dict[str, Any]:
-    hearings = [decision.hearing for decision in fates if decision.hearing is not None]
-    audits = [one for hearing in hearings for one in (*hearing.considered, *hearing.set_aside)]
+    hearings = [decision.news_context for decision in fates if decision.news_context is not None]
+    audits = [one for news_context in hearings for one in (*news_context.considered, *news_context.set_aside)]
     verdicts = [one.verdict.value for one in audits]
     return {
         "attack": name,

@@ -91,11 +91,11 @@ def _advancing(entries: Iterable[bytes], total: int, advance: Callable[[int, int
 def _token_text(decision: Decision, target: Path | None) -> TokenSpeller | None:
     """Tokens in the words of the model that wrote them, where its folder is at hand."""
     view = decision.view
-    if view is None or view.wording is None:
+    if view is None or view.trace is None:
         return None
     from htfi.wiring.models.loading import token_text
 
-    return token_text(view.wording, target)
+    return token_text(view.trace, target)
 
 
 def _show(title: str, sections: Iterable[AuditSection]) -> None:

@@ -98,9 +98,9 @@ def _show(asked: str, read_for: str, done: "ReplayedReading") -> None:
     if not isinstance(trace.rule, UnsetType):
         print_line(rule_note(trace.rule))
     if trace.place:
-        print_line(f"written in {trace.place}" if trace.num_settled < 0 else f"written by the {trace.place}")
-    if trace.num_settled >= 0:
-        print_line(f"provisional: {trace.num_settled} tokens are the target's, the others the draft's")
+        print_line(f"written in {trace.place}" if trace.num_verified < 0 else f"written by the {trace.place}")
+    if trace.num_verified >= 0:
+        print_line(f"provisional: {trace.num_verified} tokens are the target's, the others the draft's")
     to = console()
     to.print(legend())
     for line in round_lines(trace.tokens, trace.rounds, done.vocabulary):

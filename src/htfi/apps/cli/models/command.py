@@ -163,10 +163,10 @@ def calibrate(folder: Path, precision: str, num_stories: int) -> None:
 
     generator = open_model(folder, precision).plain_generator(DecodingConfig())
 
-    def tell(done: int, num: int) -> None:
+    def show_progress(done: int, num: int) -> None:
         click.echo(f"\r{done:,} of {num:,} stories", err=True, nl=done == num)
 
-    answered = answer_stories(generator, num_stories, tell)
+    answered = answer_stories(generator, num_stories, show_progress)
     trust = estimate_trust(answered)
     meaning = estimate_meaning(answered) if num_stories >= MIN_STORIES else None
     write_trust(folder, trust, meaning)

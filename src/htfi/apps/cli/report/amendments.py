@@ -66,9 +66,9 @@ class AmendmentCounts:
         if decision.amends:
             self.num_amended += 1
             self.num_confirmed += has_part(decision.rationale, CONFIRMS)
-        if view is None or view.wording is None:
+        if view is None or view.trace is None:
             return
-        place = self._at(EDGE_ALONE if view.wording.num_settled >= 0 else view.wording.place)
+        place = self._at(EDGE_ALONE if view.trace.num_verified >= 0 else view.trace.place)
         place.num_answers += 1
         place.num_provisional += late
         place.num_amendments += bool(decision.amends)

@@ -56,7 +56,7 @@ def fresh_reading(decision: Decision) -> ReadingOutcome | None:
         0.0,
         news_text(decision.rationale, decision.models),
         audit_sections(decision),
-        None if view.wording is None or isinstance(view.wording.rule, UnsetType) else view.wording.rule,
+        None if view.trace is None or isinstance(view.trace.rule, UnsetType) else view.trace.rule,
     )
 
 
@@ -117,7 +117,7 @@ class ReadingScores:
 def audit_sections(decision: Decision) -> tuple[AuditSection, ...]:
     """What became of the news in a decision, its tokens in words where the model that wrote them is a shipped one."""
     view = decision.view
-    spell = _token_text_of(view.wording.target) if view is not None and view.wording is not None else None
+    spell = _token_text_of(view.trace.target) if view is not None and view.trace is not None else None
     return explain_decision(decision, None, spell)
 
 

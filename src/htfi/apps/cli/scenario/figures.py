@@ -88,7 +88,7 @@ def _scenario(ground: ScenarioBasis, answers: ScenarioAnswers, answer: ScenarioA
         found["roles"] = {series: role.name.lower() for series, role in answer.roles.items()}
         found["at_full_weight"] = _change(answers, answer, answer.full)
         found["views"] = {
-            series: msgspec.to_builtins(msgspec.structs.replace(view, wording=None))
+            series: msgspec.to_builtins(msgspec.structs.replace(view, trace=None))
             for series, view in (answer.views or {}).items()
         }
     return found

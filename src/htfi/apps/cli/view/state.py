@@ -194,7 +194,7 @@ class ViewModel:
                 f"; weight {weighed['tilt_weight']}: median {weighed['median_move']}, "
                 f"{weighed['band_change']}; divergence {tilt.divergence:.2f}, rank {tilt.divergence_rank:.2f}"
             )
-        news_context = decision.hearing
+        news_context = decision.news_context
         secure = "manipulation suspected: " if news_context is not None and news_context.suspicion else ""
         return f"{secure}{name} by {slots['reader']}: {moves}, {sure}: {slots['words']}{worth}"
 

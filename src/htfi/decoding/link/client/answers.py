@@ -50,7 +50,7 @@ def provisional_completion(
         draft=draft,
         rounds=tuple(inflight.rounds),
         place=f"{ALONE}, {words}",
-        num_settled=len(inflight.sequence.tokens),
+        num_verified=len(inflight.sequence.tokens),
     )
 
 

@@ -5,11 +5,11 @@ import random
 import msgspec
 import pytest
 
-from desk_world import Edge, Time, deliver, desk, run, truth
 from htfi.decoding.config import VerificationServerConfig
 from htfi.decoding.link import frames
 from htfi.decoding.link.frames import DraftLead, PartFrame
 from outcome_pair import VIEW, requests
+from server_world import Edge, Time, deliver, desk, run, truth
 
 
 def anything(dice: random.Random, depth: int = 0) -> object:

@@ -37,12 +37,12 @@ class Divided:
         whole = replace(whole, place="cloud1, in flight")
         if self._dice.random() < 0.4:
             return replace(whole, rounds=whole.rounds[: self._dice.randrange(len(whole.rounds) + 1)])
-        num_settled = self._dice.randrange(len(whole.tokens))
-        mixed = self._draft.continue_from(whole.prompt, request, whole.tokens[:num_settled])
+        num_verified = self._dice.randrange(len(whole.tokens))
+        mixed = self._draft.continue_from(whole.prompt, request, whole.tokens[:num_verified])
         assert isinstance(mixed, Completion)
         self._late[request.id] = (self._dice.randrange(5), whole)
         return replace(
-            mixed, draft=self._draft_version, rounds=(), place="edge alone, late", num_settled=num_settled
+            mixed, draft=self._draft_version, rounds=(), place="edge alone, late", num_verified=num_verified
         )
 
     def take_late_completions(self) -> list[tuple[str, Completion | RequestRefused]]:

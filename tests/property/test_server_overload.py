@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from desk_traffic import World, asked
-from desk_world import truth
 from htfi.decoding.link import frames
 from htfi.decoding.link.frames import DraftLead, PartFrame, RefusalReason
+from server_traffic import World, asked
+from server_world import truth
 
 NUM_ASKED = 400
 

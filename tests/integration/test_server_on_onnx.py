@@ -5,7 +5,6 @@ import time
 import numpy as np
 import pytest
 
-from desk_world import Edge, run
 from htfi import models
 from htfi.decoding.config import DecodingConfig, VerificationServerConfig
 from htfi.decoding.draft_length.closed_form import ClosedFormPlanner
@@ -27,6 +26,7 @@ from htfi.domain.generation import (
     ScaledMoves,
 )
 from htfi.scheduling.turns.fair_share import FairScheduler
+from server_world import Edge, run
 
 pytest.importorskip("onnxruntime")
 from htfi.wiring.models.loading import load_network, open_model

@@ -57,7 +57,7 @@ def test_an_answer_is_the_targets_in_every_mode(lead: DraftLead, rtt_ms: float):
     requests = [question(seed) for seed in range(4)] + [question(9, VIEW)]
     answers = written(scene, requests)
     assert [answer.tokens for answer in answers] == expected(scene, requests)
-    assert all(answer.num_settled == -1 for answer in answers)
+    assert all(answer.num_verified == -1 for answer in answers)
     assert answers[0].fields == scene.target.write(requests[:1])[0].fields  # type: ignore[union-attr]
     assert answers[0].strategy == lead.name.lower()
     assert answers[0].place.startswith("cloud1, ")

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from desk_traffic import World, asked
-from desk_world import truth
 from htfi.decoding.link.frames import DraftLead
+from server_traffic import World, asked
+from server_world import truth
 
 
 @pytest.mark.parametrize("lead", [DraftLead.PLAIN, DraftLead.FLIGHT])

@@ -9,7 +9,7 @@ from htfi.decoding.link.frames import DraftLead
 from htfi.decoding.local_generator import LocalGenerator
 from htfi.decoding.strategies.recorded import RecordedStrategy
 from htfi.domain.generation import Completion, GenerationRequest, RequestRefused
-from linked_desks import Cluster
+from linked_servers import Cluster
 from linked_world import PATH, TOKENIZER, VIEW, VOCAB, draft_author, local, question
 from memory_network.faults import NO_FAULTS, FrameFaults
 from tiny_network import TinyNetwork
@@ -96,8 +96,8 @@ def test_answers_are_the_targets_or_provisional_and_amended(seed: int):
             assert isinstance(whole, Completion)
             if answer.is_provisional:
                 provisional[request.id] = answer
-                settled = whole.tokens[: answer.num_settled]
-                assert answer.tokens[: answer.num_settled] == settled, story
+                settled = whole.tokens[: answer.num_verified]
+                assert answer.tokens[: answer.num_verified] == settled, story
                 alone = draft.continue_from(answer.prompt, request, settled)
                 assert isinstance(alone, Completion)
                 assert answer.tokens == alone.tokens, story

@@ -1,8 +1,8 @@
 """What an edge's transport says to a desk by itself: that a frame of the cloud came damaged."""
 
-from desk_world import Edge, deliver, desk, run, truth
 from htfi.decoding.link.frames import RefusalReason, RefusedFrame
 from outcome_pair import requests
+from server_world import Edge, deliver, desk, run, truth
 
 (ASKED,) = requests(1)
 DAMAGED = RefusedFrame(-1, 0, RefusalReason.MALFORMED, -1, "its checksum does not fit")

@@ -4,7 +4,6 @@ import heapq
 import itertools
 from dataclasses import dataclass, field
 
-from desk_world import LATE, Edge, Time, desk, truth
 from htfi.decoding.config import DecodingConfig
 from htfi.decoding.link import frames
 from htfi.decoding.link.frames import DraftLead, PartFrame
@@ -12,6 +11,7 @@ from htfi.decoding.link.server.server import VerificationServer
 from htfi.decoding.ports import Floats, ForwardOutput, Ids
 from htfi.domain.generation import ControlToken, GenerationRequest, PlainText
 from outcome_pair import PATH, TOKENIZER
+from server_world import LATE, Edge, Time, desk, truth
 from tiny_network import TinyNetwork
 
 FIXED_MS, ROW_MS, CELL_MS = 0.3, 0.03, 0.054  # a pass of the shipped target on one core

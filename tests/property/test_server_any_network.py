@@ -6,11 +6,11 @@ from functools import lru_cache
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from desk_world import Edge, Time, deliver, desk, run, truth
 from examples import examples
 from htfi.decoding.config import VerificationServerConfig
 from htfi.decoding.link.frames import CancelFrame, DraftLead
 from outcome_pair import TOKENIZER, VIEW, WORDS, requests
+from server_world import Edge, Time, deliver, desk, run, truth
 
 ASKED = [*requests(3), *requests(3, VIEW), *requests(2, WORDS)]
 RELAXED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}

@@ -81,16 +81,16 @@ class LateAuthor:
         if self._dice.random() >= self._late_share:
             return Completion(**{**_fields(target), "place": "cloud1, in flight"})
         self._under_way[request.id] = self._dice.randrange(6)
-        num_settled = self._dice.randrange(NUM_TOKENS)
+        num_verified = self._dice.randrange(NUM_TOKENS)
         draft = target if self._dice.random() < self._same_share else written(request.id + "draft")
-        tokens = target.tokens[:num_settled] + draft.tokens[num_settled:]
+        tokens = target.tokens[:num_verified] + draft.tokens[num_verified:]
         return Completion(
             **{
                 **_fields(draft),
                 "tokens": tokens,
                 "draft": DRAFT,
                 "place": "edge alone",
-                "num_settled": num_settled,
+                "num_verified": num_verified,
             }
         )
 

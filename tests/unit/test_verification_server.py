@@ -3,7 +3,6 @@
 import pytest
 from msgspec.structs import replace
 
-from desk_world import LATE, Edge, Time, deliver, desk, run, truth
 from htfi.decoding.config import DecodingConfig, VerificationServerConfig
 from htfi.decoding.link import frames
 from htfi.decoding.link.frames import (
@@ -22,6 +21,7 @@ from htfi.decoding.sampling import SamplingParams
 from htfi.domain.generation import PlainText
 from htfi.scheduling.config import TurnsConfig
 from outcome_pair import VIEW, requests
+from server_world import LATE, Edge, Time, deliver, desk, run, truth
 from tiny_network import TinyNetwork
 
 (PATH_ASKED,) = requests(1)

@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from desk_world import Edge, deliver, desk, run, truth
 from htfi.decoding.config import DecodingConfig
 from htfi.decoding.draft_tree import DraftTree
 from htfi.decoding.link.frames import DraftLead, RefusalReason
 from htfi.decoding.ports import Floats, ForwardOutput, Ids
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from outcome_pair import network, requests
+from server_world import Edge, deliver, desk, run, truth
 from tiny_network import TinyNetwork
 
 
