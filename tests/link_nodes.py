@@ -60,7 +60,7 @@ class Notes:
     def __init__(self) -> None:
         self.opened_: list[tuple[str, str, bool]] = []
         self.ended_: list[tuple[str, str, str]] = []
-        self.heard_: list[tuple[str, bytes]] = []
+        self.bodies: list[tuple[str, bytes]] = []
         self.seen_: list[str] = []
         self.troubles: list[tuple[str, str]] = []
         self.to_send: list[tuple[str, bytes]] = []
@@ -71,8 +71,8 @@ class Notes:
     def ended(self, stream: str, node: str, words: str) -> None:
         self.ended_.append((stream, node, words))
 
-    def heard(self, stream: str, node: str, body: bytes) -> None:
-        self.heard_.append((stream, body))
+    def received(self, stream: str, node: str, body: bytes) -> None:
+        self.bodies.append((stream, body))
 
     def seen(self, stream: str, node: str) -> None:
         self.seen_.append(stream)

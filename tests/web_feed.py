@@ -42,7 +42,7 @@ def web_feed(
         quarantine=quarantine,
         clock=SystemClock(),
         position=position["feed"] if position else None,
-        tell=lines.append,
+        report=lines.append,
     )
     try:
         yield Listening(merged, quarantine, iter(merged))

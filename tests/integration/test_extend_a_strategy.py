@@ -25,9 +25,9 @@ run, target = Path(sys.argv[1]), Path(sys.argv[2])
 log = open_ledger_readonly(run)
 found = [decode_decision(entry) for entry in log.entries()]
 log.close()
-read = [one for one in found if one.view and one.view.wording and one.view.wording.strategy == "repeat"]
+read = [one for one in found if one.view and one.view.trace and one.view.trace.strategy == "repeat"]
 problems = [problem for one in read for problem in replay_reading(one, run, target).problems]
-drafted = sum(len(turn.drafted) for one in read for turn in one.view.wording.rounds)
+drafted = sum(len(turn.drafted) for one in read for turn in one.view.trace.rounds)
 print(json.dumps([len(read), drafted, problems]))
 """
 

@@ -157,7 +157,7 @@ def test_the_watch_goes_on_while_the_caller_is_busy(secure: Nodes) -> None:
     until(lambda: bool(at_edge.opened_))
     # Nobody receives at either end: a pass of the model is going on.
     at_edge.to_send = [(at_edge.opened_[0][0], seal(FrameChannel.HEALTH, b"beat"))]
-    until(lambda: [body for _, body in at_cloud.heard_] == [b"beat"])
+    until(lambda: [body for _, body in at_cloud.bodies] == [b"beat"])
     assert [arrival.event for arrival in iter(lambda: cloud.receive(0), None)] == [UP]
 
 

@@ -64,7 +64,7 @@ def test_a_repaired_bar_is_used_and_counted_apart(tmp_path: Path) -> None:
     assert result.exit_code == 0
     assert "0 quarantined  1 repaired" in result.output
     assert "quarantine  0 rows" in result.output
-    assert "repaired    1 bars were repaired and used" in result.output
+    assert "repaired    1 bar was repaired and used" in result.output
     (line,) = (tmp_path / "out" / "quarantine.jsonl").read_text(encoding="utf-8").splitlines()
     note = json.loads(line)
     assert (note["row"], note["reason"], [one["field"] for one in note["repairs"]]) == (

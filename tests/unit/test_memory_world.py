@@ -237,7 +237,7 @@ class Beats:
     def ended(self, stream: str, node: str, words: str) -> None:
         self.streams.discard(stream)
 
-    def heard(self, stream: str, node: str, body: bytes) -> None:
+    def received(self, stream: str, node: str, body: bytes) -> None:
         self.heard_of.append((node, body))
 
     def due(self) -> list[tuple[str, bytes]]:

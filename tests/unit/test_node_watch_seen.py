@@ -18,7 +18,7 @@ def test_a_peer_whose_answers_come_is_alive_though_its_beats_do_not(is_seen: boo
     for _ in range(40):
         now_s += 0.025
         for _, sealed in cloud.due():
-            edge.heard("cloud1#1", "cloud1", sealed[5:])
+            edge.received("cloud1#1", "cloud1", sealed[5:])
         edge.due()
     assert edge.state("cloud1") is PeerState.HEALTHY
     for _ in range(40):

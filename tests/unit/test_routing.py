@@ -18,7 +18,7 @@ def scores(relevance: float = 0.9, novelty: float = 0.9, encoder: str = "encoder
 
 
 @pytest.mark.parametrize(
-    ("verdict", "told_before", "scored", "position", "taken"),
+    ("verdict", "first_report", "scored", "position", "taken"),
     [
         (Screening.QUARANTINE, "", scores(), 1.0, Route.TEMPLATE),
         (Screening.PASS, "n0", scores(), 1.0, Route.TEMPLATE),

@@ -390,7 +390,7 @@ class ReadingAuditor:
         differing = [
             name
             for name in NewsView.__struct_fields__
-            if name not in ("wording", "parts") and getattr(expected, name) != getattr(read, name)
+            if name not in ("trace", "parts") and getattr(expected, name) != getattr(read, name)
         ]
         if differing:
             problems.append(f"the view does not follow from the tokens: other {', '.join(differing)}")
