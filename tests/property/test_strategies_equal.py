@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from test_decoding_forms import MINI, forms
+from test_grammar_any import MINI, forms
 
 from htfi.decoding.config import DecodingConfig
 from htfi.decoding.draft_length.planner import LengthRequest, RoundReport

@@ -15,7 +15,7 @@ from htfi.decoding.vocabulary import Vocabulary
 from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.domain.generation import ChoiceField, FixedField, FreeTextField, OutputGrammar
 
-_MAX_CACHED_GRAMMARS = 256
+MAX_CACHED_GRAMMARS = 256
 _NO_TOKENS = AllowedTokens.of(np.zeros(0, np.int64))
 
 
@@ -159,7 +159,7 @@ class GrammarCache:
         known = self._kept.get(grammar)
         if known is None:
             known = self._kept[grammar] = CompiledGrammar(grammar, self._vocabulary)
-            if len(self._kept) > _MAX_CACHED_GRAMMARS:
+            if len(self._kept) > MAX_CACHED_GRAMMARS:
                 self._kept.popitem(last=False)
         self._kept.move_to_end(grammar)
         self._same = grammar, known

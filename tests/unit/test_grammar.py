@@ -1,8 +1,8 @@
-"""Forms as automata: which are refused, what each step admits, how prompts become ids."""
+"""Output grammars as automata: which are refused, what each step admits, how prompts become ids."""
 
 import pytest
 
-from htfi.decoding.grammar import CompiledGrammar, GrammarCache
+from htfi.decoding.grammar import MAX_CACHED_GRAMMARS, CompiledGrammar, GrammarCache
 from htfi.decoding.vocabulary import Vocabulary
 from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.domain.generation import (
@@ -48,6 +48,56 @@ def test_words_end_after_their_bound_and_the_rest_of_a_long_end_is_forced():
     assert form.fields([a, b, *cut, b]) == {"words": "ab", "c": "1"}
     assert form.fields([newline, *early, a]) == {"words": "", "c": "0"}
     assert form.max_tokens == 2 + 3 + 1
+
+
+def test_a_token_is_allowed_where_it_advances_and_transitions_list_every_next_state():
+    grammar = CompiledGrammar(
+        (
+            FreeTextField("words", 2, PlainText("\n")),
+            FixedField((PlainText(":"),)),
+            ChoiceField("c", ((PlainText("a"),), (PlainText("bb"),))),
+        ),
+        PLAIN,
+    )
+    seen, pending = set[int](), [grammar.start]
+    num_refused = 0
+    while pending:
+        state = pending.pop()
+        if state == grammar.done or state in seen:
+            continue
+        seen.add(state)
+        ids, nexts = grammar.transitions(state)
+        following = dict(zip(ids.tolist(), nexts.tolist(), strict=True))
+        for token in range(PLAIN.tokenizer.vocab_size):
+            if token in following:
+                assert grammar.allows(state, token) is True
+                assert grammar.advance(state, token) == following[token]
+            else:
+                num_refused += 1
+                assert grammar.allows(state, token) is False
+                with pytest.raises(IntegrityError):
+                    grammar.advance(state, token)
+        pending += following.values()
+    assert seen == set(range(grammar.done))
+    assert num_refused > 0
+
+
+def test_open_positions_name_the_field_of_each_token_that_was_not_forced():
+    grammar = CompiledGrammar(
+        (
+            FreeTextField("words", 1, PlainText("\n")),
+            ChoiceField("c", ((PlainText("a"),), (PlainText("b"),))),
+        ),
+        PLAIN,
+    )
+    a, b, newline = (PLAIN.encode((PlainText(text),))[0] for text in ("a", "b", "\n"))
+    found = grammar.open_positions([a, newline, b])
+    assert [(place, name) for place, _, name in found] == [(0, "words"), (2, "c")]
+    assert [step.part for _, step, _ in found] == [0, 1]
+    with pytest.raises(IntegrityError, match="end of its grammar"):
+        grammar.open_positions([a, newline, b, a])
+    with pytest.raises(IntegrityError, match="ends before"):
+        grammar.fields([a, newline])
 
 
 def test_an_option_that_begins_another_is_ended_by_what_follows():
@@ -107,7 +157,15 @@ def test_returns_are_price_tokens_where_there_are_some_and_words_elsewhere():
     assert PLAIN.tokenizer.decode(PLAIN.encode((ScaledMoves((0.34, -1.25, -0.01)),))) == " +0.3 -1.2 +0.0"
 
 
-def test_a_form_is_compiled_once():
-    forms = GrammarCache(MINI)
-    form: OutputGrammar = (FreeTextField("w", 4, ControlToken("end")),)
-    assert forms.compiled(form) is forms.compiled((FreeTextField("w", 4, ControlToken("end")),))
+def test_a_grammar_is_compiled_once_and_the_least_recently_used_is_dropped():
+    cache = GrammarCache(MINI)
+
+    def grammar(num_tokens: int) -> OutputGrammar:
+        return (FreeTextField("w", num_tokens, ControlToken("end")),)
+
+    first, second = cache.compiled(grammar(1)), cache.compiled(grammar(2))
+    assert cache.compiled(grammar(1)) is first
+    for num_tokens in range(3, MAX_CACHED_GRAMMARS + 2):
+        cache.compiled(grammar(num_tokens))
+    assert cache.compiled(grammar(1)) is first
+    assert cache.compiled(grammar(2)) is not second
