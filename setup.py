@@ -14,21 +14,27 @@ from setuptools.command.build_ext import build_ext
 HERE = Path(__file__).resolve().parent
 VERSION = tomllib.loads((HERE / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
 
-# A checkout installs the evaluations that it holds. Elsewhere they are the release of the same version.
-EVALUATION = HERE / "evaluation"
-EVAL = f"htfi-eval @ {EVALUATION.as_uri()}" if EVALUATION.is_dir() else f"htfi-eval=={VERSION}"
+
+def ours(name: str, folder: str) -> str:
+    """A distribution of ours: a checkout installs the folder that it holds, a release that of the same version."""
+    path = HERE / folder
+    return f"{name} @ {path.as_uri()}" if path.is_dir() else f"{name}=={VERSION}"
+
+
+TRAIN, EVAL = ours("htfi-train", "training"), ours("htfi-eval", "evaluation")
+TORCH = "torch==2.13.0"
 
 EXTRAS = {
     "cluster": ["grpcio>=1.70", "lmdb>=1.5", "redis>=5"],  # edges and clouds; a cache that outlives a run
     "web": ["httpcore>=1.0", "selectolax>=1.0", "websockets>=13"],  # feeds over HTTP and WebSocket
-    "eval": [EVAL],
-    "foundation": ["chronos-forecasting==2.3.2", "torch==2.13.0"],
+    "eval": [EVAL, TRAIN],  # evaluations read simulated stories; they need no torch
+    "foundation": ["chronos-forecasting==2.3.2", TORCH],
     "frontier": ["httpx"],
-    "train": ["torch==2.13.0"],
+    "train": [TRAIN, TORCH],
     "dev": [
         "arch",  # the reference of our GARCH
         "cython",  # a test builds the kernel
-        "htfi[cluster,foundation,frontier,train,web]",  # their adapters are tested
+        "htfi[cluster,foundation,frontier,web]",  # their adapters are tested
         "hypothesis",
         "import-linter",
         "pymerkle",
@@ -39,6 +45,7 @@ EXTRAS = {
         "ruff",
         "scikit-learn",  # what words alone would know
         "setuptools",
+        TORCH,  # training is tested; `make` installs htfi-train itself from its folder, editable
         "transformers",  # the reference of the embedded engine
     ],
 }

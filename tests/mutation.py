@@ -176,11 +176,10 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="a line for each mutant is added here")
     options = parser.parse_args()
     root = Path.cwd()
-    os.environ.update(
-        PYTHONDONTWRITEBYTECODE="1", PYTHONPATH=f"{root}/src:{root}/evaluation/src", HYPOTHESIS_MUTATION="1"
-    )
+    sources = [str(root / folder) for folder in ("src", "evaluation/src", "training/src")]
+    os.environ.update(PYTHONDONTWRITEBYTECODE="1", PYTHONPATH=":".join(sources), HYPOTHESIS_MUTATION="1")
     sys.dont_write_bytecode = True
-    sys.path[:0] = [str(root / "src"), str(root / "evaluation/src"), str(root / "tests")]
+    sys.path[:0] = [*sources, str(root / "tests")]
     for library in (
         "numpy",
         "numpy.testing",
@@ -202,7 +201,9 @@ def main() -> None:
 
 
 def try_module(root: Path, module: Path, options: argparse.Namespace) -> tuple[int, int]:
-    name = ".".join(module.resolve().relative_to(root / "src").with_suffix("").parts)
+    place = module.resolve()
+    base = next(base for base in (root / "src", root / "training/src") if place.is_relative_to(base))
+    name = ".".join(place.relative_to(base).with_suffix("").parts)
     source = module.read_text()
     files, spent_s = [], 0.0
     for file in importing_tests(root, name):

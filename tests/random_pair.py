@@ -9,7 +9,7 @@ from htfi.adapters.tokenizer.hugging_face import HuggingFaceTokenizer
 from htfi.decoding.checkpoint.folder import Architecture, ModelFamily, config_json
 from htfi.decoding.checkpoint.rope import Rope
 from htfi.decoding.checkpoint.weights import write_safetensors
-from htfi.wiring.training.corpus import write_tokenizer
+from htfi_train.corpus import write_tokenizer
 
 NUM_STORIES = 60  # that the tokenizer learns from
 

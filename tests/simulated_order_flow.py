@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from htfi.domain.errors import InvalidInput
 from htfi.domain.events import Quote, Trade
 from htfi.domain.time import NS_PER_S
-from htfi.simulation.market.process import Floats, autoregress, u_shape
+from htfi_train.simulation.market.process import Floats, autoregress, u_shape
 from simulated_session import FlowShock, SimulatedSession
 
 CELL_S = (

@@ -20,7 +20,8 @@ from htfi.wiring.models.loading import write_trust
 from htfi.wiring.run import open_run
 from htfi.wiring.settings import Settings
 
-SRC = Path(__file__).parents[2] / "src" / "htfi"
+ROOT = Path(__file__).parents[2]
+SRC, TRAINING = ROOT / "src/htfi", ROOT / "training/src/htfi_train"
 # Temporary names that were once used beside the files that they were to become, and the files themselves.
 PLANTED = (
     "state.bin.new", "settings.json.new", "ledger.db.new", "ledger.db.new-journal", ".decisions.parquet.tmp",
@@ -197,8 +198,8 @@ def test_a_models_folder_does_not_follow_a_planted_draft(tmp_path: Path) -> None
 def test_nobody_makes_a_draft_of_a_name_that_can_be_guessed() -> None:
     """What takes a file's place is made by `htfi.domain.files` alone."""
     found = [
-        f"{path.relative_to(SRC)}: {line.strip()}"
-        for path in sorted(SRC.rglob("*.py"))
+        f"{path.relative_to(ROOT)}: {line.strip()}"
+        for path in sorted([*SRC.rglob("*.py"), *TRAINING.rglob("*.py")])
         if path != SRC / "domain" / "files.py"
         for line in path.read_text(encoding="utf-8").splitlines()
         if re.search(r"O_CREAT|\.(new|part|tmp)\"|mkstemp|0o644", line)

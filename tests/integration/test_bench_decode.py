@@ -18,7 +18,6 @@ from htfi import models
 from htfi.decoding.checkpoint.folder import ModelFolder
 from htfi.decoding.vocabulary import Vocabulary
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
-from htfi.simulation.stories import FIRST_EVALUATION_SEED
 from htfi_eval.bench.decode import command as decode
 from htfi_eval.bench.decode import measurements
 from htfi_eval.bench.decode import prompts as decode_prompts
@@ -46,6 +45,7 @@ from htfi_eval.bench.decode.methods import (
 from htfi_eval.bench.decode.prompts import OFF_DISTRIBUTION, prompt_kinds, request
 from htfi_eval.bench.processes import WorkerProcess
 from htfi_eval.bench.targets import COST_60M, TargetSize, write_heavy_target
+from htfi_train.simulation.stories import FIRST_EVALUATION_SEED
 
 DEEPER = TargetSize("deeper", 7, 768)
 

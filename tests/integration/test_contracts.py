@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+SOURCES = ("src", "evaluation/src", "training/src")
 LINT_IMPORTS = Path(sysconfig.get_path("scripts")) / "lint-imports"
 
 # contract's name → (file to append to, the forbidden import, the line of the report that names it)
@@ -27,10 +28,20 @@ PLANTED = {
         "import htfi.apps.cli.main",
         "htfi_eval.bench.ledger -> htfi.apps.cli.main",
     ),
-    "What runs does not import what evaluates it": (
+    "What runs imports neither training nor evaluation": (
         "domain/time.py", "import htfi_eval.bench.ledger", "htfi.domain.time -> htfi_eval.bench.ledger"
     ),
-    "Only wiring imports adapters": (
+    "Modules of training import only those beneath them": (
+        "../../training/src/htfi_train/corpus.py",
+        "import htfi_train.trainer",
+        "htfi_train.corpus -> htfi_train.trainer",
+    ),
+    "Simulation knows neither wiring nor adapters": (
+        "../../training/src/htfi_train/simulation/rng.py",
+        "import htfi.wiring.config",
+        "htfi_train.simulation.rng -> htfi.wiring.config",
+    ),
+    "Only wiring and what trains import adapters": (
         "apps/cli/main.py",
         "import htfi.adapters.stores.snapshot",
         "htfi.apps.cli.main -> htfi.adapters.stores.snapshot",
@@ -42,6 +53,15 @@ PLANTED = {
         "domain/errors.py", "import htfi.domain.time", "No cycles are allowed in htfi.domain."
     ),
 }  # fmt: skip
+TRAINS = (
+    "domain/plan.py", "import htfi_train.simulation.rng", "htfi.domain.plan -> htfi_train.simulation.rng"
+)  # fmt: skip
+# training, too, does not know what evaluates it
+EVALUATES = (
+    "../../training/src/htfi_train/tokenizer.py",
+    "import htfi_eval.results",
+    "htfi_train.tokenizer -> htfi_eval.results",
+)
 # two rooms of one row of the layers
 NEIGHBOURS = (
     "market/config.py",
@@ -51,7 +71,7 @@ NEIGHBOURS = (
 
 
 def copy_to(folder: Path) -> Path:
-    for source in ("src", "evaluation/src"):
+    for source in SOURCES:
         ignored = shutil.ignore_patterns("__pycache__", "*.so")
         shutil.copytree(ROOT / source, folder / source, ignore=ignored)
     shutil.copy(ROOT / "pyproject.toml", folder)
@@ -68,7 +88,7 @@ def lint(folder: Path) -> subprocess.CompletedProcess[str]:
         [str(LINT_IMPORTS), "--no-cache"],
         cwd=folder,
         env={
-            "PYTHONPATH": f"{folder / 'src'}{os.pathsep}{folder / 'evaluation/src'}",
+            "PYTHONPATH": os.pathsep.join(str(folder / source) for source in SOURCES),
             "PATH": "",
             "COLUMNS": "200",
         },
@@ -82,7 +102,7 @@ def lint(folder: Path) -> subprocess.CompletedProcess[str]:
 def broken(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The linter's report on a copy that holds every planted violation."""
     folder = copy_to(tmp_path_factory.mktemp("planted"))
-    for file, line, _ in (*PLANTED.values(), NEIGHBOURS):
+    for file, line, _ in (*PLANTED.values(), TRAINS, EVALUATES, NEIGHBOURS):
         target = folder / "src/htfi" / file
         target.write_text(f"{target.read_text()}\n{line}\n")
     done = lint(folder)
@@ -108,6 +128,11 @@ def test_the_house_keeps_every_contract(copy: Path) -> None:
 def test_a_planted_violation_breaks_its_contract(broken: str, contract: str) -> None:
     assert f"{contract} BROKEN" in broken
     assert PLANTED[contract][2] in section(broken, contract)
+
+
+@pytest.mark.parametrize("planted", [TRAINS, EVALUATES], ids=["a run", "training"])
+def test_a_distribution_imports_only_those_beneath_it(broken: str, planted: tuple[str, str, str]) -> None:
+    assert planted[2] in section(broken, "What runs imports neither training nor evaluation")
 
 
 def test_strangers_in_one_row_may_not_meet(broken: str) -> None:

@@ -8,7 +8,6 @@ from htfi.decoding.checkpoint.rope import Rope
 from htfi.decoding.checkpoint.weights import write_safetensors
 from htfi.decoding.config import DecodingConfig
 from htfi.decoding.local_generator import LocalGenerator
-from htfi.decoding.paths.sample import sample_paths
 from htfi.decoding.ports import Floats
 from htfi.decoding.sessions import KVSessions
 from htfi.domain.generation import (
@@ -24,6 +23,7 @@ from htfi.domain.generation import (
     RequestRefused,
     ScaledMoves,
 )
+from htfi_train.paths.sample import sample_paths
 
 pytest.importorskip("onnxruntime")
 from htfi.adapters.onnx.network import OnnxNetwork
@@ -160,7 +160,7 @@ def test_answers_and_paths_are_the_same_alone_together_warm_and_after_a_crash(
     prefix = warm.vocabulary.encode((*NEWS, ControlToken("path")))
     paths = sample_paths(warm.sessions, warm.vocabulary, prefix, 12, 6, seed=1)
     cold = author(cache_bytes=0)
-    monkeypatch.setattr("htfi.decoding.paths.sample.MAX_FORKS", 5)
+    monkeypatch.setattr("htfi_train.paths.sample.MAX_FORKS", 5)
     again = sample_paths(cold.sessions, cold.vocabulary, prefix, 12, 6, seed=1)
     assert not isinstance(paths, RequestRefused)
     assert not isinstance(again, RequestRefused)

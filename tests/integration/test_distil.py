@@ -17,19 +17,19 @@ pytest.importorskip("torch")
 import torch
 
 from htfi.adapters.stores.replay_buffer import ReplayBufferFile
-from htfi.adapters.torch.config import DistilConfig
-from htfi.adapters.torch.distillation import _scores
-from htfi.adapters.torch.examples import ALL_TOKENS, AdmittedTokenSets, DistillationExample, example_batches
 from htfi.apps.cli.main import cli
 from htfi.decoding.config import DecodingConfig
 from htfi.decoding.replay_buffer import RecordedAnswer, RecordedPaths, ReplayRecord
 from htfi.domain.errors import HtfiError, InvalidInput, MissingExtra
-from htfi.simulation.draft_questions import answer_requests, simulated_requests
 from htfi.wiring.models.loading import open_model
 from htfi.wiring.models.promotion import PromotedDraftSource, read_promoted
 from htfi.wiring.models.readers import ModelsConfig
-from htfi.wiring.training.distillation import DistillationResult, distil_draft, parse_distil_config
-from htfi.wiring.training.examples import examples_of, split_exchanges
+from htfi_train.distillation import DistillationResult, distil_draft, parse_distil_config
+from htfi_train.examples import examples_of, split_exchanges
+from htfi_train.simulation.draft_questions import answer_requests, simulated_requests
+from htfi_train.torch.config import DistilConfig
+from htfi_train.torch.distillation import _scores
+from htfi_train.torch.examples import ALL_TOKENS, AdmittedTokenSets, DistillationExample, example_batches
 from random_pair import write_random_pair
 
 QUICK = DistilConfig(tokens=30_000, batch_tokens=1_024, rate=1e-2, pool=64, log_every_s=0.0)
@@ -200,7 +200,7 @@ def test_a_stopped_run_promotes_nothing(shop: Shop, tmp_path: Path) -> None:
 def test_the_command_shows_a_table_and_its_exit_status_says_what_came_of_it(
     shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("htfi.wiring.training.distillation.NUM_REHEARSED", 20)
+    monkeypatch.setattr("htfi_train.distillation.NUM_REHEARSED", 20)
     told = ["models", "distil", "--from", str(shop.buffer), "--out", str(tmp_path / "drafts")]
     named = ["--target", str(shop.target), "--draft", str(shop.draft)]
     done = CliRunner().invoke(cli, [*told, *named, "--tokens", "12000", "--rate", "0.01"])

@@ -11,11 +11,11 @@ from click.testing import CliRunner
 from htfi.domain.generation import Completion, ControlToken, PlainText, PromptDialect
 from htfi.narrative.answer import DIRECTIONS, MAX_CITED
 from htfi.narrative.question import build_prompt
-from htfi.simulation.stories import FIRST_EVALUATION_SEED
 from htfi_eval.eval.mini.evaluation import CEILING, DRAFT, TARGET, collect_views
 from htfi_eval.eval.mini.scores import LEAK_ERRORS, mean, right_direction, training_cases, unseen_cases
 from htfi_eval.eval.mini.table import notes
 from htfi_eval.main import evaluate
+from htfi_train.simulation.stories import FIRST_EVALUATION_SEED
 from random_pair import write_random_pair
 
 GOALS = ("direction_accuracy_gain", "match_rate_view", "match_rate_path")

@@ -13,7 +13,6 @@ from chat_server import Call, chat_server
 from htfi.adapters.openai.config import FrontierConfig
 from htfi.adapters.openai.generator import OpenAIGenerator
 from htfi.adapters.tokenizer.hugging_face import HuggingFaceTokenizer
-from htfi.adapters.tokenizer.training import train_tokenizer
 from htfi.decoding.local_generator import LocalGenerator
 from htfi.decoding.ports import ForwardOutput, NetworkShape
 from htfi.domain.generation import (
@@ -31,6 +30,7 @@ from htfi.domain.generation import (
 )
 from htfi.narrative.answer import MARKS, parse_answer, view_grammar
 from htfi.narrative.ports import TextGenerator
+from htfi_train.tokenizer import train_tokenizer
 
 WORDS = [
     "profit",

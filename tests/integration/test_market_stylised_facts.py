@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from htfi.simulation.market.process import simulate
-from htfi.simulation.market.spec import MarketSpec
+from htfi_train.simulation.market.process import simulate
+from htfi_train.simulation.market.spec import MarketSpec
 from stylised_facts import comovement, stylised_facts, volume_volatility
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -12,9 +12,9 @@ from htfi.apps.cli.main import cli
 from htfi.domain.errors import InvalidInput
 from htfi.domain.generation import Completion, GenerationRequest, PromptDialect
 from htfi.narrative.answer import CONFIDENCES, DIRECTIONS, ConfidenceCalibration, parse_answer
-from htfi.simulation.reader_calibration import SEED, measure_trust
-from htfi.simulation.stories import stories
 from htfi.wiring.models.loading import read_trust
+from htfi_train.simulation.reader_calibration import SEED, measure_trust
+from htfi_train.simulation.stories import stories
 from random_pair import write_random_pair
 
 
@@ -84,7 +84,7 @@ def test_a_folder_without_a_trust_is_taken_at_its_word(tmp_path: Path) -> None:
 
 
 def test_what_moves_followed_is_measured_from_five_hundred_stories_on(tmp_path: Path) -> None:
-    from htfi.simulation.reader_calibration import answer_stories, estimate_meaning
+    from htfi_train.simulation.reader_calibration import answer_stories, estimate_meaning
 
     found = estimate_meaning(answer_stories(Oracle(), 700, lambda *_: None))
     assert found.horizons == (1, 5, 22)

@@ -8,7 +8,13 @@ import pytest
 from htfi import models
 from htfi.decoding.config import DecodingConfig
 from htfi.decoding.draft_length.pass_costs import LearnedPassCosts
-from htfi.decoding.paths.plan import (
+from htfi.decoding.sampling import SamplingParams
+from htfi.decoding.sessions import KVSessions
+from htfi.decoding.vocabulary import Vocabulary
+from htfi.domain.generation import ControlToken, PromptDialect, RequestRefused
+from htfi.narrative.answer import ideal_answer
+from htfi.narrative.question import build_prompt
+from htfi_train.paths.plan import (
     FewestPasses,
     GuessSource,
     LeastTime,
@@ -18,15 +24,9 @@ from htfi.decoding.paths.plan import (
     PathStep,
     PlainPathPlan,
 )
-from htfi.decoding.paths.sample import SampledPaths, sample_paths
-from htfi.decoding.sampling import SamplingParams
-from htfi.decoding.sessions import KVSessions
-from htfi.decoding.vocabulary import Vocabulary
-from htfi.domain.generation import ControlToken, PromptDialect, RequestRefused
-from htfi.narrative.answer import ideal_answer
-from htfi.narrative.question import build_prompt
-from htfi.simulation.corpus import question, true_answer
-from htfi.simulation.stories import FIRST_EVALUATION_SEED, stories_of_market
+from htfi_train.paths.sample import SampledPaths, sample_paths
+from htfi_train.simulation.corpus import question, true_answer
+from htfi_train.simulation.stories import FIRST_EVALUATION_SEED, stories_of_market
 
 pytest.importorskip("onnxruntime")
 if not models.DIGESTS:

@@ -13,7 +13,6 @@ from htfi.decoding.replay_buffer import RecordedAnswer
 from htfi.domain.errors import DependencyUnavailable
 from htfi.domain.generation import Completion, GenerationRequest, PlainText, PromptDialect, RequestRefused
 from htfi.narrative.ports import TextGenerator
-from htfi.simulation.draft_questions import simulated_requests
 from htfi.wiring.models.loading import LoadableModel, open_model
 from htfi.wiring.models.promotion import (
     PromotedDraftGenerator,
@@ -22,6 +21,7 @@ from htfi.wiring.models.promotion import (
     promote,
 )
 from htfi.wiring.models.speculation import speculative_generator
+from htfi_train.simulation.draft_questions import simulated_requests
 from random_pair import write_random_pair
 
 CONFIG = DecodingConfig(strategy="chain", draft_length="fixed", max_draft_length=3)

@@ -10,9 +10,9 @@ from checks import nonempty
 from htfi import models
 from htfi.narrative.config import EncodingConfig
 from htfi.narrative.encoding.heads import Heads
-from htfi.simulation.head_training import SEED, make_heads, read_corpora
-from htfi.simulation.labelled_lines import draw_lines
 from htfi.wiring.news import open_encoder, open_heads
+from htfi_train.simulation.head_training import SEED, make_heads, read_corpora
+from htfi_train.simulation.labelled_lines import draw_lines
 
 CORPORA = Path(__file__).parents[2] / "corpora"
 DATA = Path(os.environ.get("HTFI_TEST_DATA", Path(__file__).parents[3] / "shared" / "data"))

@@ -8,9 +8,9 @@ import pytest
 from htfi.decoding.config import LENGTH_PLANNERS, STRATEGIES, DecodingConfig
 from htfi.domain.errors import InvalidInput
 from htfi.domain.generation import Completion, GenerationRequest, PromptDialect, RequestRefused
-from htfi.simulation.draft_questions import simulated_requests
 from htfi.wiring.models.loading import LoadableModel, open_model
 from htfi.wiring.models.speculation import speculative_generator
+from htfi_train.simulation.draft_questions import simulated_requests
 from random_pair import write_random_pair
 
 

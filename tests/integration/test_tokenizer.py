@@ -19,8 +19,8 @@ from tokenizers import (
 )
 
 from htfi.adapters.tokenizer.hugging_face import HuggingFaceTokenizer
-from htfi.adapters.tokenizer.training import MAX_VOCAB, price_token, train_tokenizer
 from htfi.domain.errors import InvalidInput
+from htfi_train.tokenizer import MAX_VOCAB, price_token, train_tokenizer
 
 NEWS = [
     "Fed leaves its target rate at 5.25% and no longer speaks of further firming",
@@ -269,7 +269,7 @@ def test_the_digest_is_that_of_the_vocabulary(tokenizers, folders, tmp_path):
 
 def test_the_same_texts_give_the_same_file_in_another_process(folders, tmp_path):
     code = (
-        "import sys, json; from pathlib import Path; from htfi.adapters.tokenizer.training import train_tokenizer;"
+        "import sys, json; from pathlib import Path; from htfi_train.tokenizer import train_tokenizer;"
         "train_tokenizer(iter(json.loads(sys.argv[1])), Path(sys.argv[2]), 320, json.loads(sys.argv[3]))"
     )
     out = tmp_path / "deep" / "tokenizer.json"

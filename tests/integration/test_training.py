@@ -14,15 +14,15 @@ pytest.importorskip("torch")
 
 import torch
 
-from htfi.adapters.torch import checkpoints as saving
-from htfi.adapters.torch.batches import BatchLoader, BatchPosition, StorySource, make_batches
-from htfi.adapters.torch.config import LlamaSizes, TrainingConfig, learning_rate_share
-from htfi.adapters.torch.pair import TargetDraftPair, _scores
-from htfi.adapters.torch.training import TrainingResult, train
 from htfi.decoding.checkpoint.folder import ModelFolder
 from htfi.domain import files
 from htfi.domain.errors import DependencyUnavailable, HtfiError, InvalidInput, MissingExtra
-from htfi.wiring.training.trainer import train_models
+from htfi_train.torch import checkpoints as saving
+from htfi_train.torch.batches import BatchLoader, BatchPosition, StorySource, make_batches
+from htfi_train.torch.config import LlamaSizes, TrainingConfig, learning_rate_share
+from htfi_train.torch.pair import TargetDraftPair, _scores
+from htfi_train.torch.training import TrainingResult, train
+from htfi_train.trainer import train_models
 from training_stories import SOURCE, VOCAB, write_tokenizer
 
 TINY = TrainingConfig(

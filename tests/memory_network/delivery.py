@@ -7,7 +7,7 @@ from htfi.decoding.link import frames
 from htfi.decoding.link.frames import FrameChannel, RefusalReason, RefusedFrame
 from htfi.decoding.link.ports import StreamArrival, StreamEvent
 from htfi.domain.errors import InvalidInput
-from htfi.simulation.rng import Rng
+from htfi_train.simulation.rng import Rng
 from memory_network.connections import ConnectionEnd, SimulatedConnection, SimulatedNode
 from memory_network.faults import FrameFaults
 from memory_network.scheduler import EventScheduler

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from examples import examples
 from htfi.domain.errors import InvalidInput
-from htfi.simulation.market.process import simulate
-from htfi.simulation.market.spec import (
+from htfi_train.simulation.market.process import simulate
+from htfi_train.simulation.market.spec import (
     AssetSpec,
     JumpSpec,
     MarketSpec,

@@ -8,7 +8,12 @@ from hypothesis import strategies as st
 from examples import examples
 from htfi.decoding.config import DecodingConfig
 from htfi.decoding.noise import noise_keys
-from htfi.decoding.paths.plan import (
+from htfi.decoding.ports import Ids
+from htfi.decoding.sampling import SamplingParams, sample_tokens
+from htfi.decoding.sessions import KVSessions
+from htfi.decoding.vocabulary import Vocabulary
+from htfi.domain.generation import RequestRefused
+from htfi_train.paths.plan import (
     FewestPasses,
     GuessSource,
     LeastTime,
@@ -18,12 +23,7 @@ from htfi.decoding.paths.plan import (
     PathStep,
     PlainPathPlan,
 )
-from htfi.decoding.paths.sample import sample_paths
-from htfi.decoding.ports import Ids
-from htfi.decoding.sampling import SamplingParams, sample_tokens
-from htfi.decoding.sessions import KVSessions
-from htfi.decoding.vocabulary import Vocabulary
-from htfi.domain.generation import RequestRefused
+from htfi_train.paths.sample import sample_paths
 from tiny_network import TinyNetwork, TinyTokenizer
 
 VOCABULARY = Vocabulary(TinyTokenizer())
@@ -103,7 +103,7 @@ def test_paths_are_those_drawn_one_by_one(
         plan_kind, lambda: Fitful(plan_seed)
     )()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("htfi.decoding.paths.sample.MAX_FORKS", max_forks)
+        patch.setattr("htfi_train.paths.sample.MAX_FORKS", max_forks)
         sampled = sample_paths(
             target,
             VOCABULARY,

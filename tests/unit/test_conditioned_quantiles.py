@@ -13,9 +13,9 @@ from htfi.decoding.local_generator import LocalGenerator
 from htfi.domain.errors import InvalidInput
 from htfi.forecasting.config import LEVELS
 from htfi.narrative.question import Question
-from htfi.simulation.corpus import question
-from htfi.simulation.stories import FIRST_EVALUATION_SEED, stories
 from htfi.wiring.models.loading import open_model
+from htfi_train.simulation.corpus import question
+from htfi_train.simulation.stories import FIRST_EVALUATION_SEED, stories
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,8 @@ from itertools import islice
 from checks import nonempty
 from htfi.domain.generation import ControlToken, ScaledMoves
 from htfi.narrative.answer import MARKS
-from htfi.simulation.corpus import TokenKind, TrainingSegment, question, training_passages, true_answer
-from htfi.simulation.stories import stories_of_market
+from htfi_train.simulation.corpus import TokenKind, TrainingSegment, question, training_passages, true_answer
+from htfi_train.simulation.stories import stories_of_market
 
 
 def test_passages_from_any_number_on_are_those_that_a_run_from_the_start_meets() -> None:

@@ -3,11 +3,9 @@
 import numpy as np
 import pytest
 
-from htfi.decoding.agreement import AgreementCounts, measure_agreement
 from htfi.decoding.config import DecodingConfig
 from htfi.decoding.local_generator import LocalGenerator
 from htfi.decoding.noise import gumbel, noise_keys
-from htfi.decoding.paths.sample import count_path_matches, sample_paths
 from htfi.decoding.ports import Ids
 from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.domain.generation import (
@@ -21,6 +19,8 @@ from htfi.domain.generation import (
     PlainText,
     RequestRefused,
 )
+from htfi_train.agreement import AgreementCounts, measure_agreement
+from htfi_train.paths.sample import count_path_matches, sample_paths
 from tiny_network import TinyNetwork, TinyTokenizer
 
 TOKENIZER = TinyTokenizer()

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from htfi.decoding.acceptance_comparison import AcceptanceChange, AcceptanceCounts, compare_acceptance
-from htfi.wiring.training.distillation import AcceptanceRow, rejection_reason
+from htfi_train.acceptance_comparison import AcceptanceChange, AcceptanceCounts, compare_acceptance
+from htfi_train.distillation import AcceptanceRow, rejection_reason
 
 
 def acceptance(matches: list[int], places: list[int], field: str = "way") -> AcceptanceCounts:

@@ -11,7 +11,6 @@ from htfi.domain.errors import InvalidInput
 from htfi.domain.generation import ControlToken, PlainText
 from htfi.narrative.answer import ParsedAnswer
 from htfi.narrative.question import shown_items
-from htfi.simulation.stories import FIRST_EVALUATION_SEED
 from htfi_eval.eval.mini import scores
 from htfi_eval.eval.mini.reading import (
     FIELDS,
@@ -26,6 +25,7 @@ from htfi_eval.eval.mini.reading import (
     unigram_losses,
 )
 from htfi_eval.eval.mini.scores import LEAK_ERRORS, ReaderAnswers, shuffled, unseen_cases
+from htfi_train.simulation.stories import FIRST_EVALUATION_SEED
 
 
 def _said(direction, size=None, confidence=None, **more) -> ReaderAnswers:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = (ROOT / "src/htfi", ROOT / "evaluation/src/htfi_eval")
+PACKAGES = (ROOT / "src/htfi", ROOT / "evaluation/src/htfi_eval", ROOT / "training/src/htfi_train")
 GLOSSARY = (ROOT / "docs/glossary.md").read_text(encoding="utf-8")
 ENTRY = re.compile(r"^\| ([^|]+) \| [^|]+ \| `([\w/.]+):(\w+)` \|", re.M)
 # Parts of names, singular; `most_common` and the like are Python's own.

@@ -5,12 +5,12 @@ from collections.abc import Callable
 import pytest
 
 from checks import nonempty
-from htfi.simulation.companies import MARKETS, SimulatedAsset, draw_assets, factor_exposure
-from htfi.simulation.events import NewsEvent
-from htfi.simulation.headlines import company_news, market_news
-from htfi.simulation.headlines.grammar import expand, wording
-from htfi.simulation.headlines.style import write_headline
-from htfi.simulation.rng import Rng
+from htfi_train.simulation.companies import MARKETS, SimulatedAsset, draw_assets, factor_exposure
+from htfi_train.simulation.events import NewsEvent
+from htfi_train.simulation.headlines import company_news, market_news
+from htfi_train.simulation.headlines.grammar import expand, wording
+from htfi_train.simulation.headlines.style import write_headline
+from htfi_train.simulation.rng import Rng
 
 ALPHA = SimulatedAsset("ALPH", "Alpha Systems", "Alpha Systems", "software")
 BETA = SimulatedAsset("BETA", "Beta Foods", "Beta Foods", "food maker")

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from htfi.domain.errors import IntegrityError, InvalidInput, ShapeMismatch
-from htfi.narrative.encoding import fitting
 from htfi.narrative.encoding import heads as files
-from htfi.narrative.encoding.fitting import FittingConfig, HeadExamples, fit_head
 from htfi.narrative.encoding.heads import Head, Heads, cue_ids, save_heads
+from htfi_train import head_fitting as fitting
+from htfi_train.head_fitting import FittingConfig, HeadExamples, fit_head
 
 LABELS = ("good", "bad", "neutral")
 TEXTS = ["profit rose", "profit fell", "profit was flat", "loss narrowed", "loss widened", "opens office"]

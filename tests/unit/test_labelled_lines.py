@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from htfi.domain.errors import InvalidInput
-from htfi.simulation.labelled_lines import draw_lines, read_corpus
+from htfi_train.simulation.labelled_lines import draw_lines, read_corpus
 
 CORPORA = Path(__file__).parents[2] / "corpora"
 HEADER = "#! mood: g = good, b = bad; slots.txt; 4 lines\n"

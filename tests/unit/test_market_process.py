@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from htfi.domain.errors import InvalidInput
-from htfi.simulation.market.asset_classes import ASSET_CLASSES
-from htfi.simulation.market.process import simulate
-from htfi.simulation.market.spec import (
+from htfi_train.simulation.market.asset_classes import ASSET_CLASSES
+from htfi_train.simulation.market.process import simulate
+from htfi_train.simulation.market.spec import (
     AssetSpec,
     JumpSpec,
     MarketSpec,

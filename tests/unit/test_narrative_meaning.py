@@ -17,12 +17,12 @@ from htfi.narrative.view_calibration import (
     move_features,
     width_features,
 )
-from htfi.simulation.reader_calibration import SEED, fit_meaning
-from htfi.simulation.simulated_market import DECAY, simulate_market
-from htfi.simulation.stories import stories, stories_of_market
 from htfi.wiring.models.loading import read_meaning, read_trust, write_trust
 from htfi_eval.eval.narrative.moments import NewsQuestion
 from htfi_eval.eval.narrative.simulated import ideal_view, log_returns, questions, world_prices
+from htfi_train.simulation.reader_calibration import SEED, fit_meaning
+from htfi_train.simulation.simulated_market import DECAY, simulate_market
+from htfi_train.simulation.stories import stories, stories_of_market
 
 VIEW = ideal_view(-2.0, 1.5, 0)
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from htfi.decoding.paths.plan import (
+from htfi_train.paths.plan import (
     FewestPasses,
     GuessSource,
     LeastTime,

@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 
 from htfi.decoding.config import DecodingConfig
-from htfi.decoding.paths.plan import (
+from htfi.decoding.ports import Floats, ForwardOutput, Ids
+from htfi.decoding.sampling import SamplingParams
+from htfi.decoding.sessions import KVSessions
+from htfi.decoding.vocabulary import Vocabulary
+from htfi.domain.errors import InvalidInput
+from htfi.domain.generation import RequestRefused
+from htfi_train.paths.plan import (
     FewestPasses,
     GuessSource,
     LeastTime,
@@ -14,13 +20,7 @@ from htfi.decoding.paths.plan import (
     PathStep,
     PlainPathPlan,
 )
-from htfi.decoding.paths.sample import SampledPaths, sample_paths
-from htfi.decoding.ports import Floats, ForwardOutput, Ids
-from htfi.decoding.sampling import SamplingParams
-from htfi.decoding.sessions import KVSessions
-from htfi.decoding.vocabulary import Vocabulary
-from htfi.domain.errors import InvalidInput
-from htfi.domain.generation import RequestRefused
+from htfi_train.paths.sample import SampledPaths, sample_paths
 from tiny_network import TinyNetwork, TinyTokenizer
 
 VOCABULARY = Vocabulary(TinyTokenizer())

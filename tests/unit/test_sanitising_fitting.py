@@ -1,7 +1,7 @@
 """Weights of the wording are made from our own text alone, the same from the same seed."""
 
 from htfi.narrative.sanitising import wording_model as wording
-from htfi.simulation.attacks import fitting
+from htfi_train.simulation.attacks import fitting
 
 
 def test_the_same_seed_gives_the_same_weights_and_they_tell_attacks_from_news() -> None:

@@ -9,8 +9,8 @@ from growth import assert_in_proportion
 from htfi.narrative.sanitising.confusables import LookalikeKind, lookalike_table
 from htfi.narrative.sanitising.deobfuscation import deobfuscate
 from htfi.narrative.text import clean
-from htfi.simulation.attacks import disguises as tricks
-from htfi.simulation.rng import Rng
+from htfi_train.simulation.attacks import disguises as tricks
+from htfi_train.simulation.rng import Rng
 
 MAX = 500
 SUSPICIOUS = 0.3

@@ -5,10 +5,10 @@ from itertools import islice
 
 import pytest
 
-from htfi.simulation.attacks import honest, injections, pumps
-from htfi.simulation.corpus import training_passages
-from htfi.simulation.rng import Rng
-from htfi.simulation.stories import stories
+from htfi_train.simulation.attacks import honest, injections, pumps
+from htfi_train.simulation.corpus import training_passages
+from htfi_train.simulation.rng import Rng
+from htfi_train.simulation.stories import stories
 
 
 def digest(texts: list[str]) -> str:

@@ -10,9 +10,9 @@ import pytest
 
 from checks import nonempty
 from htfi.domain.errors import InvalidInput
-from htfi.simulation.companies import MARKETS
-from htfi.simulation.headlines.style import MAX_CHARS
-from htfi.simulation.stories import (
+from htfi_train.simulation.companies import MARKETS
+from htfi_train.simulation.headlines.style import MAX_CHARS
+from htfi_train.simulation.stories import (
     CONTEXT_BARS,
     FIRST_EVALUATION_SEED,
     PATH_BARS,

@@ -17,7 +17,6 @@ from htfi.decoding.checkpoint.folder import ModelFolder
 from htfi.decoding.forward_pass import forward_text
 from htfi.decoding.ports import Floats, Network
 from htfi.decoding.vocabulary import Vocabulary
-from htfi.simulation.corpus import training_passages
 from htfi.wiring.models.loading import load_network, open_model
 from htfi_eval.bench.engine_worker import MACHINE, OUR_ENGINES, PEER_ENGINES
 from htfi_eval.bench.processes import WorkerProcess, available_cores
@@ -25,6 +24,7 @@ from htfi_eval.bench.targets import TARGET, MinimalWork, minimal_work, write_tar
 from htfi_eval.commands import json_option, runs_option
 from htfi_eval.report import write_outputs
 from htfi_eval.results import Evaluation
+from htfi_train.simulation.corpus import training_passages
 
 CASES = ((1, 1), (1, 8), (4, 1), (4, 8), (16, 1), (16, 8))  # rows, new positions
 METRIC_CASES = {"decode": (1, 1), "verify8": (1, 8), "verify16x8": (16, 8)}

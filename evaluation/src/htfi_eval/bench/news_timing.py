@@ -26,12 +26,12 @@ from htfi.narrative.ports import TextEncoder
 from htfi.narrative.processor import NewsProcessor
 from htfi.narrative.sanitising.sanitiser import Sanitiser
 from htfi.narrative.suspicion import SuspicionMonitor
-from htfi.simulation.stories import FIRST_EVALUATION_SEED, stories_of_market
 from htfi.wiring.models.caching import CacheConfig, open_cache
 from htfi.wiring.news import heads_for, open_scorer
 from htfi.wiring.settings import Settings
 from htfi_eval.bench.processes import available_cores, pin_to_core
 from htfi_eval.encoder_weights import full_weights
+from htfi_train.simulation.stories import FIRST_EVALUATION_SEED, stories_of_market
 
 REUTERS = Path("text_price") / "reuters_news_2006_2013.parquet"
 _NS_PER_ITEM = 10**9

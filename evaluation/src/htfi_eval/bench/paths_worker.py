@@ -13,14 +13,14 @@ import msgspec
 
 from htfi.decoding.config import DecodingConfig
 from htfi.decoding.draft_length.pass_costs import DRAFT_PRIOR, LearnedPassCosts
-from htfi.decoding.paths.plan import FewestPasses, LeastTime, PathPlan, PlainPathPlan
-from htfi.decoding.paths.sample import sample_paths
 from htfi.decoding.vocabulary import Vocabulary
 from htfi.domain.errors import DependencyUnavailable, HtfiError
 from htfi.domain.generation import RequestRefused
 from htfi_eval.bench.decode.methods import ModelPair, TimedSessions, open_pair
 from htfi_eval.bench.decode.prompts import path_prefix
 from htfi_eval.bench.processes import pin_to_core, send_answer
+from htfi_train.paths.plan import FewestPasses, LeastTime, PathPlan, PlainPathPlan
+from htfi_train.paths.sample import sample_paths
 
 PLAIN, FEWEST_PASSES, LEAST_TIME = "plain", "fewest passes", "least time"
 PATH_METHODS = (PLAIN, FEWEST_PASSES, LEAST_TIME)

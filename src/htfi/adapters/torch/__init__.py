@@ -1,1 +1,1 @@
-"""PyTorch, the extra `[train]`: the trainer of the mini models, and a network for reference and for GPUs."""
+"""PyTorch, the extra `[train]`: the network that training changes, for reference and for GPUs."""

@@ -216,19 +216,6 @@ def load_llama(folder: ModelFolder) -> Llama:
     return network
 
 
-def initialise(network: Llama, seed: int) -> None:
-    """Normal(0, 0.02) matrices, those that write into the residual stream smaller by its depth (GPT-2)."""
-    generator = torch.Generator().manual_seed(seed)
-    residual = 0.02 / (2 * network.sizes.num_layers) ** 0.5
-    with torch.no_grad():
-        for name, parameter in network.named_parameters():
-            if parameter.ndim == 2:
-                small = name.endswith(("o_proj.weight", "down_proj.weight"))
-                parameter.normal_(0.0, residual if small else 0.02, generator=generator)
-            elif name.endswith(".bias"):
-                parameter.zero_()
-
-
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 

@@ -13,7 +13,8 @@ import click
 from htfi import __version__
 from htfi.domain.errors import HtfiError, MissingExtra
 
-EVALUATION = "htfi_eval"  # a distribution of its own; what forecasts does not need it
+# Packages of the distributions that a run does not need, and the extra that installs each.
+OPTIONAL_PACKAGES = {"htfi_eval": "eval", "htfi_train": "train"}
 
 
 class LazyGroup(click.Group):
@@ -28,7 +29,6 @@ class LazyGroup(click.Group):
         return list(self._lazy)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        del ctx
         cmd_name = EARLIER_NAMES.get(cmd_name, cmd_name)
         if cmd_name not in self._lazy:
             return None
@@ -36,9 +36,10 @@ class LazyGroup(click.Group):
         try:
             return getattr(import_module(module), attribute)
         except ModuleNotFoundError as error:
-            if error.name != EVALUATION or not module.startswith(f"{EVALUATION}."):
+            package = module.partition(".")[0]
+            if error.name != package or package not in OPTIONAL_PACKAGES:
                 raise
-            return _not_installed(cmd_name)
+            return _not_installed(cmd_name, _path_of(ctx, cmd_name), OPTIONAL_PACKAGES[package])
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         del ctx
@@ -46,13 +47,22 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, text) for name, (_, text) in self._lazy.items()])
 
 
-def _not_installed(name: str) -> click.Command:
+def _path_of(ctx: click.Context, name: str) -> str:
+    """`name` after the groups that lead to it, whatever the program was started as: `models train`."""
+    names = [name]
+    while ctx.parent is not None:
+        names.insert(0, ctx.command.name or "")
+        ctx = ctx.parent
+    return " ".join(names)
+
+
+def _not_installed(name: str, path: str, extra: str) -> click.Command:
     """A command that says how to install it, whatever follows its name."""
 
     def refuse(**_: Any) -> None:
         raise MissingExtra(
-            f"`htfi {name}` is in the distribution htfi-eval: "
-            "pip install 'htfi[eval]', or in a checkout: pip install '.[eval]'"
+            f"`htfi {path}` is in the distribution htfi-{extra}: "
+            f"pip install 'htfi[{extra}]', or in a checkout: pip install '.[{extra}]'"
         )
 
     return click.Command(

@@ -1,7 +1,7 @@
 """A linear model of words and pairs of words: how much a text reads like instructions to a model, or like a pump.
 
-`simulation.attacks.fitting` fits the weights to text that this project wrote. A text is judged sentence by sentence, so
-that one planted sentence does not drown in honest ones.
+`htfi_train.simulation.attacks.fitting` fits the weights to text that this project wrote. A text is judged
+sentence by sentence, so that one planted sentence does not drown in honest ones.
 """
 
 from collections.abc import Iterator

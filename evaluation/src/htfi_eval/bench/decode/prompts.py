@@ -23,8 +23,8 @@ from htfi.domain.generation import (
 )
 from htfi.narrative.answer import ideal_answer, view_grammar
 from htfi.narrative.question import MAX_ITEMS, build_prompt, shown_items
-from htfi.simulation.corpus import question, true_answer
-from htfi.simulation.stories import FIRST_EVALUATION_SEED, Story, stories_of_market
+from htfi_train.simulation.corpus import question, true_answer
+from htfi_train.simulation.stories import FIRST_EVALUATION_SEED, Story, stories_of_market
 
 SEED = FIRST_EVALUATION_SEED + 77
 OFF_DISTRIBUTION = "scrambled, T 2"

@@ -9,7 +9,6 @@ import click
 from htfi.apps.display.charts.specs import Chart, Curve, CurveChart, DotChart, DotGroup
 from htfi.decoding.config import DecodingConfig
 from htfi.domain.generation import PromptDialect
-from htfi.simulation.stories import FIRST_EVALUATION_SEED
 from htfi.wiring.models.readers import ModelsConfig, open_model_pair
 from htfi_eval.commands import ProgressLine, output_options
 from htfi_eval.eval.mini import scores, table
@@ -18,6 +17,7 @@ from htfi_eval.eval.mini.evaluation import CEILING, DRAFT, TARGET, ReaderViews, 
 from htfi_eval.eval.mini.scores import EvaluationCase, MeanWithError, mean, training_cases, unseen_cases
 from htfi_eval.report import write_outputs
 from htfi_eval.results import Card, Evaluation
+from htfi_train.simulation.stories import FIRST_EVALUATION_SEED
 
 _SHOWN = (TARGET, DRAFT, BaselineFeatures.WORDS.value, BaselineFeatures.ALL.value)
 # The figures at the top of the page: metric and label.

@@ -10,10 +10,8 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.decoding.agreement import measure_agreement
 from htfi.decoding.forward_pass import forward_text
 from htfi.decoding.local_generator import LocalGenerator
-from htfi.decoding.paths.sample import count_path_matches, sample_paths
 from htfi.decoding.ports import Network
 from htfi.decoding.vocabulary import Vocabulary
 from htfi.domain.errors import InvalidInput
@@ -21,9 +19,11 @@ from htfi.domain.generation import Completion, ControlToken, GenerationRequest, 
 from htfi.narrative.answer import MAX_CITED, ConfidenceCalibration, ParsedAnswer, parse_answer, view_grammar
 from htfi.narrative.ports import TextGenerator
 from htfi.narrative.question import build_prompt, shown_items
-from htfi.simulation.corpus import TokenKind, TrainingSegment
 from htfi_eval.commands import ProgressCallback
 from htfi_eval.eval.mini.scores import EvaluationCase, Floats
+from htfi_train.agreement import measure_agreement
+from htfi_train.paths.sample import count_path_matches, sample_paths
+from htfi_train.simulation.corpus import TokenKind, TrainingSegment
 
 HEADLINES, PATH = "headlines", "path"
 FIELDS = ("cites", "cause", "consistency", "words", "direction", "size", "volatility", "confidence")

@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from htfi.domain.errors import InvalidInput
 from htfi.narrative.answer import CONFIDENCES, SIZES, VOLATILITIES, ParsedAnswer
 from htfi.narrative.question import Question, shown_items
-from htfi.simulation.corpus import TrainingSegment, passage, question, true_answer
-from htfi.simulation.stories import FIRST_EVALUATION_SEED, Story, stories, stories_of_market
+from htfi_train.simulation.corpus import TrainingSegment, passage, question, true_answer
+from htfi_train.simulation.stories import FIRST_EVALUATION_SEED, Story, stories, stories_of_market
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]

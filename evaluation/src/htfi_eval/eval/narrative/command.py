@@ -8,7 +8,6 @@ import click
 from htfi.decoding.config import DecodingConfig
 from htfi.domain.errors import InvalidInput
 from htfi.narrative.readers import ModelReader
-from htfi.simulation.stories import FIRST_EVALUATION_SEED
 from htfi.wiring.models.readers import ModelsConfig, open_model_pair
 from htfi.wiring.settings import load_settings
 from htfi_eval.commands import ProgressLine, data_option, output_options
@@ -20,6 +19,7 @@ from htfi_eval.eval.prices import STAGED, data_folder
 from htfi_eval.eval.trials import digest_of, record_trial, trials_option
 from htfi_eval.report import write_outputs
 from htfi_eval.results import Evaluation
+from htfi_train.simulation.stories import FIRST_EVALUATION_SEED
 
 NUM_WORLDS = 60
 NUM_MOMENTS = 1_500

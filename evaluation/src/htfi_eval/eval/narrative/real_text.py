@@ -23,7 +23,6 @@ from htfi.forecasting.config import ForecastConfig
 from htfi.narrative.question import MAX_CONTEXT_RETURNS, MAX_TICKERS, Question
 from htfi.narrative.readers import ModelReader
 from htfi.narrative.text import clean
-from htfi.simulation.simulated_market import DECAY
 from htfi_eval.commands import ProgressCallback
 from htfi_eval.eval.narrative import simulated
 from htfi_eval.eval.narrative.moments import (
@@ -40,6 +39,7 @@ from htfi_eval.eval.narrative.moments import (
 )
 from htfi_eval.eval.narrative.simulated import ELSEWHERE, NEWS, OTHER_TIME, RANDOM
 from htfi_eval.eval.prices import Prices, load_prices, read_rows
+from htfi_train.simulation.simulated_market import DECAY
 
 Instants = NDArray[np.int64]
 Array = NDArray[np.float64]

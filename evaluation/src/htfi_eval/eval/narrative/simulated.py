@@ -20,9 +20,6 @@ from htfi.forecasting.config import ForecastConfig
 from htfi.narrative.question import MAX_CONTEXT_RETURNS, Question, shown_items
 from htfi.narrative.readers import ModelReader
 from htfi.narrative.view_calibration import ViewCalibration
-from htfi.simulation.reader_calibration import SEED, fit_meaning
-from htfi.simulation.simulated_market import DECAY, SimulatedMarket, simulate_market
-from htfi.simulation.stories import FIRST_EVALUATION_SEED, report_news, stories
 from htfi_eval.commands import ProgressCallback
 from htfi_eval.eval.narrative.moments import (
     NarratorForecasts,
@@ -38,6 +35,9 @@ from htfi_eval.eval.narrative.moments import (
     track_record_weighted,
 )
 from htfi_eval.eval.prices import Prices
+from htfi_train.simulation.reader_calibration import SEED, fit_meaning
+from htfi_train.simulation.simulated_market import DECAY, SimulatedMarket, simulate_market
+from htfi_train.simulation.stories import FIRST_EVALUATION_SEED, report_news, stories
 
 Generator = np.random.Generator
 Whole = NDArray[np.int64]
@@ -287,7 +287,7 @@ def world_prices(worlds: Sequence[SimulatedMarket]) -> Prices:
 
 
 def log_returns(scaled: Array) -> Array:
-    """Returns [T, N] whose ratio to the EWMA volatility before each is `scaled`, as `simulation.world` scales."""
+    """Returns [T, N] whose ratio to the EWMA volatility before each is `scaled`, as the simulation scales."""
     returns = np.empty_like(scaled)
     variance = np.full(scaled.shape[1], _FIRST_SIGMA**2)
     for bar, now in enumerate(scaled):

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 
 from htfi.domain.events import News
 from htfi.domain.time import NS_PER_S
-from htfi.simulation.attacks import disguises as tricks
-from htfi.simulation.attacks import floods, injections, pumps
-from htfi.simulation.rng import Rng
+from htfi_train.simulation.attacks import disguises as tricks
+from htfi_train.simulation.attacks import floods, injections, pumps
+from htfi_train.simulation.rng import Rng
 
 HONEST_SOURCE = "headlines"  # the sample's own
 OPEN_SOURCE = "open"  # a feed that anyone can write to

@@ -9,11 +9,11 @@ from htfi.domain.events import News
 from htfi.domain.news import ScreenedItem, Screening
 from htfi.narrative.sanitising.config import SanitiserConfig
 from htfi.narrative.sanitising.sanitiser import Sanitiser
-from htfi.simulation.attacks import disguises as tricks
-from htfi.simulation.attacks import floods, injections, pumps
-from htfi.simulation.rng import Rng
 from htfi_eval.commands import ProgressCallback
 from htfi_eval.eval.sanitise.data import AttackData
+from htfi_train.simulation.attacks import disguises as tricks
+from htfi_train.simulation.attacks import floods, injections, pumps
+from htfi_train.simulation.rng import Rng
 
 _LONG = 500  # characters from which a staged text is a body
 _START_NS = 1_600_000_000 * 10**9

@@ -24,7 +24,6 @@ from htfi.forecasting.tilts import tilt_record
 from htfi.pipeline.loop import DecisionLoop
 from htfi.pipeline.ports import Position
 from htfi.pipeline.weighing import numeric_quantiles
-from htfi.simulation.rng import Rng
 from htfi.wiring.feeds import open_feed, resolve
 from htfi.wiring.in_memory_run import MemoryQuarantine, NullSink
 from htfi.wiring.models.readers import open_readers
@@ -32,6 +31,7 @@ from htfi.wiring.run import build_loop
 from htfi.wiring.settings import Settings, load_settings
 from htfi_eval.commands import ProgressCallback
 from htfi_eval.eval.sanitise.attacks import ATTACKS, HEADLINES, TAKEN_OVER, Attack, AttackSetup, honest
+from htfi_train.simulation.rng import Rng
 
 METRIC = "attack_leverage"
 SOURCES = ("spx", "vix", "headlines")  # of the sample

@@ -10,8 +10,6 @@ import numpy as np
 from htfi.apps.display.charts.specs import Chart, Curve, CurveChart, DotChart, DotGroup, HeatMap
 from htfi.narrative.config import EncodingConfig
 from htfi.narrative.encoding.heads import Heads
-from htfi.simulation.head_training import SEED, calibration_error, read_corpora
-from htfi.simulation.labelled_lines import draw_lines
 from htfi.wiring.news import folder_encoder, open_heads, shipped_encoder
 from htfi_eval.commands import ProgressLine, data_option, output_options
 from htfi_eval.encoder_weights import full_weights
@@ -34,6 +32,8 @@ from htfi_eval.eval.sentiment.judging import (
 from htfi_eval.eval.sentiment.sets import load_sets, load_word_lists, overlaps
 from htfi_eval.report import write_outputs
 from htfi_eval.results import Card, Evaluation
+from htfi_train.simulation.head_training import SEED, calibration_error, read_corpora
+from htfi_train.simulation.labelled_lines import draw_lines
 
 _MIN_GAIN, _MAX_FLIPS = 0.03, 0.01
 _NUM_BINS = 10

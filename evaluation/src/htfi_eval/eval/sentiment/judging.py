@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from htfi.domain.errors import InvalidInput
-from htfi.narrative.encoding.fitting import FittingConfig, HeadExamples, fit_head
 from htfi.narrative.encoding.heads import Floats, Heads, cue_ids
 from htfi.narrative.ports import TextEncoder
 from htfi_eval.commands import load_library
 from htfi_eval.eval.sentiment.sets import LabelledSet
+from htfi_train.head_fitting import FittingConfig, HeadExamples, fit_head
 
 Targets = NDArray[np.int64]
 _BATCH = 512

@@ -1,19 +1,27 @@
-"""`htfi models`: what models there are, what a folder holds, whether it works, and how ours are made."""
-
-from pathlib import Path
-from typing import TYPE_CHECKING, cast
+"""The group `htfi models`: its table of subcommands. Those that train are in the distribution htfi-train."""
 
 import click
 
-from htfi import models
-from htfi.apps.cli.models.distil import command as distil_command
-from htfi.apps.cli.models.heads import command as heads_command
-from htfi.apps.cli.models.wording import command as wording_command
-from htfi.apps.options import FiniteRange
+from htfi.apps.cli.main import LazyGroup
 
-if TYPE_CHECKING:
-    from htfi.domain.decision import NewsView
-    from htfi.wiring.models.loading import LoadableModel
+COMMANDS = {
+    "ask": ("htfi.apps.cli.models.inspection:ask", "Ask a remote model the standard question."),
+    "calibrate": ("htfi_train.cli.calibrate:command", "Calibrate a model's views on simulated stories."),
+    "check": (
+        "htfi.apps.cli.models.inspection:check",
+        "Load a model, compare it with full precision, ask it.",
+    ),
+    "convert": ("htfi.apps.cli.models.inspection:convert", "Write a model's graph ahead of its first use."),
+    "distil": ("htfi_train.cli.distil:command", "Train the draft on recent answers of its target."),
+    "heads": ("htfi_train.cli.heads:command", "Make the sentiment and other heads from the corpora."),
+    "inspect": (
+        "htfi.apps.cli.models.inspection:inspect",
+        "What a folder holds: architecture, sizes, digest.",
+    ),
+    "list": ("htfi.apps.cli.models.inspection:list_models", "The models that ship with the package."),
+    "train": ("htfi_train.cli.train:command", "Train a target and its draft on simulated stories."),
+    "wording": ("htfi_train.cli.wording:command", "Make the sanitiser's weights from our own grammars."),
+}
 
 EPILOG = """\b
 Examples:
@@ -25,261 +33,7 @@ Examples:
   htfi run --target mine/mini-target --draft mine/mini-draft
 """
 
-_PRECISIONS = ("int8", "int8-wide", "fp32")
-_folder = click.argument("folder", type=click.Path(path_type=Path))
-_precision = click.option(
-    "--precision", type=click.Choice(_PRECISIONS), default="int8", show_default=True, help="Of the weights."
-)
 
-
-@click.group("models", epilog=EPILOG)
+@click.group("models", cls=LazyGroup, lazy=COMMANDS, epilog=EPILOG)
 def command() -> None:
     """Language models: the shipped pair, and any Hugging Face folder on disk."""
-
-
-command.add_command(distil_command)
-command.add_command(heads_command)
-command.add_command(wording_command)
-
-
-@command.command("list")
-def list_models() -> None:
-    """The models that ship with the package."""
-    from htfi.apps.display.tables import print_table
-    from htfi.wiring.models.checks import model_facts, read_card
-    from htfi.wiring.models.loading import open_model
-
-    columns = ("name", "parameters", "sizes", "vocabulary", "on disk", "trained on", "digest")
-    rows: list[tuple[str, ...]] = []
-    for path in (models.TARGET, models.DRAFT):
-        known = model_facts(open_model(path, "int8"))
-        tokens = read_card(path).get("tokens")
-        rows.append((
-            path.name,
-            _count(known.num_parameters),
-            known.sizes,
-            f"{known.vocab_size:,}",
-            f"{known.weight_bytes / 1e6:.1f} MB",
-            f"{_count(tokens)} tokens" if isinstance(tokens, int) else "",
-            known.digest[:12],
-        ))  # fmt: skip
-    print_table(columns, rows, title="Shipped models", notes=(f"in {models.TARGET.parent}",))
-
-
-@command.command()
-@_folder
-def inspect(folder: Path) -> None:
-    """What FOLDER holds, without loading it: architecture, sizes, vocabulary, digest."""
-    from htfi.wiring.models.checks import model_facts, read_card
-    from htfi.wiring.models.loading import open_model
-
-    known = model_facts(open_model(folder, "int8"))
-    rows = {
-        "folder": str(known.path),
-        "architecture": known.family,
-        "parameters": f"{known.num_parameters:,}",
-        "sizes": known.sizes,
-        "vocabulary": f"{known.vocab_size:,} tokens, asked in the {known.dialect.value} dialect",
-        "positions": f"{known.max_positions:,}",
-        "weights": f"{known.weight_bytes / 1e6:.1f} MB",
-        "digest": known.digest + (" (shipped, unchanged)" if known.shipped else ""),
-        **{f"card: {name}": _card_text(value) for name, value in read_card(folder).items()},
-    }
-    _print(rows)
-
-
-@command.command()
-@_folder
-@_precision
-@click.option(
-    "--cache", type=click.Path(path_type=Path), help="Where graphs are kept (default: the user's cache)."
-)
-def convert(folder: Path, precision: str, cache: Path | None) -> None:
-    """Write the graph of FOLDER into the cache ahead of its first use."""
-    import time
-
-    from htfi.wiring.models.loading import load_network, open_model
-
-    opened = open_model(folder, precision)
-    started_s = time.perf_counter()
-    load_network(opened.folder, precision, cache)
-    click.echo(f"{opened.name}: its graph is ready, {time.perf_counter() - started_s:.1f} s")
-
-
-@command.command()
-@_folder
-@_precision
-@click.option("--draft", type=click.Path(path_type=Path), help="A draft that is to stand beside it.")
-def check(folder: Path, precision: str, draft: Path | None) -> None:
-    """Load FOLDER, compare its logits with full precision, ask it a standard question."""
-    from htfi.wiring.models.loading import open_model
-    from htfi.wiring.models.readers import ModelsConfig, open_model_pair
-
-    if draft is None:
-        _show_check(open_model(folder, precision))
-        return
-    for opened in open_model_pair(ModelsConfig(str(folder), str(draft), precision=precision)):
-        _show_check(opened)
-
-
-def _show_check(opened: "LoadableModel") -> None:
-    from htfi.decoding.config import DecodingConfig
-    from htfi.wiring.models.checks import check_model
-
-    found = check_model(opened, DecodingConfig())
-    rows = {
-        "model": opened.name,
-        "opened in": f"{found.open_s:.2f} s",
-        "one token": f"{found.step_ms:.2f} ms",
-        "the question": f"{found.num_prompt_tokens} tokens read, {found.num_written_tokens} written, "
-        f"{found.read_ms:.0f} ms",
-        "against fp32": f"logits within {found.logit_error:.3f}, "
-        f"the same likeliest token at {100 * found.top1_agreement:.1f}% of places",
-        **_facts_of(found.view),
-    }
-    _print(rows)
-    click.echo()
-
-
-@command.command()
-@_folder
-@_precision
-@click.option("--stories", "num_stories", type=click.IntRange(min=100), default=2_000, show_default=True)
-def calibrate(folder: Path, precision: str, num_stories: int) -> None:
-    """Calibrate the views of FOLDER's model on simulated stories, and keep the result there.
-
-    How far its confidence proves right; and, from 500 stories on, what moves follow what it calls.
-    """
-    from htfi.decoding.config import DecodingConfig
-    from htfi.narrative.answer import CAUSES, CONFIDENCES
-    from htfi.simulation.reader_calibration import (
-        HORIZONS,
-        MIN_STORIES,
-        answer_stories,
-        estimate_meaning,
-        estimate_trust,
-    )
-    from htfi.wiring.models.loading import open_model, write_trust
-
-    generator = open_model(folder, precision).plain_generator(DecodingConfig())
-
-    def show_progress(done: int, num: int) -> None:
-        click.echo(f"\r{done:,} of {num:,} stories", err=True, nl=done == num)
-
-    answered = answer_stories(generator, num_stories, show_progress)
-    trust = estimate_trust(answered)
-    meaning = estimate_meaning(answered) if num_stories >= MIN_STORIES else None
-    write_trust(folder, trust, meaning)
-    _print(
-        {
-            "stated": "  ".join(f"{100 * share:4.0f}%" for share in CONFIDENCES),
-            "right when it calls a move": "  ".join(f"{100 * share:4.0f}%" for share in trust.moving),
-            "right when it calls none": "  ".join(f"{100 * share:4.0f}%" for share in trust.flat),
-        }
-        | {
-            f"a σ of {cause.replace('_', ' ')}, {HORIZONS[-2]} bars on": f"{share:.2f} σ"
-            for cause, share in zip(CAUSES, meaning.shifts[-2] if meaning is not None else (), strict=False)
-        }
-    )
-
-
-@command.command()
-@click.argument("url")
-@click.argument("model")
-@click.option(
-    "--key-variable", default="OPENAI_API_KEY", show_default=True, help="Environment variable of the key."
-)
-@click.option(
-    "--budget", "budget_money", type=FiniteRange(min=0), default=1.0, show_default=True, help="Most to spend."
-)
-@click.option(
-    "--input-price",
-    "input_price_per_million",
-    type=FiniteRange(min=0),
-    default=0.0,
-    help="Of a million tokens.",
-)
-@click.option(
-    "--output-price",
-    "output_price_per_million",
-    type=FiniteRange(min=0),
-    default=0.0,
-    help="Of a million tokens.",
-)
-@click.option("--ca-file", default="", help="Further authorities to trust, as a PEM file.")
-def ask(url: str, model: str, **said: object) -> None:
-    """Ask a MODEL behind an OpenAI-compatible URL the standard question; needs the extra [frontier]."""
-    from htfi.wiring.models.checks import ask_standard_question as ask_generator
-    from htfi.wiring.models.readers import open_frontier
-
-    with open_frontier(base_url=url, model=model, **said) as generator:
-        view = ask_generator(generator)
-        spent = generator.usage
-    _print(
-        {
-            "model": generator.version,
-            **_facts_of(view),
-            "spent": f"{spent.num_input_tokens:,} tokens read, {spent.num_output_tokens:,} written, "
-            f"money {spent.money:.6f}",
-        }
-    )
-
-
-@command.command()
-@click.option(
-    "--out", type=click.Path(path_type=Path), required=True, help="Folder: both models, log and checkpoint."
-)
-@click.option("--minutes", type=FiniteRange(min=0, min_open=True), help="Budget of time (default: 60).")
-@click.option("--tokens", type=click.IntRange(min=1), help="Budget of tokens instead: reproduces exactly.")
-@click.option("--seed", type=click.IntRange(min=0, max=800_000_000), default=0, show_default=True)
-@click.option("--device", default="auto", show_default=True, help="cpu, cuda, or auto.")
-@click.option("--threads", type=click.IntRange(min=1), help="On a CPU (default: all cores).")
-@click.option(
-    "--workers", type=click.IntRange(min=1), default=1, show_default=True, help="Writers of stories."
-)
-@click.option(
-    "--tokenizer", type=click.Path(path_type=Path), help="A tokenizer.json to keep (default: one of our own)."
-)
-def train(out: Path, tokenizer: Path | None, **said: object) -> None:
-    """Train a target and its draft on simulated stories; needs the extra [train].
-
-    Stopped by Ctrl-C or killed, it resumes when the same command is given again.
-    """
-    from htfi.wiring.training.trainer import parse_training_config, train_models
-
-    if not train_models(parse_training_config(**said), out, tokenizer_file=tokenizer):
-        raise SystemExit(130)  # what a shell reports for a program that Ctrl-C ended
-
-
-def _facts_of(view: "NewsView") -> dict[str, str]:
-    from htfi.narrative.rationale.versions import CURRENT
-    from htfi.wiring.models.checks import STANDARD_QUESTION
-
-    slots = CURRENT.view_slots(view, STANDARD_QUESTION.symbol)
-    way = {-1.0: "down", 0.0: "flat", 1.0: "up"}[view.direction]
-    return {
-        "asked": f"{STANDARD_QUESTION.symbol} after “{STANDARD_QUESTION.items[0].headline}”",
-        "view": f"{way} {view.size_sigmas:g} sigma, volatility {view.volatility_multiplier:g}x, "
-        f"confidence {100 * view.confidence:.0f}%, {view.cause.replace('_', ' ')}",
-        "because": slots.get("words", ""),
-    }
-
-
-def _print(rows: dict[str, str]) -> None:
-    from htfi.apps.display.tables import print_facts
-
-    print_facts(rows)
-
-
-def _card_text(value: object) -> str:
-    """What a model's card says under one name; a dictionary as 'name value, name value'."""
-    if not isinstance(value, dict):
-        return str(value)
-    card = cast("dict[str, object]", value)
-    return ", ".join(
-        f"{name} {f'({said})' if ' ' in (said := _card_text(one)) else said}" for name, one in card.items()
-    )
-
-
-def _count(number: int) -> str:
-    return f"{number / 1e6:.1f}M" if number >= 1e6 else f"{number:,}"

@@ -1,1 +1,0 @@
-"""Time and worlds that tests and replays control."""

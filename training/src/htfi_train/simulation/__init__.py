@@ -1,0 +1,1 @@
+"""Simulated markets, companies, news and attacks: what models and heads learn from and are judged on."""

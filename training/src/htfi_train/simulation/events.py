@@ -1,0 +1,78 @@
+"""Events of a simulated world: what is said to have happened, what it ought to do to each asset, how far to trust it.
+
+The causes' modules under `headlines` draw them; `stories` decides what came true.
+"""
+
+from enum import StrEnum
+
+import msgspec
+
+from htfi_train.simulation.companies import SimulatedAsset, factor_exposure
+
+
+class NewsEventKind(StrEnum):
+    CENTRAL_BANK = "central_bank"  # policy, the data that move it, and help for banks
+    EARNINGS = "earnings"
+    GUIDANCE = "guidance"  # what a company announces about its own future: outlook, payouts, deals
+    LEGAL = "legal"
+    SUPPLY = "supply"
+    GEOPOLITICS = "geopolitics"
+    RUMOUR = "rumour"
+
+
+class ClaimStatus(StrEnum):
+    """What became of what was said."""
+
+    TRUE = "true"
+    FALSE = "false"  # nothing came of it
+    REVERSED = "reversed"  # it came, and prices went the other way
+    FORGED = "forged"
+    PRICED = "priced"  # true and already in the price
+
+
+class NewsEvent(msgspec.Struct, frozen=True, gc=False):
+    """One event as a headline reports it. Sizes are in sigmas of one bar, signed, before prices are looked at.
+
+    `own` and `other` are what it should do to its subject and to the counterpart, `factors` how many sigmas of a
+    common factor it is worth. `phrases` are its wordings and `slots` their facts; `why` is the reason in a few words.
+    `credibility` is the chance, given the text, that the effect comes with the sign that it claims.
+    """
+
+    kind: NewsEventKind
+    subkind: str
+    phrases: tuple[str, ...]
+    slots: dict[str, str]
+    why: str
+    own: float = 0.0
+    other: float = 0.0
+    factors: tuple[tuple[str, float], ...] = ()
+    subject: str = ""  # none: the whole market
+    counterpart: str = ""
+    grade: int = 1
+    credibility: float = 0.9
+    volatility_multiplier: float = 1.5
+    half_life_bars: float = 2.0
+    delay_bars: int = 0
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """Whom a wire would tag."""
+        return tuple(symbol for symbol in (self.subject, self.counterpart) if symbol)
+
+    def effect_on(self, asset: SimulatedAsset) -> float:
+        """The effect in sigmas that the text claims for `asset`; 0 where it has none to speak of."""
+        if asset.symbol == self.subject:
+            return self.own
+        if asset.symbol == self.counterpart:
+            return self.other
+        total = sum(size * factor_exposure(asset, factor) for factor, size in self.factors)
+        return total if abs(total) >= MIN_SIGMAS else 0.0
+
+    def concerns(self, asset: SimulatedAsset) -> bool:
+        """Whether the asset is named, or of those that such news moves; the news may still be too small to."""
+        return asset.symbol in self.symbols or any(
+            factor_exposure(asset, factor) for factor, _ in self.factors
+        )
+
+
+MIN_SIGMAS = 0.4

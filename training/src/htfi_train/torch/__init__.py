@@ -1,0 +1,1 @@
+"""Training and distillation with PyTorch, the extra `[train]`."""
