@@ -200,7 +200,7 @@ def test_a_stopped_run_promotes_nothing(shop: Shop, tmp_path: Path) -> None:
 def test_the_command_shows_a_table_and_its_exit_status_says_what_came_of_it(
     shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("htfi_train.distillation.NUM_REHEARSED", 20)
+    monkeypatch.setattr("htfi_train.distillation.NUM_SIMULATED_QUESTIONS", 20)
     told = ["models", "distil", "--from", str(shop.buffer), "--out", str(tmp_path / "drafts")]
     named = ["--target", str(shop.target), "--draft", str(shop.draft)]
     done = CliRunner().invoke(cli, [*told, *named, "--tokens", "12000", "--rate", "0.01"])
