@@ -41,6 +41,7 @@ def conditioned_quantiles(
     if len(sigmas) != len(questions) or num_views < 0 or num_paths < max(num_views, 1):
         raise InvalidInput("conditioned quantiles: a volatility for each question, and a path for each view")
     sampler = ReturnPathSampler(author.sessions.network, author.vocabulary, author.version)
+    path_mark = author.vocabulary.mark("path")
     prompts = [build_prompt(question, author.dialect) for question in questions]
     asked = [
         GenerationRequest(
@@ -61,7 +62,7 @@ def conditioned_quantiles(
                 if isinstance(answer, RequestRefused):
                     raise DependencyUnavailable(f"{author.version} gave no view: {answer.reason}")
                 tokens = answer.tokens
-            by_view[-1].append(sampler.after((*author.vocabulary.encode(prompt), *tokens)))
+            by_view[-1].append((*author.vocabulary.encode(prompt), *tokens, path_mark))
     share = num_paths // len(by_view)
     drawn = [sampler.paths(prefixes, horizons, share, seed + turn) for turn, prefixes in enumerate(by_view)]
     z = np.concatenate([of for of, _ in drawn], axis=1)

@@ -1,10 +1,23 @@
-"""Whole series of returns scaled by their EWMA volatility, and back: what `ScaledReturns` does return by return."""
+"""Whole series of returns scaled by their EWMA volatility, binned, and back; `ScaledReturns` takes them one by one."""
+
+import math
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from htfi.decoding.prices import DECAY, MIN_SIGMA, Doubles, _finite, _next_sigma, _series
-from htfi.domain.errors import ShapeMismatch
+from htfi.decoding.prices import DECAY, MIN_SIGMA, Doubles, PriceBins, _finite
+from htfi.domain.errors import InvalidInput, ShapeMismatch
+
+
+def from_bins(bins: PriceBins, places: ArrayLike) -> Doubles:
+    """The value that represents each bin, in the shape given."""
+    return bins.centres[np.asarray(places)]
+
+
+def bin_widths(bins: PriceBins, places: ArrayLike) -> Doubles:
+    """Width of each bin in sigmas; infinite for the outermost two."""
+    reach = np.concatenate([[-math.inf], bins.edges, [math.inf]])
+    return np.diff(reach)[np.asarray(places)]
 
 
 def initial_sigma(returns: ArrayLike) -> Doubles:
@@ -39,3 +52,26 @@ def unscale_returns(z: ArrayLike, sigma: ArrayLike, decay: float = DECAY) -> Dou
         returns[..., t] = values[..., t] * before
         before = _next_sigma(before, returns[..., t], decay)
     return returns
+
+
+def to_path_bins(returns: ArrayLike, sigma: ArrayLike, bins: PriceBins) -> NDArray[np.int64]:
+    """Bins [..., T] of a path, each scaled by the volatility that a reader of the bins before it has."""
+    values, before = _series(returns, sigma)
+    path = np.empty(values.shape, np.int64)
+    for t in range(values.shape[-1]):
+        path[..., t] = bins.to_bins(values[..., t] / before)
+        before = _next_sigma(before, from_bins(bins, path[..., t]) * before, DECAY)
+    return path
+
+
+def _next_sigma(sigma: Doubles, returns: Doubles, decay: float) -> Doubles:
+    return np.maximum(np.sqrt(decay * sigma * sigma + (1.0 - decay) * returns * returns), MIN_SIGMA)
+
+
+def _series(values: ArrayLike, sigma: ArrayLike) -> tuple[Doubles, Doubles]:
+    checked, before = _finite(values, "returns"), _finite(sigma, "volatility")
+    if not checked.ndim or checked.shape[:-1] != before.shape:
+        raise ShapeMismatch(f"returns {checked.shape} need one volatility each series, got {before.shape}")
+    if np.any(before < 0.0):
+        raise InvalidInput("volatility: a negative number")
+    return checked, np.maximum(before, MIN_SIGMA)

@@ -32,6 +32,11 @@ def started(how: str, told: list[str], patience: DraftTimeouts = QUICK) -> Draft
     return process
 
 
+def pid_of(process: DraftProcess) -> int:
+    """Of the child, −1 if there is none."""
+    return process._running.process.pid if process._running else -1
+
+
 def one_by_one(strategy, upset=None):
     writer, answers = author(strategy), []
     for number, request in enumerate(ASKED):
@@ -62,9 +67,9 @@ def test_killed_in_the_midst_it_is_missed_by_nobody_and_started_anew(plain):
     with started("works", told, PATIENT) as process:
 
         def kill_once(number):
-            pids.add(process.pid)
+            pids.add(pid_of(process))
             if number == 3:
-                os.kill(process.pid, signal.SIGKILL)
+                os.kill(pid_of(process), signal.SIGKILL)
 
         strategy = OutcomeStrategy(process)
         assert tokens(one_by_one(strategy, kill_once)) == plain
@@ -73,7 +78,7 @@ def test_killed_in_the_midst_it_is_missed_by_nobody_and_started_anew(plain):
         assert "0.2 s" in told[0]
         time.sleep(0.25)
         process.await_ready()
-        assert process.pid not in pids
+        assert pid_of(process) not in pids
         seen = strategy.hits.hits + strategy.hits.misses
         assert tokens(one_by_one(strategy)) == plain
         assert strategy.hits.hits + strategy.hits.misses > seen
@@ -82,7 +87,7 @@ def test_killed_in_the_midst_it_is_missed_by_nobody_and_started_anew(plain):
 def test_stopped_in_the_midst_it_is_given_up_and_the_answers_come_in_time(plain):
     told = []
     with started("works", told) as process:
-        stopped = process.pid
+        stopped = pid_of(process)
 
         def stop_once(number):
             if number == 2:
@@ -127,11 +132,11 @@ def test_a_child_that_cannot_start_says_why_and_pauses_double(plain):
         [*CHILD, "refuses"], told.append, DraftTimeouts(first_pause_s=1.0), lambda: clock[0]
     ) as again:
         for _ in range(4):
-            while again.pid != -1:
+            while pid_of(again) != -1:
                 assert not again.is_up
             clock[0] += 100.0
             assert not again.is_up
-        while again.pid != -1:
+        while pid_of(again) != -1:
             assert not again.is_up
     assert [line.split()[-2] for line in told[1:]] == ["1", "2", "4", "8", "16"]
 
@@ -155,7 +160,7 @@ def test_it_ends_when_the_author_is_killed():
         "import sys, time; sys.path.insert(0, sys.argv[1])\n"
         "from htfi.adapters.drafting.process import DraftProcess\n"
         "p = DraftProcess([*sys.argv[2:], 'works'], print); p.await_ready()\n"
-        "print(p.pid, flush=True); time.sleep(60)\n"
+        "print(p._running.process.pid, flush=True); time.sleep(60)\n"
     )
     tests = str(Path(__file__).parents[1])
     with subprocess.Popen(
@@ -179,7 +184,7 @@ def _lives(pid: int) -> bool:
 
 def test_forgotten_it_ends_and_is_not_left_behind():
     process = started("works", [])
-    child = process.pid
+    child = pid_of(process)
     del process
     gc.collect()
     with pytest.raises(ProcessLookupError):

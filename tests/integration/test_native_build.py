@@ -18,7 +18,7 @@ from htfi.decoding import sampling as choosing
 from htfi.decoding.checkpoint.folder import ModelFolder
 from htfi.decoding.sampling import AllowedTokens, SamplingParams, sample_tokens
 from htfi.domain.errors import DependencyUnavailable
-assert not is_compiled() and not choosing.has_compiled_choice()
+assert not is_compiled() and choosing.core is None
 logits, keys = np.eye(3, dtype=np.float32) * 99, np.arange(3, dtype=np.uint64)
 tokens = sample_tokens(logits, AllowedTokens.of(np.arange(3)), SamplingParams(1.0), keys)
 assert tokens.tolist() == [0, 1, 2]

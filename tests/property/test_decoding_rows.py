@@ -9,6 +9,7 @@ from htfi.decoding.config import DecodingConfig
 from htfi.decoding.kv_cache import KVRow
 from htfi.decoding.ports import Floats, NetworkShape
 from htfi.decoding.sessions import KVSessions
+from kv_blocks import num_cached, num_free
 from tiny_network import TinyNetwork
 
 VOCAB = 23
@@ -38,7 +39,7 @@ def test_every_row_answers_as_if_it_were_alone_and_new(data: st.DataObject, cach
         assert sessions.arena.keys.nbytes + sessions.arena.values.nbytes <= budget
         assert sessions.arena.num_rows == len(held)
         num_blocks = sessions.cache.num_blocks
-        assert sessions.cache.num_free + sessions.cache.num_cached == num_blocks == cache_blocks
+        assert num_free(sessions.cache) + num_cached(sessions.cache) == num_blocks == cache_blocks
 
     prefix = data.draw(st.lists(tokens, min_size=5, max_size=12))
     for _ in range(data.draw(st.integers(1, 25))):

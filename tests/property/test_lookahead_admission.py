@@ -1,5 +1,6 @@
 """Admission of draft slots against brute force, for any survival curves, caps and prices."""
 
+from collections.abc import Sequence
 from itertools import product
 
 import pytest
@@ -20,9 +21,13 @@ def curve_of(rates: list[float]) -> list[float]:
     return curve
 
 
+def round_ms(cost: RoundCost, lengths: Sequence[int]) -> float:
+    return cost.width_ms[max(lengths)] + cost.slot_ms * sum(lengths)
+
+
 def throughput(curves: list[list[float]], lengths: tuple[int, ...], price: RoundCost) -> float:
     tokens = len(curves) + sum(sum(curve[:length]) for curve, length in zip(curves, lengths, strict=True))
-    return tokens / price.ms(lengths)
+    return tokens / round_ms(price, lengths)
 
 
 @given(

@@ -25,12 +25,13 @@ courses = st.lists(st.tuples(st.integers(0, 40 * HOUR), st.lists(troubles, max_s
 
 
 def told(secure: SuspicionMonitor, now_ns: int) -> dict[str, bool]:
+    active = secure.active_suspicions(now_ns)
     return {
         "A": bool(secure.suspicion("A", now_ns)),
         "B": bool(secure.suspicion("B", now_ns)),
         "other": bool(secure.suspicion("C", now_ns)),
-        "blog": bool(secure.source_suspicion("blog", now_ns)),
-        "tips": bool(secure.source_suspicion("tips", now_ns)),
+        "blog": any(words.startswith("source blog ") for words in active),
+        "tips": any(words.startswith("source tips ") for words in active),
     }
 
 

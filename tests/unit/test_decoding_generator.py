@@ -20,6 +20,7 @@ from htfi.domain.generation import (
     RequestRefused,
     ScaledMoves,
 )
+from kv_blocks import num_cached, num_free
 from tiny_network import TinyNetwork, TinyTokenizer
 
 TOKENIZER = TinyTokenizer()
@@ -154,8 +155,8 @@ def test_after_many_requests_every_slot_is_free_and_every_block_free_or_cached()
         engine.write([question(" the" * 600)])
     sessions = engine.sessions
     assert sessions.arena.num_rows == 0
-    assert sessions.cache.num_free + sessions.cache.num_cached == sessions.cache.num_blocks
-    assert sessions.cache.num_cached > 0
+    assert num_free(sessions.cache) + num_cached(sessions.cache) == sessions.cache.num_blocks
+    assert num_cached(sessions.cache) > 0
 
 
 class Broken(TinyNetwork):

@@ -8,8 +8,8 @@ import math
 import numpy as np
 import pytest
 
+from gumbel_noise import gumbel
 from htfi.decoding.noise import (
-    gumbel,
     gumbel_bounds,
     gumbel_from_hashes,
     noise_hashes,

@@ -113,16 +113,13 @@ def test_a_batch_stands_still_while_the_forecaster_moves_on():
     np.testing.assert_array_equal(batch.quantiles, before)
 
 
-def test_scale_tells_how_wide_the_forecast_is_against_the_usual():
+def test_the_usual_width_lags_behind_a_forecast_that_widens():
     f = forecaster()
     for day in range(300):
         f.observe(day_of_bars(day, "A", sigma=0.01 if day < 290 else 0.04))
-    scale = f.forecast(["A/1d"]).width(0)
-    item = f.forecast(["A/1d"]).item(0)
-    assert scale.sigma > 1.5 * scale.usual_sigma
-    assert sorted(scale.experts) == sorted(item.experts)
-    assert scale.band90[0] == [item.quantiles[0][1], item.quantiles[0][-2]]
-    assert scale.sigma == pytest.approx((item.quantiles[0][-2] - item.quantiles[0][1]) / 3.28971, rel=1e-5)
+    batch = f.forecast(["A/1d"])
+    item = batch.item(0)
+    assert (item.quantiles[0][-2] - item.quantiles[0][1]) / 3.28971 > 1.5 * batch.usual_sigma[0] > 0.0
 
 
 def test_restored_forecaster_continues_bit_for_bit():

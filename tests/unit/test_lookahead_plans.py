@@ -104,7 +104,7 @@ def test_lengths_shrink_gradually_as_rows_join_and_throughput_never_drops():
         price = planner.round_cost(rows)
         lengths = planner.plan([LengthRequest("view", 16)] * rows)
         tokens = rows + sum(sum(curve[:length]) for length in lengths)
-        throughput = tokens / price.ms(lengths)
+        throughput = tokens / (price.width_ms[max(lengths)] + price.slot_ms * sum(lengths))
         assert throughput >= rows / price.width_ms[0] * (1 - 1e-9)  # plain is always open
         # one row more, and the plan of before kept: what the model says that joining costs at the most
         assert throughput >= before * (1 - planner.config.margin)

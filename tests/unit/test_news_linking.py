@@ -2,7 +2,7 @@
 
 import pytest
 
-from htfi.narrative.encoding.linking import MAX_SYMBOLS, EntityLinker, affected_symbols, entity_kind
+from htfi.narrative.encoding.linking import MAX_SYMBOLS, EntityLinker, entity_kind
 
 LINKER = EntityLinker({})
 
@@ -59,9 +59,7 @@ def test_symbols_are_bounded_and_each_told_once() -> None:
     assert LINKER.link("Boeing " * 50) == ("BA",)
 
 
-def test_a_central_bank_tells_the_series_and_currency_that_it_moves() -> None:
-    assert affected_symbols("FED") == ("FED_FUNDS_TARGET_UPPER", "USD")
-    assert affected_symbols("AAPL") == ()
+def test_a_symbol_has_the_kind_of_its_table() -> None:
     assert [entity_kind(symbol) for symbol in ("ECB", "SPX", "GOLD", "EUR", "AAPL")] == [
         "central_banks",
         "indices",

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
+import pytest
 
 from htfi.domain.decision import FidelityPlan, Rung
 from htfi.domain.events import News
@@ -135,17 +136,22 @@ def test_a_desk_goes_on_after_a_restart_as_if_nothing_had_been() -> None:
     assert one.state() == two.state()
 
 
-def test_sources_are_judged_once_by_the_bar_that_follows() -> None:
+def test_sources_are_judged_once_by_the_bar_that_follows(monkeypatch: pytest.MonkeyPatch) -> None:
     made, _ = desk()
     made.receive(news(1, "Acme posts record profit for the third quarter", "A"))
     made.score_pending()
-    assert made.awaits_price_effect("A")
+    judged: list[tuple[str, float, float]] = []
+    monkeypatch.setattr(made.sanitiser, "learn_price_effect", lambda *effect: judged.append(effect))
     made.learn_return(
         "A", 1.5, HOUR_NS - 1, 2 * HOUR_NS
     )  # a bar that began before the item came says nothing
-    assert made.awaits_price_effect("A")
+    assert judged == []
     made.learn_return("A", 1.5, HOUR_NS, 2 * HOUR_NS)
-    assert not made.awaits_price_effect("A")
+    made.learn_return("A", -0.5, 2 * HOUR_NS, 3 * HOUR_NS)
+    ((source, direction, return_sigmas),) = judged
+    assert source
+    assert direction > 0
+    assert return_sigmas == 1.5
 
 
 def test_an_injected_instruction_never_reaches_a_model() -> None:

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from checks import nonempty
-from htfi.decoding.noise import gumbel, noise_key
+from gumbel_noise import gumbel
+from htfi.decoding.noise import noise_key
 from htfi.decoding.sampling import AllowedTokens, SamplingParams, SamplingPosition, sample_positions
 from htfi.decoding.strategies.outcomes.ranking import (
     DraftPassTimes,

@@ -7,7 +7,8 @@ import pytest
 
 from checks import nonempty
 from chi_square import fit
-from htfi.decoding.noise import gumbel, noise_keys
+from gumbel_noise import gumbel
+from htfi.decoding.noise import noise_keys
 from htfi.decoding.rules.rejection import (
     EntropyAwareRule,
     SiblingSet,

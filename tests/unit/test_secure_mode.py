@@ -29,8 +29,9 @@ def test_one_trouble_is_no_suspicion_and_repeated_trouble_is() -> None:
     words = secure.suspicion("JPM", NOW + HOUR)
     assert all(part in words for part in ("JPM", "pump 3", "burst 1", "blog"))
     assert secure.suspicion("IBM", NOW + HOUR) == ""
-    assert "blog" in secure.source_suspicion("blog", NOW + HOUR)
-    assert secure.source_suspicion("reuters", NOW + HOUR) == ""
+    active = secure.active_suspicions(NOW + HOUR)
+    assert sum(words.startswith("source blog suspected") for words in active) == 1
+    assert not any(words.startswith("source reuters") for words in active)
 
 
 def test_grave_trouble_takes_fewer_items() -> None:
@@ -96,7 +97,7 @@ def test_a_person_clears_a_symbol_or_everything() -> None:
     (told,) = ended
     assert "JPM" in told
     assert secure.suspicion("JPM", NOW) == ""
-    assert secure.source_suspicion("blog", NOW)
+    assert any(words.startswith("source blog suspected") for words in secure.active_suspicions(NOW))
     assert len(secure.reset(SuspicionReset(NOW, NOW, "people", 2, "Ada", "all known"))) == 1
     assert secure.active_suspicions(NOW) == []
 

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from htfi.decoding.noise import gumbel, noise_key, noise_keys
+from gumbel_noise import gumbel
+from htfi.decoding.noise import noise_key, noise_keys
 from htfi.decoding.sampling import (
     AllowedTokens,
     RankedTokens,

@@ -1,5 +1,7 @@
 """Laws and paths of price tokens: exact, even, the same whatever stands beside them."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -15,9 +17,14 @@ def sampler() -> ReturnPathSampler:
     return open_path_sampler(models.DRAFT)
 
 
+def next_bar_laws(sampler: ReturnPathSampler, prefixes: Sequence[tuple[int, ...]]) -> np.ndarray:
+    """Probabilities of the next bar's bins [n, C]."""
+    return sampler.paths(prefixes, (1,), 1, seed=0)[1][:, 0, 0]
+
+
 def test_laws_are_chances_whose_variance_is_near_one(sampler: ReturnPathSampler) -> None:
     rng = np.random.default_rng(3)
-    laws = sampler.laws([sampler.prefix(rng.standard_normal(32)) for _ in range(6)])
+    laws = next_bar_laws(sampler, [sampler.prefix(rng.standard_normal(32)) for _ in range(6)])
     assert np.allclose(laws.sum(axis=1), 1.0)
     variance = (laws * sampler.centres**2).sum(axis=1)
     assert ((variance > 0.4) & (variance < 2.0)).all()
@@ -31,13 +38,13 @@ def test_a_prefix_says_the_same_alone_and_among_longer_and_shorter_ones(sampler:
         alone = sampler.paths([prefix], (1, 4), 8, seed=2)
         assert (alone[0][0] == together[0][place]).all()
         assert (alone[1][0] == together[1][place]).all()
-    assert (together[1][:, :, 0] == sampler.laws(prefixes)[:, None]).all()
+    assert (together[1][:, :, 0] == next_bar_laws(sampler, prefixes)[:, None]).all()
 
 
 def test_more_prefixes_than_a_pass_holds_are_read_in_turns(sampler: ReturnPathSampler) -> None:
     rng = np.random.default_rng(5)
     prefixes = [sampler.prefix(rng.standard_normal(3)) for _ in range(130)]
-    assert (sampler.laws(prefixes)[129] == sampler.laws(prefixes[129:])[0]).all()
+    assert (next_bar_laws(sampler, prefixes)[129] == next_bar_laws(sampler, prefixes[129:])[0]).all()
     z, laws = sampler.paths(prefixes[:5], (2,), 64, seed=1)
     assert z.shape == (5, 64, 1)
     assert laws.shape == (5, 64, 1, 129)
@@ -46,7 +53,7 @@ def test_more_prefixes_than_a_pass_holds_are_read_in_turns(sampler: ReturnPathSa
 
 def test_dice_are_strata_so_that_few_paths_draw_the_law_closely(sampler: ReturnPathSampler) -> None:
     prefix = sampler.prefix(np.random.default_rng(6).standard_normal(32))
-    law = sampler.laws([prefix])[0]
+    law = next_bar_laws(sampler, [prefix])[0]
     drawn = sampler.paths([prefix], (2,), 64, seed=9)[0][0, :, 0]
     reached = np.cumsum(law)
     empirical = np.array([(drawn <= centre + 1e-12).mean() for centre in sampler.centres])
@@ -76,7 +83,7 @@ def test_an_absurd_temperature_is_refused() -> None:
 
 
 def test_no_prefix_gives_no_law(sampler: ReturnPathSampler) -> None:
-    assert sampler.laws([]).shape == (0, 129)
+    assert sampler.paths([], (1,), 2, seed=0)[1].shape == (0, 2, 1, 129)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import numpy as np
 
-from htfi.decoding.noise import gumbel, noise_key
+from gumbel_noise import gumbel
+from htfi.decoding.noise import noise_key
 
 PAGE = Path(__file__).parents[2] / "docs" / "speculative-decoding.md"
 TOKENS = ("up", "flat", "down", "end")

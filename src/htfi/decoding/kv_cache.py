@@ -226,14 +226,6 @@ class PrefixCache:
     def num_blocks(self) -> int:
         return len(self._keys)
 
-    @property
-    def num_free(self) -> int:
-        return len(self._free)
-
-    @property
-    def num_cached(self) -> int:
-        return len(self._places)
-
     def has(self, key: bytes) -> bool:
         return key in self._places
 

@@ -68,11 +68,6 @@ def gumbel_from_hashes(bits: Keys) -> Doubles:
     return -exact.log(-exact.log(1.0 - (bits.astype(np.float64) + 0.5) * 2.0**-_BITS))
 
 
-def gumbel(row_keys: Keys, token_ids: Ids) -> Doubles:
-    """Standard Gumbel noise [N, C] for keys [N] and token ids [C], the same bits on every machine."""
-    return gumbel_from_hashes(noise_hashes(row_keys, token_counters(token_ids)))
-
-
 def gumbel_at(place_key: int, token: int) -> float:
     """The noise of one token, accurate enough for comparisons: the last bits depend on the machine."""
     bits = _mix_one((place_key + (token + 1) * _STEP) & _MASK64) >> (64 - _BITS)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from htfi.domain.errors import InvalidInput, ShapeMismatch
+from htfi.domain.errors import InvalidInput
 
 DECAY = 0.94
 MIN_SIGMA = 1e-8  # a ten-thousandth of a basis point: below it a series counts as constant
@@ -63,45 +63,12 @@ class PriceBins:
         away: NDArray[np.int64] = np.searchsorted(self._outward, np.abs(values), side="right")
         return self.middle + np.sign(values).astype(np.int64) * away
 
-    def from_bins(self, bins: ArrayLike) -> Doubles:
-        """The value that represents each bin, in the shape given."""
-        return self.centres[self._checked(bins)]
-
-    def width(self, bins: ArrayLike) -> Doubles:
-        """Width of each bin in sigmas; infinite for the outermost two."""
-        reach = np.concatenate([[-math.inf], self.edges, [math.inf]])
-        return np.diff(reach)[self._checked(bins)]
-
     @cached_property
     def _outward(self) -> Doubles:
         steps: Doubles = np.arange(self.middle, dtype=np.float64) + 0.5
         step = math.asinh(self.limit / self.bend) / (self.middle - 0.5)
         # Rounded, so that machines whose sinh differs in the last bit have the same bins.
         return (self.bend * np.sinh(steps * step)).round(9)
-
-    def _checked(self, bins: ArrayLike) -> NDArray[np.int64]:
-        checked = np.asarray(bins)
-        if checked.size and not (
-            np.issubdtype(checked.dtype, np.integer) and checked.min() >= 0 and checked.max() < self.num_bins
-        ):
-            raise InvalidInput(f"price bins: a bin is an integer from 0 to {self.num_bins - 1}")
-        return checked.astype(np.int64)
-
-
-def to_path_bins(
-    returns: ArrayLike, sigma: ArrayLike, bins: PriceBins, decay: float = DECAY
-) -> NDArray[np.int64]:
-    """Bins [..., T] of a path, each scaled by the volatility that a reader of the bins before it has.
-
-    Binning errors therefore do not accumulate in the volatility: every return is within half a bin of the one that the
-    bins give (except in the open outermost bins).
-    """
-    values, before = _series(returns, sigma)
-    path = np.empty(values.shape, np.int64)
-    for t in range(values.shape[-1]):
-        path[..., t] = bins.to_bins(values[..., t] / before)
-        before = _next_sigma(before, bins.from_bins(path[..., t]) * before, decay)
-    return path
 
 
 class ScaledReturns:
@@ -159,19 +126,6 @@ class ScaledReturns:
             self._variances[series] = variance
             self._z[series] = []
             del self._starts[series]
-
-
-def _next_sigma(sigma: Doubles, returns: Doubles, decay: float) -> Doubles:
-    return np.maximum(np.sqrt(decay * sigma * sigma + (1.0 - decay) * returns * returns), MIN_SIGMA)
-
-
-def _series(values: ArrayLike, sigma: ArrayLike) -> tuple[Doubles, Doubles]:
-    checked, before = _finite(values, "returns"), _finite(sigma, "volatility")
-    if not checked.ndim or checked.shape[:-1] != before.shape:
-        raise ShapeMismatch(f"returns {checked.shape} need one volatility each series, got {before.shape}")
-    if np.any(before < 0.0):
-        raise InvalidInput("volatility: a negative number")
-    return checked, np.maximum(before, MIN_SIGMA)
 
 
 def _finite(values: ArrayLike | Sequence[float], what: str) -> Doubles:

@@ -122,20 +122,6 @@ class ReturnPathSampler:
         values = tuple(float(z) for z in context[-MAX_CONTEXT:])
         return (*self._vocabulary.encode((*head, ControlToken("prices"), ScaledMoves(values))), self._path)
 
-    def after(self, tokens: Sequence[int]) -> tuple[int, ...]:
-        """Token ids of a prompt and its answer, as a record keeps them, ready for a path."""
-        return (*tokens, self._path)
-
-    def laws(self, prefixes: Sequence[Sequence[int]]) -> Doubles:
-        """Probabilities of the next bar's bins, summing to 1: [n, C].
-
-        Raises: InvalidInput for a prefix too long; DependencyUnavailable if the network fails.
-        """
-        if not prefixes:
-            return np.zeros((0, len(self.centres)))
-        read = [self._read(prefixes[at : at + _MAX_ROWS], 0) for at in range(0, len(prefixes), _MAX_ROWS)]
-        return np.concatenate([part.law for part in read])
-
     def paths(
         self, prefixes: Sequence[Sequence[int]], horizons: Sequence[int], num_paths: int, seed: int
     ) -> tuple[Doubles, Doubles]:

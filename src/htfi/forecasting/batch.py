@@ -19,22 +19,8 @@ _Records = tuple[
     list[list[list[list[float]]]],
     list[list[float]],
 ]
-_Widths = tuple[list[float], list[float], list[list[float]], list[list[list[float]]]]
 
 BAND_SIGMAS = 3.2897072539029444  # width of a Gaussian's 90% band in its standard deviations
-
-
-@dataclass(frozen=True, slots=True)
-class ForecastWidth:
-    """How wide one series' forecast is, for words about it.
-
-    A sigma here is the width of the 90% band over 3.29: the standard deviation of a Gaussian as wide.
-    """
-
-    sigma: float  # of the next horizon (the first), fused
-    usual_sigma: float  # its mean over about the last `usual_window_bars`
-    experts: dict[str, float]  # sigma by expert
-    band90: list[list[float]]  # [H][low, high], fused
 
 
 @dataclass(slots=True)
@@ -42,7 +28,7 @@ class ForecastBatch:
     """The newest forecast of n series. Rows that are not `ready` hold no forecast.
 
     Shapes: ready [n]; quantiles [n, H, Q]; experts [n, K, H, Q], NaN for an expert without a forecast yet;
-    weights [n, K, H, Z]; calibration [n, H]; usual_sigma [n], as in `Scale`. `tilts` by place: what opinions on the
+    weights [n, K, H, Z]; calibration [n, H]; usual_sigma [n], of the 90% band. `tilts` by place: what opinions on the
     news changed in `quantiles` (`Forecaster.weigh`).
     """
 
@@ -58,7 +44,6 @@ class ForecastBatch:
     rows: NDArray[np.intp]  # of the forecaster's columns
     tilts: dict[int, NewsTilt] = field(default_factory=dict[int, NewsTilt])
     _records: _Records | None = field(default=None, init=False, repr=False)
-    _widths: _Widths | None = field(default=None, init=False, repr=False)
 
     def item(self, i: int) -> Forecast:
         """The forecast of series i in the record's form. Raises: InvalidInput where it is not ready."""
@@ -92,19 +77,4 @@ class ForecastBatch:
     def apply_tilts(self, tilts: dict[int, NewsTilt], quantiles: Array) -> None:
         """Take in opinions: the tilts by place, and the quantiles [n, H, Q] that they lead to."""
         self.tilts, self.quantiles = tilts, quantiles
-        self._records = self._widths = None
-
-    def width(self, i: int) -> ForecastWidth:
-        """How wide the forecast of series i is, now and usually."""
-        if self._widths is None:
-            low, high = self.levels.index(0.05), self.levels.index(0.95)
-            fused, experts = self.quantiles[:, 0], self.experts[:, :, 0]
-            self._widths = (
-                ((fused[:, high] - fused[:, low]) / BAND_SIGMAS).tolist(),
-                self.usual_sigma.tolist(),
-                ((experts[..., high] - experts[..., low]) / BAND_SIGMAS).tolist(),
-                self.quantiles[:, :, (low, high)].tolist(),
-            )
-        sigma, usual, experts, bands = self._widths
-        present = {name: value for name, value in zip(self.names, experts[i], strict=True) if value == value}
-        return ForecastWidth(sigma[i], usual[i], present, bands[i])
+        self._records = None

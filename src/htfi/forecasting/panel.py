@@ -97,10 +97,6 @@ class Panel:
         """When the newest bar of each row [n] ended."""
         return self._columns["end_ns"][index]
 
-    def groups(self, index: NDArray[np.intp]) -> NDArray[np.int64]:
-        """The group of each row [n], as in `BarBatch.group`."""
-        return self._columns["group"][index]
-
     @property
     def group_sizes(self) -> dict[int, int]:
         """How many series each group has."""

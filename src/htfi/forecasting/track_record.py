@@ -102,10 +102,6 @@ class NarratorTrackRecords:
         shares = self._shares(record)
         return [_in_units(float((share * self._levels_of_weight).sum())) for share in shares]
 
-    def weights(self) -> dict[str, list[float]]:
-        """By narrator, as now."""
-        return {name: self.weight(name) for name in self._records}
-
     def _rates(self, record: _TrackRecord) -> Array:
         return np.minimum(_MAX_RATE, self._log_num_levels / np.maximum(record.gap, 1e-9))
 

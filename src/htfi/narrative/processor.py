@@ -295,10 +295,6 @@ class NewsProcessor:
         """Whether any news arrived."""
         return bool(self._records) or bool(self._pending)
 
-    def awaits_price_effect(self, symbol: str) -> bool:
-        """Whether an item's effect on a symbol's price is still to be observed."""
-        return bool(self._awaited_effects.get(symbol))
-
     def learn_return(self, symbol: str, return_sigmas: float, start_ns: int, end_ns: int) -> None:
         """Learn a symbol's return over a bar, in standard deviations: it judges the sources of the items from before
         the bar.

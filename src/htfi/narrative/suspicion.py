@@ -164,10 +164,6 @@ class SuspicionMonitor:
         own = self._description((_SYMBOL, symbol), now_ns)
         return own or _describe("all news", decay_level(self._all, now_ns, self._config))
 
-    def source_suspicion(self, source: str, now_ns: int) -> str:
-        """Why a source is suspected, in words; empty if it is not."""
-        return self._description((_SOURCE, source), now_ns)
-
     def active_suspicions(self, now_ns: int) -> list[str]:
         """Every active suspicion in words, the market-wide one first, then by name."""
         found = [_describe("all news", decay_level(self._all, now_ns, self._config))]

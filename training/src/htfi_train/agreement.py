@@ -28,12 +28,6 @@ class AgreementCounts:
     num_matches: dict[str, int]
     num_choices: dict[str, int]
 
-    @property
-    def share(self) -> float:
-        """Over all fields; 1 if nothing was open."""
-        total = sum(self.num_choices.values())
-        return sum(self.num_matches.values()) / total if total else 1.0
-
 
 def measure_agreement(
     draft: LocalGenerator, requests: Sequence[GenerationRequest], writings: Sequence[Sequence[int]]

@@ -127,11 +127,6 @@ class DraftProcess:
         self._start()
 
     @property
-    def pid(self) -> int:
-        """Of the child, −1 if there is none."""
-        return self._running.process.pid if self._running else -1
-
-    @property
     def is_up(self) -> bool:
         if self._running is None and self._clock() >= self._again_s:
             self._start()

@@ -63,13 +63,6 @@ class HuggingFaceTokenizer:
             self._tokenizer.encode(_without_surrogates(text), add_special_tokens=False), text
         )
 
-    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        """`encode` of each text, on all cores."""
-        encodings = self._tokenizer.encode_batch(
-            [_without_surrogates(text) for text in texts], add_special_tokens=False
-        )
-        return [self._checked(encoding, text) for encoding, text in zip(encodings, texts, strict=True)]
-
     def decode(self, ids: Sequence[int]) -> str:
         plain = [index for index in ids if index not in self._special_ids and 0 <= index < self._size]
         return self._tokenizer.decode(plain, skip_special_tokens=False)

@@ -24,9 +24,6 @@ class RoundCost:
     width_ms: Sequence[float]
     slot_ms: float = 0.0
 
-    def ms(self, lengths: Sequence[int]) -> float:
-        return self.width_ms[max(lengths, default=0)] + self.slot_ms * sum(lengths)
-
 
 @dataclass(frozen=True, slots=True)
 class AdmittedLengths:

@@ -38,10 +38,6 @@ class FactorModel:
     def num_series(self) -> int:
         return len(self.specific)
 
-    def correlation(self) -> Array:
-        """[n, n]; only for few series."""
-        return self.loadings @ self.loadings.T + np.diag(self.specific)
-
     def multiply(self, directions: Array) -> Array:
         """The correlation matrix times `directions` [n, M], without forming it."""
         return self.loadings @ (self.loadings.T @ directions) + self.specific[:, None] * directions

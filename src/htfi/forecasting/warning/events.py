@@ -37,12 +37,6 @@ class StressEvents:
     onsets: Places
     in_stress: Bools
 
-    @property
-    def base_rate(self) -> float:
-        """The share of known sessions at risk that come before an event."""
-        known = self.label[~np.isnan(self.label)]
-        return float(known.mean()) if len(known) else float("nan")
-
 
 def drawdown_events(close: Array, depth: float, horizon: int) -> StressEvents:
     """A session at risk is followed by an event where a close within `horizon` sessions lies `depth` below its own.

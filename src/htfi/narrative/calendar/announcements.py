@@ -23,9 +23,6 @@ class AnnouncementKind(StrEnum):
     EARNINGS = "earnings"
 
 
-ECONOMIC_DATA = frozenset({AnnouncementKind.CPI, AnnouncementKind.PAYROLLS, AnnouncementKind.GDP})
-
-
 class Announcement(msgspec.Struct, frozen=True):
     """One entry of a calendar.
 

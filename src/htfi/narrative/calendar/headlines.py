@@ -180,7 +180,6 @@ _NEGATION = _DATA.compiled("negation")
 _ABOVE = ("higher", "stronger", "hotter", "firmer", "above", "over", "beyond", "ahead of", "past")
 _ABOVE_VERBS = ("beat", "top", "exceed", "surpass", "crush", "smash", "outpac", "trounc")
 _BELOW = ("lower", "weaker", "softer", "cooler", "tamer", "below", "under", "short of")
-_BELOW_VERBS = ("miss", "lag", "trail", "undersho")
 _MORE = ("more", "bigger", "larger", "faster", "steeper", "sharper", "deeper", "wider")
 _LESS = ("less", "smaller", "slower", "fewer", "narrower", "shallower")
 

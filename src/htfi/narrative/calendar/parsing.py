@@ -30,7 +30,6 @@ _KEYS = (
     "id", "kind", "at", "zone", "subject", "symbols", "names", "publishers", "series", "level", "consensus", "basis",
     "odds",
 )  # fmt: skip
-_LISTS = ("symbols", "names", "publishers")
 _BASES = ("", "mom", "yoy", "qoq", "annualised")
 _SEPARATOR = re.compile(r"\s*[;|]\s*")
 CalendarRow = dict[str, Any]

@@ -143,11 +143,6 @@ class EntityLinker:
         return None
 
 
-def affected_symbols(symbol: str) -> tuple[str, ...]:
-    """The series and currencies that a central bank's words affect; nothing for others."""
-    return _bears_on().get(symbol, ())
-
-
 def entity_kind(symbol: str) -> str:
     """'central_banks', 'indices', 'commodities', 'currencies', else 'companies'."""
     tables = _tables()
@@ -226,11 +221,6 @@ def _tables() -> dict[str, dict[str, str]]:
 def _company_signs() -> frozenset[str]:
     """Words that show the word before them to be a firm."""
     return frozenset(word for words in _read()["signs"].values() for word in words.split())
-
-
-@cache
-def _bears_on() -> dict[str, tuple[str, ...]]:
-    return {symbol: tuple(on) for symbol, on in _read()["bears_on"].items()}
 
 
 @cache

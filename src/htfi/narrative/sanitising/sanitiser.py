@@ -395,10 +395,6 @@ class Sanitiser:
         least = min((self.standing(source) for source in sources), default=1.0)
         return round(1.0 - min(least / GOOD_STANDING, 1.0), 3)
 
-    def belief(self, source: str) -> SourceBelief:
-        """A source's credibility with the evidence behind it, and its current standing."""
-        return self._sources.belief(source, self._now_ns)
-
     def take_incidents(self) -> list[ScreeningIncident]:
         """Items held back since the last call."""
         taken, self._incidents = self._incidents, []

@@ -210,10 +210,6 @@ class RoleLeases:
         bid = self._bids.get(role)
         return bid is not None and holds_lease(bid, now_s, self._config)
 
-    def remaining_ms(self, role: str, now_s: float) -> float:
-        bid = self._bids.get(role)
-        return max(0.0, (lease_end_s(bid, self._config) - now_s) * 1e3) if bid is not None else 0.0
-
     def tick(self, now_s: float, jitter: float) -> Iterator[tuple[str, LeaseRequest | LeaseRelinquish]]:
         for role in sorted(self._sought):
             self._bids[role], message = next_lease_message(self._bids[role], now_s, jitter, self._config)

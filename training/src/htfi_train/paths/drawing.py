@@ -24,9 +24,7 @@ class PathSamplingStats:
     """The cost of sampling. `accepted_per_pass`: the accepted tokens of each pass of the target."""
 
     accepted_per_pass: list[int] = field(default_factory=list[int])
-    num_target_tokens: int = 0  # read by the target, with padding
     num_draft_passes: int = 0
-    num_draft_tokens: int = 0
     target_ms: float = 0.0
     draft_ms: float = 0.0
     total_ms: float = 0.0
@@ -34,11 +32,6 @@ class PathSamplingStats:
     @property
     def num_target_passes(self) -> int:
         return len(self.accepted_per_pass)
-
-    @property
-    def efficiency(self) -> float:
-        """The accepted share of the tokens that the target read; 1 for plain sampling."""
-        return sum(self.accepted_per_pass) / self.num_target_tokens if self.num_target_tokens else 1.0
 
 
 class PriceTokenSampler:
@@ -122,7 +115,6 @@ class PathDrawing:
             target_ms = 1e3 * (self._clock() - begun_s)
             num_rows = self._target.num_slots  # of the pass, which may have closed gaps
             rounds.accepted_per_pass.append(gained)
-            rounds.num_target_tokens += num_rows * (num_guesses + 1)
             rounds.target_ms += target_ms
             plan.learn(PathRoundReport(step, num_rows, tried, right, target_ms, draft_ms))
             num_rounds += 1
@@ -152,10 +144,9 @@ class PathDrawing:
             self._guess_alone(num_guesses)
             return PathStep(num_guesses), 0.0
         begun_s = self._clock()
-        num_passes, num_tokens = draft.num_passes, draft.num_tokens
+        num_passes = draft.num_passes
         self._guess_drafted(draft, num_guesses)
         rounds.num_draft_passes += draft.num_passes - num_passes
-        rounds.num_draft_tokens += draft.num_tokens - num_tokens
         draft_ms = 1e3 * (self._clock() - begun_s)
         rounds.draft_ms += draft_ms
         return step, draft_ms

@@ -25,7 +25,6 @@ class PathRows:
         self.rows = rows
         self.lengths: Ids = np.array([row.length for row in rows], np.int64)
         self.num_passes = 0
-        self.num_tokens = 0  # read by the network, with padding
         self._sessions = sessions
         self._asked: ForwardOutput | None = None
         self._triangles: dict[int, Floats] = {}
@@ -57,7 +56,6 @@ class PathRows:
         out = self._sessions.network.forward(batch, positions, mask, arena.keys, arena.values)
         self._asked = out
         self.num_passes += 1
-        self.num_tokens += batch.size
         return out.logits if slots is None else out.logits[slots]
 
     def keep(self, counts: Ids) -> None:

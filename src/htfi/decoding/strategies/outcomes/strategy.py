@@ -6,7 +6,7 @@ is cut into passes, a near-tie in a block may turn; no answer changes.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from htfi.decoding.draft_tree import DraftTree
 from htfi.decoding.sequence import SequenceState
@@ -16,32 +16,16 @@ from htfi.domain.errors import IntegrityError
 
 @dataclass(slots=True)
 class CacheHits:
-    """Of the rounds with a block, how many outcomes were found in the cache, by the number of accepted tokens.
-
-    `after` counts those where the whole block was accepted.
-    """
+    """Of the rounds with a block, how many outcomes were found in the cache."""
 
     hits: int = 0
     misses: int = 0
-    hits_at: dict[int, int] = field(default_factory=dict[int, int])
-    misses_at: dict[int, int] = field(default_factory=dict[int, int])
-    hits_after: int = 0
-    misses_after: int = 0
 
-    def count(self, num_accepted: int, was_all: bool, hit: bool) -> None:
-        at = self.hits_at if hit else self.misses_at
-        at[num_accepted] = at.get(num_accepted, 0) + 1
+    def count(self, hit: bool) -> None:
         if hit:
             self.hits += 1
-            self.hits_after += was_all
         else:
             self.misses += 1
-            self.misses_after += was_all
-
-    @property
-    def rate(self) -> float:
-        """Share of hits; 0 if nothing was counted."""
-        return self.hits / max(self.hits + self.misses, 1)
 
 
 class OutcomeStrategy:
@@ -84,8 +68,7 @@ class OutcomeStrategy:
         self._num_known[id(sequence)] = len(sequence.tokens)
         hit = self._foresight.accepted(sequence, sequence.tokens[num_known:])
         if hit is not None and len(tree) and not sequence.is_done:
-            num_accepted = tree.num_chosen[outcome.path[-1]] if outcome.path else 0
-            self.hits.count(num_accepted, num_accepted == tree.depth, hit)
+            self.hits.count(hit)
 
     def finish(self, sequence: SequenceState) -> None:
         self._num_known.pop(id(sequence), None)
