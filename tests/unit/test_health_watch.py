@@ -40,7 +40,7 @@ def test_peers_that_beat_are_well_and_their_round_trips_known() -> None:
             assert figures.state is PeerState.HEALTHY
             assert figures.rtt_p50_ms is not None
             assert 9.9 < figures.rtt_p50_ms < 10.5
-            assert figures.silence_ms < 120.0
+            assert figures.num_rtts >= 20
 
 
 def test_a_killed_cloud_is_suspect_within_half_a_second_and_dead_later() -> None:
@@ -137,7 +137,9 @@ def test_frames_other_than_beats_keep_a_peer_from_silence() -> None:
         watch.tick(index * 0.025)
         watch.activity_seen("north", index * 0.025)
     assert watch.state("north") is PeerState.HEALTHY
-    assert watch.figures("north").silence_ms < 1.0
+    for index in range(200, 300):
+        watch.tick(index * 0.025)
+    assert watch.state("north") is PeerState.SUSPECT
 
 
 def test_a_beat_delivered_again_is_no_sign_of_life() -> None:

@@ -66,7 +66,7 @@ def test_a_rule_that_is_truly_better_is_no_overfitting():
     returns[:, 7] += 0.4
     found = backtest_overfitting(returns, 10)
     assert found.probability == 0.0
-    assert (found.later > 0.1).all()
+    assert (found.logits > 0.0).all()
 
 
 def test_a_rule_that_only_fits_one_half_is():

@@ -64,20 +64,13 @@ class DeviceMetrics:
     """None: this machine does not say. Shares run 0–1.
 
     `throttle_share` is what the clock or the scheduler's quota takes away at the moment. `load` counts runnable tasks
-    for each core. `power_w` is estimated from load unless `power_is_measured`. `words` say what was read.
+    for each core. `power_w` is estimated from load where no counter measures it.
     """
 
-    num_cores: int
     temperature_c: float | None
-    clock_share: float | None  # of the highest frequency
     throttle_share: float | None
     load: float | None
-    waiting_share: float | None  # of the last 10 s, some task had no core (cpu pressure)
     power_w: float | None
-    power_is_measured: bool
-    battery_share: float | None
-    on_battery: bool | None
-    words: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +83,7 @@ class _DeviceCounters:
 
 
 class DeviceMonitor:
-    """Reads this machine's vitals at most once a second. For one thread at a time.
+    """Reads this machine's metrics at most once a second. For one thread at a time.
 
     `clock`: seconds, monotonic. `root` stands for `/`.
     """
@@ -124,33 +117,11 @@ class DeviceMonitor:
             self._scanned_s = now_s
         now, before = self._counters(now_s), self._before
         self._before = now
-        temperature_c, clock_share, load = self._temperature_c(), self._clock_share(), self._load()
-        throttle_share, why = _throttle(now, before, clock_share)
-        power_w = _power_w(now, before)
-        measured = power_w is not None
+        load, power_w = self._load(), _power_w(now, before)
         if power_w is None and load is not None:
             power_w = self._num_cores * WATTS_PER_CORE * min(load, 1.0)
-        battery_share, on_battery = self._battery()
-        parts = [
-            f"{temperature_c:.0f} °C" if temperature_c is not None else "no temperature",
-            f"throttled by {throttle_share:.0%} ({why})" if throttle_share else why,
-            f"load {load:.2f} a core" if load is not None else "no load",
-        ]
-        if power_w is not None:
-            parts.append(f"{power_w:.1f} W{'' if measured else ', estimated'}")
-        return DeviceMetrics(
-            num_cores=self._num_cores,
-            temperature_c=temperature_c,
-            clock_share=clock_share,
-            throttle_share=throttle_share,
-            load=load,
-            waiting_share=self._waiting_share(),
-            power_w=power_w,
-            power_is_measured=measured,
-            battery_share=battery_share,
-            on_battery=on_battery,
-            words=", ".join(parts),
-        )
+        throttle_share = _throttle_share(now, before, self._clock_share())
+        return DeviceMetrics(self._temperature_c(), throttle_share, load, power_w)
 
     def _find_sensors(self) -> tuple[str, ...]:
         """Paths of temperatures in m°C, the processor's alone where it has some."""
@@ -195,14 +166,6 @@ class DeviceMonitor:
         except OSError:  # the kernel would not say
             return None
 
-    def _waiting_share(self) -> float | None:
-        for path in ("sys/fs/cgroup/cpu.pressure", "proc/pressure/cpu"):
-            for line in (self._files.text(path) or "").splitlines():
-                if line.startswith("some avg10="):
-                    share = _number(line.split()[1].removeprefix("avg10="))
-                    return None if share is None else min(share / 100.0, 1.0)
-        return None
-
     def _counters(self, now_s: float) -> _DeviceCounters:
         heat = [
             self._files.number(f"sys/devices/system/cpu/cpu{core}/thermal_throttle/core_throttle_count")
@@ -234,30 +197,19 @@ class DeviceMonitor:
                     return None if lost is None else lost * unit_s
         return None
 
-    def _battery(self) -> tuple[float | None, bool | None]:
-        for supply in self._files.named("sys/class/power_supply", ""):
-            if (self._files.text(f"{supply}/type") or "").strip() != "Battery":
-                continue
-            share = self._files.number(f"{supply}/capacity")
-            status = (self._files.text(f"{supply}/status") or "").strip()
-            return (
-                None if share is None else min(max(share / 100.0, 0.0), 1.0),
-                status == "Discharging" if status else None,
-            )
-        return None, None
 
-
-def _throttle(
+def _throttle_share(
     now: _DeviceCounters, before: _DeviceCounters | None, clock_share: float | None
-) -> tuple[float | None, str]:
-    """How much is taken away since the last look, and by what.
+) -> float | None:
+    """How much is taken away since the last look; `clock_share` is the clock's share of its highest frequency.
 
     A clock below its highest is no throttling by itself, as idle cores slow down; where heat was counted meanwhile, it
     is. What the quota takes is time lost over time passed.
     """
-    known = now.num_throttled is not None or now.quota_s is not None
+    if now.num_throttled is None and now.quota_s is None:
+        return None
     if before is None or now.at_s <= before.at_s:
-        return (0.0 if known else None), "not throttled yet" if known else "no throttling shown"
+        return 0.0
     passed_s = now.at_s - before.at_s
     by_heat = by_quota = 0.0
     if (
@@ -268,11 +220,7 @@ def _throttle(
         by_heat = 1.0 - (clock_share if clock_share is not None else 0.5)
     if now.quota_s is not None and before.quota_s is not None:
         by_quota = min(max(now.quota_s - before.quota_s, 0.0) / passed_s, 1.0)
-    if not known:
-        return None, "no throttling shown"
-    if by_heat == by_quota == 0.0:
-        return 0.0, "not throttled"
-    return max(by_heat, by_quota), "heat" if by_heat >= by_quota else "quota"
+    return max(by_heat, by_quota)
 
 
 def _power_w(now: _DeviceCounters, before: _DeviceCounters | None) -> float | None:

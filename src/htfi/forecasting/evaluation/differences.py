@@ -21,11 +21,10 @@ class LossDifference:
     """Mean loss of one forecaster less that of another, with its error.
 
     Units: those of the loss. `statistic` is Diebold and Mariano's, below 0 where the first is better; `p` is one-sided
-    for that: the chance of a statistic as low were both equally good. NaN for all but `num_dates` where there are
+    for that: the chance of a statistic as low were both equally good. NaN for all where there are
     fewer than two dates or nothing varies.
     """
 
-    num_dates: int
     mean: float
     error: float
     statistic: float
@@ -59,15 +58,15 @@ def loss_difference(differences: Array, horizon: int) -> LossDifference:
     """The same on loss differences [T], one a date, in order of time."""
     num = len(differences)
     if num < 2:
-        return LossDifference(num, float("nan"), *(float("nan"),) * 3)
+        return LossDifference(float("nan"), *(float("nan"),) * 3)
     mean = float(differences.mean())
     variance = long_run_variance(differences, bandwidth(num, horizon))
     if not variance > 0.0:
-        return LossDifference(num, mean, *(float("nan"),) * 3)
+        return LossDifference(mean, *(float("nan"),) * 3)
     error = math.sqrt(variance / num)
     small = (num + 1 - 2 * horizon + horizon * (horizon - 1) / num) / num
     statistic = mean / error * math.sqrt(max(small, 1.0 / num))
-    return LossDifference(num, mean, error, statistic, student_cdf(statistic, num - 1))
+    return LossDifference(mean, error, statistic, student_cdf(statistic, num - 1))
 
 
 def bandwidth(num: int, horizon: int) -> int:

@@ -89,14 +89,11 @@ class BacktestOverfitting:
     """Over all splits of time into two equal halves, made of blocks.
 
     `probability` is the share of splits in which what was best in one half ranks in the lower half of the other.
-    Shapes: logits [splits] of that rank, below 0 where it did; chosen and later [splits], the Sharpe ratio of the
-    chosen in the half it was chosen on and in the other.
+    Shape: logits [splits] of that rank, below 0 where it did.
     """
 
     probability: float
     logits: Array
-    chosen: Array
-    later: Array
 
 
 def backtest_overfitting(returns: Array, num_blocks: int = 10) -> BacktestOverfitting:
@@ -121,13 +118,13 @@ def backtest_overfitting(returns: Array, num_blocks: int = 10) -> BacktestOverfi
     seen = _ratios(inside @ sums, inside @ squares, half)  # [splits, N]
     unseen = _ratios((1.0 - inside) @ sums, (1.0 - inside) @ squares, half)
     best = seen.argmax(axis=1)[:, None]
-    chosen, later = np.take_along_axis(seen, best, 1), np.take_along_axis(unseen, best, 1)
+    later = np.take_along_axis(unseen, best, 1)
     below, equal = (unseen < later).sum(axis=1), (unseen == later).sum(axis=1)
     rank = below + 0.5 * (equal + 1)  # 1 … N
     share = rank / (returns.shape[1] + 1.0)
     logits = np.log(share / (1.0 - share))
     probability = float((logits < -1e-12).mean() + 0.5 * (np.abs(logits) <= 1e-12).mean())
-    return BacktestOverfitting(probability, logits, chosen[:, 0], later[:, 0])
+    return BacktestOverfitting(probability, logits)
 
 
 def _ratios(sums: Array, squares: Array, num: int) -> Array:

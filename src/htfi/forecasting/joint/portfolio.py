@@ -24,18 +24,14 @@ class Portfolio:
 
 @dataclass(frozen=True, slots=True)
 class PortfolioRisk:
-    """Value at risk and expected shortfall of the loss at `level`, both in the book's currency, a loss positive.
+    """Value at risk and expected shortfall of the loss at a level, both in the book's currency, a loss positive.
 
-    Shapes: all arrays [n]. Components add up to the whole (Euler); marginals are per unit of notional added.
+    Shape: component_es [n], the parts that positions have in the shortfall; they add up to it (Euler).
     """
 
-    level: float
     value_at_risk: float
     expected_shortfall: float
-    component_var: Array
     component_es: Array
-    marginal_var: Array
-    marginal_es: Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,19 +71,10 @@ def portfolio_risk(book: Portfolio, returns: Array, level: float = 0.99) -> Port
         raise InvalidInput("scenarios hold values that are not finite: leave out series without a forecast")
     order = np.argsort(losses, kind="stable")
     found = tail_risk(losses[order], level)
-    marginal_var = _mean_near_quantile(unit, losses, order, level, found.value_at_risk)
     share = _worst_shares(len(losses), level)
     worst = np.flatnonzero(share)
     marginal_es = share[worst] @ unit[order[worst]]
-    return PortfolioRisk(
-        level,
-        found.value_at_risk,
-        found.expected_shortfall,
-        book.notionals * marginal_var,
-        book.notionals * marginal_es,
-        marginal_var,
-        marginal_es,
-    )
+    return PortfolioRisk(found.value_at_risk, found.expected_shortfall, book.notionals * marginal_es)
 
 
 def tail_risk(rising: Array, level: float) -> TailRisk:
@@ -108,19 +95,3 @@ def _quantile(rising: Array, level: float) -> float:
     low = int(place)
     high = min(low + 1, len(rising) - 1)
     return float(rising[low] + (place - low) * (rising[high] - rising[low]))
-
-
-def _mean_near_quantile(
-    unit: Array, losses: Array, order: NDArray[np.intp], level: float, at: float
-) -> Array:
-    """E[loss of a unit | the book loses `at`] [n]: mean over the scenarios about that rank, moved to `at` by
-    regression on the book's loss, whose slopes weigh up to 1: so components add up to the last digit or two.
-    """
-    num = len(losses)
-    reach = int(np.clip(0.5 * (1.0 - level) * num, 2, max(2, num // 20)))
-    middle = round(level * num - 0.5)
-    near = order[max(middle - reach, 0) : middle + reach + 1]
-    away = losses - losses.mean()
-    variance = float(away @ away)
-    slope = (away @ (unit - unit.mean(axis=0))) / variance if variance > 0.0 else np.zeros(unit.shape[1])
-    return unit[near].mean(axis=0) + slope * (at - float(losses[near].mean()))

@@ -23,13 +23,11 @@ _MAX_POSITION_SIZE = 1e15
 class Positions:
     """A book over all series in view, some perhaps of size zero.
 
-    Sizes are money, or shares of the book where `in_money` is false. `unknown` are symbols of the table that no
-    series stands for, left out because the person said so.
+    Sizes are money, or shares of the book where `in_money` is false.
     """
 
     portfolio: Portfolio
     in_money: bool
-    unknown_symbols: tuple[str, ...] = ()
 
     @property
     def gross(self) -> float:
@@ -56,12 +54,11 @@ def read_positions(
 ) -> Positions:
     """The positions of a table whose first row names columns: symbol, and one of notional, quantity or weight.
 
-    A quantity counts at the newest price, a size below zero is short, rows of one symbol add up. Raises:
-    InvalidInput, naming the row.
+    A quantity counts at the newest price, a size below zero is short, rows of one symbol add up. With `skip_unknown`
+    symbols that no series stands for are left out. Raises: InvalidInput, naming the row.
     """
     at_symbol, at_size, kind = _columns(rows, origin)
     sizes = np.zeros(len(series))
-    unknown: list[str] = []
     for number, row in enumerate(rows[1:], 2):
         if not any(cell.strip() for cell in row):
             continue
@@ -70,14 +67,13 @@ def read_positions(
             raise InvalidInput(f"{where}: {len(row)} columns, {max(at_symbol, at_size) + 1} are needed")
         symbol, size = row[at_symbol].strip(), _number(row[at_size], kind, where)
         if skip_unknown and find_series(symbol, series) is None:
-            unknown.append(symbol)
             continue
         place = require_series(symbol, series, where)
         sizes[place] += size * prices[place] if kind == "quantity" else size
     if not np.abs(sizes).sum() > 0.0:
         raise InvalidInput(f"{origin} holds no position of any size in a known symbol: a book needs one")
     portfolio = make_portfolio(dict(zip(series, sizes.tolist(), strict=True)))
-    return Positions(portfolio, kind != "weight", tuple(dict.fromkeys(unknown)))
+    return Positions(portfolio, kind != "weight")
 
 
 def _columns(rows: Sequence[Sequence[str]], origin: str) -> tuple[int, int, str]:

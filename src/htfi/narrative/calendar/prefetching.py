@@ -29,17 +29,16 @@ from htfi.narrative.calendar.announcements import (
 )
 from htfi.narrative.calendar.earnings import earnings_outcome
 from htfi.narrative.calendar.economic_data import data_outcome
-from htfi.narrative.calendar.rate_decisions import HeadlineOutcome, OutcomeReason, rate_outcome
+from htfi.narrative.calendar.rate_decisions import HeadlineOutcome, rate_outcome
 from htfi.narrative.config import EARLY_S, PrefetchingConfig
 from htfi.narrative.question import Question, shown_items, without_bodies
 
 
 class AnnouncementMatch(NamedTuple):
-    """An item's announcement, the key of its outcome, and the evidence."""
+    """An item's announcement and the key of its outcome."""
 
     release: Announcement
     key: str
-    why: OutcomeReason
 
 
 def match_item(
@@ -57,7 +56,7 @@ def match_item(
             continue
         outcome = item_outcome(item, release, levels.get(release.id, release.level))
         if outcome.key is not None:
-            found.append(AnnouncementMatch(release, outcome.key, outcome.why))
+            found.append(AnnouncementMatch(release, outcome.key))
     return found[0] if len(found) == 1 else None
 
 

@@ -70,7 +70,6 @@ class ReplayedReading:
     """A reading written twice more, plainly and with the recorded drafts. `problems` is empty where all agrees."""
 
     trace: GenerationTrace
-    writing: Completion
     vocabulary: Vocabulary
     problems: list[str]
 
@@ -164,7 +163,7 @@ def replay_reading(
         problems.append("whether the view is provisional does not follow from who wrote it")
     if not problems and _view_from_tokens(writing, finisher, view) != _without_trace(view):
         problems.append("the view does not follow from the tokens")
-    return ReplayedReading(trace, writing, vocabulary, problems)
+    return ReplayedReading(trace, vocabulary, problems)
 
 
 def _replay_paths(
@@ -196,7 +195,7 @@ def _replay_paths(
     meant = combine_meanings(each, opened.meaning) if opened.meaning is not None else ()
     if not problems and replace(_with_understanding(said, view), meant=meant) != _without_trace(view):
         problems.append("the view does not follow from the tokens")
-    return ReplayedReading(trace, written[nearest], vocabulary, problems)
+    return ReplayedReading(trace, vocabulary, problems)
 
 
 def _check_target_tokens(plain: Completion, trace: GenerationTrace, spell: Callable[[int], str]) -> list[str]:

@@ -183,7 +183,7 @@ class PeerMonitor:
 
     def figures(self, peer: str) -> PeerFigures:
         """Also of a peer that is unknown: nothing is known of it."""
-        return peer_figures(self._contacts.get(peer), *self._judge(peer), self._clock.ran_s, self._config)
+        return peer_figures(self._contacts.get(peer), *self._judge(peer))
 
     # How.
 

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 
 from htfi.domain.peers import PeerState
 from htfi.scheduling.health import failure_detection as detection
@@ -18,21 +17,15 @@ _METRICS_EVERY = 16  # heartbeats: unchanged metrics are sent again so often
 class PeerFigures:
     """What is known of a peer now. Round trips are of the latest few seconds, None before the first; of the
     `num_rtts` measured since the contact began the latest are listed, newest last.
-
-    `silence_ms` counts from the last arrival, in time that this process ran. `phi`: the suspicion, 8 is high.
-    `jitter_ms`: the mean change from one round trip to the next.
     """
 
     state: PeerState
     reason: str
     rtt_p50_ms: float | None
     rtt_p95_ms: float | None
-    jitter_ms: float
     rtts_ms: tuple[float, ...]
     num_rtts: int
     metrics: NodeHealthMetrics | None
-    silence_ms: float
-    phi: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,12 +158,6 @@ def quantile(values: tuple[float, ...], share: float) -> float | None:
     return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]
 
 
-def jitter_ms(rtts_ms: tuple[float, ...]) -> float:
-    if len(rtts_ms) < 2:
-        return 0.0
-    return sum(abs(b - a) for a, b in pairwise(rtts_ms)) / (len(rtts_ms) - 1)
-
-
 _STATE_OF_STATUS = {
     NodeStatus.ALIVE: PeerState.HEALTHY,
     NodeStatus.DEGRADED: PeerState.DEGRADED,
@@ -208,20 +195,15 @@ def judge_peer(
     return _STATE_OF_STATUS[claimed], "reported by other nodes"
 
 
-def peer_figures(
-    contact: PeerContact | None, state: PeerState, words: str, ran_s: float, config: HealthConfig
-) -> PeerFigures:
+def peer_figures(contact: PeerContact | None, state: PeerState, words: str) -> PeerFigures:
     if contact is None:
-        return PeerFigures(state, words, None, None, 0.0, (), 0, None, 0.0, 0.0)
+        return PeerFigures(state, words, None, None, (), 0, None)
     return PeerFigures(
         state,
         words,
         quantile(contact.rtts_ms, 0.5),
         quantile(contact.rtts_ms, 0.95),
-        jitter_ms(contact.rtts_ms),
         contact.rtts_ms,
         contact.num_rtts,
         contact.metrics,
-        detection.silence_ms(contact.rhythm, ran_s),
-        detection.phi(contact.rhythm, ran_s, config),
     )

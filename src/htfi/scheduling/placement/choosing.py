@@ -66,7 +66,7 @@ def exclusion_reason(
 
 
 def excluded_option(cloud: str, way: Placement, words: str) -> PricedOption:
-    return PricedOption(cloud, way, 0, 0, math.inf, math.inf, math.inf, 0.0, 0.0, math.inf, False, words)
+    return PricedOption(cloud, way, 0, 0, math.inf, math.inf, math.inf, math.inf, False, words)
 
 
 def describe_option(cost: OptionCost, link: LinkFigures) -> str:

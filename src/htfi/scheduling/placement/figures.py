@@ -28,15 +28,13 @@ class PassCostModel(NamedTuple):
 
 
 class LinkFigures(NamedTuple):
-    """A link now. `loss` is the share of frames that need sending again; `regime` counts sudden changes of RTT."""
+    """A link now. `loss` is the share of frames that need sending again."""
 
     rtt_ms: float
     rtt_late_ms: float  # at a high quantile
-    jitter_ms: float = 0.0
     bytes_per_s: float | None = None
     loss: float = 0.0
     is_suspect: bool = False
-    regime: int = 0
 
 
 class CloudFigures(NamedTuple):
@@ -88,8 +86,8 @@ class PlacementRequest(NamedTuple):
 class PricedOption(NamedTuple):
     """One placement at one cloud. `price_ms` is what is compared: the median time, energy and strain.
 
-    Where `is_allowed` is false, `reason` says what forbids it; times may then be infinite. `num_trips` round trips lie
-    on its way, `compute_ms` of `expected_ms` are not theirs. `joules` are estimated.
+    Where `is_allowed` is false, `reason` says what forbids it; times may then be infinite. `compute_ms` of
+    `expected_ms` are not of round trips.
     """
 
     cloud: str
@@ -99,8 +97,6 @@ class PricedOption(NamedTuple):
     expected_ms: float
     late_ms: float
     price_ms: float
-    joules: float
-    num_trips: float
     compute_ms: float
     is_allowed: bool
     reason: str

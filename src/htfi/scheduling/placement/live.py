@@ -142,7 +142,7 @@ class LinkEstimator:
         if rtt is None or late is None:
             return None
         wide = self._bytes_per_s.quantile(0.5)
-        return LinkFigures(rtt, late, late - rtt, wide, self._loss, self._is_suspect, self._rtt.num_shifts)
+        return LinkFigures(rtt, late, wide, self._loss, self._is_suspect)
 
 
 class CloudEstimator:

@@ -255,9 +255,7 @@ class PlacementPlanner:
         )
         price = cost.ms + cost.strain_ms + cost.joules * self._config.ms_per_joule
         words = "provisional: no target sees it"
-        return PricedOption(
-            "", cost.placement, 0, 0, cost.ms, cost.ms, price, cost.joules, 0.0, cost.ms, True, words
-        )
+        return PricedOption("", cost.placement, 0, 0, cost.ms, cost.ms, price, cost.ms, True, words)
 
     def _price_cloud(
         self, cloud: str, ask: PlacementRequest, num_tokens: int, curve: tuple[float, ...], edge: EdgeFigures
@@ -285,8 +283,8 @@ class PlacementPlanner:
             late_ms = max(expected_ms * late_ratio, expected_ms + tail_delay_ms(cost, link, figures))
             price = expected_ms + cost.strain_ms + cost.joules * config.ms_per_joule
             one = PricedOption(
-                cloud, cost.placement, cost.window, cost.in_flight, expected_ms, late_ms, price, cost.joules,
-                cost.num_trips, compute_ms, not forbidden, forbidden or describe_option(cost, link),
+                cloud, cost.placement, cost.window, cost.in_flight, expected_ms, late_ms, price,
+                compute_ms, not forbidden, forbidden or describe_option(cost, link),
             )  # fmt: skip
             priced.append(one)
             self._remember(one, PricedContext(task, upload, prompt_ms, bool(ask.curve)))

@@ -40,7 +40,6 @@ _CACHE_TOKENS = 32_768  # of prompts: many edges ask about the same news, each a
 class CloudServer:
     """A cloud that is open: `serve` it, `drain` it."""
 
-    node: str
     address: str
     model: str
     server: VerificationServer
@@ -178,7 +177,7 @@ def open_cloud(
         closing.callback(transport.close)
         host, _ = split_address(node.address, name)
         address = f"{host}:{transport.port}"
-        cloud = CloudServer(name, address, target.version, server, watch, transport, cluster.drain_s, stands)
+        cloud = CloudServer(address, target.version, server, watch, transport, cluster.drain_s, stands)
         if node.probes:
             closing.enter_context(
                 ProbeServer(

@@ -120,7 +120,6 @@ class ReasonCount:
 class ReportFacts:
     """`note` is the checkpoint that the ledger signed at this size."""
 
-    folder: str
     note: str
     root: str
     size: int
@@ -133,7 +132,7 @@ class ReportFacts:
 def read_facts(folder: Path, ledger: LogReader, size: int) -> ReportFacts:
     """Read what is there of the rest; what is missing is left out."""
     checkpoint, note = ledger.checkpoint(size)
-    facts = ReportFacts(str(folder), str(note), checkpoint.root.hex(), checkpoint.size)
+    facts = ReportFacts(str(note), checkpoint.root.hex(), checkpoint.size)
     _read_quarantine(folder / QUARANTINE, facts)
     facts.repaired = facts.quarantine.pop(IntakeReason.REPAIRED, ReasonCount())
     facts.peers = read_peers(folder)

@@ -78,7 +78,6 @@ class CloudState:
     counters: CloudCounters
     up_s: float = 0.0
     tokens_per_s: float = 0.0
-    answers_per_s: float = 0.0
     utc_ns: int = 0
 
     @property
@@ -99,22 +98,21 @@ class CloudViewModel:
         self._now_s = now_s
         self._utc_ns = utc_ns
         self._start_s = now_s()
-        self._marks: deque[tuple[float, int, int]] = deque()
+        self._marks: deque[tuple[float, int]] = deque()
 
     def snapshot(self, counters: CloudCounters) -> CloudState:
         """The frame for now."""
         now_s = self._now_s()
-        self._marks.append((now_s, counters.num_tokens, counters.num_answers))
+        self._marks.append((now_s, counters.num_tokens))
         while len(self._marks) > 2 and self._marks[1][0] <= now_s - _RATE_SPAN_S:
             self._marks.popleft()
-        since_s, tokens, answers = self._marks[0]
+        since_s, tokens = self._marks[0]
         span_s = max(now_s - since_s, 1e-9)
         return CloudState(
             title=self._title,
             counters=counters,
             up_s=now_s - self._start_s,
             tokens_per_s=(counters.num_tokens - tokens) / span_s,
-            answers_per_s=(counters.num_answers - answers) / span_s,
             utc_ns=self._utc_ns(),
         )
 

@@ -14,7 +14,6 @@ from htfi.decoding.link.frames import (
     Frame,
     HelloFrame,
     NeedFrame,
-    OpenFrame,
     PartFrame,
     WelcomeFrame,
     WindowFrame,
@@ -38,8 +37,6 @@ class LinkTraffic:
     sent_bytes: int = 0
     num_received: int = 0
     received_bytes: int = 0
-    part_bytes: int = 0
-    open_bytes: int = 0
     window_bytes: int = 0
     accepted_bytes: int = 0
     id_bytes: int = 0
@@ -60,10 +57,6 @@ class LinkTraffic:
             self.num_windows += 1
             self.window_bytes += num_bytes
             self.id_bytes += len(frame.ids)
-        elif isinstance(frame, OpenFrame):
-            self.open_bytes += num_bytes
-        elif isinstance(frame, PartFrame):
-            self.part_bytes += num_bytes
 
     def record_received(self, frame: Frame, num_body_bytes: int) -> None:
         self.num_received += 1
