@@ -14,12 +14,17 @@ import pytest
 from checks import sooner_than
 from echo_server import echo_server
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
-from htfi_eval.faulty_link.conditions import CLEAR, Direction, LinkConditions, rtt_schedule
+from htfi_eval.faulty_link.conditions import CLEAR, Direction, LinkConditions, LinkSchedule
 from htfi_eval.faulty_link.link import FaultyLink, LinkControl
 from htfi_eval.faulty_link.process import FaultyLinkProcess
 
 SEED = 20_261
 pytestmark = pytest.mark.serial  # the delays that were asked for are measured
+
+
+def rtt_schedule(*steps: tuple[float, float]) -> LinkSchedule:
+    """A schedule of round trips alone: (after_s, rtt_ms) each."""
+    return tuple((after_s, LinkConditions(rtt_ms=rtt_ms)) for after_s, rtt_ms in steps)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import json
 import random
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
@@ -22,13 +22,13 @@ from htfi.narrative.calendar.prefetching import prepared_label
 from htfi.narrative.ports import NewsReader
 from htfi.narrative.question import Question
 from htfi.narrative.rationale.amendment import BORNE_OUT, OTHERWISE, has_part
-from htfi.pipeline.ports import Position
 from htfi.wiring.ledger import open_ledger
 from htfi.wiring.models.readers import open_readers
 from htfi.wiring.news import SAMPLE_CALENDAR, open_calendar
 from htfi.wiring.outputs import DecisionJournal
 from htfi.wiring.run import build_loop, deferred_garbage_collection
 from htfi.wiring.settings import Settings, load_settings, override
+from htfi_eval.item_feed import ItemFeed
 
 SYMBOLS = ("AAA", "BBB", "CCC")
 SERIES = "FED_FUNDS_TARGET_UPPER"
@@ -59,7 +59,6 @@ class AnnouncementTiming:
     num_confirmed: int = 0
     num_amended: int = 0
     num_same: int = 0  # with equal direction, size and volatility
-    num_decisions: int = 0
 
 
 class _TimedReader:
@@ -93,26 +92,6 @@ class _FirstReleaseJournal(DecisionJournal):
     def flush(self) -> None:
         super().flush()
         self.first_ns = self.first_ns or time.perf_counter_ns()
-
-
-class _ListFeed:
-    """A feed of given items."""
-
-    def __init__(self, items: Sequence[FeedItem]) -> None:
-        self._items = items
-
-    def __iter__(self) -> Iterator[FeedItem]:
-        return iter(self._items)
-
-    def position(self) -> Position:
-        return {}
-
-    def progress(self) -> float | None:
-        return None
-
-    def stop(self) -> None: ...
-
-    def close(self) -> None: ...
 
 
 def sample_fed_decisions() -> list[FedDecision]:
@@ -209,7 +188,7 @@ def _drive(
     outlet: _FirstReleaseJournal,
     by_item: Mapping[str, AnnouncementTiming],
 ) -> None:
-    loop = build_loop(settings, _ListFeed(items), ledger, outlet, readers=dict(readers))
+    loop = build_loop(settings, ItemFeed(items), ledger, outlet, readers=dict(readers))
     turn, ahead, waiting = 0, readers[Rung.SPECULATIVE], ""
     start_ms, start_num = ahead.elapsed_ms, ahead.num
     with deferred_garbage_collection():

@@ -23,7 +23,6 @@ from htfi_train.paths.plan import FewestPasses, LeastTime, PathPlan, PlainPathPl
 from htfi_train.paths.sample import sample_paths
 
 PLAIN, FEWEST_PASSES, LEAST_TIME = "plain", "fewest passes", "least time"
-PATH_METHODS = (PLAIN, FEWEST_PASSES, LEAST_TIME)
 
 
 class PathsRequest(msgspec.Struct, frozen=True):

@@ -13,14 +13,15 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.apps.display.charts.specs import Chart, Curve, DotChart, DotGroup, TimeLines
+from htfi.apps.display.charts.specs import Chart, Curve, DotChart, TimeLines
 from htfi.domain.errors import InvalidInput
 from htfi.forecasting.evaluation.differences import LossDifference, benjamini_hochberg, diebold_mariano, holm
 from htfi.forecasting.scores import implied_variance, qlike
 from htfi.wiring.settings import load_settings
 from htfi_eval.commands import ProgressCallback, ProgressLine
-from htfi_eval.eval.peers import CONSTANT, MIN_BARS, WINDOW_BARS, classical, har_variance
+from htfi_eval.eval.peers import MIN_BARS, WINDOW_BARS, classical, har_variance
 from htfi_eval.eval.prices import Prices, load_prices
+from htfi_eval.eval.returns.charts import compared, ratio_groups
 from htfi_eval.eval.returns.command import (
     MAIN_SET,
     default_sets,
@@ -240,21 +241,11 @@ def _rows(prices: Prices, scores: "VolatilityScores") -> list[dict[str, Any]]:
 
 
 def _charts(prices: Prices, scores: "VolatilityScores") -> list[Chart]:
-    names = [
-        name for name in scores.names if name not in (FUSED, CONSTANT)
-    ]  # the constant volatility is far off
-    groups: list[DotGroup] = []
-    for j, horizon in enumerate(scores.horizons):
-        values: list[float | None] = []
-        lows: list[float | None] = []
-        highs: list[float | None] = []
-        for name in names:
-            away = 1.96 * scores.difference(name, j).error / scores.mean(name, j)
-            value = scores.ratio(name, j)
-            values.append(value)
-            lows.append(value - away)
-            highs.append(value + away)
-        groups.append(DotGroup("1 bar" if horizon == 1 else f"{horizon} bars", values, lows, highs))
+    def ratio(name: str, j: int) -> tuple[float, float]:
+        return scores.ratio(name, j), scores.difference(name, j).error / scores.mean(name, j)
+
+    names = compared(scores.names)
+    groups = ratio_groups(names, scores.horizons, ratio)
     drawn: list[Chart] = [
         DotChart(
             f"{prices.name}: QLIKE of the fused forecast over that of each forecaster",

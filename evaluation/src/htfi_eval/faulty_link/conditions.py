@@ -75,8 +75,3 @@ class LinkConditions:
 
 CLEAR = LinkConditions()
 LinkSchedule = tuple[tuple[float, LinkConditions], ...]  # seconds from its start on, and what comes then
-
-
-def rtt_schedule(*steps: tuple[float, float]) -> LinkSchedule:
-    """A schedule of round trips alone: (after_s, rtt_ms) each."""
-    return tuple((after_s, LinkConditions(rtt_ms=rtt_ms)) for after_s, rtt_ms in steps)

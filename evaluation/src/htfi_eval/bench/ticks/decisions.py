@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from htfi.domain.errors import DependencyUnavailable
-from htfi.domain.events import FeedItem, Trade
+from htfi.domain.events import Trade
 from htfi.domain.time import NS_PER_S
-from htfi.pipeline.ports import Position
 from htfi.wiring.ledger import open_ledger, open_ledger_readonly
 from htfi.wiring.outputs import JOURNAL, DecisionJournal
 from htfi.wiring.run import build_loop, deferred_garbage_collection
 from htfi.wiring.settings import load_settings, override
+from htfi_eval.item_feed import ItemFeed
 
 BAR_S = 60
 TRADES_PER_BAR = 4
@@ -34,33 +34,15 @@ class _LastReleaseJournal(DecisionJournal):
         self.released_ns = time.perf_counter_ns()
 
 
-class _TradeFeed:
-    """A feed of trades of `num_symbols` symbols over `num_bars` minutes, at seeded random prices."""
-
-    def __init__(self, num_symbols: int, num_bars: int, seed: int) -> None:
-        self._num_symbols = num_symbols
-        self._num_bars = num_bars
-        self._rng = random.Random(seed)
-
-    def __iter__(self) -> Iterator[FeedItem]:
-        rng, row = self._rng, 0
-        prices = [100.0] * self._num_symbols
-        step_ns = BAR_S * NS_PER_S // (TRADES_PER_BAR * self._num_symbols)
-        for k in range(self._num_bars * TRADES_PER_BAR * self._num_symbols):
-            symbol, row = k % self._num_symbols, row + 1
-            prices[symbol] *= 1 + rng.gauss(0, 2e-4)
-            at_ns = START_NS + k * step_ns
-            yield Trade(at_ns, at_ns, "bench", row, f"S{symbol:03d}", prices[symbol], 100.0)
-
-    def position(self) -> Position:
-        return {}
-
-    def progress(self) -> float | None:
-        return None
-
-    def stop(self) -> None: ...
-
-    def close(self) -> None: ...
+def _trades(num_symbols: int, num_bars: int, seed: int) -> Iterator[Trade]:
+    """Trades of `num_symbols` symbols over `num_bars` minutes, at seeded random prices."""
+    rng, prices = random.Random(seed), [100.0] * num_symbols
+    step_ns = BAR_S * NS_PER_S // (TRADES_PER_BAR * num_symbols)
+    for k in range(num_bars * TRADES_PER_BAR * num_symbols):
+        symbol = k % num_symbols
+        prices[symbol] *= 1 + rng.gauss(0, 2e-4)
+        at_ns = START_NS + k * step_ns
+        yield Trade(at_ns, at_ns, "bench", k + 1, f"S{symbol:03d}", prices[symbol], 100.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +63,9 @@ def bar_to_release(num_symbols: int, num_bars: int, seed: int) -> ReleaseTiming:
     with tempfile.TemporaryDirectory(prefix="htfi-bench-") as folder:
         ledger = open_ledger(Path(folder), origin="htfi.bench", durable=False)
         outlet = _LastReleaseJournal(Path(folder))
-        feed = _TradeFeed(num_symbols, num_bars, seed)
-        loop = build_loop(settings, feed, ledger, outlet)
+        loop = build_loop(settings, ItemFeed(), ledger, outlet)
         with deferred_garbage_collection():
-            for item in feed:
+            for item in _trades(num_symbols, num_bars, seed):
                 decided = loop.recorder.num_decided
                 began_ns = time.perf_counter_ns()
                 loop.step(item)

@@ -35,13 +35,11 @@ _RECENT_BARS = 20
 class NewsTruth:
     """The true effect of news, signed and in sigmas of one bar, where it is known.
 
-    `expected` is the effect with full understanding of what is shown, `realised` the simulated outcome.
+    `expected` is the effect with full understanding of what is shown.
     """
 
     expected: float
-    realised: float
     volatility_multiplier: float
-    situation: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +75,6 @@ class NewsMoments:
 
     def __len__(self) -> int:
         return len(self.questions)
-
-    @property
-    def sigma(self) -> Array:
-        """Of one bar [n]."""
-        return self.scales[:, 0]
 
 
 def gather(

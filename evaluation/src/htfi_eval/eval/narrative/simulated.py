@@ -310,9 +310,7 @@ def questions(worlds: Sequence[SimulatedMarket]) -> list[NewsQuestion]:
                     world.scaled[moment.bar + 1 - MAX_CONTEXT_RETURNS : moment.bar + 1, place].tolist()
                 )
                 question = Question(asset.symbol, as_of_ns, world.bar_ns, items, context, name)
-                truth = NewsTruth(
-                    outcome.expected, outcome.realised, outcome.volatility_multiplier, outcome.situation.value
-                )
+                truth = NewsTruth(outcome.expected, outcome.volatility_multiplier)
                 asked.append(NewsQuestion(question, moment.bar, begin + place, world.number, truth))
         begin += len(world.assets)
     return asked

@@ -29,13 +29,11 @@ class RiskTest:
     num_days: int
     missed: float  # share of days
     kupiec: BacktestResult
-    independence: BacktestResult
     christoffersen: BacktestResult
     z1: BacktestResult
     z2: BacktestResult
     light: TrafficLight
     loss: float  # Fissler-Ziegel
-    p_loss: float  # p-value of a loss so much lower than ours if both were equally good; low: it is better than ours
 
     @property
     def var_passes(self) -> bool:
@@ -55,12 +53,6 @@ def judge(walked: PortfolioWalk, seed: int) -> list[RiskTest]:
         for b, book in enumerate(walked.books.names):
             for place, level in enumerate(LEVELS):
                 profit, tail = walked.profit[j][:, b], round(1.0 - level, 12)
-                losses = {
-                    method: backtests.fissler_ziegel(
-                        profit, *_said(walked.forecasts[method, j], b, place), tail=tail
-                    )
-                    for method in walked.methods
-                }
                 for method in walked.methods:
                     forecasts = walked.forecasts[method, j]
                     value_at_risk, shortfall = _said(forecasts, b, place)
@@ -72,8 +64,7 @@ def judge(walked: PortfolioWalk, seed: int) -> list[RiskTest]:
                             value_at_risk,
                             shortfall,
                             _simulated(forecasts, b, rng),
-                            losses[method],
-                            losses[OURS],
+                            backtests.fissler_ziegel(profit, value_at_risk, shortfall, tail=tail),
                         )
                     )
     return tested
@@ -86,7 +77,6 @@ def _test(
     shortfall: Array,
     draws: Array,
     loss: Array,
-    our_loss: Array,
 ) -> RiskTest:
     tail = round(1.0 - of[3], 12)
     missed = backtests.exceedances(profit, value_at_risk)
@@ -96,13 +86,11 @@ def _test(
         num_days=len(profit),
         missed=float(missed.mean()),
         kupiec=backtests.kupiec(missed, tail),
-        independence=backtests.christoffersen_independence(missed),
         christoffersen=backtests.christoffersen(missed, tail),
         z1=z1,
         z2=z2,
         light=backtests.traffic_light(missed, tail),
         loss=float(loss.mean()),
-        p_loss=diebold_mariano(loss, our_loss, 1).p,  # outcomes do not overlap
     )
 
 

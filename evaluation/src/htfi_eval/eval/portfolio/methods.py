@@ -22,7 +22,6 @@ Array = NDArray[np.float64]
 
 OURS, COPULA, INDEPENDENT = "joint scenarios", "t copula", "independent"
 HISTORICAL, RISKMETRICS = "historical 250", "RiskMetrics"
-NAMES = (OURS, COPULA, INDEPENDENT, HISTORICAL, RISKMETRICS)
 
 NUM_SCENARIOS = 500
 NUM_DRAWN = 2000  # a tail of 1% then holds 20

@@ -1,5 +1,7 @@
 """Charts of one walk for the page of `htfi eval returns`, thinned so that a page stays small."""
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -43,22 +45,32 @@ def charts(scores: WalkScores, *, full: bool) -> list[Chart]:
     return drawn
 
 
-def _ratios(scores: WalkScores) -> DotChart:
-    names = [
-        name for name in scores.names if name not in (FUSED, CONSTANT)
-    ]  # the constant volatility is far off
+def compared(names: Sequence[str]) -> list[str]:
+    """Every forecaster but the fused one; the constant volatility is far off."""
+    return [name for name in names if name not in (FUSED, CONSTANT)]
+
+
+def ratio_groups(
+    names: Sequence[str], horizons: Sequence[int], ratio: Callable[[str, int], tuple[float, float]]
+) -> list[DotGroup]:
+    """A group of dots by horizon: by forecaster and place of the horizon a ratio and its standard error."""
     groups: list[DotGroup] = []
-    for j, horizon in enumerate(scores.horizons):
-        values: list[float | None] = []
-        lows: list[float | None] = []
-        highs: list[float | None] = []
-        for name in names:
-            base, gap = scores.mean_crps(name, j, scores.both(name, j)), scores.difference(name, j)
-            ratio, away = scores.ratio(name, j), 1.96 * gap.error / base
-            values.append(ratio)
-            lows.append(ratio - away)
-            highs.append(ratio + away)
+    for j, horizon in enumerate(horizons):
+        found = [ratio(name, j) for name in names]
+        values: list[float | None] = [value for value, _ in found]
+        lows: list[float | None] = [value - 1.96 * error for value, error in found]
+        highs: list[float | None] = [value + 1.96 * error for value, error in found]
         groups.append(DotGroup(_bars(horizon), values, lows, highs))
+    return groups
+
+
+def _ratios(scores: WalkScores) -> DotChart:
+    def ratio(name: str, j: int) -> tuple[float, float]:
+        base = scores.mean_crps(name, j, scores.both(name, j))
+        return scores.ratio(name, j), scores.difference(name, j).error / base
+
+    names = compared(scores.names)
+    groups = ratio_groups(names, scores.horizons, ratio)
     return DotChart(
         f"{scores.prices.name}: CRPS of the fused forecast over that of each forecaster",
         "Below 1 the fused forecast is better. 95% intervals from Diebold-Mariano errors by date (Newey-West).",

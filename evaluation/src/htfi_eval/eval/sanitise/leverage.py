@@ -22,7 +22,6 @@ from htfi.domain.events import Bar, FeedItem, News
 from htfi.domain.time import NS_PER_DAY, SystemClock
 from htfi.forecasting.tilts import tilt_record
 from htfi.pipeline.loop import DecisionLoop
-from htfi.pipeline.ports import Position
 from htfi.pipeline.weighing import numeric_quantiles
 from htfi.wiring.feeds import open_feed, resolve
 from htfi.wiring.in_memory_run import MemoryQuarantine, NullSink
@@ -31,6 +30,7 @@ from htfi.wiring.run import build_loop
 from htfi.wiring.settings import Settings, load_settings
 from htfi_eval.commands import ProgressCallback
 from htfi_eval.eval.sanitise.attacks import ATTACKS, HEADLINES, TAKEN_OVER, Attack, AttackSetup, honest
+from htfi_eval.item_feed import ItemFeed
 from htfi_train.simulation.rng import Rng
 
 METRIC = "attack_leverage"
@@ -127,9 +127,7 @@ class _SampleReplay:
 
     def _loop(self) -> DecisionLoop:
         nowhere = NullSink()
-        return build_loop(
-            self._settings, _EmptyFeed(), nowhere, nowhere, self._decisions.append, self._readers
-        )
+        return build_loop(self._settings, ItemFeed(), nowhere, nowhere, self._decisions.append, self._readers)
 
     def closes(self, num: int) -> list[int]:
         """`num` instants at which bars close, spread evenly over those far from any headline."""
@@ -241,20 +239,3 @@ def _row(
         if hearings
         else float("nan"),
     }
-
-
-class _EmptyFeed:
-    """An empty feed: the test passes items to the loop."""
-
-    def __iter__(self) -> Iterator[FeedItem]:
-        return iter(())
-
-    def position(self) -> Position:
-        return {}
-
-    def progress(self) -> float | None:
-        return None
-
-    def stop(self) -> None: ...
-
-    def close(self) -> None: ...

@@ -7,7 +7,7 @@ the rest of the set itself, for orientation.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
 
@@ -178,7 +178,6 @@ class SentimentJudgement:
     shares: NDArray[np.float64]
     by_source: MethodLabels | None = None
     in_domain: MethodLabels | None = None
-    notes: list[str] = field(default_factory=list[str])
 
 
 HEAD, COUNTS, TFIDF = "head", "word counts", "TF-IDF"

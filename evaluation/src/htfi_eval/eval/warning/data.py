@@ -26,10 +26,9 @@ _MACRO = {TEN_YEARS: ("UST_10Yr", 1), THREE_MONTHS: ("UST_3Mo", 1), OIL: ("WTI",
 class WarningMarket:
     """Closes [T, K] by column: `names` has INDEX, VIX and rates where known; the rest are the panel.
 
-    `index_name` is what INDEX is. Every number of session t was known at its close.
+    Every number of session t was known at its close.
     """
 
-    index_name: str
     days: NDArray[np.datetime64]
     names: tuple[str, ...]
     closes: Array
@@ -60,7 +59,7 @@ def load_market(data: Path | None, index: Path | None, vix: Path | None) -> Warn
         parts = [(name, load_prices(path)) for name, path in ((INDEX, index), (VIX, vix)) if path is not None]
         columns = {name: _first(prices) for name, prices in parts}
         notes = tuple(note for _, prices in parts for note in prices.notes)
-        return _joined(index.stem if index else "", columns, notes)
+        return _joined(columns, notes)
     if data_folder(data) is not None:
         return _staged(data)
     if data is not None:
@@ -73,7 +72,7 @@ def load_market(data: Path | None, index: Path | None, vix: Path | None) -> Warn
         for ours, name in ((INDEX, "SPX"), (VIX, "VIX"))
     }
     note = "staged data were not found: these figures are of the small embedded sample, four years"
-    return _joined("SPX", columns, (note,))
+    return _joined(columns, (note,))
 
 
 def features_of(market: WarningMarket) -> dict[str, Array]:
@@ -115,7 +114,7 @@ def _staged(data: Path | None) -> WarningMarket:
     }
     folder = data_folder(data)
     macro: Dated = _macro(folder) if folder else {}
-    market = _joined("S&P 500 fund (SPY)", columns, (*etf.notes, *vix.notes))
+    market = _joined(columns, (*etf.notes, *vix.notes))
     lagged: dict[str, Array] = {}
     for name, (series, lag_days) in _MACRO.items():
         if series in macro:
@@ -131,7 +130,7 @@ def _staged(data: Path | None) -> WarningMarket:
 
 
 def _joined(
-    index_name: str, columns: dict[str, tuple[NDArray[np.datetime64], Array]], notes: tuple[str, ...]
+    columns: dict[str, tuple[NDArray[np.datetime64], Array]], notes: tuple[str, ...]
 ) -> WarningMarket:
     """All sessions of the index and the VIX."""
     days = np.unique(np.concatenate([columns[name][0] for name in (INDEX, VIX) if name in columns]))
@@ -139,7 +138,7 @@ def _joined(
     for place, (own, values) in enumerate(columns.values()):
         there = np.isin(own, days)
         closes[np.searchsorted(days, own[there]), place] = values[there]
-    return WarningMarket(index_name, days, tuple(columns), closes, notes)
+    return WarningMarket(days, tuple(columns), closes, notes)
 
 
 def _as_known(
