@@ -112,6 +112,31 @@ def test_refused_rows_wait_in_their_place_behind_a_leap() -> None:
     assert told(found) == [(1, ""), (2, ""), (3, "ahead"), (4, "malformed"), (5, ""), (6, ""), (7, "")]
 
 
+def test_a_leap_is_longer_than_a_minute() -> None:
+    reorder = ReorderBuffer(0)
+    reorder.take(trades(0, 60), None, None, None)
+    assert not reorder.is_waiting
+    reorder.take([trade(120.000001, 3)], None, None, None)
+    assert reorder.is_waiting
+
+
+def test_three_earlier_rows_refuse_a_leap_and_two_do_not() -> None:
+    reorder = ReorderBuffer(0)
+    assert told(reorder.take(trades(0, 36_000, 1, 2), None, None, None)) == [(1, "")]
+    assert reorder.is_waiting
+    found = reorder.take([trade(3, 5)], None, None, None)
+    assert not reorder.is_waiting
+    assert told(found) == [(2, "ahead"), (3, ""), (4, ""), (5, "")]
+
+
+def test_votes_for_an_earlier_leap_do_not_count_for_a_later_one() -> None:
+    reorder = ReorderBuffer(0)
+    reorder.take(trades(0, 36_000, 1, 2, 3), None, None, None)
+    assert not reorder.is_waiting
+    reorder.take([trade(72_000, 6), trade(4, 7), trade(5, 8)], None, None, None)
+    assert reorder.is_waiting
+
+
 def test_what_waits_is_bounded() -> None:
     reorder = ReorderBuffer(0)
     junk = [QuarantinedRow("s", row, "malformed", "", "") for row in range(3, 200)]
