@@ -74,7 +74,7 @@ def test_list_tells_what_is_held_back_by_source_and_rule(folder: Path, ask: Ask)
         json.loads(line) for line in ask("list", folder, "--source", "blog", "--json").output.splitlines()
     ]
     assert [row["number"] for row in rows] == [2, 3]
-    assert ask("list", folder, "--rule", "no-such-rule").output.startswith("no news is in quarantine")
+    assert ask("list", folder, "--rule", "no-such-rule").output.endswith("has no news in quarantine\n")
 
 
 def test_show_hides_nothing_and_names_every_finding(folder: Path, ask: Ask):
@@ -91,7 +91,7 @@ def test_show_hides_nothing_and_names_every_finding(folder: Path, ask: Ask):
 def test_release_is_written_down_with_name_and_reason_and_shown(folder: Path, ask: Ask):
     result = ask("admit", folder, "t1", "--by", "Ann Lee", "--why", "confirmed by the company")
     assert result.exit_code == 0
-    assert "released by Ann Lee: it enters when the run" in result.output
+    assert "admitted by Ann Lee: it enters when the run" in result.output
     (line,) = (folder / REQUESTED_FILE).read_text().splitlines()
     assert {"id": "t1", "by": "Ann Lee", "why": "confirmed by the company"}.items() <= json.loads(
         line
@@ -101,7 +101,7 @@ def test_release_is_written_down_with_name_and_reason_and_shown(folder: Path, as
     releases.record_applied(AppliedAction(releases.requested()[0], 12, START + 99))
     shown = ask("show", folder, "t1").output
     assert "t1: released" in shown
-    assert "released by Ann Lee: confirmed by the company" in shown
+    assert "admitted by Ann Lee: confirmed by the company" in shown
     assert "after event 12" in shown
     assert (folder / ADMITTED_FILE).exists()
 
@@ -109,7 +109,7 @@ def test_release_is_written_down_with_name_and_reason_and_shown(folder: Path, as
 def test_admit_works_by_its_earlier_name_too_which_no_help_shows(folder: Path, ask: Ask):
     result = ask("release", folder, "t1", "--by", "Ann Lee", "--why", "checked")
     assert result.exit_code == 0
-    assert "released by Ann Lee" in result.output
+    assert "admitted by Ann Lee" in result.output
     shown = ask("--help").output
     assert "admit" in shown
     assert not re.search(r"^  release", shown, re.MULTILINE)
@@ -136,7 +136,7 @@ def test_release_while_the_run_goes_on_says_that_it_is_picked_up(folder: Path, a
 def test_second_release_is_refused_in_one_line(folder: Path, ask: Ask):
     ask("admit", folder, "t1", "--by", "Ann Lee", "--why", "checked")
     again = ask("admit", folder, "1", "--by", "Bob", "--why", "me too")
-    assert refused(again) == "item 1 (t1) was released by Ann Lee already"
+    assert refused(again) == "item 1 (t1) was already admitted by Ann Lee"
     assert len((folder / REQUESTED_FILE).read_text().splitlines()) == 1
 
 
@@ -148,11 +148,11 @@ def test_release_without_a_name_is_refused(folder: Path, ask: Ask, by: str):
 
 
 def test_what_cannot_be_told_apart_or_found_is_told_in_one_line(folder: Path, ask: Ask, tmp_path: Path):
-    assert "name one by its number: 2, 3" in refused(ask("show", folder, "b1"))
-    assert "is called 'zz'" in refused(ask("show", folder, "zz"))
-    assert "is called '" in refused(ask("show", folder, "9" * 5_000))
-    assert "is no folder of a run" in refused(ask("list", tmp_path))
-    assert "is no folder of a run" in refused(ask("list", tmp_path / "nowhere"))
+    assert "give a number instead: 2, 3" in refused(ask("show", folder, "b1"))
+    assert "has no item 'zz'" in refused(ask("show", folder, "zz"))
+    assert "has no item '" in refused(ask("show", folder, "9" * 5_000))
+    assert "is not the folder of a run" in refused(ask("list", tmp_path))
+    assert "is not the folder of a run" in refused(ask("list", tmp_path / "nowhere"))
     assert isinstance(ask("list", tmp_path / "nowhere").exception, InvalidInput)
 
 
@@ -169,7 +169,7 @@ def test_damaged_file_is_told_in_one_line(folder: Path, ask: Ask, damage: bytes)
 
 def test_folder_of_a_run_that_held_nothing_back_has_an_empty_list(tmp_path: Path, ask: Ask):
     open_ledger(tmp_path / "run", origin="htfi.run").close()
-    assert ask("list", tmp_path / "run").output.startswith("no news is in quarantine")
+    assert ask("list", tmp_path / "run").output.endswith("has no news in quarantine\n")
     assert ask("list", tmp_path / "run", "--json").output == ""
 
 
@@ -179,7 +179,7 @@ def test_text_in_another_script_is_shown_as_it_is_and_tricks_in_latin_text_are_n
     assert visible("Société Générale – 5 €") == "Société Générale – 5 €"
     assert visible("Gаzprom buys") == "G\\u0430zprom buys"
     assert visible("ﬁne \\ ｂuy") == "\\ufb01ne \\\\ \\uff42uy"
-    assert visible("x" * 5_000).endswith("and 1000 characters more")
+    assert visible("x" * 5_000).endswith("and 1,000 more characters")
 
 
 def test_an_edited_item_is_not_shown_and_not_released(folder: Path, ask: Ask):
@@ -190,7 +190,7 @@ def test_an_edited_item_is_not_shown_and_not_released(folder: Path, ask: Ask):
         ("show", folder, "2"),
         ("admit", folder, "2", "--by", "A", "--why", "b"),
     ):
-        assert "line 2: is not as the run wrote it: give the run's command again" in refused(ask(*words))
+        assert "line 2: was changed after the run: repeat the run's command" in refused(ask(*words))
     assert not (folder / REQUESTED_FILE).exists()
 
 

@@ -37,7 +37,7 @@ def test_the_run_leaves_all_that_the_readme_names(sample_run: Path) -> None:
 def test_the_summary_tells_scores_speed_root_and_report(sample_run: Path) -> None:
     summary = (sample_run / "summary.txt").read_text()
     assert root(sample_run).partition(":")[2] in summary
-    for told in ("fused", "random walk", "90% in", "a second", "report.html", "quarantine"):
+    for told in ("fused", "random walk", "90% in", "per second", "report.html", "quarantine"):
         assert told in summary
 
 

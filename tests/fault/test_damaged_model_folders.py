@@ -101,7 +101,7 @@ def test_missing_shard_and_missing_tensor_are_named(tmp_path: Path) -> None:
     index.write_text(json.dumps({"weight_map": {"a": "one.safetensors", "b": "one.safetensors"}}))
     assert "lacks tensor 'b'" in refusal(tmp_path)
     index.write_text(json.dumps({"weight_map": {"a": "../one.safetensors"}}))
-    assert "no file of its own folder" in refusal(tmp_path)
+    assert "not a file in its folder" in refusal(tmp_path)
     index.write_text("{}")
     assert "no weight_map" in refusal(tmp_path)
 

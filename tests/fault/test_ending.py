@@ -16,7 +16,7 @@ import pytest
 HTFI = [sys.executable, "-m", "htfi"]
 CLOUD = [*HTFI, "cloud", "--insecure-loopback", "--plain", "--name"]
 END_S = 100.0  # a process that has not ended by then never will
-FINISHED = "has finished what it had and ends"
+FINISHED = "has finished its requests and stops"
 
 
 class Process:

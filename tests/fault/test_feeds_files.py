@@ -90,7 +90,7 @@ def test_a_parquet_damaged_inside_is_one_line_that_says_where(tmp_path: Path) ->
         (
             "x.xls",
             "",
-            r"x\.xls: its format does not follow from its name: end it in \.parquet, \.csv or \.jsonl",
+            r"x\.xls: its name does not show its format: it must end in \.parquet, \.csv or \.jsonl",
         ),
         ("x.jsonl.gz", b"no gzip at all", r"x\.jsonl\.gz: damaged or cut short \(.*\): fetch it again"),
         ("x.jsonl.gz", gzip.compress(GOOD.encode(), mtime=0)[:-9], r"x\.jsonl\.gz: damaged or cut short"),
@@ -117,7 +117,9 @@ def test_paths_that_lead_nowhere_are_one_line(tmp_path: Path) -> None:
 def test_an_inbox_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     quarantine = QuarantineFile(tmp_path / "q")
     occupied = file(tmp_path, "inbox", "a file, no folder")
-    with pytest.raises(DependencyUnavailable, match=r"inbox .*: free the disk or choose another folder"):
+    with pytest.raises(
+        DependencyUnavailable, match=r"inbox .*: free some disk space or choose another folder"
+    ):
         open_feed(resolve(["-"]), inbox=occupied, quarantine=quarantine, clock=SystemClock())
     quarantine.close()
 

@@ -254,14 +254,18 @@ def test_what_was_changed_in_a_record_is_named(whole: list[bytes]) -> None:
     assert one.view is not None
     slots = {**one.rationale.slots, "prepared": "fomc-99, no change"}
     cases = {
-        (place, "prepared is stated wrongly"): replace(one, plan=replace(one.plan, then=None)),
-        (place, "does not say what the view was prepared for"): replace(
+        (place, "states wrongly whether the reading was prepared"): replace(
+            one, plan=replace(one.plan, then=None)
+        ),
+        (place, "does not state what the view was prepared for"): replace(
             one, plan=replace(one.plan, sentence="prepared for fomc-99, no change", codes=UNSET)
         ),
-        (place, "what the reading was prepared for is stated wrongly"): replace(
+        (place, "states wrongly what the reading was prepared for"): replace(
             one, rationale=replace(one.rationale, slots=slots)
         ),
-        (place, "provisional is stated wrongly"): replace(one, view=replace(one.view, provisional=False)),
+        (place, "states wrongly whether the reading is provisional"): replace(
+            one, view=replace(one.view, provisional=False)
+        ),
         (later, "plan does not follow"): replace(after, plan=replace(after.plan, codes=(PlanReason.NORMAL,))),
         (later, "plan does not follow "): replace(after, plan=replace(after.plan, rung=Rung.DEEP)),
     }

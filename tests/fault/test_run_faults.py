@@ -177,7 +177,7 @@ def test_changed_inputs_are_noticed_when_replayed_over_their_ledger(
     run = start([changed], folder)
     _, errors = run.communicate(timeout=120)
     assert run.returncode == 1
-    assert "comes out differently" in one_line(errors)
+    assert "differs from its entry" in one_line(errors)
 
 
 def test_released_decisions_without_their_ledger_are_refused(

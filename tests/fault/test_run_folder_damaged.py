@@ -204,7 +204,7 @@ def test_what_was_piped_in_is_decided_again_from_the_inbox(tmp_path: Path) -> No
     (tmp_path / "gone" / "inbox" / "stdin.jsonl").unlink()
     (tmp_path / "gone" / "state.bin").write_bytes(b"damaged")
     for name, words in (
-        ("row", "a row is not as it was written: restore the file"),
+        ("row", "a row was changed: restore the file"),
         ("gone", "the inputs end before what the ledger holds: 0 of"),
     ):
         done = pipe(tmp_path / name, b"")

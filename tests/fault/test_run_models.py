@@ -180,7 +180,7 @@ def with_another_tokenizer(pair: tuple[Path, Path], folder: Path) -> Path:
 @pytest.mark.parametrize(
     ("spoil", "told"),
     [
-        (missing, "is no folder"),
+        (missing, "is not a folder"),
         (truncated, "model.safetensors"),
         (of_unknown_architecture, "mamba"),
         (without_a_tokenizer, "tokenizer.json"),

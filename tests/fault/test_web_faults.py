@@ -92,7 +92,7 @@ FAULTS: dict[str, tuple[Reply | Callable[[BaseHTTPRequestHandler], None], str, s
     "endless headers": (endless_headers, "unreachable", "127.0.0.1"),
     "empty": (Reply(b""), "bad_document", "no element found"),
     "html": (Reply(b"<!DOCTYPE html><html><body>Sorry<br></body></html>"), "bad_document", "XML"),
-    "json": (Reply(b'{"error": 1}'), "bad_document", "no whole XML"),
+    "json": (Reply(b'{"error": 1}'), "bad_document", "not well-formed XML"),
     "other xml": (Reply(b"<?xml version='1.0'?><svg/>"), "bad_document", "neither RSS nor Atom: it is <svg>"),
     "circle": (Reply(b"", 302, {"Location": "/rss"}), "unreachable", "in a circle"),
     "elsewhere": (Reply(b"", 302, {"Location": "ftp://127.0.0.1/x"}), "unreachable", "is not a web address"),
@@ -115,7 +115,7 @@ FAULTS: dict[str, tuple[Reply | Callable[[BaseHTTPRequestHandler], None], str, s
         "too_long",
         "at most",
     ),
-    "bomb in a bomb": (Reply(BOMB, 200, {"Content-Encoding": "gzip"}), "bad_document", "no whole XML"),
+    "bomb in a bomb": (Reply(BOMB, 200, {"Content-Encoding": "gzip"}), "bad_document", "not well-formed XML"),
     "no gzip": (Reply(b"<rss/>", 200, {"Content-Encoding": "gzip"}), "unreachable", "damaged"),
     "cut gzip": (
         Reply(gzip.compress(rss())[:-20], 200, {"Content-Encoding": "gzip"}),

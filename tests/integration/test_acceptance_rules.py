@@ -128,7 +128,7 @@ def test_a_replay_reproduces_the_answer_along_the_recorded_drafts(
     models = ["--target", str(pair[0]), "--draft", str(pair[1])]
     told = CliRunner().invoke(cli, ["ledger", "replay", str(out), read[-1][0].id, *models])
     assert told.exit_code == 0, told.output
-    assert "replayed: the same tokens" in told.output
+    assert "replayed: tokens, acceptance of each draft and view are the same" in told.output
 
 
 def changed(decision: Decision, **fields: object) -> Decision:
@@ -162,7 +162,7 @@ def test_a_changed_draft_outcome_or_rule_is_found(
     fewer = replay_reading(with_round(token=one.token + 1), out, *pair)
     assert any(f"round {at + 1}" in problem for problem in fewer.problems)
     assert isinstance(trace.rule, RuleTrace)
-    with pytest.raises(IntegrityError, match="none that this program has"):
+    with pytest.raises(IntegrityError, match="is not known to this program"):
         replay_reading(changed(decision, rule=replace(trace.rule, accept_stream=7)), out, *pair)
     other = replace(trace.rule, name="rejection", threshold_nats=UNSET, top_n=UNSET, overlap=UNSET)
     if rule == "entropy_aware":

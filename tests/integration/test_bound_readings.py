@@ -132,19 +132,21 @@ ALONE: dict[str, Callable[[Decision], Decision]] = {  # what is made up
     "its seed is": lambda one: worded(one, seed=parts_of(one)[1].seed + 1),
     "its temperature is": lambda one: worded(one, temperature=0.5),
     "items": lambda one: worded(one, num_items=parts_of(one)[1].num_items + 1),
-    "other-int8@0123 wrote it, while": lambda one: worded(one, target="other-int8@0123"),
-    "drafted, where": lambda one: replace(
+    "other-int8@0123 generated it, but": lambda one: worded(one, target="other-int8@0123"),
+    "drafted, but": lambda one: replace(
         worded(one, draft="other@1"), models={**one.models, "reader.edge": "draft@2"}
     ),
     "half-life": lambda one: viewed(one, half_life_ns=parts_of(one)[0].half_life_ns * 2),
-    "another instant|keeps": lambda one: viewed(one, as_of_ns=parts_of(one)[0].as_of_ns - 1),
-    "other reader": lambda one: viewed(one, reader="nobody@0"),
-    "other meant|from the readings": lambda one: viewed(one, meant=parts_of(one)[0].meant[:-1]),
-    "none of its news": lambda one: viewed(one, cited=("made up",)),
+    "another time|uses an earlier view|not the newest": lambda one: viewed(
+        one, as_of_ns=parts_of(one)[0].as_of_ns - 1
+    ),
+    "different reader": lambda one: viewed(one, reader="nobody@0"),
+    "different meant|from its readings": lambda one: viewed(one, meant=parts_of(one)[0].meant[:-1]),
+    "is not one of its news items": lambda one: viewed(one, cited=("made up",)),
     "not recorded": lambda one: viewed(one, trace=None, reader=one.models["reader.speculative"]),
-    "provisional does not follow": lambda one: viewed(one, provisional=not parts_of(one)[0].provisional),
-    "was prepared|asked about|instant": lambda one: worded(one, asked_ns=one.as_of_ns - 1),
-    "its prompt is not that of its news": lambda one: replace(one, symbol="CCC"),
+    "provisional mark does not follow": lambda one: viewed(one, provisional=not parts_of(one)[0].provisional),
+    "was prepared|prepared time|time": lambda one: worded(one, asked_ns=one.as_of_ns - 1),
+    "its prompt does not follow from its news": lambda one: replace(one, symbol="CCC"),
 }
 
 

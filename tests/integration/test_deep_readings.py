@@ -281,12 +281,12 @@ def test_what_was_changed_in_a_record_is_named(whole: list[bytes]) -> None:
     beyond = replace(tilt, weight=[1.5, 1.0, 1.0])
     cases = {
         "quantiles do not follow": replace(one, forecast=replace(one.forecast, tilt=heavier)),
-        "changes in the forecast does not follow": replace(one, forecast=replace(one.forecast, tilt=shifted)),
+        "change of the forecast does not follow": replace(one, forecast=replace(one.forecast, tilt=shifted)),
         "not between 0 and 1": replace(one, forecast=replace(one.forecast, tilt=beyond)),
         "whether the view is weighed": replace(one, forecast=replace(one.forecast, tilt=None)),
         "plan does not follow": replace(one, plan=found[place - 1].plan),
         "verdict does not follow": replace(one, verdict=replace(one.verdict, reasons=["because"])),
-        "of the band and of the view's weight": replace(
+        "band and view weight": replace(
             one, rationale=replace(one.rationale, slots={**one.rationale.slots, "tilt_weight": "99%"})
         ),
     }

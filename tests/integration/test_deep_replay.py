@@ -111,10 +111,10 @@ def test_what_was_changed_in_a_reading_in_depth_is_found(
     assert view.trace is not None
     paths = view.trace.paths
     changes = {
-        "other tokens in answer 2": replace(
+        "different tokens in answer 2": replace(
             view, trace=replace(view.trace, paths=(*paths[:2], paths[3], paths[2]))
         ),
-        "stands for all": replace(view, trace=replace(view.trace, tokens=view.trace.tokens[:-1])),
+        "answers combine to": replace(view, trace=replace(view.trace, tokens=view.trace.tokens[:-1])),
         "does not follow from the tokens": replace(view, size_sigmas=view.size_sigmas + 0.5),
         "the view does not follow": replace(view, meant=()),
     }

@@ -234,7 +234,7 @@ def test_bad_input_is_one_line(shop: Shop, tmp_path: Path, monkeypatch: pytest.M
     assert "holds too little" in refused(buffer=few)
     (tmp_path / "file").write_bytes(b"")
     assert "cannot be written" in refused(out=tmp_path / "file" / "out")
-    assert "is no folder" in refused(models=ModelsConfig(str(tmp_path / "none"), str(shop.draft)))
+    assert "is not a folder" in refused(models=ModelsConfig(str(tmp_path / "none"), str(shop.draft)))
     assert "device 'abacus'" in refused(config=msgspec.structs.replace(QUICK, device="abacus"))
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(MissingExtra, match=r"distilling needs torch.*pip install 'htfi\[train\]'"):

@@ -91,4 +91,4 @@ def test_without_the_page_both_are_refused_in_one_line(tmp_path: Path) -> None:
     assert "no feed reads tcp:// addresses: begin it with one of http://" in done.stderr
     (tmp_path / "trades.csv2").write_text("time;symbol;price;size\n")
     done = read(ROOT / "src", tmp_path, str(tmp_path / "trades.csv2"))
-    assert "its format does not follow from its name" in done.stderr
+    assert "its name does not show its format" in done.stderr

@@ -200,7 +200,7 @@ def test_an_inbox_on_a_full_disk_ends_the_run_with_one_line(tmp_path: Path) -> N
     try:
         with (
             feed(tmp_path, rows(1, 5)) as (merged, _),
-            pytest.raises(DependencyUnavailable, match=r"stdin\.jsonl: File too large: free the disk"),
+            pytest.raises(DependencyUnavailable, match=r"stdin\.jsonl: File too large: free some disk space"),
         ):
             list(merged)
     finally:

@@ -99,9 +99,9 @@ def test_what_was_changed_in_a_provisional_record_is_found(run: Path, pair: tupl
     own, other = trace.tokens[1], trace.tokens[-2]
     changes = {
         "does not begin with": replace(trace, tokens=(trace.tokens[0], own + 1, *trace.tokens[2:])),
-        "going on from": replace(trace, tokens=(*trace.tokens[:-2], other + 1, trace.tokens[-1])),
-        "nothing is left to the draft": replace(trace, num_verified=len(trace.tokens)),
-        "provisional does not follow": replace(trace, num_verified=-1),
+        "continuing from": replace(trace, tokens=(*trace.tokens[:-2], other + 1, trace.tokens[-1])),
+        "none is the draft's": replace(trace, num_verified=len(trace.tokens)),
+        "provisional mark does not follow": replace(trace, num_verified=-1),
     }
     for told, changed in changes.items():
         done = replay_reading(replace(decision, view=replace(view, trace=changed)), run, pair[0], pair[1])
@@ -157,15 +157,15 @@ def test_a_ledger_with_amendments_is_derived_again_and_tampering_is_named(run: P
     text = fill(template, amended.rationale.slots, phrasing_of(amended.models))
     otherwise = replace(amended.rationale, template=template, text=text)
     changes = {
-        "amended already": [*entries[: place + 1], entries[place]],
-        "no earlier provisional": [*entries[:first], *entries[first + 1 :]],
+        "already amended": [*entries[: place + 1], entries[place]],
+        "not an earlier provisional": [*entries[:first], *entries[first + 1 :]],
         "changes more than the view": changed(entries, place, replace(amended, last_price=1.0)),
         "not named after": changed(entries, place, replace(amended, id=before.id)),
-        "no view of the target's own": changed(entries, place, replace(amended, view=None)),
-        "confirms the provisional view is stated wrongly": changed(
+        "no view by the target": changed(entries, place, replace(amended, view=None)),
+        "states wrongly whether it confirms the provisional view": changed(
             entries, place, replace(amended, rationale=otherwise)
         ),
-        "provisional is stated wrongly": changed(
+        "states wrongly whether the reading is provisional": changed(
             entries, first, replace(before, rationale=amended.rationale)
         ),
     }

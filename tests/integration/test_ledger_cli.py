@@ -55,7 +55,7 @@ def test_verify_says_entries_root_and_key(htfi: Run, folder: Path) -> None:
     view = open_ledger_readonly(folder)
     assert (code, err) == (0, "")
     assert out.splitlines() == [
-        "300 entries, every one as recorded",
+        "300 entries, each as it was recorded",
         f"root {view.root().hex()}",
         f"3 checkpoints signed by {view.key}",
     ]
@@ -78,7 +78,7 @@ def test_verify_refuses_a_ledger_signed_by_another_key(htfi: Run, folder: Path, 
     other = out.splitlines()[0].split()[-1]
     code, out, err = htfi("verify", folder, "--key", other)
     assert (code, out) == (1, "")
-    assert err.endswith("not by the key that you demand\n")
+    assert err.endswith("not by the required key\n")
 
 
 def test_inclusion_proof_is_checked_without_the_ledger(htfi: Run, folder: Path, tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_file_that_is_no_proof_is_one_line(htfi: Run, tmp_path: Path, content: b
     file.write_bytes(content)
     code, out, err = htfi("check-proof", file)
     assert (code, out) == (1, "")
-    assert err.startswith("htfi: this is no proof file")
+    assert err.startswith("htfi: this is not a proof file")
     assert err.count("\n") == 1
 
 
@@ -153,7 +153,7 @@ def test_file_that_is_no_proof_is_one_line(htfi: Run, tmp_path: Path, content: b
 def test_prove_asks_for_one_thing(htfi: Run, folder: Path, arguments: tuple[object, ...]) -> None:
     code, _, err = htfi("prove", folder, *arguments)
     assert code == 1
-    assert err.startswith("htfi: say what to prove")
+    assert err.startswith("htfi: name what to prove")
 
 
 @pytest.mark.parametrize("size", [150, 301, 10**30])
@@ -198,12 +198,12 @@ def test_show_of_entries_that_are_no_decisions_gives_their_bytes(htfi: Run, tmp_
     log.append([b"\x00not a decision"])
     log.close()
     assert "not a decision" in htfi("show", tmp_path)[1]
-    assert "is no decision of this version" in htfi("show", tmp_path, 0)[1]
+    assert "is not a decision of this version" in htfi("show", tmp_path, 0)[1]
 
 
 @pytest.mark.parametrize(
     ("which", "message"),
-    [("300", "has no entry 300"), ("nobody@never", "no decision here is called 'nobody@never'")],
+    [("300", "has no entry 300"), ("nobody@never", "the ledger has no decision 'nobody@never'")],
 )
 def test_show_of_nothing_is_one_line(htfi: Run, folder: Path, which: str, message: str) -> None:
     code, _, err = htfi("show", folder, which)
@@ -221,13 +221,13 @@ def test_witnesses_cosign_and_verification_demands_them(htfi: Run, folder: Path,
     code, out, err = htfi(*cosign)
     assert code == 0
     assert out.startswith("— witness.example/w1 ")
-    assert err == f"witness.example/w1 vouches for 300 entries of {ORIGIN}\n"
+    assert err == f"witness.example/w1 cosigned 300 entries of {ORIGIN}\n"
     assert out in (folder / "checkpoint").read_text()
     code, _, err = htfi("verify", folder, *demand)
     assert (code, err) == (1, "htfi: the checkpoint has 1 of the 2 required cosignatures\n")
     code, out, _ = htfi("verify", folder, *demand, "--need", 1)
     assert code == 0
-    assert out.splitlines()[3] == "1 cosignatures, the newest by witness.example/w1"
+    assert out.splitlines()[3] == "1 cosignature, the newest by witness.example/w1"
     assert "cosigned by witness.example/w1" in htfi("show", folder)[1]
     htfi("prove", folder, "--index", 3, "--json", tmp_path / "p")
     assert htfi("check-proof", tmp_path / "p", "--witness", keys[0])[1].endswith(

@@ -91,8 +91,8 @@ def test_the_command_tells_what_was_drafted_and_that_it_holds(run: Path, pair: t
     decision = worded(run)[0]
     done = CliRunner().invoke(cli, ["ledger", "replay", str(run), decision.id, "--target", str(pair[0])])
     assert done.exit_code == 0, done.output
-    assert "replayed: the same tokens" in done.output
-    assert "by one pass" in done.output
+    assert "replayed: tokens, acceptance of each draft and view are the same" in done.output
+    assert "in one pass" in done.output
 
 
 def test_without_a_name_the_newest_reading_is_replayed(run: Path, pair: tuple[Path, Path]):
@@ -124,12 +124,12 @@ def test_a_view_that_was_kept_leads_to_the_decision_it_was_read_for(run: Path):
 
 def test_a_decision_without_news_says_so_in_a_line(run: Path):
     silent = next(found for found in decisions(run) if found.view is None)
-    with pytest.raises(InvalidInput, match="no news was read"):
+    with pytest.raises(InvalidInput, match="no model read news"):
         reading_of(silent, [])
 
 
 def test_another_model_is_told_apart_from_the_one_that_wrote(run: Path, pair: tuple[Path, Path]):
-    with pytest.raises(InvalidInput, match=r"target-int8@\w+ wrote this; .*draft holds draft-int8@"):
+    with pytest.raises(InvalidInput, match=r"target-int8@\w+, but .*draft holds draft-int8@"):
         replay_reading(worded(run)[0], run, pair[1])
 
 
@@ -147,9 +147,9 @@ def test_what_was_changed_in_a_record_is_found(run: Path, pair: tuple[Path, Path
     fewer = replace(trace.rounds[at], accepted=trace.rounds[at].accepted[:-1])
     rounds = (*trace.rounds[:at], fewer, *trace.rounds[at + 1 :])
     changes = {
-        "other tokens": replace(trace, tokens=(*trace.tokens[:-2], 300, trace.tokens[-1])),
+        "different tokens": replace(trace, tokens=(*trace.tokens[:-2], 300, trace.tokens[-1])),
         "recorded draft": replace(trace, rounds=rounds),
-        "other": replace(trace, seed=trace.seed + 1),
+        "different": replace(trace, seed=trace.seed + 1),
     }
     for told, changed in changes.items():
         done = replay_reading(replace(decision, view=replace(view, trace=changed)), run, pair[0])

@@ -139,20 +139,20 @@ def make_ledger(folder: Path) -> Path:
     ("damage", "message"),
     [
         (lambda path: path.write_bytes(b""), "is empty, so it was truncated"),
-        (lambda path: path.write_bytes(b"not a database, by any means" * 100), "is damaged or no ledger"),
-        (lambda path: path.write_bytes(path.read_bytes()[:20_000]), "is damaged or no ledger"),
-        (lambda path: path.write_bytes(path.read_bytes()[:100]), "is damaged or no ledger"),
-        (lambda path: execute(path, "PRAGMA application_id = 7"), "is a database of something else"),
+        (lambda path: path.write_bytes(b"not a database, by any means" * 100), "is damaged or not a ledger"),
+        (lambda path: path.write_bytes(path.read_bytes()[:20_000]), "is damaged or not a ledger"),
+        (lambda path: path.write_bytes(path.read_bytes()[:100]), "is damaged or not a ledger"),
+        (lambda path: execute(path, "PRAGMA application_id = 7"), "is another program's database"),
         (lambda path: execute(path, "PRAGMA user_version = 9"), "is a ledger of version 9"),
-        (lambda path: execute(path, "DROP TABLE entries"), "is damaged or no ledger"),
+        (lambda path: execute(path, "DROP TABLE entries"), "is damaged or not a ledger"),
         (lambda path: execute(path, "UPDATE tiles SET hashes = x''"), "hash tile .* is cut short"),
         (
             lambda path: execute(path, "UPDATE tiles SET hashes = zeroblob(8192)"),
-            "do not lead to the signed root",
+            "do not give the signed root",
         ),
         (
             lambda path: execute(path, "DELETE FROM entries WHERE idx = 299"),
-            "holds 299 entries but its checkpoint",
+            "holds 299 entries, but its checkpoint",
         ),
     ],
 )

@@ -46,7 +46,7 @@ def test_a_folder_that_does_not_exist_is_told_in_one_line(tmp_path: Path) -> Non
     for command in ("inspect", "check", "convert"):
         error = models(command, tmp_path / "none").exception
         assert isinstance(error, HtfiError)
-        assert "is no folder" in str(error)
+        assert "is not a folder" in str(error)
         assert "\n" not in str(error)
 
 
@@ -82,7 +82,7 @@ def test_a_remote_model_is_asked_and_its_cost_told(monkeypatch: pytest.MonkeyPat
             "ask", server.url, "tiny", "--key-variable", "TEST_MODEL_KEY", "--input-price", "2"
         ).output
     assert "profit beats" in told
-    assert "100 tokens read, 20 written, money 0.000200" in told
+    assert "100 tokens read, 20 generated, cost 0.0002" in told
     assert "sk-not-to-be-seen" not in told
 
 

@@ -191,10 +191,10 @@ def test_item_released_after_the_end_enters_when_the_run_is_started_again(tmp_pa
 def test_second_release_of_an_item_is_refused_before_and_after_it_took_effect(tmp_path: Path):
     _, saved, _ = live(tmp_path)
     asks(tmp_path, at=0)(0)
-    with pytest.raises(InvalidInput, match="released by Ann Lee already"):
+    with pytest.raises(InvalidInput, match="already admitted by Ann Lee"):
         asks(tmp_path, at=0, by="Bob")(0)
     live(tmp_path, saved=saved)
-    with pytest.raises(InvalidInput, match="released by Ann Lee already"):
+    with pytest.raises(InvalidInput, match="already admitted by Ann Lee"):
         asks(tmp_path, at=0, by="Bob")(0)
     asked, entered = read_admissions(tmp_path)
     assert (len(asked), len(entered)) == (1, 1)

@@ -64,7 +64,7 @@ EDITS: dict[str, tuple[Callable[[Lines], Lines], str]] = {
     "a line repeated": (lambda told: [*told[:4], told[2], *told[4:]], "line 5 is extra;"),
     "two lines swapped": (
         lambda told: [*told[:4], told[5], told[4], *told[6:]],
-        "line 6 stands out of order;",
+        "line 6 is out of order;",
     ),
     "a line put in": (lambda told: [*told[:3], b'{"index":3}\n', *told[3:]], "line 4 is extra;"),
     "words put in": (lambda told: [*told[:3], b"\xff words\n", *told[3:]], "line 4 is extra;"),
@@ -74,7 +74,7 @@ EDITS: dict[str, tuple[Callable[[Lines], Lines], str]] = {
     ),
     "much": (
         lambda told: [*told[:2], b"x\n", *told[3:9], told[15], *told[9:15], *told[16:30], *told[31:]],
-        "line 3 is not as recorded; lines 11–16 stand out of order; entry 30 has no line;",
+        "line 3 is not as recorded; lines 11–16 are out of order; entry 30 has no line;",
     ),
 }
 
@@ -113,7 +113,7 @@ def test_an_edited_journal_is_named_line_by_line_and_mended(folder: Path, edit: 
     path.write_bytes(b"".join(change(whole.splitlines(keepends=True))))
     (found,) = wrong(folder)
     assert found.startswith(f"{path}: {words}")
-    assert found.endswith("give the run's command again: it writes the file from the ledger")
+    assert found.endswith("repeat the run's command, which writes the file from the ledger")
     verified = CliRunner().invoke(cli, ["ledger", "verify", str(folder)])
     assert verified.exit_code == 1
     assert str(verified.exception) == found

@@ -128,4 +128,4 @@ def test_a_buffer_that_cannot_be_written_is_told_once_and_answers_go_on(
     for _ in range(2):
         assert not any(isinstance(answer, RequestRefused) for answer in author.write(requests(2)))
     assert len(said) == 1
-    assert "not kept for distilling" in said[0]
+    assert "not kept for distillation" in said[0]

@@ -239,7 +239,7 @@ def test_a_batch_prints_a_comparison_and_writes_a_page_without_network_or_script
     result = ask(market / "run", "--file", many, "--macro", "US_CPI +1sd", "--html", page)
     assert result.exit_code == 0, result.exception
     for part in (
-        "the batch, worst for the book first",
+        "all scenarios, worst for the book first",
         "<b>bad</b> day",
         "Britain votes to leave",
         "VaR 99%",
@@ -277,7 +277,7 @@ def test_a_stress_on_what_is_not_held_has_the_chance_of_the_books_own_loss(marke
         figure = chances_of(whole)[0]
         assert whole in scenario["rationale"]["text"]
         assert whole in " ".join(output.split())
-        assert figure in output.partition("the batch")[2]
+        assert figure in output.partition("all scenarios")[2]
         assert f"<b>{figure}</b>" in text
 
 
@@ -296,7 +296,7 @@ def test_gross_and_net_are_both_named_wherever_the_book_is(market, tmp_path):
     assert (told["book"]["gross"], told["book"]["net"]) == (2e6, 1.4e6)
     result = ask(market / "run", "--shock", "SPX -5%", "--positions", book, "--html", page)
     output = " ".join(result.output.split())
-    for place in ("the book of 2M gross and 1.4M net", "net 1.4M", "holdings: gross 2M, net 1.4M"):
+    for place in ("the book (2M gross, 1.4M net)", "net 1.4M", "holdings: gross 2M, net 1.4M"):
         assert place in output
     assert "gross 2M" in page.read_text()
     assert "net 1.4M" in page.read_text()

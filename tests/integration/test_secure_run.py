@@ -181,7 +181,7 @@ def test_the_command_tells_what_stood_and_takes_a_word_down(poisoned: tuple[Path
     folder = str(poisoned[0])
     told = CliRunner().invoke(secure_command, ["status", folder])
     assert told.exit_code == 0
-    assert "no more: A" in told.output
+    assert "ended: A" in told.output
     done = CliRunner().invoke(
         secure_command, ["clear", folder, "--by", "Ann Lee", "--why", "known", "--symbol", "A"]
     )
@@ -197,7 +197,7 @@ def test_a_clearing_needs_a_name_and_a_reason_and_a_run(
         request_reset(poisoned[0], " \u200b", "known")
     with pytest.raises(InvalidInput, match="--why"):
         request_reset(poisoned[0], "Ann Lee", "--")
-    with pytest.raises(InvalidInput, match="no folder of a run"):
+    with pytest.raises(InvalidInput, match="not the folder of a run"):
         request_reset(tmp_path, "Ann Lee", "known")
     with pytest.raises(InvalidInput, match="--symbol"):
         request_reset(poisoned[0], "Ann Lee", "known", "A\u202eB")

@@ -141,7 +141,7 @@ def test_altered_hash_is_told_from_an_altered_entry(ledger: Path, index: int) ->
     database.execute(write, (bytes(hashes), index // 256))
     try:
         with pytest.raises(
-            IntegrityError, match=f"hash kept for entry {index} was altered; the entry itself holds"
+            IntegrityError, match=f"hash kept for entry {index} was altered; the entry itself is intact"
         ):
             verify(ledger)
     finally:
@@ -155,22 +155,22 @@ def test_altered_hash_is_told_from_an_altered_entry(ledger: Path, index: int) ->
         ("DELETE FROM entries WHERE idx = 300", "entry 300 is missing"),
         (
             f"DELETE FROM entries WHERE idx = {NUM_ENTRIES - 1}",
-            "holds 556 entries but its newest checkpoint is of size 557",
+            "holds 556 entries, but its newest checkpoint is of size 557",
         ),
         (
             f"INSERT INTO entries VALUES ({NUM_ENTRIES}, x'00')",
-            "holds 558 entries but its newest checkpoint is of size 557",
+            "holds 558 entries, but its newest checkpoint is of size 557",
         ),
-        ("DELETE FROM tiles WHERE level = 1", "hash tile 1/0 was altered; the entries themselves hold"),
+        ("DELETE FROM tiles WHERE level = 1", "hash tile 1/0 was altered; the entries themselves are intact"),
         ("UPDATE checkpoints SET size = 98 WHERE size = 100", "checkpoint kept for size 98 is of size 100"),
         (
             f"DELETE FROM checkpoints WHERE size = {NUM_ENTRIES}",
-            "holds 557 entries but its newest checkpoint is of size 257",
+            "holds 557 entries, but its newest checkpoint is of size 257",
         ),
         ("UPDATE meta SET value = 'nobody'", "damaged"),
-        ("DELETE FROM meta", "does not say which key signs it"),
+        ("DELETE FROM meta", "does not name the key that signs it"),
         ("UPDATE entries SET body = 'text' WHERE idx = 3", "entry 3 is not a blob"),
-        ("DROP TABLE tiles", "is damaged or no ledger"),
+        ("DROP TABLE tiles", "is damaged or not a ledger"),
     ],
 )
 def test_missing_and_foreign_rows_are_found(

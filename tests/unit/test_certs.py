@@ -132,5 +132,5 @@ def test_the_command_makes_lists_and_says_what_it_needs(tmp_path: Path) -> None:
         ["edge1", "edge", "90"],
     ]
     assert run.invoke(command, [folder]).exit_code == 2
-    assert "Make the certificates" in run.invoke(command, ["--help"]).output
+    assert "Make and list the certificates" in run.invoke(command, ["--help"]).output
     assert isinstance(run.invoke(command, ["show", str(tmp_path / "none")]).exception, InvalidInput)

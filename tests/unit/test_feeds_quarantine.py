@@ -54,7 +54,9 @@ def test_a_file_that_lost_rows_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_folder_in_its_place_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(DependencyUnavailable, match="Is a directory: free the disk or choose another folder"):
+    with pytest.raises(
+        DependencyUnavailable, match="Is a directory: free some disk space or choose another folder"
+    ):
         QuarantineFile(tmp_path)
 
 
@@ -65,7 +67,7 @@ def test_a_disk_that_takes_no_more_is_one_line(tmp_path: Path) -> None:
     try:
         store.set_aside(rejection(1))
         store.set_aside(rejection(2))
-        with pytest.raises(DependencyUnavailable, match=r"q\.jsonl: File too large: free the disk"):
+        with pytest.raises(DependencyUnavailable, match=r"q\.jsonl: File too large: free some disk space"):
             store.position()
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)

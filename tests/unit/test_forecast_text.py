@@ -30,7 +30,7 @@ def test_a_kept_back_forecast_is_not_told(make_decisions):
     answer = answer_of(make_decisions(60, withhold_every=60))
     assert answer.withheld
     shown = text(answer)
-    assert "Policy keeps this forecast back: too wide." in shown
+    assert "Policy withholds this forecast: too wide." in shown
     assert "median" not in shown
     assert answer.decision.rationale.text not in shown
     assert not {"forecast", "rationale"} & set(answer.plain())

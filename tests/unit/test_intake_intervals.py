@@ -37,7 +37,7 @@ def test_a_space_may_stand_between_number_and_unit() -> None:
     ["", "res", "15M", "m", "0", "0h", "-1h", "1.5M", "soon", "M0", "h1h", "400d", "9" * 60, "volume:0"],
 )
 def test_what_is_no_interval_is_refused(text: str) -> None:
-    with pytest.raises(InvalidInput, match="is no interval"):
+    with pytest.raises(InvalidInput, match="is not an interval"):
         read_interval(text)
 
 
@@ -60,7 +60,7 @@ def test_an_unknown_spelling_is_quarantined_with_the_forms_that_are_known() -> N
     assert isinstance(found, QuarantinedRow)
     assert (found.reason, found.detail) == (
         "bad_interval",
-        f"res: 'hour-ish' is no interval: write one of {ACCEPTED_INTERVALS}",
+        f"res: 'hour-ish' is not an interval: write one of {ACCEPTED_INTERVALS}",
     )
 
 

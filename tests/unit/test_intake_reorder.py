@@ -156,8 +156,8 @@ def test_a_duplicate_within_the_window_is_refused_and_names_the_first() -> None:
     found = take_all(ReorderBuffer(NS_PER_S), trades(0, 0, 1), RecentRowIds(5))
     refused = [item.rejection for item in found if isinstance(item, RefusedItem)]
     assert [(item.row, item.reason, item.detail) for item in refused] == [
-        (2, "duplicate", "the same as row 1"),
-        (3, "duplicate", "the same as row 2"),
+        (2, "duplicate", "equal to row 1"),
+        (3, "duplicate", "equal to row 2"),
     ]
 
 

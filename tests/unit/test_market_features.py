@@ -90,14 +90,14 @@ def test_state_of_other_settings_is_refused() -> None:
         ({"bar": "volume:"}, "volume:5000"),
         ({"bar": "dollar:0"}, "above 0"),
         ({"bar": "60s,60s"}, "twice"),
-        ({"bar": "soon"}, "no duration"),
+        ({"bar": "soon"}, "not a duration"),
         ({"scales": ()}, "scales"),
         ({"scales": ("1s", "1000ms")}, "scales"),
         ({"base_scale": "2s"}, "base_scale"),
         ({"window": 3}, "window"),
         ({"max_spread_fraction": 0.0}, "max_spread_fraction"),
         ({"max_venues": 0}, "max_venues"),
-        ({"session_gap": "0s"}, "no duration"),
+        ({"session_gap": "0s"}, "not a duration"),
     ],
 )
 def test_settings_out_of_range_are_refused(settings: dict[str, object], message: str) -> None:

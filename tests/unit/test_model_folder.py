@@ -186,7 +186,7 @@ def test_digest_changes_with_weights_config_and_tokenizer_alone(tmp_path: Path) 
 
 
 def test_missing_folder_config_weights_or_tokenizer_is_one_clear_line(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="is no folder"):
+    with pytest.raises(InvalidInput, match="is not a folder"):
         ModelFolder.open(tmp_path / "nowhere")
     with pytest.raises(InvalidInput, match=r"holds no config.json"):
         ModelFolder.open(tmp_path)

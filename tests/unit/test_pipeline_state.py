@@ -119,7 +119,7 @@ def test_settings_come_from_defaults_then_file_then_environment(tmp_path: Path) 
     [
         ({"HTFI_MARKET__BARR": "1m"}, "unknown key 'barr'"),
         ({"HTFI_MARKT__BAR": "1m"}, "unknown table 'markt'"),
-        ({"HTFI_MARKET__BAR": "soon"}, "'soon' is no duration"),
+        ({"HTFI_MARKET__BAR": "soon"}, "'soon' is not a duration"),
         ({"HTFI_PIPELINE__GROUP_ENTRIES": "many"}, "group_entries"),
         ({"HTFI_PIPELINE__DEADLINE_MS": "-1"}, "deadline_ms"),
         ({"HTFI_FORECASTING__LEVELS": "[0.5, 0.1, 0.9]"}, "levels"),

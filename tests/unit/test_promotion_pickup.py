@@ -66,7 +66,7 @@ def test_the_same_draft_promoted_twice_is_one_folder(service: Service) -> None:
     ("content", "says"),
     [
         (b"{", "is damaged"),
-        (b'{"folder": "none", "digest": "", "replaced": "", "acceptance": [0, 1]}', "is no folder"),
+        (b'{"folder": "none", "digest": "", "replaced": "", "acceptance": [0, 1]}', "is not a folder"),
         (b'{"folder": "../x", "digest": "", "replaced": "", "acceptance": [0, 1]}', "not a folder beside it"),
     ],
 )
@@ -87,7 +87,7 @@ def test_a_damaged_or_strange_draft_is_passed_over_and_a_good_one_is_taken_later
     weights[-1] ^= 1
     (folder / "model.safetensors").write_bytes(weights)
     assert service.draft.current() is service.first
-    assert "not as it was when it was promoted" in service.said[0]
+    assert "was changed after it was promoted" in service.said[0]
     good = service.promote()
     assert service.draft.current().folder.path == good
     assert len(service.said) == 1

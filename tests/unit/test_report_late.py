@@ -110,7 +110,7 @@ def test_what_was_late_is_counted_by_place_and_the_page_tells_it(make_decisions)
     assert counts == {"edge alone": (5, 5, 0), "cloud1, plain": (4, 0, 4), "cloud1, in flight": (1, 0, 0)}
     html = readings_html(survey)
     assert "5 readings were provisional" in html
-    assert "the target amended 4, 3 of them to the same words; 1 still await the target" in html
+    assert "The target amended 4, 3 of them to the same answer; 1 still await the target" in html
     assert "<th>cloud1, in flight</th><td>1</td><td>0</td><td>0</td>" in html
 
 
@@ -139,7 +139,7 @@ def test_a_run_that_read_at_home_and_in_time_says_nothing_of_places(make_decisio
     decisions[2] = structs.replace(decisions[2], view=read(decisions[2], "t@1", ""))
     survey = survey_of(decisions)
     assert "t@1" in readings_html(survey)
-    assert "Where they were written" not in readings_html(survey)
+    assert "Where readings were generated" not in readings_html(survey)
 
 
 def test_tracks_hold_each_bar_once_with_the_words_of_its_amendment(make_decisions):

@@ -130,7 +130,7 @@ def test_positions_are_read_by_any_size_and_rows_of_one_symbol_add_up():
         ([["symbol", "notional"], ["SPX", "nan"]], "row 2: notional 'nan'"),
         ([["symbol", "notional"], ["SPX", "inf"]], "row 2"),
         ([["symbol", "notional"], ["SPX", "1"], ["SPX", "1e99"]], "row 3"),
-        ([["symbol", "notional"], ["SPX", ""]], "is no number"),
+        ([["symbol", "notional"], ["SPX", ""]], "is not a number"),
         ([["symbol", "notional"], ["SPX"]], "row 2: 1 columns"),
         ([["symbol", "notional"], ["SPX", "0"]], "no position of any size"),
         ([["symbol", "notional"], ["SPX", "1"], ["SPX", "-1"]], "no position of any size"),

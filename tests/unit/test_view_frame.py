@@ -49,7 +49,7 @@ def test_of_a_hundred_series_the_most_broken_come_first_and_the_rest_are_counted
     text = text_of(frame(state, 120, 30))
     assert state.series[0].name == "ZZZ/1d"
     shown = sum(f"S{k:03}/1d" in text for k in range(100))
-    assert f"and {100 - shown} more, calmer" in text
+    assert f"and {100 - shown} more, with less volatility" in text
 
 
 def test_text_from_outside_cannot_send_escape_codes(make_decisions):

@@ -32,7 +32,7 @@ def plain(lines) -> list[str]:
 
 
 def panel(peers=PEERS, changes=CHANGES, width=100, room=12, num_answered_locally=0):
-    return plain(nodes(peers, changes, [("here alone", num_answered_locally)], NOW_NS, width, room))
+    return plain(nodes(peers, changes, [("edge alone", num_answered_locally)], NOW_NS, width, room))
 
 
 def test_a_run_without_peers_has_no_panel():
@@ -102,7 +102,7 @@ def test_what_the_target_could_not_write_in_time_is_summed_up_in_the_panel(make_
     counts = {"num_answered_locally": 7, "num_provisional": 3, "num_amended": 2}
     text = text_of(frame(state_of(make_decisions(2), peers=PEERS, **counts), 80, 24))
     assert text.count("provisional") == 1
-    assert "here alone 7   provisional 3   amended 2\n" in text
+    assert "edge alone 7   provisional 3   amended 2\n" in text
     assert "lost" not in text
 
 
@@ -116,7 +116,7 @@ def test_peers_without_room_are_counted_by_state():
     told = "\n".join(panel(peers, (), room=8, num_answered_locally=7))
     assert "✕ dead" in told
     assert "and 26 more: 26 well" in told
-    assert "here alone 7" in told
+    assert "edge alone 7" in told
 
 
 def test_text_of_peers_cannot_send_escape_codes(make_decisions):

@@ -53,7 +53,7 @@ def test_a_run_too_short_to_score_says_so():
 
 def test_the_summary_names_counts_root_and_files():
     words = text(summary(totals(quarantine={"duplicate": 2, "no zone": 5}, num_withheld=3), 120))
-    assert "5,000 events, 800 decisions; 800 in 0.5 s, 1,600 a second" in words
+    assert "5,000 events, 800 decisions; 800 in 0.5 s, 1,600 per second" in words
     assert "7 rows: 5 no zone; 2 duplicate" in words
     assert "3 by policy" in words
     assert "ab" * 32 in words
@@ -62,7 +62,7 @@ def test_the_summary_names_counts_root_and_files():
 
 def test_a_resumed_run_counts_only_its_own_decisions_for_speed():
     words = text(summary(totals(num_resumed=700), 120))
-    assert "700 of them in earlier starts; 100 in 0.5 s, 200 a second" in words
+    assert "700 of them in earlier starts; 100 in 0.5 s, 200 per second" in words
 
 
 def test_a_narrow_terminal_gets_the_ratios_alone():
@@ -79,7 +79,7 @@ def test_the_summary_tells_where_answers_were_written_and_that_none_was_lost():
     )
     words = text(summary(totals(nodes=counters), 120))
     assert "cloud-a 120 (88 in flight, 32 plain); local 5" in words
-    assert "3 provisional, 2 amended, 1 without the target's answer; 0 lost" in words
+    assert "3 provisional, 2 amended, 1 without an answer of the target; 0 lost" in words
     assert "placed" not in text(summary(totals(nodes=RunCounters()), 120))
     assert "placed" not in text(summary(totals(), 120))
 

@@ -23,8 +23,8 @@ def lines(folder: Path, text: str) -> Path:
         ('url = "https://feeds.example/a"\nformat = "edgar"\nagent = "A desk"', "contact@your.domain"),
         ('url = "https://feeds.example/a"\nagent = "A desk\\r\\nX: y"', "printable ASCII"),
         ('url = "https://feeds.example/a"\nevery = "10ms"', "at least 1s"),
-        ('url = "https://feeds.example/a"\nevery = "often"', "no duration"),
-        ('url = "https://feeds.example/a"\nstamp = "row"', "take it out"),
+        ('url = "https://feeds.example/a"\nevery = "often"', "not a duration"),
+        ('url = "https://feeds.example/a"\nstamp = "row"', "remove"),
         ('url = "ftp://feeds.example/a"', "no feed reads ftp:// addresses"),
         ('url = "https://user:word@feeds.example/a"', "no user or password"),
         (

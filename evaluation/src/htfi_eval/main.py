@@ -44,10 +44,10 @@ def evaluate() -> None:
 
     \b
     Examples:
-      htfi eval mini                          the shipped models on simulated stories
+      htfi eval mini                          the shipped models
       htfi eval mini --html build/mini.html   the same, with a page
       htfi eval returns                       forecasts of returns, on real data
-      htfi eval report                        one page of all results in build/goals
+      htfi eval report                        one page of all results
     """
 
 
@@ -57,7 +57,7 @@ def bench() -> None:
 
     \b
     Examples:
-      htfi bench ticks                            one event, a replay, a decision
-      htfi bench ledger --json build/ledger.json  the same figures for machines
-      htfi bench decode --html build/decode.html  speculative decoding, with a page
+      htfi bench ticks                      one event, a replay, a decision
+      htfi bench ledger --json ledger.json  the same, and figures in JSON
+      htfi bench decode --html decode.html  speculative decoding, with a page
     """

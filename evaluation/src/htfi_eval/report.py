@@ -161,7 +161,7 @@ FOLDER = Path("build/goals")
 _EPILOG = """\b
 Examples:
   htfi eval warning --json build/goals/warning.json
-  htfi eval report                                     all of build/goals, as build/evaluation.html
+  htfi eval report                                 all of build/goals
   htfi eval report mine/*.json --html mine/all.html
 """
 

@@ -46,7 +46,7 @@ class DecodingConfig:
 
     batch_bytes: Bytes = setting(512 * 2**20, "memory for keys and values of the requests being decoded")
     cache_bytes: Annotated[int, Meta(ge=0, le=2**40)] = setting(
-        256 * 2**20, "memory for keys and values of prompts that may be asked again"
+        256 * 2**20, "memory for keys and values of prompts that may come again"
     )
     block_tokens: Annotated[int, Meta(ge=1, le=4096)] = setting(
         32, "unit in which prompts are read and reused; replays need the recorded value"
@@ -63,7 +63,7 @@ class DecodingConfig:
         None, "batches larger than this are decoded without speculation; empty: never", "requests"
     )
     cache_tokens: Annotated[int, Meta(ge=0, le=2**30)] = setting(
-        1024, "most tokens of prompts kept for reuse"
+        1024, "tokens of prompts kept for reuse, at most"
     )
     rule: RuleName = setting("coupled", "how draft tokens are accepted: coupled, rejection or entropy_aware")
 
@@ -93,15 +93,15 @@ class EdgeConfig:
     """When an edge answers locally, asks a second cloud, and gives up."""
 
     margin_ms: Milliseconds = setting(3.0, "time before its deadline at which a request is finished locally")
-    reconnect_wait_ms: Milliseconds = setting(150.0, "how long a request that lost its cloud waits for it")
-    hedges: bool = setting(True, "whether a second cloud is asked when the first is late")
-    hedge_ms: Milliseconds = setting(0.0, "after how long; 0 uses the planned time")
+    reconnect_wait_ms: Milliseconds = setting(150.0, "how long a request waits for a cloud that it lost")
+    hedges: bool = setting(True, "whether a second cloud gets the request when the first is late")
+    hedge_ms: Milliseconds = setting(0.0, "delay before the second cloud gets it; 0 uses the planned time")
     late_answer_timeout_ms: PositiveMilliseconds = setting(
         60_000.0, "how long a late answer of the target is waited for"
     )
-    max_late: NonNegativeCount = setting(256, "late answers waited for at once", "requests")
+    max_late: NonNegativeCount = setting(256, "late answers waited for at once, at most", "requests")
     budget_bytes: Annotated[int, Meta(ge=1 << 10, le=2**40)] = setting(
-        1 << 20, "traffic that one request may cause"
+        1 << 20, "traffic of one request, at most"
     )
     # varied by tests only
     hello_timeout_ms: PositiveMilliseconds = (
@@ -132,12 +132,14 @@ class VerificationServerConfig:
 
     node: str = setting("cloud", "")
     residency: tuple[str, ...] = setting((), "")
-    num_in_flight: Count = setting(8, "draft windows a request may have on their way", "windows")
+    num_in_flight: Count = setting(8, "draft windows of a request in flight", "windows")
     max_streams: Count = setting(1024, "streams open at once", "streams")
-    max_streams_each: Count = setting(16, "streams of one edge", "streams")
-    max_requests_each: Count = setting(512, "requests of one stream at once", "requests")
-    kept_answers: NonNegativeCount = setting(4096, "answers kept for edges that come back", "answers")
-    max_orphans: NonNegativeCount = setting(256, "requests finished for an edge that has gone", "requests")
+    max_streams_each: Count = setting(16, "streams open at once, for one edge", "streams")
+    max_requests_each: Count = setting(512, "requests open at once, for one stream", "requests")
+    kept_answers: NonNegativeCount = setting(4096, "answers kept for edges that reconnect", "answers")
+    max_orphans: NonNegativeCount = setting(
+        256, "requests finished for an edge that has disconnected", "requests"
+    )
     prompt_share: NonNegativeFactor = setting(
         1.0, "share of a pass's time for reading prompts", "of the pass"
     )

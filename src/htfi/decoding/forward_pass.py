@@ -75,10 +75,10 @@ def check_forward_inputs(
             )
     if ids.min() < 0 or ids.max() >= of.vocab_size:
         raise InvalidInput(
-            f"token ids must lie in 0 to {of.vocab_size - 1}: is it the model's own tokenizer?"
+            f"token ids must be within 0 to {of.vocab_size - 1}: is it the model's own tokenizer?"
         )
     if positions.min() < 0 or positions.max() >= of.max_positions:
-        raise InvalidInput(f"positions must lie in 0 to {of.max_positions - 1}: the text is too long")
+        raise InvalidInput(f"positions must be within 0 to {of.max_positions - 1}: the text is too long")
     return num_rows, num_new
 
 

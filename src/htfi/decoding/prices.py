@@ -38,7 +38,7 @@ class PriceBins:
 
     def __post_init__(self) -> None:
         if self.num_bins < 3 or self.num_bins % 2 == 0:
-            raise InvalidInput(f"price bins: {self.num_bins} bins; take an odd number of at least 3")
+            raise InvalidInput(f"price bins: {self.num_bins} bins; give an odd number of at least 3")
         if not (0.0 < self.limit < math.inf and 0.0 < self.bend < math.inf):
             raise InvalidInput("price bins: limit and bend must be positive and finite")
 

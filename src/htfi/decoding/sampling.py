@@ -61,11 +61,11 @@ def check_sampling_params(sampling: SamplingParams) -> None:
     """Raises InvalidInput, naming the value out of range."""
     temperature, top_k, top_p = sampling
     if not (temperature == 0.0 or 1e-3 <= temperature <= 1e3):
-        raise InvalidInput(f"temperature {temperature}: take 0, or a number between 0.001 and 1000")
+        raise InvalidInput(f"temperature {temperature}: give 0, or a number between 0.001 and 1000")
     if top_k < 0:
-        raise InvalidInput(f"top_k {top_k}: take 0 for all tokens, or a number of them")
+        raise InvalidInput(f"top_k {top_k}: give 0 for all tokens, or a number of them")
     if not 0.0 < top_p <= 1.0:
-        raise InvalidInput(f"top_p {top_p}: take a probability above 0; 1 keeps all tokens")
+        raise InvalidInput(f"top_p {top_p}: give a probability above 0; 1 keeps all tokens")
 
 
 def truncation_mask(scaled: Doubles, sampling: SamplingParams) -> NDArray[np.bool_]:

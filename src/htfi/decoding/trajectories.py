@@ -99,7 +99,7 @@ class ReturnPathSampler:
         if vocabulary.bins is None:
             raise InvalidInput("this model's vocabulary has no price tokens, so it cannot sample paths")
         if not 0.1 <= temperature <= 10.0:
-            raise InvalidInput(f"temperature {temperature} of paths: take a number between 0.1 and 10")
+            raise InvalidInput(f"temperature {temperature} of paths: give a number between 0.1 and 10")
         self.version = version
         self.edges: Doubles = vocabulary.bins.edges
         self.centres: Doubles = vocabulary.bins.centres

@@ -79,12 +79,12 @@ def open_private(path: Path, flags: int) -> int:
         )
     except OSError as error:
         if error.errno == errno.ELOOP:
-            raise OSError(errno.ELOOP, "is a link to another place: take it away", str(path)) from error
+            raise OSError(errno.ELOOP, "is a link to another place: remove it", str(path)) from error
         raise
     found = os.fstat(descriptor)
     if not stat.S_ISREG(found.st_mode):
         os.close(descriptor)
-        raise OSError(errno.EINVAL, "is no plain file: take it away", str(path))
+        raise OSError(errno.EINVAL, "is not a regular file: remove it", str(path))
     if found.st_mode & _GROUP_AND_OTHERS and found.st_uid == os.geteuid():
         os.fchmod(descriptor, PRIVATE_FILE)
     return descriptor

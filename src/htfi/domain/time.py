@@ -44,7 +44,7 @@ def parse_duration(text: str) -> int:
     duration_ns = float(match[1]) * _UNITS[match[2]] if match is not None else 0.0
     if not 1 <= duration_ns <= MAX_DURATION_NS:
         raise InvalidInput(
-            f"'{text[:40]}' is no duration: write a number and ms, s, m, h or d, such as 60s; at most 36500d"
+            f"'{text[:40]}' is not a duration: write a number and ms, s, m, h or d, such as 60s; at most 36500d"
         )
     return round(duration_ns)
 
@@ -69,7 +69,7 @@ def parse_timestamp(text: str, zone: ZoneInfo | None = None) -> int:
     try:
         moment = datetime.fromisoformat(_FRACTION.sub("", body, count=1))
     except ValueError:
-        raise InvalidInput(f"'{text}' is no ISO 8601 timestamp") from None
+        raise InvalidInput(f"'{text}' is not an ISO 8601 timestamp") from None
     if moment.tzinfo is None:
         if zone is None:
             raise MissingZone(

@@ -28,7 +28,7 @@ class ForecastConfig:
     """What is forecast, by which experts, and how fast they forget."""
 
     horizons: Annotated[tuple[Horizon, ...], Meta(min_length=1, max_length=16)] = setting(
-        (1, 5, 22), "how far ahead to forecast", "bars"
+        (1, 5, 22), "horizons of a forecast", "bars"
     )
     levels: Annotated[tuple[InnerShare, ...], Meta(min_length=3, max_length=99)] = setting(
         LEVELS, "quantile levels of each forecast; 0.05, 0.5 and 0.95 must be among them"
@@ -42,7 +42,7 @@ class ForecastConfig:
     )
     ewma_decay: InnerShare = setting(0.94, "decay of the exponentially weighted volatility", "per bar")
     residual_window_bars: Annotated[int, Meta(ge=2, le=20_000)] = setting(
-        500, "past residuals that shape the distribution"
+        500, "past residuals that give the distribution its shape"
     )
     weight_half_life_bars: Bars = setting(500.0, "half-life of the scores that set the experts' weights")
 

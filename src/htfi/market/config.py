@@ -41,16 +41,16 @@ class MarketConfig:
         ("1s", "10s", "60s", "300s"),
         "time steps of the sampled price for realised variance and its relatives",
     )
-    base_scale: str = setting("10s", "the one of scales on which jumps are tested and the regime is judged")
+    base_scale: str = setting("10s", "the scale used to test for jumps and to judge the regime")
     window: Annotated[int, Meta(ge=4, le=100_000)] = setting(
-        120, "how many returns of each scale are used", "returns"
+        120, "returns of each scale that are used", "returns"
     )
     session_gap: str = setting("4h", "silence of a symbol that ends its session; no return spans it")
-    quote_stale: str = setting("5m", "age at which a quote no longer stands for the price")
+    quote_stale: str = setting("5m", "age from which a quote no longer stands for the price")
     max_spread_fraction: PositiveShare = setting(
         0.05, "a spread wider than this share of the mid price is ignored", "share of the mid price"
     )
-    cross_patience: str = setting("1s", "age at which a quote that crosses a newer one is ignored")
+    cross_patience: str = setting("1s", "age from which a quote that crosses a newer one is ignored")
     ofi_half_life: str = setting("10s", "half-life of the order flow imbalance")
     max_venues: Annotated[int, Meta(ge=1, le=4096)] = setting(
         64, "venues whose quotes are tracked for one symbol", "venues"

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 from heapq import heappush, heappushpop
 
+from htfi.domain.counts import counted
 from htfi.domain.decision import Decision
 from htfi.domain.news import NewsItemAudit, Screening
 from htfi.narrative.audit import ROUTE_WORDS, AuditSection, quoted_name, reader_in_words
@@ -78,7 +79,7 @@ class AuditSummary:
             return
         moved = tilt.weight[0] * tilt.shift[0]
         words = (
-            f"{quoted_name(decision.id)}: the median by {return_words(moved)}, read by "
+            f"{quoted_name(decision.id)}: the median moved by {return_words(moved)}, read by "
             f"{reader_in_words(tilt.narrator)}"
         )
         entry = (abs(moved), -self.num, decision.id, words)
@@ -101,11 +102,12 @@ class AuditSummary:
     def _decisions(self) -> tuple[str, ...]:
         rungs = ", ".join(f"{rung} {num:,}" for rung, num in self._rungs.most_common())
         lines = [
-            f"{self.num:,} decisions, {self.num_with_news:,} of them with news, {self.num_amended:,} amendments."
+            f"{counted(self.num, 'decision')}, {self.num_with_news:,} of them with news, "
+            f"{counted(self.num_amended, 'amendment')}."
         ]
         if rungs:
             lines.append(f"Where there was news, by rung: {rungs}.")
-        lines.append(f"{self.num_contradicted:,} rest on readings that contradict each other.")
+        lines.append(f"Decisions on readings that contradict each other: {self.num_contradicted:,}.")
         return tuple(lines)
 
     def _suspected(self) -> tuple[str, ...]:
@@ -116,7 +118,7 @@ class AuditSummary:
         lines = [f"{self.num_secure:,} {were} made in secure mode."]
         lines += [f"{num:,}: {clean(why, 3 * _MAX_REASON_CHARS)}." for why, num in listed[:MAX_LISTED]]
         if len(listed) > MAX_LISTED:
-            lines.append(f"And {len(listed) - MAX_LISTED} more suspicions.")
+            lines.append(f"And {counted(len(listed) - MAX_LISTED, 'more suspicion')}.")
         return tuple(lines)
 
     def _read(self) -> tuple[str, ...]:
@@ -124,7 +126,7 @@ class AuditSummary:
         if not total:
             return ()
         by = ", ".join(f"{num:,} {how}" for how, num in self._routes.most_common())
-        return (f"{total:,} items when first considered: {by}.",)
+        return (f"{counted(total, 'item')} when first considered: {by}.",)
 
     def _aside(self) -> tuple[str, ...]:
         held, less = self._screened[Screening.QUARANTINE], self._screened[Screening.DISCOUNT]
@@ -151,6 +153,6 @@ class AuditSummary:
             return ("No local model generated a view.",)
         share = f", {self._num_accepted / self._num_drafted:.0%}" if self._num_drafted else ""
         return (
-            f"{self._num_worded:,} views were generated: {self._num_drafted:,} tokens drafted, {self._num_accepted:,} "
-            f"accepted{share}.",
+            f"{counted(self._num_worded, 'view')} generated: {counted(self._num_drafted, 'token')} drafted, "
+            f"{self._num_accepted:,} accepted{share}.",
         )

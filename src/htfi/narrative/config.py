@@ -27,7 +27,7 @@ class NarrativeConfig:
     max_symbols: Count = setting(4096, "symbols whose news is kept", "symbols")
     max_cited: Annotated[int, Meta(ge=0, le=3)] = setting(2, "headlines cited in a rationale", "headlines")
     temperature: Annotated[float, Meta(ge=0.0, le=2.0)] = setting(
-        0.0, "sampling temperature of a reading model; 0 takes the most likely words"
+        0.0, "sampling temperature of a reading model; 0 takes the most likely tokens"
     )
     deep_paths: Annotated[int, Meta(ge=1, le=256)] = setting(
         16, "answers drawn for one reading in depth", "answers"
@@ -48,23 +48,21 @@ class NarrativeConfig:
 class RoutingConfig:
     """Which model reads an item. Its worth is relevance · novelty · (½ + ½ position), all 0–1."""
 
-    min_relevance: Share = setting(0.2, "an item less relevant is not read", "0–1")
-    min_tagged_relevance: Share = setting(0.5, "least relevance of an item that names a symbol", "0–1")
-    min_novelty: Share = setting(0.05, "an item less novel is not read", "0–1")
-    min_draft_worth: Share = setting(0.15, "worth from which the draft model reads an item", "0–1")
-    min_target_worth: Share = setting(0.3, "worth from which the target model reads it", "0–1")
+    min_relevance: Share = setting(0.2, "items of lower relevance are not read", "0–1")
+    min_tagged_relevance: Share = setting(0.5, "minimum relevance of an item that names a symbol", "0–1")
+    min_novelty: Share = setting(0.05, "items of lower novelty are not read", "0–1")
+    min_draft_worth: Share = setting(0.15, "value from which the draft model reads an item", "0–1")
+    min_target_worth: Share = setting(0.3, "value from which the target model reads an item", "0–1")
     min_frontier_worth: Share = setting(
-        0.9, "worth from which the frontier model is asked, after release", "0–1"
+        0.9, "value from which the frontier model is asked, after the release", "0–1"
     )
-    default_position: Share = setting(
-        1.0, "position at stake in a symbol that positions does not name", "0–1"
-    )
-    positions: dict[str, Share] = setting_from(dict[str, float], "position at stake by symbol", "0–1")
+    default_position: Share = setting(1.0, "position in a symbol that `positions` does not name", "0–1")
+    positions: dict[str, Share] = setting_from(dict[str, float], "position by symbol", "0–1")
     frontier_cents_per_reading: Annotated[float, Meta(gt=0.0, le=1e9)] = setting(
         1.0, "estimated price of one question to the frontier model", "cents"
     )
     frontier_budget_cents: Annotated[float, Meta(ge=0.0, le=1e9)] = setting(
-        100.0, "what a run may spend on the frontier model", "cents"
+        100.0, "budget of a run for the frontier model", "cents"
     )
 
     def __post_init__(self) -> None:
@@ -103,7 +101,7 @@ class SuspicionConfig:
         6_000, "suspicion of the whole stream at which it starts for all symbols", "thousandths"
     )
     cool_down_ns: SpanNs = setting(NS_PER_DAY, "time without new suspicion after which the secure mode ends")
-    max_view_weight: Share = setting(0.25, "the most a view may weigh in the secure mode", "0–1")
+    max_view_weight: Share = setting(0.25, "maximum weight of a view in the secure mode", "0–1")
 
     def __post_init__(self) -> None:
         check_bounds("suspicion", self)

@@ -15,7 +15,7 @@ class PipelineConfig:
     deadline_ms: Annotated[float, Meta(gt=0.0, le=HOUR_MS)] = setting(
         250.0, "time for reading the news at one decision point"
     )
-    group_entries: Count = setting(256, "decisions written together at most", "decisions")
+    group_entries: Count = setting(256, "decisions written together, at most", "decisions")
     group_ms: Annotated[float, Meta(ge=0.0, le=HOUR_MS)] = setting(
         25.0, "how long decisions are grouped before they are written; 0 writes at once"
     )
@@ -24,7 +24,7 @@ class PipelineConfig:
         8192, "provisional decisions that wait for the target model", "decisions"
     )
     late_poll_ms: Annotated[float, Meta(ge=0.0, le=HOUR_MS)] = setting(
-        5.0, "how often the target is polled for late answers while events come"
+        5.0, "how often the target is polled for late answers during the run"
     )
     late_wait_ms: Annotated[float, Meta(ge=0.0, le=HOUR_MS)] = setting(
         5_000.0, "how long a run that ends waits for the target's late answers"

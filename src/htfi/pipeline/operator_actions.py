@@ -174,7 +174,8 @@ class OperatorFeed:
         held = self._held.find(release.number)
         if held is None or held.item.id != release.id or held.screened.digest != release.digest:
             raise IntegrityError(
-                f"release {self._num_applied} is of item {release.number} ({release.id}), which this run does not hold "
+                f"admission {self._num_applied} is of item {release.number} ({release.id}), which this run does "
+                "not hold "
                 "back there: the inputs, the settings or the code changed since; use a new folder"
             )
         self._now_ns = max(place.at_ns, self._now_ns)

@@ -40,7 +40,7 @@ class Recovery:
             return False
         if self._ledger.entry(index) != entry:
             raise IntegrityError(
-                f"decision {index} ({decision_id}) comes out differently from its entry in the ledger: "
+                f"decision {index} ({decision_id}) differs from its entry in the ledger: "
                 "the inputs, the settings or the code changed since; use a new folder"
             )
         return True
@@ -114,7 +114,8 @@ class DecisionRecorder:
         num_released, size = self.sink.num_released, self.ledger.size
         if num_released > size:
             raise IntegrityError(
-                f"{num_released} decisions were released but the ledger holds only {size}: it was replaced or cut; "
+                f"{num_released:,} decisions were released, but the ledger holds only {size:,}: it was replaced "
+                "or cut; "
                 "restore it, or use a new folder"
             )
         for index in range(num_released, size):
@@ -158,7 +159,7 @@ class DecisionRecorder:
         except LedgerUnavailable as error:
             raise LedgerUnavailable(
                 f"{error}; every decision so far is recorded and none was released unrecorded: "
-                "mend it and give the same command again"
+                "solve this and run the same command again"
             ) from error
 
     def commit(self, *, now: bool = False) -> None:
@@ -173,7 +174,7 @@ class DecisionRecorder:
         except LedgerUnavailable as error:
             raise LedgerUnavailable(
                 f"{error}; {len(self._pending)} decisions are held back, none was released unrecorded: "
-                "mend it and give the same command again"
+                "solve this and run the same command again"
             ) from error
         for receipt, entry in zip(receipts, self._pending, strict=True):
             self.sink.release(receipt, entry)

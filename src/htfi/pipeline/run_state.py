@@ -83,11 +83,11 @@ def check_ledger_size(state: dict[str, Any], folder: str, size: int, root: Calla
     num_recorded: int = state["ledger"]["size"]
     if num_recorded > size:
         raise LedgerTruncated(
-            f"{folder}: the ledger holds {size} entries, and held {num_recorded} when the state was saved: it was "
+            f"{folder}: the ledger holds {size:,} entries, but held {num_recorded:,} when the state was saved: it was "
             "replaced or cut; restore it, or use a new folder"
         )
     if root(num_recorded) != state["ledger"]["root"]:
-        raise IntegrityError("the saved state was saved beside another ledger")
+        raise IntegrityError("the saved state belongs to another ledger")
     return num_recorded
 
 

@@ -79,7 +79,7 @@ def forecast_problems(decision: Decision) -> list[str]:
         found.append("the rank of the view's divergence is not between 0 and 1")
     expected = None
     if decision.view is not None and rederive(decision.view) != decision.view:
-        found.append("the view does not follow from the readings that went into it")
+        found.append("the view does not follow from its readings")
     if decision.view is not None:
         opinion = recorded_opinion(decision, decision.view)
         found += (
@@ -87,7 +87,7 @@ def forecast_problems(decision: Decision) -> list[str]:
         )
         expected = derive_tilt(opinion, plain, forecast.horizons, forecast.levels, weight, rank)
     if tilt != expected:
-        found.append("what the view changes in the forecast does not follow from it")
+        found.append("the change of the forecast does not follow from the view")
     if forecast.quantiles != (tilt_record(plain, tilt, forecast.levels) if tilt is not None else plain):
         found.append("the quantiles do not follow from the experts', their weights and the view's")
     return found
@@ -139,5 +139,5 @@ def suspicion_problems(decision: Decision, config: SuspicionConfig) -> list[str]
     if tilt is None or news_context is None or not news_context.suspicion:
         return []
     if max(tilt.weight) > config.max_view_weight:
-        return ["under suspicion its view weighs more than it may"]
+        return ["under suspicion its view has more weight than allowed"]
     return []

@@ -32,7 +32,7 @@ class FidelityConfig:
         2_000.0, "time allowed for one reading in depth"
     )
     deep_budget_ms: Annotated[float, Meta(ge=0.0, le=HOUR_MS)] = setting(
-        4_000.0, "time for readings in depth after each release"
+        4_000.0, "time for readings in depth after each release, at most"
     )
     high_load: PositiveShare = setting(0.8, "load from which a lower rung is chosen", "0–1")
     high_divergence: PositiveShare = setting(
@@ -62,10 +62,10 @@ class PlacementConfig:
     """What energy and heat cost beside time, and how much time may go into exploring."""
 
     ms_per_joule: Annotated[float, Meta(ge=0.0, le=1e6)] = setting(0.02, "price of energy", "ms per joule")
-    hot_c: Celsius = setting(80.0, "temperature from which a device counts as strained")
-    critical_c: Celsius = setting(95.0, "temperature at which it is fully strained")
+    hot_c: Celsius = setting(80.0, "temperature from which a device counts as hot")
+    critical_c: Celsius = setting(95.0, "temperature at which a device is at its limit")
     explore_share: NonNegativeFactor = setting(
-        0.02, "time spent on trying other placements", "share of all time"
+        0.02, "time spent on exploring other placements", "share of all time"
     )
 
     def __post_init__(self) -> None:
@@ -90,7 +90,7 @@ class TurnsConfig:
     max_waiting: Count = setting(1024, "requests that may wait", "requests")
     max_waiting_per_tenant: Count = setting(256, "requests of one tenant that may wait", "requests")
     max_rows: Count = setting(64, "requests decoded in one pass", "requests")
-    patience_ms: PositiveMilliseconds = setting(2_000.0, "slack beyond which requests are equally urgent")
+    patience_ms: PositiveMilliseconds = setting(2_000.0, "slack above which requests are equally urgent")
 
     def __post_init__(self) -> None:
         check_bounds("turns", self)

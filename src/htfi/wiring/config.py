@@ -28,7 +28,7 @@ class NodeConfig:
     address: str = setting("", "HOST:PORT where a cloud listens")
     probes: str = setting("", "HOST:PORT of the liveness and readiness probes")
     residency: tuple[str, ...] = setting(
-        (), "tags of data that a cloud may receive, beside data without a tag"
+        (), "tags of data that a cloud may receive; it may receive data without a tag"
     )
 
 

@@ -191,7 +191,7 @@ def _size(path: Path) -> int:
                 if path.is_dir()
                 else "does not exist"
                 if not path.exists()
-                else "is no plain file"
+                else "is not a regular file"
             )
             raise InvalidInput(f"{path} {what}: check the path")
         return path.stat().st_size

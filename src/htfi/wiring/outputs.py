@@ -27,6 +27,7 @@ from htfi.adapters.stores.held_news import HELD_NEWS
 from htfi.adapters.stores.journal_check import LedgerEntries, RowDifferences, check_journal, repair_journal
 from htfi.adapters.stores.snapshot import read_whole
 from htfi.adapters.stores.sqlite_log import PUBLISHED
+from htfi.domain.counts import counted
 from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
 from htfi.domain.files import altered_lines, remove_temporary_files, restrict_to_owner
 from htfi.governance.ledger.log import LogReader
@@ -66,20 +67,23 @@ def claim_folder(folder: Path, tell: Notify) -> None:
     num_open = sum(_made_private(folder / name, tell) for name in names if name in _FILES)
     for name in _FOLDERS:
         if (folder / name).is_symlink():
-            raise DependencyUnavailable(f"{folder / name} is a link to another place: take it away")
+            raise DependencyUnavailable(f"{folder / name} is a link to another place: remove it")
         if name in names:
             num_open += _made_private(folder / name, tell)
             num_open += sum(_made_private(one, tell) for one in sorted((folder / name).iterdir()))
     mode = stat.S_IMODE(folder.stat().st_mode)
     if mode & 0o077 and {*names} - _FILES - {*_FOLDERS}:
         tell(
-            f"{folder} holds other things too and stays open to others (mode {mode:o}); a run's files in it are its "
-            "owner's alone"
+            f"{folder} holds other files too, so other users can still open it (mode {mode:o}); only the owner "
+            "can read the run's "
+            "files in it"
         )
     else:
         num_open += _made_private(folder, tell)
     if num_open:
-        tell(f"{folder} was open to others (files and folders: {num_open}): it is its owner's alone now")
+        tell(
+            f"{folder} was open to other users (files and folders: {num_open}); now only its owner can read it"
+        )
 
 
 def changed_since_save(folder: Path, quarantine: Position, held: Position) -> str:
@@ -102,7 +106,8 @@ def _made_private(place: Path, tell: Notify) -> bool:
         return restrict_to_owner(place)
     except OSError as error:
         tell(
-            f"{place} is open to others and stays so: {error.strerror}; its owner can close it with chmod go-rwx"
+            f"{place} is open to other users, and this cannot be changed: {error.strerror}; its owner can run "
+            "chmod go-rwx"
         )
         return False
 
@@ -121,7 +126,7 @@ __all__ = [
     "write_parquet",
 ]
 
-RERUN_HINT = "give the run's command again: it writes the file from the ledger"
+RERUN_HINT = "repeat the run's command, which writes the file from the ledger"
 
 
 class _SettingsDigest(msgspec.Struct):
@@ -206,7 +211,7 @@ def check_outputs(folder: Path, log: LogReader) -> tuple[list[str], list[str]]:
                 f"{folder / name}: {found.description or _missing_lines(found, entries.size)}; {RERUN_HINT}"
             )
         else:
-            held.append(f"{name}: {found.num_rows:,} lines, every one as the ledger has it")
+            held.append(f"{name}: {counted(found.num_rows, 'line')}, each as in the ledger")
     for name, problem in (
         (PUBLISHED, _checkpoint_problem(folder, log)),
         (SETTINGS_FILE, _settings_problem(folder, log, entries.size)),
@@ -226,7 +231,7 @@ def _changed_files(folder: Path) -> list[str]:
             continue
         if number is not None:
             wrong.append(
-                f"{folder / name}: line {number} is not as it was written; give the run's command again: it makes the "
+                f"{folder / name}: line {number} was changed after the run; repeat the run's command, which makes the "
                 "file from its inputs"
             )
     try:
@@ -259,7 +264,7 @@ def _checkpoint_problem(folder: Path, log: LogReader) -> str:
         known = log.checkpoint(int(size))[1].text if size.isdecimal() and len(size) < 19 else ""
     except InvalidInput:
         known = ""
-    return "" if text == known else "is no checkpoint of this ledger"
+    return "" if text == known else "is not a checkpoint of this ledger"
 
 
 def _settings_problem(folder: Path, log: LogReader, size: int) -> str:
@@ -271,4 +276,4 @@ def _settings_problem(folder: Path, log: LogReader, size: int) -> str:
         digest = msgspec.json.decode(log.entry(size - 1), type=_SettingsDigest).settings_digest
     except msgspec.DecodeError:
         return ""
-    return "" if sha256(data).hexdigest() == digest else "is not what the decisions were made under"
+    return "" if sha256(data).hexdigest() == digest else "is not the settings of the recorded decisions"

@@ -53,13 +53,13 @@ def find_quarantined(folder: Path, which: str) -> QuarantinedItem:
         found = [one for one in kept if one.held.number == int(which[:18])]
     if not found:
         raise InvalidInput(
-            f"no item in quarantine of {folder} is called '{clean(which, 60)}': `htfi quarantine list {folder}` "
+            f"the quarantine of {folder} has no item '{clean(which, 60)}': `htfi quarantine list {folder}` "
             "lists them"
         )
     if len(found) > 1:
         numbers = ", ".join(str(one.held.number) for one in found[:8])
         raise InvalidInput(
-            f"{len(found)} items are called '{clean(which, 60)}': name one by its number: {numbers}"
+            f"{len(found)} items have the id '{clean(which, 60)}': give a number instead: {numbers}"
         )
     return found[0]
 
@@ -85,7 +85,7 @@ def admit(folder: Path, which: str, by: str, why: str) -> tuple[QuarantinedItem,
 def require_run_folder(folder: Path) -> None:
     """Raises: InvalidInput where the folder is not that of a run."""
     if not (folder / DATABASE).is_file() and not (folder / HELD_NEWS).is_file():
-        raise InvalidInput(f"{folder} is no folder of a run: name one that `htfi run --out` made")
+        raise InvalidInput(f"{folder} is not the folder of a run: name one that `htfi run --out` made")
 
 
 def _required_text(text: str, what: str) -> str:

@@ -195,7 +195,7 @@ def open_run(
         closing.push(_close_keeping_error(quarantine.close))
         mended = repair_journal(folder, recorded_run(ledger).entries, saved.num_released if saved else 0)
         if mended:
-            warn(f"{folder / JOURNAL} was not as the ledger has it ({mended}): it is written again")
+            warn(f"{folder / JOURNAL} did not match the ledger ({mended}): it is written again")
         journal = DecisionJournal(folder, mirror)
         closing.push(_close_keeping_error(journal.close))
         held = HeldNewsFile(folder / HELD_NEWS, saved.held if saved else None)

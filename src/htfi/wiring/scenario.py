@@ -73,13 +73,13 @@ def _basis_of_run(folder: Path, settings: Settings, interval: str | None) -> Sce
         state = decode_state(data)
     except IntegrityError as error:
         raise IntegrityError(
-            f"{folder / STATE}: {error}: give the run's command again, which rebuilds it"
+            f"{folder / STATE}: {error}: repeat the run's command, which rebuilds it"
         ) from error
     try:
         if state["identity"]["settings"] != digest_of(saved_settings):
             raise InvalidInput(
                 f"{folder}: its state was saved under other settings than {SETTINGS_FILE} states, or by another "
-                "version: give the run's command with a new --out"
+                "version: repeat the run's command with a new --out"
             )
         with open_recorded(folder) as recorded:
             log = recorded.log
@@ -88,8 +88,8 @@ def _basis_of_run(folder: Path, settings: Settings, interval: str | None) -> Sce
         components.restore(state["loop"]["rooms"])
     except (KeyError, TypeError, ValueError, msgspec.ValidationError) as error:
         raise IntegrityError(
-            f"{folder / STATE} was saved by another version ({type(error).__name__}: {error}): delete it and give the "
-            "run's command again"
+            f"{folder / STATE} was saved by another version ({type(error).__name__}: {error}): delete it and repeat "
+            "the run's command"
         ) from error
     source = _source(str(folder), saved, components, lambda until_ns: read_history(folder, until_ns))
     basis = make_basis(source, interval)
@@ -127,14 +127,16 @@ def read_history(folder: Path, until_ns: int) -> RunHistory:
     """
     history, path = RunHistory(), folder / DATABASE
     if path.is_file() and path.stat().st_size > MAX_LEDGER_BYTES:
-        raise DependencyUnavailable(f"{path} is larger than 2 GB: its past is not read; shocks do without it")
+        raise DependencyUnavailable(
+            f"{path} is larger than 2 GB: its past is not read; shocks do not need it"
+        )
     with open_recorded(folder) as recorded:
         for index, line in enumerate(recorded.entries.lines()):
             try:
                 found = _WITHHELD.decode(line) if is_withheld(line) else _RELEASED.decode(line).decision
             except msgspec.DecodeError as error:
                 raise IntegrityError(
-                    f"{path}, entry {index}: is no decision ({error}): run again in a new folder"
+                    f"{path}, entry {index}: is not a decision ({error}): run again in a new folder"
                 ) from error
             if found.as_of_ns <= until_ns:
                 history.add(found)
@@ -145,11 +147,11 @@ def read_table(file: Path) -> list[list[str]]:
     """The rows of a CSV file, separated by comma, semicolon or tab. Raises: InvalidInput."""
     try:
         if file.stat().st_size > _MAX_TABLE_BYTES:
-            raise InvalidInput(f"{file} is larger than 64 MiB: no table of positions")
+            raise InvalidInput(f"{file} is larger than 64 MiB: not a table of positions")
         text = file.read_text(encoding="utf-8-sig")
         head = text.partition("\n")[0]
         return list(csv.reader(io.StringIO(text), delimiter=max(",;\t", key=head.count)))
     except OSError as error:
         raise InvalidInput(f"{file}: cannot be read: {error.strerror}") from error
     except (UnicodeDecodeError, csv.Error) as error:
-        raise InvalidInput(f"{file}: is no table in CSV: {error}") from error
+        raise InvalidInput(f"{file}: is not a table in CSV: {error}") from error

@@ -85,7 +85,7 @@ def request_reset(folder: Path, by: str, why: str, symbol: str = "") -> tuple[Re
     require_run_folder(folder)
     name = clean(symbol, MAX_SYMBOL_CHARS)
     if name != symbol:
-        raise InvalidInput(f"--symbol: '{name}' is no symbol of a series")
+        raise InvalidInput(f"--symbol: '{name}' is not the symbol of a series")
     clearing = request_suspicion_reset(
         folder, _required_text(by, "--by: a name"), _required_text(why, "--why: a reason"), name
     )

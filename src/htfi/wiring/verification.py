@@ -49,7 +49,7 @@ def recompute_all(
     file = folder / SETTINGS_FILE
     data = read_whole(file)
     if data is None:
-        raise IntegrityError(f"{file} is missing: without the settings no verdict can be reached again")
+        raise IntegrityError(f"{file} is missing: without the settings no verdict can be derived again")
     digest, settings = sha256(data).hexdigest(), decode_settings(data, to_verify=True)
     amendments = AmendmentAuditor(log.entry)
     readings = ReadingAuditor(reading_terms(settings), ModelsByVersion(settings.models, named).model)
@@ -67,7 +67,7 @@ def recompute_all(
                 settings.scheduling,
             )
         except (msgspec.DecodeError, ValueError, KeyError, IndexError) as error:
-            problems = [f"it is no decision: {error}"]
+            problems = [f"it is not a decision: {error}"]
         if problems:
             raise IntegrityError(f"entry {index} cannot be derived again: {'; '.join(problems)}")
         progress(index + 1, size)
@@ -170,9 +170,7 @@ def _find_writer(version: str, named: Path | None, config: ModelsConfig, option:
         if opened.version == version:
             return opened
     holds = " and ".join(f"{opened.folder.path} holds {opened.version}" for opened in found)
-    raise InvalidInput(
-        f"{version} wrote this; {holds}: name the folder of the model that wrote with {option}"
-    )
+    raise InvalidInput(f"the reading is by {version}, but {holds}: name that model's folder with {option}")
 
 
 def run_settings(run: Path, decision: Decision) -> Settings:
@@ -182,5 +180,5 @@ def run_settings(run: Path, decision: Decision) -> Settings:
     if data is None:
         raise IntegrityError(f"{file} is missing: it states the precision of the model")
     if sha256(data).hexdigest() != decision.settings_digest:
-        raise IntegrityError(f"{file} is not what {decision.id} was made under: give the run's command again")
+        raise IntegrityError(f"{file} is not the settings of {decision.id}: repeat the run's command")
     return decode_settings(data, to_verify=True)

@@ -106,7 +106,7 @@ def distil_draft(
         if not _train_draft(config, target, draft, writer, split.training, work, report):
             return DistillationResult(None, "stopped: nothing was promoted", False, ())
         learnt = open_model(work, models.precision, models.engine)
-        report("measuring what was learnt")
+        report("measuring the new draft")
         new = _drafting_generator(learnt)
         after = {name: count_matches(new, exchanges) for name, exchanges in judged.items()}
         rows = [row for name in judged for row in _acceptance_rows(name, before[name], after[name])]

@@ -61,7 +61,7 @@ def train_tokenizer(
 def _check(specials: Sequence[str], num_text_tokens: int) -> None:
     if len(set(specials)) != len(specials):
         twice = next(token for token in specials if specials.count(token) > 1)
-        raise InvalidInput(f"tokenizer: the mark {twice} is given twice")
+        raise InvalidInput(f"tokenizer: the mark {twice} is named twice")
     if bad := [token for token in specials if len(token) < 3 or token[0] != "<" or token[-1] != ">"]:
         raise InvalidInput(f"tokenizer: a mark is a name in brackets, not {bad[0]!r}")
     if num_text_tokens < NUM_BYTES:

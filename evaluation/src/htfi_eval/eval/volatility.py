@@ -140,9 +140,9 @@ HAR = ("har_rolling", "har_expanding")  # refitted on 1,000 bars; on all before
 
 _EPILOG = """\b
 Examples:
-  htfi eval volatility                            every staged set, all symbols
-  htfi eval volatility us_equities --symbols 40   fast: 40 of the symbols
-  htfi eval volatility prices.csv                 your own bars; with highs and lows
+  htfi eval volatility                            every staged set
+  htfi eval volatility us_equities --symbols 40   40 of the symbols
+  htfi eval volatility prices.csv                 bars with high and low
 """
 _HOW = (
     "QLIKE = x − ln x − 1, x = realised/forecast variance. Realised variance is the sum of Parkinson's variance "

@@ -132,7 +132,7 @@ class Inbox:
         except (msgspec.DecodeError, ValueError):
             pass
         raise IntegrityError(
-            f"inbox {self.path}, byte {place}: a row is not as it was written: restore the file, or use a new folder"
+            f"inbox {self.path}, byte {place}: a row was changed: restore the file, or use a new folder"
         )
 
     def finish(self, error: HtfiError | None = None) -> None:
@@ -174,7 +174,9 @@ class Inbox:
 
     def _write_error(self, error: OSError) -> DependencyUnavailable:
         why = error.strerror or str(error)
-        return DependencyUnavailable(f"inbox {self.path}: {why}: free the disk or choose another folder")
+        return DependencyUnavailable(
+            f"inbox {self.path}: {why}: free some disk space or choose another folder"
+        )
 
 
 class Receiver(Protocol):

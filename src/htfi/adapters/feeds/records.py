@@ -178,9 +178,9 @@ class JsonRows:
         except (msgspec.DecodeError, RecursionError) as error:
             if not content.strip():
                 return None
-            raise RowRefused(_encoding_reason(content), f"no JSON: {error}") from error
+            raise RowRefused(_encoding_reason(content), f"not JSON: {error}") from error
         if type(row) is not dict:
-            raise RowRefused(QuarantineReason.MALFORMED, "the line is JSON but no object")
+            raise RowRefused(QuarantineReason.MALFORMED, "the line is JSON but not an object")
         return cast("dict[str, object]", row)
 
 
@@ -229,8 +229,8 @@ def split_record(content: bytes, delimiter: str) -> list[str] | None:
         return next(csv.reader([text], delimiter=delimiter, strict=True))
     except (csv.Error, StopIteration) as error:
         if text.count('"') % 2:
-            raise RowRefused(QuarantineReason.MALFORMED, f"a quote stays open{_MULTILINE_HINT}") from error
-        raise RowRefused(QuarantineReason.MALFORMED, f"no CSV record: {error}") from error
+            raise RowRefused(QuarantineReason.MALFORMED, f"a quote is not closed{_MULTILINE_HINT}") from error
+        raise RowRefused(QuarantineReason.MALFORMED, f"not a CSV record: {error}") from error
 
 
 def parse_record(

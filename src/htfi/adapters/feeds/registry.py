@@ -104,7 +104,7 @@ def format_of(spec: SourceSpec) -> str:
             return name
     first = [known.endings[0] for known in FORMATS.values()]
     raise InvalidInput(
-        f"{path}: its format does not follow from its name: end it in {', '.join(first[:-1])} or {first[-1]}"
+        f"{path}: its name does not show its format: it must end in {', '.join(first[:-1])} or {first[-1]}"
     )
 
 

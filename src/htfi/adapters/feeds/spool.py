@@ -158,7 +158,9 @@ class SpoolReader:
 
     def _unavailable(self, error: OSError) -> DependencyUnavailable:
         why = error.strerror or str(error)
-        return DependencyUnavailable(f"spool {self._path}: {why}: free the disk or choose another folder")
+        return DependencyUnavailable(
+            f"spool {self._path}: {why}: free some disk space or choose another folder"
+        )
 
 
 def _entries(file: IO[bytes], size: int, num_rows: int = -1) -> Iterator[_Packed]:

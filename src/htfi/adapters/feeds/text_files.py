@@ -141,7 +141,7 @@ class TextFileReader:
                 self._begin = offset + num_bytes + 1
                 if num_bytes > MAX_ROW_BYTES or b"\r" in content.strip():
                     raise InvalidInput(
-                        f"{self._path}: the header ends in no line feed: lines must end in LF or CR LF, "
+                        f"{self._path}: the header does not end in a line feed: lines must end in LF or CR LF, "
                         f"and a header has at most {MAX_ROW_BYTES} bytes"
                     )
                 return self._read_header(content)

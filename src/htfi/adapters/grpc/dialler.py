@@ -33,12 +33,12 @@ _PROBE_S = 1.5
 _ALERT_WAIT_S = 0.5  # for the other end to refuse our certificate, which TLS 1.3 does after the handshake
 # Alerts that a peer sends about our certificate, as OpenSSL words them
 _TLS_ALERTS = {
-    "CERTIFICATE_EXPIRED": "our own certificate has expired, it says",
-    "UNKNOWN_CA": "our own certificate is signed by another authority than its own",
-    "CERTIFICATE_REQUIRED": "it got no certificate of ours",
+    "CERTIFICATE_EXPIRED": "it states that our certificate has expired",
+    "UNKNOWN_CA": "it does not trust the authority that signed our certificate",
+    "CERTIFICATE_REQUIRED": "it received no certificate from us",
     "BAD_CERTIFICATE": "it rejects our certificate",
     "CERTIFICATE_UNKNOWN": "it rejects our certificate",
-    "UNSUPPORTED_CERTIFICATE": "it rejects our certificate for a client's",
+    "UNSUPPORTED_CERTIFICATE": "it does not accept our certificate for a client",
 }
 
 
@@ -53,7 +53,7 @@ async def explain_failure(node: str, address: str, identity: Identity | None, de
                 return f"{address} does not speak our protocol without TLS ({_first_line(details)})"
             return await _try_handshake(node, host.strip("[]"), int(port), identity, details)
     except TimeoutError:
-        return f"{address} does not finish a TLS handshake"
+        return f"{address} does not complete a TLS handshake"
     except ssl.SSLError as error:
         return _tls_failure(address, error, details)
     except OSError as error:
@@ -123,9 +123,9 @@ def _connection_failure(address: str, error: OSError) -> str:
     if isinstance(error, ConnectionRefusedError):
         return f"{address}: connection refused"
     if isinstance(error, ConnectionResetError | BrokenPipeError):
-        return f"{address} hangs up during the handshake"
+        return f"{address} closes the connection during the handshake"
     if error.errno in (errno.EHOSTUNREACH, errno.ENETUNREACH):
-        return f"{address}: no route"
+        return f"{address}: no route to the host"
     return f"{address}: {error.strerror or error}"
 
 

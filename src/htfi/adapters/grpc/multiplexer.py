@@ -191,7 +191,7 @@ class StreamMultiplexer:
         while True:
             message = await duplex.read()
             if not isinstance(message, bytes):
-                return f"{stream.node} ended it"
+                return f"{stream.node} closed the stream"
             if stream.drop_reason.done():  # its end has been reported, perhaps
                 return ""
             stream.last_received_s = self._clock()
@@ -201,7 +201,7 @@ class StreamMultiplexer:
                 channel, body = frames.unseal(message)
             except InvalidInput as error:  # what was in it is lost: nothing may come after it
                 stream.traffic.num_bad += 1
-                stream.bad_frames = f"it sent what cannot be read: {error}"
+                stream.bad_frames = f"it sent a message that cannot be read: {error}"
                 stream.outbox.put(_malformed(stream.bad_frames))
                 return stream.bad_frames
             if channel is FrameChannel.HEALTH:

@@ -78,7 +78,9 @@ async def _accept_stream(
     if switch.is_closing:
         return await context.abort(library.status("UNAVAILABLE"), f"{node} is closing")
     if not peer:
-        return await context.abort(library.status("UNAUTHENTICATED"), "the certificate does not say one name")
+        return await context.abort(
+            library.status("UNAUTHENTICATED"), "the certificate does not name exactly one node"
+        )
     if words := switch.refusal_reason(peer):
         return await context.abort(library.status("ALREADY_EXISTS"), words)
     await context.send_initial_metadata(((NODE_KEY, node),))

@@ -129,9 +129,9 @@ class ProbeServer:
             return _response(400, {"error": "not an HTTP/1.1 request"})
         ask = self._probes.get(path.partition("?")[0])
         if ask is None:
-            return _response(404, {"error": "ask for /live or /ready"})
+            return _response(404, {"error": "request /live or /ready"})
         if method not in ("GET", "HEAD"):
-            return _response(405, {"error": "GET it"})
+            return _response(405, {"error": "use GET"})
         try:
             holds, words = ask()
         except Exception as error:  # noqa: BLE001 - whatever fails, the answer is no

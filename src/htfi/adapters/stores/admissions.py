@@ -42,7 +42,7 @@ class AdmissionsFile:
         applied = list(_read_lines(again, AppliedAction))
         num = len(self._entered)
         if applied[:num] != self._entered[: len(applied)]:
-            raise InvalidInput(f"{self._path} holds other releases than {again}: use a new folder")
+            raise InvalidInput(f"{self._path} holds other admissions than {again}: use a new folder")
         for entered in applied[num:]:
             self.record_applied(entered)
 
@@ -84,7 +84,7 @@ def request_admission(folder: Path, release: NewsAdmission) -> None:
     with _appending_request(folder) as (said, place):
         earlier = next((one for one in said if one.number == release.number), None)
         if earlier is not None:
-            raise InvalidInput(f"item {release.number} ({release.id}) was released by {earlier.by} already")
+            raise InvalidInput(f"item {release.number} ({release.id}) was already admitted by {earlier.by}")
         _append_line(folder / REQUESTED_FILE, add_checksum(_ENCODER.encode(release), place))
 
 
@@ -149,7 +149,7 @@ def _read_lines(path: Path, kind: type[_Line], *, mend: bool = False) -> list[_L
             lines.append(decode(line))
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise IntegrityError(
-                f"{path}, line {number}: is not a release: restore it from a copy"
+                f"{path}, line {number}: is not an admission: restore it from a copy"
             ) from error
     return lines
 

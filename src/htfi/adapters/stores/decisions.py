@@ -232,7 +232,7 @@ def _next_index(file: int, end: int, path: Path) -> int:
     index = line_index(os.pread(file, min(end - start, _WITHHELD_MARK_WITHIN), start))
     if index is None:
         raise IntegrityError(
-            f"{path}, last line: is not a decision; move it away: `htfi run` writes it again"
+            f"{path}, last line: is not a decision: move the file away, and `htfi run` writes it again"
         )
     return index + 1
 

@@ -83,7 +83,7 @@ class HeldNewsFile:
     def _unavailable(self, error: OSError) -> DependencyUnavailable:
         why = error.strerror or str(error)
         return DependencyUnavailable(
-            f"quarantine {self._path}: {why}: free the disk or choose another folder"
+            f"quarantine {self._path}: {why}: free some disk space or choose another folder"
         )
 
 
@@ -100,8 +100,8 @@ def read_held(path: Path) -> Iterator[HeldItem]:
                     return
                 if not checksum_holds(line, place):
                     raise IntegrityError(
-                        f"{path}, line {number}: is not as the run wrote it: give the run's command again, which makes "
-                        "the file from its inputs"
+                        f"{path}, line {number}: was changed after the run: repeat the run's command, which makes the "
+                        "file from its inputs"
                     )
                 yield _decode_line(line, number, path)
                 place += len(line)
@@ -219,5 +219,5 @@ class QuarantineFile:
     def _unavailable(self, error: OSError) -> DependencyUnavailable:
         why = error.strerror or str(error)
         return DependencyUnavailable(
-            f"quarantine {self._path}: {why}: free the disk or choose another folder"
+            f"quarantine {self._path}: {why}: free some disk space or choose another folder"
         )

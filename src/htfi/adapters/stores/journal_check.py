@@ -64,7 +64,7 @@ class RowDifferences:
             return ""
         differences = [
             _row_numbers("is not as recorded", "are not as recorded", sorted(self.changed.values())),
-            _row_numbers("stands out of order", "stand out of order", sorted(self.moved.values())),
+            _row_numbers("is out of order", "are out of order", sorted(self.moved.values())),
             _row_numbers("is extra", "are extra", self.extra),
         ]
         gone = [entry for span in self.missing for entry in range(*span)[: _MAX_LISTED + 1]]

@@ -109,7 +109,7 @@ class SqliteLog:
         with self._translated("read"):
             row = connection.execute("SELECT value FROM meta WHERE name = 'verifier_key'").fetchone()
         if row is None or not isinstance(row[0], str):
-            raise IntegrityError(f"{path} does not say which key signs it: restore it from a copy")
+            raise IntegrityError(f"{path} does not name the key that signs it: restore it from a copy")
         self.verifier_key: str = row[0]
 
     def extent(self) -> tuple[int, int]:
@@ -222,7 +222,7 @@ class SqliteLog:
     def _text(self, value: object) -> str:
         if not isinstance(value, str):
             raise IntegrityError(
-                f"{self.name}: a text in the ledger is no longer text: restore it from a copy"
+                f"{self.name}: a text in the ledger is not valid text: restore it from a copy"
             )
         return value
 
@@ -298,7 +298,7 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
             (application,) = connection.execute("PRAGMA application_id").fetchone()
             (version,) = connection.execute("PRAGMA user_version").fetchone()
             if application != APPLICATION_ID:
-                raise IntegrityError(f"{path} is a database of something else, not an HTFI ledger")
+                raise IntegrityError(f"{path} is another program's database, not an HTFI ledger")
             if version != SCHEMA_VERSION:
                 raise IntegrityError(
                     f"{path} is a ledger of version {version}: this program reads {SCHEMA_VERSION}"
@@ -321,7 +321,7 @@ def _translated(where: str, act: str) -> Generator[None]:
             or isinstance(error, sqlite3.InterfaceError)
         ):
             raise IntegrityError(
-                f"{where} is damaged or no ledger ({error}): restore it from a copy"
+                f"{where} is damaged or not a ledger ({error}): restore it from a copy"
             ) from error
         reason = _ERROR_TEXTS.get(name.split("_")[1] if "_" in name else "", str(error))
         raise LedgerUnavailable(f"cannot {act} {where}: {reason}") from error

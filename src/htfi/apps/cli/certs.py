@@ -29,32 +29,36 @@ class _DefaultMakeGroup(click.Group):
 
 @click.group("certs", cls=_DefaultMakeGroup, short_help="Certificates for edges and clouds: make, list.")
 def command() -> None:
-    """Make the certificates by which edges and clouds know each other, and list them.
+    """Make and list the certificates by which edges and clouds recognise each other.
 
-    A node is who its certificate says. Give each machine ca.pem and its own NAME.pem and NAME.key, and keep ca.key to
-    yourself: any person who has it can pose as any node.
+    A node's name is the one in its certificate. Give each machine ca.pem and its own NAME.pem and NAME.key. Keep
+    ca.key secret: with it, anyone can pose as any node.
 
     \b
     Examples:
       htfi certs DIR --cloud cloud1 --edge edge1   an authority and two nodes
-      htfi certs DIR --edge edge2                  one more under the same authority
-      htfi certs DIR --cloud cloud1 --renew        a new certificate for the same key
+      htfi certs DIR --edge edge2                  one more node
+      htfi certs DIR --cloud cloud1 --renew        new certificate, same key
       htfi certs show DIR                          names, roles and days left
     """
 
 
-@command.command("make", short_help="Make what is missing (the default).")
+@command.command("make", short_help="Make missing certificates (the default).")
 @FOLDER
 @click.option("--cloud", "clouds", metavar="NAME", multiple=True, help="A node that listens; repeatable.")
-@click.option("--edge", "edges", metavar="NAME", multiple=True, help="A node that only dials; repeatable.")
+@click.option("--edge", "edges", metavar="NAME", multiple=True, help="A node that only connects; repeatable.")
 @click.option(
-    "--days", type=click.IntRange(1, MAX_DAYS), default=DEFAULT_DAYS, show_default=True, help="How long."
+    "--days",
+    type=click.IntRange(1, MAX_DAYS),
+    default=DEFAULT_DAYS,
+    show_default=True,
+    help="Days until expiry.",
 )
-@click.option("--renew", is_flag=True, help="Replace certificates that are there, with the same keys.")
+@click.option("--renew", is_flag=True, help="Replace existing certificates; keep their keys.")
 def make(folder: Path, clouds: tuple[str, ...], edges: tuple[str, ...], days: int, renew: bool) -> None:
-    """Make an authority, where there is none, and a key and a certificate for each node.
+    """Make a key and a certificate for each node, and an authority if there is none.
 
-    What is there already is kept. Keys are readable by their owner alone.
+    Existing files are kept. Only their owner can read the keys.
 
     \b
     Examples:
@@ -68,13 +72,13 @@ def make(folder: Path, clouds: tuple[str, ...], edges: tuple[str, ...], days: in
     ]
     for made in make_certificates(folder, nodes, days, renew):
         click.echo(f"{made.action.value:<8}{_certificate_line(made.certificate)}")
-    click.echo(f"each node needs {folder / 'ca.pem'}, its own .pem and its own .key; ca.key stays with you")
+    click.echo(f"each node needs {folder / 'ca.pem'}, its own .pem and its own .key; keep ca.key secret")
 
 
 @command.command("show", short_help="Names, roles and days left.")
 @FOLDER
 def show(folder: Path) -> None:
-    """List the certificates of a folder: names, roles, days left, and what is wrong with one.
+    """List the certificates of a folder: names, roles, days left and faults.
 
     \b
     Example:

@@ -14,9 +14,10 @@ Examples:
   htfi certs certs --cloud cloud1 --edge edge1
   htfi cloud --name cloud1 --listen 0.0.0.0:7401 --certs certs
   htfi cloud --settings cluster.toml --name cloud2
-\b
-SIGTERM and Ctrl-C drain it: nothing new is taken, what is begun is finished, edges go elsewhere. It ends within
-cluster.drain_s and 10 seconds, with status 1 and a line where something in it is stuck. A second one ends it at once.
+
+SIGTERM and Ctrl-C drain the cloud: it accepts no new requests and finishes the open ones, and edges turn to other \
+clouds. It stops within cluster.drain_s plus 10 seconds; if a part of it does not stop, with status 1 and one line \
+that says so. A second signal stops it at once.
 """
 
 
@@ -24,11 +25,17 @@ cluster.drain_s and 10 seconds, with status 1 and a line where something in it i
 @click.option("--name", default="cloud1", show_default=True, help="Name of this node.")
 @click.option("--listen", help="HOST:PORT to listen on; port 0 takes a free one.")
 @click.option("--certs", help="Folder made by `htfi certs`.")
-@click.option("--insecure-loopback", is_flag=True, help="No certificates, this machine only.")
-@click.option("--cloud", "clouds", multiple=True, metavar="NAME=HOST:PORT", help="Another cloud, to monitor.")
-@click.option("--residency", multiple=True, help="A tag of data that may be shown to this cloud.")
+@click.option("--insecure-loopback", is_flag=True, help="Use no certificates; this machine only.")
+@click.option(
+    "--cloud",
+    "clouds",
+    multiple=True,
+    metavar="NAME=HOST:PORT",
+    help="Another cloud, to monitor; repeatable.",
+)
+@click.option("--residency", multiple=True, help="Tag of data that this cloud may receive; repeatable.")
 @click.option("--probes", help="HOST:PORT for /live and /ready.")
-@click.option("--settings", "settings_file", type=click.Path(path_type=Path), help="TOML of settings.")
+@click.option("--settings", "settings_file", type=click.Path(path_type=Path), help="TOML file of settings.")
 @click.option("--target", help="Folder of the language model that it serves.")
 @click.option("--draft", help="Folder of the draft model beside it.")
 @click.option("--without-draft", is_flag=True, help="Load no draft model: only edges draft.")
@@ -47,7 +54,7 @@ def command(
     without_draft: bool,
     plain: bool,
 ) -> None:
-    """Serve a target: verify what edges draft, and write for those that do not."""
+    """Serve a target model: verify what edges draft, and generate for edges that do not draft."""
     from rich.console import Console
 
     from htfi.domain.errors import require_extra
@@ -79,4 +86,4 @@ def command(
                         view.update(server.snapshot(cloud_counters(cloud)))
 
                 cloud.serve(look)
-            console.print(f"htfi: {name} has finished what it had and ends", markup=False, highlight=False)
+            console.print(f"htfi: {name} has finished its requests and stops", markup=False, highlight=False)

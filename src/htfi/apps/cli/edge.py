@@ -11,9 +11,9 @@ EPILOG = """\b
 Examples:
   htfi certs certs --cloud cloud1 --edge edge1
   htfi cloud --name cloud1 --listen 127.0.0.1:7401 --certs certs &
-  htfi edge prices.csv news.jsonl --name edge1 --cloud cloud1=127.0.0.1:7401 --certs certs
-  htfi edge --settings cluster.toml --name edge1 --map feeds.toml --out desk1
-\b
+  htfi edge prices.csv news.jsonl --cloud cloud1=127.0.0.1:7401 --certs certs
+  htfi edge --settings cluster.toml --name edge1 --map feeds.toml --out run1
+
 If a cloud is late, the edge's draft model answers. That decision is provisional; the target's answer amends it.
 """
 
@@ -21,21 +21,25 @@ If a cloud is late, the edge's draft model answers. That decision is provisional
 @click.command("edge", epilog=EPILOG)
 @click.argument("files", nargs=-1, metavar="[FILE|-]...")
 @click.option("--name", default="edge1", show_default=True, help="Name of this node.")
-@click.option("--cloud", "clouds", multiple=True, metavar="NAME=HOST:PORT", help="A cloud; may be repeated.")
+@click.option("--cloud", "clouds", multiple=True, metavar="NAME=HOST:PORT", help="A cloud; repeatable.")
 @click.option("--certs", help="Folder made by `htfi certs`.")
-@click.option("--insecure-loopback", is_flag=True, help="No certificates, this machine only.")
+@click.option("--insecure-loopback", is_flag=True, help="Use no certificates; this machine only.")
 @click.option("--leader-group", help="Group of edges; only its leader releases.")
 @click.option("--desk", "former_group", hidden=True)  # its name in 0.1.0
 @click.option("--probes", help="HOST:PORT for /live and /ready.")
-@click.option("--map", "mapping", type=click.Path(path_type=Path), help="TOML that maps sources and columns.")
 @click.option(
-    "--out", type=click.Path(path_type=Path), default=Path("htfi-run"), show_default=True, help="Folder."
+    "--map", "mapping", type=click.Path(path_type=Path), help="TOML file that maps sources and columns."
 )
-@click.option("--settings", "settings_file", type=click.Path(path_type=Path), help="TOML of settings.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("htfi-run"),
+    show_default=True,
+    help="Folder of the run.",
+)
+@click.option("--settings", "settings_file", type=click.Path(path_type=Path), help="TOML file of settings.")
 @click.option("--bar", help="Bars built from ticks: 60s, 5m, volume:5000 or dollar:1000000.")
-@click.option(
-    "--target", help="Folder of the model that the clouds hold: the edge checks that it is the same."
-)
+@click.option("--target", help="Folder of the clouds' target model; the edge checks that it is the same.")
 @click.option("--draft", help="Folder of the edge's draft model.")
 @click.option("--pace", type=FiniteRange(min=0, min_open=True), help="Replay at this multiple of real time.")
 @click.option("--stdout", "to_stdout", is_flag=True, help="Also write each decision to standard output.")
@@ -61,10 +65,10 @@ def command(
     plain: bool,
     report: bool,
 ) -> None:
-    """Forecast at the edge, with the targets of clouds.
+    """Forecast at the edge; clouds run the target model.
 
-    All that `htfi run` does, with the target on other machines: the edge holds features, the draft and the order of
-    events. Where it runs is chosen again for each reading, from links, load and deadline.
+    The command does all that `htfi run` does, with the target model on other machines: the edge holds the features,
+    the draft model and the order of events. For each reading it chooses where to run, by links, load and deadline.
     """
     from htfi.domain.errors import require_extra
 

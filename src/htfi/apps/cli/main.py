@@ -79,22 +79,22 @@ COMMANDS = {
     "edge": ("htfi.apps.cli.edge:command", "Forecast at the edge; clouds run the target model."),
     "cloud": ("htfi.apps.cli.cloud:command", "Serve a target model to edges."),
     "certs": ("htfi.apps.cli.certs:command", "Certificates of edges and clouds: make, list."),
-    "forecast": ("htfi.apps.cli.forecast.command:command", "Forecast one file of prices, now."),
+    "forecast": ("htfi.apps.cli.forecast.command:command", "Forecast one file of prices."),
     "scenario": (
         "htfi.apps.cli.scenario.command:command",
         "What if: headlines, shocks and stresses on a book.",
     ),
-    "report": ("htfi.apps.cli.report:command", "One HTML page from a run's folder."),
+    "report": ("htfi.apps.cli.report:command", "Write one HTML page about a run."),
     "quarantine": ("htfi.apps.cli.quarantine:command", "News in quarantine: list, show, admit."),
-    "suspicion": ("htfi.apps.cli.suspicion:command", "Suspected manipulation: show it, end it."),
+    "suspicion": ("htfi.apps.cli.suspicion:command", "Suspected manipulation: show, clear."),
     "ledger": ("htfi.apps.cli.ledger.command:command", "Verify, show, replay, prove and export the record."),
     "settings": ("htfi.apps.cli.settings:command", "List the settings: unit, default, meaning."),
     "models": (
         "htfi.apps.cli.models.command:command",
         "Language models: list, inspect, convert, check, train.",
     ),
-    "bench": ("htfi_eval.main:bench", "Measure ourselves, beside peers."),
-    "eval": ("htfi_eval.main:evaluate", "Judge models and forecasts."),
+    "bench": ("htfi_eval.main:bench", "Benchmarks: latency, throughput, memory."),
+    "eval": ("htfi_eval.main:evaluate", "Evaluations of forecasts and models."),
     "completion": ("htfi.apps.cli.completion:command", "Print the shell's completion script."),
 }
 EARLIER_NAMES = {"secure": "suspicion"}  # of commands in 0.1.0, which still work
@@ -104,7 +104,7 @@ Examples:
   htfi run                                  replay the embedded sample
   htfi run prices.csv news.jsonl --out DIR  forecast your own files
   tail -f ticks.jsonl | htfi run -          forecast a live stream
-  htfi forecast prices.csv                  one answer, now
+  htfi forecast prices.csv                  one answer
   htfi report DIR                           look at a run
   htfi ledger verify DIR                    check every recorded decision
 """

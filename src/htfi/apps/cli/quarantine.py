@@ -11,12 +11,12 @@ from htfi.wiring.quarantine import find_quarantined, list_quarantined
 
 FOLDER = click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
 WHICH = click.argument("which", metavar="ID")
-JSON = click.option("--json", "as_json", is_flag=True, help="For machines.")
+JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 @click.group("quarantine", short_help="News in quarantine: list, show, admit.")
 def command() -> None:
-    """List, look at and admit the news that a run's sanitiser held back.
+    """List, show and admit the news that the sanitiser of a run put in quarantine.
 
     DIR is the folder of a run, as `htfi run --out DIR` made it.
 
@@ -72,7 +72,7 @@ def show(folder: Path, which: str, as_json: bool) -> None:
 @command.command(short_help="Admit an item; the record names who did it.")
 @FOLDER
 @WHICH
-@click.option("--by", required=True, metavar="NAME", help="Who admits it.")
+@click.option("--by", required=True, metavar="NAME", help="Name of the person who admits it.")
 @click.option("--why", required=True, metavar="TEXT", help="The reason, for the record.")
 def admit(folder: Path, which: str, by: str, why: str) -> None:
     """Admit an item from quarantine. It enters the run as news, at the run's own time; the ledger names who did it.

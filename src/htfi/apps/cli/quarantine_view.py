@@ -11,7 +11,7 @@ from htfi.domain.time import format_ns
 from htfi.narrative.text import clean
 from htfi.wiring.quarantine import QuarantinedItem
 
-_HEADLINE_CHARS = 60
+_HEADLINE_CHARS = 120
 _MAX_RAW_CHARS = 4_000
 
 
@@ -33,7 +33,7 @@ def show_list(kept: Sequence[QuarantinedItem], folder: Path) -> None:
     from htfi.apps.display.tables import print_table
 
     if not kept:
-        click.echo(f"no news is in quarantine in {folder}")
+        click.echo(f"{folder} has no news in quarantine")
         return
     columns = ("no.", "arrived", "source", "why", "status", "headline")
     rows: list[tuple[str, ...]] = []
@@ -78,7 +78,7 @@ def show_item(kept: QuarantinedItem) -> None:
     print_facts(_texts(visible(item.headline), visible(item.body)))
     if kept.release is not None:
         click.echo()
-        print_line(f"released by {kept.release.words}")
+        print_line(f"admitted by {kept.release.words}")
         if kept.entered is not None:
             print_line(
                 f"entered the run at {format_ns(kept.entered.at_ns)}, after event {kept.entered.after}"
@@ -94,9 +94,9 @@ def admission_text(kept: QuarantinedItem, goes_on: bool, folder: Path) -> str:
     when = (
         "the run picks it up within seconds"
         if goes_on
-        else f"it enters when the run in {folder} is resumed: run its `htfi run` command again"
+        else f"it enters when the run in {folder} resumes: run its `htfi run` command again"
     )
-    return f"item {kept.held.number} ({clean(kept.held.item.id, 80)}) is released by {by}: {when}"
+    return f"item {kept.held.number} ({clean(kept.held.item.id, 80)}) is admitted by {by}: {when}"
 
 
 def visible(text: str) -> str:
@@ -107,7 +107,7 @@ def visible(text: str) -> str:
     shown = "".join(
         char if _is_plain(char, in_latin) else "\\\\" if char == "\\" else _escaped(char) for char in text
     )
-    return shown + (f" … and {more} characters more" if more > 0 else "")
+    return shown + (f" … and {more:,} more characters" if more > 0 else "")
 
 
 def _is_plain(char: str, in_latin: bool) -> bool:

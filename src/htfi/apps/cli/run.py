@@ -24,24 +24,30 @@ if TYPE_CHECKING:
 EPILOG = """\b
 Examples:
   htfi run                                       the embedded sample
-  htfi run prices.csv news.jsonl --out run1      your files; kinds and columns are recognised
-  htfi run --map feeds.toml --out run1           columns, zones and live sources by a mapping
+  htfi run prices.csv news.jsonl --out run1      columns are recognised
+  htfi run --map feeds.toml --out run1           a mapping of columns
   htfi run trades.parquet quotes.parquet --bar 1m
-  tail -f ticks.jsonl | htfi run - --stdout      a live stream in, decisions out as JSON lines
-  htfi run --pace 86400 --out run1               watch: a day a second
-  htfi run news.jsonl prices.csv --target ~/models/Qwen3-1.7B --draft ~/models/Qwen3-0.6B
-\b
+  tail -f ticks.jsonl | htfi run - --stdout      a live stream
+  htfi run --pace 86400 --out run1               watch it, a day per second
+  htfi run prices.csv news.jsonl --target models/target --draft models/draft
+
 To resume a run that was stopped or killed, run the same command again.
 """
 
 
 @click.command("run", epilog=EPILOG)
 @click.argument("files", nargs=-1, metavar="[FILE|-]...")
-@click.option("--map", "mapping", type=click.Path(path_type=Path), help="TOML that maps sources and columns.")
 @click.option(
-    "--out", type=click.Path(path_type=Path), default=Path("htfi-run"), show_default=True, help="Folder."
+    "--map", "mapping", type=click.Path(path_type=Path), help="TOML file that maps sources and columns."
 )
-@click.option("--settings", "settings_file", type=click.Path(path_type=Path), help="TOML of settings.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("htfi-run"),
+    show_default=True,
+    help="Folder of the run.",
+)
+@click.option("--settings", "settings_file", type=click.Path(path_type=Path), help="TOML file of settings.")
 @click.option("--bar", help="Bars built from ticks: 60s, 5m, volume:5000 or dollar:1000000.")
 @click.option("--target", help="Folder of the target model, which reads the news.")
 @click.option("--draft", help="Folder of the draft model, which reads alone when time is short.")
@@ -53,7 +59,9 @@ To resume a run that was stopped or killed, run the same command again.
 )
 @click.option("--pace", type=FiniteRange(min=0, min_open=True), help="Replay at this multiple of real time.")
 @click.option(
-    "--releases", type=click.Path(path_type=Path), help="The released.jsonl of a run that this one repeats."
+    "--releases",
+    type=click.Path(path_type=Path),
+    help="released.jsonl of a run to repeat, with its admissions of news.",
 )
 @click.option("--stdout", "to_stdout", is_flag=True, help="Also write each decision to standard output.")
 @click.option("--plain", is_flag=True, help="Print plain lines instead of the live view.")
@@ -75,7 +83,7 @@ def command(
 ) -> None:
     """Forecast a stream of prices and news; record each decision, then release it.
 
-    Without files it replays the embedded sample. DIR then holds decisions.jsonl and decisions.parquet, the
+    Without files it replays the embedded sample. The run's folder then holds decisions.jsonl and decisions.parquet, the
     ledger, the quarantine and report.html.
     """
     from htfi.apps.cli.run import execute_run

@@ -7,8 +7,10 @@ Examples:
   htfi settings                  all settings
   htfi settings policy           those of one table
   htfi settings --markdown       the page docs/settings.md
+
+Change a setting in a TOML file (htfi run --settings FILE) or in the environment:
+
 \b
-A setting is changed in a TOML file (htfi run --settings FILE) or in the environment:
   [policy]
   max_band_width = 0.2
   HTFI_POLICY__MAX_BAND_WIDTH=0.2

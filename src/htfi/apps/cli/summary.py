@@ -11,6 +11,7 @@ from rich.text import Text
 from htfi.apps.cli.view.state import RunCounters
 from htfi.apps.display.drawing import MUTED, REGIME_STYLE, printable, truncate_middle
 from htfi.apps.display.tables import hanging_lines, has_width
+from htfi.domain.counts import counted
 from htfi.domain.decision import Regime, Rung
 from htfi.domain.generation import SpeculationStats
 from htfi.forecasting.scores import ScoreRow
@@ -103,7 +104,7 @@ def summary(totals: RunTotals, width: int, *, wraps: bool = True) -> list[Text]:
 def score_table(scores: Sequence[ScoreRow], width: int) -> list[Text]:
     """CRPS beside the random walk's and 90% coverage, a row a name and a group of columns a horizon."""
     if not scores:
-        return [Text(" No forecast has met its outcome yet: there is nothing to score.", MUTED)]
+        return [Text(" No outcome is known yet: there is nothing to score.", MUTED)]
     horizons = sorted({row.horizon for row in scores})
     names = list(dict.fromkeys(row.name for row in scores))
     name_width = min(max(len(name) for name in names), max(_MIN_NAME, width - 2 - _NARROW_GROUP_WIDTH)) + 1
@@ -153,7 +154,7 @@ def _append_score(line: Text, row: ScoreRow | None, baseline: ScoreRow | None, w
 
 def _speculation_lines(stats: SpeculationStats) -> str:
     """What a model wrote, and how far its draft spared it passes."""
-    counts = f"{stats.num_answers:,} answers of {stats.num_tokens:,} tokens"
+    counts = f"{counted(stats.num_answers, 'answer')} of {counted(stats.num_tokens, 'token')}"
     if not stats.acceptance:
         return counts
     rate = stats.num_tokens / stats.num_passes
@@ -171,7 +172,7 @@ def _placement_lines(nodes: RunCounters) -> list[tuple[str, str]]:
         places.append(f"local {nodes.num_answered_locally:,}")
     late = f"{nodes.num_provisional:,} provisional, {nodes.num_amended:,} amended"
     if nodes.num_pending:
-        late += f", {nodes.num_pending:,} without the target's answer"
+        late += f", {nodes.num_pending:,} without an answer of the target"
     return [("placed", "; ".join(places) or "nothing"), ("late", f"{late}; {nodes.num_lost:,} lost")]
 
 
@@ -183,9 +184,9 @@ def _track_record_lines(totals: RunTotals) -> list[tuple[str, str]]:
     facts = [
         (
             "weighed",
-            f"{row.num:,} views by {names[row.narrator]}: CRPS "
-            f"{row.tilted_crps / row.plain_crps - 1 if row.plain_crps else 0.0:+.1%} against the numbers alone "
-            f"(less is better); weight at the end {row.weight:.0%}",
+            f"{counted(row.num, 'view')} by {names[row.narrator]}: CRPS "
+            f"{row.tilted_crps / row.plain_crps - 1 if row.plain_crps else 0.0:+.1%} against numbers alone "
+            f"(lower is better); weight at the end {row.weight:.0%}",
         )
         for row in rows
     ]
@@ -195,7 +196,9 @@ def _track_record_lines(totals: RunTotals) -> list[tuple[str, str]]:
             if totals.num_deep_reads_skipped
             else ""
         )
-        facts.append(("in depth", f"{totals.num_deepened:,} decisions read again in depth and amended{left}"))
+        facts.append(
+            ("in depth", f"{counted(totals.num_deepened, 'decision')} read again in depth and amended{left}")
+        )
     if totals.prepared.num_opened:
         facts.append(("prepared", _preparation_lines(totals)))
     return facts
@@ -205,18 +208,19 @@ def _preparation_lines(totals: RunTotals) -> str:
     """What became of the calendar's releases, and of the decisions that were served with what was read ahead."""
     tally = totals.prepared
     return (
-        f"{tally.num_opened:,} announcements, {tally.num_reported:,} published; {tally.num_served:,} decisions used a "
-        f"prepared view, {totals.num_verified:,} of them read again, {totals.num_borne_out:,} to the same direction"
+        f"{counted(tally.num_opened, 'announcement')}, {tally.num_reported:,} published; "
+        f"{counted(tally.num_served, 'decision')} used a "
+        f"prepared view, {totals.num_verified:,} of them read again, {totals.num_borne_out:,} with the same direction"
     )
 
 
 def _facts(totals: RunTotals) -> list[tuple[str, str]]:
     num_here = totals.num_decisions - totals.num_resumed
     rate = num_here / totals.elapsed_s if totals.elapsed_s > 0 else 0.0
-    done = f"{totals.num_events:,} events, {totals.num_decisions:,} decisions"
+    done = f"{counted(totals.num_events, 'event')}, {counted(totals.num_decisions, 'decision')}"
     if totals.num_resumed:
         done += f", {totals.num_resumed:,} of them in earlier starts"
-    facts = [("done", f"{done}; {num_here:,} in {totals.elapsed_s:.1f} s, {rate:,.0f} a second")]
+    facts = [("done", f"{done}; {num_here:,} in {totals.elapsed_s:.1f} s, {rate:,.0f} per second")]
     if totals.num_withheld:
         facts.append(("withheld", f"{totals.num_withheld:,} by policy, recorded but not released"))
     for rung, stats in totals.speculation.items():
@@ -231,7 +235,7 @@ def _facts(totals: RunTotals) -> list[tuple[str, str]]:
     reasons = sorted(totals.quarantine.items(), key=lambda item: -item[1])
     aside = "; ".join(f"{count:,} {printable(reason)}" for reason, count in reasons)
     facts.append(
-        ("quarantine", f"{sum(totals.quarantine.values()):,} rows" + (f": {aside}" if aside else ""))
+        ("quarantine", counted(sum(totals.quarantine.values()), "row") + (f": {aside}" if aside else ""))
     )
     facts += [("", line) for line in totals.refused]
     if totals.num_repaired:
@@ -244,7 +248,7 @@ def _facts(totals: RunTotals) -> list[tuple[str, str]]:
         )
     if totals.num_held:
         facts.append(
-            ("", f"{totals.num_held:,} news items in quarantine: list them with `htfi quarantine list`")
+            ("", f"{counted(totals.num_held, 'news item')} in quarantine: list with `htfi quarantine list`")
         )
-    facts.append(("ledger", f"{totals.ledger_size:,} entries, root {totals.ledger_root}"))
+    facts.append(("ledger", f"{counted(totals.ledger_size, 'entry', 'entries')}, root {totals.ledger_root}"))
     return facts + [("" if k else "files", str(path)) for k, path in enumerate(totals.outputs)]

@@ -12,25 +12,26 @@ from htfi.wiring.suspicion import ResetRequest, SuspectedSymbol, SuspicionStatus
 FOLDER = click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
 
 
-@click.group("suspicion", short_help="Suspicion of manipulation: see it, end it.")
+@click.group("suspicion", short_help="Suspected manipulation: show, clear.")
 def command() -> None:
-    """See what a run suspects of manipulation, and end suspicion on a named person's word.
+    """Show which symbols of a run are suspected of manipulation, and clear a suspicion.
 
-    While SECURE stands for a symbol, its news is read by the target alone, without speculation; items that did not
-    pass the sanitiser wait, and no view weighs more than a little. It ends by itself when trouble has stayed away.
+    News of a suspected symbol is read at the rung SECURE: by the target alone, without speculation. Items that did
+    not pass the sanitiser wait, and the weight of a view is limited. A suspicion ends by itself after some time
+    without incidents.
 
     \b
     Examples:
       htfi suspicion status DIR
-      htfi suspicion clear DIR --by "Ann Lee" --why "the items were a test of ours" --symbol JPM
+      htfi suspicion clear DIR --by "Ann Lee" --why "our own test" --symbol JPM
     """
 
 
-@command.command(short_help="What is suspected, and what operators have reset.")
+@command.command(short_help="What is suspected, and what operators have cleared.")
 @FOLDER
-@click.option("--json", "as_json", is_flag=True, help="For machines.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def status(folder: Path, as_json: bool) -> None:
-    """Show what is suspected at each symbol's newest decision, what was before, and what operators have reset.
+    """Show what is suspected at each symbol's newest decision, what was suspected before, and what was cleared.
 
     \b
     Examples:
@@ -48,17 +49,16 @@ def status(folder: Path, as_json: bool) -> None:
         print_line(line)
 
 
-@command.command("clear", short_help="End a suspicion; the record names who did it.")
+@command.command("clear", short_help="Clear a suspicion; the record names who did it.")
 @FOLDER
-@click.option("--by", required=True, metavar="NAME", help="Who ends it.")
+@click.option("--by", required=True, metavar="NAME", help="Name of the person who clears it.")
 @click.option("--why", required=True, metavar="TEXT", help="The reason, for the record.")
-@click.option(
-    "--symbol", default="", metavar="SYMBOL", help="Of this symbol alone; without it, of everything."
-)
+@click.option("--symbol", default="", metavar="SYMBOL", help="Clear this symbol only (default: everything).")
 def clear_command(folder: Path, by: str, why: str, symbol: str) -> None:
-    """End suspicion of a symbol or of everything. It takes effect at the run's own time, and the record states by whom.
+    """Clear the suspicion of a symbol or of everything. The record names who did it.
 
-    Later incidents count again. A symbol that is cleared is still suspected where all news is.
+    It takes effect at the run's own time. Later incidents count again. A cleared symbol is still suspected while all
+    news is.
 
     \b
     Examples:
@@ -67,16 +67,16 @@ def clear_command(folder: Path, by: str, why: str, symbol: str) -> None:
     clearing, goes_on = request_reset(folder, by, why, symbol)
     whom = f"symbol {clearing.symbol}" if clearing.symbol else "everything"
     when = (
-        "the run takes it in within seconds"
+        "the run applies it within seconds"
         if goes_on
-        else f"it takes effect when the run in {folder} is resumed"
+        else f"it takes effect when the run in {folder} resumes"
     )
     click.echo(f"{whom} cleared by {clearing.by}: {clearing.why}; {when}")
 
 
 def _as_text(found: SuspicionStatus) -> list[str]:
     lines = [_suspected(one) for one in found.current] or ["nothing is suspected"]
-    lines += [f"no more: {_suspected(one)}" for one in found.past]
+    lines += [f"ended: {_suspected(one)}" for one in found.past]
     return [*lines, *map(_said, found.requests)]
 
 

@@ -1,10 +1,11 @@
-"""Rounds of speculation as people read them: what was drafted, what stood, what was said instead.
+"""Rounds of speculation as people read them: what was drafted, what was accepted, what the target chose instead.
 
 `htfi ledger replay` and `htfi bench decode --explain` print them with rich.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
+from rich.console import Console
 from rich.text import Text
 from rich.tree import Tree
 
@@ -13,16 +14,30 @@ from htfi.domain.generation import DraftRound
 from htfi.pipeline.audit.token_text import TokenText
 
 _ACCEPTED, _REJECTED, _UNCHECKED, _TARGET = "green", "red strike", "bright_black", "bold cyan"
+_INDENT = 5  # cells before the tokens of a round
 Line = Text | Tree
 
 
-def legend() -> Text:
-    return Text.assemble(
-        ("✓ drafted and accepted", _ACCEPTED), "   ",
-        ("✗ drafted and rejected", _REJECTED), "   ",
-        ("· after a rejected token", _UNCHECKED), "   ",
-        ("→ the target's token instead, » its next token", _TARGET),
-    )  # fmt: skip
+def print_rounds(to: Console, lines: Iterable[Line]) -> None:
+    """Each line beneath its round's number, where it is longer than the terminal is wide."""
+    for line in lines:
+        if isinstance(line, Tree) or line.cell_len <= to.width:
+            to.print(line)
+            continue
+        for place, part in enumerate(line[_INDENT:].wrap(to, max(to.width - _INDENT, _INDENT))):
+            to.print(Text.assemble(line[:_INDENT] if place == 0 else " " * _INDENT, part))
+
+
+def legend() -> list[Text]:
+    """Two lines, each of which fits in 80 columns."""
+    return [
+        Text.assemble(
+            ("✓ drafted and accepted", _ACCEPTED), "   ",
+            ("✗ drafted and rejected", _REJECTED), "   ",
+            ("· after a rejected token", _UNCHECKED),
+        ),
+        Text.assemble(("→ the target's token instead", _TARGET), "   ", ("» the target's next token", _TARGET)),
+    ]  # fmt: skip
 
 
 def round_lines(
@@ -65,13 +80,13 @@ def _chain_line(number: int, one: DraftRound, words: TokenText) -> Text:
     line = Text.assemble((f"{number:>3}  ", "bright_black"))
     for place, token in enumerate(one.drafted):
         line.append_text(_node(token, place in one.accepted, place == len(one.accepted), words)).append(" ")
-    return line.append_text(_verdict(one, words))
+    return line.append_text(_outcome(one, words))
 
 
 def _draft_tree(number: int, one: DraftRound, words: TokenText) -> Tree:
     """A tree of what was drafted; a run without branches is one line."""
     root = Tree(
-        Text.assemble((f"{number:>3}  ", "bright_black"), _verdict(one, words)), guide_style="bright_black"
+        Text.assemble((f"{number:>3}  ", "bright_black"), _outcome(one, words)), guide_style="bright_black"
     )
     children: dict[int, list[int]] = {}
     for node, parent in enumerate(one.parents):
@@ -100,10 +115,10 @@ def _node(token: int, stood: bool, was_read: bool, words: TokenText) -> Text:
     return Text(mark + words(token), style)
 
 
-def _verdict(one: DraftRound, words: TokenText) -> Text:
-    num, settled = len(one.accepted), _num_accepted(one)
+def _outcome(one: DraftRound, words: TokenText) -> Text:
+    num, num_tokens = len(one.accepted), _num_accepted(one)
     line = Text()
     if one.token >= 0:
         line.append(f"{'→' if _was_rejected(one) else '»'} {words(one.token)}", _TARGET)
-    told = f"  {num} of {len(one.drafted)} stood" if one.drafted else "  nothing drafted"
-    return line.append(f"{told}, {settled} token{'s' * (settled != 1)} by one pass", "bright_black")
+    drafted = f"  {num} of {len(one.drafted)} accepted" if one.drafted else "  nothing drafted"
+    return line.append(f"{drafted}, {num_tokens} token{'s' * (num_tokens != 1)} in one pass", "bright_black")

@@ -75,7 +75,7 @@ def parse_architecture(content: bytes, where: str) -> Architecture:
     except msgspec.DecodeError as error:
         raise InvalidInput(f"{where} is not JSON ({error}): copy the model folder again") from error
     if not isinstance(raw, dict):
-        raise InvalidInput(f"{where} holds no JSON object: copy the model folder again")
+        raise InvalidInput(f"{where} is not a JSON object: copy the model folder again")
     config = _Config(cast("dict[str, Any]", raw), where)
     kind = config.get("model_type", str, "")
     if kind not in set(ModelFamily):
@@ -88,7 +88,9 @@ def parse_architecture(content: bytes, where: str) -> Architecture:
 def config_json(architecture: Architecture) -> bytes:
     """The bytes of a config.json of a causal network, as transformers also reads it; the inverse of parsing."""
     if architecture.rope is None:
-        raise InvalidInput("a config.json is written for causal architectures alone; this one has no rope")
+        raise InvalidInput(
+            "config.json is written for causal architectures only; this one has no rotary positions"
+        )
     classes = {ModelFamily.LLAMA: "LlamaForCausalLM", ModelFamily.QWEN3: "Qwen3ForCausalLM"}
     body: dict[str, Any] = {
         "architectures": [classes[architecture.family]],
@@ -123,7 +125,7 @@ def _causal(config: "_Config", family: ModelFamily) -> Architecture:
             f"{config.where}: {num_heads} attention heads cannot share {num_kv_heads} key-value heads"
         )
     if head_dim % 2:
-        raise InvalidInput(f"{config.where}: head_dim {head_dim} is odd, which rotary positions cannot be")
+        raise InvalidInput(f"{config.where}: head_dim {head_dim} is odd; rotary positions need an even one")
     max_positions = config.count("max_position_embeddings", 2048 if family is ModelFamily.LLAMA else 32768)
     if config.get("pretraining_tp", int, 1) != 1:
         raise InvalidInput(f"{config.where}: pretraining_tp other than 1 is not supported")
@@ -193,13 +195,13 @@ class _Config:
     def count(self, key: str, default: int | None = None) -> int:
         value = self.get(key, int, default)
         if value < 1:
-            raise InvalidInput(f"{self.where}: {key!r} is {value}: take at least 1")
+            raise InvalidInput(f"{self.where}: {key!r} is {value}: give at least 1")
         return value
 
     def positive(self, key: str, default: float) -> float:
         value = self.get(key, float, default)
         if not 0 < value < 1:
-            raise InvalidInput(f"{self.where}: {key!r} is {value}: take a small positive number")
+            raise InvalidInput(f"{self.where}: {key!r} is {value}: give a small positive number")
         return value
 
     def activation(self, family: ModelFamily, default: str) -> str:
@@ -242,7 +244,7 @@ class ModelFolder:
         """
         if not path.is_dir():
             raise InvalidInput(
-                f"{path} is no folder: name a model folder with {CONFIG} and safetensors weights"
+                f"{path} is not a folder: name a model folder with {CONFIG} and safetensors weights"
             )
         config = path / CONFIG
         try:

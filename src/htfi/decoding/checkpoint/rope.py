@@ -111,7 +111,7 @@ def _number(said: Mapping[str, Any], key: str, where: str, default: float | None
     if value is None:
         value = default
     if type(value) not in (int, float) or not 0 < cast("float", value) < math.inf:
-        raise InvalidInput(f"{where}: the rope's {key!r} is {value!r}: take a positive number")
+        raise InvalidInput(f"{where}: the rope's {key!r} is {value!r}: give a positive number")
     return float(cast("float", value))
 
 

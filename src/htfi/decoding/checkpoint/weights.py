@@ -184,7 +184,7 @@ def _read_index(index: Path) -> dict[str, str]:
     for shard in shard_of.values():
         if Path(shard).name != shard:
             raise InvalidInput(
-                f"{index} names {shard!r}, which is no file of its own folder: {COPY_AGAIN_HINT}"
+                f"{index} names {shard!r}, which is not a file in its folder: {COPY_AGAIN_HINT}"
             )
     if not shard_of:
         raise InvalidInput(f"{index} names no tensor: {COPY_AGAIN_HINT}")
@@ -207,7 +207,7 @@ def _parse_header(
     num_header_bytes = struct.unpack("<Q", start)[0] if len(start) == 8 else 0
     if not 2 <= num_header_bytes <= min(_MAX_HEADER_BYTES, num_bytes - 8):
         raise InvalidInput(
-            f"{path} is truncated or no safetensors file ({num_bytes} bytes): {COPY_AGAIN_HINT}"
+            f"{path} is truncated or not a safetensors file ({num_bytes} bytes): {COPY_AGAIN_HINT}"
         )
     try:
         raw: Any = msgspec.json.decode(file.read(num_header_bytes))

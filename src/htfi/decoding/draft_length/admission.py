@@ -45,7 +45,7 @@ def admit_draft_slots(
     if len(curves) != len(caps):
         raise InvalidInput(f"admission: {len(curves)} curves for {len(caps)} caps")
     if not price.width_ms or price.width_ms[0] <= 0.0:
-        raise InvalidInput("admission: a pass without drafts takes time too; give width_ms[0] > 0")
+        raise InvalidInput("admission: a pass without drafts takes time too; width_ms[0] must be above 0")
     widest = max(min(max(caps, default=0), len(price.width_ms) - 1), 0)
     groups = _groups(curves, caps, widest)
     num_rows = float(len(curves))

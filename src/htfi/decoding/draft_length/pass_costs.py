@@ -213,4 +213,4 @@ def _weighted_median(values: np.ndarray, weights: np.ndarray) -> float:
 
 def _check(plane: PassCostPlane) -> None:
     if min(plane) < 0.0 or not plane.ms(1, 1) > 0.0 or not plane.ms(1, 1) < float("inf"):
-        raise InvalidInput("decoding costs: take numbers ≥ 0 in ms, not all of them 0")
+        raise InvalidInput("decoding costs: give numbers ≥ 0 in ms, not all of them 0")

@@ -77,7 +77,7 @@ class FixedLengthPlanner:
 
     def __init__(self, length: int) -> None:
         if length < 0:
-            raise InvalidInput("draft length: take a number ≥ 0")
+            raise InvalidInput("draft length: give a number ≥ 0")
         self.name = f"fixed {length}"
         self._length = length
 

@@ -49,11 +49,11 @@ class EntropyAwareRule:
 
     def __post_init__(self) -> None:
         if not self.threshold_nats >= 0.0:
-            raise InvalidInput("entropy-aware threshold_nats: take a number ≥ 0")
+            raise InvalidInput("entropy-aware threshold_nats: give a number ≥ 0")
         if self.top_n < 1:
-            raise InvalidInput("entropy-aware top_n: take at least 1")
+            raise InvalidInput("entropy-aware top_n: give at least 1")
         if not 0.0 <= self.overlap <= 1.0:
-            raise InvalidInput("entropy-aware overlap: take a fraction between 0 and 1")
+            raise InvalidInput("entropy-aware overlap: give a fraction between 0 and 1")
 
     def resamples(self, target: Doubles, draft: Doubles) -> bool:
         """Whether a token accepted under these distributions [C] is excluded and sampled again."""
@@ -269,9 +269,9 @@ class RejectionRule:
             try:
                 found = cls(_entropy_rule(trace), trace.widths)
             except InvalidInput as error:
-                raise IntegrityError(f"the recorded acceptance rule cannot be: {error}") from error
+                raise IntegrityError(f"the recorded acceptance rule is not possible: {error}") from error
         if found.trace != trace:
-            raise IntegrityError(f"the recorded acceptance rule '{trace.name}' is none that this program has")
+            raise IntegrityError(f"the recorded acceptance rule '{trace.name}' is not known to this program")
         return found
 
     @property

@@ -63,7 +63,7 @@ class SampledStrategy:
     ) -> None:
         if not widths or min(widths) < 1:
             raise InvalidInput(
-                f"widths {list(widths)} of a sampled tree: take at least one, each of 1 or more"
+                f"widths {list(widths)} of a sampled tree: give at least one, each of 1 or more"
             )
         self.name = "sampled chain" if max(widths) == 1 else "sampled tree"
         self._rows = DraftKVRows(sessions)

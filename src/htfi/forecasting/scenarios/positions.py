@@ -97,7 +97,7 @@ def _number(text: str, kind: str, where: str) -> float:
     try:
         value = float(digits.removesuffix("%")) / (100.0 if digits.endswith("%") else 1.0)
     except ValueError:
-        raise InvalidInput(f"{where}: {kind} '{digits[:40]}' is no number") from None
+        raise InvalidInput(f"{where}: {kind} '{digits[:40]}' is not a number") from None
     if not math.isfinite(value) or abs(value) > _MAX_POSITION_SIZE:
-        raise InvalidInput(f"{where}: {kind} '{digits[:40]}' is no size that a position can have")
+        raise InvalidInput(f"{where}: {kind} '{digits[:40]}' is not a possible size of a position")
     return value

@@ -75,7 +75,7 @@ def _parse_shock(part: str) -> PriceShock:
     amount = float(match["figure"]) * (-1.0 if match["sign"] == "-" else 1.0)
     shock = PriceShock(match["name"], amount, ShockUnit(unit))
     if shock.unit is ShockUnit.PERCENT and amount <= -100.0:
-        raise InvalidInput(f"shock '{part}': nothing falls by {-amount:g}% and keeps a price")
+        raise InvalidInput(f"shock '{part}': a price cannot fall by {-amount:g}%")
     if shock.unit is ShockUnit.SIGMAS and abs(amount) > MAX_SIGMAS:
         raise InvalidInput(f"shock '{part}': {abs(amount):g} standard deviations; at most {MAX_SIGMAS:g}")
     return shock

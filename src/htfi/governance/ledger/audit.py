@@ -39,7 +39,7 @@ def audit_log(
     num_entries, size = store.extent()
     if num_entries != size:
         raise IntegrityError(
-            f"{store.name} holds {num_entries} entries but its newest checkpoint is of size {size}"
+            f"{store.name} holds {num_entries:,} entries, but its newest checkpoint is of size {size:,}"
         )
     walk = _LogWalk(store, key, verify)
     for start in range(0, size, TILE_WIDTH):
@@ -110,7 +110,7 @@ class _LogWalk:
             index = start + at
             self._discrepancy = _Discrepancy(
                 index,
-                f"the hash kept for entry {index} was altered; the entry itself holds",
+                f"the hash kept for entry {index} was altered; the entry itself is intact",
                 f"entry {index} was altered: it no longer has the hash under which it was recorded",
             )
 
@@ -121,7 +121,7 @@ class _LogWalk:
             first = (index * TILE_WIDTH + at) * span
             self._discrepancy = _Discrepancy(
                 first,
-                f"hash tile {level}/{index} was altered; the entries themselves hold",
+                f"hash tile {level}/{index} was altered; the entries themselves are intact",
                 f"one of entries {first} to {first + span - 1} was altered together with its hash",
             )
 
@@ -170,7 +170,7 @@ def _audit_cosignatures(store: LeafStore, size: int, verify: VerifySignature) ->
             text = "" if content is None else content.rpartition("\n\n")[0] + "\n"
             if not own or cosignature_time_s(text, signature, key, verify) is None:
                 raise IntegrityError(
-                    f"{store.name}: the cosignature of {key.name} at size {cosigned} does not hold"
+                    f"{store.name}: the cosignature of {key.name} at size {cosigned} is not valid"
                 )
             num_cosignatures += 1
     return num_cosignatures

@@ -52,7 +52,7 @@ def parse_checkpoint(text: str) -> Checkpoint:
         )
     origin, size, root, *extensions = lines
     if _SIZE.fullmatch(size) is None or int(size) > MAX_INT64:
-        raise IntegrityError(f"malformed checkpoint: '{size[:40]}' is no tree size")
+        raise IntegrityError(f"malformed checkpoint: '{size[:40]}' is not a tree size")
     raw = decode_base64(root)
     if len(raw) != HASH_BYTES:
         raise IntegrityError(f"malformed checkpoint: the root is {len(raw)} bytes, not {HASH_BYTES}")
@@ -82,7 +82,7 @@ def open_checkpoint(content: str, key: VerifierKey, verify: VerifySignature) -> 
         raise IntegrityError(f"the checkpoint of size {checkpoint.size} is not signed by {key}")
     text = note.text.encode()
     if not all(verify(key.public_key, text, signature.payload) for signature in signatures):
-        raise IntegrityError(f"the checkpoint of size {checkpoint.size} bears a false signature of {key}")
+        raise IntegrityError(f"the checkpoint of size {checkpoint.size} has an invalid signature of {key}")
     return checkpoint, note
 
 
@@ -120,13 +120,13 @@ def require_witnesses(
         raise InvalidInput("two of the witnesses share one public key: name each witness once")
     if not 0 <= need <= len(keys):
         raise InvalidInput(
-            f"{need} witnesses are required and {len(keys)} named: add --witness or lower --need"
+            f"{need} witnesses are required, but only {len(keys)} named: add --witness or lower --need"
         )
     found: list[VerifierKey] = []
     for key in keys:
         signatures = note.signatures_of(key)
         if any(cosignature_time_s(note.text, signature, key, verify) is None for signature in signatures):
-            raise IntegrityError(f"a cosignature in the name of witness {key.name} is false")
+            raise IntegrityError(f"the cosignature of witness {key.name} is not valid")
         if signatures:
             found.append(key)
     if len(found) < need:
@@ -167,7 +167,7 @@ class LogWitness:
         seen = self.memory.recall(checkpoint.origin)
         if seen is not None and seen.log_key != str(log_key):
             raise IntegrityError(
-                f"log '{checkpoint.origin}' now signs by {log_key}; this witness knows it by {seen.log_key}"
+                f"log '{checkpoint.origin}' now signs by {log_key}; this witness has seen it signed by {seen.log_key}"
             )
         known = None if seen is None else parse_checkpoint(parse_note(seen.checkpoint).text)
         require_extension(known, checkpoint, proof_from)
@@ -184,11 +184,11 @@ def require_extension(known: Checkpoint | None, checkpoint: Checkpoint, proof_fr
     evidence = "not cosigned; keep both checkpoints as evidence"
     if checkpoint.size < known.size:
         raise IntegrityError(
-            f"rollback: {log} shows {checkpoint.size} entries after {known.size} were witnessed; {evidence}"
+            f"rollback: {log} shows {checkpoint.size:,} entries after {known.size:,} were witnessed; {evidence}"
         )
     proof = proof_from(known.size)
     if not verify_consistency(known.size, checkpoint.size, proof, known.root, checkpoint.root):
         raise IntegrityError(
-            f"fork: the tree of {checkpoint.size} entries that {log} shows does not extend the tree of "
-            f"{known.size} that was witnessed; {evidence}"
+            f"fork: the tree of {checkpoint.size:,} entries that {log} shows does not extend the "
+            f"witnessed tree of {known.size:,}; {evidence}"
         )

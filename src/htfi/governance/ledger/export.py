@@ -82,15 +82,15 @@ def check_proof(proof: Proof, key: VerifierKey, verify: VerifySignature) -> tupl
             leaf = leaf_hash(proof.entry)
             if not verify_inclusion(leaf, proof.index, checkpoint.size, proof.path, checkpoint.root):
                 raise IntegrityError(
-                    f"the proof does not hold: this is not entry {proof.index} of the {checkpoint.size} "
+                    f"the proof is not valid: this is not entry {proof.index} of the {checkpoint.size:,} "
                     f"that {checkpoint.origin} signed"
                 )
         case ConsistencyProof():
             old = proof.old_size, checkpoint.size
             if not verify_consistency(*old, proof.path, proof.old_root, checkpoint.root):
                 raise IntegrityError(
-                    f"the proof does not hold: the tree of {checkpoint.size} entries is not shown to extend "
-                    f"that of {proof.old_size}"
+                    f"the proof is not valid: it does not show that the tree of {checkpoint.size:,} entries "
+                    f"extends that of {proof.old_size:,}"
                 )
     return checkpoint, note
 
@@ -114,7 +114,7 @@ def parse_proof(content: bytes) -> Proof:
             return _parse_tlog_proof(content.decode())
         return _DECODER.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError, IntegrityError) as error:
-        raise InvalidInput(f"this is no proof file ({error}): make one with `htfi ledger prove`") from None
+        raise InvalidInput(f"this is not a proof file ({error}): make one with `htfi ledger prove`") from None
 
 
 def _parse_tlog_proof(text: str) -> InclusionProof:
@@ -122,7 +122,7 @@ def _parse_tlog_proof(text: str) -> InclusionProof:
     _, *lines = head.split("\n")
     if not blank or len(lines) < 2 or not lines[0].startswith("extra "):
         raise IntegrityError(
-            "a tlog-proof of ours has an extra line with the entry, an index and a checkpoint"
+            "a tlog-proof of htfi has an extra line with the entry, an index and a checkpoint"
         )
     index = _INDEX.fullmatch(lines[1])
     path = [decode_base64(line) for line in lines[2:]]

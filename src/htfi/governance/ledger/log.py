@@ -60,7 +60,7 @@ class LogReader:
         """Raises: InvalidInput where there is no such entry, IntegrityError where it is lost or was altered."""
         if not 0 <= index < self.size:
             raise InvalidInput(
-                f"{self._store.name} has no entry {index}: it holds {self.size}, counted from 0"
+                f"{self._store.name} has no entry {index}: it holds {self.size:,} entries, counted from 0"
             )
         return next(self.entries(index, index + 1))
 
@@ -163,7 +163,7 @@ class LogReader:
         _, note = self.checkpoint(size)
         if cosignature_time_s(note.text, signature, witness, self._verify_signature) is None:
             raise IntegrityError(
-                f"the cosignature of {witness.name} does not hold for the checkpoint of size {size}"
+                f"the cosignature of {witness.name} is not valid for the checkpoint of size {size}"
             )
         self._store.add_cosignature(size, str(witness), str(signature))
         self._store.publish(str(self.checkpoint()[1]))
@@ -174,7 +174,7 @@ class LogReader:
     def _tree_size(self, size: int | None) -> int:
         newest = self.size
         if size is not None and not 0 <= size <= newest:
-            raise InvalidInput(f"{self._store.name} has no tree of {size} entries: it holds {newest}")
+            raise InvalidInput(f"{self._store.name} has no tree of {size:,} entries: it holds {newest:,}")
         return newest if size is None else size
 
 
@@ -196,13 +196,13 @@ class TransparencyLog(LogReader):
         num_entries, size = store.extent()
         if num_entries != size:
             raise IntegrityError(
-                f"{store.name} holds {num_entries} entries but its checkpoint is of size {size}"
+                f"{store.name} holds {num_entries:,} entries, but its checkpoint is of size {size:,}"
             )
         checkpoint, _ = super().checkpoint(size)
         self._frontier: Frontier = frontier_at(size, subtrees(store.tile))
         if self._frontier.root() != checkpoint.root:
             raise IntegrityError(
-                f"{store.name}: the stored hashes do not lead to the signed root of size {size}"
+                f"{store.name}: the stored hashes do not give the signed root of size {size:,}"
             )
         self._edge: TileEdge = edge_at(size, store.tile)
         self._writable = True

@@ -89,7 +89,7 @@ def parse_verifier_key(text: str) -> VerifierKey:
         raw = b""
     if _HEX_ID.fullmatch(key_hash) is None or len(raw) != 1 + PUBLIC_KEY_BYTES:
         raise InvalidInput(
-            f"'{text}' is no verifier key: expected name+hash+base64, such as `htfi ledger keygen` prints"
+            f"'{text}' is not a verifier key: expected name+hash+base64, such as `htfi ledger keygen` prints"
         )
     if raw[0] not in (ED25519, COSIGNATURE_V1):
         raise InvalidInput(
@@ -138,7 +138,7 @@ def decode_base64(text: str) -> bytes:
 def _parse_signature(line: str) -> NoteSignature:
     name, space, encoded = line.removeprefix(_SIGNATURE_PREFIX).partition(" ")
     if not line.startswith(_SIGNATURE_PREFIX) or not space or _KEY_NAME.fullmatch(name) is None:
-        raise IntegrityError(f"malformed note: '{line[:80]}' is no signature line")
+        raise IntegrityError(f"malformed note: '{line[:80]}' is not a signature line")
     raw = decode_base64(encoded)
     if len(raw) < 5:
         raise IntegrityError(f"malformed note: the signature of {name} is too short")

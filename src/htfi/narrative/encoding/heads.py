@@ -164,7 +164,8 @@ class Heads:
         found = _digest(facts_bytes, weights)
         if digest and found != digest:
             raise IntegrityError(
-                f"{folder}: heads were changed: digest {found[:12]}, not {digest[:12]}; reinstall, or create them again"
+                f"{folder}: the heads were changed: digest {found[:12]}, not {digest[:12]}; reinstall, or "
+                "create them again"
             )
         try:
             facts = msgspec.json.decode(facts_bytes, type=HeadsMetadata)

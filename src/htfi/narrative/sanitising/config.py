@@ -48,9 +48,9 @@ class SanitiserConfig:
         2.0, "how far news of several trusted sources may move it", "widths of the band"
     )
     source_kinds: tuple[tuple[str, str], ...] = setting(
-        (), "what a feed is, by its name: official, wire, press, release, unknown or social"
+        (), "kind of each feed by its name: official, wire, press, release, unknown or social"
     )
-    publishers: tuple[Publisher, ...] = setting((), "publishers to know beside the built-in list")
+    publishers: tuple[Publisher, ...] = setting((), "publishers beside those of the built-in list")
 
     def __post_init__(self) -> None:
         check_bounds("sanitiser", self)

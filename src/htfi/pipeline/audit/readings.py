@@ -76,27 +76,27 @@ def identity_problems(
     in_depth = rung is Rung.DEEP
     expected = deep_reader_version(trace.target, len(trace.paths)) if trace.paths else trace.target
     if reader != expected:
-        found.append(f"{expected} wrote it, while {reader or 'no model'} reads at the rung {rung}")
+        found.append(f"{expected} generated it, but {reader or 'no model'} reads at the rung {rung}")
     if bool(trace.paths) and (not in_depth or len(trace.paths) != config.deep_paths):
-        found.append(f"it has {len(trace.paths)} answers, which is not what a reading at the rung {rung} has")
+        found.append(f"it has {len(trace.paths)} answers, which a reading at the rung {rung} cannot have")
     temperature = config.deep_temperature if trace.paths else config.temperature
     if trace.temperature != temperature:
-        found.append(f"its temperature is {trace.temperature:g}; that of the settings is {temperature:g}")
+        found.append(f"its temperature is {trace.temperature:g}, but the settings state {temperature:g}")
     drafts = decision.models.get("reader.edge", trace.draft)
     may_change = trace.num_verified < 0 and (
         PROMOTED_DRAFTS_KEY in decision.models or "readings" not in decision.models
     )
     if trace.draft not in ("", drafts) and not may_change:
-        found.append(f"{trace.draft} drafted, where the draft is {drafts}")
+        found.append(f"{trace.draft} drafted, but the draft model is {drafts}")
     if (read.provisional and not read.prepared) != (trace.num_verified >= 0):
-        found.append("whether the view is provisional does not follow from who wrote it")
+        found.append("its provisional mark does not follow from which model generated it")
     if trace.num_verified >= max(len(trace.tokens), 1):
         found.append(
-            f"{trace.num_verified} of {len(trace.tokens)} tokens are recorded as the target's: "
-            "nothing is left to the draft"
+            f"{trace.num_verified} of {len(trace.tokens)} tokens are recorded as the target's, so "
+            "none is the draft's"
         )
     if read.as_of_ns != decision.as_of_ns:
-        found.append("its view is of another instant")
+        found.append("its view is of another time")
     return found
 
 
@@ -107,25 +107,23 @@ def prompt_items(
     considered = decision.news_context.considered if decision.news_context is not None else ()
     if trace.shown is msgspec.UNSET:
         if trace.num_items > len(considered):
-            return None, [f"it read {trace.num_items} items, where {len(considered)} were considered"]
+            return None, [f"it read {trace.num_items} items, but only {len(considered)} were considered"]
         return tuple(
             PromptItem(one.id, one.available_at_ns, (), "") for one in considered[: trace.num_items]
         ), []
     shown, found = trace.shown, list[str]()
     if trace.num_items != len(shown):
-        found.append(
-            f"it is recorded to have read {trace.num_items} items; {len(shown)} of them are recorded"
-        )
+        found.append(f"it read {trace.num_items} items, but {len(shown)} are recorded")
     if read.prepared:
         name, asked_ns = shown[0].id if shown else "", trace.asked_ns
         if not is_prepared_for(read.prepared, name) or shown[0].available_at_ns != asked_ns:
-            found.append("it was not read for the release that its view was prepared for")
+            found.append("it was not read for the announcement that its view was prepared for")
         return shown, found
     for place, item in enumerate(shown[:MAX_ITEMS]):
         audited = considered[place] if place < len(considered) else None
         shown_as = audited and (audited.id, audited.available_at_ns, audited.is_tagged)
         if shown_as != (item.id, item.available_at_ns, bool(item.symbols)):
-            found.append(f"item {place + 1} that it read, {item.id}, is not that of its news")
+            found.append(f"item {place + 1} that it read, {item.id}, differs from that of its news")
     return shown, found
 
 
@@ -170,7 +168,7 @@ def prepared_problems(
             del left[0]
         elif name == foreseen:
             return ["it does not cite the item that reported the announcement"]
-    return ["it cites what was not cited when it was prepared"] if left else []
+    return ["it cites items that were not cited when it was prepared"] if left else []
 
 
 _OWN_READERS = (
@@ -225,16 +223,16 @@ class ReadingAuditor:
         """Whether it rests on items that the decision knew, as far as these are trusted."""
         news_context = decision.news_context
         if news_context is None:
-            return ["it has a view and no news"]
+            return ["it has a view but no news"]
         known = {item.id: item for item in (*news_context.considered, *news_context.set_aside)}
         found: list[str] = []
         if (
             len(news_context.considered) < MAX_ITEMS
         ):  # else a view in depth may cite items beyond those that are recorded
             unknown = [name for name in view.cited if name not in known]
-            found += [f"it cites {name}, which is none of its news" for name in unknown]
+            found += [f"it cites {name}, which is not one of its news items" for name in unknown]
         if view.half_life_ns != self._terms.narrative.half_life_ns:
-            found.append("its view fades with another half-life than that of the settings")
+            found.append("the half-life of its view is not that of the settings")
         if "readings" not in decision.models:
             return found
         parts: list[ViewPart] = []
@@ -251,7 +249,7 @@ class ReadingAuditor:
         for part, expected in zip(view.parts, parts, strict=True):
             if part != expected:
                 found.append(
-                    "the trust in what it read is not that of the items it cites"
+                    "the trust in its reading does not follow from the items that it cites"
                     if part.is_worded
                     else f"the reading of {', '.join(part.cited)} does not follow from its scores"
                 )
@@ -266,25 +264,21 @@ class ReadingAuditor:
             audited = decision.news_context.considered if decision.news_context is not None else ()
             if kept.items is None or kept.items == tuple(item.id for item in audited[: len(kept.items)]):
                 return []
-            return [f"it keeps the view that was read for {kept.read_for}, and its news differs"]
+            return [f"it uses the view that was read for {kept.read_for}, but its news differs"]
         if read.as_of_ns == decision.as_of_ns:
             readers = {decision.models.get(name) for name in _OWN_READERS}
             is_ours = read.reader in readers or is_deep_reader_version(read.reader)
-            return ["how its view was worded is not recorded"] if is_ours else []
+            return ["the generation of its view is not recorded"] if is_ours else []
         if kept is None:
-            return ["it keeps a view, and none was read for its series before"]
+            return ["it uses an earlier view, but none was read for its series"]
         if kept.view.as_of_ns != read.as_of_ns:
-            return [
-                f"the view that it keeps is not the newest of its series, which was read for {kept.read_for}"
-            ]
+            return [f"its view is not the newest of its series, which was read for {kept.read_for}"]
         differing = [
             name
             for name in NewsView.__struct_fields__
             if name != "parts" and getattr(kept.view, name) != getattr(read, name)
         ]
-        return [
-            f"the view that it keeps is not the one read for {kept.read_for}: other {', '.join(differing)}"
-        ]
+        return [f"its view is not the one read for {kept.read_for}: different {', '.join(differing)}"]
 
     # --- a reading of its own
 
@@ -297,7 +291,7 @@ class ReadingAuditor:
             return found
         model = self._find(trace.target)
         if model is None:
-            self.num_unchecked[f"its prompt and tokens, as the folder of {trace.target} is not here"] += 1
+            self.num_unchecked[f"the prompt and tokens, because the folder of {trace.target} is missing"] += 1
             return found
         found += self._prompt_problems(question, trace, model)
         if not found:
@@ -313,15 +307,15 @@ class ReadingAuditor:
         known: PromptContext = self.history.prompt_context(decision)
         if read.prepared:
             if trace.asked_ns is msgspec.UNSET:
-                self.num_unchecked["what was read ahead, as its instant is not recorded"] += 1
+                self.num_unchecked["a prepared view, because its time is not recorded"] += 1
                 return None, found
             asked_ns = trace.asked_ns
             known = self.history.prompt_context_at(decision.series, asked_ns - self._terms.lead_ns)
         elif trace.asked_ns is not msgspec.UNSET:
-            found.append("it records an instant that was asked about, and nothing was prepared")
+            found.append("it records a prepared time, but its view was not prepared")
         expected = reading_seed(decision.symbol, asked_ns, in_depth=bool(trace.paths))
         if trace.seed != expected:
-            found.append(f"its seed is {trace.seed}; its symbol and instant give {expected}")
+            found.append(f"its seed is {trace.seed}, but its symbol and time give {expected}")
         if shown is None:
             return None, found
         items = tuple(
@@ -338,17 +332,21 @@ class ReadingAuditor:
         prompt, num_shared = build_prompt(question, model.vocabulary.dialect)
         try:
             if trace.shown is msgspec.UNSET:
-                self.num_unchecked["the headlines in its prompt, as they are not recorded"] += 1
+                self.num_unchecked["the headlines in the prompt, because they are not recorded"] += 1
                 expected = model.vocabulary.encode(prompt[num_shared:])
                 begin = len(trace.prompt) - len(expected)
                 if begin < 0:
-                    return ["its prompt is shorter than what follows the news in it"]
+                    return ["its prompt is shorter than the part that follows the news"]
             else:
                 expected, begin = [*model.opening, *model.vocabulary.encode(prompt)], 0
         except InvalidInput as error:
             return [f"its prompt cannot be rebuilt: {error}"]
         difference = first_difference(trace.prompt[begin:], expected, model.spell, begin)
-        return [f"its prompt is not that of its news, prices and symbol: {difference}"] if difference else []
+        return (
+            [f"its prompt does not follow from its news, prices and symbol: {difference}"]
+            if difference
+            else []
+        )
 
     def _view_problems(
         self,
@@ -364,7 +362,7 @@ class ReadingAuditor:
             found = self._find(trace.draft)
             if found is None:
                 self.num_unchecked[
-                    f"what the draft's words mean, as the folder of {trace.draft} is not here"
+                    f"the meaning of the draft's tokens, because the folder of {trace.draft} is missing"
                 ] += 1
                 return []
             finisher = found
@@ -376,10 +374,10 @@ class ReadingAuditor:
                 parse_answer(form.fields(tokens), finisher.trust) for tokens in trace.paths or (trace.tokens,)
             ]
         except (IntegrityError, KeyError) as error:
-            return [f"its tokens are no answer on {trace.num_items} items: {error}"]
+            return [f"its tokens are not an answer about {trace.num_items} items: {error}"]
         expected = expected_view(answers, read, trace, question, finisher.meaning)
         if trace.paths and trace.tokens != trace.paths[combine_answers(answers)[1]]:
-            return ["the answer that stands for all is another"]
+            return ["the recorded answer is not the one that its answers combine to"]
         if read.prepared:
             problems = prepared_problems(decision, read, trace, expected)
             expected = replace(
@@ -393,7 +391,7 @@ class ReadingAuditor:
             if name not in ("trace", "parts") and getattr(expected, name) != getattr(read, name)
         ]
         if differing:
-            problems.append(f"the view does not follow from the tokens: other {', '.join(differing)}")
+            problems.append(f"the view does not follow from the tokens: different {', '.join(differing)}")
         return problems
 
 

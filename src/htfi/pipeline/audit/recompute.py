@@ -73,9 +73,7 @@ class DivergenceRankAuditor:
         (rank,) = self._divergences.ranks([tilt.narrator], [tilt.divergence])
         if rank == tilt.divergence_rank:
             return []
-        return [
-            f"its divergence ranks at {rank:g} among those before, not at {tilt.divergence_rank:g} as recorded"
-        ]
+        return [f"the rank of its divergence is {rank:g}, but {tilt.divergence_rank:g} is recorded"]
 
     def _close_point(self) -> None:
         if self._open:
@@ -122,7 +120,7 @@ class AmendmentAuditor:
         if first_index is None:
             return [
                 *found,
-                f"it amends {decision.amends}, which is no earlier provisional decision, or is amended already",
+                f"it amends {decision.amends}, which is not an earlier provisional decision, or is already amended",
             ]
         first = decode_decision(self._entry(first_index))
         if self._due:
@@ -173,22 +171,22 @@ def _amendment_problems(first: Decision, decision: Decision, lead: Decision | No
         and tilt.narrator == before.narrator
         and tilt.weight != before.weight
     ):
-        problems.append("its narrator's weight is not what it was when the forecast was made")
+        problems.append("its narrator's weight is not that of the amended forecast")
     if not follows(first.plan, decision.plan):
         problems.append(f"its plan does not follow from that of {first.id}")
     if decision.id != amendment_id(first.id):
         problems.append(f"it is not named after {first.id}")
     if not differs_only_in_news(first.rationale, decision.rationale):
-        problems.append(f"its rationale is not that of {first.id} but for the news")
+        problems.append(f"its rationale differs from that of {first.id} in more than the news")
     if lead is not None and lead.view is not None:
         if decision.view != _view_in_place_of(first, lead.view):
             problems.append(f"its view is not the one of {lead.id}")
         if recorded_amendment_template(decision) != recorded_amendment_template(lead):
-            problems.append("whether it confirms the provisional view is stated wrongly")
+            problems.append("it states wrongly whether it confirms the provisional view")
     elif decision.view is None or decision.view.provisional or decision.view.read_at_ns != first.as_of_ns:
-        problems.append("it has no view of the target's own on that instant")
+        problems.append("it has no view by the target of that time")
     elif not has_part(decision.rationale, amendment_template(first, decision.view)):
-        problems.append("whether it confirms the provisional view is stated wrongly")
+        problems.append("it states wrongly whether it confirms the provisional view")
     return problems
 
 
@@ -224,7 +222,7 @@ def check_entry(
     decision = decode_decision(entry)
     problems: list[str] = []
     if decision.settings_digest != settings_digest:
-        problems.append("it was made under other settings than those at hand")
+        problems.append("it was made under settings other than those in settings.json")
     if encode_decision(decision) != entry:
         problems.append("the entry is not in canonical form")
     problems += forecast_problems(decision)
@@ -273,45 +271,43 @@ def _rationale_problems(decision: Decision) -> list[str]:
     view = decision.view
     expected = phrasing.view_slots(view, decision.symbol) if view is not None else {}
     if any(rationale.slots.get(slot) != words for slot, words in expected.items()):
-        problems.append("what the rationale states of the news does not follow from the view")
+        problems.append("the rationale's sentences on the news do not follow from the view")
     low, high = decision.forecast.central_band
     unit = phrasing.recorded_unit(rationale.slots) if decision.amends else phrasing.unit(high - low)
     expected = phrasing.band_slots(decision.last_price, low, high, unit)
     tilt = decision.forecast.tilt
     expected |= phrasing.tilt_slots(tilt, unit) if tilt is not None else {}
     if (tilt is not None) != has_part(rationale, "weighed"):
-        problems.append("whether the view is weighed is stated wrongly")
+        problems.append("the rationale states wrongly whether the view is weighed")
     if has_part(rationale, "deepening") and tilt is not None:
         expected["divergence"] = phrasing.divergence(tilt)
     if any(rationale.slots.get(slot) != words for slot, words in expected.items()):
-        problems.append(
-            "what the rationale states of the band and of the view's weight does not follow from the forecast"
-        )
+        problems.append("the rationale's band and view weight do not follow from the forecast")
     contested = view is not None and bool(find_contradictions(view.parts, view.as_of_ns))
     if has_part(rationale, "contested") != contested:
-        problems.append("whether its readings contradict each other is stated wrongly")
+        problems.append("the rationale states wrongly whether its readings contradict each other")
     if has_part(rationale, "suspected") != (
         decision.news_context is not None and bool(decision.news_context.suspicion)
     ):
-        problems.append("whether manipulation is suspected is stated wrongly")
+        problems.append("the rationale states wrongly whether manipulation is suspected")
     problems += _load_problems(decision)
     then = decision.plan.then
     consulting = is_high_value(decision.plan)
     if has_part(rationale, "consulting") != consulting:
-        problems.append("whether the best reader follows is stated wrongly")
+        problems.append("the rationale states wrongly whether the best reader follows")
     if has_part(rationale, "deepening") != (then is Rung.DEEP and not consulting):
-        problems.append("whether a reading in depth follows is stated wrongly")
+        problems.append("the rationale states wrongly whether a reading in depth follows")
     served = then is not None and then is not Rung.DEEP
     if has_part(rationale, PREPARED) != served or served != is_prepared(decision.plan):
         if not decision.amends:
-            problems.append("whether the reading was prepared is stated wrongly")
+            problems.append("the rationale states wrongly whether the reading was prepared")
     elif served and view is not None:
         if decision.plan.codes is UNSET and decision.plan.reason != f"prepared for {view.prepared}":
-            problems.append("the plan does not say what the view was prepared for")
+            problems.append("the plan does not state what the view was prepared for")
         if rationale.slots.get("prepared") != phrasing.prepared(view):
-            problems.append("what the reading was prepared for is stated wrongly")
+            problems.append("the rationale states wrongly what the reading was prepared for")
     if has_part(rationale, *PROVISIONAL_PARTS) != (view is not None and view.provisional):
-        problems.append("whether the reading is provisional is stated wrongly")
+        problems.append("the rationale states wrongly whether the reading is provisional")
     return problems
 
 

@@ -82,9 +82,7 @@ def newest_reading(entries: Iterable[bytes]) -> Decision:
             newest = entry
     found = try_decode_decision(newest) if newest is not None else None
     if found is None:
-        raise InvalidInput(
-            "no decision here was read for by a model of ours: there are no words to write again"
-        )
+        raise InvalidInput("no decision here has a reading by a local model: there is nothing to replay")
     return found
 
 
@@ -95,7 +93,7 @@ def reading_of(decision: Decision, entries: Iterable[bytes]) -> Decision:
     """
     view = decision.view
     if view is None:
-        raise InvalidInput(f"{decision.id}: no news was read for it, so there are no words to write again")
+        raise InvalidInput(f"{decision.id}: no model read news for it: there is nothing to replay")
     if view.trace is not None:
         return decision
     read = unmerged(view)
@@ -112,7 +110,7 @@ def reading_of(decision: Decision, entries: Iterable[bytes]) -> Decision:
             if _without_trace(kept) == _without_trace(read):
                 return found
     raise InvalidInput(
-        f"{decision.id}: its view ({view.reader or 'no reader'}) was not worded by a model of ours: nothing to replay"
+        f"{decision.id}: its view ({view.reader or 'no reader'}) is not by a local model: there is nothing to replay"
     )
 
 
@@ -150,17 +148,17 @@ def replay_reading(
         drafter = open_model(trace.draft, ModelRole.DRAFT) if trace.rule.widths else None
         plain, problems = _replay_rule(opened, drafter, config, trace, trace.rule, request)
         if difference := first_difference(trace.tokens, plain.tokens, spell):
-            problems.append(f"along the recorded drafts the target writes other tokens: {difference}")
+            problems.append(f"along the recorded drafts the target generates different tokens: {difference}")
     writing, finisher = plain, opened
     if trace.num_verified >= 0:
         finisher = open_model(trace.draft, ModelRole.DRAFT)
         writing = _finish_with_draft(finisher, config, trace, request) or plain
         if difference := first_difference(trace.tokens, writing.tokens, spell):
             problems.append(
-                f"the draft, going on from what the target settled, writes other tokens: {difference}"
+                f"the draft, continuing from the target's tokens, generates different tokens: {difference}"
             )
     if (view.provisional and not view.prepared) != (trace.num_verified >= 0):
-        problems.append("whether the view is provisional does not follow from who wrote it")
+        problems.append("its provisional mark does not follow from which model generated it")
     if not problems and _view_from_tokens(writing, finisher, view) != _without_trace(view):
         problems.append("the view does not follow from the tokens")
     return ReplayedReading(trace, vocabulary, problems)
@@ -182,15 +180,15 @@ def _replay_paths(
     ]
     spell = TokenText.of(vocabulary)
     problems = [
-        f"the target writes other tokens in answer {path}: {differing}"
+        f"the target generates different tokens in answer {path}: {differing}"
         for path, (answer, tokens) in enumerate(zip(written, trace.paths, strict=True))
         if (differing := first_difference(tokens, answer.tokens, spell))
     ]
     said, nearest = combine_answers([parse_answer(answer.fields, opened.trust) for answer in written])
     if written[nearest].tokens != trace.tokens:
-        problems.append("the answer that stands for all is another")
+        problems.append("the recorded answer is not the one that its answers combine to")
     if view.provisional or trace.num_verified >= 0:
-        problems.append("whether the view is provisional does not follow from who wrote it")
+        problems.append("its provisional mark does not follow from which model generated it")
     each = [_with_understanding(parse_answer(answer.fields, opened.trust), view) for answer in written]
     meant = combine_meanings(each, opened.meaning) if opened.meaning is not None else ()
     if not problems and replace(_with_understanding(said, view), meant=meant) != _without_trace(view):
@@ -199,16 +197,16 @@ def _replay_paths(
 
 
 def _check_target_tokens(plain: Completion, trace: GenerationTrace, spell: Callable[[int], str]) -> list[str]:
-    """Whether the target, decoding alone, writes the tokens that are said to be its own."""
+    """Whether the target, decoding alone, generates the tokens that are recorded as its own."""
     if trace.num_verified < 0:
         difference = first_difference(trace.tokens, plain.tokens, spell)
-        return [f"the target, decoding alone, writes other tokens: {difference}"] if difference else []
+        return [f"the target, decoding alone, generates different tokens: {difference}"] if difference else []
     num = trace.num_verified
     if num >= len(trace.tokens):
-        return [f"{num} of {len(trace.tokens)} tokens are said to be settled: nothing is left to the draft"]
+        return [f"{num} of {len(trace.tokens)} tokens are recorded as the target's, so none is the draft's"]
     difference = first_difference(trace.tokens[:num], plain.tokens[:num], spell)
     words = (
-        f"the target, decoding alone, does not begin with the {num} tokens said to be its own: {difference}"
+        f"the target, decoding alone, does not begin with the {num} tokens recorded as its own: {difference}"
     )
     return [words] if difference else []
 
@@ -229,10 +227,10 @@ def _check_recorded_drafts(
         return [f"the recorded drafts cannot be verified again: {error}"]
     problems: list[str] = []
     if drafted.tokens != plain.tokens:
-        problems.append("the target, verifying the recorded drafts, writes other tokens")
+        problems.append("the target, verifying the recorded drafts, generates different tokens")
     seen = drafted.rounds[: len(trace.rounds)] if trace.place else drafted.rounds
     if seen != trace.rounds:
-        problems.append("the target finds otherwise on a recorded draft")
+        problems.append("the target does not accept the recorded drafts as recorded")
     return problems
 
 
@@ -276,10 +274,10 @@ def _replay_rule(
         raise failed or IntegrityError("the recorded drafts cannot be verified again")
     for number, (recorded, again) in enumerate(zip(trace.rounds, found.rounds, strict=False), 1):
         if recorded != again:
-            problems.append(f"in round {number} the target accepts other tokens than recorded")
+            problems.append(f"in round {number} the target accepts tokens other than the recorded ones")
             break
     if len(trace.rounds) != len(found.rounds):
-        problems.append(f"{len(trace.rounds)} rounds are recorded, {len(found.rounds)} were needed")
+        problems.append(f"{len(trace.rounds)} rounds are recorded, but {len(found.rounds)} are needed")
     return found, problems
 
 
@@ -331,5 +329,5 @@ def _decode_again(
 ) -> Completion:
     answer = generator.regenerate(trace.prompt, request)
     if isinstance(answer, RequestRefused):
-        raise IntegrityError(f"the recorded reading cannot be written again: {answer.reason}")
+        raise IntegrityError(f"the recorded reading cannot be generated again: {answer.reason}")
     return answer

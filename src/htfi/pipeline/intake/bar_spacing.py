@@ -60,13 +60,13 @@ def read_interval(text: str) -> str:
         if good:
             return text
         raise InvalidInput(
-            f"'{text[:_MAX_TEXT]}' is no interval: write {head}: and a number above 0, such as {head}:5000"
+            f"'{text[:_MAX_TEXT]}' is not an interval: write {head}: and a number above 0, such as {head}:5000"
         )
     length_ns = _length_ns(text.strip()) if len(text) <= _MAX_TEXT else None
     if length_ns is None:
-        raise InvalidInput(f"'{text[:_MAX_TEXT]}' is no interval: write one of {ACCEPTED_INTERVALS}")
+        raise InvalidInput(f"'{text[:_MAX_TEXT]}' is not an interval: write one of {ACCEPTED_INTERVALS}")
     if not BAR_LENGTH_LIMITS_NS[0] <= length_ns <= BAR_LENGTH_LIMITS_NS[1]:
-        raise InvalidInput(f"'{text[:_MAX_TEXT]}' is no interval: from 1ms to 366d")
+        raise InvalidInput(f"'{text[:_MAX_TEXT]}' is not an interval: give one from 1ms to 366d")
     return format_duration(length_ns)
 
 

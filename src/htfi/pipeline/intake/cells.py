@@ -73,7 +73,9 @@ def read_number(value: Any, name: str, not_finite: QuarantineReason) -> float:
             raise ValueError(value)
         number = float(value)
     except (ValueError, TypeError, OverflowError) as error:
-        raise RowRefused(QuarantineReason.BAD_NUMBER, f"{name} '{str(value)[:40]}' is no number") from error
+        raise RowRefused(
+            QuarantineReason.BAD_NUMBER, f"{name} '{str(value)[:40]}' is not a number"
+        ) from error
     if not math.isfinite(number):
         raise RowRefused(not_finite, f"{name} {number} is not finite")
     return number

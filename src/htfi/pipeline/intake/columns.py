@@ -207,7 +207,7 @@ def require_layout(
             f"{where}: columns {', '.join(names)} fit no kind of event: state kind and columns in a mapping"
         )
     if spec.residency and layout.kind != "news":
-        raise InvalidInput(f"{where}: residency is for news, these are {layout.kind}s: take it out")
+        raise InvalidInput(f"{where}: residency is for news, these are {layout.kind}s: remove it")
     if missing := layout.missing_fields(spec):
         raise InvalidInput(
             f"{where}: a {layout.kind} needs {', '.join(missing)}; its columns are {', '.join(names)}: "

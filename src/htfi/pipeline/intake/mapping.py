@@ -67,7 +67,7 @@ def _read_source(table: Any, where: str, folder: Path) -> SourceSpec:
             raise InvalidInput(f"{where}: unknown key '{name}' in page: the keys are {', '.join(PAGE_KEYS)}")
     lists = {key: tuple(values.get(key, ())) for key in ("only", "residency")}
     if values.get("residency") and values.get("kind") not in (None, "", "news"):
-        raise InvalidInput(f"{where}: residency is for news, not for kind '{values['kind']}': take it out")
+        raise InvalidInput(f"{where}: residency is for news, not for kind '{values['kind']}': remove it")
     stated = dict(values, columns=MappingProxyType(columns), page=MappingProxyType(page), **lists)
     if not stated.get("name"):
         if not stated.get("path"):

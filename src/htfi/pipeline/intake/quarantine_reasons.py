@@ -50,7 +50,7 @@ _REMEDIES: Mapping[QuarantineReason, str] = MappingProxyType({
     QuarantineReason.BAD_SIZE: "map the right columns under [source.columns]",
     QuarantineReason.BAD_SIDE: "map `side` under [source.columns]",
     QuarantineReason.BAD_BAR: "map open, high, low and close under [source.columns]",
-    QuarantineReason.BAD_TAG: "map `residency` under [source.columns], or take it out",
+    QuarantineReason.BAD_TAG: "map `residency` under [source.columns], or remove it",
     QuarantineReason.BAD_INTERVAL: 'state `interval`, such as "1h", or map its column under [source.columns]',
     QuarantineReason.CROSSED_QUOTE: "map bid and ask under [source.columns]",
     QuarantineReason.BAD_TIME: "map `ts` under [source.columns], or state `bar_stamp`",

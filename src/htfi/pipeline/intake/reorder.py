@@ -139,7 +139,7 @@ class ReorderBuffer:
         for item, identity in zip(items, identities, strict=True):
             earlier = None if isinstance(item, QuarantinedRow) else recent.find_duplicate(identity, item.row)
             if earlier is not None and not isinstance(item, QuarantinedRow):
-                item = _reject(item, QuarantineReason.DUPLICATE, f"the same as row {earlier}")
+                item = _reject(item, QuarantineReason.DUPLICATE, f"equal to row {earlier}")
             checked.append(item)
         return checked
 

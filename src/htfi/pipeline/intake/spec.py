@@ -81,7 +81,7 @@ class SourceSpec:
         for key in ("delay", "tolerance", "every", "max_age"):
             self._check(key, _duration)
         if self.web and self.stamp == "row":
-            raise InvalidInput(f"source '{self.name}': stamp = 'row': known when fetched: take it out")
+            raise InvalidInput(f"source '{self.name}': stamp = 'row': known when fetched: remove it")
         if not self.web and self.format in WEB_FORMATS:
             raise InvalidInput(
                 f"source '{self.name}': format = '{self.format}' needs url = \"http://…\" or https"
@@ -148,7 +148,7 @@ def read_clock_time(text: str) -> tuple[int, int]:
         parts = int(hour), int(minute)
         if (parts[0] < 24 and parts[1] < 60) or parts == (24, 0):
             return parts
-    raise InvalidInput(f"'{text}' is no time of day: write hours and minutes, such as 16:00")
+    raise InvalidInput(f"'{text}' is not a time of day: write hours and minutes, such as 16:00")
 
 
 def _zone(name: str) -> ZoneInfo:
@@ -156,7 +156,7 @@ def _zone(name: str) -> ZoneInfo:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         raise InvalidInput(
-            f"'{name}' is no time zone: write a name such as America/New_York or UTC"
+            f"'{name}' is not a time zone: write a name such as America/New_York or UTC"
         ) from error
 
 

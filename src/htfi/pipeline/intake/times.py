@@ -50,7 +50,7 @@ def read_time(value: Any, zone: ZoneInfo | None, unit: str) -> int | date:
         usual = type(value) is str and 19 < len(value) < 27  # an instant to the microsecond at most
         found = _from_iso(value, zone) if usual else _from_any(value, zone, unit)
     except (ValueError, OverflowError) as error:
-        raise RowRefused(QuarantineReason.BAD_TIME, f"{_quoted(value)} is no timestamp") from error
+        raise RowRefused(QuarantineReason.BAD_TIME, f"{_quoted(value)} is not a timestamp") from error
     if isinstance(found, int):
         if MIN_TIME_NS <= found < MAX_TIME_NS:
             return found

@@ -70,7 +70,7 @@ def apply_macro_surprise(basis: ScenarioBasis, today: BaselineForecast, text: st
     if all(find_series(shock.name, today.series) is not None for shock in shocks):
         return apply_shocks(today, shocks)
     if len(shocks) > 1:
-        raise InvalidInput(f"--macro '{text}': series that are only released are moved one at a time")
+        raise InvalidInput(f"--macro '{text}': macro series are moved one at a time")
     (shock,) = shocks
     memory = basis.history
     found = find_macro_series(shock.name, memory.macro)

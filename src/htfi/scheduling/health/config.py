@@ -70,7 +70,7 @@ class HealthConfig:
             raise InvalidInput(f"health: need heartbeat_ms >= {LATE_MS:g}")
         if not 2 * self.heartbeat_ms < self.silence_ms:
             raise InvalidInput(
-                "health.silence_ms must be above two heartbeats: one lost heartbeat is no silence"
+                "health.silence_ms must be above two heartbeats: one lost heartbeat must not count as silence"
             )
         if len(set(self.voters)) != len(self.voters) or not all(0 < len(each) <= 64 for each in self.voters):
             raise InvalidInput("health.voters must be different names of 1 to 64 characters")

@@ -105,7 +105,7 @@ def _symptoms(
     if rtt_ms is not None:
         usual = _baseline_of(state, "rtt")
         if rtt_ms > max(RTT_FLOOR_MS, RTT_RATIO * (usual or 0.0)) * scale:
-            yield f"{rtt_ms:.0f} ms away"
+            yield f"the round trip takes {rtt_ms:.0f} ms"
     hot_c = config.hot_c - (COOLED_BY_C if state.is_degraded else 0.0)
     if metrics.temperature_c is not None and metrics.temperature_c >= hot_c:
         yield f"{metrics.temperature_c:.0f} °C"

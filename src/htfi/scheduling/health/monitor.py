@@ -73,7 +73,9 @@ class PeerMonitor:
         """A stream to the peer has opened. The next tick sends the first heartbeat over it."""
         self._advance_clock(now_s)
         if not 0 < len(peer) <= MAX_NAME:
-            self._record(peer[:MAX_NAME], "refused", f"a name of {len(peer)} characters is not watched over")
+            self._record(
+                peer[:MAX_NAME], "refused", f"a peer with a name of {len(peer)} characters is not monitored"
+            )
             return
         before = self._contacts.get(peer)
         if before is None:
@@ -82,7 +84,7 @@ class PeerMonitor:
                 detection.start_history(self._clock.ran_s), int(self._rng.integers(1, 1 << 40))
             )
         elif before.rhythm.num_heartbeats and not before.streams:
-            self._record(peer, "reconnect", f"a stream to {peer} stands again")
+            self._record(peer, "reconnect", f"a stream to {peer} is open again")
         elif not before.streams:
             before = replace(before, rhythm=detection.start_history(self._clock.ran_s))
         streams = (*(each for each in before.streams if each != stream), stream)
@@ -216,13 +218,13 @@ class PeerMonitor:
             return
         self._announced[peer] = state
         if before is PeerState.UNKNOWN:
-            self._record(peer, "joined", f"{peer} is known now")
+            self._record(peer, "joined", f"{peer} is now known")
         self._record(peer, state.value, words)
 
     def _announce_leadership(self, now_s: float) -> None:
         for role, is_leading, holder in self._roles.leadership_changes(now_s):
             me = self._members.me.node
-            follows = f"{me} leads {role} no more" + (f": {holder} does" if holder else "")
+            follows = f"{me} no longer leads {role}" + (f": {holder} does" if holder else "")
             self._record(
                 me, "leads" if is_leading else "follows", f"{me} leads {role}" if is_leading else follows
             )

@@ -186,7 +186,7 @@ def open_edge(settings: Settings, name: str, *, secure: bool = True) -> Generato
 def _edge_readiness(edge: EdgeNode) -> ProbeResult:
     """An edge is ready without a cloud too: it works alone."""
     well = [cloud for cloud in edge.clouds if edge.monitor.state(cloud) is PeerState.HEALTHY]
-    return ProbeResult(True, f"clouds that are well: {', '.join(well) or 'none, so answers are provisional'}")
+    return ProbeResult(True, f"healthy clouds: {', '.join(well) or 'none, so readings are provisional'}")
 
 
 def health_config(config: HealthConfig, cluster: ClusterConfig) -> HealthConfig:

@@ -42,17 +42,21 @@ class CacheConfig:
         16.0, "memory of the context cache; 0 switches it off", "MB"
     )
     folder: str = setting("run", "run (in the run's folder), none, or a folder shared by runs")
-    folder_mb: Annotated[float, Meta(ge=4.0, le=1_048_576.0)] = setting(32.0, "size of that folder", "MB")
+    folder_mb: Annotated[float, Meta(ge=4.0, le=1_048_576.0)] = setting(
+        32.0, "maximum size of that folder", "MB"
+    )
     redis: str = setting("", "URL of a shared cache; better set as HTFI_CACHE__REDIS (extra [cluster])")
-    redis_prefix: str = setting("htfi", "prefix of its keys")
-    redis_timeout_ms: Annotated[float, Meta(ge=1.0, le=1_000.0)] = setting(20.0, "longest wait for it")
-    redis_ca: str = setting("", "file of the authority that signed its certificate")
-    redis_admits: tuple[str, ...] = setting((), "residency tags of data that it may hold")
+    redis_prefix: str = setting("htfi", "prefix of the keys in the shared cache")
+    redis_timeout_ms: Annotated[float, Meta(ge=1.0, le=1_000.0)] = setting(
+        20.0, "maximum wait for the shared cache"
+    )
+    redis_ca: str = setting("", "file of the authority that signed the shared cache's certificate")
+    redis_admits: tuple[str, ...] = setting((), "residency tags of data that the shared cache may hold")
     redis_max_kb: Annotated[float, Meta(ge=0.0, le=524_288.0)] = setting(
-        32.0, "largest value stored there", "kB"
+        32.0, "largest value stored in the shared cache", "kB"
     )
     secret: str = setting("", "key that encrypts what leaves this process")
-    prefixes: bool = setting(True, "whether read prompts are cached beyond the engine")
+    prefixes: bool = setting(True, "whether prompts that were read are also cached outside the engine")
 
     def __post_init__(self) -> None:
         check_bounds("cache", self)

@@ -115,7 +115,7 @@ def check_model(opened: LoadableModel, config: DecodingConfig) -> ModelCheck:
     (writing,) = generator.write([request])
     read_ms = 1e3 * (time.perf_counter() - started_s)
     if isinstance(writing, RequestRefused):
-        raise InvalidInput(f"{opened.folder.path}: it refused the standard question: {writing.reason}")
+        raise InvalidInput(f"{opened.folder.path}: it cannot answer the standard question: {writing.reason}")
     prompt = generator.vocabulary.encode(request.prompt)
     ids = np.array([[*prompt, *writing.tokens]], np.int64)
     exact = _logits(load_network(opened.folder, "fp32"), ids)

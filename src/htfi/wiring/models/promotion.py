@@ -108,7 +108,9 @@ class PromotedDraftSource:
             try:
                 self._opened = self._open_promoted()
             except HtfiError as error:
-                self._report(f"promoted draft passed over, {self._opened.folder.path.name} stays: {error}")
+                self._report(
+                    f"the promoted draft cannot be used, {self._opened.folder.path.name} stays: {error}"
+                )
         return self._opened
 
     def _open_promoted(self) -> LoadableModel:
@@ -117,7 +119,7 @@ class PromotedDraftSource:
             return self._opened
         opened = open_model(self._drafts / promoted.folder, self._opened.precision, self._opened.engine)
         if opened.folder.digest != promoted.digest:
-            raise InvalidInput(f"{opened.folder.path} is not as it was when it was promoted")
+            raise InvalidInput(f"{opened.folder.path} was changed after it was promoted")
         if opened.tokenizer.digest != self._opened.tokenizer.digest:
             raise InvalidInput(f"{opened.folder.path} has another tokenizer")
         return opened
@@ -200,5 +202,5 @@ class RecordingGenerator(_GeneratorWrapper):
                 )
         if self._recent.last_error != self._trouble:
             self._trouble = self._recent.last_error
-            self._report(f"{self._trouble}: what is answered is not kept for distilling")
+            self._report(f"{self._trouble}: answers are not kept for distillation")
         return answers

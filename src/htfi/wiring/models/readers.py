@@ -39,8 +39,10 @@ class ModelsConfig:
     target: str = setting("", "folder of the target model; empty uses the shipped one")
     draft: str = setting("", "folder of the draft model; empty uses the shipped one")
     engine: str = setting("onnx", "onnx (embedded) or torch (extra [train], uses a GPU if there is one)")
-    precision: str = setting(Precision.INT8.value, "of the weights: int8, fp32 or, with torch, bf16")
-    promoted_drafts: str = setting("", "folder of promoted drafts to follow while a run goes on")
+    precision: str = setting(
+        Precision.INT8.value, "precision of the weights: int8, fp32 or, with torch, bf16"
+    )
+    promoted_drafts: str = setting("", "folder of promoted drafts that a run follows")
     replay_buffer: str = setting("", "folder that collects the target's answers for `htfi models distil`")
     frontier_url: str = setting(
         "", "address of an OpenAI-compatible model that reads in depth (extra [frontier])"

@@ -12,13 +12,13 @@ import click
     type=click.Choice(("int8", "int8-wide", "fp32")),
     default="int8",
     show_default=True,
-    help="Of the weights.",
+    help="Precision of the weights.",
 )
 @click.option("--stories", "num_stories", type=click.IntRange(min=100), default=2_000, show_default=True)
 def command(folder: Path, precision: str, num_stories: int) -> None:
     """Calibrate the views of FOLDER's model on simulated stories, and keep the result there.
 
-    How far its confidence proves right; and, from 500 stories on, what moves follow what it calls.
+    Measures how often its confidence is right and, from 500 stories on, which moves follow its views.
     """
     from htfi.apps.display.tables import print_facts
     from htfi.decoding.config import DecodingConfig
@@ -44,11 +44,11 @@ def command(folder: Path, precision: str, num_stories: int) -> None:
     print_facts(
         {
             "stated": "  ".join(f"{100 * share:4.0f}%" for share in CONFIDENCES),
-            "right when it calls a move": "  ".join(f"{100 * share:4.0f}%" for share in trust.moving),
-            "right when it calls none": "  ".join(f"{100 * share:4.0f}%" for share in trust.flat),
+            "right when it predicts a move": "  ".join(f"{100 * share:4.0f}%" for share in trust.moving),
+            "right when it predicts none": "  ".join(f"{100 * share:4.0f}%" for share in trust.flat),
         }
         | {
-            f"a σ of {cause.replace('_', ' ')}, {HORIZONS[-2]} bars on": f"{share:.2f} σ"
+            f"move per σ predicted, {cause.replace('_', ' ')}": f"{share:.2f} σ after {HORIZONS[-2]} bars"
             for cause, share in zip(CAUSES, meaning.shifts[-2] if meaning is not None else (), strict=False)
         }
     )

@@ -27,18 +27,22 @@ NOT_PROMOTED, STOPPED = 3, 130  # 130: what a shell reports for a program that C
 @click.option(
     "--draft",
     type=click.Path(path_type=Path),
-    help="To begin with (default: the one promoted in OUT, or shipped).",
+    help="Draft to start from (default: promoted in OUT, else shipped).",
 )
 @click.option("--minutes", type=FiniteRange(min=0, min_open=True), help="Budget of time (default: 10).")
 @click.option("--tokens", type=click.IntRange(min=1), help="Budget of tokens instead: reproduces exactly.")
 @click.option("--seed", type=click.IntRange(min=0, max=800_000_000), default=0, show_default=True)
 @click.option("--rate", type=FiniteRange(min=0, min_open=True), help="Peak learning rate (default: 0.0003).")
 @click.option(
-    "--rehearsal", type=FiniteRange(min=0, max=1, max_open=True), help="Share of simulated stories."
+    "--rehearsal",
+    type=FiniteRange(min=0, max=1, max_open=True),
+    help="Share of simulated stories in training.",
 )
 @click.option("--device", help="cpu, cuda, or auto (default: cpu).")
 @click.option(
-    "--threads", type=click.IntRange(min=1), help="On a CPU (default: 1, to leave cores for a service)."
+    "--threads",
+    type=click.IntRange(min=1),
+    help="Threads on a CPU (default: 1, which leaves cores to a service).",
 )
 @click.option(
     "--precision", type=click.Choice(("int8", "int8-wide", "fp32")), default="int8", show_default=True
@@ -48,17 +52,17 @@ def command(
 ) -> None:
     """Train the draft on recent answers of its target; needs the extra [train].
 
-    A fifth of the questions in the buffer is held back. The new draft is promoted only if it says what the target
-    says more often on those, by more than the error of the difference, and no less often on simulated ones. A
-    service that follows OUT takes it up between two requests.
+    A fifth of the questions in the buffer is held back. The new draft is promoted only if it agrees with the target
+    more often on these, by more than the error of the difference, and no less often on simulated ones. A service
+    that follows OUT switches to it between two requests.
 
-    Exit status 0 where a draft was promoted, 3 where the old one stays, 130 where Ctrl-C ended it.
+    Exit status 0 if a draft was promoted, 3 if the old one stays, 130 after Ctrl-C.
 
     \b
     Examples:
-      htfi models distil --from recent --out drafts                 ten minutes on one core
+      htfi models distil --from recent --out drafts   ten minutes on one core
       htfi models distil --from recent --out drafts --tokens 2000000
-      htfi models distil --from recent --out drafts --target mine/mini-target --draft mine/mini-draft
+      htfi models distil --from recent --out drafts --draft mine/mini-draft
     """
     from htfi.wiring.models.promotion import read_promoted
     from htfi.wiring.models.readers import ModelsConfig

@@ -6,8 +6,8 @@ import click
 
 _EPILOG = """\b
 Examples:
-  htfi models heads --out mine/heads                       from the folder 'corpora' of the project
-  htfi models heads --out mine/heads --corpora my/corpora  from templates of your own
+  htfi models heads --out mine/heads   from the folder 'corpora'
+  htfi models heads --out mine/heads --corpora my/corpora  your templates
 """
 
 

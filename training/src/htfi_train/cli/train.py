@@ -9,23 +9,32 @@ from htfi.apps.options import FiniteRange
 
 @click.command("train")
 @click.option(
-    "--out", type=click.Path(path_type=Path), required=True, help="Folder: both models, log and checkpoint."
+    "--out",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Folder for both models, the log and the checkpoint.",
 )
 @click.option("--minutes", type=FiniteRange(min=0, min_open=True), help="Budget of time (default: 60).")
 @click.option("--tokens", type=click.IntRange(min=1), help="Budget of tokens instead: reproduces exactly.")
 @click.option("--seed", type=click.IntRange(min=0, max=800_000_000), default=0, show_default=True)
 @click.option("--device", default="auto", show_default=True, help="cpu, cuda, or auto.")
-@click.option("--threads", type=click.IntRange(min=1), help="On a CPU (default: all cores).")
+@click.option("--threads", type=click.IntRange(min=1), help="Threads on a CPU (default: all cores).")
 @click.option(
-    "--workers", type=click.IntRange(min=1), default=1, show_default=True, help="Writers of stories."
+    "--workers",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Processes that generate stories.",
 )
 @click.option(
-    "--tokenizer", type=click.Path(path_type=Path), help="A tokenizer.json to keep (default: one of our own)."
+    "--tokenizer",
+    type=click.Path(path_type=Path),
+    help="tokenizer.json to use (default: a new one is trained).",
 )
 def command(out: Path, tokenizer: Path | None, **said: object) -> None:
     """Train a target and its draft on simulated stories; needs the extra [train].
 
-    Stopped by Ctrl-C or killed, it resumes when the same command is given again.
+    After Ctrl-C or a crash, run the same command again to resume.
     """
     from htfi_train.trainer import parse_training_config, train_models
 

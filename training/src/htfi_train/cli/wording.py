@@ -9,9 +9,9 @@ SHIPPED_SEED = 7
 
 @click.command("wording", short_help="Make the sanitiser's weights from the project's own grammars.")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), required=True, help="File to write.")
-@click.option("--seed", default=SHIPPED_SEED, show_default=True, help="Of the texts that are drawn.")
+@click.option("--seed", default=SHIPPED_SEED, show_default=True, help="Seed of the texts.")
 def command(out: Path, seed: int) -> None:
-    """Draw orders to models, pump messages and honest lines, fit a linear model of words, and write its weights.
+    """Generate instructions to models, pump messages and honest lines, fit a linear model of words, write its weights.
 
     The same seed gives the same bytes on the same machine. No labelled set is read.
     """

@@ -146,4 +146,4 @@ def _check_path_request(vocabulary: Vocabulary, num_paths: int, horizon: int) ->
     if vocabulary.bins is None:
         raise InvalidInput("this model's vocabulary has no price tokens, so it cannot sample paths")
     if num_paths < 1 or horizon < 1:
-        raise InvalidInput(f"{num_paths} paths of {horizon} steps: take at least one of each")
+        raise InvalidInput(f"{num_paths} paths of {horizon} steps: give at least one of each")

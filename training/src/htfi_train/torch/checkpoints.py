@@ -192,5 +192,5 @@ def _write(path: Path, data: bytes | memoryview) -> None:
 def _unwritable(path: Path, error: OSError) -> DependencyUnavailable:
     return DependencyUnavailable(
         f"{path} cannot be written: {error.strerror}; free some disk space or name another folder, then run the same "
-        "command again: it continues from the last checkpoint"
+        "command again to resume from the last checkpoint"
     )

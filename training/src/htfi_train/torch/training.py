@@ -78,7 +78,7 @@ def train(
     state = load_checkpoint(out, pair, vocab_size)
     if state.step:
         rewind_log(out, state)
-        report(f"going on from step {state.step} after {state.elapsed_s / 60:.1f} minutes")
+        report(f"resuming at step {state.step} after {state.elapsed_s / 60:.1f} minutes")
     run = _TrainingRun(config, out, source, pair, vocab_size, state, report, description)
     with (
         stop_on_signal() as stop,
@@ -152,7 +152,7 @@ class _TrainingRun:
         state = self._training_progress
         finished = self._progress() >= 1.0
         self._report(
-            f"{'done' if finished else 'stopped; the same command continues'}: step {state.step}, "
+            f"{'done' if finished else 'stopped; run the same command again to resume'}: step {state.step}, "
             f"{state.tokens:,} tokens, {state.elapsed_s / 60:.1f} minutes; models in {self._out}"
         )
         return TrainingResult(finished, state.step, state.tokens, state.elapsed_s, self._averages())

@@ -13,7 +13,7 @@ import click
 from rich.text import Text
 
 from htfi import models
-from htfi.apps.display.draft_rounds import Line, legend, round_lines
+from htfi.apps.display.draft_rounds import Line, legend, print_rounds, round_lines
 from htfi.apps.display.tables import console
 from htfi.decoding.vocabulary import Vocabulary
 from htfi.domain.generation import Completion
@@ -55,7 +55,7 @@ def explain(pair: ModelPair) -> Iterator[Line]:
     vocabulary = Vocabulary(pair.target.tokenizer)
     plain = METHODS[PLAIN](pair)
     methods = {name: build(pair) for name, build in EXPLAINED.items()}
-    yield legend()
+    yield from legend()
     for kind in (kind for kind in prompt_kinds() if kind.name in ("view, T 1", "path, T 1")):
         number = _instructive_request(kind, next(iter(methods.values())), vocabulary)
         prompt = request(kind, number, vocabulary)
@@ -176,9 +176,7 @@ def command(explain: bool, quick: bool, html_file: Path | None, json_file: Path 
 
 
 def _explain() -> None:
-    to = console()
-    for line in explain(open_pair(models.TARGET, models.DRAFT)):
-        to.print(line)
+    print_rounds(console(), explain(open_pair(models.TARGET, models.DRAFT)))
 
 
 def _measure_targets(

@@ -71,7 +71,8 @@ def command(trades: Path | None, quotes: Path | None, num_runs: int, json_file: 
     \b
     Examples:
       htfi bench ticks
-      htfi bench ticks --trades trades.parquet --quotes quotes.parquet --json build/goals/ticks.json
+      htfi bench ticks --trades trades.parquet --quotes quotes.parquet
+      htfi bench ticks --json build/goals/ticks.json
     """
     ticks = choose_files(trades, quotes)
     memory_rows, peak_mb = _memory_rows(ticks)  # first: children of a small process

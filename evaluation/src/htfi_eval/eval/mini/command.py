@@ -111,7 +111,7 @@ _EPILOG = """\b
 Examples:
   htfi eval mini
   htfi eval mini --stories 300 --html build/mini.html
-  htfi eval mini --target mine/mini-target --draft mine/mini-draft --json build/mini.json
+  htfi eval mini --target mine/mini-target --draft mine/mini-draft
 """
 
 

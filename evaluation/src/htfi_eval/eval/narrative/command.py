@@ -26,7 +26,7 @@ NUM_MOMENTS = 1_500
 
 _EPILOG = """\b
 Examples:
-  htfi eval narrative                           simulated worlds, and StockNet where it is staged
+  htfi eval narrative                           simulated worlds, staged text
   htfi eval narrative --worlds 20 --no-stocknet
   htfi eval narrative --target mine/mini-target --json build/narrative.json
 """

@@ -34,9 +34,9 @@ MAIN_SET = "us_equities"  # the metrics are its own
 
 _EPILOG = """\b
 Examples:
-  htfi eval returns                                 every staged set, all symbols
-  htfi eval returns us_equities --symbols 40 --fast 40 of the symbols, no fitted peers
-  htfi eval returns prices.csv --html build/r.html  your own bars: date, (symbol,) open, high, low, close
+  htfi eval returns                                  every staged set
+  htfi eval returns us_equities --symbols 40 --fast  no fitted peers
+  htfi eval returns prices.csv --html build/r.html   your own bars
 """
 
 

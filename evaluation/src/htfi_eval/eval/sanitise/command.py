@@ -102,7 +102,7 @@ NUM_GENERATED = 300  # honest texts that each kind of attack is made from
 
 _EPILOG = """\b
 Examples:
-  htfi eval sanitise                                     all staged headlines: takes minutes
+  htfi eval sanitise                                     all headlines
   htfi eval sanitise --items 10000 --texts 100           a quick look
   htfi eval sanitise --no-leverage --html build/sanitise.html
 """

@@ -121,9 +121,9 @@ def _reliability(judged: Sequence[SentimentJudgement]) -> CurveChart:
 
 _EPILOG = """\b
 Examples:
-  htfi eval sentiment                              the shipped heads on the staged sets
+  htfi eval sentiment                              the shipped heads
   htfi eval sentiment --html build/sentiment.html  and a page of it
-  htfi eval sentiment --heads mine/heads           heads of your own: htfi models heads
+  htfi eval sentiment --heads mine/heads           heads of your own
 """
 _HOW = (
     "head: trained on the project's templates only, no row of a set; TF-IDF: logistic regression on the same lines; "

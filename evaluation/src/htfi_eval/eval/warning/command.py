@@ -36,9 +36,9 @@ _HOW = (
 )
 _EPILOG = """\b
 Examples:
-  htfi eval warning                                   the staged S&P 500 fund and VIX
+  htfi eval warning                                   the S&P 500 fund and VIX
   htfi eval warning --html build/warning.html         and a page of it
-  htfi eval warning --depth 0.1 --within 44           falls of 10% within two months
+  htfi eval warning --depth 0.1 --within 44           deeper falls
   htfi eval warning --index mine.csv --vix fear.csv   your own daily closes
 """
 

@@ -43,7 +43,7 @@ def parse_address(url: str) -> WebAddress:
     except ValueError as error:
         raise InvalidInput(f"'{url[:80]}' is not a web address: write http(s)://HOST/PATH") from error
     if parts.username is not None or parts.password is not None:
-        raise InvalidInput(f"{scheme}://…@{host}: an address carries no user or password: take them out")
+        raise InvalidInput(f"{scheme}://…@{host}: an address must hold no user or password: remove them")
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return WebAddress(scheme, host, port or _PORTS[scheme], target)
 

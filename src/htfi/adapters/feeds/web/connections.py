@@ -66,7 +66,7 @@ class GuardedBackend(NetworkBackend):
         try:
             entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError) as error:
-            raise ConnectError(f"{host} is not known here") from error
+            raise ConnectError(f"the name {host} cannot be resolved") from error
         found = list(dict.fromkeys(str(entry[4][0]) for entry in entries))
         allowed = [number for number in found if is_allowed_target(number, host, self._configured)]
         if not allowed:
@@ -81,7 +81,7 @@ class GuardedBackend(NetworkBackend):
                 last = error
         if isinstance(last, TimeoutError):
             raise ConnectTimeout("the connection timed out") from last
-        raise ConnectError(last.strerror or str(last) if last else "no connection") from last
+        raise ConnectError(last.strerror or str(last) if last else "the connection failed") from last
 
     def _connect(self, number: str, port: int, timeout_s: float) -> socket.socket:
         return socket.create_connection((number, port), timeout=timeout_s)
@@ -128,10 +128,10 @@ class _DeadlineStream(NetworkStream):
             )
         except TimeoutError as error:
             self.close()
-            raise ConnectTimeout("no TLS in time") from error
+            raise ConnectTimeout("the TLS handshake timed out") from error
         except OSError as error:
             self.close()
-            raise ConnectError(f"no TLS: {error}") from error
+            raise ConnectError(f"TLS failed: {error}") from error
 
     def get_extra_info(self, info: str) -> Any:
         """What httpcore asks of a connection: whether the other side has closed it."""

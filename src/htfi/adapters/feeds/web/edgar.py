@@ -99,7 +99,7 @@ def load_tickers(file: Path) -> Tickers:
     except OSError as error:
         raise DependencyUnavailable(f"{where}: {error.strerror}: check the path and its rights") from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InvalidInput(f"{where}: no JSON ({error}): fetch it again") from error
+        raise InvalidInput(f"{where}: not JSON ({error}): fetch it again") from error
     found: dict[int, list[str]] = {}
     for cik, ticker in _ticker_rows(document):
         tickers = found.setdefault(cik, [])
@@ -129,7 +129,7 @@ def parse_submissions(body: bytes, tickers: Tickers, past: Iterable[WebEntry] = 
     try:
         document = msgspec.json.decode(body, type=_Submissions)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise BadDocument(f"no submissions of a filer in JSON: {error}") from error
+        raise BadDocument(f"not the submissions of a filer in JSON: {error}") from error
     columns = document.filings.recent
     accessions = columns.get("accessionNumber")
     if not isinstance(accessions, list):
@@ -164,7 +164,7 @@ def _entry_of_feed(listed: Sequence[WebEntry], tickers: Tickers) -> WebEntry:
         if first.refused is None:
             first.refused = (
                 QuarantineReason.MALFORMED,
-                "the title is no 'FORM - NAME (CIK)'",
+                "the title is not of the form 'FORM - NAME (CIK)'",
                 first.headline,
             )
         return first

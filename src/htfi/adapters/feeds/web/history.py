@@ -123,7 +123,7 @@ class EntryHistory:
         except OSError as error:
             why = error.strerror or str(error)
             raise DependencyUnavailable(
-                f"{self._path}: {why}: free the disk or choose another folder"
+                f"{self._path}: {why}: free some disk space or choose another folder"
             ) from error
 
     def _remember(self, row: dict[str, Any]) -> None:

@@ -93,7 +93,9 @@ class WebPoller:
         except Exception as error:  # noqa: BLE001 - a thread that dies in silence would leave the run waiting
             why = f"{type(error).__name__}: {error}"[:MAX_DETAIL_CHARS]
             self._inbox.finish(
-                DependencyUnavailable(f"{self._address.url}: cannot be read ({why}): take it out")
+                DependencyUnavailable(
+                    f"{self._address.url}: cannot be read ({why}): remove it from the mapping"
+                )
             )
         finally:
             client.close()
@@ -154,7 +156,7 @@ class WebPoller:
         hidden = [
             self._reject_document(
                 QuarantineReason.HIDDEN_TEXT,
-                "the page hides this from readers; its item continues without it",
+                "the page hides this text from its readers; the item is used without it",
                 text,
             )
             for text in entry.hidden
@@ -199,5 +201,5 @@ class WebPoller:
         if not self._stopped.is_set() and kind != self._reported:
             self._reported = kind
             self._inbox.append([self._reject_document(reason, detail, self._address.url)])
-            self._notify(f"{self._address.url}: {detail}: tried again, at longer and longer intervals")
+            self._notify(f"{self._address.url}: {detail}: it is tried again at growing intervals")
         return back_off_s(self._num_failures, self._every_s)

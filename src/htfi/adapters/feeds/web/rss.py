@@ -78,7 +78,7 @@ def _parse(text: str) -> tuple[list[WebEntry], str]:
         parser.Parse(text.encode("utf-8", "replace"), True)
     except expat.ExpatError as error:
         why = expat.ErrorString(error.code)
-        trouble = f"no whole XML: {why} at line {error.lineno}"
+        trouble = f"not well-formed XML: {why} at line {error.lineno}"
     except _EnoughRead as stop:
         trouble = str(stop)
     if not trouble and not reader.is_feed:

@@ -25,6 +25,7 @@ from htfi.apps.display.drawing import (
     truncate_end,
 )
 from htfi.apps.display.tables import wrap_words
+from htfi.domain.counts import counted
 from htfi.domain.decision import Decision, Forecast, PolicyOutcome
 from htfi.domain.errors import InvalidInput
 from htfi.domain.events import QuarantinedRow
@@ -128,12 +129,12 @@ def answer_lines(answer: ForecastAnswer, width: int) -> list[Text]:
     lines = [Text(), *_head(answer, width), Text()]
     if answer.withheld:
         reasons = "; ".join(answer.decision.verdict.reasons)
-        lines.append(Text(f" Policy keeps this forecast back: {printable(reasons)}."))
+        lines.append(Text(f" Policy withholds this forecast: {printable(reasons)}."))
     else:
         lines += _rationale_lines(answer, width)
     lines += [
         Text(),
-        Text(" how good such answers have been on this file", MUTED),
+        Text(" scores of earlier forecasts on this file", MUTED),
         *score_table(answer.scores, width),
     ]
     return [*lines, Text(), *_read(answer, width)]
@@ -193,13 +194,13 @@ def _table(series: SeriesView) -> list[Text]:
 
 
 def _read(answer: ForecastAnswer, width: int) -> list[Text]:
-    lines = [Text(" read      ", MUTED).append(f"{answer.num_events:,} events", "")]
+    lines = [Text(" read      ", MUTED).append(counted(answer.num_events, "event"), "")]
     for reason, rows in answer.quarantine.items():
         first = rows[0]
         lines.append(Text(" set aside ", MUTED).append(f"{len(rows):,} × {printable(reason)}", ""))
         lines.append(Text(f" {'':<10}first: row {first.row:,}, {truncate_end(first.raw, width - 36)}", MUTED))
     if answer.num_repaired:
-        lines.append(Text(" repaired  ", MUTED).append(f"{answer.num_repaired:,} bars, used", ""))
+        lines.append(Text(" repaired  ", MUTED).append(f"{counted(answer.num_repaired, 'bar')}, used", ""))
     if answer.others:
         named = ", ".join(printable(name) for name in answer.others[:_OTHERS_NAMED])
         more = (

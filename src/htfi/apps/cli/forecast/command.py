@@ -7,7 +7,7 @@ import click
 
 EPILOG = """\b
 Examples:
-  htfi forecast prices.csv                         date and close, or open, high, low, close
+  htfi forecast prices.csv                         date and close, or OHLC
   htfi forecast prices.csv --horizon 1 --horizon 10
   htfi forecast panel.parquet --symbol AAPL        one of many symbols
   htfi forecast trades.csv --interval 5m           bars are built from ticks
@@ -17,12 +17,12 @@ Examples:
 
 @click.command("forecast", epilog=EPILOG)
 @click.argument("file", metavar="FILE")
-@click.option("--symbol", help="Which symbol, where FILE holds several; or its name, where FILE has none.")
+@click.option("--symbol", help="Symbol to forecast if FILE holds several; its name if FILE names none.")
 @click.option(
     "--horizon", "horizons", type=click.IntRange(min=1), multiple=True, help="Bars ahead; repeatable."
 )
-@click.option("--interval", help="What a bar is: 1d, 60s, volume:5000 …")
-@click.option("--map", "mapping", type=click.Path(path_type=Path), help="TOML that maps columns.")
+@click.option("--interval", help="Length of a bar: 1d, 60s, volume:5000 …")
+@click.option("--map", "mapping", type=click.Path(path_type=Path), help="TOML file that maps columns.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
     file: str,
@@ -32,10 +32,10 @@ def command(
     mapping: Path | None,
     as_json: bool,
 ) -> None:
-    """One answer for one FILE of prices (CSV, Parquet or JSON lines): where the price may go, and why.
+    """Forecast the price in one FILE (CSV, Parquet or JSON lines), and say why.
 
-    The whole file is read in order of time; every forecast on the way is scored by what came, so that the
-    answer says how good such answers have been on this file.
+    The whole file is read in order of time. Every forecast on the way is scored against its outcome, so that the
+    answer shows how good such forecasts have been on this file.
     """
     from rich.console import Console
 

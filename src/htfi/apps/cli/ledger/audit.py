@@ -20,17 +20,18 @@ _TITLE_STYLE = "bold cyan"
 @click.command("audit", short_help="What was read, set aside and weighed.")
 @FOLDER
 @click.argument("which", metavar="[N|ID]", required=False)
-@click.option("--json", "as_json", is_flag=True, help="The same as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option(
     "--target",
     type=click.Path(path_type=Path, file_okay=False),
     help="Folder of the reading model, if not a shipped one: prints its tokens as text.",
 )
 def audit_command(folder: Path, which: str | None, as_json: bool, target: Path | None) -> None:
-    """Show what happened to the news of a decision, by its number or its id; without either, of all decisions.
+    """Show what happened to the news of one decision, given by number or id, or of all decisions.
 
-    What was read and by whom, what was set aside and why, what moved the view and by how much, where draft and target
-    differed, what contradicted what, and whether manipulation was suspected. All of it is taken from the record.
+    It lists what was read and by which model, what was set aside and why, what moved the view and by how much, where
+    draft and target differed, what contradicted what, and whether manipulation was suspected. All of it comes from
+    the record.
 
     \b
     Examples:
@@ -66,7 +67,7 @@ def _decision(index: int, entry: bytes) -> Decision:
     try:
         return decode_decision(entry)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"entry {index} is no decision of this version: {error}") from error
+        raise InvalidInput(f"entry {index} is not a decision of this version: {error}") from error
 
 
 def _newest_with_news(decision: Decision, entries: Iterable[bytes]) -> Decision | None:

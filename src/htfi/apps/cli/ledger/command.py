@@ -23,6 +23,7 @@ from htfi.apps.cli.ledger.options import (
 )
 from htfi.apps.cli.ledger.proofs import check_proof_command, cosign_command, keygen_command, prove_command
 from htfi.apps.cli.ledger.replay import replay_command
+from htfi.domain.counts import counted
 from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
 from htfi.governance.ledger.export import json_line, static_files
 from htfi.wiring.ledger import open_ledger_readonly
@@ -37,11 +38,11 @@ def command() -> None:
 
     \b
     Examples:
-      htfi ledger verify DIR             recompute every hash, check every signature
-      htfi ledger show DIR 12            one decision, for people
+      htfi ledger verify DIR             recompute hashes, check signatures
+      htfi ledger show DIR 12            one decision
       htfi ledger audit DIR 12           what happened to its news
       htfi ledger prove DIR --index 12   a proof that outlives the ledger
-      htfi ledger replay DIR ID          a model's reading, reproduced token by token
+      htfi ledger replay DIR ID          a model's reading, token by token
     """
 
 
@@ -68,7 +69,7 @@ def verify(
     reading its seed, prompt, items, citations and model. No model is loaded; `htfi ledger replay` runs one again.
 
     Exit status 1 if anything fails: one line names the first bad entry, and one line each file that differs from the
-    ledger or from what was written.
+    ledger or from what the run wrote.
 
     \b
     Examples:
@@ -96,34 +97,36 @@ def verify(
     found = require_cosignatures(note, witnesses, need)
     from htfi.apps.display.tables import print_line
 
-    print_line(f"{audit.size} entries, every one as recorded")
+    print_line(f"{counted(audit.size, 'entry', 'entries')}, each as it was recorded")
     if done is not None:
-        print_line("quantiles, rationale and verdict of each follow from its record and settings.json")
+        print_line("the quantiles, rationale and verdict of each follow from its record and settings.json")
         if done.num_readings:
-            print_line(f"{done.num_readings:,} readings are of their decisions' news, prices and symbols")
+            print_line(
+                f"{counted(done.num_readings, 'reading')} checked against the decisions' news, prices and symbols"
+            )
         for what, num in done.num_not_checked.items():
-            print_line(f"not held against the decision in {num:,} readings: {what}")
+            print_line(f"not checked in {counted(num, 'reading')}: {what}")
         if done.num_pending:
             print_line(
-                f"{done.num_pending:,} decisions carry a view that no amendment has taken the place of"
+                f"decisions with a provisional view that no amendment has replaced: {done.num_pending:,}"
             )
     print_line(f"root {audit.root.hex()}")
-    print_line(f"{audit.num_checkpoints} checkpoints signed by {log.key}")
+    print_line(f"{counted(audit.num_checkpoints, 'checkpoint')} signed by {log.key}")
     if audit.num_cosignatures or witnesses:
         by = f", the newest by {', '.join(found)}" if found else ""
-        print_line(f"{audit.num_cosignatures} cosignatures{by}")
+        print_line(f"{counted(audit.num_cosignatures, 'cosignature')}{by}")
     for line in held:
         print_line(line)
     if wrong:
         raise IntegrityError("\nhtfi: ".join(wrong))
 
 
-@command.command(short_help="One decision for people, or the head.")
+@command.command(short_help="One decision, or the ledger's head.")
 @FOLDER
 @click.argument("which", metavar="[N|ID]", required=False)
-@click.option("--json", "as_json", is_flag=True, help="The entry's exact bytes.")
+@click.option("--json", "as_json", is_flag=True, help="Print the entry's exact bytes.")
 def show(folder: Path, which: str | None, as_json: bool) -> None:
-    """Show one decision, by its number or its id; without either, the head of the ledger.
+    """Show one decision, given by number or id, or the head of the ledger.
 
     \b
     Examples:
@@ -136,7 +139,7 @@ def show(folder: Path, which: str | None, as_json: bool) -> None:
     try:
         if which is None:
             if as_json:
-                raise InvalidInput("name the entry whose bytes to show: htfi ledger show DIR N --json")
+                raise InvalidInput("--json needs an entry: htfi ledger show DIR N --json")
             view.show_head(log)
             return
         index, entry = view.find(log, which)
@@ -168,7 +171,9 @@ def export(folder: Path, out: Path) -> None:
         _write_lines(out / "entries.jsonl", (json_line(*item) for item in enumerate(log.entries(0, size))))
     finally:
         log.close()
-    click.echo(f"{size} entries exported to {out}: checkpoint, tile/ and entries.jsonl, signed by {log.key}")
+    click.echo(
+        f"{size:,} entries exported to {out}: checkpoint, tile/ and entries.jsonl, signed by {log.key}"
+    )
 
 
 for _evidence in (

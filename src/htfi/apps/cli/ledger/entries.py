@@ -57,7 +57,7 @@ def find(log: LogReader, which: str) -> tuple[int, bytes]:
     for index, entry in enumerate(log.entries()):
         if which.encode() in entry and decision_id(entry) == which:
             return index, entry
-    raise InvalidInput(f"no decision here is called '{which}': `htfi ledger show DIR` lists the newest")
+    raise InvalidInput(f"the ledger has no decision '{which}': `htfi ledger show DIR` lists the newest")
 
 
 def rationale_opening(entry: bytes) -> str:
@@ -74,7 +74,7 @@ def show_head(log: LogReader) -> None:
     checkpoint, note = log.checkpoint()
     size = checkpoint.size
     print_facts({
-        "log ": checkpoint.origin, "size ": str(size), "root ": checkpoint.root.hex(), "key ": str(log.key)
+        "log ": checkpoint.origin, "size ": f"{size:,}", "root ": checkpoint.root.hex(), "key ": str(log.key)
     })  # fmt: skip
     witnesses = sorted({s.name for s in note.signatures} - {checkpoint.origin})
     if witnesses:
@@ -93,7 +93,7 @@ def show_head(log: LogReader) -> None:
         rows.append(
             [str(index), decision.series, format_ns(decision.as_of_ns), regime, decision.verdict.outcome]
         )
-    print_table(columns, rows, title=f"newest {min(NUM_NEWEST, size)} of {size}")
+    print_table(columns, rows, title=f"newest {min(NUM_NEWEST, size)} of {size:,}")
 
 
 def show_entry(index: int, entry: bytes) -> None:
@@ -104,7 +104,7 @@ def show_entry(index: int, entry: bytes) -> None:
 
     decision = try_decode_decision(entry)
     if decision is None:
-        click.echo(f"entry {index}, {len(entry)} bytes, is no decision of this version:")
+        click.echo(f"entry {index}, {len(entry):,} bytes, is not a decision of this version:")
         click.echo(entry)
         return
     head = Text(f"entry {index}  ").append(decision.series, "bold")

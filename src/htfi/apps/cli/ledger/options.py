@@ -12,7 +12,7 @@ from htfi.wiring.ledger import signature_verifier
 
 FOLDER = click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
 FILE = click.Path(path_type=Path, dir_okay=False)
-KEY = click.option("--key", "key_text", metavar="VKEY", help="Demand that this verifier key signed the log.")
+KEY = click.option("--key", "key_text", metavar="VKEY", help="Require that this verifier key signed the log.")
 WITNESS = click.option(
     "--witness",
     "witnesses",
@@ -21,7 +21,10 @@ WITNESS = click.option(
     help="A witness whose cosignature counts; repeatable.",
 )
 NUM_WITNESSES = click.option(
-    "--need", metavar="K", type=click.IntRange(0), help="How many of them must have cosigned (default: all)."
+    "--need",
+    metavar="K",
+    type=click.IntRange(0),
+    help="How many witnesses must have cosigned (default: all).",
 )
 TARGET = click.option(
     "--target",
@@ -37,7 +40,7 @@ DRAFT = click.option(
 
 def require_key(key: VerifierKey, expected: str | None) -> None:
     if expected is not None and parse_verifier_key(expected) != key:
-        raise IntegrityError(f"the ledger is signed by {key}, not by the key that you demand")
+        raise IntegrityError(f"the ledger is signed by {key}, not by the required key")
 
 
 def require_cosignatures(note: SignedNote, witnesses: Sequence[str], need: int | None) -> list[str]:

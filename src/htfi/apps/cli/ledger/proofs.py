@@ -37,7 +37,7 @@ from htfi.wiring.ledger import (
 )
 
 
-@click.command("prove", short_help="Prove that an entry is in the ledger, or that it only grew.")
+@click.command("prove", short_help="Prove that an entry is in the ledger, or that the ledger only grew.")
 @FOLDER
 @click.option("--index", metavar="N", type=click.IntRange(0), help="Prove that entry N is in the ledger.")
 @click.option(
@@ -69,7 +69,7 @@ def prove_command(
       htfi ledger prove DIR --consistency 100 250 --json growth.json
     """
     if (index is None) == (consistency is None) or (consistency is not None and size is not None):
-        raise InvalidInput("say what to prove: either --index N [--size M] or --consistency M N")
+        raise InvalidInput("name what to prove: --index N [--size M], or --consistency M N")
     log = open_ledger_readonly(folder)
     try:
         if consistency is not None:
@@ -83,7 +83,7 @@ def prove_command(
         from htfi.apps.display.tables import print_line
 
         print_line(
-            f"proof written to {json_file}: check it by `htfi ledger check-proof {json_file} --key {log.key}`"
+            f"proof written to {json_file}: check it with `htfi ledger check-proof {json_file} --key {log.key}`"
         )
     elif isinstance(proof, InclusionProof):
         click.echo(write_tlog_proof(proof), nl=False)
@@ -118,13 +118,13 @@ def check_proof_command(
     from htfi.apps.display.tables import print_line
 
     if isinstance(proof, InclusionProof):
-        print_line(f"entry {proof.index} is among the {checkpoint.size} that {checkpoint.origin} signed")
+        print_line(f"entry {proof.index} is among the {checkpoint.size:,} that {checkpoint.origin} signed")
         print_line(f"entry {proof.index} begins: {view.rationale_opening(proof.entry)}")
     else:
         print_line(
-            f"the {checkpoint.size} entries that {checkpoint.origin} signed extend the first {proof.old_size}"
+            f"the {checkpoint.size:,} entries that {checkpoint.origin} signed extend the first {proof.old_size:,}"
         )
-        print_line(f"root of the first {proof.old_size}: {proof.old_root.hex()}")
+        print_line(f"root of the first {proof.old_size:,}: {proof.old_root.hex()}")
     print_line(f"root {checkpoint.root.hex()}")
     print_line(
         f"signed by {key}" + ("" if key_text else "  (named by the proof itself: compare it with the log's)")
@@ -136,12 +136,21 @@ def check_proof_command(
 @click.command("cosign", short_help="Cosign as a witness.")
 @FOLDER
 @click.option(
-    "--key", "key_file", metavar="FILE", type=FILE, required=True, help="The witness's key, from keygen."
+    "--key",
+    "key_file",
+    metavar="FILE",
+    type=FILE,
+    required=True,
+    help="The witness's key, made by `htfi ledger keygen`.",
 )
 @click.option(
-    "--state", metavar="FILE", type=FILE, required=True, help="What this witness has seen; made at first use."
+    "--state",
+    metavar="FILE",
+    type=FILE,
+    required=True,
+    help="File of what this witness has seen; created at first use.",
 )
-@click.option("--log-key", metavar="VKEY", help="Demand that the log is signed by this verifier key.")
+@click.option("--log-key", metavar="VKEY", help="Require that this verifier key signed the log.")
 def cosign_command(folder: Path, key_file: Path, state: Path, log_key: str | None) -> None:
     """Act as a witness: cosign the newest checkpoint if it extends all that this witness has seen.
 
@@ -167,14 +176,14 @@ def cosign_command(folder: Path, key_file: Path, state: Path, log_key: str | Non
     finally:
         log.close()
     click.echo(str(signature))
-    click.echo(f"{witness.name} vouches for {checkpoint.size} entries of {checkpoint.origin}", err=True)
+    click.echo(f"{witness.name} cosigned {checkpoint.size:,} entries of {checkpoint.origin}", err=True)
 
 
 @click.command("keygen", short_help="Make a witness's key.")
 @click.argument("name")
 @click.argument("file", type=FILE)
 def keygen_command(name: str, file: Path) -> None:
-    """Make an Ed25519 key called NAME in FILE, readable by you alone; print its public halves.
+    """Make an Ed25519 key called NAME in FILE, which only you can read; print its verifier keys.
 
     \b
     Examples:

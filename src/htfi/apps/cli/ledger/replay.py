@@ -23,16 +23,19 @@ if TYPE_CHECKING:
 @TARGET
 @DRAFT
 def replay_command(folder: Path, which: str | None, target: Path | None, draft: Path | None) -> None:
-    """Reproduce a model's reading for a decision, from the record and the model alone; without N or ID, the newest.
+    """Reproduce a model's reading for a decision from the record and the model alone; without N or ID, the newest one.
 
-    The seed is derived from symbol and instant, the prompt rebuilt from the decision's news and from the returns that
-    its series had by then, and both compared with what is recorded; so is who read, of how many items, and what is
-    cited. A token that differs is named by its place.
-    The target decodes once plainly and once along the recorded drafts; both must give the recorded tokens, each
-    draft must fare as recorded, and the view must follow. Of a provisional reading the target must begin with what it
-    had settled, and the draft must write the rest. Where the view was read for an earlier decision, that
-    one's reading is replayed. Under another acceptance rule than the shared noise the draft samples its drafts again,
-    and the target decodes along them alone. Exit status 1, and one line that says what differs, where anything does.
+    The seed is derived again from symbol and instant, and the prompt is rebuilt from the decision's news and the
+    earlier returns of its series. Both must equal the record, and so must the reader, the number of items and the
+    citations.
+
+    The target decodes once alone and once along the recorded drafts. Both must give the recorded tokens, each draft
+    must be accepted or rejected as recorded, and the view must follow from the tokens. For a provisional reading, the
+    target must begin with the tokens that it had verified, and the draft must generate the rest. Under an acceptance
+    rule other than the shared noise, the draft samples its drafts again, and the target decodes only along them.
+
+    A view that was read for an earlier decision is replayed from that decision. Exit status 1 if anything differs,
+    with one line that names it, such as the position of the first different token.
 
     \b
     Examples:
@@ -54,7 +57,7 @@ def replay_command(folder: Path, which: str | None, target: Path | None, draft: 
             try:
                 decision = decode_decision(entry)
             except ValueError as error:
-                raise InvalidInput(f"entry {index} is no decision of this version: {error}") from error
+                raise InvalidInput(f"entry {index} is not a decision of this version: {error}") from error
             read_for = reading_of(decision, log.entries(0, index))
         named = [path for path in (target, draft) if path is not None]
         problems, undone = unsupported_views(
@@ -71,37 +74,37 @@ def replay_command(folder: Path, which: str | None, target: Path | None, draft: 
     problems += [f"{read_for.id}: {problem}" for problem in done.problems]
     _show(decision.id, read_for.id, done)
     for what in undone:
-        print_line(f"not held against the decision: {what}")
+        print_line(f"not checked: {what}")
     if problems:
         raise IntegrityError("; ".join(problems))
     print_line(
-        "replayed: the same tokens, the same fate of each draft, the same view; seed, prompt, items and citations "
-        "are those of the decision's news, prices and symbol"
+        "replayed: tokens, acceptance of each draft and view are the same; seed, prompt, items and citations follow "
+        "from the decision's news, prices and symbol"
     )
 
 
 def _show(asked: str, read_for: str, done: "ReplayedReading") -> None:
-    from htfi.apps.display.draft_rounds import legend, round_lines
+    from htfi.apps.display.draft_rounds import legend, print_rounds, round_lines
     from htfi.apps.display.tables import console, print_line
 
     trace = done.trace
     if read_for != asked:
-        print_line(f"{asked} keeps the view that was read for {read_for}")
+        print_line(f"{asked} uses the view that was read for {read_for}")
     num_drafted = sum(len(one.drafted) for one in trace.rounds)
     num_stood = sum(len(one.accepted) for one in trace.rounds)
     guessed = f"{trace.draft} drafted ({trace.strategy})" if trace.draft else "no model drafted"
-    print_line(f"{trace.target} wrote, {guessed}; seed {trace.seed}, temperature {trace.temperature:g}")
+    print_line(f"{trace.target} generated, {guessed}; seed {trace.seed}, temperature {trace.temperature:g}")
     print_line(
-        f"{len(trace.tokens)} tokens after {len(trace.prompt)} of the prompt, in {len(trace.rounds)} passes; "
+        f"{len(trace.tokens)} tokens after a prompt of {len(trace.prompt):,}, in {len(trace.rounds)} passes; "
         f"{num_stood} of {num_drafted} drafted tokens were accepted"
     )
     if not isinstance(trace.rule, UnsetType):
         print_line(rule_note(trace.rule))
     if trace.place:
-        print_line(f"written in {trace.place}" if trace.num_verified < 0 else f"written by the {trace.place}")
+        print_line(f"placement: {trace.place}")
     if trace.num_verified >= 0:
         print_line(f"provisional: {trace.num_verified} tokens are the target's, the others the draft's")
     to = console()
-    to.print(legend())
-    for line in round_lines(trace.tokens, trace.rounds, done.vocabulary):
+    for line in legend():
         to.print(line)
+    print_rounds(to, round_lines(trace.tokens, trace.rounds, done.vocabulary))

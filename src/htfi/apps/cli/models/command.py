@@ -9,27 +9,27 @@ COMMANDS = {
     "calibrate": ("htfi_train.cli.calibrate:command", "Calibrate a model's views on simulated stories."),
     "check": (
         "htfi.apps.cli.models.inspection:check",
-        "Load a model, compare it with full precision, ask it.",
+        "Load and test a model.",
     ),
-    "convert": ("htfi.apps.cli.models.inspection:convert", "Write a model's graph ahead of its first use."),
+    "convert": ("htfi.apps.cli.models.inspection:convert", "Write a model's graph into the cache."),
     "distil": ("htfi_train.cli.distil:command", "Train the draft on recent answers of its target."),
     "heads": ("htfi_train.cli.heads:command", "Make the sentiment and other heads from the corpora."),
     "inspect": (
         "htfi.apps.cli.models.inspection:inspect",
-        "What a folder holds: architecture, sizes, digest.",
+        "Show what a model folder holds.",
     ),
-    "list": ("htfi.apps.cli.models.inspection:list_models", "The models that ship with the package."),
+    "list": ("htfi.apps.cli.models.inspection:list_models", "List the models that ship with the package."),
     "train": ("htfi_train.cli.train:command", "Train a target and its draft on simulated stories."),
-    "wording": ("htfi_train.cli.wording:command", "Make the sanitiser's weights from our own grammars."),
+    "wording": ("htfi_train.cli.wording:command", "Make the sanitiser's weights from grammars."),
 }
 
 EPILOG = """\b
 Examples:
   htfi models list
   htfi models inspect ~/models/Qwen3-0.6B
-  htfi models check ~/models/Qwen3-0.6B           load it, compare int8 with full precision, ask it a question
+  htfi models check ~/models/Qwen3-0.6B           load it and test it
   htfi models train --out mine --minutes 60       needs the extra [train]
-  htfi models distil --from recent --out drafts   train the draft on the target's recent answers
+  htfi models distil --from recent --out drafts   train the draft again
   htfi run --target mine/mini-target --draft mine/mini-draft
 """
 

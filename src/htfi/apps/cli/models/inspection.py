@@ -15,13 +15,17 @@ if TYPE_CHECKING:
 _PRECISIONS = ("int8", "int8-wide", "fp32")
 _folder = click.argument("folder", type=click.Path(path_type=Path))
 _precision = click.option(
-    "--precision", type=click.Choice(_PRECISIONS), default="int8", show_default=True, help="Of the weights."
+    "--precision",
+    type=click.Choice(_PRECISIONS),
+    default="int8",
+    show_default=True,
+    help="Precision of the weights.",
 )
 
 
 @click.command("list")
 def list_models() -> None:
-    """The models that ship with the package."""
+    """List the models that ship with the package."""
     from htfi.apps.display.tables import print_table
     from htfi.wiring.models.checks import model_facts, read_card
     from htfi.wiring.models.loading import open_model
@@ -46,7 +50,7 @@ def list_models() -> None:
 @click.command()
 @_folder
 def inspect(folder: Path) -> None:
-    """What FOLDER holds, without loading it: architecture, sizes, vocabulary, digest."""
+    """Show what FOLDER holds without loading it: architecture, sizes, vocabulary, digest."""
     from htfi.wiring.models.checks import model_facts, read_card
     from htfi.wiring.models.loading import open_model
 
@@ -69,10 +73,10 @@ def inspect(folder: Path) -> None:
 @_folder
 @_precision
 @click.option(
-    "--cache", type=click.Path(path_type=Path), help="Where graphs are kept (default: the user's cache)."
+    "--cache", type=click.Path(path_type=Path), help="Folder for graphs (default: the user's cache)."
 )
 def convert(folder: Path, precision: str, cache: Path | None) -> None:
-    """Write the graph of FOLDER into the cache ahead of its first use."""
+    """Write the graph of FOLDER into the cache before its first use."""
     import time
 
     from htfi.wiring.models.loading import load_network, open_model
@@ -86,7 +90,7 @@ def convert(folder: Path, precision: str, cache: Path | None) -> None:
 @click.command()
 @_folder
 @_precision
-@click.option("--draft", type=click.Path(path_type=Path), help="A draft that is to stand beside it.")
+@click.option("--draft", type=click.Path(path_type=Path), help="Draft model to test beside it.")
 def check(folder: Path, precision: str, draft: Path | None) -> None:
     """Load FOLDER, compare its logits with full precision, ask it a standard question."""
     from htfi.wiring.models.loading import open_model
@@ -108,10 +112,10 @@ def _show_check(opened: "LoadableModel") -> None:
         "model": opened.name,
         "opened in": f"{found.open_s:.2f} s",
         "one token": f"{found.step_ms:.2f} ms",
-        "the question": f"{found.num_prompt_tokens} tokens read, {found.num_written_tokens} written, "
+        "the question": f"{found.num_prompt_tokens} tokens read, {found.num_written_tokens} generated, "
         f"{found.read_ms:.0f} ms",
         "against fp32": f"logits within {found.logit_error:.3f}, "
-        f"the same likeliest token at {100 * found.top1_agreement:.1f}% of places",
+        f"the same most likely token at {100 * found.top1_agreement:.1f}% of positions",
         **_facts_of(found.view),
     }
     _print(rows)
@@ -125,23 +129,28 @@ def _show_check(opened: "LoadableModel") -> None:
     "--key-variable", default="OPENAI_API_KEY", show_default=True, help="Environment variable of the key."
 )
 @click.option(
-    "--budget", "budget_money", type=FiniteRange(min=0), default=1.0, show_default=True, help="Most to spend."
+    "--budget",
+    "budget_money",
+    type=FiniteRange(min=0),
+    default=1.0,
+    show_default=True,
+    help="Maximum to spend.",
 )
 @click.option(
     "--input-price",
     "input_price_per_million",
     type=FiniteRange(min=0),
     default=0.0,
-    help="Of a million tokens.",
+    help="Price of a million input tokens.",
 )
 @click.option(
     "--output-price",
     "output_price_per_million",
     type=FiniteRange(min=0),
     default=0.0,
-    help="Of a million tokens.",
+    help="Price of a million output tokens.",
 )
-@click.option("--ca-file", default="", help="Further authorities to trust, as a PEM file.")
+@click.option("--ca-file", default="", help="PEM file of more authorities to trust.")
 def ask(url: str, model: str, **said: object) -> None:
     """Ask a MODEL behind an OpenAI-compatible URL the standard question; needs the extra [frontier]."""
     from htfi.wiring.models.checks import ask_standard_question as ask_generator
@@ -154,8 +163,8 @@ def ask(url: str, model: str, **said: object) -> None:
         {
             "model": generator.version,
             **_facts_of(view),
-            "spent": f"{spent.num_input_tokens:,} tokens read, {spent.num_output_tokens:,} written, "
-            f"money {spent.money:.6f}",
+            "spent": f"{spent.num_input_tokens:,} tokens read, {spent.num_output_tokens:,} generated, "
+            f"cost {spent.money:.4g}",
         }
     )
 

@@ -15,16 +15,16 @@ from htfi.domain.files import write_atomically
 Examples:
   htfi report build/sample            write build/sample/report.html
   htfi report DIR --out today.html    write it elsewhere
-  htfi report DIR --open              and show it in the browser
+  htfi report DIR --open              open it in the browser
 """,
 )
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @click.option("--out", type=click.Path(path_type=Path), help="The page's file.  [default: DIR/report.html]")
 @click.option("--open", "show", is_flag=True, help="Open the page in the browser.")
 def command(folder: Path, out: Path | None, show: bool) -> None:
-    """One HTML page from a run's folder DIR: forecasts against what came, scores, weights, the quarantine.
+    """Write one HTML page about the run in DIR: forecasts and outcomes, scores, weights, quarantine.
 
-    The page needs no network. Every decision in it is taken from DIR's ledger, and every score recomputed.
+    The page needs no network. Its decisions come from DIR's ledger, and its scores are recomputed.
     """
     page = write_report(folder, out)
     click.echo(f"{page}  {page.stat().st_size / 1e6:.1f} MB")

@@ -67,7 +67,7 @@ def peers_html(facts: PeerFacts) -> str:
         f'<td class="text">{_kinds(kinds)}</td></tr>'
         for peer, kinds in sorted(facts.counts.items())
     )
-    head = '<th>node</th><th>changes</th><th class="text">of them</th>'
+    head = '<th>node</th><th>changes</th><th class="text">kinds of change</th>'
     table = f'<table class="words"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
     latest = "".join(
         f"<tr><th>{_stamp(change.at_ns)}</th><td>{escape(_shorten(change.peer))}</td><td>{escape(_shorten(change.what))}</td>"
@@ -83,8 +83,8 @@ def peers_html(facts: PeerFacts) -> str:
         else ""
     )
     return (
-        '<section>\n  <h2>Other nodes</h2>\n  <p class="note">What this node saw of its peers, by its own clock: '
-        f'states, requests sent elsewhere, refusals, who leads.</p>\n  <div class="scroll">{table}'
+        '<section>\n  <h2>Other nodes</h2>\n  <p class="note">What this node observed of its peers, by its own clock: '
+        f'states, requests sent to another node, refusals, leaders.</p>\n  <div class="scroll">{table}'
         f'<h3>{title}</h3><table class="words"><thead><tr>{head}</tr></thead><tbody>{latest}</tbody></table>'
         f"{broken}</div>\n</section>"
     )

@@ -167,7 +167,7 @@
       parts.push(span(`in ${bars(horizon)}: 90% ${price(q(track, h, LOW90, k))} … ${price(q(track, h, HIGH90, k))}`));
       parts.push(span(`(${percent(Math.expm1(track.bands[h][LOW90][k] / 1e6))} … ${percent(Math.expm1(track.bands[h][HIGH90][k] / 1e6))})`));
       const later = nearest(track.bars, track.bars[k] + horizon);
-      if (track.bars[later] === track.bars[k] + horizon) parts.push(span(`came ${price(track.prices[later])} (${percent(track.prices[later] / track.prices[k] - 1)})`));
+      if (track.bars[later] === track.bars[k] + horizon) parts.push(span(`outcome ${price(track.prices[later])} (${percent(track.prices[later] / track.prices[k] - 1)})`));
     }
     const why = Object.assign(document.createElement("p"), { textContent: track.texts[k] ?? "" });
     box.replaceChildren(...parts, why);

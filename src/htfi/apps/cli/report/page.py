@@ -60,12 +60,12 @@ def _drawn_note(survey: RunSurvey, tracks: list[dict[str, Any]]) -> str:
     notes: list[str] = []
     if len(tracks) < len(survey.series):
         notes.append(
-            f"{len(tracks)} of {len(survey.series):,} series are drawn: most shocks first, then the longest."
+            f"{len(tracks)} of {len(survey.series):,} series are drawn: those with most shocks first, then the longest."
         )
     thinned = [track["stride"] for track in tracks if track["stride"] > 1]
     if thinned:
         notes.append(
-            f"Long series are thinned to as little as one bar in {max(thinned)}; scores use every bar."
+            f"Charts of long series show as few as one bar in {max(thinned):,}; scores use every bar."
         )
     return escape(" ".join(notes))
 

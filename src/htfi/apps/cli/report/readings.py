@@ -115,7 +115,7 @@ class ReadingScores:
 
 
 def audit_sections(decision: Decision) -> tuple[AuditSection, ...]:
-    """What became of the news in a decision, its tokens in words where the model that wrote them is a shipped one."""
+    """What happened to the news in a decision, its tokens in words where the model that wrote them is a shipped one."""
     view = decision.view
     spell = _token_text_of(view.trace.target) if view is not None and view.trace is not None else None
     return explain_decision(decision, None, spell)
@@ -130,7 +130,7 @@ def summary_html(summary: AuditSummary) -> str:
     """The run's narrative in words; empty where there was no news in it."""
     if not summary.num_with_news:
         return ""
-    return f"<h3>What became of the news</h3>{_sections(summary.sections())}"
+    return f"<h3>What happened to the news</h3>{_sections(summary.sections())}"
 
 
 def audit_html(sections: Iterable[AuditSection]) -> str:

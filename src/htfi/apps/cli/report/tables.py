@@ -64,7 +64,7 @@ def scores_html(survey: RunSurvey) -> str:
         f'<th colspan="3" class="group">{_bars(h)} ahead <i>n = {int(n):,}</i></th>'
         for h, n in zip(axes.horizons, num, strict=True)
     )
-    second = "<th>vs walk</th><th>90% cover</th><th>CRPS</th>" * len(axes.horizons)
+    second = "<th>vs walk</th><th>coverage</th><th>CRPS</th>" * len(axes.horizons)
     rows: list[str] = []
     for k, name in enumerate(axes.names):
         cells: list[str] = []
@@ -101,7 +101,7 @@ def regimes_html(survey: RunSurvey) -> str:
 
 
 def notable_html(survey: RunSurvey) -> str:
-    surprises = _noted_rows(survey.surprises, "× half-band")
+    surprises = _noted_rows(survey.surprises, "× half band")
     widest = _noted_rows(survey.widest, "× usual width")
     html = f"<h3>Worst surprises</h3>{surprises}" if survey.surprises else ""
     return html + (f"<h3>Widest bands</h3>{widest}" if survey.widest else "")
@@ -134,7 +134,7 @@ def readings_html(survey: RunSurvey) -> str:
             f"<td>{way} {read.size_sigmas:g} σ</td>"
             f'<td data-name="volatility">{read.volatility_multiplier:g}×</td>'
             f'<td data-name="confidence">{read.confidence:.0%}</td>'
-            f'<td data-name="came">{format_percent(math.expm1(read.outcome))}</td>'
+            f'<td data-name="outcome">{format_percent(math.expm1(read.outcome))}</td>'
             f'<td class="text">{escape(_shorten(read.news, _TEXT_CHARS))}'
             f"{audit_html(read.audit)}</td></tr>"
         )
@@ -142,7 +142,7 @@ def readings_html(survey: RunSurvey) -> str:
     if not rows:
         return html + late
     head = (
-        "<th>as of (UTC)</th><th>series</th><th>view</th><th>volatility</th><th>confidence</th><th>came</th>"
+        "<th>as of (UTC)</th><th>series</th><th>view</th><th>volatility</th><th>confidence</th><th>outcome</th>"
         '<th class="text">news and reason</th>'
     )
     return f"{html}{late}<h3>Strongest views</h3>{_words_table(head, rows)}"
@@ -161,25 +161,27 @@ def _tilt_html(survey: RunSurvey) -> str:
     if not rows:
         return ""
     head = (
-        "<th>whose views</th><th>ahead</th><th>change</th><th>weight at the end</th><th>forecasts</th>"
-        "<th>CRPS, numbers alone</th><th>as released</th>"
+        "<th>reader</th><th>ahead</th><th>change</th><th>weight at the end</th><th>forecasts</th>"
+        "<th>CRPS, numbers alone</th><th>CRPS as released</th>"
     )
     late = survey.amendments
     deep = (
-        f" Where numbers and narrative disagreed, {late.num_deepened:,} decisions were amended by a reading in depth, "
-        f"{late.num_direction_changed:,} of them to another direction."
+        f" Where numbers and news disagreed, {late.num_deepened:,} decisions were amended by a reading in depth; "
+        f"{late.num_direction_changed:,} of them changed direction."
         if late.num_deepened
         else ""
     )
     ahead = (
-        f" {late.num_verified:,} decisions were served with a view that was prepared for a scheduled release; the news "
-        f"itself, read right after, pointed the same way for {late.num_same_direction:,} of them."
+        f" {late.num_verified:,} decisions used a view that was prepared for a scheduled announcement; the news "
+        "itself, "
+        f"read right after, had the same direction for {late.num_same_direction:,} of them."
         if late.num_verified
         else ""
     )
     return (
-        '<h3>What they were worth</h3><p class="note">A view tilts a forecast as far as earlier views of its '
-        f'reader have earned it; change is of the CRPS, less is better.{deep}{ahead}</p><div class="scroll"><table>'
+        '<h3>What they were worth</h3><p class="note">A view moves a forecast by the weight that its reader’s '
+        f"earlier views have earned. Change is that of the CRPS; lower is better.{deep}{ahead}</p>"
+        f'<div class="scroll"><table>'
         f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
     )
 
@@ -197,16 +199,16 @@ def _amendments_html(late: AmendmentCounts) -> str:
         if rows
         else ""
     )
-    note = "Every reading was the target's own, in time."
+    note = "The target generated every reading in time."
     if late.num_provisional:
-        same = f", {late.num_confirmed:,} of them to the same words" if late.num_amended else ""
+        same = f", {late.num_confirmed:,} of them to the same answer" if late.num_amended else ""
         open_still = max(0, late.num_provisional - late.num_amended)
         left = f"; {open_still:,} still await the target" if open_still else ""
         note = (
-            f"{late.num_provisional:,} readings were provisional, the draft going on where the target was late; "
-            f"the target amended {late.num_amended:,}{same}{left}. Scores above count each forecast once."
+            f"{late.num_provisional:,} readings were provisional: the target was late, so the draft finished them. "
+            f"The target amended {late.num_amended:,}{same}{left}. The scores above count each forecast once."
         )
-    return f'<h3>Where they were written</h3><p class="note">{note}</p>{table}'
+    return f'<h3>Where readings were generated</h3><p class="note">{note}</p>{table}'
 
 
 def _reader(name: str, names: Mapping[str, str]) -> str:
@@ -219,7 +221,7 @@ def series_html(survey: RunSurvey, drawn: Sequence[str]) -> str:
     name_of_baseline = survey.axes.names[baseline_of(survey)]
     rows = [_series_row(tally, name_of_baseline, drawn) for tally in tallies[:SERIES_LISTED]]
     head = (
-        "<th>series</th><th>last price</th><th>regime now</th><th>CRPS vs walk</th><th>90% cover</th>"
+        "<th>series</th><th>last price</th><th>regime now</th><th>CRPS vs walk</th><th>coverage</th>"
         "<th>in shock</th><th>decisions</th><th>withheld</th>"
     )
     more = len(tallies) - SERIES_LISTED
@@ -229,8 +231,8 @@ def series_html(survey: RunSurvey, drawn: Sequence[str]) -> str:
 
 def quarantine_html(facts: ReportFacts) -> str:
     changed = (
-        f'<p class="note">Lines of quarantine.jsonl that are not as the run wrote them, and are left out: '
-        f"{facts.num_altered_lines:,}. To give the run's command again mends the file.</p>"
+        f'<p class="note">Lines of quarantine.jsonl that were changed after the run, and are left out: '
+        f"{facts.num_altered_lines:,}. Repeat the run's command to restore the file.</p>"
         if facts.num_altered_lines
         else ""
     )
@@ -287,12 +289,12 @@ def _noted_rows(noted: Iterable[NotableDecision], unit: str) -> str:
         rows.append(
             f"<tr><th>{format_ns(note.as_of_ns)[:16].replace('T', ' ')}</th><td>{escape(note.series)}</td>"
             f'<td>{_regime(note.regime)}</td><td data-name="{unit}">{note.measure:.1f}</td>'
-            f'<td data-name="90% band">{low} … {high}</td><td data-name="came">{came}</td>'
+            f'<td data-name="90% band">{low} … {high}</td><td data-name="outcome">{came}</td>'
             f'<td class="text">{escape(_shorten(note.rationale, _TEXT_CHARS))}</td></tr>'
         )
     head = (
         f"<th>as of (UTC)</th><th>series</th><th>regime</th><th>{unit}</th><th>90% band, next bar</th>"
-        '<th>came</th><th class="text">rationale</th>'
+        '<th>outcome</th><th class="text">rationale</th>'
     )
     return _words_table(head, rows)
 

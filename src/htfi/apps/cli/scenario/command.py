@@ -8,17 +8,17 @@ import click
 
 EPILOG = """\b
 Examples:
-  htfi scenario DIR --shock "SPX -5%"                     tomorrow, and what goes with it
-  htfi scenario DIR --shock "SPX -3sd, VIX +5"            two moves that come together
-  htfi scenario DIR --headline "Fed cuts rates by 100 bp in emergency move" --on SPX --spread
-  htfi scenario DIR --macro "US_CPI +2sd"                 a surprise in a series that is released
+  htfi scenario DIR --shock "SPX -5%"              a fall tomorrow
+  htfi scenario DIR --shock "SPX -3sd, VIX +5"     two moves at once
+  htfi scenario DIR --headline "Fed cuts rates by 100 bp" --on SPX --spread
+  htfi scenario DIR --macro "US_CPI +2sd"          a macro surprise
   htfi scenario DIR --stress lehman_2008 --stress covid_2020 --horizon 22
-  htfi scenario DIR --stress all --html stress.html       every stress in the library
+  htfi scenario DIR --stress all --html s.html     every stress, as a page
   htfi scenario prices.csv --shock "MSFT -10%" --positions book.csv
-  htfi scenario --stress list                             what the library holds
-\b
-Each option is repeatable and each repetition is one scenario. DIR is a folder that `htfi run` has filled;
-files of prices are read to their end instead. Over how many bars: --horizon.
+  htfi scenario --stress list                      every stress, listed
+
+The options --shock, --headline, --macro and --stress are repeatable; each one is a scenario. DIR is the folder of a \
+run; files of prices are read to their end instead. --horizon sets the number of bars.
 """
 
 
@@ -47,7 +47,11 @@ _WIDTH = 132  # columns of what goes to a file, unless COLUMNS says
 )
 @click.option("--stress", "stresses", multiple=True, metavar="NAME", help="A named stress; 'all', or 'list'.")
 @click.option(
-    "--file", "files", type=click.Path(path_type=Path), multiple=True, help="TOML with many scenarios."
+    "--file",
+    "files",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    help="TOML file of many scenarios; repeatable.",
 )
 @click.option(
     "--positions", type=click.Path(path_type=Path), help="CSV: symbol and notional, quantity or weight."
@@ -58,15 +62,17 @@ _WIDTH = 132  # columns of what goes to a file, unless COLUMNS says
     "--spread", is_flag=True, help="Extend a view on some series to the others, by how they move together."
 )
 @click.option(
-    "--horizon", type=click.IntRange(min=1), help="Bars ahead: one of the run's.  [default: its first]"
+    "--horizon", type=click.IntRange(min=1), help="Bars ahead, a horizon of the run.  [default: its first]"
 )
-@click.option("--interval", help="Which series, where there are several: 1d, 60s …")
-@click.option("--map", "mapping", type=click.Path(path_type=Path), help="TOML that maps columns of files.")
+@click.option("--interval", help="Interval of the series, if they have several, such as 1d.")
+@click.option(
+    "--map", "mapping", type=click.Path(path_type=Path), help="TOML file that maps columns of files."
+)
 @click.option("--target", help="Folder of the language model that reads headlines.")
 @click.option("--draft", help="Folder of the draft model beside it.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the draws.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the draws.")
 @click.option(
-    "--draws", type=click.IntRange(200, 100_000), default=4_000, show_default=True, help="How many."
+    "--draws", type=click.IntRange(200, 100_000), default=4_000, show_default=True, help="Number of draws."
 )
 @click.option(
     "--json", "json_file", type=click.Path(path_type=Path), help="Write all figures; '-' prints them."
@@ -94,9 +100,9 @@ def command(
     json_file: Path | None,
     html_file: Path | None,
 ) -> None:
-    """What if? The changed distribution of each position and of the book, beside the unchanged one, and why.
+    """Show what a scenario does to each position and to the book, beside today's forecast, and why.
 
-    The run is only read: its ledger is not touched, and it may be running.
+    The run is only read. It may still be running.
     """
     from rich.console import Console
 

@@ -64,7 +64,7 @@ def _batch(answers: ScenarioAnswers) -> str:
         '<p class="note">Profit of the book: 98% line, 90% and 50% bands, mean; worst first. '
         "Dashed: today’s VaR 99%.</p>"
         f"{batch_rows(rows, answers.book_before, _unit(answers), _writer(answers))}"
-        "<h3>Where each position goes</h3>"
+        "<h3>Return of each position</h3>"
         f'<p class="note">Median return, coloured by its size in today’s standard deviations.{more}</p>'
         f"{heat_table(heat, scales, simple)}"
         "</section>"
@@ -81,9 +81,9 @@ def _scenario(ground: ScenarioBasis, answers: ScenarioAnswers, answer: ScenarioA
     name = (
         f"{escape(answer.asked.name)} — {escape(answer.title)}" if answer.asked.name else escape(answer.title)
     )
-    at_full = '<p class="note">Drawn as if the reader is right: at full weight.</p>' if answer.full else ""
+    at_full = '<p class="note">Drawn at full weight, as if the reader were right.</p>' if answer.full else ""
     contributions = (
-        "<h3>What each position adds</h3>"
+        "<h3>Contribution of each position</h3>"
         '<p class="note">To the change of the book’s mean profit.</p>'
         f"<figure>{bar_rows(bars, write)}</figure>"
         if moved
@@ -126,14 +126,14 @@ def _glance(answers: ScenarioAnswers, answer: ScenarioAnswer) -> str:
         )
     if answer.chance is not None:
         num = len(known_moves(answer.ways))
-        what = "that move" if num == 1 else f"those {num} moves together"
-        found.append(("", chance_figure(answer.chance), f"chance of {what}, or further"))
+        what = "a move at least this large" if num == 1 else f"{num} moves together, at least this large"
+        found.append(("", chance_figure(answer.chance), f"chance of {what}"))
     if answer.full is not None:
         found.append(
             (
                 "",
                 write(answer.change.portfolio_after.mean),
-                f"mean at the weight earned, {percent(answer.weight)}",
+                f"mean at the earned weight, {percent(answer.weight)}",
             )
         )
     cells = "".join(
@@ -201,7 +201,7 @@ def _positions(answers: ScenarioAnswers, answer: ScenarioAnswer, order: Sequence
     gain = write(after.mean - comparison.portfolio_before.mean)
     total = (f"book, gross {gross}", f"net {net}", "", "", "", "", gain, money(after.es975, answers), "")
     hidden = len(order) - len(shown)
-    more = f'<p class="note">{hidden} more positions are in the JSON.</p>' if hidden > 0 else ""
+    more = f'<p class="note">{hidden:,} more positions are in the JSON.</p>' if hidden > 0 else ""
     names = (
         "series", "holding", "today 5% … 95%", "then 5% … 95%", "median", "today above, then below", "profit",
         "share of ES", "reached", *(("the bar after, 5% … 95%", "regime") if answer.next_forecast else ()),

@@ -20,37 +20,41 @@ from htfi.pipeline.scenarios.next_forecast import NextForecast
 SENTENCES = {
     "today": (
         "{origin}, as of {as_of}: {count} series of {interval}, {bars} ahead; dependence from {instants} instants. "
-        "Unchanged, the book of {gross} gross and {net} net ends between {low} and {high} with {coverage} probability; "
+        "Without a scenario, the book ({gross} gross, {net} net) ends between {low} and {high} with {coverage} "
+        "probability; "
         "VaR {var_level} {var}, ES {es_level} {es}."
     ),
-    "moves": "Known to move: {moves}.",
-    "more_moves": "Known to move: {moves}, and {num_more} more.",
-    "carried": "Carried on to {carried} series by how they have moved with these.",
+    "moves": "Given moves: {moves}.",
+    "more_moves": "Given moves: {moves}, and {num_more} more.",
+    "carried": "Extended to {carried} other series by their past dependence on these.",
     "response": "From {moves}.",
     "reader": "{reader} reads {headline}.",
     "view_moving": "On {series}: {direction} by {size}, volatility {volatility}, confidence {confidence}: {words}.",
     "view_flat": "On {series}: no direction, volatility {volatility}, confidence {confidence}: {words}.",
     "other_role": (
-        "In this headline {series} is {role}; a reader judges it for another company, so no view on {series} is used."
+        "In this headline {series} is {role}. A reader judges the news for another company, so no view on "
+        "{series} is used."
     ),
     "unclear_role": "In this headline {series} is {role}: a view on it counts half.",
-    "more_roles": "{num_more} more series have such a part; they are in the JSON.",
+    "more_roles": "{num_more} more series have such a role; they are in the JSON.",
     "silent": "On {num_silent} of {num_read} series the reader has no view.",
-    "spread": "Carried on to {carried} series that it was not asked about, by how they have moved with these.",
+    "spread": "Extended to {carried} series without a view, by their past dependence on these.",
     "unread": "No model read it: {why}.",
-    "chance": "The chance of the book ending at {end} or {way}, in today's forecast: {chance}.",
-    "chance_moves": "That of {moved} moving at least so far{together}: {chance}.",
+    "chance": "Chance of the book ending at {end} or {way}, by today's forecast: {chance}.",
+    "chance_moves": "Chance of {moved} moving at least this far{together}: {chance}.",
     "book": (
-        "The book's mean goes from {mean_before} to {mean_after}; VaR {var_level} from {var_before} to {var_after}, "
+        "The book's mean profit changes from {mean_before} to {mean_after}; VaR {var_level} from {var_before} "
+        "to {var_after}, "
         "ES {es_level} from {es_before} to {es_after}."
     ),
     "certain": "The moves of all positions are given: the book ends at {mean_after}, {times} today's VaR {var_level}.",
     "certain_gain": "The moves of all positions are given: the book ends at {mean_after}.",
-    "earned": "Weighted by the reader's track record ({weight}), the book's mean goes to {mean_earned}.",
-    "most": "Most comes from {most}.",
+    "earned": "Weighted by the reader's track record ({weight}), its mean profit is {mean_earned}.",
+    "most": "Largest contributions: {most}.",
     "after": (
-        "After such a bar {series} would be {state}, and the next {bars} would be forecast between {low} and {high} "
-        "with {coverage} probability, now {low_now} and {high_now}."
+        "After such a bar {series} would be {state}, and the forecast of the next {bars} would range from {low} "
+        "to {high} "
+        "with {coverage} probability, instead of {low_now} to {high_now}."
     ),
 }
 _UNITS = ((1e9, 1e9, "bn"), (1e6, 1e6, "M"), (1e4, 1e3, "k"))  # from, in, written
@@ -146,7 +150,7 @@ def _read(answer: ScenarioAnswer) -> list[tuple[str, dict[str, str]]]:
     if not speaking and len(left_out) == len(views):
         return apart
     if not speaking:
-        why = next((view.words for view in views.values() if view.words), "") or "it sees nothing of weight"
+        why = next((view.words for view in views.values() if view.words), "") or "the reader finds no effect"
         return [("unread", {"why": why}), *apart]
     first = next(iter(speaking.values()))
     reader = CURRENT.view_slots(first, "")["reader"]
@@ -243,7 +247,7 @@ def known_moves(ways: Sequence[TransmissionChannel]) -> list[int]:
 def money(value: float, answers: ScenarioAnswers, *, signed: bool = False) -> str:
     """An amount of the book: in money with four digits ('−118.1k', '2.5M'), else as a share of it in percent."""
     if not answers.positions.in_money:
-        return simple(value) if signed else minus(f"{100.0 * value:.2f}%")
+        return simple(value) if signed else minus(f"{100.0 * value:.2f}%".replace("-0.00%", "0.00%"))
     unit, mark = next(((unit, mark) for least, unit, mark in _UNITS if abs(value) >= least), (1.0, ""))
     amount = value / unit
     decimals = max(0, min(2, 3 - floor(log10(abs(amount))))) if abs(amount) >= 1e-2 else 2
@@ -282,7 +286,7 @@ def chance_words(chance: EventProbability) -> str:
     if chance.num:
         counted = f"{chance.num:,} of {draws}" + (f", {chance.num_past:,} of {past}" if past else "")
     elif chance.num_past:
-        counted = f"never in {draws}, but {chance.num_past:,} of {past} went so far"
+        counted = f"never in {draws}, but in {chance.num_past:,} of {past}"
     else:
         counted = f"never in {draws}" + (f", nor in {past}" if past else "")
     return f"{chance_figure(chance)} ({counted})"

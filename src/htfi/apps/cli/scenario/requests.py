@@ -58,7 +58,7 @@ def stress_table(horizon_days: int, width: int) -> Table | Text:
     fit."""
     days = window_days(horizon_days)
     others = ", ".join(str(other) for other in WINDOWS_DAYS if other != days)
-    title = f" what factors did over {days} trading day{'s' if days > 1 else ''} (with --horizon: {others})"
+    title = f" moves of factors over {days} trading day{'s' if days > 1 else ''} (with --horizon: {others})"
     table = Table(title=title, title_justify="left", box=None, header_style=MUTED)
     for name in ("--stress", "what", "from the close of"):
         table.add_column(name, no_wrap=True, style="bold" if name == "--stress" else "")
@@ -95,9 +95,9 @@ def _read_file(file: Path) -> str:
     try:
         data = file.read_bytes()
         if len(data) > _MAX_FILE_BYTES:
-            raise InvalidInput(f"{file} is larger than 1 MiB: no file of scenarios")
+            raise InvalidInput(f"{file} is larger than 1 MiB: not a file of scenarios")
         return data.decode("utf-8")
     except OSError as error:
         raise InvalidInput(f"{file}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise InvalidInput(f"{file}: is no text in UTF-8") from error
+        raise InvalidInput(f"{file}: is not text in UTF-8") from error

@@ -69,14 +69,14 @@ def _positions(answers: ScenarioAnswers, answer: ScenarioAnswer, width: int) -> 
         table = _table(heads, ("position",), stacked)
     lines: list[RenderableType] = [table]
     if len(order) > MAX_POSITIONS:
-        lines += _quiet(f"{len(order) - MAX_POSITIONS} more positions are in --json", width)
+        lines += _quiet(f"{len(order) - MAX_POSITIONS:,} more positions are in the output of --json", width)
     for name, change in _books(answer):
         before, after = change.portfolio_before, change.portfolio_after
         var, es = (f"{money(was, answers)} → {money(now, answers)}"
                    for was, now in ((before.var99, after.var99), (before.es975, after.es975)))  # fmt: skip
         lines += _quiet(f"{name}: VaR 99% {var}, ES 97.5% {es}", width)
     gross, net = (size(value, answers) for value in (answers.positions.gross, answers.positions.net))
-    return [*lines, *_quiet(f"holdings: gross {gross}, net {net}; profit: the change of the mean", width)]
+    return [*lines, *_quiet(f"holdings: gross {gross}, net {net}; profit: change of the mean", width)]
 
 
 def _position_row(
@@ -130,7 +130,7 @@ def _compared(answers: ScenarioAnswers, width: int) -> list[RenderableType]:
         if gains[worst] < 0.0:
             hit = f"{truncate_end(answers.today.series[worst], MAX_NAME)} {money(gains[worst], answers, signed=True)}"
         rows.append(_batch_row(answer.asked.name or answer.title, change, after, hit, answers))
-    title = " the batch, worst for the book first"
+    title = " all scenarios, worst for the book first"
     names = ("scenario", "chance", "book", "5% … 95%", "VaR 99%", "ES 97.5%", "hit hardest")
     room = max(20, width - 100)
     folded = [(Text("\n".join(textwrap.wrap(row[0].plain, room))), *row[1:]) for row in rows]
@@ -139,7 +139,7 @@ def _compared(answers: ScenarioAnswers, width: int) -> list[RenderableType]:
     if _is_wider(table, width):
         lines = [Text(title, "italic"), *(line for row in rows for line in _batch_lines(row, width))]
     note = (
-        f"chance: of the book ending at least so far, counted in {len(answers.today.returns):,} scenarios of today's "
+        f"chance: of the book ending at least this far, counted in {len(answers.today.returns):,} scenarios of today's "
         "forecast"
     )
     return [*lines, *_quiet(note, width)]

@@ -90,7 +90,7 @@ def one_line(state: ViewState) -> str:
 
 def _nodes(state: ViewState, width: int, room: int) -> list[Text]:
     counters = state.counters
-    totals = [("here alone", counters.num_answered_locally), *_late(state)]
+    totals = [("edge alone", counters.num_answered_locally), *_late(state)]
     return nodes(counters.peers, counters.changes, totals, state.utc_ns, width, room)
 
 
@@ -231,7 +231,7 @@ def _table(state: ViewState, width: int, room: int) -> list[Text]:
         lines.append(row)
     rest = state.num_series - num_rows
     if rest > 0:
-        lines.append(Text(f"{_LEFT}and {rest:,} more, calmer", MUTED))
+        lines.append(Text(f"{_LEFT}and {rest:,} more, with less volatility", MUTED))
     marks = _marks({series.status for series in shown})
     if wide:
         lines.append(_legend(styles, shown[0].weights if look.weights else {}, marks, width))
@@ -284,7 +284,10 @@ def _choose_columns(longest: int, width: int) -> _TableColumns:
 
 def _marks(standings: set[DecisionStatus]) -> str:
     """What the marks beside names mean, those that are used."""
-    marks = {DecisionStatus.PROVISIONAL: "provisional, read again", DecisionStatus.AMENDED: "amended since"}
+    marks = {
+        DecisionStatus.PROVISIONAL: "provisional, being read again",
+        DecisionStatus.AMENDED: "amended since",
+    }
     return "  ".join(f"{_STATUS_MARKS[mark]} {words}" for mark, words in marks.items() if mark in standings)
 
 

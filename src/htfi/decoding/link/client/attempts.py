@@ -124,7 +124,9 @@ class CloudAttempts:
             case FrameEffect.GAP:  # earlier tokens belong to a past epoch: reopen with all known tokens
                 self.cancel(inflight, attempt)
             case FrameEffect.WRONG:
-                self._reject(cloud, f"{FrameEffect.WRONG.value}: are its weights what it states?")
+                self._reject(
+                    cloud, f"{FrameEffect.WRONG.value}: check that its weights are those that it states"
+                )
 
     def end(self, cloud: CloudConnection, words: str) -> None:
         """End a useless stream; the next one may be better."""
@@ -226,7 +228,7 @@ class CloudAttempts:
         self._open[cloud.stream, attempt.handle] = inflight, attempt
         self._send_open(cloud, inflight, attempt)
         if is_hedge:
-            self._report(node, "reroute", "asked as well, since another cloud is late")
+            self._report(node, "reroute", "requested as well, because another cloud is late")
         return ""
 
     def continue_on_cloud(self, inflight: InFlightRequest, attempt: CloudAttempt) -> None:

@@ -152,7 +152,7 @@ class LinkedGenerator:
         """
         for request in requests:
             if not request.id:
-                raise InvalidInput("a request without an id cannot be answered late: give it one")
+                raise InvalidInput("a request needs an id, so that it can be answered late")
             late = self._store(request)
             if late.knows(request.id):
                 continue

@@ -14,7 +14,7 @@ class RequestAction(Enum):
     OPEN = "open it at a free cloud"
     MOVE = "leave an unusable cloud and open it elsewhere"
     HEDGE = "open it at a second cloud"
-    ASK_AGAIN = "send silent clouds the known tokens again"
+    ASK_AGAIN = "send the known tokens again to silent clouds"
     ALONE = "finish it with the edge's own draft"
     GIVE_UP = "it is no longer needed, or can never be answered"
 
@@ -45,7 +45,7 @@ def next_action(inflight: InFlightRequest, network: NetworkConditions, config: E
     if is_late and now_s >= inflight.deadline_s:
         return NextAction(RequestAction.GIVE_UP, words="no cloud answered in time")
     if not is_late and now_s >= finish_alone_at_s(inflight, network, config):
-        return NextAction(RequestAction.ALONE, words="for its deadline")
+        return NextAction(RequestAction.ALONE, words="to meet its deadline")
     held = {attempt.cloud for attempt in inflight.attempts}
     free = tuple(
         cloud

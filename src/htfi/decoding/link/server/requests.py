@@ -188,7 +188,7 @@ def check_hello(hello: HelloFrame, welcome: WelcomeFrame, node: str) -> tuple[Re
     if hello.tokenizer != welcome.tokenizer:
         return RefusalReason.DIGEST, (
             f"{welcome.node} has the tokenizer {welcome.tokenizer[:12]}, the edge {hello.tokenizer[:12]}: "
-            "take draft and target from one family"
+            "use a draft and a target of one family"
         )
     return None
 
@@ -227,7 +227,7 @@ def check_open(
         return RefusalReason.MALFORMED, "the request's name does not match its content"
     if foreign := set(asked.residency) - set(config.residency):
         by_tenant = ", ".join(sorted(foreign))[:200]
-        return RefusalReason.RESIDENCY, f"data tagged {by_tenant} may not come to {config.node}"
+        return RefusalReason.RESIDENCY, f"data tagged {by_tenant} may not be sent to {config.node}"
     return None
 
 
