@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = (ROOT / "src/htfi", ROOT / "evaluation/src/htfi_eval")
+PACKAGES = (ROOT / "src/htfi", ROOT / "evaluation/src/htfi_eval", ROOT / "training/src/htfi_train")
 KEPT = (
-    "htfi/simulation/",  # what models were trained on
+    "htfi_train/simulation/",  # what models were trained on
     "htfi/narrative/question.py",
     "htfi/narrative/answer.py",
     "htfi/narrative/rationale/version_4.py",  # what ledgers hold

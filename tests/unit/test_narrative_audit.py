@@ -244,7 +244,7 @@ def test_a_summary_counts_items_once_and_tells_reasons_sources_and_suspicion() -
         [DECISION, suspected, replace(DECISION, id="z", amends=DECISION.id)]
     ).sections()
     told = {section.title: "\n".join(section.lines) for section in sections}
-    assert "3 decisions, 2 of them with news, 1 amendments" in told["Decisions"]
+    assert "3 decisions, 2 of them with news, 1 amendment." in told["Decisions"]
     assert (
         "3 items when first considered: 1 read by the target model, 1 read by the encoder"
         in told["What was read"]
