@@ -124,7 +124,7 @@ def test_a_replay_reproduces_the_answer_along_the_recorded_drafts(
     for decision, trace in read:
         done = replay_reading(decision, out, *pair)
         assert done.problems == []
-        assert done.writing.tokens == trace.tokens
+        assert done.completion.tokens == trace.tokens
     models = ["--target", str(pair[0]), "--draft", str(pair[1])]
     told = CliRunner().invoke(cli, ["ledger", "replay", str(out), read[-1][0].id, *models])
     assert told.exit_code == 0, told.output

@@ -70,7 +70,7 @@ def test_each_part_of_a_reading_is_written_again_by_who_wrote_it(run: Path, pair
     for decision, view, trace in worded(run):
         done = replay_reading(decision, run, pair[0], pair[1])
         assert done.problems == []
-        assert done.writing.tokens == trace.tokens
+        assert done.completion.tokens == trace.tokens
         kinds["amended" if decision.amends else "provisional" if view.provisional else "in time"] += 1
     assert min(kinds.values()) > 2, kinds
     assert kinds["amended"] == kinds["provisional"]

@@ -78,7 +78,7 @@ def test_every_reading_is_written_again(run: Path, pair: tuple[Path, Path]):
     for decision in read:
         done = replay_reading(decision, run, pair[0])
         assert done.problems == []
-        assert done.writing.tokens == done.trace.tokens
+        assert done.completion.tokens == done.trace.tokens
         in_depth = bool(done.trace.paths)  # the target alone, many times over
         assert done.trace.strategy == ("paths" if in_depth else "chain")
         assert done.trace.draft.startswith("" if in_depth else "draft-int8@")

@@ -70,6 +70,7 @@ class ReplayedReading:
     """A reading written twice more, plainly and with the recorded drafts. `problems` is empty where all agrees."""
 
     trace: GenerationTrace
+    completion: Completion  # the answer as it was written again
     vocabulary: Vocabulary
     problems: list[str]
 
@@ -161,7 +162,7 @@ def replay_reading(
         problems.append("its provisional mark does not follow from which model generated it")
     if not problems and _view_from_tokens(writing, finisher, view) != _without_trace(view):
         problems.append("the view does not follow from the tokens")
-    return ReplayedReading(trace, vocabulary, problems)
+    return ReplayedReading(trace, writing, vocabulary, problems)
 
 
 def _replay_paths(
@@ -193,7 +194,7 @@ def _replay_paths(
     meant = combine_meanings(each, opened.meaning) if opened.meaning is not None else ()
     if not problems and replace(_with_understanding(said, view), meant=meant) != _without_trace(view):
         problems.append("the view does not follow from the tokens")
-    return ReplayedReading(trace, vocabulary, problems)
+    return ReplayedReading(trace, written[nearest], vocabulary, problems)
 
 
 def _check_target_tokens(plain: Completion, trace: GenerationTrace, spell: Callable[[int], str]) -> list[str]:
