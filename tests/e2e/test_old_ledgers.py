@@ -19,6 +19,7 @@ ROOTS = {
     "run-narrator-2": "4c200c00632928887ae3390d73c2da356b58381413fb0ad82e28669121e1a912",
     "run-templates-5": "e2eeb764d546bc29247cdea0e5256806a3de9ff2b8b3388fb173b6f640220da9",
     "edge-narrator-2": "cc84292926196039eace35eadf0fbb080c6f9a40ced35237baf00a7ba51cfa64",
+    "edge-templates-5": "0a7dbe1fda5b212bb5cb8452834cd7af97b00c8d13dc2b872f9768ac93d8f224",
 }
 NUM_ENTRIES = {
     "run-0.1.0": (25, 3),
@@ -26,6 +27,7 @@ NUM_ENTRIES = {
     "run-narrator-2": (25, 3),
     "edge-narrator-2": (29, 7),
     "run-templates-5": (25, 3),
+    "edge-templates-5": (37, 15),
 }
 
 
