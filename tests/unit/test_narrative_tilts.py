@@ -52,7 +52,7 @@ def made(seed: int = 5, effect: float = 1.5) -> tuple[NewsMoments, np.ndarray]:
 
 
 def shifted(moments: NewsMoments, move: np.ndarray) -> TiltEffect:
-    shift = np.repeat((move * moments.sigma)[:, None], len(HORIZONS), axis=1)
+    shift = np.repeat((move * moments.scales[:, 0])[:, None], len(HORIZONS), axis=1)
     return TiltEffect(shift, np.ones_like(shift))
 
 

@@ -10,6 +10,7 @@ from htfi.domain.news import ScreenedItem, Screening
 from htfi.narrative.sanitising.config import SanitiserConfig
 from htfi.narrative.sanitising.publishers import Publisher, PublisherRegistry, host_of
 from htfi.narrative.sanitising.sanitiser import Sanitiser
+from htfi.narrative.sanitising.sources import SourceBelief
 
 S = 1_000_000_000
 HOUR = 3_600 * S
@@ -17,6 +18,10 @@ START = 1_700_000_000 * S
 LEAD = "Acme Inc said on Monday that third-quarter profit rose 12 percent on strong demand for its anvils in Asia."
 
 Tell = Callable[..., ScreenedItem]
+
+
+def belief(sanitiser: Sanitiser, source: str) -> SourceBelief:
+    return sanitiser._sources.belief(source, sanitiser._now_ns)
 
 
 @pytest.fixture
@@ -121,7 +126,7 @@ def test_better_source_overturns_the_altered_copy_that_came_first(tell: Tell, sa
     assert true.findings == ()
     assert sanitiser.take_invalidated() == [early.item.id]
     assert sanitiser.take_invalidated() == []
-    assert sanitiser.belief("blog").credibility < Sanitiser().belief("blog").credibility
+    assert belief(sanitiser, "blog").credibility < belief(Sanitiser(), "blog").credibility
 
 
 @pytest.mark.parametrize(
@@ -207,10 +212,10 @@ def test_post_with_a_wires_dateline_is_held_back_and_the_wires_own_is_not(tell: 
 
 
 def test_forger_neither_spends_nor_spoils_the_credit_of_whom_it_imitates(tell: Tell, sanitiser: Sanitiser):
-    before = sanitiser.belief("reuters")
+    before = belief(sanitiser, "reuters")
     for place in range(5):
         tell(f"Forged story number {place} about Acme", publisher="Reuters", url="https://reuters-news.co/1")
-    assert sanitiser.belief("reuters") == before
+    assert belief(sanitiser, "reuters") == before
     assert sanitiser.standing("feed") < 0.6
 
 
