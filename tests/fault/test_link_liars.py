@@ -30,12 +30,13 @@ from htfi.decoding.link.frames import (
     pack,
     prefix_hash,
     seal,
+    seal_health,
 )
 from htfi.decoding.link.ports import StreamEvent
 from htfi.domain.errors import InvalidInput
 from htfi.scheduling.health.config import HealthConfig
 from htfi.scheduling.health.messages import NodeHealthMetrics
-from htfi.wiring.cluster.node import NodeMonitor
+from htfi.scheduling.health.node import NodeMonitor
 from link_processes import Outcome, Stage, environment, finish, lines, outcome, same_answers
 
 pytestmark = pytest.mark.slow
@@ -117,7 +118,9 @@ def test_a_cloud_that_talks_nonsense_costs_an_edge_time_and_nothing_else(
         tls=None,
         rng=np.random.Generator(np.random.PCG64(seed)),
         listen="127.0.0.1:0",
-        watcher=NodeMonitor("cloud1", HealthConfig(voters=("cloud1",)), NodeHealthMetrics),  # it looks well
+        watcher=NodeMonitor(
+            "cloud1", HealthConfig(voters=("cloud1",)), NodeHealthMetrics, seal_health
+        ),  # it looks well
     )
     stop, num_lies = threading.Event(), 0
 

@@ -19,10 +19,10 @@ import torch
 from htfi.adapters.stores.replay_buffer import ReplayBufferFile
 from htfi.apps.cli.main import cli
 from htfi.decoding.config import DecodingConfig
+from htfi.decoding.promotion import PromotedDraftSource, read_promoted
 from htfi.decoding.replay_buffer import RecordedAnswer, RecordedPaths, ReplayRecord
 from htfi.domain.errors import HtfiError, InvalidInput, MissingExtra
-from htfi.wiring.models.loading import open_model
-from htfi.wiring.models.promotion import PromotedDraftSource, read_promoted
+from htfi.wiring.models.loading import open_like, open_model
 from htfi.wiring.models.readers import ModelsConfig
 from htfi_train.distillation import DistillationResult, distil_draft, parse_distil_config
 from htfi_train.examples import examples_of, split_exchanges
@@ -104,7 +104,7 @@ def test_a_service_that_follows_the_folder_takes_the_draft_up(
 ) -> None:
     first = open_model(shop.draft, "int8")
     told: list[str] = []
-    found = PromotedDraftSource(learnt[0], first, told.append).current()
+    found = PromotedDraftSource(learnt[0], first, open_like, told.append).current()
     assert found.folder.path == learnt[1].folder
     assert not told
     author = found.plain_generator(DecodingConfig())

@@ -9,17 +9,13 @@ import pytest
 
 from htfi.adapters.stores.replay_buffer import ReplayBufferFile, read_replay_buffer
 from htfi.decoding.config import DecodingConfig
+from htfi.decoding.promotion import PromotedDraftGenerator, PromotedDraftSource, promote
+from htfi.decoding.recording import RecordingGenerator
 from htfi.decoding.replay_buffer import RecordedAnswer
 from htfi.domain.errors import DependencyUnavailable
 from htfi.domain.generation import Completion, GenerationRequest, PlainText, PromptDialect, RequestRefused
 from htfi.narrative.ports import TextGenerator
-from htfi.wiring.models.loading import LoadableModel, open_model
-from htfi.wiring.models.promotion import (
-    PromotedDraftGenerator,
-    PromotedDraftSource,
-    RecordingGenerator,
-    promote,
-)
+from htfi.wiring.models.loading import LoadableModel, open_like, open_model
 from htfi.wiring.models.speculation import speculative_generator
 from htfi_train.simulation.draft_questions import simulated_requests
 from random_pair import write_random_pair
@@ -41,9 +37,9 @@ def follow(
     drafts: Path,
     said: list[str],
     build: Callable[[LoadableModel], TextGenerator] | None = None,
-) -> PromotedDraftGenerator:
+) -> PromotedDraftGenerator[LoadableModel]:
     target, draft = (open_model(path, "int8") for path in pair)
-    promoted = PromotedDraftSource(drafts, draft, said.append)
+    promoted = PromotedDraftSource(drafts, draft, open_like, said.append)
     return PromotedDraftGenerator(
         promoted, build or (lambda found: speculative_generator(target, found, CONFIG)), said.append
     )

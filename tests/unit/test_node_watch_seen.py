@@ -2,17 +2,18 @@
 
 import pytest
 
+from htfi.decoding.link.frames import seal_health
 from htfi.domain.peers import PeerState
 from htfi.scheduling.health.config import HealthConfig
 from htfi.scheduling.health.messages import NodeHealthMetrics
-from htfi.wiring.cluster.node import NodeMonitor
+from htfi.scheduling.health.node import NodeMonitor
 
 
 @pytest.mark.parametrize("is_seen", [True, False])
 def test_a_peer_whose_answers_come_is_alive_though_its_beats_do_not(is_seen: bool) -> None:
     now_s = 0.0
-    edge = NodeMonitor("edge1", HealthConfig(), NodeHealthMetrics, clock=lambda: now_s)
-    cloud = NodeMonitor("cloud1", HealthConfig(), NodeHealthMetrics, clock=lambda: now_s)
+    edge = NodeMonitor("edge1", HealthConfig(), NodeHealthMetrics, seal_health, clock=lambda: now_s)
+    cloud = NodeMonitor("cloud1", HealthConfig(), NodeHealthMetrics, seal_health, clock=lambda: now_s)
     edge.opened("cloud1#1", "cloud1", True)
     cloud.opened("edge1#1", "edge1", False)
     for _ in range(40):

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from htfi.decoding.promotion import POINTER, PromotedDraftSource, promote, read_promoted
 from htfi.domain.errors import InvalidInput
-from htfi.wiring.models.promotion import POINTER, PromotedDraftSource, promote, read_promoted
-from htfi.wiring.models.readers import open_model
+from htfi.wiring.models.loading import open_like, open_model
 from random_pair import write_random_pair
 
 
@@ -24,7 +24,7 @@ class Service:
         self.drafts.mkdir()
         self.said: list[str] = []
         self.first = open_model(pair[1], "int8")
-        self.draft = PromotedDraftSource(self.drafts, self.first, self.said.append)
+        self.draft = PromotedDraftSource(self.drafts, self.first, open_like, self.said.append)
 
     def promote(self) -> Path:
         candidate = self.drafts / ".candidate"

@@ -1,23 +1,20 @@
-"""Which draft is the current one: distilling promotes, a running service picks up between requests.
+"""Owns which draft is the current one: distilling promotes, a running service picks up between requests.
 
 A folder of drafts holds each under its digest's name and one small pointer, replaced as a whole. A reader of the
 pointer sees the old draft or the new one, never half of one.
-
-Generators around a generator, for a service that continues to learn: one takes up promoted drafts, one remembers
-what was said. Wiring puts them around the speculative generator; neither changes an answer.
 """
 
 import os
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Generic, Protocol, TypeVar
 
 import msgspec
 
-from htfi.adapters.stores.replay_buffer import ReplayBufferFile
-from htfi.adapters.stores.snapshot import read_whole, write_whole
 from htfi.decoding.checkpoint.folder import ModelFolder
-from htfi.decoding.replay_buffer import RecordedAnswer
+from htfi.decoding.ports import Tokenizer
+from htfi.domain import files
 from htfi.domain.errors import DependencyUnavailable, HtfiError, InvalidInput
 from htfi.domain.generation import (
     Completion,
@@ -26,10 +23,39 @@ from htfi.domain.generation import (
     RequestRefused,
     SpeculationStats,
 )
-from htfi.narrative.ports import TextGenerator
-from htfi.wiring.models.loading import LoadableModel, open_model
 
 POINTER = "promoted.json"
+
+
+class DraftModel(Protocol):
+    """A model whose files were found whole and that can be loaded."""
+
+    @property
+    def folder(self) -> ModelFolder: ...
+
+    @property
+    def tokenizer(self) -> Tokenizer: ...
+
+    @property
+    def version(self) -> str: ...
+
+
+class DraftedGenerator(Protocol):
+    """A generator that some draft speeds up."""
+
+    @property
+    def version(self) -> str: ...
+
+    @property
+    def dialect(self) -> PromptDialect: ...
+
+    @property
+    def speculation_stats(self) -> SpeculationStats | None: ...
+
+    def write(self, requests: Sequence[GenerationRequest]) -> list[Completion | RequestRefused]: ...
+
+
+Model = TypeVar("Model", bound=DraftModel)
 
 
 class PromotionPointer(msgspec.Struct, frozen=True):
@@ -58,7 +84,10 @@ def promote(drafts: Path, candidate: Path, replaced: str, acceptance: tuple[floa
     except OSError as error:
         raise DependencyUnavailable(f"{folder} cannot be written: {error.strerror}") from error
     pointer = PromotionPointer(folder.name, digest, replaced, acceptance)
-    write_whole(drafts / POINTER, msgspec.json.encode(pointer) + b"\n")
+    try:
+        files.write_atomically(drafts / POINTER, msgspec.json.encode(pointer) + b"\n")
+    except OSError as error:
+        raise DependencyUnavailable(f"{drafts / POINTER} cannot be written: {error.strerror}") from error
     return folder
 
 
@@ -71,9 +100,12 @@ def _is_intact(folder: Path, digest: str) -> bool:
 
 def read_promoted(drafts: Path) -> PromotionPointer | None:
     """What `drafts` points at, None where nothing was promoted yet. Raises: InvalidInput, DependencyUnavailable."""
-    content = read_whole(drafts / POINTER)
-    if content is None:
+    try:
+        content = (drafts / POINTER).read_bytes()
+    except FileNotFoundError:
         return None
+    except OSError as error:
+        raise DependencyUnavailable(f"{drafts / POINTER} cannot be read: {error.strerror}") from error
     try:
         found = msgspec.json.decode(content, type=PromotionPointer)
     except msgspec.MsgspecError as error:
@@ -83,20 +115,28 @@ def read_promoted(drafts: Path) -> PromotionPointer | None:
     return found
 
 
-class PromotedDraftSource:
+class PromotedDraftSource(Generic[Model]):
     """The current draft of a running service: `first`, until another is promoted in `drafts`.
 
-    What was promoted but is not whole, or has another vocabulary, is reported once and passed over.
+    What was promoted but is not whole, or has another vocabulary, is reported once and passed over. `open_like` opens
+    a folder as the model given was opened.
     """
 
-    def __init__(self, drafts: Path, first: LoadableModel, report: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        drafts: Path,
+        first: Model,
+        open_like: Callable[[Path, Model], Model],
+        report: Callable[[str], None],
+    ) -> None:
         self._pointer = drafts / POINTER
         self._drafts = drafts
         self._opened = first
+        self._open_like = open_like
         self._report = report
         self._seen: tuple[int, int, int] | None = None
 
-    def current(self) -> LoadableModel:
+    def current(self) -> Model:
         """One look at the pointer's stamp, unless that has changed. Ask between requests; never raises."""
         try:
             found = os.stat(self._pointer)  # noqa: PTH116 (a third of the time of Path.stat, at every request)
@@ -113,11 +153,11 @@ class PromotedDraftSource:
                 )
         return self._opened
 
-    def _open_promoted(self) -> LoadableModel:
+    def _open_promoted(self) -> Model:
         promoted = read_promoted(self._drafts)
         if promoted is None or promoted.digest == self._opened.folder.digest:
             return self._opened
-        opened = open_model(self._drafts / promoted.folder, self._opened.precision, self._opened.engine)
+        opened = self._open_like(self._drafts / promoted.folder, self._opened)
         if opened.folder.digest != promoted.digest:
             raise InvalidInput(f"{opened.folder.path} was changed after it was promoted")
         if opened.tokenizer.digest != self._opened.tokenizer.digest:
@@ -125,10 +165,23 @@ class PromotedDraftSource:
         return opened
 
 
-class _GeneratorWrapper:
-    """What a generator states about itself, passed on by one around it."""
+class PromotedDraftGenerator(Generic[Model]):
+    """The generator that `build` makes of the current draft, made again between requests when another is promoted.
 
-    _generator: TextGenerator
+    Where that fails the one before stays in use, and `report` is called once. Raises what `build` raises for the first.
+    """
+
+    def __init__(
+        self,
+        promoted: PromotedDraftSource[Model],
+        build: Callable[[Model], DraftedGenerator],
+        report: Callable[[str], None],
+    ) -> None:
+        self._promoted = promoted
+        self._build = build
+        self._report = report
+        self._draft = promoted.current()
+        self._generator = build(self._draft)
 
     @property
     def version(self) -> str:
@@ -142,25 +195,6 @@ class _GeneratorWrapper:
     def speculation_stats(self) -> SpeculationStats | None:
         return self._generator.speculation_stats
 
-
-class PromotedDraftGenerator(_GeneratorWrapper):
-    """The generator that `build` makes of the current draft, made again between requests when another is promoted.
-
-    Where that fails the one before stays in use, and `report` is called once. Raises what `build` raises for the first.
-    """
-
-    def __init__(
-        self,
-        promoted: PromotedDraftSource,
-        build: Callable[[LoadableModel], TextGenerator],
-        report: Callable[[str], None],
-    ) -> None:
-        self._promoted = promoted
-        self._build = build
-        self._report = report
-        self._draft = promoted.current()
-        self._generator = build(self._draft)
-
     def write(self, requests: Sequence[GenerationRequest]) -> list[Completion | RequestRefused]:
         """One answer per request, in order."""
         draft = self._promoted.current()
@@ -171,36 +205,3 @@ class PromotedDraftGenerator(_GeneratorWrapper):
             except (DependencyUnavailable, InvalidInput) as error:
                 self._report(f"promoted draft {draft.version} cannot be used, the one before stays: {error}")
         return self._generator.write(requests)
-
-
-class RecordingGenerator(_GeneratorWrapper):
-    """A generator whose completions go into a replay buffer, for `htfi models distil`. `tokenizer` is its digest.
-
-    Where the buffer cannot be written, `report` is called once for each reason, and answers continue.
-    """
-
-    def __init__(
-        self,
-        generator: TextGenerator,
-        recent: ReplayBufferFile,
-        tokenizer: str,
-        report: Callable[[str], None],
-    ) -> None:
-        self._generator = generator
-        self._recent = recent
-        self._tokenizer = tokenizer
-        self._report = report
-        self._trouble = ""
-
-    def write(self, requests: Sequence[GenerationRequest]) -> list[Completion | RequestRefused]:
-        """One answer per request, in order."""
-        answers = self._generator.write(requests)
-        for request, answer in zip(requests, answers, strict=True):
-            if isinstance(answer, Completion) and answer.tokens:
-                self._recent.add(
-                    RecordedAnswer(request, answer.tokens, self._generator.version, self._tokenizer)
-                )
-        if self._recent.last_error != self._trouble:
-            self._trouble = self._recent.last_error
-            self._report(f"{self._trouble}: answers are not kept for distillation")
-        return answers

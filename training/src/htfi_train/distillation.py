@@ -16,13 +16,13 @@ import msgspec
 from htfi.adapters.stores.replay_buffer import read_replay_buffer
 from htfi.decoding.config import DecodingConfig
 from htfi.decoding.local_generator import LocalGenerator
+from htfi.decoding.promotion import promote
 from htfi.decoding.replay_buffer import ReplayRecord
 from htfi.domain.errors import DependencyUnavailable, InvalidInput, require_extra
 from htfi.domain.generation import GenerationRequest, PromptDialect
 from htfi.narrative.answer import UNCALIBRATED
 from htfi.wiring.models.checks import read_card
 from htfi.wiring.models.loading import LoadableModel, open_model, write_trust
-from htfi.wiring.models.promotion import promote
 from htfi.wiring.models.readers import ModelsConfig, open_model_pair
 from htfi_train.acceptance_comparison import (
     PATH_FIELD,

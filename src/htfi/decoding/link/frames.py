@@ -196,6 +196,11 @@ def seal(channel: FrameChannel, body: bytes) -> bytes:
     return zlib.crc32(checked).to_bytes(_SEAL_BYTES, "little") + checked
 
 
+def seal_health(body: bytes) -> bytes:
+    """A message of the health monitor as sent."""
+    return seal(FrameChannel.HEALTH, body)
+
+
 def unseal(data: bytes) -> tuple[FrameChannel, bytes]:
     """Channel and body of a sealed frame. Raises: InvalidInput if it was damaged."""
     if not _SEAL_BYTES < len(data) <= MAX_FRAME_BYTES:

@@ -1,22 +1,17 @@
-"""A node's watch over its peers on the transport's streams.
+"""Owns a node's monitoring of its peers over the transport's streams; edges and clouds have one each.
 
-It handles what the transport reports, sends and asks for, in the transport's thread.
-
-Edge and cloud own one. Everything that the watch finds is kept as changes, for the terminal and for the record.
+What it finds is kept as changes, for the terminal and for the record.
 """
 
 import os
-import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 
 from numpy.random import PCG64
 from numpy.random import Generator as RandomGenerator
 
-from htfi.decoding.link.frames import FrameChannel, seal
 from htfi.domain.peers import PeerChange, PeerState
 from htfi.scheduling.health.config import HealthConfig
 from htfi.scheduling.health.messages import NodeHealthMetrics
@@ -26,20 +21,6 @@ from htfi.scheduling.health.peer_contact import PeerFigures
 _MAX_CHANGES = 256  # kept for the view
 
 
-THREAD_SWITCH_S = 0.0005
-
-
-@contextmanager
-def fast_thread_switching() -> Generator[None]:
-    """The interpreter changes threads ten times as often inside: a frame then waits 1 ms for a busy caller, not 6."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(THREAD_SWITCH_S)
-    try:
-        yield
-    finally:
-        sys.setswitchinterval(before)
-
-
 def boottime_s() -> float:
     """Monotonic seconds that count a machine's sleep, where the system counts it: a lease must run out meanwhile."""
     boot = getattr(time, "CLOCK_BOOTTIME", None)
@@ -47,29 +28,32 @@ def boottime_s() -> float:
 
 
 class NodeMonitor:
-    """Implements the transport's Watcher over scheduling's Watch. `vitals` is asked each tick, and must not wait.
+    """Observes a transport's streams and asks `PeerMonitor`, from any thread.
 
-    `on_change` gets each change as it happens, in the thread that found it.
+    `metrics` is called each tick and must not wait; `seal` makes a frame of a message; `on_change` gets each change as
+    it happens, in the thread that found it.
     """
 
     def __init__(
         self,
         node: str,
         config: HealthConfig,
-        vitals: Callable[[], NodeHealthMetrics],
+        metrics: Callable[[], NodeHealthMetrics],
+        seal: Callable[[bytes], bytes],
         on_change: Callable[[PeerChange], None] = lambda _: None,
         clock: Callable[[], float] = boottime_s,
     ) -> None:
         self.node = node
-        self._vitals = vitals
+        self._own_metrics = metrics
+        self._seal = seal
         self._on_change = on_change
         self._clock = clock
         self._lock = threading.Lock()
         self._streams: dict[str, list[str]] = {}  # by peer, the newest last
-        self._owed: list[tuple[str, bytes]] = []
+        self._replies: list[tuple[str, bytes]] = []
         self._changes: deque[PeerChange] = deque(maxlen=_MAX_CHANGES)
         rng = RandomGenerator(PCG64(int.from_bytes(os.urandom(8), "little")))
-        self._watch = PeerMonitor(node, config, rng, clock())
+        self._monitor = PeerMonitor(node, config, rng, clock())
 
     # What the transport calls, in its thread.
 
@@ -77,34 +61,34 @@ class NodeMonitor:
         del dialled
         with self._lock:
             self._streams.setdefault(node, []).append(stream)
-            self._watch.stream_opened(node, stream, self._clock())
+            self._monitor.stream_opened(node, stream, self._clock())
 
     def ended(self, stream: str, node: str, words: str) -> None:
         with self._lock:
             streams = self._streams.get(node, [])
             if stream in streams:
                 streams.remove(stream)
-            self._watch.stream_ended(node, words, self._clock(), stream)
+            self._monitor.stream_ended(node, words, self._clock(), stream)
         self._publish_changes()
 
     def received(self, stream: str, node: str, body: bytes) -> None:
         del stream
         with self._lock:
-            self._owed += self._watch.receive(node, body, self._clock())
+            self._replies += self._monitor.receive(node, body, self._clock())
 
     def seen(self, stream: str, node: str) -> None:
         del stream
         with self._lock:
-            self._watch.activity_seen(node, self._clock())
+            self._monitor.activity_seen(node, self._clock())
 
     def due(self) -> Sequence[tuple[str, bytes]]:
-        vitals = self._vitals()
+        metrics = self._own_metrics()
         with self._lock:
-            self._watch.report_metrics(vitals)
-            bodies = [*self._owed, *self._watch.tick(self._clock())]
-            self._owed.clear()
+            self._monitor.report_metrics(metrics)
+            bodies = [*self._replies, *self._monitor.tick(self._clock())]
+            self._replies.clear()
             sent = [
-                (streams[-1], seal(FrameChannel.HEALTH, body))
+                (streams[-1], self._seal(body))
                 for peer, body in bodies
                 if (streams := self._streams.get(peer))
             ]
@@ -127,29 +111,29 @@ class NodeMonitor:
     def seek(self, role: str) -> None:
         """Try to lead a role. Raises: InvalidInput without voters."""
         with self._lock:
-            self._watch.seek(role)
+            self._monitor.seek(role)
 
     def resign(self, role: str) -> None:
         """Lead it no more, and let others; voters learn of it with the next tick."""
         with self._lock:
-            self._owed += self._watch.resign(role, self._clock())
+            self._replies += self._monitor.resign(role, self._clock())
 
     def leads(self, role: str) -> bool:
         """Whether this node leads it now. Ask right before each act."""
         with self._lock:
-            return self._watch.leads(role, self._clock())
+            return self._monitor.leads(role, self._clock())
 
     def peers(self) -> list[str]:
         with self._lock:
-            return [peer for peer in self._watch.peers() if peer != self.node]
+            return [peer for peer in self._monitor.peers() if peer != self.node]
 
     def state(self, peer: str) -> PeerState:
         with self._lock:
-            return self._watch.state(peer)
+            return self._monitor.state(peer)
 
     def figures(self, peer: str) -> PeerFigures:
         with self._lock:
-            return self._watch.figures(peer)
+            return self._monitor.figures(peer)
 
     def changes(self) -> tuple[PeerChange, ...]:
         """The latest, oldest first."""
@@ -157,6 +141,6 @@ class NodeMonitor:
 
     def _publish_changes(self) -> None:
         with self._lock:
-            found = self._watch.changes()
+            found = self._monitor.changes()
         for peer, what, words in found:
             self.note(peer, what, words)

@@ -17,14 +17,16 @@ from htfi.adapters.device.metrics import DeviceMonitor
 from htfi.adapters.grpc.transport import GrpcTransport
 from htfi.adapters.probes.server import ProbeResult, ProbeServer
 from htfi.decoding.engine import DecodingEngine
+from htfi.decoding.link.frames import seal_health
 from htfi.decoding.link.server.remote_drafts import RoutedStrategy
 from htfi.decoding.link.server.server import ServerMetrics as DeskVitals
 from htfi.decoding.link.server.server import VerificationServer
 from htfi.decoding.strategies import build_strategy
 from htfi.scheduling.health.messages import NodeHealthMetrics
+from htfi.scheduling.health.node import NodeMonitor
 from htfi.scheduling.turns.fair_share import FairScheduler
 from htfi.wiring.cluster.edge import device_metrics, health_config, tls_files
-from htfi.wiring.cluster.node import NodeMonitor, fast_thread_switching
+from htfi.wiring.cluster.threads import fast_thread_switching
 from htfi.wiring.config import ClusterRole, split_address
 from htfi.wiring.models.readers import in_full_precision, open_model_pair
 from htfi.wiring.models.speculation import build_draft_length_plan, require_shared_noise, strategy_parts
@@ -162,7 +164,7 @@ def open_cloud(
         full,
     )
     stands = _ServerStatus()
-    watch = NodeMonitor(name, health_config(settings.health, cluster), stands.health_metrics)
+    watch = NodeMonitor(name, health_config(settings.health, cluster), stands.health_metrics, seal_health)
     with ExitStack() as closing:
         closing.enter_context(fast_thread_switching())
         transport = GrpcTransport(

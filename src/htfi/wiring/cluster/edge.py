@@ -29,6 +29,7 @@ from htfi.adapters.grpc.transport import GrpcTransport
 from htfi.adapters.probes.server import ProbeResult, ProbeServer
 from htfi.decoding.acceptance import AcceptanceAlarm
 from htfi.decoding.link.client.generator import ExpectedTarget, FullPrecisionGenerator, LinkedGenerator
+from htfi.decoding.link.frames import seal_health
 from htfi.decoding.local_generator import LocalGenerator
 from htfi.domain.decision import Rung
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
@@ -39,9 +40,11 @@ from htfi.narrative.ports import NewsReader
 from htfi.narrative.readers import ModelReader, SecureReader, TemplateReader
 from htfi.scheduling.health.config import FIRST_HEARTBEAT_MS, HealthConfig
 from htfi.scheduling.health.messages import NodeHealthMetrics
+from htfi.scheduling.health.node import NodeMonitor
+from htfi.scheduling.placement.edge_placer import EdgePlacer
 from htfi.scheduling.placement.planner import PlacementPlanner
-from htfi.wiring.cluster.node import NodeMonitor, fast_thread_switching
 from htfi.wiring.cluster.placement import PlannedPlacer
+from htfi.wiring.cluster.threads import fast_thread_switching
 from htfi.wiring.config import ClusterConfig, ClusterRole
 from htfi.wiring.models.readers import LazyGenerator, frontier_reader, in_full_precision, open_model_pair
 from htfi.wiring.models.speculation import require_shared_noise
@@ -125,7 +128,7 @@ def open_edge(settings: Settings, name: str, *, secure: bool = True) -> Generato
     health = health_config(settings.health, cluster)
     device = DeviceMonitor()
     log = PeerLog()
-    watch = NodeMonitor(name, health, lambda: device_metrics(device), log.note)
+    watch = NodeMonitor(name, health, lambda: device_metrics(device), seal_health, log.note)
     with ExitStack() as closing:
         closing.enter_context(fast_thread_switching())
         transport = GrpcTransport(
@@ -137,7 +140,9 @@ def open_edge(settings: Settings, name: str, *, secure: bool = True) -> Generato
             trouble=watch.troubled,
         )
         closing.callback(transport.close)
-        places = PlannedPlacer(PlacementPlanner(settings.placement), watch, device)
+        places = PlannedPlacer(
+            EdgePlacer(PlacementPlanner(settings.placement), watch.figures, device.metrics)
+        )
         alone = draft.drafting_generator(settings.decoding)
         generator = LinkedGenerator(
             alone,

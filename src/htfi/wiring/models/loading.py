@@ -170,6 +170,11 @@ def open_model(path: Path, precision: str, engine: str = "onnx") -> LoadableMode
     return LoadableModel(folder, HuggingFaceTokenizer(folder.tokenizer_file), precision, engine)
 
 
+def open_like(path: Path, other: LoadableModel) -> LoadableModel:
+    """A folder in the precision and on the engine of another model. Raises: InvalidInput, IntegrityError."""
+    return open_model(path, other.precision, other.engine)
+
+
 TRUST_KEY, MEANING_KEY = "htfi_trust", "htfi_meaning"
 _Measured = TypeVar("_Measured", ConfidenceCalibration, ViewCalibration)
 

@@ -17,6 +17,8 @@ from htfi import models
 from htfi.adapters.onnx.session import Precision
 from htfi.adapters.stores.replay_buffer import ReplayBufferFile
 from htfi.decoding.config import DecodingConfig
+from htfi.decoding.promotion import PromotedDraftGenerator, PromotedDraftSource
+from htfi.decoding.recording import RecordingGenerator
 from htfi.decoding.vocabulary import Vocabulary
 from htfi.domain.decision import Rung
 from htfi.domain.errors import InvalidInput
@@ -27,8 +29,7 @@ from htfi.narrative.deep_reader import DeepReader
 from htfi.narrative.ports import NewsReader, TextGenerator
 from htfi.narrative.readers import ModelReader, TemplateReader
 from htfi.wiring.models.caching import RunCache
-from htfi.wiring.models.loading import PRECISIONS, TORCH_PRECISIONS, LoadableModel, open_model
-from htfi.wiring.models.promotion import PromotedDraftGenerator, PromotedDraftSource, RecordingGenerator
+from htfi.wiring.models.loading import PRECISIONS, TORCH_PRECISIONS, LoadableModel, open_like, open_model
 from htfi.wiring.models.speculation import require_shared_noise, speculative_generator, warn
 
 
@@ -137,7 +138,7 @@ def open_speculative(
     if config.replay_buffer:
         require_shared_noise(decoding, "models.replay_buffer, from which drafts are trained and judged,")
     if config.promoted_drafts:
-        promoted = PromotedDraftSource(Path(config.promoted_drafts), draft, warn)
+        promoted = PromotedDraftSource(Path(config.promoted_drafts), draft, open_like, warn)
         generator = PromotedDraftGenerator(
             promoted, lambda found: speculative_generator(target, found, decoding), warn
         )

@@ -64,7 +64,7 @@ def command(
       htfi models distil --from recent --out drafts --tokens 2000000
       htfi models distil --from recent --out drafts --draft mine/mini-draft
     """
-    from htfi.wiring.models.promotion import read_promoted
+    from htfi.decoding.promotion import read_promoted
     from htfi.wiring.models.readers import ModelsConfig
     from htfi_train.distillation import distil_draft, parse_distil_config
 

@@ -85,7 +85,7 @@ class LinkBench:
             edge,
             edge.local_generator.vocabulary,
             first_number,
-            edge.placer.planner,
+            edge.placer.edge_placer.planner,
             PlacementPlanner(),
             {},
         )
@@ -129,8 +129,8 @@ class LinkBench:
 
     def _write(self, request: GenerationRequest, placement: PlacementChoice, name: str) -> LinkMeasurement:
         places, author = self.edge.placer, self.edge.generator
-        places.forced_route = placement.only
-        places.planner = self.planned if placement is PlacementChoice.PLANNED else self.forced
+        places.edge_placer.forced_route = placement.only
+        places.edge_placer.planner = self.planned if placement is PlacementChoice.PLANNED else self.forced
         before, places.last_finished = _num_bytes(author), None
         began_s = time.perf_counter()
         (answer,) = author.write([request])
@@ -243,7 +243,8 @@ def detection_ms(bench: LinkBench, num_times: int) -> list[float]:
 def count_lost_requests(bench: LinkBench, kind: PromptKind, num_requests: int) -> LostRequests:
     """Requests at a run's deadline while the link resets, stalls and goes silent, then time for amendments."""
     author, link = bench.edge.generator, bench.stage.link
-    bench.edge.placer.forced_route, bench.edge.placer.planner = None, bench.planned
+    placer = bench.edge.placer.edge_placer
+    placer.forced_route, placer.planner = None, bench.planned
     link.conditions = LinkConditions(rtt_ms=_RTT_MS)
     bench.edge.generator.wait_ready(_TIMEOUT_S)
     requests = [

@@ -8,7 +8,7 @@ from htfi.apps.cli.view.cloud import CloudCounters, TenantLine
 from htfi.apps.cli.view.state import PeerStatus, RunCounters
 from htfi.decoding.link.frames import DraftLead
 from htfi.domain.peers import PeerState
-from htfi.wiring.cluster.node import NodeMonitor
+from htfi.scheduling.health.node import NodeMonitor
 
 if TYPE_CHECKING:
     from htfi.wiring.cluster.cloud import CloudServer
