@@ -108,4 +108,4 @@ def test_the_ledger_verifies_with_every_rung_derived_again(burst: Path, htfi: Ca
     said = htfi("ledger", "verify", str(burst), "--recompute")
     num_entries = len((burst / "decisions.jsonl").read_bytes().splitlines())
     assert num_entries >= 500 * (NUM_BARS - QUIET)
-    assert f"{num_entries} entries, every one as recorded" in said
+    assert f"{num_entries:,} entries, each as it was recorded" in said
