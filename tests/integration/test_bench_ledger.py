@@ -26,7 +26,7 @@ def test_bench_reports_both_figures_and_leaves_nothing_behind(
     assert all(value > 0 for value in body["metrics"].values())
     told = [row["what"] for row in body["rows"]]
     assert "append, groups of 256" in told
-    assert "verify 2000 entries" in told
+    assert "verify 2,000 entries" in told
     assert any(what.startswith("pymerkle") for what in told)
     assert list(scratch.iterdir()) == []
 

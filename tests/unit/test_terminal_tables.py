@@ -41,6 +41,28 @@ def test_a_table_that_goes_on_beneath_itself_names_its_rows_again(monkeypatch, c
     assert parts == out.count("name ")
 
 
+def test_a_part_below_another_repeats_all_columns_that_tell_its_rows_apart(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
+    rows = [[event, model, *"12345678"] for event in ("fall", "fear") for model in ("warning", "VIX")]
+    print_table(["event", "model", *(f"column-number-{k}" for k in range(8))], rows)
+    out = capsys.readouterr().out
+    parts = out.count("event")
+    assert parts > 1
+    assert out.count("model") == parts
+    assert max(map(cell_len, out.splitlines())) <= 80
+    for row in ("fall  │ warning", "fall  │ VIX", "fear  │ warning", "fear  │ VIX"):
+        assert out.count(row) == parts
+
+
+def test_a_part_below_another_leaves_out_rows_without_a_value_there(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
+    rows = [["first", *"12345678"], ["second", "1", *[""] * 7]]
+    print_table(["name", *(f"column-number-{k}" for k in range(8))], rows)
+    out = capsys.readouterr().out
+    assert out.count("first") > 1
+    assert out.count("second") == 1
+
+
 def test_what_is_longer_than_a_line_stays_whole(monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "80")
     print_table(["folder", "digest", "size"], [[PATH * 2, "d7d586dafc64", "8.5 MB"]])
@@ -97,3 +119,14 @@ def test_a_row_that_says_only_its_name_is_a_note_under_the_table(columns, capsys
     assert lines[-2].endswith("; seed 0")
     assert lines[-1] == "gain = 1.5"
     assert lines[-5].startswith("└")
+
+
+def test_where_long_names_leave_no_room_a_part_repeats_the_first_of_them_alone(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
+    long = [f"{letter * 19} {letter * 19}" for letter in "ab"]
+    rows = [["same", *long, "x" * 34, "1"], ["same", *long, "y" * 34, "2"]]
+    print_table(["set", "first long name", "second long name", "third", "value"], rows)
+    out = capsys.readouterr().out
+    assert max(map(cell_len, out.splitlines())) <= 80
+    assert out.count("│ same ") > 2
+    assert out.count("y" * 34) == 1

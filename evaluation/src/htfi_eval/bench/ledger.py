@@ -168,7 +168,7 @@ def _verify_and_prove_rows(
     view.close()
     verify_s = median(verify_times)
     rows = [
-        {"what": f"verify {num} entries", "entries/s": num / verify_s, "median s": verify_s},
+        {"what": f"verify {num:,} entries", "entries/s": num / verify_s, "median s": verify_s},
         _row("inclusion proof", inclusion),
         _row("consistency proof", consistency),
     ]
@@ -202,7 +202,7 @@ def _peer_rows(scratch: Path, entries: Sequence[bytes], num: int) -> list[dict[s
     noise = random.Random(SEED)
     indices = [noise.randrange(num) for _ in range(NUM_PROOFS)]
     proofs = [_timed(partial(tree.prove_inclusion, index + 1, num)) for index in indices]
-    rows.append(_row(f"pymerkle inclusion proof ({num} entries)", proofs))
+    rows.append(_row(f"pymerkle inclusion proof ({num:,} entries)", proofs))
     tree.close()
     return rows
 

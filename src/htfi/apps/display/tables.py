@@ -1,7 +1,8 @@
 """Tables and named facts on a terminal of any width: nothing is cut, and no word, number, name or path is broken.
 
-A table too wide for its terminal wraps its long texts at blanks; where that is not enough it goes on beneath itself,
-each part beginning with the first column; where even two columns do not fit, each row becomes a list of facts.
+A table too wide for its terminal wraps its long texts at blanks; where that is not enough it continues below itself,
+each part beginning with the first columns that tell its rows apart; where even two columns do not fit, each row becomes
+a list of facts.
 Commands of `apps` print by it, `figures.report` too.
 """
 
@@ -103,7 +104,10 @@ def print_table(
         max([cell_len(column), *(_longest(row[c].plain) for row in cells)])
         for c, column in enumerate(columns)
     ]
-    parts = _split_columns(least, to.width) if columns else []
+    num_keys = _num_key_columns(cells)
+    if _split_columns(least, to.width, num_keys) is None:
+        num_keys = 1
+    parts = _split_columns(least, to.width, num_keys) if columns else []
     if not columns and title:
         print_line(title)
     if parts is None:
@@ -115,8 +119,10 @@ def print_table(
             is_figures = all(_FIGURE.fullmatch(row[c].plain) for row in cells)
             justify = "right" if is_figures else "left"
             table.add_column(Text(columns[c]), width=width, overflow="fold", justify=justify)
+        values = part[num_keys:]
         for row in cells:
-            table.add_row(*(row[c] for c in part))
+            if place == 0 or any(row[c].plain for c in values):
+                table.add_row(*(row[c] for c in part))
         to.print(table)
     for note in notes:
         print_line(note)
@@ -134,23 +140,33 @@ def _print_rows(columns: Sequence[str], cells: Sequence[Sequence[Text]], title: 
         print_facts(facts)
 
 
-def _split_columns(least: Sequence[int], width: int) -> list[list[int]] | None:
-    """Places of columns [P][C], the first in each part; None where the first leaves too little room for another."""
+def _num_key_columns(cells: Sequence[Sequence[Text]]) -> int:
+    """How many of the first columns it takes until no two rows are alike in them; 1 where none do."""
+    for num in range(1, len(cells[0]) if cells else 1):
+        if len({tuple(cell.plain for cell in row[:num]) for row in cells}) == len(cells):
+            return num
+    return 1
+
+
+def _split_columns(least: Sequence[int], width: int, num_keys: int) -> list[list[int]] | None:
+    """Places of columns [P][C], the `num_keys` first in each part; None where they leave no room for another."""
+    keys = list(range(num_keys))
+    lead = _BORDER + sum(least[c] + _COLUMN for c in keys)
     parts: list[list[int]] = []
     taken = 0
-    for c in range(1, len(least)):
+    for c in range(num_keys, len(least)):
         beside = least[c] + _COLUMN
         if parts and taken + beside <= width:
             parts[-1].append(c)
             taken += beside
             continue
-        taken = _BORDER + least[0] + _COLUMN + beside
+        taken = lead + beside
         if taken > width:
             return None
-        parts.append([0, c])
-    if parts or _BORDER + least[0] + _COLUMN > width:
+        parts.append([*keys, c])
+    if parts or lead > width:
         return parts or None
-    return [[0]]
+    return [keys]
 
 
 def _widths(least: Sequence[int], most: Sequence[int], width: int) -> list[int]:

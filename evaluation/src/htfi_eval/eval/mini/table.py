@@ -191,7 +191,8 @@ def _reliability_rows(views: ReaderViews) -> list[Row]:
         for name, reader_bins in bins.items():
             one = reader_bins[place]
             row[name] = f"{100 * one.right:.0f}% ({one.num:,})" if one.num else ""
-        rows.append(row)
+        if any(reader_bins[place].num for reader_bins in bins.values()):
+            rows.append(row)
     return rows
 
 

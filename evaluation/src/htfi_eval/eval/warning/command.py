@@ -31,8 +31,9 @@ from htfi_eval.results import Evaluation
 FEAR_AT, FEAR_BELOW = 30.0, 25.0  # levels of the VIX
 
 _HOW = (
-    "three figures by a slash: budgets of 2, 4 and 12 false alarms a year; detected: an alert before the onset came "
-    "true; lead: median sessions from the first such alert to the onset; intervals: 95%, bootstrap of one-year blocks"
+    "three figures with slashes are for budgets of 2, 4 and 12 false alarms a year; detected: an alert before the "
+    "onset came true; lead: median sessions from the first such alert to the onset; intervals: 95%, bootstrap of "
+    "one-year blocks; 5 and 22 in names of models are sessions"
 )
 _EPILOG = """\b
 Examples:

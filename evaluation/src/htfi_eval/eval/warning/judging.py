@@ -157,7 +157,7 @@ def rows_of(judged: WarningJudgement) -> list[Row]:
                 "model": model.name,
                 "ROC-AUC": f"{model.roc_auc:.2f}",
                 "95%": _between(model.roc_auc95) if ranks else "",
-                "warning − it": "" if model.name in (WARNING, BASE_RATE) else _between(model.behind95),
+                "warning − model": "" if model.name in (WARNING, BASE_RATE) else _between(model.behind95),
                 "PR-AUC": f"{model.pr_auc:.3f}",
                 "Brier": f"{model.brier:.4f}",
                 "skill": f"{1 - model.brier / base:.1%}" if base else "",
