@@ -1,5 +1,5 @@
-# ruff: noqa: INP001, T201 - a script that stands alone and talks to who starts it
-"""Makes the pictures of the README and the docs anew, from what the commands say and write today.
+# ruff: noqa: INP001, T201 - a script that stands alone and prints for the person who starts it
+"""Makes the pictures of the README and the docs anew, from what commands print and write today.
 
     .venv/bin/python docs/pictures/make.py [NAME]...      all of them, or terminal, forecast, report, what-if, …
 
@@ -42,18 +42,18 @@ THEME = TerminalTheme(
 
 def terminal(browser: Chromium, folder: Path) -> None:
     """The live view of the sample's run, on a terminal of 120 × 36, at SHOWN_AT."""
-    desk, console = (
+    model, console = (
         ViewModel(f"the embedded sample → {Path('build/sample')}"),
         Console(record=True, width=120, file=_nowhere()),
     )
-    with open_run(Settings(), folder / "run", [], sample.MAPPING, watch=desk.note) as run:
+    with open_run(Settings(), folder / "run", [], sample.MAPPING, watch=model.record) as run:
 
         def look() -> None:
             if format_ns(run.loop.now_ns) >= SHOWN_AT:
                 run.loop.stop()
 
-        run.go(look)
-        console.print(Group(*frame(desk.snapshot(collect_counters(run)), 120, 36)))
+        run.run_to_end(look)
+        console.print(Group(*frame(model.snapshot(collect_counters(run)), 120, 36)))
     _save(browser, folder, console, "htfi run", "terminal")
 
 
@@ -97,7 +97,7 @@ def _sample_run(folder: Path) -> Path:
 def goal(browser: Chromium, name: str, page: Path) -> None:
     """The first screen of a page that `make goals` has written."""
     if not page.exists():
-        print(f"{name}: {page} is not there: `make goals` writes it; the picture stays")
+        print(f"{name}: {page} is missing: `make goals` writes it; the picture stays")
         return
     browser.open(page, 1200, 1030)
     browser.picture(PICTURES / f"{name}.png")
@@ -125,7 +125,7 @@ def main(names: list[str]) -> None:
 
 
 def _htfi(*arguments: str, folder: Path, columns: int = 120) -> str:
-    """What a command says on a terminal so wide, with its colours."""
+    """What a command prints on a terminal of that width, with its colours."""
     env = {**os.environ, "FORCE_COLOR": "1", "COLORTERM": "truecolor", "COLUMNS": str(columns)}
     command = [sys.executable, "-m", "htfi", *arguments]
     return subprocess.run(command, cwd=folder, env=env, stdout=subprocess.PIPE, text=True, check=True).stdout
@@ -136,7 +136,7 @@ def _nowhere():
 
 
 def _save(browser: Chromium, folder: Path, console: Console, title: str, name: str) -> None:
-    """What a console has printed, as a picture of a terminal."""
+    """Save what a console has printed as a picture of a terminal."""
     svg = console.export_svg(title=title, theme=THEME).replace("Fira Code", "DejaVu Sans Mono")
     page = folder / f"{name}.html"
     page.write_text(
