@@ -75,7 +75,8 @@ def _columns(file: Path) -> Columns:
     try:
         table: Any = import_module("pyarrow.parquet").read_table(file)
     except OSError as error:
-        raise DependencyUnavailable(f"{file}: {error}: check the folder named by --data") from error
+        why = "does not exist" if isinstance(error, FileNotFoundError) else f"cannot be read ({error})"
+        raise DependencyUnavailable(f"{file} {why}: check the folder named by --data") from error
     return {name: table[name].to_numpy() for name in table.column_names}
 
 

@@ -135,7 +135,8 @@ def read_rows(path: Path) -> dict[str, NDArray[Any]]:
     try:
         table: Any = import_module("pyarrow.parquet").read_table(path)
     except OSError as error:
-        raise DependencyUnavailable(f"{path}: {error}: check the folder named by --data") from error
+        why = "does not exist" if isinstance(error, FileNotFoundError) else f"cannot be read ({error})"
+        raise DependencyUnavailable(f"{path} {why}: check the folder named by --data") from error
     return {name: table[name].to_numpy() for name in table.column_names}
 
 

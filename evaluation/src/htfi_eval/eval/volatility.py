@@ -230,7 +230,7 @@ def _rows(prices: Prices, scores: "VolatilityScores") -> list[dict[str, Any]]:
         for name in scores.names:
             row: dict[str, Any] = {
                 "data": prices.name, "bars": horizon, "forecaster": name, "n": int(scores.common[:, :, j].sum()),
-                "QLIKE": scores.mean(name, j), "fused/it": scores.ratio(name, j),
+                "QLIKE": scores.mean(name, j), "fused/row": scores.ratio(name, j),
                 "realised/forecast": scores.bias(name, j),
             }  # fmt: skip
             if name != FUSED:

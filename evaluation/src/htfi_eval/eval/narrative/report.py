@@ -82,7 +82,9 @@ def _rows(
         if one.has_track_record:
             row["weight"] = float(one.weight[-1, CENTRAL])
         quantiles = one.quantiles[inside, CENTRAL]
-        row["cover 90"] = coverage(quantiles[:, low], quantiles[:, high], moments.outcomes[inside, CENTRAL])
+        row["coverage 90"] = coverage(
+            quantiles[:, low], quantiles[:, high], moments.outcomes[inside, CENTRAL]
+        )
         rows.append(row)
     return rows
 

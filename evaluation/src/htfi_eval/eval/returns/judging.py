@@ -231,8 +231,8 @@ def _compare(judged: DatasetJudgement, j: int) -> None:
         cover90, num = scores.coverage(name, j, 90)
         row: dict[str, Any] = {
             "data": scores.prices.name, "bars": scores.horizons[j], "forecaster": name, "n": num,
-            "CRPS, bp": 1e4 * scores.mean_crps(name, j, both), "fused/it": scores.ratio(name, j),
-            "WQL": scores.wql(name, j), "cover 50": scores.coverage(name, j, 50)[0], "cover 90": cover90,
+            "CRPS, bp": 1e4 * scores.mean_crps(name, j, both), "fused/row": scores.ratio(name, j),
+            "WQL": scores.wql(name, j), "coverage 50": scores.coverage(name, j, 50)[0], "coverage 90": cover90,
         }  # fmt: skip
         if name != FUSED:
             found = scores.difference(name, j)
@@ -251,7 +251,7 @@ def _by_regime(judged: DatasetJudgement, j: int) -> None:
         data, bars = scores.prices.name, scores.horizons[j]
         judged.regimes.append((data, bars, where, share, num))
         judged.rows.append(
-            {"data": data, "bars": bars, "forecaster": f"{FUSED}, {where}", "n": num, "cover 90": share}
+            {"data": data, "bars": bars, "forecaster": f"{FUSED}, {where}", "n": num, "coverage 90": share}
         )
 
 
