@@ -145,5 +145,5 @@ def format_cell(value: object) -> str:
     """A cell of a table in the terminal: four digits, all digits before the point, thousands with commas."""
     if isinstance(value, float) and math.isfinite(value):
         return f"{value:,.0f}" if 1e4 <= abs(value) < 1e15 else f"{value:,.4g}"
-    is_count = isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 10_000
+    is_count = isinstance(value, int) and not isinstance(value, bool)
     return "" if value is None else f"{value:,}" if is_count else str(value)

@@ -202,7 +202,7 @@ def _row(one: FedDecision, was: AnnouncementTiming, now: AnnouncementTiming) -> 
     served = set(now.served)
     return {
         "announcement": one.id,
-        "headline": one.item.headline[:48],
+        "headline": one.item.headline,
         "outcome": one.key,
         "served": "no" if not served else "wrong" if served != {right_words(one)} else "yes",
         "read after, ms": was.view_ms,

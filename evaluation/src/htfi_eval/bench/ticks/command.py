@@ -14,6 +14,7 @@ import click
 import numpy as np
 
 from htfi import sample
+from htfi.domain.counts import counted
 from htfi.domain.errors import DependencyUnavailable, InvalidInput, MissingExtra
 from htfi.domain.events import Quote, Trade
 from htfi.market.config import MarketConfig
@@ -112,7 +113,7 @@ def choose_files(trades: Path | None, quotes: Path | None, staged: Path = STAGED
 def _data_note(ticks: TickFiles, num_runs: int) -> str:
     kernel = "compiled" if COMPILED else "INTERPRETED"
     num_rows = sum(count_rows(file) for file in ticks.files)
-    return f"{ticks.label}, {num_rows:,} rows; kernel {kernel}; {num_runs} runs"
+    return f"{ticks.label}, {num_rows:,} rows; kernel {kernel}; {counted(num_runs, 'run')}"
 
 
 def _event_rows(ticks: TickFiles, num_runs: int) -> tuple[list[Row], float, float]:
