@@ -162,7 +162,7 @@ def test_forced_tokens_and_trees_are_priced_as_the_wider_pass_that_they_make():
 
 def test_settings_that_make_no_sense_are_refused():
     for wrong in ({"max_length": -1}, {"margin": 1.0}, {"probe_share": 0.6}, {"replan_rounds": 0}):
-        with pytest.raises(InvalidInput, match="look-ahead"):
+        with pytest.raises(InvalidInput, match="draft_length: "):
             DraftLengthConfig(**wrong)
     with pytest.raises(InvalidInput, match="length"):
         FixedLengthPlanner(-1)

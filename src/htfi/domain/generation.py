@@ -71,8 +71,8 @@ class GenerationRequest(msgspec.Struct, frozen=True):
 
     `shared` counts the leading segments of the prompt that other questions are likely to share. `kind` names the sort
     of question: how well a draft does is learned for each apart. `max_draft` bounds the tokens drafted at once for
-    this request: 0 opts out of speculation, None leaves it to the planner; the answer is the same. `doubt` 0–1 is how
-    far its subject is suspected: work on it goes behind other work.
+    this request: 0 opts out of speculation, None leaves it to the planner; the answer is the same. `suspicion`
+    0–1: how strongly manipulation of its subject is suspected; its work queues behind other work.
     """
 
     prompt: Prompt

@@ -21,7 +21,7 @@ class Rung(StrEnum):
 
 
 class PlanReason(StrEnum):
-    """Why a rung was chosen. The first five choose it; the others state what changed the choice."""
+    """Why a rung was chosen: SUSPICION to NO_TIME choose it, the others state how the plan was changed afterwards."""
 
     SUSPICION = "suspicion"
     SHOCK = "shock"

@@ -29,7 +29,7 @@ class ForecastBatch:
 
     Shapes: ready [n]; quantiles [n, H, Q]; experts [n, K, H, Q], NaN for an expert without a forecast yet;
     weights [n, K, H, Z]; calibration [n, H]; usual_sigma [n], of the 90% band. `tilts` by place: what opinions on the
-    news changed in `quantiles` (`Forecaster.weigh`).
+    news changed in `quantiles` (`Forecaster.apply_opinions`).
     """
 
     names: tuple[str, ...]  # the experts, sorted

@@ -35,7 +35,7 @@ STALE_HALF_LIVES = 3.0  # an older opinion is refused
 class Opinion(NamedTuple):
     """A narrator's opinion on one series at one instant, as numbers.
 
-    Units: direction −1..1; size in standard deviations of one bar; volatility_multiplier as in `View`; confidence
+    Units: direction −1..1; size in standard deviations of one bar; volatility_multiplier as in `NewsView`; confidence
     0–1; `age` counts the half-lives since it was formed, `bar` those that one bar lasts; `drift` is the log return
     of the bar that just closed, 0 where it is not known. `meant`, where it was measured what such an opinion means,
     gives (horizon in bars, shift in standard deviations of one bar, stretch) by rising horizon. Whatever the
@@ -58,7 +58,7 @@ class Opinion(NamedTuple):
 
 
 class TiltArrays(NamedTuple):
-    """Opinions as changes of n forecasts: shift and stretch [n, H] as in `Tilt`, divergence [n], and which do any."""
+    """Opinions as changes of n forecasts: shift and stretch [n, H] as in `NewsTilt`, divergence [n], which do any."""
 
     shift: Array
     stretch: Array

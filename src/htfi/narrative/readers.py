@@ -134,7 +134,7 @@ class ModelReader:
     ) -> list[NewsView]:
         """One view per question; questions on the same news are read once (prefix reuse).
 
-        `max_draft` is as in `Request`.
+        `max_draft` is as in `GenerationRequest`.
         """
         requests = [self._request(question, deadline_ms, max_draft) for question in questions]
         answers = self._generator.write(requests)

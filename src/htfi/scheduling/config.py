@@ -34,7 +34,7 @@ class FidelityConfig:
     deep_budget_ms: Annotated[float, Meta(ge=0.0, le=HOUR_MS)] = setting(
         4_000.0, "time for readings in depth after each release, at most"
     )
-    high_load: PositiveShare = setting(0.8, "load from which a lower rung is chosen", "0–1")
+    high_load: PositiveShare = setting(0.8, "load above which the draft model reads alone", "0–1")
     high_divergence: PositiveShare = setting(
         0.9, "rank of divergence from which an item is read in depth", "0–1"
     )
@@ -52,7 +52,7 @@ MAX_WINDOW = 32  # tokens of one window
 MAX_IN_FLIGHT = 32  # windows on their way
 NUM_SAMPLES = 64  # of each figure that are remembered
 HALF_LIFE_S = 5.0  # of measured figures
-REPRICE_SHARE = 0.15  # change of a figure from which prices are reckoned again
+REPRICE_SHARE = 0.15  # change of a figure from which prices are computed again
 EXPLORE_FIRST = 2.0  # requests' worth of time that may be spent exploring before any is earned
 PRIOR_RATE = 0.9  # acceptance of a draft token before it is measured
 

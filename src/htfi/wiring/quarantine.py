@@ -46,7 +46,9 @@ def list_quarantined(
 
 
 def find_quarantined(folder: Path, which: str) -> QuarantinedItem:
-    """The item of that id or number. Raises: InvalidInput where there is none or more than one, and as `list_kept`."""
+    """The item of that id or number. Raises: InvalidInput where there is none or more than one, and as
+    `list_quarantined`.
+    """
     kept = list_quarantined(folder)
     found = [one for one in kept if which in (one.held.item.id, one.held.screened.item.id)]
     if not found and which.isdecimal():
@@ -67,7 +69,7 @@ def find_quarantined(folder: Path, which: str) -> QuarantinedItem:
 def admit(folder: Path, which: str, by: str, why: str) -> tuple[QuarantinedItem, bool]:
     """Let an item out on a named person's word; with it whether a run is going on, which picks it up within seconds.
 
-    Raises: InvalidInput where it is released already, or name or reason are missing, and as `find_kept`.
+    Raises: InvalidInput where it is released already, or name or reason are missing, and as `find_quarantined`.
     """
     kept = find_quarantined(folder, which)
     held = kept.held

@@ -130,7 +130,7 @@ EARLIER_NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """One table of the TOML file per package."""
+    """One field per table of the TOML file."""
 
     market: MarketConfig = field(default_factory=MarketConfig)
     forecasting: ForecastConfig = field(default_factory=ForecastConfig)

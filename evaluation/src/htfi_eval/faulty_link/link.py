@@ -116,7 +116,7 @@ class FaultyLink(LinkControl):
     """`with FaultyLink(target) as link:` – connect to `link.address`, and change `link.conditions` at any time.
 
     Any thread may do so. A user that computes in Python between its frames delays the link's own thread by up to 5 ms
-    at a time: where delays are measured, take `FaultyLinkApart`. Raises: DependencyUnavailable.
+    at a time: where delays are measured, take `FaultyLinkProcess`. Raises: DependencyUnavailable.
     """
 
     def __init__(

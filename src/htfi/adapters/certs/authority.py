@@ -1,7 +1,6 @@
-"""Certificate and key files: read whole or refused, written whole or not at all. The authority calls it.
+"""Creates a private certificate authority and nodes' certificates, and lists them; `htfi certs` calls it.
 
-Makes a private authority and nodes' certificates, and lists them; `htfi certs` calls it through wiring.
-
+Certificate and key files are read whole or refused, written whole or not at all.
 ECDSA P-256, X.509 v3 (RFC 5280). A node's name is its subject and its only DNS name. An edge's certificate is good
 for a client alone, so that a stolen one cannot answer for a cloud.
 """

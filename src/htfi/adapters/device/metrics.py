@@ -1,8 +1,7 @@
-"""Reads the kernel's small files below a root folder, where they may be missing at any time. `vitals` asks for them.
+"""Temperature, clock, throttling, load, power and battery of this machine, read from sysfs and procfs.
 
-How this machine fares: temperature, clock, throttling, load, power, battery. Wiring asks for heartbeats and plans.
-
-What a machine does not show is None: containers and virtual machines often show nothing but load. Paths are those of
+Any file may be missing at any time. What a machine does not show is None: containers and virtual machines often show
+nothing but load. Heartbeats and placement use these figures. Paths are those of
 the kernel's ABI documents (sysfs-class-thermal, sysfs-devices-system-cpu, cgroup-v1 and -v2, powercap).
 """
 
@@ -54,7 +53,7 @@ WATTS_PER_CORE = 5.0  # busy, where nothing measures it
 _MAX_AGE_S = 1.0
 _RESCAN_S = 60.0  # for sensors that came or went
 _MAX_SENSORS = 16
-_MAX_CORES = 8  # whose clock is read: the rest fare alike
+_MAX_CORES = 8  # whose clock is read: the others behave the same
 _CPU_SENSOR_TYPES = ("x86_pkg_temp", "cpu", "soc", "coretemp", "k10temp", "zenpower", "tctl")
 _MIN_C, _MAX_C = -50.0, 150.0  # sensors that are not there report beyond these
 

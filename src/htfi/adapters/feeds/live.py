@@ -196,7 +196,7 @@ class FeedContext:
 
 
 class LiveReader:
-    """Implements the port `Reader`. Marks are [rows before, byte offset in the inbox]."""
+    """Implements the port `RowReader`. Marks are [rows before, byte offset in the inbox]."""
 
     live = True
 

@@ -1,6 +1,6 @@
-"""Manners towards servers: how often a host is asked, how long to wait after a refusal or a fresh answer.
+"""Rate limits towards servers: how often a host is asked, how long to wait after a refusal or a fresh answer.
 
-Every web source of a run shares one `Throttle`. Times are seconds of a monotonic clock that is handed in.
+Every web source of a run shares one `RateLimiter`. Times are seconds of a monotonic clock that is handed in.
 """
 
 import random

@@ -1,6 +1,6 @@
-"""Bytes into records, with bounded memory: lines, and CSV records that span lines. Text readers call it.
+"""Turns bytes into records with bounded memory, and records (JSON objects, CSV cells) into events or rejections.
 
-Records of bytes into events or rejections: JSON objects and CSV cells. Text and live readers call it.
+Text and live readers call it. A CSV record may span lines.
 """
 
 import csv
@@ -26,7 +26,7 @@ Record = tuple[int, bytes, int]  # offset of its first byte, content, length in 
 class LineReader:
     """Lines of a stream from `offset` on, without their line feed.
 
-    A line over `max_bytes` comes cut to a few hundred bytes with its true length and digest (`CutRow`), so that
+    A line over `max_bytes` comes cut to a few hundred bytes with its true length and digest (`TruncatedRow`), so that
     memory stays bounded. `read` gives b'' where nothing more has come; at the end `finish` gives the last line.
     """
 
@@ -170,7 +170,7 @@ class JsonRows:
         self._decode = msgspec.json.Decoder().decode
 
     def cells(self, content: bytes) -> Row | None:
-        """A line's fields; None for a blank line. Raises: Refusal."""
+        """A line's fields; None for a blank line. Raises: RowRefused."""
         try:
             row = self._decode(content)
         except UnicodeDecodeError as error:
@@ -203,7 +203,7 @@ class CsvRows:
         self._delimiter = delimiter
 
     def cells(self, content: bytes) -> Row | None:
-        """A record's cells by column; None for a blank line. Raises: Refusal."""
+        """A record's cells by column; None for a blank line. Raises: RowRefused."""
         values = split_record(content, self._delimiter)
         if values is None:
             return None
@@ -215,7 +215,7 @@ class CsvRows:
 
 
 def split_record(content: bytes, delimiter: str) -> list[str] | None:
-    """The cells of one CSV record; None for a blank line. Raises: Refusal."""
+    """The cells of one CSV record; None for a blank line. Raises: RowRefused."""
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:

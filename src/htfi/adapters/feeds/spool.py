@@ -45,7 +45,7 @@ class _SpoolEntry(msgspec.Struct, array_like=True, gc=False):
 
 
 class SpoolReader:
-    """Implements the port `Reader`. Marks are [rows before, byte offset in the spool]."""
+    """Implements the port `RowReader`. Marks are [rows before, byte offset in the spool]."""
 
     live = False
 

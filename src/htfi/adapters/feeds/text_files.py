@@ -43,7 +43,7 @@ _DELIMITERS = ",;\t|"
 
 
 class TextFileReader:
-    """Implements the port `Reader` over one file. Marks are [rows before, byte offset of the next]."""
+    """Implements the port `RowReader` over one file. Marks are [rows before, byte offset of the next]."""
 
     live = False
 

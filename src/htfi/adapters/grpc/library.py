@@ -1,8 +1,6 @@
-"""Bounds of the transport, and the options of its channels; transport, server and dialler read them.
+"""The gRPC library as this package uses it: imported quietly, with types, limits and channel options.
 
-The gRPC library as this package uses it: imported quietly, and with types. All of its modules go through here.
-
-gRPC ships no types; what is used of it is declared here, and the values are given theirs where they are made.
+All modules of the package import gRPC through here. gRPC ships no types; what is used of it is declared here.
 """
 
 import asyncio
@@ -26,7 +24,7 @@ class TransportLimits:
 
     outbox_bytes: int = 1 << 20  # of a stream, handed over and not yet taken by HTTP/2
     inbox_bytes: int = 4 << 20  # of a stream, arrived and not yet received; beyond it we stop reading
-    tick_ms: float = 25.0  # between calls of `Watcher.due`
+    tick_ms: float = 25.0  # between calls of `StreamObserver.due`
     dial_s: float = 3.0  # for TCP, TLS and the stream's opening together
     handshake_s: float = 3.0  # that an unknown peer may hold a connection without TLS
     first_redial_s: float = 0.1

@@ -1,6 +1,6 @@
-"""What watches over peers beside the requests: the transport calls it in its I/O thread.
+"""Multiplexes the frames of all streams in the event loop's thread; server and dialler run their streams here.
 
-Carries the frames of all streams in the loop's thread; server and dialler run their streams here.
+A `StreamObserver` receives health frames and changes of streams, in the transport's I/O thread.
 """
 
 import asyncio
@@ -28,11 +28,11 @@ class StreamObserver(Protocol):
     def ended(self, stream: str, node: str, words: str) -> None: ...
 
     def received(self, stream: str, node: str, body: bytes) -> None:
-        """A body on Channel.WATCH. Raises: InvalidInput, and the frame is refused by name."""
+        """A body on `FrameChannel.HEALTH`. Raises: InvalidInput, and the frame is refused by name."""
         ...
 
     def seen(self, stream: str, node: str) -> None:
-        """A frame on Channel.LINK came; once a tick and stream at most."""
+        """A frame arrived on `FrameChannel.LINK`; called at most once per tick and stream."""
         ...
 
     def due(self) -> Sequence[tuple[str, bytes]]:
@@ -41,7 +41,7 @@ class StreamObserver(Protocol):
 
 
 class NullStreamObserver:
-    """No observer: bodies for the watch are passed over."""
+    """No observer: health frames are ignored."""
 
     def opened(self, stream: str, node: str, dialled: bool) -> None:
         del stream, node, dialled

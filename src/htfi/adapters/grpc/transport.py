@@ -1,11 +1,8 @@
-"""The one loop, in the one thread, in which all transports of a process do their I/O; they borrow it and give it back.
-
-One for all, since gRPC wakes every loop of a process for each event of any: 32 edges in one benchmark would wake 32
-loops for each message.
-
-The link's Transport over gRPC: I/O in its own thread, for one caller's thread. Wiring makes one for each process.
+"""The link's transport over gRPC: I/O in a thread of its own, for one caller's thread.
 
 A node that listens and dials holds both kinds of streams; between two nodes that dial each other there are two streams.
+All transports of a process share one event loop, since gRPC wakes every loop of a process for each event of any: 32
+edges in one benchmark would wake 32 loops for each message.
 """
 
 import asyncio

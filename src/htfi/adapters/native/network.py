@@ -110,7 +110,8 @@ class NativeNetwork:
         temperature: float,
         noise: Keys,
     ) -> DraftedChain:
-        """See `Chaining`. Scores are worked out for admitted tokens alone; fewer come back where one is no number.
+        """See `ChainDraftingNetwork`. Scores are worked out for admitted tokens alone; fewer come back where one is no
+        number.
 
         Raises: ShapeMismatch, where the arrays do not fit each other.
         """

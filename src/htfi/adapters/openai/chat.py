@@ -156,7 +156,7 @@ class ChatClient:
         )
 
     async def complete(self, body: bytes, until_s: float) -> ChatReply | RequestRefused:
-        """One reply, after as many attempts as fit before `until_s` of the loop's clock. Raises Unusable."""
+        """One reply, after as many attempts as fit before `until_s` of the loop's clock. Raises: UnusableReply."""
         for attempt in range(1, self._config.max_attempts + 1):
             async with self._slots:
                 outcome = await self._attempt(body)

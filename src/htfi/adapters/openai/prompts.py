@@ -40,7 +40,7 @@ class UnusableReply(Exception):
 
 
 def chat_messages(request: GenerationRequest, complaint: str = "") -> list[dict[str, str]]:
-    """The chat that puts a request. `complaint` says what was wrong with the last answer. Raises InvalidInput."""
+    """The chat messages for a request. `complaint` says what was wrong with the last answer. Raises: InvalidInput."""
     document = {"task": prompt_text(request.prompt), "form": list(_field_descriptions(request.form))}
     # No '<' is left in the document, so nothing in it can look like its end.
     data = msgspec.json.encode(document).decode().replace("<", "\\u003c").replace(">", "\\u003e")
@@ -55,7 +55,7 @@ def chat_messages(request: GenerationRequest, complaint: str = "") -> list[dict[
 
 
 def json_schema(form: OutputGrammar) -> dict[str, Any]:
-    """The JSON schema of a form's fields: an enum per choice, a bounded string per free words. Raises InvalidInput."""
+    """The JSON schema of a form's fields: an enum per choice, a bounded string per free words. Raises: InvalidInput."""
     properties: dict[str, Any] = {}
     for label, part in _fields(form):
         if part.name in properties:
@@ -74,7 +74,7 @@ def json_schema(form: OutputGrammar) -> dict[str, Any]:
 
 
 def parse_reply(form: OutputGrammar, content: str) -> dict[str, str]:
-    """The fields that a reply gives, as an embedded generator would: a choice is its index. Raises Unusable."""
+    """The fields that a reply gives, as an embedded generator would: a choice is its index. Raises: UnusableReply."""
     try:
         answer = msgspec.json.decode(content)
     except msgspec.DecodeError as error:

@@ -25,7 +25,8 @@ _Line = TypeVar("_Line")
 
 
 class AdmissionsFile:
-    """Implements the port `Releases` for a run's folder; the run holds the ledger's lock, so no other process does.
+    """Implements the port `OperatorActions` for a run's folder; the run holds the ledger's lock, so no other process
+    does.
 
     `again` is the released.jsonl of another folder: what entered there enters here at the same places.
     """

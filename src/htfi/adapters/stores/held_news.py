@@ -26,7 +26,7 @@ _DECODER = msgspec.json.Decoder(HeldItem)
 
 
 class HeldNewsFile:
-    """Implements the port `HeldNews`. Every item is with the operating system before the next is read.
+    """Implements the port `HeldNewsStore`. Every item is with the operating system before the next is read.
 
     Raises: DependencyUnavailable where the disk takes no more.
     """
@@ -139,7 +139,7 @@ _BUFFER_BYTES = 1 << 16
 
 
 class QuarantineFile:
-    """Implements the port `Quarantine`. Raises: DependencyUnavailable where the disk takes no more."""
+    """Implements the port `RowQuarantine`. Raises: DependencyUnavailable where the disk takes no more."""
 
     def __init__(self, path: Path, position: Position | None = None) -> None:
         self._path = path

@@ -1,11 +1,8 @@
-"""Where a file made from the ledger is not what the ledger gives: lines changed, missing, extra or out of place.
+"""Compares decisions.jsonl with the ledger, line by line, and writes it again from the ledger where it differs.
 
-Pure: `compare` takes what the file holds and what it should hold, one after the other, in constant memory.
-
-decisions.jsonl held against the ledger, line by line, and written again from it where it differs.
-
-A line is right where it is, byte for byte, the one that the ledger's entry gives. `htfi ledger verify` compares; a run
-that is taken up mends, before it releases anything.
+A line is right where it is, byte for byte, the one that the ledger's entry gives; lines may be changed, missing, extra
+or out of place. `compare_rows` is pure and takes constant memory. `htfi ledger verify` compares; a run that resumes
+repairs, before it releases anything.
 """
 
 from collections.abc import Callable, Iterator, Sequence

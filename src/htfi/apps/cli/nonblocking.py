@@ -65,7 +65,7 @@ class NonBlockingStream:
 
 
 class DirectStream:
-    """Stands for `Unblocked` where there is nothing that could hold a writer up."""
+    """Replaces `NonBlockingStream` where writing cannot block."""
 
     is_behind = False
 

@@ -20,7 +20,7 @@ _WRITE_S = 0.5
 
 
 class ShutdownTimer:
-    """Ends the process `within_s` after the first signal, with one line and the status `OVERDUE`; at once at the second
+    """Ends the process `within_s` after the first signal, with one line and `EXIT_OVERDUE`; at once at the second
     one, with the status that a shell reports for a program that it ended. In that time SIGALRM is taken.
     """
 
@@ -82,25 +82,26 @@ class ShutdownTimer:
 
 @contextmanager
 def graceful_shutdown(end: Callable[[], None], within_s: float, who: str) -> Generator[ShutdownTimer]:
-    """Inside, the first signal calls `end`, in the main thread. From it on the whole process is bounded: see `Ending`.
+    """Inside, the first signal calls `end`, in the main thread. From it on the whole process is bounded: see
+    `ShutdownTimer`.
 
     `who` begins the line for a person.
     """
-    ending = ShutdownTimer(within_s, who)
+    timer = ShutdownTimer(within_s, who)
 
     def stop(signum: int, frame: FrameType | None) -> None:
         del signum, frame
-        ending.begin()
+        timer.begin()
         end()
 
     before = {signum: signal.signal(signum, stop) for signum in _STOP_SIGNALS}
     try:
-        yield ending
+        yield timer
     finally:
-        if not ending.is_requested:  # else a second signal is still to end the process
+        if not timer.is_requested:  # else a second signal is still to end the process
             for signum, handler in before.items():
                 signal.signal(signum, handler)
-        ending.close()
+        timer.close()
 
 
 def _arm_timer(within_s: float) -> float:

@@ -31,7 +31,7 @@ _BETTER, _WORSE = REGIME_STYLE[Regime.NORMAL], REGIME_STYLE[Regime.STRESSED]
 
 @dataclass(frozen=True, slots=True)
 class RunTotals:
-    """A whole run in figures; `num_before` decisions were made before this start. `nodes`: of a run with peers."""
+    """A whole run in figures; `num_resumed` decisions were made before this start. `nodes`: of a run with peers."""
 
     scores: Sequence[ScoreRow]
     num_events: int

@@ -58,9 +58,9 @@ class DraftLengthConfig:
 
     def __post_init__(self) -> None:
         if self.max_length < 0 or self.replan_rounds < 1:
-            raise InvalidInput("look-ahead: max_length must be ≥ 0, replan_rounds ≥ 1")
+            raise InvalidInput("decoding.draft_length: max_draft_length must be ≥ 0, replan_rounds ≥ 1")
         if not 0.0 <= self.margin < 1.0 or not 0.0 <= self.probe_share <= 0.5:
-            raise InvalidInput("look-ahead: margin must lie in [0, 1), probe_share in [0, 0.5]")
+            raise InvalidInput("decoding.draft_length: margin must lie in [0, 1), probe_share in [0, 0.5]")
 
 
 class ClosedFormPlanner:

@@ -109,7 +109,8 @@ class _ArmSet:
 class BanditPlanner:
     """UCB on time per token. `caution` widens the bounds; rounds `memory_rounds` ago weigh 1/e.
 
-    It learns from measured time, so its plans do not replay: use `ClosedFormPlanner` with `NominalPassCosts` for that.
+    It learns from measured time, so its plans do not replay: the setting `nominal` is for that
+    (`FrozenPlanner` over fixed pass costs).
     """
 
     name = "bandit"

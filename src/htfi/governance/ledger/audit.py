@@ -1,4 +1,4 @@
-"""Verification of a whole stored log from its entries' bytes; `LogView.verify` calls it.
+"""Verification of a whole stored log from its entries' bytes; `LogReader.verify` calls it.
 
 Nothing stored is believed: leaf hashes, tiles and roots are recomputed and then compared, and every signature
 is checked. Where two stored things disagree, the signed root decides which of them was altered.

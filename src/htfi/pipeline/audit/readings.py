@@ -1,8 +1,7 @@
-"""What a recorded reading must be, given its decision and the settings: who read, which items, with which draft, and
-the view that its answers come to. `bound_readings` holds a ledger's readings against it.
+"""Checks each recorded reading against its decision and the settings, without the model.
 
-Holds each recorded reading against the decision that it stands in: seed, prompt, items, form, citations, view. What
-needs the model itself is left to a replay; what is held here is found without it. The audit and the replay ask.
+`ReadingAuditor` checks who read, which items, with which draft, seed, prompt, form, citations, and the view that the
+answers come to. What needs the model itself is left to a replay.
 """
 
 from collections import Counter

@@ -1,9 +1,4 @@
-"""Ranks recorded divergences again, decision by decision in the ledger's order. `htfi ledger verify` asks for it.
-
-The run ranked the opinions of a decision point among all before it, and an amendment's likewise. The decisions of a
-point follow each other, have the same inputs and are of different series.
-
-Derives a recorded decision again from its own record: tilt, quantiles, words, verdict. Auditors call it.
+"""Derives recorded decisions again from their own record: tilt, quantiles, words, verdict. Auditors call it.
 
 What needs the inputs themselves (features, expert quantiles, weights) is recomputed by running the same inputs
 into a fresh folder: the roots must be equal, unless a reading depended on network conditions.
@@ -46,7 +41,11 @@ from htfi.scheduling.fidelity import follows, is_high_value, is_prepared, plan_p
 
 
 class DivergenceRankAuditor:
-    """How far the narrators' opinions have diverged so far, as the ledger records it."""
+    """Ranks recorded divergences again, decision by decision in the ledger's order.
+
+    The run ranked the opinions of a decision point among all before it, and an amendment's likewise. The decisions of
+    a point follow each other, have the same inputs and are of different series.
+    """
 
     def __init__(self) -> None:
         self._divergences = DivergenceRanks()
@@ -85,7 +84,7 @@ class DivergenceRankAuditor:
         self._point = None
 
 
-# What an amendment does not have of its first decision: all of it follows from the view, and is derived again.
+# Fields in which an amendment may differ from the decision it amends: all follow from the view, and are derived again.
 _AMENDED_FIELDS = frozenset({"id", "plan", "forecast", "view", "rationale", "verdict", "amends"})
 
 

@@ -1,6 +1,7 @@
-"""Instants and dates, read strictly, and when a row that is dated by day becomes known. `times` calls it.
+"""Parses instants and dates strictly, and decides when a row happened, when it became known and which span a bar
+covers.
 
-When a row happened, when it became known, and what span of time a bar covers. The row parsers call it.
+The row parsers call it.
 """
 
 import re

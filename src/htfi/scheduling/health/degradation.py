@@ -1,6 +1,6 @@
 """Whether a node that answers is degraded: slower than its baseline, stalled, hot, throttled, or far away.
 
-`contact` assesses each peer at each of its heartbeats, and `monitor` the node itself.
+`peer_contact` assesses each peer at each of its heartbeats, and `monitor` the node itself.
 """
 
 import math

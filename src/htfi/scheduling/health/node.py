@@ -28,7 +28,7 @@ def boottime_s() -> float:
 
 
 class NodeMonitor:
-    """Observes a transport's streams and asks `PeerMonitor`, from any thread.
+    """Implements `StreamObserver` on top of `PeerMonitor`, for calls from any thread.
 
     `metrics` is called each tick and must not wait; `seal` makes a frame of a message; `on_change` gets each change as
     it happens, in the thread that found it.

@@ -1,8 +1,7 @@
-"""A model's folder whose files were found whole, ready to load on either engine. Models, checks and benches open it.
+"""Opens model folders: checks their files, loads networks and tokenizers, reads and writes the calibration.
 
-The measured calibration of a model's views: kept in its folder's config.json, read when it is opened.
-
-A network's graph as one file, weights inside, for other runtimes to read. The engine's bench asks for it.
+The calibration of a model's views is kept in its folder's config.json. A network's graph can also be written as one
+file with its weights inside, for other runtimes.
 """
 
 from collections.abc import Callable

@@ -1,6 +1,6 @@
 """Measures what a model's words prove to be worth, on simulated stories. `htfi models calibrate` calls it.
 
-How far its confidence proves right is its `Trust`; which moves followed its views, and how wide, its `Meaning`.
+`ConfidenceCalibration` says how far its confidence proves right; `ViewCalibration`, which moves followed its views.
 """
 
 import math

@@ -1,6 +1,6 @@
 """Ways to forecast several series together, ours and common ones, each as joint scenarios; `walk` calls them.
 
-Each sees the same closed bars; `Seen` holds only what is known at an instant.
+Each sees the same closed bars; `KnownHistory` holds only what is known at an instant.
 """
 
 from dataclasses import dataclass

@@ -72,7 +72,7 @@ class TextColumn:
 
 
 def numbers(column: Column) -> FloatColumn:
-    """Raises: NotColumnwise."""
+    """Raises: ColumnNeedsRowParser."""
     kind = column.type
     if not (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
         raise ColumnNeedsRowParser
@@ -82,7 +82,7 @@ def numbers(column: Column) -> FloatColumn:
 
 
 def timestamps(column: Column, zone: ZoneInfo | None, unit: str) -> TimestampColumn:
-    """Raises: NotColumnwise."""
+    """Raises: ColumnNeedsRowParser."""
     kind = column.type
     good = column.is_valid().to_numpy(zero_copy_only=False)
     if pa.types.is_date32(kind):
@@ -101,7 +101,7 @@ def timestamps(column: Column, zone: ZoneInfo | None, unit: str) -> TimestampCol
 
 
 def texts(column: Column) -> TextColumn:
-    """Raises: NotColumnwise."""
+    """Raises: ColumnNeedsRowParser."""
     if not isinstance(column, pa.DictionaryArray):
         if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
             if not pa.types.is_integer(column.type):

@@ -49,7 +49,7 @@ class ColumnwiseParser:
     def read(self, batch: Batch) -> tuple[Mask, Nanoseconds, EventBuilder] | None:
         """Which rows are clean, when each is known, and how to make events; None: read row by row.
 
-        `Build` takes places in the batch and the row number of each.
+        The `EventBuilder` takes places in the batch and the row number of each.
         """
         if self._read is None:
             return None

@@ -44,7 +44,7 @@ _KEEP_BATCHES = 32  # then freed pages go back to the system, which the pool doe
 
 
 class ParquetReader:
-    """Implements the port `Reader` over one file. Marks are [rows before, rows of the file before]."""
+    """Implements the port `RowReader` over one file. Marks are [rows before, rows of the file before]."""
 
     live = False
 

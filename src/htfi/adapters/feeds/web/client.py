@@ -1,4 +1,4 @@
-"""One GET at a time over HTTP, bounded in time, size, redirects and in whom it may reach. `WebPump` asks.
+"""One GET at a time over HTTP, bounded in time, size, redirects and in whom it may reach. `WebPoller` calls it.
 
 httpcore speaks HTTP/1.1 and keeps connections; redirects, decoding and limits are here, because each hop
 and each piece must be checked.
@@ -87,7 +87,7 @@ class WebClient:
     def get(
         self, address: WebAddress, wanted: str, conditions: Mapping[str, str] | None = None
     ) -> HttpResponse:
-        """Ask, following redirects of the same scheme. Raises: NoAnswer."""
+        """Ask, following redirects of the same scheme. Raises: FetchFailed."""
         seen = {address.url}
         for _ in range(_MAX_REDIRECTS + 1):
             if self._requires_robots:
@@ -114,7 +114,7 @@ class WebClient:
         self._pool.close()
 
     def check_robots(self, address: WebAddress) -> None:
-        """Raises: NoAnswer, where robots.txt disallows the address or cannot be had (RFC 9309)."""
+        """Raises: FetchFailed, where robots.txt disallows the address or cannot be had (RFC 9309)."""
         known = self._robots.get(address.origin)
         if known is None or time.monotonic() - known[0] > _ROBOTS_TTL_S:
             if len(self._robots) >= _MAX_CACHED_ROBOTS:

@@ -1,7 +1,6 @@
-"""What the items of a current report are called (Form 8-K, 17 CFR 249.308), and which forms a filer files often.
+"""Parses SEC filings from EDGAR: the Atom feed of current ones, and the JSON of one filer's.
 
-Filings from the SEC: the Atom feed of current ones and the JSON of one filer's. The parser of EDGAR calls it.
-
+Items of a current report are named as in Form 8-K (17 CFR 249.308).
 One filing is one entry, keyed by its accession number, however many filers the feed lists it under. An amendment
 (8-K/A) names what it amends where that is known: the filer's last filing of the form with the same report date,
 else, for forms filed often, with an item in common.

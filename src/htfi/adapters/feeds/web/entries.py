@@ -56,10 +56,10 @@ class WebEntry:
 
 @dataclass(slots=True)
 class ParsedDocument:
-    """`entries` come oldest first. `trouble` is set, once they are read, where the document breaks off.
+    """`entries` come oldest first. `error` is set, once they are read, where the document breaks off.
 
-    `seen` are keys of entries that are there still and were not read again. `again` asks for the same document the
-    next time, though it be the same.
+    `unchanged_keys` are keys of entries that are still there and were not read again. `needs_retry` requests the same
+    document the next time, even if it has not changed.
     """
 
     entries: Iterable[WebEntry]

@@ -126,7 +126,7 @@ class PageParser:
     def _read_statement(
         self, entry: WebEntry, address: WebAddress, base: WebAddress, rules: PageRules, client: WebClient
     ) -> None:
-        """Read the statement into its entry. Raises: NoAnswer."""
+        """Read the statement into its entry. Raises: FetchFailed."""
         if not _same_site(address.host, base.host):
             return  # its line is all that this site says
         answer = client.get(address, _ACCEPT_PAGES)

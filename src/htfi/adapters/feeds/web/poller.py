@@ -36,7 +36,7 @@ class DocumentParser(Protocol):
     def parse(
         self, answer: HttpResponse, client: WebClient, memory: EntryHistory, too_old: Callable[[str], bool]
     ) -> ParsedDocument:
-        """Raises: BadDocument, NoAnswer."""
+        """Raises: BadDocument, FetchFailed."""
         ...
 
 

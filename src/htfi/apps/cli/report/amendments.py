@@ -35,8 +35,8 @@ class AmendmentCounts:
     """Provisional readings, the amendments that came, those of them that said the same; all answers by place.
 
     `num_verified` decisions had a view that was prepared for a release and were amended by a reading of the news
-    itself, `num_borne_out` of them to the same direction. `num_deepened` decisions were amended by a reading in depth,
-    `num_overturned` of them to another direction.
+    itself, `num_same_direction` of them to the same direction. `num_deepened` decisions were amended by a reading in
+    depth, `num_direction_changed` of them to another direction.
     """
 
     num_verified: int = 0

@@ -27,7 +27,7 @@ _MAX_NS = 1 << 62  # of a time that can be written
 
 @dataclass(slots=True)
 class PeerFacts:
-    """Changes by peer and kind, and the newest NUM_LATEST; `num_broken` lines could not be read."""
+    """Changes by peer and kind, and the newest NUM_LATEST; `num_unreadable` lines could not be read."""
 
     counts: dict[str, Counter[str]] = field(default_factory=dict[str, Counter[str]])
     latest: deque[PeerChange] = field(default_factory=lambda: deque[PeerChange](maxlen=NUM_LATEST))

@@ -1,12 +1,10 @@
-"""The sums that a survey of a run fills and the page shows: scores, calibration, weights, the series.
+"""Surveys a run's decisions in one pass: how good they were, by the prices that followed in the same file.
 
-One pass over a run's decisions: how good they were, by the prices that followed in the same file.
-
-The report's page is made from the `Survey` that `take_survey` returns. A forecast over h bars is scored by
-the price of the same series h lines later, whether that line was released or kept back; like the run's own
-score, only where every expert took part. An amendment brings no price of its own: its forecast takes the place of the
-one it amends at the horizons that have not ended by then, and its view counts until the next bar. Memory does
-not grow with the length of the run.
+The report's page is made from the `RunSurvey` that `take_survey` returns: scores, calibration, weights, the series. A
+forecast over h bars is scored by the price of the same series h lines later, whether that line was released or kept
+back; like the run's own score, only where every expert took part. An amendment brings no price of its own: its forecast
+takes the place of the one it amends at the horizons that have not ended by then, and its view counts until the next
+bar. Memory does not grow with the length of the run.
 """
 
 import math

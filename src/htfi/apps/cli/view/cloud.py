@@ -45,9 +45,9 @@ class TenantLine:
 
 @dataclass(frozen=True, slots=True)
 class CloudCounters:
-    """What a cloud counts. `num_rows` of at most `num_rows_most` are in work, `num_queued` wait for space.
+    """What a cloud counts. `num_rows` of at most `max_rows` are in work, `num_queued` wait for space.
 
-    `num_tokens` were settled, of `num_drafted` guesses verified `num_stood` stood; totals since the start.
+    `num_tokens` tokens were accepted; of `num_drafted` guesses, `num_accepted` were accepted; totals since the start.
     `refused` counts by reason.
     """
 

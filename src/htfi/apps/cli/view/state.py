@@ -48,7 +48,7 @@ class SeriesView:
 class PeerStatus:
     """Another node as it is now; None where a figure is not known.
 
-    `num_placed` requests were placed there in this run, by each of `ways` so many: 'in flight', 'in lock-step',
+    `num_placed` requests were placed there in this run; `routes` counts them by route: 'in flight', 'in lock-step',
     'its own draft', 'plain'.
     """
 
@@ -68,7 +68,7 @@ class RunCounters:
     """What the loop counts. `fraction_done` is None on a stream without a known end.
 
     From `peers` on: for a run with other nodes. `changes` are the last few, oldest first; `num_alone` requests were
-    answered here alone, `num_awaited` amendments are still to come, `num_lost` requests got no answer at all.
+    answered here alone, `num_pending` amendments are still to come, `num_lost` requests got no answer at all.
     """
 
     clock_ns: int = 0

@@ -1,9 +1,9 @@
 """The text generator of an edge: its draft guesses, clouds verify, and every request is answered despite network
 faults.
 
-It implements `LateAuthor`: answers that clouds do not complete in time are finished by the draft, provisionally, from
-the last accepted token; the target's own answer then comes `late`. Full precision is a generator of its own on the same
-streams. For one thread at a time; frames are exchanged only during its calls.
+It implements `LateTextGenerator`: answers that clouds do not complete in time are finished by the draft, provisionally,
+from the last accepted token; the target's own answer then comes `late`. Full precision is a generator of its own on the
+same streams. For one thread at a time; frames are exchanged only during its calls.
 """
 
 import math
@@ -355,7 +355,8 @@ def _deadline_s(request: GenerationRequest) -> float:
 
 
 class FullPrecisionGenerator:
-    """The clouds' target in full precision, for deep readings, which no decision waits for. Implements `LateAuthor`.
+    """The clouds' target in full precision, for deep readings, which no decision waits for. Implements
+    `LateTextGenerator`.
 
     No draft guesses for it or replaces it. `version` is the target's in full precision.
     """
@@ -375,7 +376,7 @@ class FullPrecisionGenerator:
         return [RequestRefused("a cloud's target in full precision only answers late") for _ in requests]
 
     def take_late_completions(self) -> list[tuple[str, Completion | RequestRefused]]:
-        """Answers that came since the last call, by the id of their request; see `LateAuthor`."""
+        """Answers that came since the last call, by the id of their request; see `LateTextGenerator`."""
         return self._linked.late_in_full()
 
     def request_completions(self, requests: Sequence[GenerationRequest]) -> None:

@@ -12,7 +12,9 @@ Range = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class AssetClass:
-    """Low and high of each quantity of `Asset` and `Wave`. `tightness` scales all market loadings of one market."""
+    """Low and high of each quantity of `AssetSpec` and `VolatilityComponent`. `tightness` scales all market loadings of
+    one market.
+    """
 
     annual_vol: Range
     market_loading: Range

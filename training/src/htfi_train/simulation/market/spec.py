@@ -113,9 +113,9 @@ class RegimeChain:
             _require_between("multiple of a regime", multiple, 0.0, 20.0)
 
     @classmethod
-    def of_durations(cls, calm: float, normal: float, stressed: float, crisis: float) -> "RegimeChain":
+    def of_durations(cls, calm: float, normal: float, stressed: float, shock: float) -> "RegimeChain":
         """A chain whose regimes last so many bars on average. Stress comes mostly from normal times and passes by."""
-        leave = [min(1.0 / max(mean_bars, 1.0), 1.0) for mean_bars in (calm, normal, stressed, crisis)]
+        leave = [min(1.0 / max(mean_bars, 1.0), 1.0) for mean_bars in (calm, normal, stressed, shock)]
         to = ((0.0, 0.92, 0.08, 0.0), (0.55, 0.0, 0.4, 0.05), (0.05, 0.75, 0.0, 0.2), (0.0, 0.2, 0.8, 0.0))
         rows = [[chance * leave[i] for chance in to[i]] for i in range(4)]
         for i in range(4):
@@ -212,7 +212,7 @@ class MarketSpec:
     ) -> "MarketSpec":
         """A market drawn from what real ones look like: FX, indices, stocks, crypto, commodities; daily or finer.
 
-        What is named is kept, the rest is drawn: 2–16 assets, one of `FAMILIES`, intraday in a quarter of cases.
+        What is named is kept, the rest is drawn: 2–16 assets, one of `ASSET_CLASSES`, intraday in a quarter of cases.
         """
         name = family if family is not None else str(rng.choice(list(ASSET_CLASSES)))
         if name not in ASSET_CLASSES:
