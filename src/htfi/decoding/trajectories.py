@@ -20,6 +20,8 @@ from htfi.domain import portable_math as exact
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.domain.generation import ControlToken, PlainText, ScaledMoves
 
+Doubles = NDArray[np.float64]
+
 _Uniforms = NDArray[np.float64]
 
 _NUM_CANDIDATES = 24
@@ -78,8 +80,6 @@ def _within_strata(rng: np.random.Generator, ranks: NDArray[np.int64]) -> _Unifo
 def _normal_scores(num: int) -> _Uniforms:
     return np.array([round(NormalDist().inv_cdf((i + 0.5) / num), _DIGITS) for i in range(num)])
 
-
-Doubles = NDArray[np.float64]
 
 MAX_CONTEXT = 32  # returns given to the model, as in training
 _ANONYMOUS_ASSET = " X"  # prices alone: a name without information

@@ -111,8 +111,6 @@ def _reference() -> Array:
 _REFERENCE = _reference()
 
 
-Array = NDArray[np.float64]
-
 _FIELDS = 4  # narrator's serial, shift, stretch, weight
 
 

@@ -95,8 +95,6 @@ def clamp_logs(logs: Array) -> Array:
     return np.minimum(np.maximum(logs, -_MAX_LOG_DEVIATION), _MAX_LOG_DEVIATION)
 
 
-Array = NDArray[np.float64]
-
 _LN2 = 0.6931471805599453
 _FIT_HALF_LIFE_BARS = 1500.0
 _PRIOR_BARS = 100.0

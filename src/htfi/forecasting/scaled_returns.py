@@ -71,9 +71,6 @@ def long_memory_units(reads: str) -> VolatilityUnits:
     )
 
 
-Array = NDArray[np.float64]
-
-
 def path_quantiles(
     z: Array,
     laws: Array,
@@ -122,8 +119,6 @@ def weighted_quantiles(values: Array, weights: Array, levels: Sequence[float]) -
     return np.maximum.accumulate(found, axis=1)  # rounding alone could cross them
 
 
-Array = NDArray[np.float64]
-
 _TAIL_FREEDOM = 5.0  # of the tails beyond what a model states
 
 
@@ -163,9 +158,6 @@ def interpolate_levels(quantiles: Array, stated: Sequence[float], levels: Sequen
     beyond = middle[..., None] + (ends - middle[..., None]) * (to / edge)
     outside = below | (to > at[-1])
     return np.maximum.accumulate(np.where(outside, beyond, inner), axis=-1)
-
-
-Array = NDArray[np.float64]
 
 
 class CachedShapes:

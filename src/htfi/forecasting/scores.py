@@ -80,9 +80,6 @@ def pit(quantiles: Array, outcome: Array, levels: Array) -> Array:
     return np.where(rank == len(levels), 0.5 + 0.5 * levels[high], within)
 
 
-Array = NDArray[np.float64]
-
-
 @dataclass(frozen=True, slots=True)
 class ScoreRow:
     """Mean score of one name ('fused' or an expert) at one horizon.

@@ -90,6 +90,30 @@ class DecisionLoop:
     A run that ends while amendments are pending polls for them as long as `keep_waiting`, which waits a little, agrees.
     """
 
+    def __init__(
+        self,
+        feed: EventFeed,
+        components: Components,
+        recorder: DecisionRecorder,
+        context: RunContext,
+        watcher: Callable[[Decision], None] = lambda _: None,
+        keep_waiting: Callable[[], bool] = lambda: False,
+        held_news: HeldNewsStore | None = None,
+    ) -> None:
+        self.feed = feed
+        self.components = components
+        self.recorder = recorder
+        self.context = context
+        self.held_news: HeldNewsStore = held_news or NullHeldNews()  # news in quarantine
+        self.bars = ClosedBars(components.market)
+        self.late = LateViews(recorder, components, context)
+        self.learning = OutcomeLearning(components, watcher)
+        self.num_events = 0
+        self.now_ns = 0
+        self.num_deep_reads_skipped = 0  # decisions for whose reading in depth there was no time
+        self.stopped = False
+        self._keep_waiting = keep_waiting
+
     def run(self, after_item: Callable[[], None]) -> None:
         """Take every item of the feed, or those until `stop`, then commit what is open."""
         self.recorder.release_recorded()
@@ -225,30 +249,6 @@ class DecisionLoop:
         self.amend_late()
         self.recorder.commit(now=True)
         self.learn()
-
-    def __init__(
-        self,
-        feed: EventFeed,
-        components: Components,
-        recorder: DecisionRecorder,
-        context: RunContext,
-        watcher: Callable[[Decision], None] = lambda _: None,
-        keep_waiting: Callable[[], bool] = lambda: False,
-        held_news: HeldNewsStore | None = None,
-    ) -> None:
-        self.feed = feed
-        self.components = components
-        self.recorder = recorder
-        self.context = context
-        self.held_news: HeldNewsStore = held_news or NullHeldNews()  # news in quarantine
-        self.bars = ClosedBars(components.market)
-        self.late = LateViews(recorder, components, context)
-        self.learning = OutcomeLearning(components, watcher)
-        self.num_events = 0
-        self.now_ns = 0
-        self.num_deep_reads_skipped = 0  # decisions for whose reading in depth there was no time
-        self.stopped = False
-        self._keep_waiting = keep_waiting
 
     def state(self) -> dict[str, Any]:
         """Everything that shapes the decisions to come; taken between two items, with no group open."""

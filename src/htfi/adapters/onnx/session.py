@@ -24,6 +24,8 @@ from htfi.decoding.checkpoint.weights import CheckpointWeights, open_safetensors
 from htfi.domain.errors import DependencyUnavailable, HtfiError
 from htfi.domain.files import make_private
 
+Array = NDArray[Any]
+
 NO_WEIGHTS = CheckpointWeights({}, (), {})  # of a graph that holds all its own
 STORED = "stored:"  # before a tensor's name: in the type that it has in the folder
 
@@ -86,8 +88,6 @@ _ORT_ERRORS: tuple[type[Exception], ...] = (
     MemoryError,
 )
 _BFLOAT16 = 16  # TensorProto.BFLOAT16
-
-Array = NDArray[Any]
 
 
 class OnnxSession:

@@ -79,8 +79,6 @@ def deflated_sharpe(of: ReturnMoments, variance: float, num_trials: int) -> floa
     return probabilistic_sharpe(of, expected_max_sharpe(variance, num_trials))
 
 
-Array = NDArray[np.float64]
-
 _MAX_SPLITS = 20_000
 
 

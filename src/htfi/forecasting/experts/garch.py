@@ -58,8 +58,6 @@ def to_garch_parameters(x: Array) -> tuple[Array, Array, Array, Array, Array]:
     return omega, alpha, 2.0 * news * falls - alpha, persistence - news, 1.0 / tail
 
 
-Array = NDArray[np.float64]
-
 _WINDOW_BARS = 500
 _FIRST_FIT_BARS = 100
 _HALT_BARS = 5  # without a move in a row: later ones are ignored until the price moves

@@ -71,8 +71,6 @@ def _near_quarters(kept: NDArray[np.float32], reach: int) -> Array:
     return total
 
 
-Array = NDArray[np.float64]
-
 _WEEK, _MONTH = 5, 22
 _LEVEL_GAIN = 0.005
 _VOLUME_GAIN = 0.01

@@ -143,8 +143,6 @@ def _bounded(loadings: Array) -> FactorModel:
     return FactorModel(loadings, 1.0 - (loadings**2).sum(axis=1))
 
 
-Array = NDArray[np.float64]
-
 MIN_INSTANTS = 20
 _DEGREES_OF_FREEDOM = (3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 14.0, 20.0, 30.0, 60.0)
 _NUM_MATCHING = 2000

@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.domain.time import parse_duration
 
+Scores = NDArray[np.float32]
+
 Array = NDArray[np.float64]
 
 MAX_SCORE = 8.0  # normal scores: returns beyond it are not distinguished
@@ -130,8 +132,6 @@ def normal_scores(values: Array, rng: np.random.Generator | None = None) -> Arra
         found[:, of_count] = np.where(known[:, of_count], column, np.nan)
     return found
 
-
-Scores = NDArray[np.float32]
 
 WINDOW = 500  # instants
 _NEVER = np.iinfo(np.int64).min

@@ -64,8 +64,6 @@ def probability_of_profit(profits: Array, replayed: Array, end: float) -> EventP
     return EventProbability(count(profits), len(profits), count(replayed), len(replayed))
 
 
-Array = NDArray[np.float64]
-
 _MIN_SIGMA = 1e-9  # a log return; a forecast no wider is of a series that does not move
 
 

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from htfi.domain.errors import InvalidInput, ShapeMismatch
 from htfi.forecasting.warning.events import StressEvents
 
+Places = NDArray[np.intp]
+
 Array = NDArray[np.float64]
 
 _MAX_DEVIATIONS = 4.0  # deviations: beyond them nothing was learnt
@@ -94,9 +96,6 @@ def _loss(x: Array, label: Array, weight: Array, beta: Array, prior: Array, prec
 def _sigmoid(logits: Array) -> Array:
     return 0.5 * (1.0 + np.tanh(0.5 * logits))
 
-
-Array = NDArray[np.float64]
-Places = NDArray[np.intp]
 
 SESSIONS_A_YEAR = 252.0
 _NUM_THRESHOLDS = 120

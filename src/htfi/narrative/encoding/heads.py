@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from htfi.domain.errors import IntegrityError, InvalidInput, ShapeMismatch
 from htfi.domain.files import write_atomically
 
+Floats = NDArray[np.float32]
+
 MAX_WORDS = 96
 
 _WORD = re.compile(
@@ -54,7 +56,6 @@ def cue_ids(text: str) -> list[int]:
     return sorted({crc32(gram.encode()) for gram in grams})
 
 
-Floats = NDArray[np.float32]
 FORMAT = 1
 METADATA_FILE, WEIGHTS_FILE = "heads.json", "heads.bin"
 _MAX_LABELS, _MAX_WIDTH, _MAX_CUES = 64, 4096, 1 << 20

@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from htfi.domain.errors import InvalidInput
 from htfi.domain.time import NS_PER_DAY, NS_PER_MS, NS_PER_S, format_duration, parse_duration
 
+Instants = NDArray[np.int64]
+
 ACCEPTED_INTERVALS = (
     "1m 15min 1h 4h 1d 1w 1mo · M1 M15 H1 H4 D1 W1 MN1 · 60 (minutes) · hourly daily weekly · volume:5000"
 )
@@ -104,8 +106,6 @@ def _unit_length_ns(count: float, unit: str) -> int | None:
         return _MONTHS_NS.get(int(months)) if months.is_integer() else None
     return round(count * _UNIT_NS[unit]) if unit in _UNIT_NS else None
 
-
-Instants = NDArray[np.int64]
 
 MAX_SURVEYED = 20_000_000  # bars of one file: 8 bytes each while it is surveyed
 REGIME_ROWS = 16  # so many bars without the usual gap may be bars of another length

@@ -39,6 +39,8 @@ from htfi_train.simulation.reader_calibration import SEED, fit_meaning
 from htfi_train.simulation.simulated_market import DECAY, SimulatedMarket, simulate_market
 from htfi_train.simulation.stories import FIRST_EVALUATION_SEED, report_news, stories
 
+Array = NDArray[np.float64]
+
 Generator = np.random.Generator
 Whole = NDArray[np.int64]
 
@@ -223,8 +225,6 @@ def ideal_view(expected: float, volatility_multiplier: float, as_of_ns: int) -> 
         reader=CEILING,
     )
 
-
-Array = NDArray[np.float64]
 
 _FIRST_SIGMA = 0.01
 _FIRST_PRICE = 100.0

@@ -25,6 +25,8 @@ from htfi.narrative.audit_summary import AuditSummary
 from htfi.pipeline.weighing import numeric_quantiles
 from htfi.wiring.outputs import ReleasedLine, WithheldLine, line_subject
 
+Array = NDArray[np.float64]
+
 FUSED = "fused"
 NUM_INTERVALS = 240
 NUM_PIT_BINS = 10
@@ -132,8 +134,6 @@ def add_experts(survey: RunSurvey, names: tuple[str, ...]) -> None:
 
 
 _BATCH = 2048
-
-Array = NDArray[np.float64]
 
 
 class _AppliedTilt(NamedTuple):
