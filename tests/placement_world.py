@@ -1,4 +1,4 @@
-"""A small world in which an answer is written over a link, event by event: what placement's formulae are held against.
+"""A small world in which an answer is written over a link, event by event: what placement's formulae are compared with.
 
 Whether the edge's guess for a place is right, given all before it, is drawn once for a request, as it is with shared
 noise: every way meets the same. Messages keep their order. Times in ms.

@@ -1,4 +1,4 @@
-"""A reading is held against its decision: another's under it, and every single change, is found and named."""
+"""A reading is checked against its decision: another's under it, and every single change, is found and named."""
 
 import random
 from collections.abc import Callable, Iterator

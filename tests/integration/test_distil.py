@@ -93,7 +93,7 @@ def test_a_draft_that_comes_to_say_what_its_target_says_is_promoted_whole(
     card = msgspec.json.decode((done.folder / "card.json").read_bytes())
     assert card["distilled_from"] == open_model(shop.target, "int8").folder.digest
     assert card["tokens"] == card["distillation"]["tokens"] >= QUICK.tokens
-    assert card["data"].endswith("then what its target said")
+    assert card["data"].endswith("then answers of its target")
     assert {row.field for row in done.rows} >= {"", "answers", "paths", "words", "direction"}
     assert any("held back" in line for line in lines)
     assert any(" KL answers " in line for line in lines)

@@ -1,4 +1,4 @@
-"""Readings that a link delayed: each part is written again by who wrote it; amendments hold against their firsts."""
+"""Readings that a link delayed: each part is written again by who wrote it; amendments agree with their firsts."""
 
 from collections.abc import Iterator
 from pathlib import Path

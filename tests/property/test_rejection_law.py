@@ -3,7 +3,7 @@
 Two proofs. By integration, over every draw and every coin at one place: no chance in it, so no false alarm. By
 sampling whole texts in rounds from bare tables, against the law of every text written down, with Pearson's χ²:
 seeds were fixed beforehand, and FALSE_ALARM bounds how likely a right rule is refused in any of CASES (Bonferroni;
-χ² is itself an approximation, with at least 5 expected in each cell). Errors are planted and held against the same
+χ² is itself an approximation, with at least 5 expected in each cell). Errors are planted and checked by the same
 check; each wrong law is written down too, so the power is worked out, not guessed: above 1 − MISS for each of them.
 """
 

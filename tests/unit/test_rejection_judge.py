@@ -128,7 +128,7 @@ def test_after_rejections_the_rest_of_the_target_is_left():
     np.testing.assert_allclose(verify_siblings(P, Q, [1], [0.99]).left, [1.0, 0.0, 0.0])
     np.testing.assert_allclose(without_token(Q, 0), [0.0, 0.625, 0.375])
     p, q = np.array([0.1, 0.4, 0.5]), np.array([0.6, 0.2, 0.2])
-    # the second sibling comes from q without the first and is held against what is left of p
+    # the second sibling comes from q without the first and is compared with what is left of p
     left = np.array([0.0, 0.4, 0.6])
     assert verify_siblings(p, q, [0, 1], [0.99, 0.79]).taken == 1
     again = verify_siblings(p, q, [0, 1], [0.99, 0.81])

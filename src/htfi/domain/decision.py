@@ -18,7 +18,7 @@ Quantiles = list[list[float]]  # [H, Q], never decreasing along Q
 TICKS_PER_UNIT = 1e10  # of log return
 BAND_LEVELS = (0.05, 0.95)  # the central 90% that rationale and policy state
 MEDIAN_SHARE = (
-    0.4  # of what news may move an end of the band, its median: that takes a side, a wider band does not
+    0.4  # share of what it may move a band end by which news may move the median: moving that is directional
 )
 
 
@@ -51,8 +51,8 @@ class NewsTilt(msgspec.Struct, frozen=True):
     """How a view of the news moved a forecast: q ← q + weight·(shift + (stretch − 1)·(q − median)), per horizon.
 
     Shapes: shift, stretch, weight [H]. Units: shift in log return; stretch multiplies distances from the median;
-    weight 0–1 follows from the narrator's track record. `divergence` 0–1 states how far the view, taken at its
-    word, lies from the numbers at the first horizon; its rank 0–1 is the share of the narrator's tilts before that
+    weight 0–1 follows from the narrator's track record. `divergence` 0–1 states how far the view, at full
+    weight, lies from the numbers at the first horizon; its rank 0–1 is the share of the narrator's tilts before that
     diverged less, so that one in twenty has 0.95 or more. At any weight an end of the 90% band moves by `max_moved` of
     that band at most, and the median by 0.4 of that: shift and stretch are cut to it (unset before narrator version 2).
     """
@@ -164,7 +164,7 @@ class CalibratedEffect(msgspec.Struct, frozen=True, gc=False):
 class ViewPart(msgspec.Struct, frozen=True, gc=False):
     """One reading that went into a merged view, as it was: units as in `NewsView`; `trust` 0–1 is that of its items.
 
-    One `is_worded` where the view's words, and how they were written, are this reading's.
+    `is_worded`: the view took its text and generation trace from this reading.
     """
 
     reader: str

@@ -60,7 +60,7 @@ class Bar(msgspec.Struct, frozen=True, gc=False, tag="bar"):
 class News(msgspec.Struct, frozen=True, gc=False, tag="news"):
     """One item of text, untrusted. No symbols means that it concerns the whole market.
 
-    `residency` are tags of where it may lie: it goes only to machines that admit all of them. `publisher` is the
+    `residency` are data-residency tags: it is stored only on machines that admit all of them. `publisher` is the
     publisher that it names. `corrects` is the id of an earlier item that it corrects, or takes back where `retracts`.
     `released_by` names the person who admitted it from quarantine.
     """
@@ -107,7 +107,7 @@ class SuspicionReset(msgspec.Struct, frozen=True, gc=False, tag="cleared"):
 
 
 class TimePassed(msgspec.Struct, frozen=True, gc=False, tag="time"):
-    """No event before `available_at_ns` will follow: a live feed's way to let time advance in silence."""
+    """No event before `available_at_ns` will follow: lets time advance when a live feed has no events."""
 
     available_at_ns: int
 
@@ -141,7 +141,8 @@ class QuarantinedRow(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     repairs: tuple[FieldRepair, ...] = ()
 
 
-MIN_PRICE, MAX_PRICE = 1e-12, 1e12  # from a token worth a trillionth to an index in a failed currency
+# From a token worth a trillionth to an index quoted in a hyperinflated currency.
+MIN_PRICE, MAX_PRICE = 1e-12, 1e12
 MIN_SIZE, MAX_SIZE = 1e-18, 1e18  # tokens are counted in units of 1e-18; a size may also be 0
 MIN_VALUE, MAX_VALUE = 1e-18, 1e18  # size of a macro value, which may also be 0
 MAX_LOG_RETURN = 56.0  # ln(MAX_PRICE / MIN_PRICE) is 55.3: no return is larger

@@ -115,4 +115,4 @@ class NewsContext(msgspec.Struct, frozen=True):
     set_aside: tuple[NewsItemAudit, ...]  # in quarantine, or reported before
     means: ReadingBudget
     suspicion: str = ""  # why the secure mode is on; empty where it is off
-    cleared: str = ""  # by whom it was ended of late, and why
+    cleared: str = ""  # who ended the last suspicion, and why

@@ -47,7 +47,7 @@ def setting_from(make: Callable[[], T], meaning: str, unit: str = "") -> T:
 
 
 def check_bounds(table: str, settings: Any) -> None:
-    """Hold every value of a table, a dataclass, against the bounds in its type. Raises: InvalidInput."""
+    """Check every value of a table, a dataclass, against the bounds in its type. Raises: InvalidInput."""
     for name, hint in _hints(cast("type[Any]", type(settings))).items():
         check_value(f"{table}.{name}", getattr(settings, name), hint)
 

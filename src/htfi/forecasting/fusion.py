@@ -42,7 +42,7 @@ def mix(quantiles: Array, weights: Array, calibration: Array, levels: Sequence[f
 
     Shapes: quantiles [..., K, H, Q], weights [..., K, H, Z], calibration [..., H] → [..., H, Q].
     Guarantees: never decreasing along Q, to the last bit: where weights that differ by zone make neighbours cross,
-    they are sorted, which CRPS never holds against a forecast (Chernozhukov et al. 2010); the stretch rounds in the
+    they are sorted, which never makes CRPS worse (Chernozhukov et al. 2010); the stretch rounds in the
     order of what it is given. Experts stand in the order of their names: the bits of a sum depend on its order.
     """
     shares = zone_shares(tuple(levels))

@@ -1,8 +1,9 @@
 """Judges a forecast before it is recorded, by typed rules with stable ids. Pure: pipeline and auditors call `judge`.
 
-A rule objects in words, or returns None. Comparisons ask whether a fact is within its limit, so that NaN is not; a rule
-that cannot be evaluated withholds. Nothing unknown passes. `RULES` is a table by version: a decision names the version
-that judged it, and is judged again by that one for ever. docs/extend-a-policy-rule.md says how a rule is added.
+A rule returns the text of its objection, or None. Comparisons ask whether a fact is within its limit, so that NaN is
+not; a rule that cannot be evaluated withholds. Nothing unknown passes. `RULES` is a table by version: a decision names
+the version that judged it, and is judged again by that one for ever. docs/extend-a-policy-rule.md says how a rule is
+added.
 """
 
 from collections.abc import Callable, Mapping, Sequence

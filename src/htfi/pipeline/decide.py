@@ -70,8 +70,8 @@ def plan_readings(
 ) -> list[SeriesContext]:
     """The series in these rows of a decision point: the news on each, and the rung that reads them.
 
-    The deadline is shared by the series that have news to read: few get the target, many the draft, and those for
-    which no time is left come first at a later point.
+    The deadline is shared by the series that have news to read: a few series are read by the target, many by the
+    draft, and those for which no time is left come first at a later point.
     """
     series = [_planned(row, point, components, context) for row in rows]
     suspicion = {
@@ -193,7 +193,7 @@ def weigh_views(
 def plan_deep_readings(
     series: Sequence[SeriesContext], components: Components, context: RunContext
 ) -> tuple[list[SeriesContext], int]:
-    """The series, with plans for those to be read again in depth; and how many were skipped for want of time.
+    """The series, with plans for those to be read again in depth; and how many were skipped for lack of time.
 
     What is worth a frontier model, where the budget allows one, is read by it first.
     """

@@ -28,7 +28,7 @@ LateView = tuple[PendingAmendment, NewsView]
 
 
 class LateViews:
-    """What is pending, and the views that answer it."""
+    """Pending amendments, and the late views that complete them."""
 
     def __init__(self, recorder: DecisionRecorder, components: Components, context: RunContext) -> None:
         self.pending = PendingAmendments(context.pipeline.max_pending_amendments)

@@ -2,7 +2,7 @@
 
 `DecisionLoop.step` and `DecisionLoop.decide` are the whole of it. Time comes in with the events, so that a recorded day
 replays to the same bytes. After a crash `Recovery` (the recorder's) knows what the ledger holds already. What a run
-learns from released decisions waits until nothing else does.
+learns from released decisions is deferred until no decision is waiting.
 """
 
 from collections.abc import Callable, Iterable, Iterator

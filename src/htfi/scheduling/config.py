@@ -75,12 +75,12 @@ class PlacementConfig:
 
 
 AGING = 2.0  # ms of slack lost for each ms of waiting: nothing waits for ever behind the urgent
-GRACE_MS = 5.0  # of use between tenants that still have equal rights
+GRACE_MS = 5.0  # difference in use below which tenants have equal priority
 SAFETY = 1.5  # a request is admitted if it would end within its deadline over this: predictions miss what comes next
 SUSPECTED_SHARE = 0.25  # of another tenant's share, for a tenant under suspicion
-SUSPECTED_DELAY_MS = 50.0  # that it comes in behind
-MIN_RETRY_MS = 10.0  # earliest advice to come again
-MAX_RETRY_MS = 5_000.0  # latest advice to come again
+SUSPECTED_DELAY_MS = 50.0  # added delay of its requests
+MIN_RETRY_MS = 10.0  # shortest retry delay sent to a client
+MAX_RETRY_MS = 5_000.0  # longest retry delay sent to a client
 
 
 @dataclass(frozen=True, slots=True)

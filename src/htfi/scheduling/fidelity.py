@@ -169,8 +169,8 @@ def plan_deep_reads(
     config: FidelityConfig = _DEFAULT,
     most: int | None = None,
 ) -> tuple[dict[int, FidelityPlan], int]:
-    """The plans, by place, whose news is read again in depth once they are released; and how many are skipped for want
-    of time or budget: at most `most` are affordable.
+    """The plans, by place, whose news is read again in depth once they are released; and the number skipped for lack
+    of time or budget (at most `most` readings).
 
     `divergences` are ranks 0–1; the largest come first. Time is as the settings state it, so that a replay asks for
     the same.
@@ -204,13 +204,13 @@ def is_prepared(plan: FidelityPlan) -> bool:
 
 
 def deep_read_plan(first: FidelityPlan, config: FidelityConfig = _DEFAULT) -> FidelityPlan:
-    """That of a decision which was read again in depth, from the plan of the first."""
+    """The plan of an amendment made by a reading in depth, from the plan of the first."""
     reason = PlanReason.HIGH_VALUE if is_high_value(first) else PlanReason.DISAGREEMENT
     return FidelityPlan(Rung.DEEP, UNSET, config.deep_ms, None, (reason,))
 
 
 def verification_plan(first: FidelityPlan, config: FidelityConfig = _DEFAULT) -> FidelityPlan:
-    """That of a decision whose news was read after its release, where it took a view that was prepared ahead."""
+    """The plan of an amendment that reads the news itself, where the first took a view that was prepared ahead."""
     rung = first.then or first.rung
     codes = (*first.reasons, PlanReason.VERIFICATION)
     return FidelityPlan(rung, UNSET, rung_time_ms(rung, config), None, codes)

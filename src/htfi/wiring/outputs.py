@@ -1,4 +1,4 @@
-"""A run's folder: its files, taken up as written, made from the ledger or held against it.
+"""A run's folder: its files, continued as written, made from the ledger or compared with it.
 
 The folder is private to its owner; what a killed run had begun is removed. No file that can be edited is believed.
 """
@@ -186,7 +186,7 @@ def check_outputs(folder: Path, log: LogReader) -> tuple[list[str], list[str]]:
     wrong: list[str] = []
     num_bytes = _journal_bytes(
         folder
-    )  # before the ledger's size is asked: what is released by now is recorded by then
+    )  # before the ledger's size is asked: what has been released is recorded by then
     entries = recorded_run(log).entries
     for name in (JOURNAL, decision_table.TABLE):
         try:

@@ -173,9 +173,10 @@ def override(settings: Settings, table: str, **values: Any) -> Settings:
 
 
 def encode_settings(settings: Settings, *, earlier_names: bool = False) -> bytes:
-    """What shapes a decision, as canonical JSON. How decisions are grouped and saved does not, nor how much
-    memory models may take; where a model lies does not either: decisions name it by its digest. Nor do other machines:
-    a decision records where its words were written. `earlier_names` gives the bytes that 0.1.0 wrote.
+    """The settings that shape a decision, as canonical JSON; `earlier_names` gives the bytes that 0.1.0 wrote.
+
+    Left out: how decisions are grouped and saved; how much memory models may take; where models and calendars are
+    stored, since decisions name them by digest; other machines, since a decision records where it was read.
     """
     shaping = asdict(settings)
     for table in _SHARING_TABLES:
@@ -201,8 +202,8 @@ def encode_settings(settings: Settings, *, earlier_names: bool = False) -> bytes
 def decode_settings(data: bytes, *, to_verify: bool = False) -> Settings:
     """The settings that a run left behind, an earlier version's too. Raises: InvalidInput.
 
-    What is a constant by now must have its value, or the forecasts of the run could not be made here. `to_verify` a
-    record it may have any: no constant takes part in judging an entry.
+    A parameter that has since become a constant must equal that constant, or the forecasts of the run could not be
+    made here. With `to_verify` it may have any value: no constant takes part in judging an entry.
     """
     try:
         tables = msgspec.json.decode(data, type=dict[str, dict[str, Any]])

@@ -27,14 +27,14 @@ class SuspectedSymbol(NamedTuple):
 
 
 class ResetRequest(NamedTuple):
-    """A person's word that suspicion is to end, and when it took effect in the run's own time; None: not yet."""
+    """An operator's request to end a suspicion, and when it took effect in the run's own time; None: not yet."""
 
     reset: ResetOrder
     at_ns: int | None
 
 
 class SuspicionStatus(NamedTuple):
-    """What is suspected now, by the ledger; what was and is no more; what people have said."""
+    """Current and past suspicions, by the ledger, and operators' requests."""
 
     current: list[SuspectedSymbol]
     past: list[SuspectedSymbol]
@@ -77,7 +77,7 @@ def read_status(folder: Path, report: ProgressCallback) -> SuspicionStatus:
 
 
 def request_reset(folder: Path, by: str, why: str, symbol: str = "") -> tuple[ResetOrder, bool]:
-    """Write down a named person's word that suspicion is to end, of a symbol or of everything; with it whether a run is
+    """Record a named person's request to end a suspicion, of a symbol or of everything; with it whether a run is
     going on, which takes it in within seconds.
 
     Raises: InvalidInput where name or reason are missing, DependencyUnavailable.

@@ -25,8 +25,9 @@ from htfi.wiring.settings import SETTINGS_FILE, Settings, decode_settings
 
 
 class RecomputeSummary(NamedTuple):
-    """What was found well: readings that were held against their decisions, how many of them lacked what for that, and
-    decisions whose view no amendment has taken the place of."""
+    """What was checked: readings, what could not be checked in how many of them, and decisions whose view no amendment
+    has taken the place of.
+    """
 
     num_readings: int
     num_not_checked: dict[str, int]
@@ -97,7 +98,7 @@ def unsupported_views(
     entries: Iterable[bytes], asked: Sequence[Decision], settings: Settings, named: Sequence[Path] = ()
 ) -> tuple[list[str], list[str]]:
     """What of these decisions' views does not follow from their news and from the entries before them, and what could
-    not be held against them. `entries` are the ledger's from the first on; `named` folders of models.
+    not be checked. `entries` are the ledger's from the first on; `named` folders of models.
     """
     earlier: list[bytes] = []
     amendments = AmendmentAuditor(earlier.__getitem__)

@@ -1,6 +1,6 @@
 """Distils a draft from what its target said, judges it on what was held back, and promotes it if it is better.
 
-`htfi models distil` calls it. Nothing that judges is learnt from: a fixed fifth of the news in the buffer is kept
+`htfi models distil` calls it. Evaluation data is never trained on: a fixed fifth of the news in the buffer is kept
 back by hash, and simulated stories of seeds of their own show whether something was forgotten.
 """
 
@@ -198,7 +198,7 @@ def _train_draft(
     known = read_card(draft.folder.path)
     facts = {
         "model": known.get("model", draft.folder.path.name),
-        "data": f"{known.get('data', 'unknown')}; then what its target said",
+        "data": f"{known.get('data', 'unknown')}; then answers of its target",
         "distilled_from": target.folder.digest,
         "began_as": draft.folder.digest,
         "num_exchanges": len(exchanges),

@@ -23,7 +23,7 @@ from htfi.forecasting.scaled_returns import interpolate_levels, sum_quantiles
 Array = NDArray[np.float64]
 
 NUM_SAMPLES = 100
-MAX_CONTEXT = 512  # returns: more adds time and, of volatility, little knowledge
+MAX_CONTEXT = 512  # returns: more costs time and adds little information about volatility
 _MEDIAN = 0.5
 _SAMPLE_LEVELS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)  # what a hundred samples can show
 _MAX_SERIES = 64  # of one pass

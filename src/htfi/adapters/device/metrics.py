@@ -60,7 +60,7 @@ _MIN_C, _MAX_C = -50.0, 150.0  # sensors that are not there report beyond these
 
 @dataclass(frozen=True, slots=True)
 class DeviceMetrics:
-    """None: this machine does not say. Shares run 0–1.
+    """None: unavailable on this machine. Shares run 0–1.
 
     `throttle_share` is what the clock or the scheduler's quota takes away at the moment. `load` counts runnable tasks
     for each core. `power_w` is estimated from load where no counter measures it.
@@ -162,7 +162,7 @@ class DeviceMonitor:
             return None
         try:
             return max(self._read_load()[0], 0.0) / self._num_cores
-        except OSError:  # the kernel would not say
+        except OSError:  # unavailable
             return None
 
     def _counters(self, now_s: float) -> _DeviceCounters:
@@ -226,7 +226,7 @@ def _power_w(now: _DeviceCounters, before: _DeviceCounters | None) -> float | No
     if before is None or now.energy_j is None or before.energy_j is None or now.at_s <= before.at_s:
         return None
     spent_j = now.energy_j - before.energy_j
-    if spent_j < 0.0:  # the counter went round
+    if spent_j < 0.0:  # the counter wrapped around
         if not now.energy_range_j:
             return None
         spent_j += now.energy_range_j

@@ -29,7 +29,7 @@ class TransportLimits:
     handshake_s: float = 3.0  # that an unknown peer may hold a connection without TLS
     first_redial_s: float = 0.1
     longest_redial_s: float = 2.0
-    fresh_s: float = 0.3  # a stream that received so lately is alive
+    fresh_s: float = 0.3  # a stream that received within this time is alive
     silent_s: float = 4.0  # a node with heartbeats that was silent for so long is to be dialled again
     num_bad_frames: int = 16  # whole, and rejected by the watcher; on one stream, before it is dropped
     num_streams: int = 256  # accepted at once

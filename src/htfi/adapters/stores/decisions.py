@@ -182,7 +182,7 @@ def line_index(line: bytes) -> int | None:
 
 
 def parse_line(line: bytes, where: str) -> ReleasedLine | WithheldLine:
-    """Raises: IntegrityError where it is no decision of this version."""
+    """Raises: IntegrityError where it is not a decision of this version."""
     try:
         if is_withheld(line):
             return _WITHHELD.decode(line)

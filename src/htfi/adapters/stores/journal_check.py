@@ -73,7 +73,7 @@ class RowDifferences:
 
 
 def compare_rows(found: Iterator[Row], expected: ExpectedRows[Row]) -> RowDifferences:
-    """Hold what a file holds against what it should hold."""
+    """Compare the rows of a file with those it should have."""
     differences = RowDifferences()
     want = next(expected.rows, None)
     at = 0  # of the entry whose row is wanted

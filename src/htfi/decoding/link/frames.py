@@ -29,7 +29,7 @@ class FrameChannel(IntEnum):
 
 
 class DraftLead(IntEnum):
-    """Who drafts for a request, and whether the cloud waits for guesses."""
+    """How a request is drafted: by whom, and whether the cloud waits for guesses."""
 
     PLAIN = 0  # no draft: the cloud writes token by token
     CLOUD = 1  # a draft beside the target
@@ -88,7 +88,7 @@ class PartFrame(msgspec.Struct, array_like=True, tag=3, frozen=True, gc=False):
 
 
 class NeedFrame(msgspec.Struct, array_like=True, tag=4, frozen=True, gc=False):
-    """The cloud misses a part from `offset` on."""
+    """The cloud lacks a part from byte `offset` on."""
 
     name: bytes
     offset: int
@@ -122,7 +122,7 @@ class OpenFrame(msgspec.Struct, array_like=True, tag=5, frozen=True, gc=False):
 
 
 class WindowFrame(msgspec.Struct, array_like=True, tag=6, frozen=True, gc=False):
-    """Guesses (packed) for the positions from `at` on, after a text whose `prefix` hash the edge assumes."""
+    """Drafted tokens (packed) to verify, from position `at` on, after a text whose `prefix` hash the edge assumes."""
 
     handle: int
     epoch: int

@@ -74,7 +74,9 @@ def christoffersen(missed: Misses, tail: float) -> BacktestResult:
 
 
 def traffic_light(missed: Misses, tail: float) -> TrafficLight:
-    """Basel's zone by the binomial probability of no more misses than there were; green for none of few days."""
+    """Basel's zone by the binomial probability of no more misses than there were; green if there are too few
+    days to judge.
+    """
     hits = int(missed.sum())
     if hits <= len(missed) * tail:
         return TrafficLight.GREEN

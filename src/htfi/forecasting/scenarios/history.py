@@ -71,9 +71,8 @@ def macro_response(
     """The response of n series to the changes of a macro series, from the run's own history.
 
     `values` are (known_ns, value) in order of time; `scores` [T, n] those of bars that ended at `ends_ns` [T]. A
-    surprise is the change from the value before, for want of what was expected; the first bar that ends after it,
-    or with it, meets it.
-    Slopes are shrunk by t²/(t² + 1). Raises: InvalidInput where there are too few.
+    surprise is the change from the value before, since the expectation is unknown; it is assigned to the first bar that
+    ends at or after it. Slopes are shrunk by t²/(t² + 1). Raises: InvalidInput where there are too few.
     """
     changes = [(at, new - old) for (_, old), (at, new) in pairwise(values) if new != old]
     met = [(int(np.searchsorted(ends_ns, at)), change) for at, change in changes]

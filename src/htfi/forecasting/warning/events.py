@@ -42,7 +42,7 @@ def drawdown_events(close: Array, depth: float, horizon: int) -> StressEvents:
     """A session at risk is followed by an event where a close within `horizon` sessions lies `depth` below its own.
 
     A session is in stress where its close lies `depth` or more below the highest of the `horizon` sessions before:
-    the same fall, seen from behind. close [T], NaN where there is none: such sessions are passed over.
+    the same fall, seen in hindsight. close [T], NaN where there is none: such sessions are passed over.
     Raises: InvalidInput where depth is not within 0–1 or horizon below 1.
     """
     if not 0 < depth < 1:

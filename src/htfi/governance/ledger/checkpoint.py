@@ -160,7 +160,7 @@ class LogWitness:
     ) -> NoteSignature:
         """Cosign a signed checkpoint, at `time_s` (POSIX seconds).
 
-        A log seen for the first time is taken at its word, and held to its key and its tree from then on.
+        A log seen for the first time is trusted on first use; its key and its tree are enforced afterwards.
         Raises: IntegrityError on a false signature, another key, a rollback or a fork.
         """
         checkpoint, note = open_checkpoint(content, log_key, self.verify)

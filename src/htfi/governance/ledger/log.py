@@ -73,7 +73,7 @@ class LogReader:
             yield entry
 
     def signed_entries(self, size: int | None = None) -> Iterator[tuple[bytes, bytes]]:
-        """The first `size` entries from the first on, with their leaf hashes, held against the root signed then.
+        """The first `size` entries from the first on, with their leaf hashes, checked against the root signed then.
 
         Raises: IntegrityError at the first that is missing or was altered, or at the end where the root is another.
         """

@@ -52,7 +52,7 @@ MAX_RATIO = (
     1e6  # further away the ratio is no measure: the mean has decayed to nothing, or the value is out of range
 )
 _MAX_RATIO_BELOW = 1.0 / MIN_RATIO
-_RETURN_PREFIX = "return"  # a small last move is no driver
+_RETURN_PREFIX = "return"  # a small last move is not a driver
 
 
 def find_drivers(

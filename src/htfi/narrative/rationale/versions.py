@@ -1,4 +1,5 @@
-"""The versions of the rationale's words: the current one writes, each recorded one verifies its own decisions.
+"""The versions of the rationale's words: new decisions use `CURRENT`, recorded ones are verified with the version they
+name.
 
 Add a version by a module beside `version_5` and a line here, with a ledger of it under `tests/data/ledgers`.
 """

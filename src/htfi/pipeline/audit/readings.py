@@ -102,7 +102,7 @@ def identity_problems(
 def prompt_items(
     decision: Decision, read: NewsView, trace: GenerationTrace
 ) -> tuple[tuple[PromptItem, ...] | None, list[str]]:
-    """The items that the model was shown, held against those that the decision considered."""
+    """The items that the model was shown, compared with those that the decision considered."""
     considered = decision.news_context.considered if decision.news_context is not None else ()
     if trace.shown is msgspec.UNSET:
         if trace.num_items > len(considered):
@@ -190,7 +190,7 @@ class WeightlessModel(NamedTuple):
 class ReadingAuditor:
     """It gets every decision of a ledger in order. `find` gives a model by its version, None where it is not here.
 
-    `num_undone` counts readings by what could not be held against them.
+    `num_undone` counts readings by what could not be checked.
     """
 
     def __init__(self, terms: ReadingSettings, find: Callable[[str], WeightlessModel | None]) -> None:
@@ -258,7 +258,7 @@ class ReadingAuditor:
         """A view without words of its own: one that is kept, or no model's of ours."""
         kept = self.history.views.get(decision.series)
         if decision.amends and not decision.has_own_reading:
-            return []  # held against the amendment that it follows
+            return []  # compared with the amendment that it follows
         if kept is not None and _is_same_view(kept.view, read, decision):
             audited = decision.news_context.considered if decision.news_context is not None else ()
             if kept.items is None or kept.items == tuple(item.id for item in audited[: len(kept.items)]):

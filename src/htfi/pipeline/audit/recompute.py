@@ -212,11 +212,11 @@ def check_entry(
 ) -> list[str]:
     """What does not come out as recorded, in words; empty when all does.
 
-    `amendments` knows the entries before this one; without it what amends another is not held against that. Without
-    `routing` the routes of news items are not taken again, without `secure` a weight is not held against suspicion,
-    without `sanitiser` what an item may move is taken as it stands, without `fidelity` the rung; `readings`, which
-    knows the earlier entries too, holds a reading against its decision.
-    Raises: msgspec.ValidationError where the entry is no decision.
+    `amendments` knows the entries before this one; without it amendments are not compared with the decisions they
+    amend. Without `routing` the routes of news items are not checked, without `secure` not that a suspicion limits the
+    weight, without `sanitiser` not what an item may move, without `fidelity` not the rung. `readings`, which knows the
+    earlier entries too, checks a reading against its decision.
+    Raises: msgspec.ValidationError where the entry is not a decision.
     """
     decision = decode_decision(entry)
     problems: list[str] = []

@@ -101,7 +101,7 @@ class CostCorrection:
         self._factors = None
 
     def acceptance_changed(self) -> None:
-        """What was held against ways may have been the guesses' fault."""
+        """Corrections may have been due to acceptance: widen their uncertainty."""
         self._spread += np.diag(
             np.where(_IS_PLACEMENT, np.maximum(_PRIOR - np.diag(self._spread), 0.0) * 0.5, 0.0)
         )

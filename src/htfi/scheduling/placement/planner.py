@@ -178,7 +178,8 @@ class PlacementPlanner:
         figures, link = self._figures(outcome.cloud)
         if reckoned is None or link is None or (not is_whole and outcome.total_ms <= outcome.expected_ms):
             return
-        # with the tokens that there were, and the rate of guesses as it is known by now: nothing else is blamed for it
+        # with the actual number of tokens and the present acceptance rate, so that the correction does not absorb these
+        # errors
         before = reckoned.task
         task = DecodingTask(
             num_tokens if is_whole else before.num_tokens,

@@ -103,7 +103,7 @@ def read_card(folder: Path) -> dict[str, object]:
 
 
 def check_model(opened: LoadableModel, config: DecodingConfig) -> ModelCheck:
-    """Load the model, ask it the standard question, and hold its logits against full precision.
+    """Load the model, ask it the standard question, and compare its logits with full precision.
 
     Raises: InvalidInput, DependencyUnavailable.
     """

@@ -247,5 +247,7 @@ def token_text(trace: GenerationTrace, named: Path | None = None) -> Callable[[i
             if named is not None:
                 raise
     if named is not None:
-        raise InvalidInput(f"{named} does not hold {trace.target}, which wrote this: name its folder")
+        raise InvalidInput(
+            f"{named} does not contain {trace.target}, which generated this answer: pass its folder with --target"
+        )
     return None

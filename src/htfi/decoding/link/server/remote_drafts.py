@@ -86,7 +86,7 @@ class RemoteDraftStrategy:
             if place > len(chain):
                 kept.append(window)  # tokens between may still arrive, or be accepted
                 continue
-            behind = max(-place, 0)  # of its guesses are accepted by now
+            behind = max(-place, 0)  # of its guesses are accepted already
             overlap = window.ids[:behind]
             agrees = (
                 hashes[window.at] == window.prefix

@@ -176,7 +176,7 @@ def draw_rumour(rng: Rng, subject: SimulatedAsset) -> NewsEvent:
 
 
 def answered_rumour(rng: Rng, subject: SimulatedAsset, confirmed: bool) -> tuple[NewsEvent, NewsEvent]:
-    """A rumour and the company's answer to it. The answer's own effect is the rumour's, or its undoing."""
+    """A rumour and the company's answer to it. The answer repeats or reverses the rumour's effect."""
     rumour, facts = _rumour_frame(rng, subject)
     phrases = _claimed(rumour, "doubtful" if rng.chance(0.5) else "trusted")
     facts["about"] = rumour.about
