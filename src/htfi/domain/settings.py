@@ -60,7 +60,7 @@ def check_values(table: str, kind: type[Any], values: dict[str, Any]) -> None:
 
 
 def check_value(name: str, value: Any, hint: Any) -> None:
-    """Hold one value against its type. Raises: InvalidInput."""
+    """Check one value against its type. Raises: InvalidInput."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin is Annotated:
         for meta in inner[1:]:

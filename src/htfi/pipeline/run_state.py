@@ -1,13 +1,8 @@
-"""The state of a run at one event boundary, as bytes. The loop takes and restores it; a store keeps it.
+"""Saves a run's state at an event boundary and restores it, so that a run can stop anywhere and resume.
 
-A snapshot is an optimisation of replay and never a source of truth: decisions made after it are made again
-after a crash and must equal what the ledger holds. So that it cannot be a false one either, its bytes stand behind
-their SHA-256: what is not what was saved is no state at all.
-
-Stop anywhere, resume as if nothing had happened: saves a run's state between two items and finds it again.
-
-A saved state is never a source of truth: what was decided after it is decided again and must equal the ledger. One that
-is not as it was saved is rebuilt: the run begins again with its inputs, and all that it decides must equal the ledger.
+A saved state is never a source of truth: what was decided after it is decided again and must equal the ledger. Its
+bytes stand behind their SHA-256; where they differ, the run begins again with its inputs, and all that it decides must
+equal the ledger.
 """
 
 from collections.abc import Callable

@@ -1,10 +1,8 @@
-"""Says in one line why a dial failed; the dialler asks.
+"""Keeps one stream open to each configured node, and says in one line why a dial failed.
 
-gRPC hides the reason of a failed TLS handshake, so one is made by hand, with the same files.
-
-Nothing here decides whether a peer is trusted: that is gRPC's handshake. This one trusts no peer and sends nothing.
-
-Keeps one stream open to each configured node, for ever; the transport starts it in its loop.
+The transport starts it in its loop. gRPC hides the reason of a failed TLS handshake, so one is made by hand, with the
+same files. It decides nothing: gRPC's own handshake decides whether a peer is trusted; this one trusts no peer and
+sends nothing.
 """
 
 import asyncio

@@ -1,8 +1,7 @@
-"""Accepts streams: who comes, by the certificate, and what they may. The transport starts it in its loop.
+"""Accepts streams on one port: who connects, by the certificate, and what they may.
 
-Keeps the port open on which streams are accepted, whatever becomes of gRPC's server; the transport runs it.
-
-gRPC's server ends at a request whose path is not UTF-8, and any peer may send one. Its streams live on.
+The transport runs it in its loop, and it keeps the port open whatever becomes of gRPC's server: that server ends at a
+request whose path is not UTF-8, and any peer may send one. The streams live on.
 """
 
 import asyncio

@@ -1,11 +1,8 @@
-"""What the context cache says to Redis: keys, two scripts that run in one piece, and answers as values.
+"""The tier of the context cache that several machines share: a Redis server.
 
-All keys begin with the prefix in braces, so that a cluster keeps them in one place.
-
-The context cache's tier that several machines share: a Redis server. Wiring opens one.
-
-A server that is down, slow or full is a miss: a look-up waits for it a bounded time, then it is left alone until it has
-answered again. Values live in it for durations, so no clock need agree with another.
+A server that is down, slow or full is a miss: a look-up waits for it a bounded time, then it is left alone until it
+has answered again. Values live in it for durations, so no clock need agree with another. All keys begin with the
+prefix in braces, so that a cluster keeps them in one place; two scripts run in one piece each.
 """
 
 import threading

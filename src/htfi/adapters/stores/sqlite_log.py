@@ -1,10 +1,8 @@
-"""One owner per ledger: an advisory lock on a file beside the database. Wiring takes it before it opens.
+"""The ledger's database: one SQLite file in WAL mode. Implements governance's `LeafStore`; wiring opens it.
 
-The ledger's database: one SQLite file in WAL mode. Implements governance's LeafStore; wiring opens it.
-
-One process may append (it holds a lock file), any number may read beside it, and a witness may add
-cosignatures. A group of entries is one transaction, synced before it is receipted. SQLite's errors are
-translated here.
+One process may append: it holds an advisory lock on a file beside the database, taken before the database is opened.
+Any number may read beside it, and a witness may add cosignatures. A group of entries is one transaction, synced before
+it is receipted. SQLite's errors are translated here.
 """
 
 import contextlib

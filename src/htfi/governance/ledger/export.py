@@ -1,9 +1,8 @@
-"""Proof files: all that someone without the ledger needs to check one entry, or that a log only grew.
+"""Writes and checks what leaves a ledger: proof files, and the whole log as static files.
 
-An inclusion proof is written as JSON or as a C2SP tlog-proof (c2sp.org/tlog-proof), a consistency proof as
-JSON. The command line makes and checks them.
-
-A log as static files, by the layout of c2sp.org/tlog-tiles; `htfi ledger export` writes them.
+A proof file has all that someone without the ledger needs to check one entry, or that a log only grew. An inclusion
+proof is written as JSON or as a C2SP tlog-proof (c2sp.org/tlog-proof), a consistency proof as JSON. `htfi ledger
+export` writes the log by the layout of c2sp.org/tlog-tiles.
 """
 
 import base64

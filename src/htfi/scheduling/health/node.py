@@ -1,6 +1,7 @@
-"""Owns a node's monitoring of its peers over the transport's streams; edges and clouds have one each.
+"""Monitors a node's peers over the transport's streams; an edge or a cloud owns one.
 
-What it finds is kept as changes, for the terminal and for the record.
+It handles what the transport reports, and what it sends, in the transport's thread. Every change that it finds is
+kept, for the terminal and for the record.
 """
 
 import os

@@ -1,12 +1,10 @@
-"""Builds an edge: its watch over the clouds, its plan of where readings run, and the readers of its rungs.
+"""Builds an edge: its watch over the clouds, its plan of where readings run, the readers of its rungs, its publisher.
 
 The edge command opens one around a run; `open_run` then reads the news with it.
 
-Publishes for a desk that several edges work on: only the one that leads does. The edge command puts it before the
-mirror of its decisions.
-
-An edge that takes the lead says again what it kept back for the last while, as it cannot know how far the one before it
-came: a reader of several edges gets each decision at least once, and knows it by its id.
+Of several edges in one group only the leader publishes. An edge that takes the lead publishes again what it withheld
+in the last while, as it cannot know how far the one before it came: a reader of several edges gets each decision at
+least once, and recognises it by its id.
 """
 
 import os

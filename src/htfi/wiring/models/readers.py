@@ -1,8 +1,7 @@
-"""Opens language models: the shipped pair or any folder, as generators or readers. Engine and CLI ask for them.
+"""Opens language models as generators or readers: the shipped pair, any folder, or a server that speaks OpenAI's API.
 
-A pair is checked when a run starts and loaded at its first question, so that a run without news pays nothing.
-
-Opens a language model behind an OpenAI-compatible address. The command line asks for it; httpx is imported here.
+A pair is checked when a run starts and loaded at its first question, so that a run without news pays nothing. httpx is
+imported only for a remote model.
 """
 
 import os

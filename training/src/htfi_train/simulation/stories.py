@@ -1,8 +1,7 @@
-"""The wire of a simulated world: what a reader is shown of a moment, with rewrites, old news and news about others.
+"""Makes stories: what was reported, how prices stood, what it meant, what followed.
 
-Stories: what was reported, how prices stood, what it meant, what followed. Models are trained and judged on them.
-
-`stories` runs simulated worlds one after the other: a world depends on (seed, number) alone. Seeds from
+Models are trained and judged on them. A reader is shown the news of a moment, with rewrites, old news and news about
+others. `stories` runs simulated worlds one after the other: a world depends on (seed, number) alone. Seeds from
 `FIRST_EVALUATION_SEED` on are kept for evaluation: no training run may use them.
 """
 
