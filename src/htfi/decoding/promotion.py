@@ -1,7 +1,7 @@
 """Promotes a distilled draft to the current one, and switches a running service to it between requests.
 
 A folder of drafts holds each under its digest's name and one small pointer, replaced as a whole. A reader of the
-pointer sees the old draft or the new one, never half of one. Neither changes an answer.
+pointer sees the old draft or the new one, never half of one.
 """
 
 import os
