@@ -6,7 +6,7 @@ from itertools import zip_longest
 from htfi.decoding.config import DecodingConfig, EdgeConfig, VerificationServerConfig
 from htfi.decoding.engine import DecodingEngine
 from htfi.decoding.link.client.generator import ExpectedTarget, LinkedGenerator
-from htfi.decoding.link.frames import DraftLead
+from htfi.decoding.link.frames import DraftMode
 from htfi.decoding.link.server.remote_drafts import RoutedStrategy
 from htfi.decoding.link.server.server import VerificationServer
 from htfi.decoding.local_generator import LocalGenerator
@@ -94,7 +94,7 @@ class Cluster:
         self,
         seed: int = 0,
         weather: FrameFaults = NO_FAULTS,
-        lead: DraftLead = DraftLead.FLIGHT,
+        lead: DraftMode = DraftMode.PIPELINED,
         num_clouds: int = 1,
         config: EdgeConfig | None = None,
         has_draft: bool = True,

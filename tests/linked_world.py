@@ -18,7 +18,8 @@ from htfi.decoding.link.frames import (
     PROTOCOL,
     AcceptedFrame,
     CancelFrame,
-    DraftLead,
+    DraftMode,
+    DraftWindowFrame,
     Frame,
     HelloFrame,
     NeedFrame,
@@ -26,7 +27,6 @@ from htfi.decoding.link.frames import (
     PartFrame,
     RefusedFrame,
     WelcomeFrame,
-    WindowFrame,
     decode,
     encode,
     pack,
@@ -165,7 +165,7 @@ class WorldTransport:
             if cloud.node == node:
                 del self.streams[stream]
                 cloud.gone(stream)
-                self.arrived.append(StreamArrival(stream, node, StreamEvent.DOWN, words=words))
+                self.arrived.append(StreamArrival(stream, node, StreamEvent.DOWN, reason=words))
 
     def receive(self, timeout_s: float) -> StreamArrival | None:
         self.world.run_until(self.world.now_s + max(timeout_s, 0.0), lambda: bool(self.arrived))
@@ -201,7 +201,7 @@ class WorldTransport:
         cloud = self.streams.pop(stream, None)
         if cloud is not None:
             cloud.gone(stream)
-            self.arrived.append(StreamArrival(stream, cloud.node, StreamEvent.DOWN, words=words))
+            self.arrived.append(StreamArrival(stream, cloud.node, StreamEvent.DOWN, reason=words))
 
 
 @dataclass(eq=False)
@@ -261,7 +261,7 @@ class FakeCloud:
                     node=self.node,
                     target=self.target.sessions.network.digest,
                     tokenizer=TOKENIZER.digest,
-                    life=self.life,
+                    incarnation=self.life,
                     has_draft=self.has_draft,
                     residency=tuple(self.residency),
                     num_in_flight=8,
@@ -276,7 +276,7 @@ class FakeCloud:
                     self._begin(ask)
             case OpenFrame():
                 self._open(stream, frame)
-            case WindowFrame():
+            case DraftWindowFrame():
                 ask = self.asks.get((stream, frame.handle))
                 if ask is not None and ask.open.epoch == frame.epoch:
                     ask.guesses[frame.at] = (frame.prefix, unpack(frame.ids))
@@ -352,7 +352,7 @@ class FakeCloud:
     def _run(self, ask: _Ask) -> None:
         if ask.is_running or not ask.answer:
             return
-        if ask.open.lead == DraftLead.LOCKSTEP and not self._fitting(ask):
+        if ask.open.draft_mode == DraftMode.LOCKSTEP and not self._fitting(ask):
             return
         ask.is_running = True
         self.world.after(self.pass_ms, lambda: self._pass(ask))
@@ -363,7 +363,7 @@ class FakeCloud:
             return
         self.num_passes += 1
         guesses = [] if is_first else self._fitting(ask)
-        if not guesses and ask.open.lead in (DraftLead.LOCKSTEP, DraftLead.FLIGHT) and not is_first:
+        if not guesses and ask.open.draft_mode in (DraftMode.LOCKSTEP, DraftMode.PIPELINED) and not is_first:
             self.num_idle += 1
         stood = 0
         left = ask.answer[ask.num :]
@@ -402,7 +402,7 @@ class Plan:
     """A placer that always says the same, and remembers what it was told."""
 
     def __init__(
-        self, lead: DraftLead, cloud: str = "", window: int = 6, in_flight: int = 4, late_ms: float = 1e6
+        self, lead: DraftMode, cloud: str = "", window: int = 6, in_flight: int = 4, late_ms: float = 1e6
     ):
         self.placed = PlannedPlacement(cloud, lead, window, in_flight, 50.0, late_ms, "as told")
         self.is_alone = False
@@ -410,7 +410,7 @@ class Plan:
 
     def place(self, wanted: PlacementQuery, clouds: Sequence[str]) -> PlannedPlacement:
         if self.is_alone:
-            return self.placed._replace(cloud="", words="the plan says so")
+            return self.placed._replace(cloud="", reason="the plan says so")
         return self.placed._replace(cloud=self.placed.cloud if self.placed.cloud in clouds else clouds[0])
 
     def learn(self, finished: PlacementResult) -> None:
@@ -422,7 +422,7 @@ class Scene:
 
     def __init__(
         self,
-        lead: DraftLead = DraftLead.FLIGHT,
+        lead: DraftMode = DraftMode.PIPELINED,
         num_clouds: int = 1,
         rtt_ms: float = 20.0,
         draft: LocalGenerator | None = None,

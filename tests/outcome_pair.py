@@ -79,7 +79,7 @@ def author(
         "tiny",
         config,
         strategy=strategy,
-        lookahead=FixedLengthPlanner(length if strategy else 0),
+        length_planner=FixedLengthPlanner(length if strategy else 0),
     )
 
 

@@ -30,11 +30,11 @@ def drawn_world(seed: int) -> tuple[CloudFigures, World]:
     rng = np.random.Generator(np.random.PCG64(seed))
     pace, draft, beside, prompt, edge_prompt = (float(of) for of in 2.0 ** rng.uniform(-1.0, 1.0, 5))
     prior = LARGE if seed % 2 else MINI
-    plane = PassCostModel(*(part * pace for part in prior.plane))
+    pass_costs = PassCostModel(*(part * pace for part in prior.pass_costs))
     beside_ms = (0.05 if seed % 3 else 0.5) * beside
     return prior, World(
         rtt_ms=0.0,
-        plane=plane,
+        pass_costs=pass_costs,
         draft_ms=0.03 * draft,
         cloud_draft_ms=beside_ms,
         prompt_ms=prior.prompt_ms * prompt,

@@ -19,7 +19,7 @@ class World:
     """What is true. `jitter_ms` is the mean of an exponential delay on each message, `noise` of a pass's logarithm."""
 
     rtt_ms: float
-    plane: PassCostModel
+    pass_costs: PassCostModel
     draft_ms: float
     cloud_draft_ms: float
     prompt_ms: float
@@ -37,7 +37,7 @@ class World:
     def reading_depth(self) -> int:
         """How many guesses are read at once: most tokens for a pass's time, by what is true."""
         rates = [
-            sum(self.rate**place for place in range(depth + 1)) / self.plane.ms(1.0, 1.0 + depth)
+            sum(self.rate**place for place in range(depth + 1)) / self.pass_costs.ms(1.0, 1.0 + depth)
             for depth in range(self.most_guesses + 1)
         ]
         return int(np.argmax(rates))
@@ -47,7 +47,7 @@ class World:
         """How far a draft beside the target guesses: the cloud's own choice, by what is true."""
         rates = [
             sum(self.rate**place for place in range(depth + 1))
-            / (self.plane.ms(1.0, 1.0 + depth) + depth * self.cloud_draft_ms)
+            / (self.pass_costs.ms(1.0, 1.0 + depth) + depth * self.cloud_draft_ms)
             for depth in range(1, self.most_guesses + 1)
         ]
         return 1 + int(np.argmax(rates))
@@ -59,7 +59,7 @@ class World:
         return self.rtt_ms / 2.0 + (rng.exponential(self.jitter_ms) if self.jitter_ms else 0.0)
 
     def pass_ms(self, guesses: int, rng: np.random.Generator) -> float:
-        return self.plane.ms(1.0, 1.0 + guesses) * (
+        return self.pass_costs.ms(1.0, 1.0 + guesses) * (
             float(np.exp(rng.normal(0.0, self.noise))) if self.noise else 1.0
         )
 

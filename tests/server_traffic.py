@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from htfi.decoding.config import DecodingConfig
 from htfi.decoding.link import frames
-from htfi.decoding.link.frames import DraftLead, PartFrame
+from htfi.decoding.link.frames import DraftMode, PartFrame
 from htfi.decoding.link.server.server import VerificationServer
 from htfi.decoding.ports import Floats, ForwardOutput, Ids
 from htfi.domain.generation import ControlToken, GenerationRequest, PlainText
@@ -50,7 +50,7 @@ class World:
 
     num_edges: int
     num_turns: int
-    lead: DraftLead
+    lead: DraftMode
     time: Time = field(default_factory=lambda: Time(per_look_s=2e-6))
     events: list[tuple[float, int, Edge, bytes, bool]] = field(default_factory=list)
     waits_ms: dict[str, list[float]] = field(default_factory=dict)
@@ -78,7 +78,7 @@ class World:
             if name in opening.prompt or not turn
         ]
         self.post(edge, *new, opening, after_s=0.0)
-        if self.lead is DraftLead.FLIGHT:
+        if self.lead is DraftMode.PIPELINED:
             text = list(truth(request).tokens)
             for at in range(0, len(text), 8):
                 self.post(edge, edge.window(turn, at, text, 8), after_s=DRAFT_MS / 1e3 * (at + 8))

@@ -8,7 +8,8 @@ from htfi.decoding.engine import DecodingEngine
 from htfi.decoding.link import frames
 from htfi.decoding.link.frames import (
     AcceptedFrame,
-    DraftLead,
+    DraftMode,
+    DraftWindowFrame,
     Frame,
     HelloFrame,
     NeedFrame,
@@ -16,7 +17,6 @@ from htfi.decoding.link.frames import (
     PartFrame,
     RefusedFrame,
     WelcomeFrame,
-    WindowFrame,
 )
 from htfi.decoding.link.parts import encode_grammar, part_name, request_name
 from htfi.decoding.link.ports import StreamArrival, StreamEvent
@@ -59,10 +59,10 @@ def desk(
         "tiny",
         decoding or DecodingConfig(batch_bytes=2**22, cache_bytes=2**18),
         strategy=routed,
-        lookahead=FixedLengthPlanner(4),
+        length_planner=FixedLengthPlanner(4),
         clock=clock,
     )
-    return VerificationServer(rounds, routed, FairScheduler(turns), clock, config, life=7)
+    return VerificationServer(rounds, routed, FairScheduler(turns), clock, config, incarnation=7)
 
 
 def truth(request: GenerationRequest) -> Completion:
@@ -134,7 +134,7 @@ class Edge:
         self,
         request: GenerationRequest,
         handle: int = 1,
-        lead: DraftLead = DraftLead.PLAIN,
+        lead: DraftMode = DraftMode.PLAIN,
         epoch: int = 0,
         deadline_ms: int = LATE,
         budget_bytes: int = 0,
@@ -167,9 +167,11 @@ class Edge:
             frames.pack(guesses),
         )
 
-    def window(self, handle: int, at: int, text: Sequence[int], length: int, epoch: int = 0) -> WindowFrame:
+    def window(
+        self, handle: int, at: int, text: Sequence[int], length: int, epoch: int = 0
+    ) -> DraftWindowFrame:
         """Guesses as one that takes `text` for the answer has them."""
-        return WindowFrame(
+        return DraftWindowFrame(
             handle, epoch, at, frames.prefix_hash(text[:at]), frames.pack(text[at : at + length])
         )
 

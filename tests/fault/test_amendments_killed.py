@@ -93,7 +93,7 @@ def test_killed_at_any_entry_a_run_goes_on_with_nothing_lost_and_nothing_twice(
     deep = LateAuthor(seed) if in_depth else None
     entries, snapshots = run_whole(tmp_path / "whole", LateAuthor(seed), dice, deep)
     whole = check_whole(entries)
-    assert sum(decision.plan.then is not None for decision in whole) >= 3 * in_depth
+    assert sum(decision.plan.rung_after_release is not None for decision in whole) >= 3 * in_depth
     assert 5 < sum(bool(decision.amends) for decision in whole) < len(whole) // 2
     items = days(NUM_DAYS, SYMBOLS)
     for cut in dice.sample(range(len(entries) + 1), 6):

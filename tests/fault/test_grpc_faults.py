@@ -241,7 +241,7 @@ def test_a_frame_that_comes_damaged_is_refused_by_name_and_ends_its_stream_which
         end = receiver.receive(2.0)
         assert end is not None
         assert (end.event, end.stream) == (DOWN, there), "what lies behind it is not delivered"
-        assert "cannot be read: " in end.words
+        assert "cannot be read: " in end.reason
         next_of(sender, DOWN)
     assert next_of(edge, UP).node == "cloud1"
     assert cloud.total().num_bad == edge.total().num_bad == 2
@@ -263,8 +263,8 @@ def test_bodies_that_the_watcher_rejects_end_a_stream_when_they_are_many(nodes: 
     assert next_of(cloud, FRAME).body == b"good"
     assert cloud.traffic()[at_cloud].num_bad == 15
     edge.send(stream, seal(FrameChannel.HEALTH, b"?"))
-    assert next_of(cloud, DOWN).words == "16 frames that cannot be read, the last: not a heartbeat"
-    assert next_of(edge, DOWN).words.startswith("16 frames that cannot be read")
+    assert next_of(cloud, DOWN).reason == "16 frames that cannot be read, the last: not a heartbeat"
+    assert next_of(edge, DOWN).reason.startswith("16 frames that cannot be read")
     next_of(edge, UP)
 
 
@@ -366,7 +366,7 @@ def test_a_peer_that_does_not_read_fills_its_outbox_and_nothing_else(nodes: Node
             len(_round_trips_s(cloud, at_cloud, other, stream, 50)) == 50
         )  # each is waited for with patience
         cloud.drop(slow, "it does not read")
-        assert next_of(cloud, DOWN).words == "it does not read"
+        assert next_of(cloud, DOWN).reason == "it does not read"
         assert not cloud.send(slow, sealed)
         done = True
         with sooner_than(PATIENCE_S):

@@ -36,7 +36,7 @@ class Receiver:
                 self.num_streams += 1
             elif arrival.event is DOWN:
                 del self.open[arrival.stream]
-                assert arrival.words
+                assert arrival.reason
             elif len(arrival.body) == 40:  # not a refusal
                 number = int(arrival.body)
                 assert number > self.open[arrival.stream], "twice, or out of order"

@@ -50,7 +50,7 @@ def test_a_stream_whose_bytes_were_swallowed_is_ended_and_another_carries_frames
             time.sleep(0.2)
             network.conditions = CLEAR  # and yet what lost bytes stays dark
             deaf = edge if only is not Direction.UP else cloud
-            assert "was silent for 0.6 s" in next_of(deaf, DOWN).words
+            assert "was silent for 0.6 s" in next_of(deaf, DOWN).reason
             assert time.monotonic() - dark_s > 0.55
             second, at_cloud = next_of(edge, UP).stream, next_of(cloud, UP).stream
             assert edge.send(second, link(b"there"))
@@ -66,7 +66,7 @@ def test_a_stream_that_brings_nothing_from_its_opening_on_is_ended_too(nodes: No
         cloud = nodes.cloud(watcher=Notes())
         edge = nodes.edge({"cloud1": cloud.port}, watcher=Heart(), bounds=BRISK)
         next_of(edge, UP)
-        assert "was silent" in next_of(edge, DOWN).words
+        assert "was silent" in next_of(edge, DOWN).reason
         next_of(edge, UP)
     finally:
         nodes.close()
@@ -141,7 +141,7 @@ def test_a_caller_that_does_not_receive_is_no_silence_of_the_peer(nodes: Nodes) 
         for _ in range(num_sent):
             arrival = cloud.receive(5.0)
             assert arrival is not None
-            assert arrival.event is FRAME, arrival.words
+            assert arrival.event is FRAME, arrival.reason
     finally:
         nodes.close()
 

@@ -196,7 +196,7 @@ def test_one_leader_at_a_time_through_kills_freezes_and_partitions(seed: int) ->
     cluster = _cluster(seed)
     edges = ("edge-0", "edge-1")
     for edge in edges:
-        cluster.nodes[edge].watch.seek(ROLE)
+        cluster.nodes[edge].watch.request_leadership(ROLE)
 
     def leaders() -> list[str]:
         return [e for e in edges if cluster.nodes[e].watch.leads(ROLE, cluster.clock(cluster.nodes[e]))]
@@ -350,7 +350,7 @@ def _storm(cluster: Cluster) -> None:
             for _, other in [pair for pair in pairs if pair[0] == name]:
                 cluster.nodes[other].watch.stream_ended(name, "", cluster.clock(cluster.nodes[other]))
             cluster.start(name)
-            cluster.nodes[name].watch.seek(ROLE)
+            cluster.nodes[name].watch.request_leadership(ROLE)
             for _, other in [pair for pair in pairs if pair[0] == name]:
                 cluster.connect(name, other)
         case _:
@@ -366,7 +366,7 @@ def test_after_any_storm_all_are_well_to_each_other_and_one_leads(seed: int | ra
     for each in nonempty(seed if isinstance(seed, range) else (seed,)):
         cluster = _cluster(each)
         for node in cluster.nodes.values():
-            node.watch.seek(ROLE)
+            node.watch.request_leadership(ROLE)
 
         def leaders(cluster: Cluster = cluster) -> list[str]:
             nodes = cluster.nodes.values()

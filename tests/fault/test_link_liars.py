@@ -15,7 +15,8 @@ from htfi.decoding.link.frames import (
     PROTOCOL,
     AcceptedFrame,
     CancelFrame,
-    DraftLead,
+    DraftMode,
+    DraftWindowFrame,
     Frame,
     FrameChannel,
     HelloFrame,
@@ -24,7 +25,6 @@ from htfi.decoding.link.frames import (
     PartFrame,
     RefusedFrame,
     WelcomeFrame,
-    WindowFrame,
     decode,
     encode,
     pack,
@@ -72,7 +72,7 @@ def lie(rng: random.Random, frame: Frame | None, kinds: Sequence[int] = range(NU
         RefusedFrame(handle, epoch, number, number, "\x1b[2J" * rng.randrange(3) + "no"),
         NeedFrame(rng.randbytes(rng.choice((0, 16, 17))), number),
         WelcomeFrame(PROTOCOL, "cloud9", "0" * 64, "", number, True, (), number),
-        WindowFrame(handle, epoch, number, number, ids(rng)),
+        DraftWindowFrame(handle, epoch, number, number, ids(rng)),
         CancelFrame(handle, epoch),
         PartFrame(rng.randbytes(16), number, number, rng.randbytes(100)),
         HelloFrame(PROTOCOL, "cloud1", "", ""),
@@ -100,7 +100,7 @@ def odd_open(rng: random.Random) -> OpenFrame:
         top_p=rng.choice((0.5, 1.0, 2.0, float("inf"))),
         kind="view",
         deadline_ms=rng.choice((-5, 0, 100, 1 << 40)),
-        lead=rng.choice((*DraftLead, 77)),
+        draft_mode=rng.choice((*DraftMode, 77)),
         budget_bytes=rng.choice((0, 100, 1 << 30)),
         residency=("eu",) * rng.randrange(2),
         guesses=ids(rng),
@@ -137,7 +137,7 @@ def test_a_cloud_that_talks_nonsense_costs_an_edge_time_and_nothing_else(
             if isinstance(frame, HelloFrame):
                 told = WelcomeFrame(PROTOCOL, "cloud1", frame.target, frame.tokenizer, 1, True, (), 16)
                 transport.send(arrival.stream, encode(told))
-            elif isinstance(frame, OpenFrame | WindowFrame | PartFrame):
+            elif isinstance(frame, OpenFrame | DraftWindowFrame | PartFrame):
                 for _ in range(rng.randrange(4)):
                     num_lies += transport.send(arrival.stream, lie(rng, frame, kinds))
 

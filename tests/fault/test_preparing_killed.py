@@ -143,7 +143,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory, named: str) -> list[bytes]:
 
 def test_what_was_told_is_served_at_once_and_read_right_after(whole: list[bytes]) -> None:
     found = check(whole)
-    served = [one for one in found if one.plan.then is Rung.SPECULATIVE]
+    served = [one for one in found if one.plan.rung_after_release is Rung.SPECULATIVE]
     places = {one.id: place for place, one in enumerate(found)}
     told = {number for number, (_, is_told) in TOLD.items() if is_told}
     assert {one.view.prepared.partition(",")[0] for one in served if one.view} == {
@@ -187,7 +187,9 @@ def test_it_makes_no_difference_whether_time_is_told_in_silence(
     assert entries_of(told) == expected, f"seed {seed}"
     # where there is time, every outcome is read ahead, and where there is none, the one that is told
     assert (
-        told.components.prepared.reader.stats.num_read > quiet.components.prepared.reader.stats.num_read > 0
+        told.components.prepared.prefetcher.stats.num_read
+        > quiet.components.prepared.prefetcher.stats.num_read
+        > 0
     )
 
 
@@ -210,7 +212,9 @@ def test_killed_at_any_entry_and_from_any_state_it_goes_on_to_the_same_entries(
 
     loop.run(save)
     assert entries_of(loop) == whole
-    served = [k for k, entry in enumerate(whole) if decode_decision(entry).plan.then is not None]
+    served = [
+        k for k, entry in enumerate(whole) if decode_decision(entry).plan.rung_after_release is not None
+    ]
     amended = [k for k, entry in enumerate(whole) if decode_decision(entry).amends]
     cuts = [*dice.sample(served, 2), *(k + 1 for k in dice.sample(served, 1)), *dice.sample(amended, 2)]
     for cut in dict.fromkeys(cuts):
@@ -233,21 +237,23 @@ def test_the_budget_bounds_what_is_prepared(tmp_path: Path, named: str) -> None:
     found = check(entries_of(loop))
     prepared = {one.view.prepared for one in found if one.view is not None and one.view.prepared}
     assert prepared == {"fomc-5, no change", "fomc-10, no change"}  # the likeliest without odds
-    assert loop.components.prepared.reader.stats.num_read == 3 * 7
+    assert loop.components.prepared.prefetcher.stats.num_read == 3 * 7
     none, _, _ = loop_over(world(1), tmp_path / "none", named, budget_ms=0.0)
     none.run(lambda: None)
-    assert not any(one.plan.then for one in check(entries_of(none)))
+    assert not any(one.plan.rung_after_release for one in check(entries_of(none)))
 
 
 def test_without_a_calendar_nothing_is_prepared(tmp_path: Path) -> None:
     loop, _, _ = loop_over(world(1), tmp_path, "")
     loop.run(lambda: None)
-    assert not any(one.plan.then or (one.view and one.view.prepared) for one in check(entries_of(loop)))
+    assert not any(
+        one.plan.rung_after_release or (one.view and one.view.prepared) for one in check(entries_of(loop))
+    )
 
 
 def test_what_was_changed_in_a_record_is_named(whole: list[bytes]) -> None:
     found = [decode_decision(entry) for entry in whole]
-    place = next(k for k, one in enumerate(found) if one.plan.then is not None)
+    place = next(k for k, one in enumerate(found) if one.plan.rung_after_release is not None)
     one = found[place]
     later = next(k for k, other in enumerate(found) if other.amends == one.id)
     after = found[later]
@@ -255,10 +261,11 @@ def test_what_was_changed_in_a_record_is_named(whole: list[bytes]) -> None:
     slots = {**one.rationale.slots, "prepared": "fomc-99, no change"}
     cases = {
         (place, "states wrongly whether the reading was prepared"): replace(
-            one, plan=replace(one.plan, then=None)
+            one, plan=replace(one.plan, rung_after_release=None)
         ),
         (place, "does not state what the view was prepared for"): replace(
-            one, plan=replace(one.plan, sentence="prepared for fomc-99, no change", codes=UNSET)
+            one,
+            plan=replace(one.plan, legacy_reason_text="prepared for fomc-99, no change", reason_codes=UNSET),
         ),
         (place, "states wrongly what the reading was prepared for"): replace(
             one, rationale=replace(one.rationale, slots=slots)
@@ -266,7 +273,9 @@ def test_what_was_changed_in_a_record_is_named(whole: list[bytes]) -> None:
         (place, "states wrongly whether the reading is provisional"): replace(
             one, view=replace(one.view, provisional=False)
         ),
-        (later, "plan does not follow"): replace(after, plan=replace(after.plan, codes=(PlanReason.NORMAL,))),
+        (later, "plan does not follow"): replace(
+            after, plan=replace(after.plan, reason_codes=(PlanReason.NORMAL,))
+        ),
         (later, "plan does not follow "): replace(after, plan=replace(after.plan, rung=Rung.DEEP)),
     }
     settings = load_settings(environment={})
@@ -286,7 +295,7 @@ def test_where_the_target_is_late_no_provisional_view_is_served_and_none_is_amen
     loop, _, _ = loop_over(world(1), tmp_path, named, late_share=late_share)
     loop.run(lambda: None)
     found = check(entries_of(loop))
-    served = [one for one in found if one.plan.then is not None]
+    served = [one for one in found if one.plan.rung_after_release is not None]
     assert bool(served) == (late_share < 1.0)
     amended = [one.amends for one in found if one.amends]
     assert len(amended) == len(set(amended)) == sum(one.awaits_amendment for one in found)

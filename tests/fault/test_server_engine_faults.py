@@ -4,7 +4,7 @@ import numpy as np
 
 from htfi.decoding.config import DecodingConfig
 from htfi.decoding.draft_tree import DraftTree
-from htfi.decoding.link.frames import DraftLead, RefusalReason
+from htfi.decoding.link.frames import DraftMode, RefusalReason
 from htfi.decoding.ports import Floats, ForwardOutput, Ids
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from outcome_pair import network, requests
@@ -33,7 +33,7 @@ class Breaking:
 def test_requests_of_a_pass_that_broke_may_be_asked_again_and_are_answered():
     for error, why in (
         (DependencyUnavailable("no memory"), RefusalReason.BUSY),
-        (InvalidInput("what?"), RefusalReason.CANNOT),
+        (InvalidInput("what?"), RefusalReason.UNANSWERABLE),
     ):
         cloud = desk()
         cloud.scheduler.engine.sessions.network = Breaking(network(), {6: error})
@@ -78,7 +78,7 @@ def test_logits_that_are_no_numbers_refuse_those_answers_and_spoil_no_later_one(
     (request,) = requests(1)
     edge.say(edge.opening(request, 1))
     run(cloud, edge)
-    assert [frame.reason for frame in edge.refused()] == [RefusalReason.CANNOT]
+    assert [frame.reason for frame in edge.refused()] == [RefusalReason.UNANSWERABLE]
     edge.say(edge.opening(request, 2))
     run(cloud, edge)
     assert tuple(edge.done[2]) == truth(request).tokens
@@ -95,7 +95,7 @@ def test_draft_that_breaks_leaves_the_answer_to_the_target():
     draft.speculate = broken  # type: ignore[method-assign]
     edge = Edge(cloud)
     (request,) = requests(1)
-    edge.say(edge.opening(request, 1, DraftLead.CLOUD))
+    edge.say(edge.opening(request, 1, DraftMode.CLOUD))
     run(cloud, edge)
     assert tuple(edge.done[1]) == truth(request).tokens
 

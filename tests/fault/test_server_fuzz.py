@@ -7,7 +7,7 @@ import pytest
 
 from htfi.decoding.config import VerificationServerConfig
 from htfi.decoding.link import frames
-from htfi.decoding.link.frames import DraftLead, PartFrame
+from htfi.decoding.link.frames import DraftMode, PartFrame
 from outcome_pair import VIEW, requests
 from server_world import Edge, Time, deliver, desk, run, truth
 
@@ -61,11 +61,11 @@ def test_desk_survives_whatever_frames_say_and_serves_the_others(seed: int):
     good = Edge(cloud, "good", "good")
     asked = [*requests(4), *requests(4, VIEW)]
     for handle, request in enumerate(asked):
-        good.say(good.opening(request, handle, dice.choice(list(DraftLead))))
+        good.say(good.opening(request, handle, dice.choice(list(DraftMode))))
     bad = Edge(cloud, "bad0", "bad")
     num_bad = 1
     for num in range(600):
-        opening = bad.opening(asked[num % 8], num % 50, dice.choice(list(DraftLead)), epoch=num // 200)
+        opening = bad.opening(asked[num % 8], num % 50, dice.choice(list(DraftMode)), epoch=num // 200)
         samples = [
             opening,
             bad.window(num % 50, dice.randrange(16), [1, 2, 3], 3),

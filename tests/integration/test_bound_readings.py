@@ -126,7 +126,9 @@ OTHERS: dict[str, Change] = {  # what is taken from another decision
     ),
     "cited": lambda one, other: viewed(one, cited=parts_of(other)[0].cited),
     "confidence": lambda one, other: viewed(one, confidence=parts_of(other)[0].confidence),
-    "meant": lambda one, other: viewed(one, meant=parts_of(other)[0].meant),
+    "calibrated_effects": lambda one, other: viewed(
+        one, calibrated_effects=parts_of(other)[0].calibrated_effects
+    ),
 }
 ALONE: dict[str, Callable[[Decision], Decision]] = {  # what is made up
     "its seed is": lambda one: worded(one, seed=parts_of(one)[1].seed + 1),
@@ -141,7 +143,9 @@ ALONE: dict[str, Callable[[Decision], Decision]] = {  # what is made up
         one, as_of_ns=parts_of(one)[0].as_of_ns - 1
     ),
     "different reader": lambda one: viewed(one, reader="nobody@0"),
-    "different meant|from its readings": lambda one: viewed(one, meant=parts_of(one)[0].meant[:-1]),
+    "different calibrated_effects|from its readings": lambda one: viewed(
+        one, calibrated_effects=parts_of(one)[0].calibrated_effects[:-1]
+    ),
     "is not one of its news items": lambda one: viewed(one, cited=("made up",)),
     "not recorded": lambda one: viewed(one, trace=None, reader=one.models["reader.speculative"]),
     "provisional mark does not follow": lambda one: viewed(one, provisional=not parts_of(one)[0].provisional),

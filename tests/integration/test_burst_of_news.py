@@ -156,7 +156,7 @@ def test_record_and_rationale_say_why(burst: tuple[list[bytes], Clock]) -> None:
         for one in loaded
         if isinstance(one.plan.inputs, LadderInputs) and one.plan.inputs.left_ms == DEADLINE_MS
     )
-    assert first.plan.reason == "high load: 500 readings need 40,000 ms, 250 ms are left"
+    assert first.plan.reason_text == "high load: 500 readings need 40,000 ms, 250 ms are left"
     assert (
         "Load was high: 500 readings were due in 250 ms, so the draft model read alone."
         in first.rationale.text
@@ -176,7 +176,7 @@ def test_every_rung_is_derived_again_from_its_record(burst: tuple[list[bytes], C
         found = check_entry(entry, digest, known.policy, amendments, known.routing, fidelity=known.scheduling)
         assert found == []
     loaded = next(one for one in at_bar(entries, BURST) if one.plan.rung is Rung.EDGE)
-    forged = msgspec.structs.replace(loaded.plan, rung=Rung.SPECULATIVE, codes=(PlanReason.NORMAL,))
+    forged = msgspec.structs.replace(loaded.plan, rung=Rung.SPECULATIVE, reason_codes=(PlanReason.NORMAL,))
     entry = encode_decision(msgspec.structs.replace(loaded, plan=forged))
     problems = check_entry(entry, loaded.settings_digest, known.policy, fidelity=known.scheduling)
     assert any("does not follow from deadline and load" in problem for problem in problems)

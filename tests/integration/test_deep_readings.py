@@ -99,7 +99,7 @@ def test_both_answers_are_kept_and_the_amendment_follows_its_moment(whole: list[
     assert [one.amends for one in amended] == [one.id for one in found if one.awaits_amendment]
     for one in amended:
         first = found[by_id[one.amends]]
-        assert first.plan.then is Rung.DEEP
+        assert first.plan.rung_after_release is Rung.DEEP
         assert first.forecast.tilt is not None
         assert first.forecast.tilt.divergence_rank >= 0.45
         assert "The answer is provisional; a deeper reading follows" in first.rationale.text
@@ -124,7 +124,7 @@ def test_later_decisions_keep_the_deeper_view_which_is_not_asked_for_again(whole
             continue
         if one.view.as_of_ns < one.as_of_ns:
             assert one.view == replace(deep[one.series, one.view.as_of_ns], trace=None)
-            assert one.plan.then is None
+            assert one.plan.rung_after_release is None
             kept += 1
     assert kept > 5
 

@@ -94,7 +94,7 @@ def test_every_answer_of_a_reading_in_depth_is_written_again(
     for one in deep[:3]:
         assert one.plan.rung is Rung.DEEP
         assert one.view is not None
-        assert [meant.horizon for meant in one.view.meant] == [1, 5, 22]
+        assert [meant.horizon for meant in one.view.calibrated_effects] == [1, 5, 22]
         again = replay_reading(one, done[0], pair[0])
         assert again.problems == []
         assert "fp32" in again.trace.target
@@ -116,7 +116,7 @@ def test_what_was_changed_in_a_reading_in_depth_is_found(
         ),
         "answers combine to": replace(view, trace=replace(view.trace, tokens=view.trace.tokens[:-1])),
         "does not follow from the tokens": replace(view, size_sigmas=view.size_sigmas + 0.5),
-        "the view does not follow": replace(view, meant=()),
+        "the view does not follow": replace(view, calibrated_effects=()),
     }
     for told, altered in changes.items():
         problems = replay_reading(replace(one, view=altered), done[0], pair[0]).problems

@@ -36,7 +36,12 @@ def pair(tmp_path_factory):
 
 def _author(opened, strategy, length=4):
     return LocalGenerator(
-        opened.network, opened.tokenizer, "x", CONFIG, strategy=strategy, lookahead=FixedLengthPlanner(length)
+        opened.network,
+        opened.tokenizer,
+        "x",
+        CONFIG,
+        strategy=strategy,
+        length_planner=FixedLengthPlanner(length),
     )
 
 

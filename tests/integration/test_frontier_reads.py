@@ -72,7 +72,7 @@ def decide(settings: Settings, folder: Path) -> list[Decision]:
 def test_what_is_worth_it_is_read_by_the_frontier_model_once_it_is_released(tmp_path: Path) -> None:
     with chat_server(lambda call: call.answer(call.filled())) as server:
         decisions = decide(settings_for(server, budget_cents=100.0), tmp_path / "run")
-    asked = [one for one in decisions if one.plan.then is Rung.DEEP]
+    asked = [one for one in decisions if one.plan.rung_after_release is Rung.DEEP]
     amended = [one for one in decisions if one.amends]
     assert asked
     assert [one.amends for one in amended] == [one.id for one in asked]
@@ -88,7 +88,7 @@ def test_no_more_is_asked_than_there_is_money_for(tmp_path: Path) -> None:
     with chat_server(lambda call: call.answer(call.filled())) as server:
         decisions = decide(settings_for(server, budget_cents=2.0), tmp_path / "run")
     assert len(server.calls) == 2
-    assert sum(one.plan.then is Rung.DEEP for one in decisions) == 2
+    assert sum(one.plan.rung_after_release is Rung.DEEP for one in decisions) == 2
     routes = {heard.route for one in decisions if one.news_context for heard in one.news_context.considered}
     assert routes == {Route.FRONTIER, Route.TARGET}
 
@@ -96,7 +96,7 @@ def test_no_more_is_asked_than_there_is_money_for(tmp_path: Path) -> None:
 def test_a_frontier_model_that_does_not_answer_leaves_the_decision_as_it_was(tmp_path: Path) -> None:
     with chat_server(lambda call: call.send(500, b"")) as server:
         decisions = decide(settings_for(server, budget_cents=1.0), tmp_path / "run")
-    assert sum(one.plan.then is Rung.DEEP for one in decisions) == 1
+    assert sum(one.plan.rung_after_release is Rung.DEEP for one in decisions) == 1
     assert not any(one.amends for one in decisions)
 
 
@@ -106,4 +106,4 @@ def test_the_days_before_any_news_ask_for_nothing(tmp_path: Path) -> None:
     first_ns = min(item.available_at_ns for item in items() if isinstance(item, News))
     quiet = [one for one in decisions if one.as_of_ns < first_ns]
     assert quiet
-    assert all(one.news_context is None and one.plan.then is None for one in quiet)
+    assert all(one.news_context is None and one.plan.rung_after_release is None for one in quiet)

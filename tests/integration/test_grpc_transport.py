@@ -89,11 +89,11 @@ def test_a_dropped_stream_ends_at_both_ends_with_the_words_and_comes_back_under_
     edge = nodes.edge({"cloud1": cloud.port})
     first = (next_of(cloud, UP).stream, next_of(edge, UP).stream)
     cloud.drop(first[0], "it asks for too much")
-    assert next_of(cloud, DOWN).words == next_of(edge, DOWN).words == "it asks for too much"
+    assert next_of(cloud, DOWN).reason == next_of(edge, DOWN).reason == "it asks for too much"
     second = (next_of(cloud, UP).stream, next_of(edge, UP).stream)
     assert not set(first) & set(second)
     edge.drop(second[1], "silent for 500 ms")
-    assert next_of(edge, DOWN).words == "silent for 500 ms"
+    assert next_of(edge, DOWN).reason == "silent for 500 ms"
     assert next_of(cloud, DOWN).stream == second[0]
 
 
@@ -104,7 +104,7 @@ def test_an_edge_that_closes_sends_what_waits(nodes: Nodes) -> None:
     assert all(edge.send(stream, link(b"%d" % k)) for k in range(500))
     edge.close(2.0)
     assert [next_of(cloud, FRAME).body for _ in range(500)] == [b"%d" % k for k in range(500)]
-    assert next_of(cloud, DOWN).words == "edge1 ended it"
+    assert next_of(cloud, DOWN).reason == "edge1 ended it"
 
 
 def test_close_sends_what_waits_and_tells_both_ends(nodes: Nodes) -> None:
@@ -225,7 +225,7 @@ def test_a_second_stream_of_a_node_replaces_one_that_fell_silent(nodes: Nodes) -
         (UP, False),
     ]
     assert arrivals[0] is not None
-    assert arrivals[0].words == "edge1 opened a newer stream"
+    assert arrivals[0].reason == "edge1 opened a newer stream"
     next_of(newer, UP)
 
 

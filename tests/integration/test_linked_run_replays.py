@@ -8,7 +8,7 @@ import pytest
 from htfi.adapters.stores.snapshot import write_whole
 from htfi.decoding.config import EdgeConfig
 from htfi.decoding.link.client.generator import ExpectedTarget, LinkedGenerator
-from htfi.decoding.link.frames import DraftLead
+from htfi.decoding.link.frames import DraftMode
 from htfi.decoding.link.ports import PlacementQuery, PlannedPlacement
 from htfi.domain.decision import Rung, decode_decision
 from htfi.narrative.ports import NewsReader
@@ -27,7 +27,7 @@ class AnyWay(Plan):
     """Places each request somewhere else and otherwise, by dice."""
 
     def __init__(self, dice: random.Random) -> None:
-        super().__init__(DraftLead.FLIGHT)
+        super().__init__(DraftMode.PIPELINED)
         self._dice = dice
 
     def place(self, wanted: PlacementQuery, clouds: tuple[str, ...]) -> PlannedPlacement:
@@ -35,7 +35,7 @@ class AnyWay(Plan):
         window = self._dice.randrange(1, 7)
         return self.placed._replace(
             cloud=cloud,
-            lead=self._dice.choice(list(DraftLead)),
+            draft_mode=self._dice.choice(list(DraftMode)),
             window=window,
             in_flight=self._dice.randrange(1, 4),
         )

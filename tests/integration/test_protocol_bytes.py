@@ -12,12 +12,12 @@ import pytest
 from htfi.adapters.certs.authority import CertificateRole, make_certificates
 from htfi.adapters.grpc.tls import TlsFiles
 from htfi.adapters.grpc.transport import GrpcTransport
-from htfi.decoding.link.frames import AcceptedFrame, WindowFrame, encode, pack
+from htfi.decoding.link.frames import AcceptedFrame, DraftWindowFrame, encode, pack
 from htfi.decoding.link.ports import StreamArrival, StreamEvent
 
 PAGE = (Path(__file__).parents[2] / "docs" / "protocol.md").read_text(encoding="utf-8")
 IDS = pack(range(300, 316))
-WINDOW = encode(WindowFrame(7, 2, 40, 1 << 31, IDS))
+WINDOW = encode(DraftWindowFrame(7, 2, 40, 1 << 31, IDS))
 SETTLED = encode(AcceptedFrame(7, 2, 40, 1 << 31, 16, False, IDS))
 NUM_WARMING, NUM_ROUNDS = 50, 300
 

@@ -164,8 +164,8 @@ def test_a_person_ends_it_the_record_tells_and_a_repetition_comes_to_the_same_le
     assert after.plan.rung is Rung.SPECULATIVE
     assert after.inputs.rows["people"] == (1, 1)
     assert after.news_context is not None
-    assert "cleared" in after.news_context.cleared
-    assert after.news_context.cleared.endswith("by Ann Lee: they were a test of ours")
+    assert "cleared" in after.news_context.reset_by
+    assert after.news_context.reset_by.endswith("by Ann Lee: they were a test of ours")
     again = run(tmp_path / "again", again=tmp_path / "cleared" / "released.jsonl")
     assert again == cleared
     _, entered = read_admissions(tmp_path / "again")

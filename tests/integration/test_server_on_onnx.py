@@ -7,9 +7,9 @@ import pytest
 
 from htfi import models
 from htfi.decoding.config import DecodingConfig, VerificationServerConfig
-from htfi.decoding.draft_length.closed_form import ClosedFormPlanner
+from htfi.decoding.draft_length.closed_form import ThroughputPlanner
 from htfi.decoding.engine import DecodingEngine
-from htfi.decoding.link.frames import DraftLead
+from htfi.decoding.link.frames import DraftMode
 from htfi.decoding.link.server.remote_drafts import RoutedStrategy
 from htfi.decoding.link.server.server import VerificationServer
 from htfi.decoding.local_generator import LocalGenerator
@@ -67,7 +67,7 @@ def test_twenty_requests_of_four_edges_are_answered_to_the_bit():
     truth = local.write(requests)
     routed = RoutedStrategy(ChainStrategy(KVSessions(load_network(draft.folder, "int8"), CONFIG)))
     rounds = DecodingEngine(
-        network, target.tokenizer, "target", CONFIG, strategy=routed, lookahead=ClosedFormPlanner()
+        network, target.tokenizer, "target", CONFIG, strategy=routed, length_planner=ThroughputPlanner()
     )
     cloud = VerificationServer(
         rounds, routed, FairScheduler(), time.monotonic, VerificationServerConfig(window_ms=5.0)
@@ -76,7 +76,7 @@ def test_twenty_requests_of_four_edges_are_answered_to_the_bit():
     for handle, (request, writing) in enumerate(zip(requests, truth, strict=True)):
         assert isinstance(writing, Completion)
         edge, text = edges[handle % 4], list(writing.tokens)
-        edge.say(edge.opening(request, handle, list(DraftLead)[handle // 4 % 4]))
+        edge.say(edge.opening(request, handle, list(DraftMode)[handle // 4 % 4]))
         guessed = [*text[: handle % 9], *text[:5], *text[handle % 9 + 5 :]][: len(text)]
         edge.say(*(edge.window(handle, at, guessed, 4) for at in range(0, len(guessed), 4)))
     while not cloud.is_idle:

@@ -74,7 +74,9 @@ def test_the_tokens_are_those_of_plain_decoding_whatever_the_length(
     def written(strategy: DraftStrategy | None, asked: GenerationRequest) -> Completion:
         config = DecodingConfig(cache_bytes=0)
         plan = FixedLength(8 if strategy else 0)
-        engine = LocalGenerator(network, target.tokenizer, "t", config, strategy=strategy, lookahead=plan)
+        engine = LocalGenerator(
+            network, target.tokenizer, "t", config, strategy=strategy, length_planner=plan
+        )
         (answer,) = engine.write([asked])
         assert isinstance(answer, Completion)
         return answer

@@ -121,7 +121,7 @@ class FrameDelivery:
             return
         side.is_up = False
         peer = line.beyond(side).node.name
-        self._tell(side.node, StreamArrival(side.stream, peer, StreamEvent.DOWN, words=words))
+        self._tell(side.node, StreamArrival(side.stream, peer, StreamEvent.DOWN, reason=words))
         if side.node.watch is not None:
             side.node.watch.ended(side.stream, peer, words)
 

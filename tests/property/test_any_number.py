@@ -162,7 +162,7 @@ def test_a_number_that_is_not_finite_is_never_encoded(number: float) -> None:
             decision, forecast=msgspec.structs.replace(decision.forecast, calibration=[1.0, number, 1.0])
         ),
         msgspec.structs.replace(
-            decision, circumstances=msgspec.structs.replace(decision.circumstances, missing_share=number)
+            decision, circumstances=msgspec.structs.replace(decision.circumstances, quarantine_share=number)
         ),
     ]
     for one in broken:

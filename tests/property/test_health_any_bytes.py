@@ -73,7 +73,7 @@ def _watch() -> PeerMonitor:
     config = HealthConfig(voters=("edge", "north", "south"))
     watch = PeerMonitor("edge", config, np.random.Generator(np.random.PCG64(1)), 0.0)
     watch.stream_opened("north", "north#1", 0.0)
-    watch.seek("desk:alpha")
+    watch.request_leadership("desk:alpha")
     return watch
 
 

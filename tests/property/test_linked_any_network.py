@@ -5,7 +5,7 @@ import pytest
 
 from htfi.decoding.config import EdgeConfig
 from htfi.decoding.draft_length.planner import FixedLengthPlanner
-from htfi.decoding.link.frames import DraftLead
+from htfi.decoding.link.frames import DraftMode
 from htfi.decoding.local_generator import LocalGenerator
 from htfi.decoding.strategies.recorded import RecordedStrategy
 from htfi.domain.generation import Completion, GenerationRequest, RequestRefused
@@ -46,7 +46,7 @@ def check_rounds(request: GenerationRequest, answer: Completion, story: str) -> 
         "tiny",
         TARGET.sessions.config,
         strategy=RecordedStrategy(answer.rounds),
-        lookahead=FixedLengthPlanner(64),
+        length_planner=FixedLengthPlanner(64),
     ).regenerate(answer.prompt, request)
     assert isinstance(again, Completion), story
     assert (again.tokens, again.rounds) == (answer.tokens, answer.rounds), story
@@ -61,7 +61,7 @@ def test_answers_are_the_targets_or_provisional_and_amended(seed: int):
     cluster = Cluster(
         seed,
         any_weather(rng),
-        DraftLead(int(rng.integers(4))),
+        DraftMode(int(rng.integers(4))),
         num_clouds=int(rng.integers(1, 4)),
         config=EdgeConfig(hedge_ms=float(rng.choice([0.0, 20.0, 60.0])), late_answer_timeout_ms=20_000.0),
         has_draft=bool(rng.integers(2)),

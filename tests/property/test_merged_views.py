@@ -23,7 +23,7 @@ parts = st.builds(
     half_life_ns=st.integers(1, NOW),
     trust=share,
     cause=st.sampled_from(["", "legal"]),
-    meant=st.sampled_from([(), (CalibratedEffect(1, 0.2, 1.1), CalibratedEffect(5, -0.3, 0.9))]),
+    calibrated_effects=st.sampled_from([(), (CalibratedEffect(1, 0.2, 1.1), CalibratedEffect(5, -0.3, 0.9))]),
 )
 
 
@@ -39,7 +39,7 @@ def read_from(part: ViewPart) -> NewsView:
         cause=part.cause,
         words="so it is",
         reader=part.reader,
-        meant=part.meant,
+        calibrated_effects=part.calibrated_effects,
     )
 
 

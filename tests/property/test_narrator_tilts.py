@@ -31,9 +31,9 @@ sane = st.builds(
     size_sigmas=st.floats(0, 7),
     volatility_multiplier=st.floats(0.5, 3),
     confidence=st.floats(0, 1),
-    age=st.floats(0, 20),
-    bar=st.floats(0, 30),
-    drift=st.floats(-1, 1),
+    age_half_lives=st.floats(0, 20),
+    bar_half_lives=st.floats(0, 30),
+    last_return=st.floats(-1, 1),
 )
 meaning = st.lists(
     st.tuples(st.integers(1, 60), anything, anything), max_size=4, unique_by=lambda one: one[0]
@@ -105,9 +105,9 @@ def opinion(**told: Any) -> Opinion:
         "size_sigmas": 2.0,
         "volatility_multiplier": 2.0,
         "confidence": 0.5,
-        "age": 0.0,
+        "age_half_lives": 0.0,
     }
-    return Opinion("n", **{**base, "bar": 1.0, "drift": 0.0, **told})
+    return Opinion("n", **{**base, "bar_half_lives": 1.0, "last_return": 0.0, **told})
 
 
 def test_a_move_is_made_once_and_volatility_fades_while_the_horizon_lasts() -> None:
@@ -122,11 +122,13 @@ def test_a_move_is_made_once_and_volatility_fades_while_the_horizon_lasts() -> N
 
 
 def test_an_opinion_fades_with_its_half_life_until_nothing_is_left() -> None:
-    fresh, old = (derive_tilt(opinion(age=age), normal(), HORIZONS, LEVELS, [1.0] * 3) for age in (0.0, 1.0))
+    fresh, old = (
+        derive_tilt(opinion(age_half_lives=age), normal(), HORIZONS, LEVELS, [1.0] * 3) for age in (0.0, 1.0)
+    )
     assert fresh is not None
     assert old is not None
     assert abs(old.shift[0] - fresh.shift[0] / 2) < 1e-9
-    assert derive_tilt(opinion(age=12.0), normal(), HORIZONS, LEVELS, [1.0] * 3) is None
+    assert derive_tilt(opinion(age_half_lives=12.0), normal(), HORIZONS, LEVELS, [1.0] * 3) is None
     assert derive_tilt(opinion(confidence=0.0), normal(), HORIZONS, LEVELS, [1.0] * 3) is None
 
 
@@ -137,9 +139,11 @@ def test_divergence_grows_with_the_move_and_with_prices_that_went_the_other_way(
         return tilt.divergence
 
     assert divergence(size_sigmas=0.5) < divergence() < divergence(size_sigmas=4.0)
-    assert divergence() < divergence(drift=-0.005) < divergence(drift=-0.01)
-    assert divergence(drift=0.02) == divergence()
-    assert divergence(drift=-0.01) == divergence(drift=-0.5)  # it cannot be taken back more than once
+    assert divergence() < divergence(last_return=-0.005) < divergence(last_return=-0.01)
+    assert divergence(last_return=0.02) == divergence()
+    assert divergence(last_return=-0.01) == divergence(
+        last_return=-0.5
+    )  # it cannot be taken back more than once
     assert divergence(size_sigmas=0.25, volatility_multiplier=1.0, confidence=0.4) < 0.2
 
 
@@ -147,7 +151,11 @@ def test_what_an_opinion_has_proved_to_mean_takes_the_place_of_its_word_and_fade
     meant = ((1, 0.1, 1.2), (5, 0.5, 1.4), (25, 0.3, 1.0))
     fresh, old, word = (
         derive_tilt(told, normal(), HORIZONS, LEVELS, [1.0] * 3)
-        for told in (opinion(meant=meant), opinion(meant=meant, age=1.0), opinion())
+        for told in (
+            opinion(calibrated_effects=meant),
+            opinion(calibrated_effects=meant, age_half_lives=1.0),
+            opinion(),
+        )
     )
     assert fresh is not None
     assert old is not None
@@ -158,11 +166,14 @@ def test_what_an_opinion_has_proved_to_mean_takes_the_place_of_its_word_and_fade
     assert np.allclose(old.shift, np.array(fresh.shift) / 2, rtol=1e-4)
     assert np.allclose(np.array(old.stretch) - 1.0, (np.array(fresh.stretch) - 1.0) / 2, atol=1e-6)
     assert fresh.divergence == word.divergence
-    assert derive_tilt(opinion(meant=meant, confidence=0.0), normal(), HORIZONS, LEVELS, [1.0] * 3) is None
+    assert (
+        derive_tilt(opinion(calibrated_effects=meant, confidence=0.0), normal(), HORIZONS, LEVELS, [1.0] * 3)
+        is None
+    )
 
 
 def test_beyond_what_was_measured_the_nearest_horizon_counts() -> None:
-    tilt = derive_tilt(opinion(meant=((5, 0.5, 1.4),)), normal(), HORIZONS, LEVELS, [1.0] * 3)
+    tilt = derive_tilt(opinion(calibrated_effects=((5, 0.5, 1.4),)), normal(), HORIZONS, LEVELS, [1.0] * 3)
     assert tilt is not None
     assert tilt.stretch == [1.4] * 3
 

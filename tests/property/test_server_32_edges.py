@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from htfi.decoding.link.frames import DraftLead
+from htfi.decoding.link.frames import DraftMode
 from server_traffic import World, asked
 from server_world import truth
 
 
-@pytest.mark.parametrize("lead", [DraftLead.PLAIN, DraftLead.FLIGHT])
-def test_32_edges_get_four_times_the_tokens_of_one_and_all_much_the_same(lead: DraftLead):
+@pytest.mark.parametrize("lead", [DraftMode.PLAIN, DraftMode.PIPELINED])
+def test_32_edges_get_four_times_the_tokens_of_one_and_all_much_the_same(lead: DraftMode):
     one = World(1, 8, lead)
     many = World(32, 8, lead)
     alone, together = one.run(), many.run()

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from examples import examples
 from htfi.decoding.config import VerificationServerConfig
-from htfi.decoding.link.frames import CancelFrame, DraftLead
+from htfi.decoding.link.frames import CancelFrame, DraftMode
 from outcome_pair import TOKENIZER, VIEW, WORDS, requests
 from server_world import Edge, Time, deliver, desk, run, truth
 
@@ -65,7 +65,7 @@ def test_every_answer_is_the_authors_in_any_order_of_frames(data: st.DataObject,
         if act == "open":
             question, handle = data.draw(st.integers(0, len(ASKED) - 1)), next(handles)
             first = guessed(data, question)[: data.draw(st.integers(0, 30))]
-            lead = data.draw(st.sampled_from(list(DraftLead)))
+            lead = data.draw(st.sampled_from(list(DraftMode)))
             edge.say(
                 edge.opening(
                     ASKED[question],
@@ -80,7 +80,7 @@ def test_every_answer_is_the_authors_in_any_order_of_frames(data: st.DataObject,
             key, (question, epoch) = data.draw(st.sampled_from(mine))
             handle = key[1]
             if act == "again":
-                lead = data.draw(st.sampled_from(list(DraftLead)))
+                lead = data.draw(st.sampled_from(list(DraftMode)))
                 epoch += data.draw(st.integers(-1, 2))
                 if key in left or (epoch <= opened[key][1] and handle in edge.done):
                     continue  # no edge does

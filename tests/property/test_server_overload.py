@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from htfi.decoding.link import frames
-from htfi.decoding.link.frames import DraftLead, PartFrame, RefusalReason
+from htfi.decoding.link.frames import DraftMode, PartFrame, RefusalReason
 from server_traffic import World, asked
 from server_world import truth
 
@@ -16,7 +16,7 @@ def storm(
 ) -> tuple[dict[int, float], dict[int, float], World, float]:
     """Requests at random times: how long those answered took, those refused, and the seconds that passed."""
     dice = np.random.Generator(np.random.PCG64(seed))
-    world = World(8, 0, DraftLead.PLAIN)
+    world = World(8, 0, DraftMode.PLAIN)
     world.events.clear()
     desk, time, edges = world.desk, world.time, world.edges
     began_s = time.now_s

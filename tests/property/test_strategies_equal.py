@@ -66,8 +66,8 @@ class Dice:
     def __init__(self, seed: int, longest: int) -> None:
         self._rng, self._longest = np.random.Generator(np.random.PCG64(seed)), longest
 
-    def plan(self, asks: Sequence[LengthRequest]) -> list[int]:
-        return [int(self._rng.integers(0, min(self._longest, ask.max_length) + 1)) for ask in asks]
+    def plan(self, requests: Sequence[LengthRequest]) -> list[int]:
+        return [int(self._rng.integers(0, min(self._longest, ask.max_length) + 1)) for ask in requests]
 
     def learn(self, rounds: Sequence[RoundReport]) -> None:
         for row in rounds:
@@ -158,7 +158,7 @@ def check(draw: st.DrawFn, name: str) -> None:
         "tiny",
         config(draw, batch_bytes=draw(st.sampled_from([160, 320, 2048])) * PER_TOKEN),
         strategy=strategy,
-        lookahead=Dice(draw(st.integers(0, 99)), draw(st.integers(1, 9))),
+        length_planner=Dice(draw(st.integers(0, 99)), draw(st.integers(1, 9))),
     )
     answers = engine.write(asked)
     again = engine.write(asked[:2])  # what was learned of the first changes no token

@@ -62,7 +62,7 @@ def target() -> TinyNetwork:
 
 def author(strategy: DraftStrategy, length: int = 4, **settings: RejectionRule) -> LocalGenerator:
     return LocalGenerator(
-        target(), TOKENIZER, "tiny", CONFIG, strategy=strategy, lookahead=FixedLength(length), **settings
+        target(), TOKENIZER, "tiny", CONFIG, strategy=strategy, length_planner=FixedLength(length), **settings
     )
 
 

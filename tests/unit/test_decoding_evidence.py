@@ -49,7 +49,13 @@ def speculating(draft: Draft, length: int = 4) -> LocalGenerator:
     alarm = AcceptanceAlarm(AcceptanceAlarmConfig(warm_rounds=60))
     chain = ChainStrategy(KVSessions(draft, CONFIG))
     return LocalGenerator(
-        target, TOKENIZER, "tiny", CONFIG, strategy=chain, lookahead=FixedLengthPlanner(length), alarm=alarm
+        target,
+        TOKENIZER,
+        "tiny",
+        CONFIG,
+        strategy=chain,
+        length_planner=FixedLengthPlanner(length),
+        alarm=alarm,
     )
 
 

@@ -11,11 +11,11 @@ from htfi.domain.plan import FidelityPlan, LadderInputs, PlanReason, Rung
 from htfi.scheduling.config import FidelityConfig
 from htfi.scheduling.fidelity import (
     ReadingTimes,
+    choose_plan,
     deadline_of,
     follows,
     is_prepared,
     left_after,
-    plan,
     plan_problems,
     verification_plan,
 )
@@ -46,14 +46,14 @@ DIVERGED = LadderInputs(1, LONG_MS, 20.0, 80.0, divergence=0.95)
 def test_rung_follows_the_ladder(
     regime: Regime, deadline_ms: float, inputs: LadderInputs, rung: Rung, reasons: tuple[PlanReason, ...]
 ) -> None:
-    found = plan(regime, deadline_ms, ALL, inputs=inputs)
+    found = choose_plan(regime, deadline_ms, ALL, inputs=inputs)
     assert (found.rung, found.reasons, found.inputs) == (rung, reasons, inputs)
     assert plan_problems(found, regime, ALL, False, FidelityConfig()) == []
 
 
 @pytest.mark.parametrize(("regime", "deadline_ms"), [(Regime.NORMAL, LONG_MS), (Regime.SHOCK, NONE_MS)])
 def test_suspicion_comes_before_all_else(regime: Regime, deadline_ms: float) -> None:
-    found = plan(regime, deadline_ms, ALL, inputs=LOADED, suspicion=True)
+    found = choose_plan(regime, deadline_ms, ALL, inputs=LOADED, suspicion=True)
     assert (found.rung, found.reasons) == (Rung.SECURE, (PlanReason.SUSPICION,))
 
 
@@ -70,16 +70,16 @@ def test_suspicion_comes_before_all_else(regime: Regime, deadline_ms: float) -> 
 def test_missing_rung_falls_to_a_lower_one(
     inputs: LadderInputs, suspicion: bool, available: set[Rung], rung: Rung
 ) -> None:
-    found = plan(Regime.NORMAL, LONG_MS, frozenset(available), inputs=inputs, suspicion=suspicion)
+    found = choose_plan(Regime.NORMAL, LONG_MS, frozenset(available), inputs=inputs, suspicion=suspicion)
     assert found.rung is rung
     assert found.reasons[-1] is PlanReason.UNAVAILABLE
 
 
 def test_plan_keeps_the_deadline_and_gives_its_reason_in_words() -> None:
-    found = plan(Regime.SHOCK, 50.0, frozenset({Rung.TEMPLATE}))
+    found = choose_plan(Regime.SHOCK, 50.0, frozenset({Rung.TEMPLATE}))
     assert found.deadline_ms == 50.0
-    assert found.reason == "market in shock, so no model reads"
-    assert plan(Regime.NORMAL, LONG_MS, ALL, inputs=LOADED).reason == (
+    assert found.reason_text == "market in shock, so no model reads"
+    assert choose_plan(Regime.NORMAL, LONG_MS, ALL, inputs=LOADED).reason_text == (
         "high load: 9 readings need 720 ms, 800 ms are left"
     )
 
@@ -103,12 +103,12 @@ def test_an_old_entry_keeps_its_bytes_and_its_sentence_is_read_as_codes(
     )
     found = msgspec.json.decode(entry, type=FidelityPlan)
     assert msgspec.json.encode(found) == entry
-    assert (found.reason, found.reasons) == (sentence, reasons)
+    assert (found.reason_text, found.reasons) == (sentence, reasons)
     assert plan_problems(found, Regime.NORMAL, ALL, False, FidelityConfig()) == []
 
 
 def test_a_plan_is_read_back_from_its_record() -> None:
-    found = plan(Regime.NORMAL, LONG_MS, ALL, inputs=LOADED)
+    found = choose_plan(Regime.NORMAL, LONG_MS, ALL, inputs=LOADED)
     assert msgspec.json.decode(msgspec.json.encode(found), type=FidelityPlan) == found
     assert b'"reason"' not in msgspec.json.encode(found)
 
@@ -117,13 +117,13 @@ def test_a_plan_is_read_back_from_its_record() -> None:
     "forged",
     [
         {"rung": Rung.SPECULATIVE},
-        {"codes": (PlanReason.NORMAL,)},
+        {"reason_codes": (PlanReason.NORMAL,)},
         {"inputs": CALM_INPUTS},
         {"inputs": msgspec.UNSET},
     ],
 )
 def test_a_rung_that_does_not_follow_from_the_load_is_found(forged: dict[str, object]) -> None:
-    found = msgspec.structs.replace(plan(Regime.NORMAL, LONG_MS, ALL, inputs=LOADED), **forged)
+    found = msgspec.structs.replace(choose_plan(Regime.NORMAL, LONG_MS, ALL, inputs=LOADED), **forged)
     assert plan_problems(found, Regime.NORMAL, ALL, False, FidelityConfig()) != []
 
 
@@ -139,7 +139,7 @@ def test_the_plan_of_an_amendment_follows_from_the_first() -> None:
     assert is_prepared(first)
     assert follows(first, amended)
     assert follows(first, verification_plan(first))
-    assert not follows(first, plan(Regime.NORMAL, MIDDLE_MS, ALL))
+    assert not follows(first, choose_plan(Regime.NORMAL, MIDDLE_MS, ALL))
 
 
 def test_a_reading_takes_what_the_settings_state_until_a_slower_one_is_measured() -> None:
@@ -175,7 +175,7 @@ def test_readings_of_an_instant_keep_its_deadline_however_slow_they_are(num: int
     rungs: list[Rung] = []
     for turn in range(num):
         inputs = LadderInputs(num - turn, left_ms, 20.0 * slow, 80.0 * slow)
-        chosen = plan(Regime.NORMAL, deadline_of(inputs), ALL, inputs=inputs)
+        chosen = choose_plan(Regime.NORMAL, deadline_of(inputs), ALL, inputs=inputs)
         used_ms += {Rung.TEMPLATE: 0.0, Rung.EDGE: 20.0 * slow}.get(chosen.rung, 80.0 * slow)
         left_ms = left_after(inputs, chosen.rung, config)
         rungs.append(chosen.rung)

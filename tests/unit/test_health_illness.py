@@ -52,7 +52,7 @@ def test_a_node_whose_steps_take_three_times_as_long_as_usual_is_ill_and_says_wh
     assert not patient.illness.is_degraded
     patient.live(20.0, _working(4.0))
     patient.live(1.0, _working(16.0))
-    assert patient.illness.words.startswith("a step takes 16.0 ms, usually 4.")
+    assert patient.illness.symptoms.startswith("a step takes 16.0 ms, usually 4.")
     patient.live(1.0, _working(4.0))
     assert patient.illness.is_degraded  # not yet trusted again
     patient.live(2.0, _working(4.0))
@@ -85,7 +85,7 @@ def test_standing_still_with_work_waiting_is_illness_and_idling_is_not() -> None
     assert patient.turns == []
     patient.live(1.2, _still(queue=1))
     patient.live(0.5, _still(queue=1))
-    assert "no progress" in patient.illness.words
+    assert "no progress" in patient.illness.symptoms
     # Its passes are long: it may stand still for longer.
     other = Patient()
     other.live(4.5, lambda now_s: NodeHealthMetrics(num_rows=9, step_p95_ms=500.0, progress=int(now_s / 4.0)))
@@ -102,7 +102,7 @@ def test_heat_throttle_queue_and_distance_make_ill_and_unknown_figures_do_not() 
         patient = Patient()
         patient.live(10.0, _working(temperature_c=60.0))
         patient.live(1.0, vitals, rtt_ms)
-        assert patient.illness.words == words
+        assert patient.illness.symptoms == words
     patient = Patient()
     patient.live(30.0, _working(temperature_c=float("nan")), None)
     patient.live(30.0, _still(), 120.0)

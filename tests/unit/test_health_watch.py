@@ -216,9 +216,9 @@ def test_a_node_that_is_long_dead_is_forgotten(monkeypatch: pytest.MonkeyPatch) 
 
 def test_names_and_settings_that_cannot_be_are_refused_in_a_line() -> None:
     with pytest.raises(InvalidInput, match=r"health\.voters is empty"):
-        _watch().seek("desk:alpha")
+        _watch().request_leadership("desk:alpha")
     with pytest.raises(InvalidInput, match="role's name"):
-        _watch(voters=("north",)).seek("")
+        _watch(voters=("north",)).request_leadership("")
     with pytest.raises(InvalidInput, match="node's name"):
         PeerMonitor("x" * 65, HealthConfig(), np.random.Generator(np.random.PCG64(3)), 0.0)
     watch = _watch()

@@ -80,7 +80,7 @@ def test_a_cloud_without_it_refuses_one_that_is_asked_all_the_same() -> None:
     assert check_open(request, VerificationServerConfig(), has_full=True) is None
     refused = check_open(request, VerificationServerConfig(), has_full=False)
     assert refused is not None
-    assert refused[0] is RefusalReason.CANNOT
+    assert refused[0] is RefusalReason.UNANSWERABLE
     (why, _) = check_open(replace(request, in_full=False), VerificationServerConfig(), has_full=True) or (
         None,
         "",

@@ -16,7 +16,7 @@ from htfi.decoding.link.client.request import (
     WireRequest,
     observe_round,
 )
-from htfi.decoding.link.frames import AcceptedFrame, DraftLead, pack, prefix_hash
+from htfi.decoding.link.frames import AcceptedFrame, DraftMode, pack, prefix_hash
 from htfi.decoding.link.ports import PlannedPlacement
 from htfi.decoding.sequence import SequenceState, TokenizedRequest
 from htfi.decoding.sessions import KVSessions
@@ -41,7 +41,7 @@ def asked(seed: int = 1, form: OutputGrammar | None = None) -> TokenizedRequest:
 def pursuit(until_s: float = 1.0, *clouds: str) -> InFlightRequest:
     found = InFlightRequest(asked(), WireRequest.of(asked()), 0.0, until_s)
     for number, cloud in enumerate(clouds):
-        placed = PlannedPlacement(cloud, DraftLead.FLIGHT, 4, 3, 10.0, 20.0, "")
+        placed = PlannedPlacement(cloud, DraftMode.PIPELINED, 4, 3, 10.0, 20.0, "")
         found.attempts.append(CloudAttempt(cloud, f"{cloud}#0", number, found.next_epoch(), placed, 0.0, 0.0))
     return found
 
@@ -196,7 +196,7 @@ def test_what_is_settled_keeps_the_guesses_that_agree_and_no_others():
 def test_in_lock_step_what_was_not_read_of_a_window_is_sent_again():
     of = pursuit(1.0, "a")
     (way,) = of.attempts
-    way.placed = way.placed._replace(lead=DraftLead.LOCKSTEP)
+    way.placed = way.placed._replace(draft_mode=DraftMode.LOCKSTEP)
     of.add_draft([93, 94, 95, 96], 4)
     assert of.next_window() is not None
     assert of.num_wanted == 0

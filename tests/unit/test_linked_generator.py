@@ -11,10 +11,10 @@ from htfi.decoding.draft_length.planner import FixedLengthPlanner
 from htfi.decoding.link.frames import (
     AcceptedFrame,
     CancelFrame,
-    DraftLead,
+    DraftMode,
+    DraftWindowFrame,
     OpenFrame,
     PartFrame,
-    WindowFrame,
     prefix_hash,
     unpack,
 )
@@ -46,20 +46,20 @@ def sent(scene: Scene, kind: type[F]) -> list[F]:
     return [frame for frame in scene.transport.frames if isinstance(frame, kind)]
 
 
-def windows(scene: Scene) -> list[WindowFrame]:
-    return sent(scene, WindowFrame)
+def windows(scene: Scene) -> list[DraftWindowFrame]:
+    return sent(scene, DraftWindowFrame)
 
 
-@pytest.mark.parametrize("lead", list(DraftLead))
+@pytest.mark.parametrize("lead", list(DraftMode))
 @pytest.mark.parametrize("rtt_ms", [0.0, 20.0, 200.0])
-def test_an_answer_is_the_targets_in_every_mode(lead: DraftLead, rtt_ms: float):
+def test_an_answer_is_the_targets_in_every_mode(lead: DraftMode, rtt_ms: float):
     scene = Scene(lead, rtt_ms=rtt_ms)
     requests = [question(seed) for seed in range(4)] + [question(9, VIEW)]
     answers = written(scene, requests)
     assert [answer.tokens for answer in answers] == expected(scene, requests)
     assert all(answer.num_verified == -1 for answer in answers)
     assert answers[0].fields == scene.target.write(requests[:1])[0].fields  # type: ignore[union-attr]
-    assert answers[0].strategy == lead.name.lower()
+    assert answers[0].strategy == ("flight" if lead is DraftMode.PIPELINED else lead.name.lower())
     assert answers[0].place.startswith("cloud1, ")
 
 
@@ -70,9 +70,9 @@ def test_it_is_an_author_that_can_be_late():
     assert scene.author.dialect == scene.target.dialect
 
 
-@pytest.mark.parametrize("lead", list(DraftLead))
+@pytest.mark.parametrize("lead", list(DraftMode))
 @pytest.mark.parametrize("share", [0.0, 0.2, 0.6])
-def test_recorded_rounds_can_be_verified_again(lead: DraftLead, share: float):
+def test_recorded_rounds_can_be_verified_again(lead: DraftMode, share: float):
     scene = Scene(lead, draft=draft_author(share))
     for request in (question(1), question(2, VIEW)):
         (answer,) = written(scene, [request])
@@ -82,7 +82,7 @@ def test_recorded_rounds_can_be_verified_again(lead: DraftLead, share: float):
             "tiny",
             scene.target.sessions.config,
             strategy=RecordedStrategy(answer.rounds),
-            lookahead=FixedLengthPlanner(64),
+            length_planner=FixedLengthPlanner(64),
         ).regenerate(answer.prompt, request)
         assert isinstance(again, Completion)
         assert again.tokens == answer.tokens
@@ -90,7 +90,7 @@ def test_recorded_rounds_can_be_verified_again(lead: DraftLead, share: float):
 
 
 def test_in_flight_many_windows_go_before_the_first_outcome_and_in_lock_step_one():
-    for lead, num in ((DraftLead.FLIGHT, 4), (DraftLead.LOCKSTEP, 1)):
+    for lead, num in ((DraftMode.PIPELINED, 4), (DraftMode.LOCKSTEP, 1)):
         scene = Scene(lead, draft=draft_author(0.0), rtt_ms=100.0)
         scene.clouds[0].prompt_ms = 1_000.0
         scene.author.write([question(1, deadline_ms=500.0)])
@@ -99,20 +99,20 @@ def test_in_flight_many_windows_go_before_the_first_outcome_and_in_lock_step_one
 
 
 def test_in_flight_a_sure_draft_costs_one_round_trip_and_in_lock_step_one_for_each_window():
-    took_ms: dict[DraftLead, float] = {}
-    for lead in DraftLead:
+    took_ms: dict[DraftMode, float] = {}
+    for lead in DraftMode:
         scene = Scene(lead, draft=draft_author(0.0), rtt_ms=100.0)
         began_s = scene.world.now_s
         written(scene, [question(1)])
         took_ms[lead] = 1e3 * (scene.world.now_s - began_s)
-    assert took_ms[DraftLead.FLIGHT] == pytest.approx(100 + 5 + 4 * 5, abs=1.0)  # prompt, four windows
-    assert took_ms[DraftLead.LOCKSTEP] == pytest.approx(5 + 4 * 105, abs=101.0)
-    assert took_ms[DraftLead.PLAIN] == pytest.approx(100 + 24 * 5, abs=1.0)
-    assert took_ms[DraftLead.FLIGHT] < took_ms[DraftLead.PLAIN] < took_ms[DraftLead.LOCKSTEP]
+    assert took_ms[DraftMode.PIPELINED] == pytest.approx(100 + 5 + 4 * 5, abs=1.0)  # prompt, four windows
+    assert took_ms[DraftMode.LOCKSTEP] == pytest.approx(5 + 4 * 105, abs=101.0)
+    assert took_ms[DraftMode.PLAIN] == pytest.approx(100 + 24 * 5, abs=1.0)
+    assert took_ms[DraftMode.PIPELINED] < took_ms[DraftMode.PLAIN] < took_ms[DraftMode.LOCKSTEP]
 
 
 def test_after_a_mismatch_the_draft_goes_on_from_the_targets_own_token():
-    scene = Scene(DraftLead.FLIGHT, draft=draft_author(0.4), rtt_ms=2.0)
+    scene = Scene(DraftMode.PIPELINED, draft=draft_author(0.4), rtt_ms=2.0)
     request = question(3)
     (answer,) = written(scene, [request])
     (truth,) = expected(scene, [request])
@@ -130,7 +130,7 @@ def test_after_a_mismatch_the_draft_goes_on_from_the_targets_own_token():
 
 
 def test_frames_add_few_bytes_to_the_ids_of_a_round():
-    for lead in (DraftLead.LOCKSTEP, DraftLead.FLIGHT):
+    for lead in (DraftMode.LOCKSTEP, DraftMode.PIPELINED):
         scene = Scene(lead, rtt_ms=5.0)
         written(scene, [question(seed) for seed in range(6)])
         traffic = scene.author.traffic
@@ -140,7 +140,7 @@ def test_frames_add_few_bytes_to_the_ids_of_a_round():
 
 
 def test_what_the_draft_came_to_is_told():
-    scene = Scene(DraftLead.FLIGHT, draft=draft_author(0.0), rtt_ms=0.0)
+    scene = Scene(DraftMode.PIPELINED, draft=draft_author(0.0), rtt_ms=0.0)
     answers = written(scene, [question(seed) for seed in range(3)])
     assert scene.author.speculation_stats.acceptance == 1.0
     assert scene.author.speculation_stats.num_answers == 3
@@ -154,23 +154,23 @@ def test_what_the_draft_came_to_is_told():
 
 
 def test_a_request_that_opted_out_is_never_guessed_for():
-    scene = Scene(DraftLead.FLIGHT)
+    scene = Scene(DraftMode.PIPELINED)
     request = question(1, max_draft=0)
     (answer,) = written(scene, [request])
     assert (answer.tokens,) == tuple(expected(scene, [request]))
-    assert not sent(scene, WindowFrame)
+    assert not sent(scene, DraftWindowFrame)
     assert answer.strategy == "plain"
 
 
 def test_a_window_is_no_longer_than_a_request_allows():
-    scene = Scene(DraftLead.FLIGHT)
+    scene = Scene(DraftMode.PIPELINED)
     written(scene, [question(1, max_draft=2)])
     assert windows(scene)
     assert max(len(unpack(window.ids)) for window in windows(scene)) <= 2
 
 
-@pytest.mark.parametrize("lead", [DraftLead.FLIGHT, DraftLead.LOCKSTEP])
-def test_a_draft_without_room_leaves_the_cloud_to_itself(lead: DraftLead):
+@pytest.mark.parametrize("lead", [DraftMode.PIPELINED, DraftMode.LOCKSTEP])
+def test_a_draft_without_room_leaves_the_cloud_to_itself(lead: DraftMode):
     scene = Scene(lead)
     held = [
         scene.draft.sessions.open([1, 2, 3], 512) for _ in range(60) if scene.draft.sessions.has_room(512)
@@ -178,10 +178,10 @@ def test_a_draft_without_room_leaves_the_cloud_to_itself(lead: DraftLead):
     assert held
     requests = [question(1), question(2)]
     assert [answer.tokens for answer in written(scene, requests)] == expected(scene, requests)
-    assert not sent(scene, WindowFrame)
-    assert {(frame.epoch, frame.lead) for frame in sent(scene, OpenFrame)} == {
+    assert not sent(scene, DraftWindowFrame)
+    assert {(frame.epoch, frame.draft_mode) for frame in sent(scene, OpenFrame)} == {
         (1, lead),
-        (2, DraftLead.CLOUD),
+        (2, DraftMode.CLOUD),
     }
 
 
@@ -234,21 +234,21 @@ def test_a_part_that_was_interrupted_is_resumed_where_it_stopped():
 
 
 def test_what_a_stream_does_not_take_now_is_sent_later():
-    scene = Scene(DraftLead.FLIGHT)
+    scene = Scene(DraftMode.PIPELINED)
     scene.transport.refuses_every = 2
     requests = [question(seed) for seed in range(4)]
     assert [answer.tokens for answer in written(scene, requests)] == expected(scene, requests)
 
 
 def test_frames_that_come_twice_change_nothing():
-    scene = Scene(DraftLead.FLIGHT)
+    scene = Scene(DraftMode.PIPELINED)
     scene.transport.twice = True
     requests = [question(seed) for seed in range(4)]
     assert [answer.tokens for answer in written(scene, requests)] == expected(scene, requests)
 
 
 def test_nothing_is_held_for_what_is_over():
-    scene = Scene(DraftLead.FLIGHT, num_clouds=2, config=EdgeConfig(hedge_ms=30.0))
+    scene = Scene(DraftMode.PIPELINED, num_clouds=2, config=EdgeConfig(hedge_ms=30.0))
     written(scene, [question(seed) for seed in range(6)])
     scene.author.write([question(seed, deadline_ms=20.0) for seed in range(6, 9)])
     assert len(scene.late()) == 3
@@ -262,7 +262,7 @@ def test_nothing_is_held_for_what_is_over():
 
 
 def test_a_hedge_is_left_once_the_answer_is_whole():
-    scene = Scene(DraftLead.FLIGHT, num_clouds=2, config=EdgeConfig(hedge_ms=30.0), rtt_ms=20.0)
+    scene = Scene(DraftMode.PIPELINED, num_clouds=2, config=EdgeConfig(hedge_ms=30.0), rtt_ms=20.0)
     scene.clouds[0].pass_ms = 200.0
     request = question(1)
     (answer,) = written(scene, [request])
@@ -279,12 +279,12 @@ def test_a_hedge_is_left_once_the_answer_is_whole():
 
 
 def test_a_hedge_waits_for_what_the_plan_calls_late():
-    scene = Scene(DraftLead.FLIGHT, num_clouds=2)
+    scene = Scene(DraftMode.PIPELINED, num_clouds=2)
     scene.clouds[0].pass_ms = 200.0
     scene.plan.placed = scene.plan.placed._replace(late_ms=300.0)
     written(scene, [question(1)])
     assert [line[0] for line in scene.reports] == ["cloud2"]
-    again = Scene(DraftLead.FLIGHT, num_clouds=2, config=EdgeConfig(hedges=False))
+    again = Scene(DraftMode.PIPELINED, num_clouds=2, config=EdgeConfig(hedges=False))
     again.clouds[0].pass_ms = 200.0
     again.plan.placed = again.plan.placed._replace(late_ms=300.0)
     written(again, [question(1)])
@@ -308,7 +308,7 @@ def test_settings_out_of_range_are_refused_by_name():
 
 
 def test_a_settled_frame_ahead_of_what_is_known_makes_it_ask_anew():
-    scene = Scene(DraftLead.PLAIN)
+    scene = Scene(DraftMode.PLAIN)
     cloud = scene.clouds[0]
     deliver, lost = scene.transport.deliver, []
 

@@ -8,7 +8,7 @@ from htfi.decoding.config import DecodingConfig, EdgeConfig
 from htfi.decoding.link.client.answers import ALONE
 from htfi.decoding.link.frames import (
     CancelFrame,
-    DraftLead,
+    DraftMode,
     Frame,
     NeedFrame,
     OpenFrame,
@@ -45,8 +45,8 @@ def check_provisional(scene: Scene, request: GenerationRequest, answer: Completi
     assert (answer.tokens, answer.fields) == (alone.tokens, alone.fields)
 
 
-@pytest.mark.parametrize("lead", list(DraftLead))
-def test_at_its_deadline_a_request_is_finished_alone_and_amended_later(lead: DraftLead):
+@pytest.mark.parametrize("lead", list(DraftMode))
+def test_at_its_deadline_a_request_is_finished_alone_and_amended_later(lead: DraftMode):
     scene = Scene(lead, rtt_ms=40.0, draft=draft_author(0.4))
     scene.clouds[0].pass_ms = 30.0
     request = question(1, deadline_ms=200.0)
@@ -66,11 +66,11 @@ def test_at_its_deadline_a_request_is_finished_alone_and_amended_later(lead: Dra
 
 
 def test_what_was_finished_alone_goes_on_with_all_that_is_known_as_guesses():
-    scene = Scene(DraftLead.FLIGHT, rtt_ms=40.0)
+    scene = Scene(DraftMode.PIPELINED, rtt_ms=40.0)
     scene.clouds[0].pass_ms = 100.0
     answer = one(scene, question(1, deadline_ms=200.0))
     opened = [frame for frame in scene.transport.frames if isinstance(frame, OpenFrame)]
-    assert [frame.lead for frame in opened] == [DraftLead.FLIGHT, DraftLead.CLOUD]
+    assert [frame.draft_mode for frame in opened] == [DraftMode.PIPELINED, DraftMode.CLOUD]
     assert opened[1].epoch > opened[0].epoch
     assert opened[1].handle == opened[0].handle
     assert unpack(opened[1].guesses) == list(answer.tokens)
@@ -112,7 +112,7 @@ def test_a_plan_may_say_alone_and_the_target_amends_all_the_same():
 
 
 def test_a_stream_that_ends_moves_its_requests_with_all_that_is_known():
-    scene = Scene(DraftLead.PLAIN, num_clouds=2, config=EdgeConfig(hedges=False))
+    scene = Scene(DraftMode.PLAIN, num_clouds=2, config=EdgeConfig(hedges=False))
     scene.world.after(90.0, lambda: scene.transport.cut("cloud1"))
     request = question(1)
     assert one(scene, request).tokens == truth(scene, request)
@@ -126,7 +126,7 @@ def test_a_stream_that_ends_moves_its_requests_with_all_that_is_known():
 
 
 def test_an_only_cloud_that_comes_back_soon_is_waited_for():
-    scene = Scene(DraftLead.FLIGHT)
+    scene = Scene(DraftMode.PIPELINED)
     scene.world.after(60.0, lambda: scene.transport.cut("cloud1"))
     scene.world.after(120.0, lambda: scene.transport.connect(scene.clouds[0]))
     scene.clouds[0].pass_ms = 30.0
@@ -137,7 +137,7 @@ def test_an_only_cloud_that_comes_back_soon_is_waited_for():
 
 
 def test_an_only_cloud_that_stays_away_is_not_waited_for_long():
-    scene = Scene(DraftLead.FLIGHT, config=EdgeConfig(reconnect_wait_ms=100.0))
+    scene = Scene(DraftMode.PIPELINED, config=EdgeConfig(reconnect_wait_ms=100.0))
     scene.clouds[0].pass_ms = 30.0
     began_s = scene.world.now_s
     scene.world.after(60.0, lambda: scene.transport.cut("cloud1"))
@@ -148,7 +148,7 @@ def test_an_only_cloud_that_stays_away_is_not_waited_for_long():
 
 
 def test_a_cloud_that_health_gives_up_is_left_for_another():
-    scene = Scene(DraftLead.FLIGHT, num_clouds=2, config=EdgeConfig(hedges=False))
+    scene = Scene(DraftMode.PIPELINED, num_clouds=2, config=EdgeConfig(hedges=False))
     scene.clouds[0].is_silent = True
     scene.world.after(100.0, lambda: scene.usable.remove("cloud1"))
     request = question(1)
@@ -160,7 +160,7 @@ def test_a_cloud_that_health_gives_up_is_left_for_another():
 
 
 def test_an_only_cloud_that_health_gives_up_leaves_the_edge_alone_at_once():
-    scene = Scene(DraftLead.FLIGHT)
+    scene = Scene(DraftMode.PIPELINED)
     scene.clouds[0].is_silent = True
     scene.world.after(100.0, scene.usable.clear)
     began_s = scene.world.now_s
@@ -170,7 +170,7 @@ def test_an_only_cloud_that_health_gives_up_leaves_the_edge_alone_at_once():
 
 
 def test_a_cloud_with_other_weights_than_it_says_is_dropped_and_not_used_in_this_life():
-    scene = Scene(DraftLead.PLAIN, num_clouds=2, config=EdgeConfig(hedge_ms=50.0))
+    scene = Scene(DraftMode.PLAIN, num_clouds=2, config=EdgeConfig(hedge_ms=50.0))
     wrong = FakeCloud(scene.world, "cloud2", local(5))
     wrong.welcome_as = {"target": scene.target.sessions.network.digest}
     scene.transport.cut("cloud2")
@@ -222,7 +222,7 @@ def test_a_cloud_that_is_not_what_is_expected_is_named_once_and_not_used(
 
 
 def test_data_that_must_not_leave_goes_only_where_it_may():
-    scene = Scene(DraftLead.FLIGHT, num_clouds=2)
+    scene = Scene(DraftMode.PIPELINED, num_clouds=2)
     scene.clouds[1].residency = ("eu", "uk")
     scene.transport.cut("cloud2")
     scene.transport.connect(scene.clouds[1])
@@ -240,17 +240,17 @@ def test_data_that_must_not_leave_goes_only_where_it_may():
 
 def test_a_busy_cloud_is_left_for_another_and_an_only_one_is_asked_again():
     busy = RefusedFrame(0, 0, RefusalReason.BUSY, 80, "too many")
-    scene = Scene(DraftLead.FLIGHT, num_clouds=2)
+    scene = Scene(DraftMode.PIPELINED, num_clouds=2)
     scene.clouds[0].refuses = busy
     request = question(1)
     answer = one(scene, request)
     assert answer.place.startswith("cloud2")
-    only = Scene(DraftLead.FLIGHT)
+    only = Scene(DraftMode.PIPELINED)
     only.clouds[0].refuses = busy
     only.world.after(150.0, lambda: setattr(only.clouds[0], "refuses", None))
     answer = one(only, request)
     assert answer.tokens == truth(only, request)
-    late = Scene(DraftLead.FLIGHT)
+    late = Scene(DraftMode.PIPELINED)
     late.clouds[0].refuses = RefusedFrame(0, 0, RefusalReason.BUSY, 5_000, "too many")
     began_s = late.world.now_s
     answer = one(late, question(1, deadline_ms=1_000.0))
@@ -259,7 +259,7 @@ def test_a_busy_cloud_is_left_for_another_and_an_only_one_is_asked_again():
 
 
 def test_a_draining_cloud_is_asked_nothing_new_until_it_comes_back():
-    scene = Scene(DraftLead.FLIGHT, num_clouds=2)
+    scene = Scene(DraftMode.PIPELINED, num_clouds=2)
     scene.clouds[0].refuses = RefusedFrame(0, 0, RefusalReason.DRAINING, 500, "about to stop")
     for seed in range(3):
         assert one(scene, question(seed)).place.startswith("cloud2")
@@ -278,7 +278,7 @@ def test_a_draining_cloud_is_asked_nothing_new_until_it_comes_back():
 def test_what_the_target_cannot_answer_is_refused_in_its_words():
     scene = Scene()
     scene.clouds[0].refuses = RefusedFrame(
-        0, 0, RefusalReason.CANNOT, -1, "700 tokens with the answer; the model reads at most 512"
+        0, 0, RefusalReason.UNANSWERABLE, -1, "700 tokens with the answer; the model reads at most 512"
     )
     (answer,) = scene.author.write([question(1)])
     assert answer == RequestRefused("700 tokens with the answer; the model reads at most 512")
@@ -295,7 +295,7 @@ def test_a_cloud_that_refuses_for_ever_costs_no_deadline():
 
 
 def test_what_is_pursued_comes_late_and_is_asked_once():
-    scene = Scene(DraftLead.FLIGHT)
+    scene = Scene(DraftMode.PIPELINED)
     requests = [question(seed) for seed in range(3)]
     scene.author.request_completions(requests)
     scene.author.request_completions(requests[:2])
@@ -305,11 +305,11 @@ def test_what_is_pursued_comes_late_and_is_asked_once():
     }
     opened = [frame for frame in scene.transport.frames if isinstance(frame, OpenFrame)]
     assert len(opened) == 3
-    assert {frame.lead for frame in opened} == {DraftLead.CLOUD}
+    assert {frame.draft_mode for frame in opened} == {DraftMode.CLOUD}
 
 
 def test_a_question_that_is_awaited_late_may_be_asked_in_earnest():
-    scene = Scene(DraftLead.FLIGHT)
+    scene = Scene(DraftMode.PIPELINED)
     request = question(1)
     scene.author.request_completions([request])
     assert one(scene, request).tokens == truth(scene, request)
@@ -376,7 +376,7 @@ def test_a_draft_with_little_memory_finishes_all_the_same():
     draft = draft_author()
     room = draft.sessions.network.shape.kv_bytes_per_token * 32 * 2  # of two answers
     tight = LocalGenerator(draft.sessions.network, TOKENIZER, "draft", DecodingConfig(batch_bytes=room))
-    scene = Scene(DraftLead.FLIGHT, draft=tight)
+    scene = Scene(DraftMode.PIPELINED, draft=tight)
     scene.clouds[0].pass_ms = 1_000.0
     requests = [question(seed, deadline_ms=300.0 - 50.0 * seed) for seed in range(5)]
     answers = scene.author.write(requests)
@@ -386,7 +386,7 @@ def test_a_draft_with_little_memory_finishes_all_the_same():
 
 
 def test_a_newer_stream_to_a_cloud_takes_the_place_of_one_that_ended_unheard():
-    scene = Scene(DraftLead.FLIGHT)
+    scene = Scene(DraftMode.PIPELINED)
     scene.clouds[0].pass_ms = 30.0
     (old,) = scene.transport.streams
 
@@ -404,7 +404,7 @@ def test_a_newer_stream_to_a_cloud_takes_the_place_of_one_that_ended_unheard():
 
 @pytest.mark.parametrize("deadline_ms", [0.0, -5.0, math.nan])
 def test_no_time_is_answered_alone_at_once(deadline_ms: float):
-    scene = Scene(DraftLead.FLIGHT)
+    scene = Scene(DraftMode.PIPELINED)
     began_s = scene.world.now_s
     check_provisional(scene, question(1), one(scene, question(1, deadline_ms=deadline_ms)))
     assert scene.world.now_s - began_s < 0.001
@@ -412,13 +412,13 @@ def test_no_time_is_answered_alone_at_once(deadline_ms: float):
 
 
 def test_all_the_time_there_is_is_no_error():
-    scene = Scene(DraftLead.FLIGHT)
+    scene = Scene(DraftMode.PIPELINED)
     request = question(1, deadline_ms=math.inf)
     assert one(scene, request).tokens == truth(scene, request)
 
 
 def test_frames_that_no_cloud_sends_end_its_stream():
-    scene = Scene(DraftLead.FLIGHT, num_clouds=2, config=EdgeConfig(hedges=False))
+    scene = Scene(DraftMode.PIPELINED, num_clouds=2, config=EdgeConfig(hedges=False))
     (stream, _) = scene.transport.streams
     for body in (b"garbage", b"\x95\x09", unseal(encode(CancelFrame(1, 1)))[1]):
         scene.world.after(

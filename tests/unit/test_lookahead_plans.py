@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from htfi.decoding.draft_length.acceptance_curve import AcceptanceCurves
-from htfi.decoding.draft_length.closed_form import ClosedFormPlanner, DraftLengthConfig
+from htfi.decoding.draft_length.closed_form import DraftLengthConfig, ThroughputPlanner
 from htfi.decoding.draft_length.pass_costs import NominalPassCosts, PassCostPlane
 from htfi.decoding.draft_length.planner import BanditPlanner, FixedLengthPlanner, LengthRequest, RoundReport
 from htfi.domain.errors import InvalidInput
@@ -29,8 +29,8 @@ WORLDS = {
 
 def nominal(
     target: PassCostPlane = MODEL_60M, survival: AcceptanceCurves | None = None, **config
-) -> ClosedFormPlanner:
-    return ClosedFormPlanner(
+) -> ThroughputPlanner:
+    return ThroughputPlanner(
         NominalPassCosts(target), NominalPassCosts(DRAFT), survival, DraftLengthConfig(**config)
     )
 
@@ -43,14 +43,14 @@ def known(rate: float) -> AcceptanceCurves:
 @pytest.mark.parametrize("world", WORLDS.values(), ids=WORLDS)
 def test_closed_form_comes_near_the_best_fixed_length_in_hindsight(world):
     best_ms, _ = best_fixed(world)
-    assert ride(world, ClosedFormPlanner()).ms_per_token() <= 1.08 * best_ms
+    assert ride(world, ThroughputPlanner()).ms_per_token() <= 1.08 * best_ms
 
 
 @pytest.mark.parametrize("world", WORLDS.values(), ids=WORLDS)
 def test_closed_form_never_loses_three_percent_on_plain_after_twenty_rounds(world):
     plain_ms = world.target.ms(1, 1)
     for seed in (1, 2):
-        ridden = ride(dataclasses.replace(world, seed=seed), ClosedFormPlanner())
+        ridden = ride(dataclasses.replace(world, seed=seed), ThroughputPlanner())
         assert ridden.ms_per_token(skip_rounds=20) <= plain_ms / 0.97
 
 
@@ -69,7 +69,7 @@ def test_bandit_follows_a_draft_that_goes_stale():
 
 @pytest.mark.parametrize(
     "planner",
-    [FixedLengthPlanner(6), BanditPlanner(), ClosedFormPlanner(), nominal()],
+    [FixedLengthPlanner(6), BanditPlanner(), ThroughputPlanner(), nominal()],
     ids=lambda each: each.name,
 )
 def test_no_planner_passes_a_cap_or_drafts_for_who_opted_out(planner):

@@ -121,7 +121,7 @@ def test_both_sides_hear_that_a_stream_ended_and_it_is_dialled_again_by_another_
     down, up = edge.receive(1.0), edge.receive(1.0)
     assert down is not None
     assert up is not None
-    assert (down.stream, down.event, down.words) == (stream, StreamEvent.DOWN, "the connection was reset")
+    assert (down.stream, down.event, down.reason) == (stream, StreamEvent.DOWN, "the connection was reset")
     assert up.event is StreamEvent.UP
     assert up.stream != stream
     assert not edge.send(stream, sealed(2))
@@ -135,7 +135,7 @@ def test_who_drops_a_stream_hears_of_it_at_once() -> None:
     edge.drop(stream, "it lies")
     down = edge.receive(1.0)
     assert down is not None
-    assert (down.event, down.words, world.now_s) == (StreamEvent.DOWN, "it lies", began_s)
+    assert (down.event, down.reason, world.now_s) == (StreamEvent.DOWN, "it lies", began_s)
 
 
 def test_a_full_stream_takes_no_more_until_something_has_arrived() -> None:
@@ -160,7 +160,7 @@ def test_a_corrupted_frame_is_refused_by_name_and_the_stream_survives_a_few() ->
         refusals += 1
     assert arrival is not None
     assert arrival.event is StreamEvent.DOWN
-    assert "cannot be read" in arrival.words
+    assert "cannot be read" in arrival.reason
     assert refusals <= 15
 
 

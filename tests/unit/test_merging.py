@@ -23,7 +23,7 @@ def view(direction: float = 1.0, confidence: float = 0.8, **more: object) -> New
         consistency="unmoved",
         words="good for {symbol}",
         reader="target@1",
-        meant=(CalibratedEffect(1, 0.4, 1.1), CalibratedEffect(5, 0.6, 1.2)),
+        calibrated_effects=(CalibratedEffect(1, 0.4, 1.1), CalibratedEffect(5, 0.6, 1.2)),
     )
     return replace(told, **more)
 
@@ -64,8 +64,8 @@ def test_a_view_half_trusted_expects_half_the_move_and_keeps_its_age() -> None:
     assert merged is not None
     assert merged.as_of_ns == old.as_of_ns
     assert expected_move(merged) == pytest.approx(0.5 * expected_move(old))
-    assert merged.meant[1].shift_sigmas == pytest.approx(0.3)
-    assert merged.meant[1].stretch == pytest.approx(1.1)
+    assert merged.calibrated_effects[1].shift_sigmas == pytest.approx(0.3)
+    assert merged.calibrated_effects[1].stretch == pytest.approx(1.1)
 
 
 def test_moves_of_different_items_add_up() -> None:

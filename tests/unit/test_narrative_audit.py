@@ -142,7 +142,7 @@ def test_an_amendment_tells_the_view_before_and_where_the_tokens_part() -> None:
 
 def test_suspicion_and_its_end_are_told() -> None:
     news_context = replace(
-        HEARING, suspicion="symbol A suspected since then: pump 3", cleared="everything cleared by Ann"
+        HEARING, suspicion="symbol A suspected since then: pump 3", reset_by="everything cleared by Ann"
     )
     told = words(replace(DECISION, news_context=news_context), "Suspicion")
     assert "Suspected: symbol A suspected since then: pump 3" in told

@@ -21,15 +21,15 @@ NUM_REQUESTS = 400
 SIGMAS = 4.0  # 24 comparisons: a false alarm in some 600 runs, and 3% of slack beside
 
 
-def world_of(plane: PassCostModel, rtt_ms: float, rate: float, num_tokens: int) -> World:
-    prompt_ms = 0.06 if plane is MINI else 1.0
-    return World(rtt_ms, plane, 0.03, 0.05, prompt_ms, 0.007, rate, num_tokens, frame_ms=0.1)
+def world_of(pass_costs: PassCostModel, rtt_ms: float, rate: float, num_tokens: int) -> World:
+    prompt_ms = 0.06 if pass_costs is MINI else 1.0
+    return World(rtt_ms, pass_costs, 0.03, 0.05, prompt_ms, 0.007, rate, num_tokens, frame_ms=0.1)
 
 
 def expected_ms(world: World, way: Placement, window: int, in_flight: int) -> float:
     curve = tuple(world.rate**place for place in range(1, 33))
     task = DecodingTask(world.num_tokens, world.num_prompt, world.num_prompt, curve)
-    cloud = CloudFigures(world.plane, world.prompt_ms, draft_ms=world.cloud_draft_ms)
+    cloud = CloudFigures(world.pass_costs, world.prompt_ms, draft_ms=world.cloud_draft_ms)
     edge = EdgeFigures(world.draft_ms, world.edge_prompt_ms)
     seen = make_cost_inputs(task, LinkFigures(world.rtt_ms, world.rtt_ms), cloud, edge, PlacementConfig())
     cost = price_window(seen, way, window, in_flight)
@@ -38,12 +38,12 @@ def expected_ms(world: World, way: Placement, window: int, in_flight: int) -> fl
 
 @pytest.mark.parametrize("rtt_ms", [0.2, 20.0, 100.0])
 @pytest.mark.parametrize(
-    ("plane", "rate", "num_tokens"), [(MINI, 0.966, 16), (MINI, 0.8, 40), (LARGE, 0.9, 24)]
+    ("pass_costs", "rate", "num_tokens"), [(MINI, 0.966, 16), (MINI, 0.8, 40), (LARGE, 0.9, 24)]
 )
 def test_expected_times_are_those_of_the_protocol(
-    plane: PassCostModel, rate: float, num_tokens: int, rtt_ms: float
+    pass_costs: PassCostModel, rate: float, num_tokens: int, rtt_ms: float
 ) -> None:
-    world = world_of(plane, rtt_ms, rate, num_tokens)
+    world = world_of(pass_costs, rtt_ms, rate, num_tokens)
     rng = np.random.Generator(np.random.PCG64(17))
     for way, window, in_flight in (
         (Placement.PIPELINED, 3, 8),

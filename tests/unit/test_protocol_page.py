@@ -14,12 +14,12 @@ from htfi.decoding.link import frames
 from htfi.decoding.link.frames import (
     AcceptedFrame,
     CancelFrame,
-    DraftLead,
+    DraftMode,
+    DraftWindowFrame,
     Frame,
     NeedFrame,
     OpenFrame,
     RefusalReason,
-    WindowFrame,
     decode,
     encode,
     pack,
@@ -80,8 +80,8 @@ def test_the_page_has_all_refusals_and_leads():
     assert [(int(row[0]), row[1]) for row in rows_after("## Refusals")] == [
         (int(why), why.name) for why in RefusalReason
     ]
-    told = next(row[2] for row in rows_after("### 5 `Open`") if row[0] == "lead")
-    assert told == ", ".join(f"{int(lead)} {lead.name}" for lead in DraftLead)
+    told = next(row[2] for row in rows_after("### 5 `Open`") if row[0] == "draft_mode")
+    assert told == ", ".join(f"{int(lead)} {lead.name}" for lead in DraftMode)
 
 
 def test_packed_ids_and_names_are_those_of_the_page():
@@ -101,8 +101,8 @@ def test_packed_ids_and_names_are_those_of_the_page():
 
 def test_the_frames_written_out_are_the_codes():
     before, after = prefix_hash([1, 2, 300]), prefix_hash([1, 2, 300, 17, 19])
-    assert f"Window   {spaced(encode(WindowFrame(7, 2, 3, before, pack([17, 18]))))}\n" in PAGE
-    assert f"Accepted {spaced(encode(AcceptedFrame(7, 2, 3, after, 1, False, pack([17, 19]))))}\n" in PAGE
+    assert f"DraftWindow {spaced(encode(DraftWindowFrame(7, 2, 3, before, pack([17, 18]))))}\n" in PAGE
+    assert f"Accepted    {spaced(encode(AcceptedFrame(7, 2, 3, after, 1, False, pack([17, 19]))))}\n" in PAGE
 
 
 def test_a_form_is_written_as_the_page_says():
@@ -125,7 +125,7 @@ def test_bounds_of_frames_and_parts_are_those_of_the_page():
 
 def test_a_round_costs_what_the_page_says():
     prefix = 1 << 31
-    window = len(encode(WindowFrame(7, 2, 40, prefix, GUESSES))) - len(GUESSES)
+    window = len(encode(DraftWindowFrame(7, 2, 40, prefix, GUESSES))) - len(GUESSES)
     settled = len(encode(AcceptedFrame(7, 2, 40, prefix, 16, False, GUESSES))) - len(GUESSES)
     sums = [window + settled]
     for each in (GRPC_BYTES, UPDATES_BYTES, TLS_BYTES):
@@ -180,7 +180,7 @@ def _of(num_bytes: int) -> tuple[str, int]:
 
 
 @pytest.mark.parametrize(
-    "frame", [CancelFrame(7, 2), AcceptedFrame(7, 2, 0, 1, 0, True, b""), WindowFrame(7, 2, 0, 1, b"")]
+    "frame", [CancelFrame(7, 2), AcceptedFrame(7, 2, 0, 1, 0, True, b""), DraftWindowFrame(7, 2, 0, 1, b"")]
 )
 def test_a_frame_that_has_grown_at_its_end_is_understood(frame):
     _, body = unseal(encode(frame))

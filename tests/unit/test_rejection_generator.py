@@ -77,7 +77,7 @@ def author(
         "tiny",
         CONFIG,
         strategy=strategy,
-        lookahead=FixedLength(length),
+        length_planner=FixedLength(length),
         rule=rule or RejectionRule(),
     )
 

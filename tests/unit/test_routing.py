@@ -62,7 +62,7 @@ def test_a_moment_without_time_has_nobody_read_and_says_so() -> None:
 def test_a_frontier_model_reads_after_the_release_where_there_is_money_and_time() -> None:
     rich = ReadingBudget(250.0, 250.0, frontier_cents=5.0)
     plan = FidelityPlan(Rung.SPECULATIVE, "normal case", 250.0)
-    then = FidelityPlan(Rung.SPECULATIVE, "normal case", 250.0, then=Rung.DEEP)
+    then = FidelityPlan(Rung.SPECULATIVE, "normal case", 250.0, rung_after_release=Rung.DEEP)
     assert choose_route(Route.FRONTIER, "w", then, rich, CONFIG)[0] is Route.FRONTIER
     assert choose_route(Route.FRONTIER, "w", then, MEANS, CONFIG)[0] is Route.TARGET
     assert choose_route(Route.FRONTIER, "w", plan, rich, CONFIG)[0] is Route.TARGET

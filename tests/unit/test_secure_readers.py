@@ -85,7 +85,7 @@ def test_a_suspected_series_awaits_its_turn_until_it_is_read_under_suspicion() -
     readings = ViewCache({Rung.SPECULATIVE: linked, Rung.SECURE: secure}, 8)
     gathered = [("A/1d", QUESTION)]
     readings.read([ReadRequest("A/1d", QUESTION, FidelityPlan(Rung.SPECULATIVE, "", 80.0))])
-    assert readings.reading_turns(gathered) == []
-    assert readings.reading_turns(gathered, {0: 1.0}) == [0]
+    assert readings.reading_order(gathered) == []
+    assert readings.reading_order(gathered, {0: 1.0}) == [0]
     readings.read([ReadRequest("A/1d", QUESTION, FidelityPlan(Rung.SECURE, "", 80.0))])
-    assert readings.reading_turns(gathered, {0: 1.0}) == []
+    assert readings.reading_order(gathered, {0: 1.0}) == []

@@ -48,7 +48,7 @@ def author(
     network = network or TinyNetwork(VOCAB)
     config = DecodingConfig(batch_bytes=2**22)
     return LocalGenerator(
-        network, TOKENIZER, "tiny", config, strategy=strategy, lookahead=FixedLength(length)
+        network, TOKENIZER, "tiny", config, strategy=strategy, length_planner=FixedLength(length)
     )
 
 

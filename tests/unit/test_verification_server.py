@@ -9,11 +9,11 @@ from htfi.decoding.link.frames import (
     PROTOCOL,
     AcceptedFrame,
     CancelFrame,
-    DraftLead,
+    DraftMode,
+    DraftWindowFrame,
     NeedFrame,
     PartFrame,
     RefusalReason,
-    WindowFrame,
 )
 from htfi.decoding.link.parts import part_name, request_name
 from htfi.decoding.link.server.server import VerificationServer
@@ -29,9 +29,9 @@ from tiny_network import TinyNetwork
 PATH_TEXT = list(truth(PATH_ASKED).tokens)
 
 
-@pytest.mark.parametrize("lead", list(DraftLead))
+@pytest.mark.parametrize("lead", list(DraftMode))
 @pytest.mark.parametrize("has_draft", [False, True])
-def test_answer_is_the_embedded_authors_whoever_leads(lead: DraftLead, has_draft: bool):
+def test_answer_is_the_embedded_authors_whoever_leads(lead: DraftMode, has_draft: bool):
     time = Time()
     cloud = desk(has_draft=has_draft, time=time)
     edge = Edge(cloud)
@@ -51,7 +51,7 @@ def test_answer_is_the_embedded_authors_whoever_leads(lead: DraftLead, has_draft
 def test_guesses_that_stand_settle_many_tokens_a_pass():
     cloud = desk()
     edge = Edge(cloud)
-    edge.say(edge.opening(PATH_ASKED, lead=DraftLead.FLIGHT))
+    edge.say(edge.opening(PATH_ASKED, lead=DraftMode.PIPELINED))
     deliver(cloud, edge)
     cloud.step()  # the prompt
     for at in range(0, len(PATH_TEXT), 5):
@@ -65,7 +65,7 @@ def test_lock_step_waits_for_its_window_and_no_longer_than_the_bound():
     time = Time()
     cloud = desk(VerificationServerConfig(window_ms=100.0), time=time)
     edge = Edge(cloud)
-    edge.say(edge.opening(PATH_ASKED, lead=DraftLead.LOCKSTEP, guesses=PATH_TEXT[:4]))
+    edge.say(edge.opening(PATH_ASKED, lead=DraftMode.LOCKSTEP, guesses=PATH_TEXT[:4]))
     run(cloud, edge)
     assert edge.texts[1, 0] == PATH_TEXT[:5]
     assert 0.0 < (cloud.next_s() or 0.0) <= 0.1
@@ -81,7 +81,7 @@ def test_wrong_guesses_cost_no_waiting_in_flight():
     cloud = desk()
     edge = Edge(cloud)
     wrong = PATH_TEXT[::-1]
-    edge.say(edge.opening(PATH_ASKED, lead=DraftLead.FLIGHT, guesses=wrong))
+    edge.say(edge.opening(PATH_ASKED, lead=DraftMode.PIPELINED, guesses=wrong))
     edge.say(*(edge.window(1, at, wrong, 4) for at in range(0, 16, 4)))
     run(cloud, edge)
     assert edge.done[1] == PATH_TEXT
@@ -141,7 +141,7 @@ def test_same_question_of_two_edges_is_written_once():
 def test_answer_of_a_stream_that_went_down_waits_for_the_retry():
     cloud = desk()
     edge = Edge(cloud)
-    edge.say(edge.opening(PATH_ASKED, lead=DraftLead.LOCKSTEP))
+    edge.say(edge.opening(PATH_ASKED, lead=DraftMode.LOCKSTEP))
     run(cloud, edge)
     edge.down()
     run(cloud)
@@ -170,9 +170,9 @@ def test_orphans_are_bounded_and_a_request_that_is_left_is_given_up():
 def test_higher_epoch_changes_a_request_in_place_and_tells_all_again():
     cloud = desk()
     edge = Edge(cloud)
-    edge.say(edge.opening(PATH_ASKED, lead=DraftLead.LOCKSTEP, guesses=PATH_TEXT[:4]))
+    edge.say(edge.opening(PATH_ASKED, lead=DraftMode.LOCKSTEP, guesses=PATH_TEXT[:4]))
     run(cloud, edge)
-    edge.say(edge.opening(PATH_ASKED, lead=DraftLead.PLAIN, epoch=3))
+    edge.say(edge.opening(PATH_ASKED, lead=DraftMode.PLAIN, epoch=3))
     edge.say(edge.window(1, 5, PATH_TEXT, 4, epoch=0), edge.window(1, 5, PATH_TEXT, 4, epoch=2))
     run(cloud, edge)
     assert edge.texts[1, 0] == PATH_TEXT[:5]
@@ -195,7 +195,7 @@ def test_epoch_that_crosses_the_end_of_its_answer_is_answered_again():
 def test_spent_budget_ends_guessing_and_not_the_answer():
     cloud = desk()
     edge = Edge(cloud)
-    edge.say(edge.opening(PATH_ASKED, lead=DraftLead.LOCKSTEP, budget_bytes=200, guesses=PATH_TEXT[:2]))
+    edge.say(edge.opening(PATH_ASKED, lead=DraftMode.LOCKSTEP, budget_bytes=200, guesses=PATH_TEXT[:2]))
     run(cloud, edge)
     edge.say(edge.window(1, 3, PATH_TEXT, 2))
     run(cloud, edge)
@@ -206,7 +206,7 @@ def test_spent_budget_ends_guessing_and_not_the_answer():
 def test_flood_beyond_the_budget_is_refused_by_name():
     cloud = desk()
     edge = Edge(cloud)
-    edge.say(edge.opening(PATH_ASKED, lead=DraftLead.LOCKSTEP, budget_bytes=200))
+    edge.say(edge.opening(PATH_ASKED, lead=DraftMode.LOCKSTEP, budget_bytes=200))
     for at in range(60):
         edge.say(edge.window(1, at % 16, PATH_TEXT, 4))
     deliver(cloud, edge)
@@ -247,7 +247,12 @@ def test_welcome_tells_whose_weights_these_are():
     edge.say(edge.hello(target=cloud.scheduler.engine.digest[:8]))
     deliver(cloud, edge)
     welcome = edge.welcome
-    assert (welcome.node, welcome.life, welcome.has_draft, welcome.residency) == ("cloud9", 7, True, ("eu",))
+    assert (welcome.node, welcome.incarnation, welcome.has_draft, welcome.residency) == (
+        "cloud9",
+        7,
+        True,
+        ("eu",),
+    )
     assert welcome.target == cloud.scheduler.engine.digest
 
 
@@ -299,7 +304,7 @@ def test_bad_requests_are_refused_by_name_and_touch_nothing_else():
         with_parts(2, b"\x07\x01", form),
         with_parts(3, frames.pack([1, 2]), b"\x90"),
         with_parts(4, frames.pack([1, 2]), b"no form"),
-        replace(good, handle=5, lead=9),
+        replace(good, handle=5, draft_mode=9),
         replace(good, handle=6, temperature=float("nan")),
         replace(good, handle=7, prompt=()),
         replace(good, handle=8, prompt=(name[:4],)),
@@ -309,12 +314,14 @@ def test_bad_requests_are_refused_by_name_and_touch_nothing_else():
         replace(good, handle=-5),
     )
     edge.say(
-        WindowFrame(0, 0, 15, 0, frames.pack([1, 1])),
-        WindowFrame(0, 0, -1, 0, b""),
-        WindowFrame(0, 0, 0, 0, far),
+        DraftWindowFrame(0, 0, 15, 0, frames.pack([1, 1])),
+        DraftWindowFrame(0, 0, -1, 0, b""),
+        DraftWindowFrame(0, 0, 0, 0, far),
     )
     edge.say(
-        WindowFrame(0, 0, 0, 0, b"\x09\x09"), WindowFrame(77, 0, 0, 0, b""), WindowFrame(0, 4, 0, 0, b"")
+        DraftWindowFrame(0, 0, 0, 0, b"\x09\x09"),
+        DraftWindowFrame(77, 0, 0, 0, b""),
+        DraftWindowFrame(0, 4, 0, 0, b""),
     )
     edge.say(
         PartFrame(b"short", 0, 3, b"abc"), PartFrame(name, 0, 1 << 60, b"a"), PartFrame(name, 5, 4, b"abc")

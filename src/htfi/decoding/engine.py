@@ -109,7 +109,7 @@ class DecodingEngine:
         opening: Sequence[int] = (),
         digest: str = "",
         strategy: DraftStrategy | None = None,
-        lookahead: DraftLengthPlanner | None = None,
+        length_planner: DraftLengthPlanner | None = None,
         drafted_by: str = "",
         clock: Callable[[], float] = time.perf_counter,
         rule: AcceptanceRule | None = None,
@@ -126,7 +126,7 @@ class DecodingEngine:
         self.digest = digest or network.digest
         self.version = f"{name}@{self.digest[:12]}"
         self.strategy: DraftStrategy = strategy or NoDraft()
-        self.length_planner: DraftLengthPlanner = lookahead or FixedLengthPlanner(
+        self.length_planner: DraftLengthPlanner = length_planner or FixedLengthPlanner(
             0 if strategy is None else 4
         )
         self._drafted_by = drafted_by

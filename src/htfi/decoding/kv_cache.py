@@ -81,7 +81,7 @@ class KVArena:
         # An empty arena is laid out again, so that the shapes of passes, and on some engines the last bits,
         # do not depend on earlier answers.
         if not num_rows or len(free) < len(limits) or length > self.capacity:
-            self._lay_out(num_rows + len(limits), self._width(length))
+            self._lay_out(num_rows + len(limits), self._capacity_needed(length))
             free = list(range(num_rows, num_rows + len(limits)))
         added = [KVRow(slot, 0, limit) for slot, limit in zip(free, limits, strict=False)]
         for row in added:
@@ -92,7 +92,7 @@ class KVArena:
         """Let every row grow to `length` tokens; compact once half of the slots are free."""
         num_rows = self.num_rows
         if length > self.capacity or 2 * num_rows <= self.num_slots:
-            self._lay_out(num_rows, self._width(length))
+            self._lay_out(num_rows, self._capacity_needed(length))
 
     def compact(self) -> None:
         """Move rows together: a pass costs as much for a free slot as for a row."""
@@ -151,7 +151,7 @@ class KVArena:
         """Tokens held in each slot [B]; 0 for a free slot."""
         return np.array([0 if row is None else row.length for row in self._slots], np.int64)
 
-    def _width(self, length: int) -> int:
+    def _capacity_needed(self, length: int) -> int:
         """The capacity for rows of at least `length`; never more than the limits of all rows reserve."""
         return _rounded(max([length, *(row.length for row in self._slots if row is not None)]))
 

@@ -18,13 +18,13 @@ from htfi.domain.generation import RuleTrace
 class DraftVerification(NamedTuple):
     """What the target made of a draft: the accepted nodes, from the first on, and its own next token.
 
-    `said` holds its choice at each open node and, last, after the accepted text; −1 for none. `is_finite` is false if
-    some node gave a logit that is not finite.
+    `target_tokens` holds its choice at each open node and, last, after the accepted text; −1 for none. `is_finite` is
+    false if some node gave a logit that is not finite.
     """
 
     path: list[int]
     next_token: int  # −1 if the answer ended
-    said: list[int]
+    target_tokens: list[int]
     is_finite: bool = True
 
 

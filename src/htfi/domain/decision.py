@@ -177,7 +177,7 @@ class ViewPart(msgspec.Struct, frozen=True, gc=False):
     half_life_ns: int
     trust: float = 1.0
     cause: str = ""
-    meant: tuple[CalibratedEffect, ...] = ()
+    calibrated_effects: tuple[CalibratedEffect, ...] = msgspec.field(default=(), name="meant")
     is_worded: bool = False
 
 
@@ -186,9 +186,9 @@ class NewsView(msgspec.Struct, frozen=True, gc=False):
 
     Units: direction −1..1 (down..up); size in standard deviations of one bar; volatility_multiplier scales
     the band (1 leaves it); confidence 0..1, where 0 means that there is no opinion. `words` hold no digit:
-    a figure is a slot in braces. `meant`, by rising horizon, is what such words have proved to mean, where that was
-    measured: a forecast is tilted by it, and else by the view at its word. Where several readings went into it, or one
-    that is not fully trusted, `parts` are those, and the numbers follow from them (`narrative.merging`).
+    a figure is a slot in braces. `calibrated_effects`, by rising horizon, is what such words have proved to mean, where
+    that was measured: a forecast is tilted by it, and else by the view at its word. Where several readings went into
+    it, or one that is not fully trusted, `parts` are those, and the numbers follow from them (`narrative.merging`).
     """
 
     direction: float
@@ -208,7 +208,7 @@ class NewsView(msgspec.Struct, frozen=True, gc=False):
     provisional: bool = (
         False  # the draft's, where the target was late, or prepared ahead of a release; an amendment follows
     )
-    meant: tuple[CalibratedEffect, ...] = ()
+    calibrated_effects: tuple[CalibratedEffect, ...] = msgspec.field(default=(), name="meant")
     parts: tuple[ViewPart, ...] = ()
     prepared: str = (
         ""  # release and outcome that it was read ahead for, where it was: '{id}, {outcome in words}'
@@ -245,7 +245,7 @@ class BarCircumstances(msgspec.Struct, frozen=True):
     bar_start_ns: int
     bar_end_ns: int
     quote_age_ns: int | None  # None for a series without quotes
-    missing_share: float  # of the sources' latest rows, 0–1
+    quarantine_share: float = msgspec.field(name="missing_share")  # of the sources' latest rows, 0–1
     # The mid of the quotes, where sound ones came since the bar began. Unset in entries before policy/2.
     quote_mid: float | msgspec.UnsetType = msgspec.UNSET
 
@@ -289,7 +289,7 @@ class Decision(msgspec.Struct, frozen=True):
     def awaits_amendment(self) -> bool:
         """Whether an amendment may follow: its view is provisional, or a deeper one was asked."""
         late = self.view is not None and self.view.provisional
-        return (late or self.plan.then is not None) and not self.amends
+        return (late or self.plan.rung_after_release is not None) and not self.amends
 
     @property
     def has_own_reading(self) -> bool:
@@ -340,7 +340,7 @@ def _num_none_fields(decision: Decision) -> int:
     absent: list[object] = [
         view,
         news_context,
-        decision.plan.then,
+        decision.plan.rung_after_release,
         decision.forecast.tilt,
         decision.circumstances.quote_age_ns,
     ]

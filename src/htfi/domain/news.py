@@ -78,10 +78,10 @@ class NewsScores(msgspec.Struct, frozen=True, gc=False):
 
 
 class ReadingBudget(msgspec.Struct, frozen=True, gc=False):
-    """What a router has for one decision: the time until its deadline, the expected time left, and money."""
+    """What a router has for one decision: the deadline of the reading, the time expected to remain, and money."""
 
-    deadline_ms: float
-    budget_ms: float
+    reading_deadline_ms: float = msgspec.field(name="deadline_ms")
+    remaining_ms: float = msgspec.field(name="budget_ms")
     frontier_cents: float = 0.0
 
 
@@ -113,6 +113,6 @@ class NewsContext(msgspec.Struct, frozen=True):
 
     considered: tuple[NewsItemAudit, ...]
     set_aside: tuple[NewsItemAudit, ...]  # in quarantine, or reported before
-    means: ReadingBudget
+    reading_budget: ReadingBudget = msgspec.field(name="means")
     suspicion: str = ""  # why the secure mode is on; empty where it is off
-    cleared: str = ""  # who ended the last suspicion, and why
+    reset_by: str = msgspec.field(default="", name="cleared")  # who ended the last suspicion, and why

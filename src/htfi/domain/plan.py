@@ -91,28 +91,32 @@ class LadderInputs(msgspec.Struct, frozen=True, gc=False):
         return needed_ms / self.left_ms if self.left_ms > 0.0 else math.inf
 
 
-class FidelityPlan(msgspec.Struct, frozen=True, rename={"sentence": "reason", "codes": "reasons"}):
-    """Which rung was chosen, and why; `then` is the one that reads again after the release, which amends.
+class FidelityPlan(
+    msgspec.Struct,
+    frozen=True,
+    rename={"legacy_reason_text": "reason", "reason_codes": "reasons", "rung_after_release": "then"},
+):
+    """Which rung was chosen, and why; `rung_after_release` reads again after the release, which amends.
 
-    Entries before "fidelity/2" have a `sentence` and no `codes`, later ones the codes alone.
+    Entries before "fidelity/2" have a `legacy_reason_text` and no `reason_codes`, later ones the codes alone.
     """
 
     rung: Rung
-    sentence: str | UnsetType = UNSET
+    legacy_reason_text: str | UnsetType = UNSET
     deadline_ms: float = 0.0
-    then: Rung | None = None
-    codes: tuple[PlanReason, ...] | UnsetType = UNSET
+    rung_after_release: Rung | None = None
+    reason_codes: tuple[PlanReason, ...] | UnsetType = UNSET
     inputs: LadderInputs | UnsetType = UNSET  # where there was news to read
 
     @property
     def reasons(self) -> tuple[PlanReason, ...]:
-        return self.codes if self.codes is not UNSET else _codes(self.sentence or "")
+        return self.reason_codes if self.reason_codes is not UNSET else _codes(self.legacy_reason_text or "")
 
     @property
-    def reason(self) -> str:
+    def reason_text(self) -> str:
         """The reasons in words."""
-        if self.sentence is not UNSET:
-            return self.sentence
+        if self.legacy_reason_text is not UNSET:
+            return self.legacy_reason_text
         return "; ".join(self._words(code) for code in self.reasons)
 
     def _words(self, code: PlanReason) -> str:
@@ -125,7 +129,9 @@ class FidelityPlan(msgspec.Struct, frozen=True, rename={"sentence": "reason", "c
     def with_reason(self, code: PlanReason, rung: Rung | None = None) -> "FidelityPlan":
         """The plan with one more reason, and another rung where one is given."""
         codes = (*self.reasons, code)
-        return FidelityPlan(rung or self.rung, UNSET, self.deadline_ms, self.then, codes, self.inputs)
+        return FidelityPlan(
+            rung or self.rung, UNSET, self.deadline_ms, self.rung_after_release, codes, self.inputs
+        )
 
 
 def _codes(sentence: str) -> tuple[PlanReason, ...]:

@@ -11,7 +11,7 @@ from htfi.domain.settings import Bars, InnerShare, check_bounds, setting
 LEVELS = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 MAX_QUANTILES = 3_000  # of one decision: some 40 kB of the 64 that an entry of the ledger holds
 Horizon = Annotated[int, Meta(ge=1, le=1_000)]
-EXPERTS = ("ewma", "historical_simulation", "log_range_har", "market_har", "random_walk")
+DEFAULT_EXPERTS = ("ewma", "historical_simulation", "log_range_har", "market_har", "random_walk")
 
 
 RESIDUAL_HALF_TRUST = 50.0  # bars after which a series' own residuals weigh as much as the pooled ones
@@ -34,7 +34,7 @@ class ForecastConfig:
         LEVELS, "quantile levels of each forecast; 0.05, 0.5 and 0.95 must be among them"
     )
     experts: Annotated[tuple[str, ...], Meta(min_length=1, max_length=64)] = setting(
-        EXPERTS, "models whose forecasts are combined"
+        DEFAULT_EXPERTS, "models whose forecasts are combined"
     )
     foundation: str = setting("", "folder of the model for the expert chronos")
     history_bars: Annotated[int, Meta(ge=2, le=10_000)] = setting(

@@ -36,12 +36,12 @@ class Opinion(NamedTuple):
     """A narrator's opinion on one series at one instant, as numbers.
 
     Units: direction −1..1; size in standard deviations of one bar; volatility_multiplier as in `NewsView`; confidence
-    0–1; `age` counts the half-lives since it was formed, `bar` those that one bar lasts; `drift` is the log return
-    of the bar that just closed, 0 where it is not known. `meant`, where it was measured what such an opinion means,
-    gives (horizon in bars, shift in standard deviations of one bar, stretch) by rising horizon. Whatever the
-    narrator's track record, this opinion weighs no more than `max_weight`, 0–1, and moves an end of the 90% band by no
-    more than `max_moved` of the band, the median by `MEDIAN_SHARE` of that; None for those recorded before there was a
-    bound, and where it is measured what news can be worth.
+    0–1; `age_half_lives` counts the half-lives since it was formed, `bar_half_lives` those that one bar lasts;
+    `last_return` is the log return of the bar that just closed, 0 where it is not known. `calibrated_effects`, where it
+    was measured what such an opinion means, gives (horizon in bars, shift in standard deviations of one bar, stretch)
+    by rising horizon. Whatever the narrator's track record, this opinion weighs no more than `max_weight`, 0–1, and
+    moves an end of the 90% band by no more than `max_moved` of the band, the median by `MEDIAN_SHARE` of that; None for
+    those recorded before there was a bound, and where it is measured what news can be worth.
     """
 
     narrator: str
@@ -49,10 +49,10 @@ class Opinion(NamedTuple):
     size_sigmas: float
     volatility_multiplier: float
     confidence: float
-    age: float
-    bar: float
-    drift: float = 0.0
-    meant: tuple[tuple[int, float, float], ...] = ()
+    age_half_lives: float
+    bar_half_lives: float
+    last_return: float = 0.0
+    calibrated_effects: tuple[tuple[int, float, float], ...] = ()
     max_weight: float = 1.0
     max_moved: float | None = None
 
@@ -94,7 +94,9 @@ def derive_tilts(
     divergence = _divergence(plain[:, 0], shift, stretch[:, 0], drift, sigma, levels)
     shifts = np.repeat(shift[:, None], len(horizons), axis=1)
     for anchors, places in _places_by_anchors(opinions, left).items():
-        anchored = np.array([opinions[place].meant for place in places], np.float64)[:, :, 1:]  # [n, A, 2]
+        anchored = np.array([opinions[place].calibrated_effects for place in places], np.float64)[
+            :, :, 1:
+        ]  # [n, A, 2]
         meant = _interpolate_effect(anchored, anchors, horizons)
         faded = fade[places, None]
         shifts[places] = _bounded_shift(faded * meant[..., 0], step[places, None])
@@ -146,8 +148,8 @@ def _places_by_anchors(opinions: Sequence[Opinion], left: Array) -> dict[tuple[i
     """The places of opinions whose meaning was measured, by the horizons at which it was."""
     found: dict[tuple[int, ...], list[int]] = {}
     for place, (opinion, some) in enumerate(zip(opinions, left.tolist(), strict=True)):
-        if opinion.meant and some > 0.0:
-            found.setdefault(tuple([one[0] for one in opinion.meant]), []).append(place)
+        if opinion.calibrated_effects and some > 0.0:
+            found.setdefault(tuple([one[0] for one in opinion.calibrated_effects]), []).append(place)
     return found
 
 

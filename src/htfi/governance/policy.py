@@ -76,7 +76,7 @@ def facts_of(decision: Decision) -> PolicyFacts:
         quote_age_ns=bar.quote_age_ns,
         last_return=features.get("return_last"),
         last_sigmas=features.get("return_sigmas"),
-        quarantine_share=bar.missing_share,
+        quarantine_share=bar.quarantine_share,
         quote_gap=(decision.last_price - bar.quote_mid) / bar.quote_mid
         if bar.quote_mid is not UNSET
         else None,

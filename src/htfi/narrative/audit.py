@@ -78,9 +78,9 @@ def explain_decision(
 
 def _suspicion(decision: Decision) -> tuple[str, ...]:
     plan, news_context = decision.plan, decision.news_context
-    then = f", then {plan.then.value}" if plan.then is not None else ""
-    rung = f"Rung: {plan.rung.value}{then}. Reason: {_shortened(plan.reason)}."
-    reset = _shortened(news_context.cleared) if news_context is not None else ""
+    then = f", then {plan.rung_after_release.value}" if plan.rung_after_release is not None else ""
+    rung = f"Rung: {plan.rung.value}{then}. Reason: {_shortened(plan.reason_text)}."
+    reset = _shortened(news_context.reset_by) if news_context is not None else ""
     ended = (f"Ended recently: {reset}.",) if reset else ()
     if news_context is None or not news_context.suspicion:
         return ("None.", *ended, rung)

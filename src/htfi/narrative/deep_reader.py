@@ -133,7 +133,7 @@ class DeepReader:
         view = to_view(combined, question, self._config.half_life_ns, self.version)
         if self._meaning is not None:
             each = [to_view(one, question, self._config.half_life_ns, self.version) for one in parsed]
-            view = replace(view, meant=combine_meanings(each, self._meaning))
+            view = replace(view, calibrated_effects=combine_meanings(each, self._meaning))
         if not written[0].tokens:
             return view
         trace = GenerationTrace(

@@ -108,9 +108,11 @@ def _max_part_influence(part: ViewPart, known: InfluenceLimits) -> float:
 
 def _influence(part: ViewPart, as_of_ns: int) -> float:
     """The share of the band at the first horizon that a reading moves at full weight, by shift and stretch together."""
-    if part.meant:
+    if part.calibrated_effects:
         left = part.trust * remaining_share(part.as_of_ns, part.half_life_ns, as_of_ns)
-        return left * max(_band_share(abs(one.shift_sigmas), abs(one.stretch - 1.0)) for one in part.meant)
+        return left * max(
+            _band_share(abs(one.shift_sigmas), abs(one.stretch - 1.0)) for one in part.calibrated_effects
+        )
     weight = part_weight(part, as_of_ns)
     return weight * _band_share(abs(part.direction * part.size_sigmas), abs(part.volatility_multiplier - 1.0))
 

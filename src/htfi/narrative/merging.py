@@ -38,7 +38,7 @@ def to_part(view: NewsView, trust: float) -> ViewPart:
         half_life_ns=view.half_life_ns,
         trust=trust,
         cause=view.cause,
-        meant=view.meant,
+        calibrated_effects=view.calibrated_effects,
         is_worded=True,
     )
 
@@ -75,7 +75,7 @@ def unmerged(view: NewsView) -> NewsView | None:
         half_life_ns=part.half_life_ns,
         cause=part.cause,
         reader=part.reader,
-        meant=part.meant,
+        calibrated_effects=part.calibrated_effects,
         parts=(),
     )
 
@@ -156,13 +156,13 @@ def _view_of_one(part: ViewPart) -> NewsView:
         half_life_ns=part.half_life_ns,
         cause=part.cause,
         reader=part.reader,
-        meant=tuple(
+        calibrated_effects=tuple(
             CalibratedEffect(
                 one.horizon,
                 round(part.trust * one.shift_sigmas, _DECIMALS),
                 round(1.0 + part.trust * (one.stretch - 1.0), _DECIMALS),
             )
-            for one in part.meant
+            for one in part.calibrated_effects
         ),
     )
 
@@ -193,7 +193,7 @@ def _view_of_several(parts: Sequence[ViewPart], as_of_ns: int) -> NewsView:
         half_life_ns=max(part.half_life_ns for part in said),
         cause=parts[order[0]].cause,
         reader=READER_SEPARATOR.join(dict.fromkeys(part.reader for part in said)),
-        meant=_merge_meanings(parts, weights, moves, dissent, as_of_ns),
+        calibrated_effects=_merge_meanings(parts, weights, moves, dissent, as_of_ns),
     )
 
 
@@ -203,15 +203,15 @@ def _merge_meanings(
     """What the parts mean together, where any was calibrated; another part's move happens once and lasts, and widens
     one bar.
     """
-    anchors = next((part.meant for part in parts if part.meant), ())
+    anchors = next((part.calibrated_effects for part in parts if part.calibrated_effects), ())
     found: list[CalibratedEffect] = []
     for place, anchor in enumerate(anchors):
         shift, wider, horizon = 0.0, 1.0, anchor.horizon
         for part, weight, move in zip(parts, weights, moves, strict=True):
-            if len(part.meant) == len(anchors):
+            if len(part.calibrated_effects) == len(anchors):
                 left = part.trust * remaining_share(part.as_of_ns, part.half_life_ns, as_of_ns)
-                shift += left * part.meant[place].shift_sigmas
-                wider += left * (part.meant[place].stretch - 1.0)
+                shift += left * part.calibrated_effects[place].shift_sigmas
+                wider += left * (part.calibrated_effects[place].stretch - 1.0)
             else:
                 bar = max(1.0 + weight * (part.volatility_multiplier - 1.0), 0.0)
                 shift += weight * move

@@ -268,9 +268,9 @@ class NewsProcessor:
         return NewsContext(
             considered=tuple(self._item_audit(note, plan, means) for note in considered),
             set_aside=tuple(self._item_audit(note, plan, means) for note in gathered.set_aside),
-            means=means,
+            reading_budget=means,
             suspicion=gathered.suspicion,
-            cleared=gathered.suspicion_reset,
+            reset_by=gathered.suspicion_reset,
         )
 
     def _item_audit(self, note: NewsRecord, plan: FidelityPlan, means: ReadingBudget) -> NewsItemAudit:

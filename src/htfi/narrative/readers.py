@@ -191,7 +191,7 @@ class ModelReader:
         trace = _generation_trace(question, request, answer, self.version)
         meaning = self._draft_meaning if answer.is_provisional else self._meaning
         meant = meaning.meanings(view) if meaning is not None else ()
-        return replace(view, trace=trace, provisional=answer.is_provisional, meant=meant)
+        return replace(view, trace=trace, provisional=answer.is_provisional, calibrated_effects=meant)
 
     def _request(
         self, question: Question, deadline_ms: float, max_draft: int | None = None

@@ -122,11 +122,11 @@ def choose_route(
     if most in (Route.TEMPLATE, Route.ENCODER):
         return most, why
     if plan.rung is Rung.TEMPLATE:
-        return Route.TEMPLATE, f"{why}; {plan.reason}"
+        return Route.TEMPLATE, f"{why}; {plan.reason_text}"
     affordable = 0.0 < config.frontier_cents_per_reading <= means.frontier_cents
-    if most is Route.FRONTIER and plan.then is Rung.DEEP and affordable:
+    if most is Route.FRONTIER and plan.rung_after_release is Rung.DEEP and affordable:
         return Route.FRONTIER, why + reasons.frontier
-    return _ROUTE_OF_RUNG[plan.rung], f"{why}; {plan.reason}"
+    return _ROUTE_OF_RUNG[plan.rung], f"{why}; {plan.reason_text}"
 
 
 def cap_plan(plan: FidelityPlan, routes: Sequence[Route], available: frozenset[Rung]) -> FidelityPlan:
@@ -154,7 +154,9 @@ def routing_problems(
             is_tagged=audited.is_tagged,
             reasons=reasons,
         )
-        if (audited.route, audited.why) != choose_route(most, why, plan, news_context.means, config, reasons):
+        if (audited.route, audited.why) != choose_route(
+            most, why, plan, news_context.reading_budget, config, reasons
+        ):
             found.append(f"the route of {audited.id} does not follow from its record")
     if news_context.suspicion and plan.rung is not Rung.SECURE and PlanReason.SUSPICION not in plan.reasons:
         found.append("manipulation is suspected, but the plan does not state it")

@@ -20,11 +20,11 @@ from htfi.narrative.merging import mean_trust, remerge
 from htfi.narrative.question import Question, question_id
 from htfi.narrative.rationale.amendment import (
     AMENDS,
-    BORNE_OUT,
     CONFIRMS,
-    DEEPENED,
-    OTHERWISE,
-    OVERTURNED,
+    OTHER_DIRECTION_AFTER_NEWS,
+    OTHER_DIRECTION_IN_DEPTH,
+    SAME_DIRECTION_AFTER_NEWS,
+    SAME_DIRECTION_IN_DEPTH,
     amend_rationale,
 )
 from htfi.narrative.rationale.versions import phrasing_of
@@ -41,14 +41,14 @@ class DependentDecision(msgspec.Struct, frozen=True):
 
     So no later outcome changes the amendment.
     `age` counts the bars of the series before the decision's, `weight` [H] is as in `NewsTilt`. Where it is not
-    `is_read_for`, the view was kept from an earlier decision of the series.
+    `has_own_reading`, the view was kept from an earlier decision of the series.
     """
 
     index: int
     first_id: str
     age: int
     weight: list[float]
-    is_read_for: bool = True
+    has_own_reading: bool = msgspec.field(default=True, name="is_read_for")
 
 
 class PendingAmendment(msgspec.Struct, frozen=True):
@@ -179,7 +179,7 @@ def make_amendment(
     `template` is the part of the rationale that compares the view with the first one, where another decision that kept
     that one is amended already. The generation trace is recorded once, with the decision that the view was read for.
     """
-    read = view if dependent.is_read_for else replace(view, trace=None)
+    read = view if dependent.has_own_reading else replace(view, trace=None)
     view = bound_view(
         remerge(read, mean_trust(first.news_context, read.cited), first.view, first.as_of_ns),
         recorded_limits(first.news_context),
@@ -199,7 +199,7 @@ def make_amendment(
         headlines=[item for item in question.items if item.id in view.cited],
         view=view,
         tilt=forecast.tilt,
-        ending=template or amendment_template(first, view),
+        ending=template or comparison_part(first, view),
         phrasing=phrasing_of(first.models),
     )
     amendment = replace(
@@ -216,27 +216,27 @@ def make_amendment(
 
 def _amendment_plan(first: FidelityPlan, context: RunContext) -> FidelityPlan:
     """The plan of an amendment, from that of the decision it takes the place of."""
-    if first.then is None:
+    if first.rung_after_release is None:
         return first
     return (
         deep_read_plan(first, context.fidelity)
-        if first.then is Rung.DEEP
+        if first.rung_after_release is Rung.DEEP
         else verification_plan(first, context.fidelity)
     )
 
 
-def amendment_template(first: Decision, view: NewsView) -> str:
+def comparison_part(first: Decision, view: NewsView) -> str:
     """The part of an amendment's rationale that compares its view with the first one's."""
     before = first.view
-    if first.plan.then is not None:
+    if first.plan.rung_after_release is not None:
         same = before is not None and _sign(before.direction) == _sign(view.direction)
-        if first.plan.then is Rung.DEEP:
-            return DEEPENED if same else OVERTURNED
-        return BORNE_OUT if same else OTHERWISE
+        if first.plan.rung_after_release is Rung.DEEP:
+            return SAME_DIRECTION_IN_DEPTH if same else OTHER_DIRECTION_IN_DEPTH
+        return SAME_DIRECTION_AFTER_NEWS if same else OTHER_DIRECTION_AFTER_NEWS
     return CONFIRMS if before is not None and is_same_opinion(before, view) else AMENDS
 
 
-def recorded_amendment_template(amended: Decision) -> str:
+def recorded_comparison_part(amended: Decision) -> str:
     """That part of a recorded amendment's rationale."""
     return amended.rationale.template.rsplit("+", 1)[-1]
 

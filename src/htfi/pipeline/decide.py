@@ -36,16 +36,16 @@ from htfi.narrative.rationale.writer import write_rationale
 from htfi.narrative.recent_news import NO_NEWS, NewsSelection
 from htfi.narrative.routing import cap_plan
 from htfi.pipeline.components import Components, RunContext
-from htfi.pipeline.recorder import Recovery
+from htfi.pipeline.recorder import LedgerCursor
 from htfi.pipeline.series import DecisionPoint, SeriesContext
 from htfi.pipeline.view_cache import ReadRequest
 from htfi.pipeline.weighing import max_view_weight, opinion_of, report_divergence
 from htfi.scheduling.fidelity import (
+    choose_plan,
     deadline_of,
     is_high_value,
     left_after,
     mark_high_value,
-    plan,
     plan_deep_reads,
 )
 
@@ -66,14 +66,14 @@ def plan_readings(
     rows: Iterable[int],
     components: Components,
     context: RunContext,
-    recovery: Recovery | None = None,
+    cursor: LedgerCursor | None = None,
 ) -> list[SeriesContext]:
     """The series in these rows of a decision point: the news on each, and the rung that reads them.
 
     The deadline is shared by the series that have news to read: a few series are read by the target, many by the
     draft, and those for which no time is left come first at a later point.
     """
-    series = [_planned(row, point, components, context) for row in rows]
+    series = [_make_series_context(row, point, components, context) for row in rows]
     suspicion = {
         place: components.news.reading_suspicion(one.request.news)
         for place, one in enumerate(series)
@@ -81,10 +81,10 @@ def plan_readings(
     }
     left_ms = context.pipeline.deadline_ms
     questions = [(one.request.series, one.request.question) for one in series]
-    turns = components.views.reading_turns(questions, suspicion)
+    turns = components.views.reading_order(questions, suspicion)
     for turn, place in enumerate(turns):
         one = series[place]
-        inputs = recovery.next_inputs(place, one.bar.symbol, point.as_of_ns) if recovery is not None else None
+        inputs = cursor.next_inputs(place, one.bar.symbol, point.as_of_ns) if cursor is not None else None
         if inputs is None:
             inputs = components.views.times.inputs(len(turns) - turn, left_ms, _divergence(one, components))
         deadline_ms = deadline_of(inputs)
@@ -102,7 +102,9 @@ def plan_readings(
     ]
 
 
-def _planned(row: int, point: DecisionPoint, components: Components, context: RunContext) -> SeriesContext:
+def _make_series_context(
+    row: int, point: DecisionPoint, components: Components, context: RunContext
+) -> SeriesContext:
     """A series with its news, as if the whole deadline were its own."""
     bar = point.bars[row]
     series = series_id(bar.symbol, bar.interval)
@@ -135,7 +137,9 @@ def _plan(
     inputs: LadderInputs | UnsetType = UNSET,
 ) -> FidelityPlan:
     rungs, suspicion = components.views.rungs, bool(news.suspicion)
-    chosen = plan(regime, deadline_ms, rungs, inputs=inputs, suspicion=suspicion, config=context.fidelity)
+    chosen = choose_plan(
+        regime, deadline_ms, rungs, inputs=inputs, suspicion=suspicion, config=context.fidelity
+    )
     return cap_plan(chosen, components.news.max_routes(news.items), rungs) if news.items else chosen
 
 
@@ -144,14 +148,14 @@ def _budget(deadline_ms: float, left_ms: float, components: Components) -> Readi
 
 
 def read_news(
-    series: Sequence[SeriesContext], components: Components, recovery: Recovery
+    series: Sequence[SeriesContext], components: Components, cursor: LedgerCursor
 ) -> list[SeriesContext]:
     """A view for each series with news: prepared, recorded before a crash, cached, or read now by a model.
 
     It is joined by the encoder's readings of what no model reads, and counts as far as its items are trusted.
     """
     served = [
-        components.prepared.serve(one.request, recovery.next_view(place)) for place, one in enumerate(series)
+        components.prepared.serve(one.request, cursor.next_view(place)) for place, one in enumerate(series)
     ]
     views = components.views.read(served)
     return [
@@ -247,7 +251,7 @@ def make_decision(
         headlines=components.news.items(one.view.cited) if one.view else (),
         view=one.view,
         tilt=forecast.tilt,
-        deepening=plan.then is Rung.DEEP and not is_high_value(plan),
+        deepening=plan.rung_after_release is Rung.DEEP and not is_high_value(plan),
         consulting=is_high_value(plan),
         suspected=bool(request.news.suspicion),
         plan=plan,
@@ -256,7 +260,7 @@ def make_decision(
         bar_start_ns=bar.start_ns,
         bar_end_ns=bar.end_ns,
         quote_age_ns=components.market.quote_age_ns(bar.symbol, as_of_ns),
-        missing_share=components.inputs.missing_share(),
+        quarantine_share=components.inputs.missing_share(),
         quote_mid=_quote_mid(bar, components.market),
     )
     decision = Decision(

@@ -17,7 +17,7 @@ from htfi.pipeline.amendments import (
     PendingAmendment,
     PendingAmendments,
     make_amendment,
-    recorded_amendment_template,
+    recorded_comparison_part,
 )
 from htfi.pipeline.components import Components, RunContext
 from htfi.pipeline.recorder import DecisionRecorder, unmerged_view
@@ -32,7 +32,7 @@ class LateViews:
 
     def __init__(self, recorder: DecisionRecorder, components: Components, context: RunContext) -> None:
         self.pending = PendingAmendments(context.pipeline.max_pending_amendments)
-        self._recorder, self._recovery = recorder, recorder.recovery
+        self._recorder, self._cursor = recorder, recorder.cursor
         self._components, self._context = components, context
         self._is_resumed = (
             False  # all that the ledger held is made again, and what is pending asked for again
@@ -61,7 +61,7 @@ class LateViews:
 
         `index` is its entry in the ledger.
         """
-        if decision.plan.then is not None:
+        if decision.plan.rung_after_release is not None:
             return self._pending_amendment(index, request, decision)
         if not decision.awaits_amendment or decision.view is None:
             return None
@@ -77,7 +77,7 @@ class LateViews:
 
     def recorded(self) -> Iterator[LateView]:
         """The amendments that stand next in the ledger. Raises: IntegrityError."""
-        while (found := self._recovery.next_amendment()) is not None:
+        while (found := self._cursor.next_amendment()) is not None:
             amendment, view = found
             yield self.pending.pop_recorded(amendment), view
 
@@ -85,7 +85,7 @@ class LateViews:
         """What readers have answered late; after a crash first what the ledger holds of it."""
         if not self._is_resumed:
             yield from self.recorded()
-            if self._recovery.is_under_way:
+            if self._cursor.is_replaying:
                 return
             self._is_resumed = True
             for rung, questions in self.pending.questions.items():
@@ -103,7 +103,7 @@ class LateViews:
         views: dict[str, NewsView] = {}
         unread: dict[Rung, list[PendingAmendment]] = {}
         for pending in waiting:
-            found = self._recovery.next_decision(len(views))
+            found = self._cursor.next_decision(len(views))
             if found is None:
                 unread.setdefault(pending.rung, []).append(pending)
             elif found.amends == pending.first_id and (view := unmerged_view(found)) is not None:
@@ -114,7 +114,7 @@ class LateViews:
             views |= {pending.first_id: view for pending, view in zip(together, read, strict=True)}
         for pending in waiting:
             view = views.get(pending.first_id)
-            is_late = view.provisional if view is not None else self._recovery.is_under_way
+            is_late = view.provisional if view is not None else self._cursor.is_replaying
             if is_late and self._components.views.answers_late(pending.rung):
                 self.pending.add(pending)
             elif view is not None and view.confidence > 0.0 and not view.provisional:
@@ -134,11 +134,11 @@ class LateViews:
             amendment = make_amendment(
                 first, dependent, pending.question, view, template, forecaster, self._context
             )
-            template = recorded_amendment_template(amendment)
+            template = recorded_comparison_part(amendment)
             yield amendment, forecaster.age(pending.series) == dependent.age
 
     def _pending_amendment(self, index: int, request: ReadRequest, decision: Decision) -> PendingAmendment:
-        rung = decision.plan.then or decision.plan.rung
+        rung = decision.plan.rung_after_release or decision.plan.rung
         dependent = self._dependent(index, request, decision, rung)
         return PendingAmendment(decision.series, rung, without_bodies(request.question), [dependent])
 
@@ -150,7 +150,7 @@ class LateViews:
         weight = [
             min(share, limit) for share in forecaster.track_record_weight(components.views.version(rung))
         ]
-        has_own_reading = decision.has_own_reading or decision.plan.then is not None
+        has_own_reading = decision.has_own_reading or decision.plan.rung_after_release is not None
         return DependentDecision(index, decision.id, forecaster.age(decision.series), weight, has_own_reading)
 
     def state(self) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The main path: observe → forecast → plan → read → weigh → judge → record → release. Apps run it; wiring builds it.
 
 `DecisionLoop.step` and `DecisionLoop.decide` are the whole of it. Time comes in with the events, so that a recorded day
-replays to the same bytes. After a crash `Recovery` (the recorder's) knows what the ledger holds already. What a run
+replays to the same bytes. After a crash `LedgerCursor` (the recorder's) knows what the ledger holds already. What a run
 learns from released decisions is deferred until no decision is waiting.
 """
 
@@ -124,7 +124,7 @@ class DecisionLoop:
             if self.stopped:
                 break
         if not self.stopped:
-            self._decide_bars(self.bars.take_fed())
+            self._decide_bars(self.bars.take_feed_bars())
         self._finish()
         while self.late.is_waiting and not self.stopped and self._keep_waiting():
             self._finish()
@@ -132,7 +132,7 @@ class DecisionLoop:
     def step(self, item: FeedItem) -> None:
         """One item: what ended before it is decided without it, recorded, released, and learnt from."""
         self._decide_bars(self.bars.ended_by(item.available_at_ns))
-        self._prepare(item.available_at_ns)
+        self._open_due_announcements(item.available_at_ns)
         self._decide_bars(self.observe(item))
         if self.late.is_due(item):
             self.amend_late()
@@ -148,8 +148,8 @@ class DecisionLoop:
         if not rows:
             return
         inputs = components.inputs.close()
-        series = plan_readings(point, rows, components, context, self.recorder.recovery)
-        series = read_news(series, components, self.recorder.recovery)
+        series = plan_readings(point, rows, components, context, self.recorder.cursor)
+        series = read_news(series, components, self.recorder.cursor)
         series = weigh_views(series, forecasts, components)
         series, num_skipped = plan_deep_readings(series, components, context)
         self.num_deep_reads_skipped += num_skipped
@@ -205,7 +205,7 @@ class DecisionLoop:
             return
         for point in split_decision_points(bars):
             self.learn()
-            self._prepare(point.as_of_ns)
+            self._open_due_announcements(point.as_of_ns)
             self.learning.bars_closed()
             self._amend(self.late.recorded())
             again = [
@@ -232,7 +232,7 @@ class DecisionLoop:
                 self._record(amendment, is_newest=is_newest)
                 self.components.prepared.count_verified(amendment)
 
-    def _prepare(self, now_ns: int) -> None:
+    def _open_due_announcements(self, now_ns: int) -> None:
         """Open the announcements whose lead began before `now_ns`, with all learnt that happened until then."""
         due = self.components.prepared.due_announcements(now_ns)
         if due:

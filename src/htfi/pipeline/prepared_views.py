@@ -16,7 +16,7 @@ from htfi.narrative.calendar.prefetching import AnnouncementPrefetcher
 from htfi.narrative.config import READING_MS, PrefetchingConfig
 from htfi.narrative.processor import NewsProcessor
 from htfi.narrative.question import Question
-from htfi.narrative.rationale.amendment import BORNE_OUT, has_part
+from htfi.narrative.rationale.amendment import SAME_DIRECTION_AFTER_NEWS, has_part
 from htfi.pipeline.view_cache import ReadRequest, ViewCache
 from htfi.scheduling.fidelity import is_prepared, prepared_plan
 
@@ -31,8 +31,8 @@ class PreparedViews:
     def __init__(
         self, calendar: Calendar, config: PrefetchingConfig, processor: NewsProcessor, readings: ViewCache
     ) -> None:
-        self.reader = AnnouncementPrefetcher(calendar, config)
-        self._config, self._processor, self._readings = config, processor, readings
+        self.prefetcher = AnnouncementPrefetcher(calendar, config)
+        self._config, self._processor, self._view_cache = config, processor, readings
         self.num_verified = self.num_confirmed = 0  # amendments of what was served; those that say the same
         self._series: OrderedDict[str, tuple[str, int]] = OrderedDict()  # symbol, bar in ns
         self.rung = next((rung for rung in (Rung.SPECULATIVE, Rung.EDGE) if rung in readings.rungs), None)
@@ -41,11 +41,11 @@ class PreparedViews:
     @property
     def models(self) -> dict[str, str]:
         """The calendar, for the record of a decision."""
-        return self.reader.models if self._is_on else {}
+        return self.prefetcher.models if self._is_on else {}
 
     def due_announcements(self, now_ns: int) -> list[Announcement]:
         """Announcements to open before any event at `now_ns` is taken in."""
-        return self.reader.take_due(now_ns) if self._is_on else []
+        return self.prefetcher.take_due(now_ns) if self._is_on else []
 
     def open_announcements(self, releases: Sequence[Announcement], context: RecentReturns) -> None:
         """Decide what is read ahead. All that happened until now must have been learnt from."""
@@ -58,22 +58,22 @@ class PreparedViews:
                 if not gathered.suspicion:
                     question = Question(symbol, release.at_ns, bar_ns, gathered.items, context(series))
                     asked.append((series, question))
-            self.reader.open_announcement(release, asked)
+            self.prefetcher.open_announcement(release, asked)
 
     def read_ahead(self) -> None:
         """Read a little ahead, while nothing waits. Raises: DependencyUnavailable."""
         if self._is_on:
-            self.reader.read_ahead(self._read, MAX_READINGS_PER_STEP)
+            self.prefetcher.read_ahead(self._read, MAX_READINGS_PER_STEP)
 
     def receive_announcement(self, item: MacroAnnouncement) -> None:
         """Remember a rate that the calendar names."""
         if self._is_on:
-            self.reader.observe_rate(item)
+            self.prefetcher.observe_rate(item)
 
     def receive_news(self, screened: ScreenedItem | None) -> None:
         """Take in an item as the news processor has it. Raises: DependencyUnavailable."""
         if self._is_on and screened is not None:
-            self.reader.receive(screened, self._read)
+            self.prefetcher.receive(screened, self._read)
 
     def serve(self, request: ReadRequest, recorded: NewsView | None) -> ReadRequest:
         """The request with the view that is known for it; where that was prepared, its plan says so.
@@ -83,7 +83,7 @@ class PreparedViews:
         if not self._is_on:
             return request._replace(known=recorded)
         self._remember_series(request)
-        view = self.reader.serve(request.series, request.question)
+        view = self.prefetcher.serve(request.series, request.question)
         if recorded is not None:
             is_prepared = recorded.prepared and recorded.as_of_ns == request.question.as_of_ns
             view = recorded if is_prepared else None
@@ -95,7 +95,7 @@ class PreparedViews:
         """Count an amendment that takes the place of a decision which was served."""
         if is_prepared(decision.plan):
             self.num_verified += 1
-            self.num_confirmed += has_part(decision.rationale, BORNE_OUT)
+            self.num_confirmed += has_part(decision.rationale, SAME_DIRECTION_AFTER_NEWS)
 
     def _remember_series(self, one: ReadRequest) -> None:
         self._series[one.series] = (one.question.symbol, one.question.bar_ns)
@@ -106,14 +106,14 @@ class PreparedViews:
     def _read(self, questions: Sequence[Question]) -> list[NewsView]:
         assert self.rung is not None
         deadline_ms = len(questions) * READING_MS
-        return self._readings.read_uncached(self.rung, questions, deadline_ms)
+        return self._view_cache.read_uncached(self.rung, questions, deadline_ms)
 
     def state(self) -> dict[str, Any]:
         series = [[name, symbol, bar_ns] for name, (symbol, bar_ns) in self._series.items()]
         counts = [self.num_verified, self.num_confirmed]
-        return {"series": series, "reader": self.reader.state(), "counts": counts}
+        return {"series": series, "reader": self.prefetcher.state(), "counts": counts}
 
     def restore(self, state: dict[str, Any]) -> None:
         self._series = OrderedDict((name, (symbol, bar_ns)) for name, symbol, bar_ns in state["series"])
-        self.reader.restore(state["reader"])
+        self.prefetcher.restore(state["reader"])
         self.num_verified, self.num_confirmed = state["counts"]

@@ -1,9 +1,9 @@
 """Record, then release: no decision leaves before its entry is durable, and none leaves twice. The loop owns one.
 
 Entries are committed in groups. A run goes on from its last saved state, so the decisions that were recorded after it
-are made once more: `Recovery` follows them in the ledger, they must come out the same and are not appended again. What
-depends on more than the inputs (a view that a model read, an answer that came late) is taken from there and not asked
-for again, so that the run comes to the same bytes. What was recorded but not yet released is released first.
+are made once more: `LedgerCursor` follows them in the ledger, they must come out the same and are not appended again.
+What depends on more than the inputs (a view that a model read, an answer that came late) is taken from there and not
+asked for again, so that the run comes to the same bytes. What was recorded but not yet released is released first.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ from htfi.narrative.merging import unmerged
 from htfi.pipeline.ports import DecisionLedger, DecisionSink
 
 
-class Recovery:
+class LedgerCursor:
     """A position in the ledger: how many of its entries this run has made, or made again."""
 
     def __init__(self, ledger: DecisionLedger) -> None:
@@ -28,7 +28,7 @@ class Recovery:
         self.position = 0
 
     @property
-    def is_under_way(self) -> bool:
+    def is_replaying(self) -> bool:
         """Whether the ledger holds what this run decides next."""
         return self.position < self._ledger.size
 
@@ -99,7 +99,7 @@ class DecisionRecorder:
     ) -> None:
         self.ledger = ledger
         self.sink = sink
-        self.recovery = Recovery(ledger)
+        self.cursor = LedgerCursor(ledger)
         self.num_decided = 0
         self.num_withheld = 0
         self.num_amended = 0
@@ -126,7 +126,7 @@ class DecisionRecorder:
     @property
     def num_recorded(self) -> int:
         """How many entries of the ledger, from the first on, this run has made or made again."""
-        return self.recovery.position
+        return self.cursor.position
 
     def decision(self, index: int) -> Decision:
         """What this run has recorded at an index, durably or in the open group."""
@@ -146,7 +146,7 @@ class DecisionRecorder:
         else:
             self.num_decided += 1
             self.num_withheld += decision.verdict.outcome is PolicyOutcome.WITHHOLD
-        if not self.recovery.advance(entry, decision.id):
+        if not self.cursor.advance(entry, decision.id):
             if not self._pending:
                 self._oldest_ns = self.elapsed_ns()
             self._pending.append(entry)
@@ -183,9 +183,9 @@ class DecisionRecorder:
 
     def state(self) -> dict[str, Any]:
         counts = {"decided": self.num_decided, "withheld": self.num_withheld, "amended": self.num_amended}
-        return {"position": self.recovery.position, **counts}
+        return {"position": self.cursor.position, **counts}
 
     def restore(self, state: dict[str, Any]) -> None:
-        self.recovery.position = state["position"]
+        self.cursor.position = state["position"]
         self.num_decided, self.num_withheld = state["decided"], state["withheld"]
         self.num_amended = state["amended"]

@@ -61,29 +61,29 @@ class ClosedBars:
 
     def __init__(self, market: MarketState) -> None:
         self._market = market
-        self._fed: list[Bar] = []  # all visible from one instant on
+        self._feed_bars: list[Bar] = []  # all visible from one instant on
 
     def add(self, bar: Bar) -> None:
         """Take in a bar of a feed."""
-        self._fed.append(bar)
+        self._feed_bars.append(bar)
 
     def ended_by(self, now_ns: int) -> list[Bar]:
         """The bars that are complete once time reaches `now_ns`."""
         bars = self._market.advance(now_ns)
-        if self._fed and self._fed[0].available_at_ns < now_ns:
-            bars = bars + self.take_fed()
+        if self._feed_bars and self._feed_bars[0].available_at_ns < now_ns:
+            bars = bars + self.take_feed_bars()
         return bars
 
-    def take_fed(self) -> list[Bar]:
+    def take_feed_bars(self) -> list[Bar]:
         """The bars of a feed that wait."""
-        fed, self._fed = self._fed, []
+        fed, self._feed_bars = self._feed_bars, []
         return fed
 
     def state(self) -> list[Any]:
-        return [msgspec.to_builtins(bar) for bar in self._fed]
+        return [msgspec.to_builtins(bar) for bar in self._feed_bars]
 
     def restore(self, state: list[Any]) -> None:
-        self._fed = [msgspec.convert(bar, Bar) for bar in state]
+        self._feed_bars = [msgspec.convert(bar, Bar) for bar in state]
 
 
 def _available_at(bar: Bar) -> int:

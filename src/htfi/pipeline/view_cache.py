@@ -99,7 +99,7 @@ class ViewCache:
             and kept.items == _item_ids(question)
         )
 
-    def reading_turns(
+    def reading_order(
         self, gathered: Sequence[tuple[str, Question]], doubts: Mapping[int, float] = MappingProxyType({})
     ) -> list[int]:
         """The places that a model could still read for: unread ones first, then those longest without a reading.

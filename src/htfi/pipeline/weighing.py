@@ -12,8 +12,7 @@ from htfi.domain.decision import Decision, Forecast, NewsView, Quantiles
 from htfi.forecasting.fusion import combine
 from htfi.forecasting.tilts import VERSION_WITHOUT_BOUND, Opinion, derive_tilt, tilt_record
 from htfi.narrative.config import EXTREME_DIVERGENCE, SuspicionConfig
-from htfi.narrative.influence import influence_problems as leverage_problems
-from htfi.narrative.influence import max_view_influence, recorded_limits
+from htfi.narrative.influence import influence_problems, max_view_influence, recorded_limits
 from htfi.narrative.merging import part_weight, rederive
 from htfi.narrative.processor import NewsProcessor
 from htfi.narrative.suspicion import divergence_incident
@@ -35,10 +34,12 @@ def opinion_of(
         size_sigmas=view.size_sigmas,
         volatility_multiplier=view.volatility_multiplier,
         confidence=view.confidence,
-        age=max(as_of_ns - view.as_of_ns, 0) / half_life_ns,
-        bar=max(bar_ns, 0) / half_life_ns,
-        drift=last_return or 0.0,
-        meant=tuple((one.horizon, one.shift_sigmas, one.stretch) for one in view.meant),
+        age_half_lives=max(as_of_ns - view.as_of_ns, 0) / half_life_ns,
+        bar_half_lives=max(bar_ns, 0) / half_life_ns,
+        last_return=last_return or 0.0,
+        calibrated_effects=tuple(
+            (one.horizon, one.shift_sigmas, one.stretch) for one in view.calibrated_effects
+        ),
         max_moved=max_moved,
     )
 
@@ -52,12 +53,12 @@ def recorded_opinion(decision: Decision, view: NewsView) -> Opinion:
         bar.bar_end_ns - bar.bar_start_ns,
         decision.features.get("return_last"),
         max_view_influence(view, recorded_limits(decision.news_context))
-        if is_leverage_bounded(decision)
+        if is_influence_bounded(decision)
         else None,
     )
 
 
-def is_leverage_bounded(decision: Decision) -> bool:
+def is_influence_bounded(decision: Decision) -> bool:
     """Whether the version that made a decision bounded what its view may move."""
     return decision.models.get("narrator") != VERSION_WITHOUT_BOUND
 
@@ -83,7 +84,7 @@ def forecast_problems(decision: Decision) -> list[str]:
     if decision.view is not None:
         opinion = recorded_opinion(decision, decision.view)
         found += (
-            leverage_problems(decision.view, decision.news_context) if is_leverage_bounded(decision) else []
+            influence_problems(decision.view, decision.news_context) if is_influence_bounded(decision) else []
         )
         expected = derive_tilt(opinion, plain, forecast.horizons, forecast.levels, weight, rank)
     if tilt != expected:

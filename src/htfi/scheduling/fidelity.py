@@ -114,7 +114,7 @@ _FALLBACKS = {
 
 
 @lru_cache(maxsize=256)  # the same few answers, again and again
-def plan(
+def choose_plan(
     regime: Regime,
     deadline_ms: float,
     available: frozenset[Rung],
@@ -180,7 +180,9 @@ def plan_deep_reads(
     in_time = [place for place in wanting if 2.0 * config.deep_ms <= bars_ms[place]]
     in_time.sort(key=lambda place: -divergences[place])
     chosen = sorted(in_time[: int(config.deep_budget_ms / config.deep_ms)][:most])
-    return {place: replace(plans[place], then=Rung.DEEP) for place in chosen}, len(wanting) - len(chosen)
+    return {place: replace(plans[place], rung_after_release=Rung.DEEP) for place in chosen}, len(
+        wanting
+    ) - len(chosen)
 
 
 def mark_high_value(plan: FidelityPlan) -> FidelityPlan:
@@ -190,7 +192,7 @@ def mark_high_value(plan: FidelityPlan) -> FidelityPlan:
 
 def is_high_value(plan: FidelityPlan) -> bool:
     """Whether the news is read again in depth."""
-    return plan.then is Rung.DEEP and PlanReason.HIGH_VALUE in plan.reasons
+    return plan.rung_after_release is Rung.DEEP and PlanReason.HIGH_VALUE in plan.reasons
 
 
 def prepared_plan(plan: FidelityPlan, then: Rung | None) -> FidelityPlan:
@@ -211,17 +213,20 @@ def deep_read_plan(first: FidelityPlan, config: FidelityConfig = _DEFAULT) -> Fi
 
 def verification_plan(first: FidelityPlan, config: FidelityConfig = _DEFAULT) -> FidelityPlan:
     """The plan of an amendment that reads the news itself, where the first took a view that was prepared ahead."""
-    rung = first.then or first.rung
+    rung = first.rung_after_release or first.rung
     codes = (*first.reasons, PlanReason.VERIFICATION)
     return FidelityPlan(rung, UNSET, rung_time_ms(rung, config), None, codes)
 
 
 def follows(first: FidelityPlan, plan: FidelityPlan) -> bool:
     """Whether the plan of an amendment follows from that of the decision that it amends."""
-    if first.then is None:
+    if first.rung_after_release is None:
         return plan == first
-    verified = first.then is Rung.DEEP or plan.reasons == (*first.reasons, PlanReason.VERIFICATION)
-    return plan.rung is first.then and plan.then is None and verified
+    verified = first.rung_after_release is Rung.DEEP or plan.reasons == (
+        *first.reasons,
+        PlanReason.VERIFICATION,
+    )
+    return plan.rung is first.rung_after_release and plan.rung_after_release is None and verified
 
 
 _LATER = frozenset({PlanReason.DRAFT_SUFFICES, PlanReason.HIGH_VALUE})
@@ -235,13 +240,13 @@ def plan_problems(
     config: FidelityConfig,
 ) -> list[str]:
     """Whether a recorded plan follows from what was recorded with it; entries without codes are not judged."""
-    if found.codes is UNSET or is_prepared(found):
+    if found.reason_codes is UNSET or is_prepared(found):
         return []
-    expected = plan(
+    expected = choose_plan(
         regime, found.deadline_ms, available, inputs=found.inputs, suspicion=suspicion, config=config
     )
-    reasons = tuple(code for code in found.codes if code not in _LATER)
-    is_capped = PlanReason.DRAFT_SUFFICES in found.codes and found.rung is Rung.EDGE
+    reasons = tuple(code for code in found.reason_codes if code not in _LATER)
+    is_capped = PlanReason.DRAFT_SUFFICES in found.reason_codes and found.rung is Rung.EDGE
     if reasons != expected.reasons or (found.rung is not expected.rung and not is_capped):
         return [f"the rung {found.rung.value} does not follow from deadline and load"]
     return []

@@ -117,7 +117,7 @@ class OpenRun:
         with deferred_garbage_collection():
             self.loop.run(keep)
         recorder = self.loop.recorder
-        if recorder.recovery.is_under_way and not self.loop.stopped:
+        if recorder.cursor.is_replaying and not self.loop.stopped:
             raise IntegrityError(
                 f"the inputs end before what the ledger holds: {recorder.num_recorded} of {self.ledger.size} decisions "
                 "could be made again; give the same inputs, or use a new folder"

@@ -21,7 +21,7 @@ from htfi.narrative.calendar.announcements import rate_key
 from htfi.narrative.calendar.prefetching import prepared_label
 from htfi.narrative.ports import NewsReader
 from htfi.narrative.question import Question
-from htfi.narrative.rationale.amendment import BORNE_OUT, OTHERWISE, has_part
+from htfi.narrative.rationale.amendment import OTHER_DIRECTION_AFTER_NEWS, SAME_DIRECTION_AFTER_NEWS, has_part
 from htfi.wiring.ledger import open_ledger
 from htfi.wiring.models.readers import open_readers
 from htfi.wiring.news import SAMPLE_CALENDAR, open_calendar
@@ -197,7 +197,7 @@ def _drive(
             if isinstance(item, News) and item.id != WARM_UP:
                 is_reported = True
                 timed = by_item[item.id]
-                lead = loop.components.prepared.reader.stats.num_read
+                lead = loop.components.prepared.prefetcher.stats.num_read
                 timed.num_ahead, start_num = lead - (start_num if turn else 0), lead
                 timed.ahead_ms = (ahead.elapsed_ms - start_ms) if timed.num_ahead else 0.0
                 waiting, turn = item.id, turn + 1
@@ -224,15 +224,15 @@ def _count(
             before = first[decision.amends]
             timed = by_item[_item_served(before, decisions)]
             timed.num_amended += 1
-            timed.num_confirmed += has_part(decision.rationale, BORNE_OUT)
-            assert has_part(decision.rationale, BORNE_OUT, OTHERWISE)
+            timed.num_confirmed += has_part(decision.rationale, SAME_DIRECTION_AFTER_NEWS)
+            assert has_part(decision.rationale, SAME_DIRECTION_AFTER_NEWS, OTHER_DIRECTION_AFTER_NEWS)
             was = before.view
             timed.num_same += was is not None and (
                 was.direction,
                 was.size_sigmas,
                 was.volatility_multiplier,
             ) == (view.direction, view.size_sigmas, view.volatility_multiplier)
-        elif view is not None and view.prepared and decision.plan.then is not None:
+        elif view is not None and view.prepared and decision.plan.rung_after_release is not None:
             first[decision.id] = decision
             by_item[_item_served(decision, decisions)].served.append(view.prepared)
 

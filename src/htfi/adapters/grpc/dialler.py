@@ -70,11 +70,11 @@ async def _try_handshake(node: str, host: str, port: int, identity: Identity, de
     try:
         shown: bytes | None = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
         if shown and (
-            words := certificate_fault(x509.load_der_x509_certificate(shown), node, identity.authority)
+            reason := certificate_fault(x509.load_der_x509_certificate(shown), node, identity.authority)
         ):
-            return words
-        if words := _own_fault(identity):
-            return words
+            return reason
+        if reason := _own_fault(identity):
+            return reason
         async with asyncio.timeout(_ALERT_WAIT_S):
             if not await reader.read(1):  # gRPC's server hangs up without an alert
                 return f"{node} at {host}:{port} refuses our certificate: does it trust another authority?"
@@ -109,9 +109,9 @@ def _own_fault(identity: Identity) -> str:
 
 def _tls_failure(address: str, error: ssl.SSLError, details: str) -> str:
     reason = (error.reason or "").upper()
-    for alert, words in _TLS_ALERTS.items():
+    for alert, description in _TLS_ALERTS.items():
         if reason.endswith(alert):
-            return f"{address} refuses: {words}"
+            return f"{address} refuses: {description}"
     if reason in ("WRONG_VERSION_NUMBER", "UNEXPECTED_EOF_WHILE_READING", "PACKET_LENGTH_TOO_LONG", ""):
         return f"{address} does not speak TLS"
     return f"{address}: TLS failed, {reason.lower().replace('_', ' ')} ({_first_line(details)})"
@@ -159,8 +159,8 @@ async def keep_dialled(
         try:
             metadata = ((NODE_KEY, own_name),) if identity is None else ()
             call = library.make_call(channel, metadata)
-            words = await _open_stream(call, node, address, identity, switch.bounds)
-            if not words:
+            reason = await _open_stream(call, node, address, identity, switch.bounds)
+            if not reason:
                 if reported:
                     trouble(node, "")
                     reported = ""
@@ -168,9 +168,9 @@ async def keep_dialled(
                 stream = switch.open(node, dialled=True)
                 await switch.run(stream, call, call.done_writing)
                 num_failures = 0 if loop.time() - since_s >= _STABLE_S else num_failures
-            elif words != reported:
-                trouble(node, words)
-                reported = words
+            elif reason != reported:
+                trouble(node, reason)
+                reported = reason
             call.cancel()
         finally:
             await channel.close()

@@ -25,7 +25,7 @@ class StreamObserver(Protocol):
         """A stream to a node is up; `dialled` by us, or accepted."""
         ...
 
-    def ended(self, stream: str, node: str, words: str) -> None: ...
+    def ended(self, stream: str, node: str, reason: str) -> None: ...
 
     def received(self, stream: str, node: str, body: bytes) -> None:
         """A body on `FrameChannel.HEALTH`. Raises: InvalidInput, and the frame is refused by name."""
@@ -46,8 +46,8 @@ class NullStreamObserver:
     def opened(self, stream: str, node: str, dialled: bool) -> None:
         del stream, node, dialled
 
-    def ended(self, stream: str, node: str, words: str) -> None:
-        del stream, node, words
+    def ended(self, stream: str, node: str, reason: str) -> None:
+        del stream, node, reason
 
     def received(self, stream: str, node: str, body: bytes) -> None:
         del stream, node, body
@@ -115,7 +115,7 @@ class StreamMultiplexer:
         """Carry frames until the stream ends; why it did. `end` informs the peer that we send no more."""
         reading = asyncio.ensure_future(self._read(stream, duplex))
         writing = asyncio.ensure_future(self._write(stream, duplex))
-        words = "the connection was lost"
+        reason = "the connection was lost"
         try:
             await _wait_for_any(reading, writing, stream.drop_reason)
             stream.outbox.close()
@@ -126,14 +126,14 @@ class StreamMultiplexer:
                 with suppress(*library.CallError):
                     await end()
                 await _wait_for_any(reading, stream.drop_reason, timeout_s=FLUSH_S)
-            words = self._end_reason(stream, reading, writing)
+            reason = self._end_reason(stream, reading, writing)
         finally:
             stream.outbox.close()
             for task in (reading, writing):
                 task.cancel()
-            self._report_end(stream, words)
+            self._report_end(stream, reason)
         await asyncio.wait((reading, writing), timeout=FLUSH_S)
-        return words
+        return reason
 
     def fail(self, error: BaseException) -> None:
         """What may not happen has happened: the transport ends, and its caller gets the error."""
@@ -175,11 +175,11 @@ class StreamMultiplexer:
             ):
                 stream.drop(f"{stream.node} was silent for {self.bounds.silent_s:g} s")
 
-    def _report_end(self, stream: GrpcStream, words: str) -> None:
+    def _report_end(self, stream: GrpcStream, reason: str) -> None:
         if self.streams.pop(stream.name, None) is not None:
             self.ended_traffic = self.ended_traffic.plus(stream.traffic)
-            self.received.put(StreamArrival(stream.name, stream.node, StreamEvent.DOWN, words=words))
-            self._watcher.ended(stream.name, stream.node, words)
+            self.received.put(StreamArrival(stream.name, stream.node, StreamEvent.DOWN, reason=reason))
+            self._watcher.ended(stream.name, stream.node, reason)
 
     def _accepted(self, node: str) -> GrpcStream | None:
         for stream in self.streams.values():
@@ -227,12 +227,12 @@ class StreamMultiplexer:
         stream.arrived(len(body))
         self.received.put(StreamArrival(stream.name, stream.node, StreamEvent.FRAME, body))
 
-    def _refuse(self, stream: GrpcStream, words: str) -> None:
+    def _refuse(self, stream: GrpcStream, reason: str) -> None:
         stream.traffic.num_bad += 1
         if stream.traffic.num_bad >= self.bounds.num_bad_frames:
-            stream.drop(f"{stream.traffic.num_bad} frames that cannot be read, the last: {words}")
+            stream.drop(f"{stream.traffic.num_bad} frames that cannot be read, the last: {reason}")
             return
-        stream.outbox.put(_malformed(words))
+        stream.outbox.put(_malformed(reason))
 
     async def _write(self, stream: GrpcStream, duplex: DuplexStream) -> None:
         while (sealed := await stream.outbox.next_frame()) is not None:
@@ -259,8 +259,8 @@ class StreamMultiplexer:
         return "closed here"
 
 
-def _malformed(words: str) -> bytes:
-    return frames.encode(RefusedFrame(-1, 0, RefusalReason.MALFORMED, -1, words))
+def _malformed(reason: str) -> bytes:
+    return frames.encode(RefusedFrame(-1, 0, RefusalReason.MALFORMED, -1, reason))
 
 
 async def _wait_for_any(*futures: "asyncio.Future[Any]", timeout_s: float | None = None) -> None:

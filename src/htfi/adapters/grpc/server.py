@@ -80,18 +80,18 @@ async def _accept_stream(
         return await context.abort(
             library.status("UNAUTHENTICATED"), "the certificate does not name exactly one node"
         )
-    if words := switch.refusal_reason(peer):
-        return await context.abort(library.status("ALREADY_EXISTS"), words)
+    if reason := switch.refusal_reason(peer):
+        return await context.abort(library.status("ALREADY_EXISTS"), reason)
     await context.send_initial_metadata(((NODE_KEY, node),))
     stream = switch.open(peer, dialled=False)
     try:
-        words = await switch.run(stream, context, None)
+        reason = await switch.run(stream, context, None)
     except asyncio.CancelledError:  # by gRPC: the peer is gone
         return None
     if stream.drop_reason.done():
         with suppress(TimeoutError):  # a peer that does not read does not take this either
             async with asyncio.timeout(FLUSH_S):
-                await context.abort(library.status("ABORTED"), words)
+                await context.abort(library.status("ABORTED"), reason)
     return None
 
 

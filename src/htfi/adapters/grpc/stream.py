@@ -111,11 +111,11 @@ class GrpcStream:
         self._num_unread = 0
         self._has_room_event: asyncio.Future[None] | None = None
 
-    def drop(self, words: str) -> None:
+    def drop(self, reason: str) -> None:
         """In the loop's thread: end it now, whatever waits. The first words stand."""
         self.outbox.close()
         if not self.drop_reason.done():
-            self.drop_reason.set_result(words)
+            self.drop_reason.set_result(reason)
 
     def arrived(self, num_bytes: int) -> None:
         with self._lock:

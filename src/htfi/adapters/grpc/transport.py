@@ -83,8 +83,8 @@ _START_S = 10.0
 _CLOSE_S = 5.0  # beyond the drain
 
 
-def _ignore_trouble(node: str, words: str) -> None:
-    del node, words
+def _ignore_trouble(node: str, reason: str) -> None:
+    del node, reason
 
 
 class GrpcTransport:
@@ -180,11 +180,11 @@ class GrpcTransport:
         known = self._multiplexer.streams.get(stream)
         return known is not None and known.outbox.put(sealed)
 
-    def drop(self, stream: str, words: str) -> None:
+    def drop(self, stream: str, reason: str) -> None:
         """See Transport; from any thread. Its end arrives as any other's."""
         known = self._multiplexer.streams.get(stream)
         if known is not None:
-            self._call_in_loop(lambda: known.drop(words))
+            self._call_in_loop(lambda: known.drop(reason))
 
     def traffic(self) -> dict[str, StreamTraffic]:
         """What each open stream has carried so far."""

@@ -29,7 +29,7 @@ class ProbeResult(NamedTuple):
     """An answer, and why."""
 
     holds: bool
-    words: str = ""
+    reason: str = ""
 
 
 Probe = Callable[[], ProbeResult]

@@ -161,14 +161,14 @@ def _plain_text_config(config: dict[str, Any]) -> dict[str, Any]:
             if key not in ("model", "added_tokens")
         },
         "model": model,
-        "added_tokens": [_is_control_token(token) for token in tokens],
+        "added_tokens": [_marked_as_special(token) for token in tokens],
         "post_processor": None,
         "truncation": None,
         "padding": None,
     }
 
 
-def _is_control_token(token: Any) -> Any:
+def _marked_as_special(token: Any) -> Any:
     """An added token that only code writes: '<think>' too, which its model calls ordinary. Blanks stay text."""
     if not isinstance(token, dict):
         return token

@@ -80,7 +80,7 @@ def print_summary(
         nodes=nodes,
         narrators=run.loop.components.forecaster.track_records(),
         num_deepened=recorder.num_amended - preparing.num_verified if nodes is None else 0,
-        prepared=preparing.reader.stats,
+        prepared=preparing.prefetcher.stats,
         num_verified=preparing.num_verified,
         num_borne_out=preparing.num_confirmed,
         num_deep_reads_skipped=run.loop.num_deep_reads_skipped,

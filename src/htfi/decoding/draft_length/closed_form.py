@@ -63,7 +63,7 @@ class DraftLengthConfig:
             raise InvalidInput("decoding.draft_length: margin must lie in [0, 1), probe_share in [0, 0.5]")
 
 
-class ClosedFormPlanner:
+class ThroughputPlanner:
     """Lengths from acceptance curves and pass costs; plain decoding is one of them.
 
     A batch is priced as the one pass that it is, so lengths shrink as rows join. Whatever the estimates promise, each
@@ -102,18 +102,18 @@ class ClosedFormPlanner:
         self._length_tables: dict[str, list[int]] = {}
         self._round_costs: dict[int, RoundCost] = {}
 
-    def plan(self, asks: Sequence[LengthRequest]) -> list[int]:
+    def plan(self, requests: Sequence[LengthRequest]) -> list[int]:
         exploring = self._num_explored < len(_EXPLORATION_LENGTHS)
-        caps = self._caps(asks, exploring)
+        caps = self._caps(requests, exploring)
         if not any(caps):
             return caps
         if exploring:
             return [min(_EXPLORATION_LENGTHS[self._num_explored], cap) for cap in caps]
-        if self._measures and self._is_plain_pass_due(len(asks)):
+        if self._measures and self._is_plain_pass_due(len(requests)):
             return [0] * len(caps)
-        lengths = self._best(asks, caps)
+        lengths = self._best(requests, caps)
         if not any(lengths):
-            return self._probe(asks, caps)
+            return self._probe(requests, caps)
         if self._measures and self._num_learnt % _PERTURB_EVERY_ROUNDS == _PERTURB_EVERY_ROUNDS - 1:
             return self._perturbed(lengths, caps)
         return lengths
@@ -158,15 +158,15 @@ class ClosedFormPlanner:
             known = self._round_costs[rows] = self._round_cost(rows, self.config.max_length)
         return known
 
-    def _caps(self, asks: Sequence[LengthRequest], exploring: bool) -> list[int]:
+    def _caps(self, requests: Sequence[LengthRequest], exploring: bool) -> list[int]:
         """What each row may draft: by its own cap, the batch size, and its kind's exploration budget."""
         off, longest = self.config.plain_above_rows, self.config.max_length
-        if off is not None and len(asks) > off:
-            return [0] * len(asks)
+        if off is not None and len(requests) > off:
+            return [0] * len(requests)
         budget = self._exploration_budget
         return [
             max(min(cap, longest), 0) if exploring or budget.get(kind, 0.0) >= 0.0 else 0
-            for kind, cap in asks
+            for kind, cap in requests
         ]
 
     def _is_plain_pass_due(self, rows: int) -> bool:
@@ -191,15 +191,19 @@ class ClosedFormPlanner:
             self._length_tables[kind] = ladder
         return ladder
 
-    def _best(self, asks: Sequence[LengthRequest], caps: Sequence[int]) -> list[int]:
-        return [self._best_lengths(asks[0].kind)[caps[0]]] if len(caps) == 1 else self._together(asks, caps)
+    def _best(self, requests: Sequence[LengthRequest], caps: Sequence[int]) -> list[int]:
+        return (
+            [self._best_lengths(requests[0].kind)[caps[0]]]
+            if len(caps) == 1
+            else self._batch_lengths(requests, caps)
+        )
 
-    def _together(self, asks: Sequence[LengthRequest], caps: Sequence[int]) -> list[int]:
-        price = self.round_cost(len(asks))
+    def _batch_lengths(self, requests: Sequence[LengthRequest], caps: Sequence[int]) -> list[int]:
+        price = self.round_cost(len(requests))
         curve = self.survival.curve
-        admitted = admit_draft_slots([curve(kind) for kind, _ in asks], caps, price)
-        least = (1.0 + self.config.margin) * len(asks) / price.width_ms[0]
-        return admitted.lengths if admitted.tokens_per_ms > least else [0] * len(asks)
+        admitted = admit_draft_slots([curve(kind) for kind, _ in requests], caps, price)
+        least = (1.0 + self.config.margin) * len(requests) / price.width_ms[0]
+        return admitted.lengths if admitted.tokens_per_ms > least else [0] * len(requests)
 
     def _perturbed(self, lengths: Sequence[int], caps: Sequence[int]) -> list[int]:
         """Alternately longer and shorter than the best: lengths that are never tried have unknown costs."""
@@ -210,16 +214,16 @@ class ClosedFormPlanner:
             for length, cap in zip(lengths, caps, strict=True)
         ]
 
-    def _probe(self, asks: Sequence[LengthRequest], caps: Sequence[int]) -> list[int]:
+    def _probe(self, requests: Sequence[LengthRequest], caps: Sequence[int]) -> list[int]:
         """If plain decoding is expected to be better: a few rounds of two tokens, once the probe budget allows."""
         if not self._probing and self._probe_budget < self._probe_price:
-            return [0] * len(asks)
+            return [0] * len(requests)
         return [min(cap, _PROBE_LENGTH) for cap in caps]
 
     def _charge_probe(self, rounds: Sequence[RoundReport]) -> None:
         """The first draft after plain rounds: reading what it missed is a probe's main cost."""
-        asks = [LengthRequest(row.kind, self.config.max_length) for row in rounds]
-        if any(self._best(asks, self._caps(asks, False))):
+        requests = [LengthRequest(row.kind, self.config.max_length) for row in rounds]
+        if any(self._best(requests, self._caps(requests, False))):
             return  # no probe: speculation is expected to be better
         _, _, _, draft_ms, verify_ms, rows, _ = rounds[0]
         price = self.round_cost(rows)

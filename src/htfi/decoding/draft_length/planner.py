@@ -49,7 +49,7 @@ class DraftLengthPlanner(Protocol):
     @property
     def name(self) -> str: ...
 
-    def plan(self, asks: Sequence[LengthRequest]) -> list[int]:
+    def plan(self, requests: Sequence[LengthRequest]) -> list[int]:
         """A length ≤ max_length for each row of the coming pass."""
         ...
 
@@ -65,8 +65,8 @@ class FrozenPlanner:
         self.name = f"{planner.name}, frozen"
         self._planner = planner
 
-    def plan(self, asks: Sequence[LengthRequest]) -> list[int]:
-        return self._planner.plan(asks)
+    def plan(self, requests: Sequence[LengthRequest]) -> list[int]:
+        return self._planner.plan(requests)
 
     def learn(self, rounds: Sequence[RoundReport]) -> None:
         pass
@@ -81,8 +81,8 @@ class FixedLengthPlanner:
         self.name = f"fixed {length}"
         self._length = length
 
-    def plan(self, asks: Sequence[LengthRequest]) -> list[int]:
-        return [max(min(self._length, ask.max_length), 0) for ask in asks]
+    def plan(self, requests: Sequence[LengthRequest]) -> list[int]:
+        return [max(min(self._length, ask.max_length), 0) for ask in requests]
 
     def learn(self, rounds: Sequence[RoundReport]) -> None:
         pass
@@ -131,25 +131,25 @@ class BanditPlanner:
         self._keep = math.exp(-1.0 / memory_rounds)
         self._loads: dict[int, _ArmSet] = {}
 
-    def plan(self, asks: Sequence[LengthRequest]) -> list[int]:
-        length = self._lengths[self._at(len(asks)).next]
-        return [max(min(length, ask.max_length), 0) for ask in asks]
+    def plan(self, requests: Sequence[LengthRequest]) -> list[int]:
+        length = self._lengths[self._arms_for(len(requests)).next]
+        return [max(min(length, ask.max_length), 0) for ask in requests]
 
     def learn(self, rounds: Sequence[RoundReport]) -> None:
         if not rounds:
             return
-        of = self._at(rounds[0].rows)
+        arm_set = self._arms_for(rounds[0].rows)
         depth = max(row.drafted for row in rounds)
         played = max((at for at, length in enumerate(self._lengths) if length <= depth), default=0)
-        for arm in of.arms:
+        for arm in arm_set.arms:
             arm.ms *= self._keep
             arm.tokens *= self._keep
             arm.num_tried *= self._keep
-        arm = of.arms[played]
+        arm = arm_set.arms[played]
         arm.ms += rounds[0].draft_ms + rounds[0].verify_ms
         arm.tokens += sum(1 + row.accepted for row in rounds)
         arm.num_tried += 1.0
-        of.next = self._best(of.arms)
+        arm_set.next = self._best(arm_set.arms)
 
     def _best(self, arms: Sequence[_Arm]) -> int:
         """The arm that may be the fastest: the least lower bound on time per token among the candidates."""
@@ -168,7 +168,7 @@ class BanditPlanner:
                 best, least = at, index
         return best
 
-    def _at(self, rows: int) -> _ArmSet:
+    def _arms_for(self, rows: int) -> _ArmSet:
         load = rows.bit_length()
         if load not in self._loads:
             arms = [_Arm() for _ in self._lengths]

@@ -28,13 +28,13 @@ class FrameChannel(IntEnum):
     HEALTH = 1
 
 
-class DraftLead(IntEnum):
+class DraftMode(IntEnum):
     """How a request is drafted: by whom, and whether the cloud waits for guesses."""
 
     PLAIN = 0  # no draft: the cloud writes token by token
     CLOUD = 1  # a draft beside the target
     LOCKSTEP = 2  # the edge; the cloud waits for its window
-    FLIGHT = 3  # the edge, several windows ahead; without a fitting one the cloud continues by itself
+    PIPELINED = 3  # the edge, several windows ahead; without a fitting one the cloud continues by itself
 
 
 class RefusalReason(IntEnum):
@@ -43,7 +43,7 @@ class RefusalReason(IntEnum):
     DRAINING = 1
     BUSY = 2  # the answer would be late
     BUDGET = 3  # more bytes than the request may take
-    CANNOT = 4  # it can never be answered here: too long, a logit that is not finite
+    UNANSWERABLE = 4  # it can never be answered here: too long, a logit that is not finite
     MALFORMED = 5  # an invalid frame
     RESIDENCY = 6
     STALE = 7  # a past epoch, or an unknown request
@@ -64,14 +64,14 @@ class HelloFrame(msgspec.Struct, array_like=True, tag=1, frozen=True, gc=False):
 class WelcomeFrame(msgspec.Struct, array_like=True, tag=2, frozen=True, gc=False):
     """The cloud's first frame: its weights, the data that it may hold, and the windows that may be in flight.
 
-    `life` differs at each start of the process: parts sent in another life are gone.
+    `incarnation` differs at each start of the process: parts sent to another incarnation are gone.
     """
 
     version: int
     node: str
     target: str
     tokenizer: str
-    life: int
+    incarnation: int
     has_draft: bool
     residency: tuple[str, ...]
     num_in_flight: int
@@ -113,7 +113,7 @@ class OpenFrame(msgspec.Struct, array_like=True, tag=5, frozen=True, gc=False):
     top_p: float
     kind: str
     deadline_ms: int
-    lead: int
+    draft_mode: int
     budget_bytes: int
     residency: tuple[str, ...]
     guesses: bytes
@@ -121,7 +121,7 @@ class OpenFrame(msgspec.Struct, array_like=True, tag=5, frozen=True, gc=False):
     in_full: bool = False  # to be answered by the target in full precision
 
 
-class WindowFrame(msgspec.Struct, array_like=True, tag=6, frozen=True, gc=False):
+class DraftWindowFrame(msgspec.Struct, array_like=True, tag=6, frozen=True, gc=False):
     """Drafted tokens (packed) to verify, from position `at` on, after a text whose `prefix` hash the edge assumes."""
 
     handle: int
@@ -169,7 +169,7 @@ Frame = (
     | PartFrame
     | NeedFrame
     | OpenFrame
-    | WindowFrame
+    | DraftWindowFrame
     | AcceptedFrame
     | RefusedFrame
     | CancelFrame

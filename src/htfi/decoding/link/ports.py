@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from enum import Enum
 from typing import NamedTuple, Protocol
 
-from htfi.decoding.link.frames import DraftLead
+from htfi.decoding.link.frames import DraftMode
 
 
 class StreamEvent(Enum):
@@ -25,7 +25,7 @@ class StreamArrival(NamedTuple):
     node: str
     event: StreamEvent
     body: bytes = b""  # of a frame, unsealed
-    words: str = ""  # why it ended
+    reason: str = ""  # why it ended
 
 
 class Transport(Protocol):
@@ -43,7 +43,7 @@ class Transport(Protocol):
         """Send a sealed frame without waiting; False if the stream has ended or accepts no more now."""
         ...
 
-    def drop(self, stream: str, words: str) -> None:
+    def drop(self, stream: str, reason: str) -> None:
         """End a stream."""
         ...
 
@@ -61,16 +61,16 @@ class PlacementQuery(NamedTuple):
 class PlannedPlacement(NamedTuple):
     """Where a request runs: `cloud` names a node, '' the edge alone. `window` tokens per window, `in_flight` of them.
 
-    `expected_ms` is the median; from `late_ms` on a second cloud is worth asking as well; `words` say why.
+    `expected_ms` is the median; from `late_ms` on a second cloud is worth asking as well; `reason` say why.
     """
 
     cloud: str
-    lead: DraftLead
+    draft_mode: DraftMode
     window: int
     in_flight: int
     expected_ms: float
     late_ms: float
-    words: str
+    reason: str
 
 
 class PlacementResult(NamedTuple):

@@ -24,7 +24,7 @@ class _RefinementWindow:
 
     begin: int = 0
     is_drafted: bool = False
-    said: dict[int, int] = field(default_factory=dict[int, int])
+    target_tokens: dict[int, int] = field(default_factory=dict[int, int])
 
 
 class JacobiStrategy:
@@ -53,13 +53,13 @@ class JacobiStrategy:
         for at, (sequence, window) in enumerate(zip(sequences, windows, strict=True)):
             window.begin = len(sequence.tokens)
             window.is_drafted = self._draft is not None and not (
-                window.begin in window.said and self._refines(sequence.tokenized.request.kind)
+                window.begin in window.target_tokens and self._refines(sequence.tokenized.request.kind)
             )
             if not window.is_drafted:
                 wanted[at] = 0
         drafted = self._draft.speculate(sequences, wanted) if self._draft is not None else []
         return [
-            drafted[at] if window.is_drafted else self._refined(sequence, window.said, length)
+            drafted[at] if window.is_drafted else self._refined(sequence, window.target_tokens, length)
             for at, (sequence, window, length) in enumerate(zip(sequences, windows, lengths, strict=True))
         ]
 
@@ -97,11 +97,13 @@ class JacobiStrategy:
         window = self._windows.get(id(sequence))
         if window is None:
             return
-        window.said = {}
+        window.target_tokens = {}
         if is_chain(tree.parents):
             first, unsettled = window.begin + 1, len(sequence.tokens)
-            places = enumerate(outcome.said[:-1], first)
-            window.said = {place: token for place, token in places if token >= 0 and place >= unsettled}
+            places = enumerate(outcome.target_tokens[:-1], first)
+            window.target_tokens = {
+                place: token for place, token in places if token >= 0 and place >= unsettled
+            }
         before = sequence.tokens[max(window.begin - 1, 0) :]
         self._next.update(pairwise(before))
         if self._draft is not None:
@@ -109,7 +111,9 @@ class JacobiStrategy:
                 case, gain = (sequence.tokenized.request.kind, window.is_drafted), len(outcome.path) + 1.0
                 self._gains[case] = self._gains.get(case, gain) + 0.05 * (gain - self._gains.get(case, gain))
             mine = (
-                (tree, outcome) if window.is_drafted else (DraftTree(), outcome._replace(path=[], said=[-1]))
+                (tree, outcome)
+                if window.is_drafted
+                else (DraftTree(), outcome._replace(path=[], target_tokens=[-1]))
             )
             self._draft.verified(sequence, *mine)
 

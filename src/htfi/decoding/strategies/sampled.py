@@ -85,7 +85,7 @@ class SampledStrategy:
             depth += 1
             for growing in live:
                 self._grow(growing, width)
-            live = [growing for growing in live if self._goes_on(growing, depth)]
+            live = [growing for growing in live if self._can_grow(growing, depth)]
             if live:
                 self._read(live)
         for growing in drafted:  # back to the accepted text; the next round reads an accepted branch again
@@ -122,7 +122,7 @@ class SampledStrategy:
                     tips.append(_SampledTip(node, tip.place + len(put), tip.logits))
         growing.tips = tips
 
-    def _goes_on(self, growing: _SampledTree, depth: int) -> bool:
+    def _can_grow(self, growing: _SampledTree, depth: int) -> bool:
         row = growing.row.row
         num_unread = len(growing.tree) - growing.num_read
         return bool(growing.tips) and depth < growing.length and num_unread <= row.limit - row.length

@@ -142,8 +142,8 @@ class TreeBuilder:
     def learn(self, outcome: DraftVerification, odds: RankAcceptance) -> None:
         """Learn the target's choices along the accepted path."""
         for node in (-1, *outcome.path):
-            if node in self.ranked and outcome.said[node] >= 0:
-                odds.learn(self.ranked[node], outcome.said[node])
+            if node in self.ranked and outcome.target_tokens[node] >= 0:
+                odds.learn(self.ranked[node], outcome.target_tokens[node])
 
 
 @dataclass(slots=True)

@@ -14,13 +14,13 @@ from htfi.narrative.rationale.writer import news_parts
 PREPARED = "prepared"
 PROVISIONAL_PARTS = ("provisional", "still_provisional", PREPARED)
 CONFIRMS, AMENDS = "confirming", "amending"
-DEEPENED, OVERTURNED = "deepened", "overturned"
-BORNE_OUT, OTHERWISE = "borne_out", "otherwise"
+SAME_DIRECTION_IN_DEPTH, OTHER_DIRECTION_IN_DEPTH = "deepened", "overturned"
+SAME_DIRECTION_AFTER_NEWS, OTHER_DIRECTION_AFTER_NEWS = "borne_out", "otherwise"
 # Parts on the news, what a reader made of it, and what that was worth.
 _NEWS_PARTS = frozenset({
     "one_headline", "two_headlines", "three_headlines", "read", "unread", "moving", "flat",
     "weighed", "weightless", "deepening", "consulting", "contested", *PROVISIONAL_PARTS, CONFIRMS, AMENDS,
-    DEEPENED, OVERTURNED, BORNE_OUT, OTHERWISE,
+    SAME_DIRECTION_IN_DEPTH, OTHER_DIRECTION_IN_DEPTH, SAME_DIRECTION_AFTER_NEWS, OTHER_DIRECTION_AFTER_NEWS,
 })  # fmt: skip
 _NEWS_SLOTS = frozenset(
     name

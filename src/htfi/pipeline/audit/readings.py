@@ -32,7 +32,7 @@ from htfi.narrative.question import MAX_ITEMS, Question, build_prompt, reading_s
 from htfi.narrative.readers import combined_version, part_from_scores
 from htfi.narrative.view_calibration import ViewCalibration
 from htfi.pipeline.audit.history import PromptContext, RecordedHistory
-from htfi.pipeline.weighing import is_leverage_bounded
+from htfi.pipeline.weighing import is_influence_bounded
 
 PROMOTED_DRAFTS_KEY = (
     "drafts"  # among a decision's models where drafts are promoted while it runs: any may have guessed
@@ -70,7 +70,11 @@ def identity_problems(
 ) -> list[str]:
     """What who read, and how, must be by the decision's plan and the settings."""
     config, found = terms.narrative, list[str]()
-    rung = decision.plan.then if read.prepared and decision.plan.then else decision.plan.rung
+    rung = (
+        decision.plan.rung_after_release
+        if read.prepared and decision.plan.rung_after_release
+        else decision.plan.rung
+    )
     reader = decision.models.get(f"reader.{rung}", "")
     in_depth = rung is Rung.DEEP
     expected = deep_reader_version(trace.target, len(trace.paths)) if trace.paths else trace.target
@@ -144,11 +148,11 @@ def expected_view(
         view = replace(
             to_view(answers[0], question, half_life_ns, reader), provisional=trace.num_verified >= 0
         )
-        return replace(view, meant=meaning.meanings(view) if meaning is not None else ())
+        return replace(view, calibrated_effects=meaning.meanings(view) if meaning is not None else ())
     reader = deep_reader_version(trace.target, len(trace.paths))
     each = [to_view(one, question, half_life_ns, reader) for one in answers]
     view = to_view(combine_answers(answers)[0], question, half_life_ns, reader)
-    return replace(view, meant=combine_meanings(each, meaning) if meaning is not None else ())
+    return replace(view, calibrated_effects=combine_meanings(each, meaning) if meaning is not None else ())
 
 
 def prepared_problems(
@@ -243,7 +247,7 @@ class ReadingAuditor:
             parts.append(
                 scored_part(item, self._terms.narrative) if item is not None else replace(part, trust=-1.0)
             )
-        if is_leverage_bounded(decision):
+        if is_influence_bounded(decision):
             parts = bound_parts(parts, recorded_limits(news_context), view.as_of_ns)
         for part, expected in zip(view.parts, parts, strict=True):
             if part != expected:

@@ -33,9 +33,9 @@ from htfi.narrative.rationale.versions import MODEL_KEY, phrasing_of
 from htfi.narrative.rationale.writer import load_slots
 from htfi.narrative.routing import routing_problems
 from htfi.narrative.sanitising.config import SanitiserConfig
-from htfi.pipeline.amendments import amendment_template, recorded_amendment_template
+from htfi.pipeline.amendments import comparison_part, recorded_comparison_part
 from htfi.pipeline.audit.readings import ReadingAuditor
-from htfi.pipeline.weighing import forecast_problems, is_leverage_bounded, suspicion_problems, without_view
+from htfi.pipeline.weighing import forecast_problems, is_influence_bounded, suspicion_problems, without_view
 from htfi.scheduling.config import FidelityConfig
 from htfi.scheduling.fidelity import follows, is_high_value, is_prepared, plan_problems
 
@@ -144,7 +144,7 @@ class AmendmentAuditor:
     def _note(self, decision: Decision, index: int) -> None:
         if not decision.awaits_amendment or decision.view is None:
             return
-        if decision.has_own_reading or decision.plan.then is not None:
+        if decision.has_own_reading or decision.plan.rung_after_release is not None:
             self._awaiting.setdefault(decision.id, index)
         elif "readings" in decision.models:  # before that, what kept a provisional view was not amended
             self._awaiting[decision.id] = index
@@ -180,11 +180,11 @@ def _amendment_problems(first: Decision, decision: Decision, lead: Decision | No
     if lead is not None and lead.view is not None:
         if decision.view != _view_in_place_of(first, lead.view):
             problems.append(f"its view is not the one of {lead.id}")
-        if recorded_amendment_template(decision) != recorded_amendment_template(lead):
+        if recorded_comparison_part(decision) != recorded_comparison_part(lead):
             problems.append("it states wrongly whether it confirms the provisional view")
     elif decision.view is None or decision.view.provisional or decision.view.read_at_ns != first.as_of_ns:
         problems.append("it has no view by the target of that time")
-    elif not has_part(decision.rationale, amendment_template(first, decision.view)):
+    elif not has_part(decision.rationale, comparison_part(first, decision.view)):
         problems.append("it states wrongly whether it confirms the provisional view")
     return problems
 
@@ -196,7 +196,7 @@ def _view_in_place_of(first: Decision, amended: NewsView) -> NewsView | None:
         return None
     trust = mean_trust(first.news_context, read.cited)
     merged = remerge(replace(read, trace=None), trust, first.view, first.as_of_ns)
-    return bound_view(merged, recorded_limits(first.news_context)) if is_leverage_bounded(first) else merged
+    return bound_view(merged, recorded_limits(first.news_context)) if is_influence_bounded(first) else merged
 
 
 def check_entry(
@@ -290,7 +290,7 @@ def _rationale_problems(decision: Decision) -> list[str]:
     ):
         problems.append("the rationale states wrongly whether manipulation is suspected")
     problems += _load_problems(decision)
-    then = decision.plan.then
+    then = decision.plan.rung_after_release
     consulting = is_high_value(decision.plan)
     if has_part(rationale, "consulting") != consulting:
         problems.append("the rationale states wrongly whether the best reader follows")
@@ -301,7 +301,10 @@ def _rationale_problems(decision: Decision) -> list[str]:
         if not decision.amends:
             problems.append("the rationale states wrongly whether the reading was prepared")
     elif served and view is not None:
-        if decision.plan.codes is UNSET and decision.plan.reason != f"prepared for {view.prepared}":
+        if (
+            decision.plan.reason_codes is UNSET
+            and decision.plan.reason_text != f"prepared for {view.prepared}"
+        ):
             problems.append("the plan does not state what the view was prepared for")
         if rationale.slots.get("prepared") != phrasing.prepared(view):
             problems.append("the rationale states wrongly what the reading was prepared for")
@@ -312,9 +315,9 @@ def _rationale_problems(decision: Decision) -> list[str]:
 
 def _load_problems(decision: Decision) -> list[str]:
     plan, rationale = decision.plan, decision.rationale
-    if decision.amends or plan.codes is UNSET:
+    if decision.amends or plan.reason_codes is UNSET:
         return []
-    is_loaded = PlanReason.HIGH_LOAD in plan.codes and plan.inputs is not UNSET
+    is_loaded = PlanReason.HIGH_LOAD in plan.reason_codes and plan.inputs is not UNSET
     if has_part(rationale, "loaded") != is_loaded:
         return ["the rationale misstates whether load lowered the rung"]
     stated = load_slots(plan.rung, plan.inputs) if is_loaded and plan.inputs is not UNSET else {}

@@ -192,7 +192,9 @@ def _replay_paths(
         problems.append("its provisional mark does not follow from which model generated it")
     each = [_with_understanding(parse_answer(answer.fields, opened.trust), view) for answer in written]
     meant = combine_meanings(each, opened.meaning) if opened.meaning is not None else ()
-    if not problems and replace(_with_understanding(said, view), meant=meant) != _without_trace(view):
+    if not problems and replace(_with_understanding(said, view), calibrated_effects=meant) != _without_trace(
+        view
+    ):
         problems.append("the view does not follow from the tokens")
     return ReplayedReading(trace, written[nearest], vocabulary, problems)
 
@@ -305,7 +307,9 @@ def _finish_with_draft(
 def _view_from_tokens(writing: Completion, opened: ReplayModel, view: NewsView) -> NewsView:
     """The view that the tokens state, with what only the question knows taken from the record."""
     said = _with_understanding(parse_answer(writing.fields, opened.trust), view)
-    return replace(said, meant=opened.meaning.meanings(said) if opened.meaning is not None else ())
+    return replace(
+        said, calibrated_effects=opened.meaning.meanings(said) if opened.meaning is not None else ()
+    )
 
 
 def _with_understanding(said: ParsedAnswer, view: NewsView) -> NewsView:

@@ -158,8 +158,10 @@ def weigh_by_role(view: NewsView, role: CompanyRole) -> NewsView:
     if role.is_judged or view.confidence <= 0.0:
         return view
     if not role.is_clear:
-        return replace(view, confidence=UNCLEAR_SHARE * view.confidence, meant=())
-    return replace(view, direction=0.0, size_sigmas=0.0, volatility_multiplier=1.0, confidence=0.0, meant=())
+        return replace(view, confidence=UNCLEAR_SHARE * view.confidence, calibrated_effects=())
+    return replace(
+        view, direction=0.0, size_sigmas=0.0, volatility_multiplier=1.0, confidence=0.0, calibrated_effects=()
+    )
 
 
 def view_effect(

@@ -40,9 +40,9 @@ class Baseline:
 
 @dataclass(frozen=True, slots=True)
 class Degradation:
-    """`words` name the symptoms, '' when healthy. `turning_s`: since when the symptoms differ from the status."""
+    """`symptoms` name what is wrong, '' when healthy. `turning_s`: since when the symptoms differ from the status."""
 
-    words: str = ""
+    symptoms: str = ""
     turning_s: float = math.inf
     judged_s: float = -math.inf
     moved_s: float = -math.inf  # when progress was last seen, or there was nothing to do
@@ -52,7 +52,7 @@ class Degradation:
 
     @property
     def is_degraded(self) -> bool:
-        return bool(self.words)
+        return bool(self.symptoms)
 
 
 def assess(
@@ -75,12 +75,12 @@ def assess(
     signs = "; ".join(_symptoms(now, metrics, rtt_ms, now_s, scale, config))
     learnt = _update_baselines(state, metrics, rtt_ms, now_s, bool(signs))
     if bool(signs) == state.is_degraded:
-        return replace(now, words=signs, turning_s=math.inf, usual=learnt)
+        return replace(now, symptoms=signs, turning_s=math.inf, usual=learnt)
     turning_s = min(state.turning_s, now_s)
     needed_ms = HEALTHY_AFTER_MS if state.is_degraded else DEGRADED_AFTER_MS
     if (now_s - turning_s) * 1e3 < needed_ms:
         return replace(now, turning_s=turning_s, usual=learnt)
-    return replace(now, words=signs, turning_s=math.inf, usual=learnt)
+    return replace(now, symptoms=signs, turning_s=math.inf, usual=learnt)
 
 
 def _symptoms(

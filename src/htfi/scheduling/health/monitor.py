@@ -93,7 +93,7 @@ class PeerMonitor:
             self._suspicions[peer] = replace(self._suspicions[peer], needs_back=1)
         self._members = membership.regossip(self._members)
 
-    def stream_ended(self, peer: str, words: str, now_s: float, stream: str = "") -> None:
+    def stream_ended(self, peer: str, reason: str, now_s: float, stream: str = "") -> None:
         """A stream to the peer is gone; without its name, all of them."""
         self._advance_clock(now_s)
         contact = self._contacts.get(peer)
@@ -102,7 +102,7 @@ class PeerMonitor:
         streams = tuple(each for each in contact.streams if stream and each != stream)
         self._contacts[peer] = replace(contact, streams=streams)
         if not streams and contact.rhythm.num_heartbeats:
-            self._suspect(peer, f"its stream ended: {words}" if words else "its stream ended")
+            self._suspect(peer, f"its stream ended: {reason}" if reason else "its stream ended")
         self._announce(peer)
 
     def activity_seen(self, peer: str, now_s: float) -> None:
@@ -154,7 +154,7 @@ class PeerMonitor:
         if metrics is not self._reported_metrics:
             self._reported_metrics, self._metrics = metrics, sanitise_metrics(metrics)
 
-    def seek(self, role: str) -> None:
+    def request_leadership(self, role: str) -> None:
         """Try to lead a role from now on. Raises: InvalidInput where no voters are named."""
         self._roles.seek(role)
 
@@ -208,18 +208,18 @@ class PeerMonitor:
             self._clock.ran_s,
         )
 
-    def _record(self, peer: str, what: str, words: str) -> None:
-        self._changes.append(PeerTransition(peer, what, words))
+    def _record(self, peer: str, what: str, reason: str) -> None:
+        self._changes.append(PeerTransition(peer, what, reason))
 
     def _announce(self, peer: str) -> None:
-        state, words = self._judge(peer)
+        state, reason = self._judge(peer)
         before = self._announced.get(peer, PeerState.UNKNOWN)
         if state is before:
             return
         self._announced[peer] = state
         if before is PeerState.UNKNOWN:
             self._record(peer, "joined", f"{peer} is now known")
-        self._record(peer, state.value, words)
+        self._record(peer, state.value, reason)
 
     def _announce_leadership(self, now_s: float) -> None:
         for role, is_leading, holder in self._roles.leadership_changes(now_s):

@@ -64,12 +64,12 @@ class NodeMonitor:
             self._streams.setdefault(node, []).append(stream)
             self._monitor.stream_opened(node, stream, self._clock())
 
-    def ended(self, stream: str, node: str, words: str) -> None:
+    def ended(self, stream: str, node: str, reason: str) -> None:
         with self._lock:
             streams = self._streams.get(node, [])
             if stream in streams:
                 streams.remove(stream)
-            self._monitor.stream_ended(node, words, self._clock(), stream)
+            self._monitor.stream_ended(node, reason, self._clock(), stream)
         self._publish_changes()
 
     def received(self, stream: str, node: str, body: bytes) -> None:
@@ -96,23 +96,23 @@ class NodeMonitor:
         self._publish_changes()
         return sent
 
-    def troubled(self, node: str, words: str) -> None:
-        """Why a node cannot be dialled; empty words: it can again, which its stream will show."""
-        if words:
-            self.note(node, "refused", words)
+    def dial_failed(self, node: str, reason: str) -> None:
+        """Why a node cannot be dialled; empty reason: it can again, which its stream will show."""
+        if reason:
+            self.note(node, "refused", reason)
 
     # What others ask, from any thread.
 
-    def note(self, peer: str, what: str, words: str) -> None:
+    def note(self, peer: str, what: str, reason: str) -> None:
         """A change that another found: a reroute, a refusal."""
-        change = PeerChange(time.time_ns(), peer, what, words)
+        change = PeerChange(time.time_ns(), peer, what, reason)
         self._changes.append(change)
         self._on_change(change)
 
-    def seek(self, role: str) -> None:
+    def request_leadership(self, role: str) -> None:
         """Try to lead a role. Raises: InvalidInput without voters."""
         with self._lock:
-            self._monitor.seek(role)
+            self._monitor.request_leadership(role)
 
     def resign(self, role: str) -> None:
         """Lead it no more, and let others; voters learn of it with the next tick."""
@@ -143,5 +143,5 @@ class NodeMonitor:
     def _publish_changes(self) -> None:
         with self._lock:
             found = self._monitor.changes()
-        for peer, what, words in found:
-            self.note(peer, what, words)
+        for peer, what, reason in found:
+            self.note(peer, what, reason)

@@ -186,7 +186,7 @@ def judge_peer(
         if contact.status is NodeStatus.DRAINING:
             return PeerState.DRAINING, "finishes its requests and accepts no new ones"
         if contact.degradation.is_degraded:
-            return PeerState.DEGRADED, contact.degradation.words
+            return PeerState.DEGRADED, contact.degradation.symptoms
         if contact.status is NodeStatus.DEGRADED:
             return PeerState.DEGRADED, "reported by the node itself"
         return PeerState.HEALTHY, "heartbeats on time"
@@ -195,12 +195,12 @@ def judge_peer(
     return _STATE_OF_STATUS[claimed], "reported by other nodes"
 
 
-def peer_figures(contact: PeerContact | None, state: PeerState, words: str) -> PeerFigures:
+def peer_figures(contact: PeerContact | None, state: PeerState, reason: str) -> PeerFigures:
     if contact is None:
-        return PeerFigures(state, words, None, None, (), 0, None)
+        return PeerFigures(state, reason, None, None, (), 0, None)
     return PeerFigures(
         state,
-        words,
+        reason,
         quantile(contact.rtts_ms, 0.5),
         quantile(contact.rtts_ms, 0.95),
         contact.rtts_ms,

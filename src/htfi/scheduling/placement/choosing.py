@@ -33,20 +33,20 @@ def choose(
     likely = safe or [one for one in usable if one.expected_ms <= deadline_ms]
     if likely:
         best = likely[0]
-        words = f"{'' if safe else 'may be late: '}cheapest of {len(likely)}: {best.reason}"
+        reason = f"{'' if safe else 'may be late: '}cheapest of {len(likely)}: {best.reason}"
     else:
         best = min(usable, key=lambda one: (one.expected_ms, _RANK[one.placement], one.cloud))
         needs = f"{best.placement.value} at {best.cloud} needs {best.expected_ms:.0f} ms of {deadline_ms:.0f}"
         if can_draft:
             return PlacementDecision(alone, everything, None, f"edge alone: {needs}")
-        words = f"late: {needs}"
-    return PlacementDecision(best, everything, _best_at_other_cloud(usable, best), words)
+        reason = f"late: {needs}"
+    return PlacementDecision(best, everything, _best_at_other_cloud(usable, best), reason)
 
 
 def explore_instead(decision: PlacementDecision, instead: PricedOption) -> PlacementDecision:
-    words = f"exploration: it may be cheaper than {decision.choice.placement.value}: {instead.reason}"
+    reason = f"exploration: it may be cheaper than {decision.choice.placement.value}: {instead.reason}"
     usable = [one for one in decision.options if one.is_allowed and one.placement is not Placement.EDGE_ONLY]
-    return PlacementDecision(instead, decision.options, _best_at_other_cloud(usable, instead), words)
+    return PlacementDecision(instead, decision.options, _best_at_other_cloud(usable, instead), reason)
 
 
 def exclusion_reason(
@@ -65,8 +65,8 @@ def exclusion_reason(
     return ""
 
 
-def excluded_option(cloud: str, way: Placement, words: str) -> PricedOption:
-    return PricedOption(cloud, way, 0, 0, math.inf, math.inf, math.inf, math.inf, False, words)
+def excluded_option(cloud: str, way: Placement, reason: str) -> PricedOption:
+    return PricedOption(cloud, way, 0, 0, math.inf, math.inf, math.inf, math.inf, False, reason)
 
 
 def describe_option(cost: OptionCost, link: LinkFigures) -> str:

@@ -114,7 +114,7 @@ def _cloud_report(figures: PeerFigures, residency: frozenset[str]) -> CloudRepor
     return CloudReport(
         queue_ms=metrics.queue_ms if metrics.queue else 0.0,  # a request that fits the batch joins at once
         rows_busy=float(max(metrics.num_rows - 1, 0)),  # one is likely our own, of the moment before
-        plane=PassCostModel(*metrics.verify_ms) if any(metrics.verify_ms) else None,
+        pass_costs=PassCostModel(*metrics.verify_ms) if any(metrics.verify_ms) else None,
         prompt_ms=metrics.prompt_ms_per_token or None,
         draft_ms=metrics.draft_ms_per_token or -1.0,
         watts=metrics.power_w or None,

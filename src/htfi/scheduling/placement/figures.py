@@ -43,7 +43,7 @@ class CloudFigures(NamedTuple):
     `residency`: tags of data that may lie there; a request's tags must all be among them.
     """
 
-    plane: PassCostModel
+    pass_costs: PassCostModel
     prompt_ms: float  # a token
     queue_ms: float = 0.0
     queue_late_ms: float = 0.0

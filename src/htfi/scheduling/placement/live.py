@@ -98,7 +98,7 @@ class CloudReport(NamedTuple):
     queue_ms: float | None = None
     rows_busy: float | None = None
     step_ms: float | None = None
-    plane: PassCostModel | None = None
+    pass_costs: PassCostModel | None = None
     prompt_ms: float | None = None  # a token
     draft_ms: float | None = None  # a token; below 0: it has no draft
     watts: float | None = None
@@ -155,8 +155,8 @@ class CloudEstimator:
 
     def report(self, at_s: float, report: CloudReport) -> None:
         now = self._now
-        if report.plane is not None:
-            now = now._replace(plane=report.plane)
+        if report.pass_costs is not None:
+            now = now._replace(pass_costs=report.pass_costs)
         if report.rows_busy is not None and 0.0 <= report.rows_busy < math.inf:
             now = now._replace(rows_busy=report.rows_busy)
         if report.prompt_ms is not None and 0.0 <= report.prompt_ms < math.inf:
@@ -174,7 +174,7 @@ class CloudEstimator:
         self._now = now
         if report.queue_ms is not None:
             self._queue.add(report.queue_ms, at_s)
-        usual = now.plane.ms(max(now.rows_busy, 1.0), 1.0)
+        usual = now.pass_costs.ms(max(now.rows_busy, 1.0), 1.0)
         if report.step_ms is not None and report.step_ms > 0.0 and usual > 0.0:
             self._pace.add(report.step_ms / usual, at_s)
 
@@ -185,13 +185,13 @@ class CloudEstimator:
             now = now._replace(queue_ms=queue, queue_late_ms=late)
         pace = self._pace.quantile(0.5)
         if pace is not None and len(self._pace) >= _MIN_SAMPLES:
-            plane = now.plane
+            pass_costs = now.pass_costs
             now = now._replace(
-                plane=PassCostModel(
-                    plane.fixed * pace,
-                    plane.per_row * pace,
-                    plane.per_token * pace,
-                    plane.per_row_token * pace,
+                pass_costs=PassCostModel(
+                    pass_costs.fixed * pace,
+                    pass_costs.per_row * pace,
+                    pass_costs.per_token * pace,
+                    pass_costs.per_row_token * pace,
                 )
             )
         return now

@@ -109,7 +109,7 @@ def make_cost_inputs(
     config: PlacementConfig,
 ) -> CostInputs:
     widest = max(min(MAX_WINDOW, task.num_tokens - 1), 1)
-    pass_ms = [cloud.plane.ms(cloud.rows_busy + 1.0, 1.0 + g) for g in range(widest + 1)]
+    pass_ms = [cloud.pass_costs.ms(cloud.rows_busy + 1.0, 1.0 + g) for g in range(widest + 1)]
     depth = best_verify_window(task.curve, pass_ms)
     spare = device_strain(edge, config) if edge else 0.0
     return CostInputs(task, link.rtt_ms, cloud, edge, config, pass_ms, depth, spare)
@@ -225,7 +225,7 @@ def round_terms(
     return CostTerms(
         LinkFigures(rtt_ms, rtt_ms),
         cloud._replace(
-            plane=PassCostModel(*map(_snap_to_grid, cloud.plane)),
+            pass_costs=PassCostModel(*map(_snap_to_grid, cloud.pass_costs)),
             prompt_ms=_snap_to_grid(cloud.prompt_ms),
             queue_ms=_snap_to_grid(cloud.queue_ms, _COARSE),
             rows_busy=_snap_to_grid(cloud.rows_busy, _COARSE),
@@ -276,8 +276,8 @@ def _compared_figures(of: CostTerms) -> list[tuple[float, float]]:
     return [
         (of.link.rtt_ms, _TOLERANCE_MS),
         (cloud.queue_ms, _TOLERANCE_MS),
-        (cloud.plane.ms(rows, 1.0), 0.0),
-        (cloud.plane.ms(rows, 8.0), 0.0),
+        (cloud.pass_costs.ms(rows, 1.0), 0.0),
+        (cloud.pass_costs.ms(rows, 8.0), 0.0),
         (cloud.prompt_ms, 0.0),
         (cloud.draft_ms or 0.0, 0.0),
         (cloud.watts / rows, _TOLERANCE_WATTS),

@@ -29,7 +29,7 @@ from htfi.wiring.cluster.edge import device_metrics, health_config, tls_files
 from htfi.wiring.cluster.threads import fast_thread_switching
 from htfi.wiring.config import ClusterRole, split_address
 from htfi.wiring.models.readers import in_full_precision, open_model_pair
-from htfi.wiring.models.speculation import build_draft_length_plan, require_shared_noise, strategy_parts
+from htfi.wiring.models.speculation import build_draft_length_planner, require_shared_noise, strategy_parts
 from htfi.wiring.settings import Settings
 
 _IDLE_S = 0.02  # how long a server without work waits for a frame before it looks at the time
@@ -66,8 +66,8 @@ class CloudServer:
                 if stream in full or not transport.send(stream, sealed):
                     full.add(stream)
                     server.unsent(stream, sealed)
-            for stream, words in server.drops():
-                transport.drop(stream, words)
+            for stream, reason in server.drops():
+                transport.drop(stream, reason)
             now_s = time.monotonic()
             if now_s >= tell_s:
                 tell_s = now_s + _REPORT_S
@@ -140,7 +140,7 @@ def open_cloud(
         target.tokenizer.opening,
         target.folder.digest,
         routed,
-        build_draft_length_plan(learning),
+        build_draft_length_planner(learning),
     )
 
     def full() -> tuple[DecodingEngine, RoutedStrategy, FairScheduler]:
@@ -174,7 +174,7 @@ def open_cloud(
             listen=node.address,
             peers={other: address for other, address in cluster.clouds.items() if other != name},
             watcher=watch,
-            trouble=watch.troubled,
+            trouble=watch.dial_failed,
         )
         closing.callback(transport.close)
         host, _ = split_address(node.address, name)

@@ -135,7 +135,7 @@ def open_edge(settings: Settings, name: str, *, secure: bool = True) -> Generato
             rng=RandomGenerator(PCG64(int.from_bytes(os.urandom(8), "little"))),
             peers=cluster.clouds,
             watcher=watch,
-            trouble=watch.troubled,
+            trouble=watch.dial_failed,
         )
         closing.callback(transport.close)
         places = PlannedPlacer(
@@ -176,7 +176,7 @@ def open_edge(settings: Settings, name: str, *, secure: bool = True) -> Generato
             health.lease_ms / 1e3, log,
         )  # fmt: skip
         if cluster.leader_group:
-            watch.seek(leader_role(cluster.leader_group))
+            watch.request_leadership(leader_role(cluster.leader_group))
             closing.callback(watch.resign, leader_role(cluster.leader_group))
         if node.probes:
             closing.enter_context(
@@ -205,11 +205,11 @@ def tls_files(cluster: ClusterConfig, node: str) -> TlsFiles:
 
 def device_metrics(device: DeviceMonitor) -> NodeHealthMetrics:
     """This machine's own, without a queue."""
-    vitals = device.metrics()
+    metrics = device.metrics()
     return NodeHealthMetrics(
-        temperature_c=vitals.temperature_c,
-        throttle_share=min(max(vitals.throttle_share or 0.0, 0.0), 1.0),
-        power_w=max(vitals.power_w or 0.0, 0.0),
+        temperature_c=metrics.temperature_c,
+        throttle_share=min(max(metrics.throttle_share or 0.0, 0.0), 1.0),
+        power_w=max(metrics.power_w or 0.0, 0.0),
     )
 
 

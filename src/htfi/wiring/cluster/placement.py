@@ -3,17 +3,17 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from htfi.decoding.link.frames import DraftLead
+from htfi.decoding.link.frames import DraftMode
 from htfi.decoding.link.ports import PlacementQuery, PlacementResult, PlannedPlacement
 from htfi.scheduling.placement.edge_placer import EdgePlacer
 from htfi.scheduling.placement.figures import Placement, PlacementOutcome, PlacementRequest
 
 LEAD_OF_ROUTE = {
-    Placement.CLOUD_PLAIN: DraftLead.PLAIN,
-    Placement.CLOUD_SPECULATIVE: DraftLead.CLOUD,
-    Placement.LOCKSTEP: DraftLead.LOCKSTEP,
-    Placement.PIPELINED: DraftLead.FLIGHT,
-    Placement.EDGE_ONLY: DraftLead.PLAIN,
+    Placement.CLOUD_PLAIN: DraftMode.PLAIN,
+    Placement.CLOUD_SPECULATIVE: DraftMode.CLOUD,
+    Placement.LOCKSTEP: DraftMode.LOCKSTEP,
+    Placement.PIPELINED: DraftMode.PIPELINED,
+    Placement.EDGE_ONLY: DraftMode.PLAIN,
 }
 _ROUTE_OF_LEAD = {lead: route for route, lead in LEAD_OF_ROUTE.items() if route is not Placement.EDGE_ONLY}
 
@@ -23,7 +23,7 @@ class PlannedPlacer:
 
     def __init__(self, edge_placer: EdgePlacer) -> None:
         self.edge_placer = edge_placer
-        self.num_placed: Counter[tuple[str, DraftLead]] = Counter()
+        self.num_placed: Counter[tuple[str, DraftMode]] = Counter()
         self.last_finished: PlacementResult | None = None  # of the request before
 
     def place(self, wanted: PlacementQuery, clouds: Sequence[str]) -> PlannedPlacement:
@@ -39,7 +39,7 @@ class PlannedPlacer:
 
     def learn(self, finished: PlacementResult) -> None:
         self.last_finished, placed = finished, finished.placed
-        route = _ROUTE_OF_LEAD[placed.lead] if placed.cloud else Placement.EDGE_ONLY
+        route = _ROUTE_OF_LEAD[placed.draft_mode] if placed.cloud else Placement.EDGE_ONLY
         outcome = PlacementOutcome(
             placed.cloud,
             route,

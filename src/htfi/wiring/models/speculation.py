@@ -6,7 +6,7 @@ from typing import assert_never
 from htfi.decoding.acceptance import AcceptanceAlarm
 from htfi.decoding.config import DecodingConfig
 from htfi.decoding.draft_length.acceptance_curve import AcceptanceCurves
-from htfi.decoding.draft_length.closed_form import ClosedFormPlanner, DraftLengthConfig
+from htfi.decoding.draft_length.closed_form import DraftLengthConfig, ThroughputPlanner
 from htfi.decoding.draft_length.pass_costs import DRAFT_PRIOR, NominalPassCosts
 from htfi.decoding.draft_length.planner import (
     BanditPlanner,
@@ -44,7 +44,7 @@ def speculative_generator(
         target.tokenizer.opening,
         target.folder.digest,
         strategy,
-        build_draft_length_plan(config),
+        build_draft_length_planner(config),
         drafted_by=draft.version if parts.uses_draft else "",
         rule=build_rule(config, strategy),
         alarm=AcceptanceAlarm(),
@@ -91,14 +91,14 @@ def require_shared_noise(config: DecodingConfig, what: str) -> None:
         )
 
 
-def build_draft_length_plan(config: DecodingConfig) -> DraftLengthPlanner:
+def build_draft_length_planner(config: DecodingConfig) -> DraftLengthPlanner:
     """The planner of draft lengths that `config` names."""
     limits = DraftLengthConfig(max_length=config.max_draft_length, plain_above_rows=config.plain_above)
     match config.draft_length:
         case "fixed":
             return FixedLengthPlanner(config.max_draft_length)
         case "measured":
-            return ClosedFormPlanner(config=limits)
+            return ThroughputPlanner(config=limits)
         case "bandit":
             return BanditPlanner(
                 [length for length in BanditPlanner.LENGTHS if length <= config.max_draft_length]
@@ -106,7 +106,7 @@ def build_draft_length_plan(config: DecodingConfig) -> DraftLengthPlanner:
         case "nominal":
             typical = AcceptanceCurves(max(config.max_draft_length, 1), _TYPICAL_ACCEPTANCE)
             return FrozenPlanner(
-                ClosedFormPlanner(NominalPassCosts(), NominalPassCosts(DRAFT_PRIOR), typical, limits)
+                ThroughputPlanner(NominalPassCosts(), NominalPassCosts(DRAFT_PRIOR), typical, limits)
             )
         case _:
             assert_never(config.draft_length)

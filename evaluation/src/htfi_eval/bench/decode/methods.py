@@ -13,7 +13,7 @@ from pathlib import Path
 
 from htfi.decoding.acceptance import SpeculationCounts
 from htfi.decoding.config import DecodingConfig
-from htfi.decoding.draft_length.closed_form import ClosedFormPlanner
+from htfi.decoding.draft_length.closed_form import ThroughputPlanner
 from htfi.decoding.draft_length.planner import BanditPlanner, DraftLengthPlanner, FixedLengthPlanner
 from htfi.decoding.draft_tree import DraftTree
 from htfi.decoding.local_generator import LocalGenerator
@@ -234,15 +234,15 @@ METHODS: Mapping[str, Callable[[ModelPair], DecodingMethod]] = {
     PLAIN: lambda pair: pair.method(NoDraft(), FixedLengthPlanner(0)),
     CHAIN_OF_8: lambda pair: _drafting(pair, ChainStrategy, FixedLengthPlanner(8)),
     BANDIT: lambda pair: _drafting(pair, ChainStrategy, BanditPlanner()),
-    CHAIN: lambda pair: _drafting(pair, ChainStrategy, ClosedFormPlanner()),
-    TREE: lambda pair: _drafting(pair, TreeStrategy, ClosedFormPlanner()),
-    OUTCOMES: lambda pair: _outcomes(pair, "noise", ClosedFormPlanner()),
+    CHAIN: lambda pair: _drafting(pair, ChainStrategy, ThroughputPlanner()),
+    TREE: lambda pair: _drafting(pair, TreeStrategy, ThroughputPlanner()),
+    OUTCOMES: lambda pair: _outcomes(pair, "noise", ThroughputPlanner()),
     OUTCOMES_OF_4: lambda pair: _outcomes(pair, "noise", FixedLengthPlanner(4)),
     OUTCOMES_OF_4_CLASSIC: lambda pair: _outcomes(pair, "probability", FixedLengthPlanner(4)),
     LOOKUP: lambda pair: pair.method(
-        LookupStrategy(pair.target.network.shape.vocab_size), ClosedFormPlanner()
+        LookupStrategy(pair.target.network.shape.vocab_size), ThroughputPlanner()
     ),
-    JACOBI: lambda pair: pair.method(JacobiStrategy(), ClosedFormPlanner()),
+    JACOBI: lambda pair: pair.method(JacobiStrategy(), ThroughputPlanner()),
 }
 # A fixed short length gives rounds that are easy to read.
 EXPLAINED: Mapping[str, Callable[[ModelPair], DecodingMethod]] = {

@@ -190,7 +190,7 @@ def judge_narrators(
         forecasts[name] = track_record_weighted(
             name, moments, tilt_effects(narrator_views, moments, config), config
         )
-    word = [replace(view, meant=()) for view in views]
+    word = [replace(view, calibrated_effects=()) for view in views]
     forecasts[AT_FACE_VALUE] = track_record_weighted(
         AT_FACE_VALUE, moments, tilt_effects(word, moments, config), config
     )
@@ -198,7 +198,7 @@ def judge_narrators(
         ideal_understanding(truth, question)
         for truth, question in zip(moments.truths, questions, strict=True)
     ]
-    best = [replace(view, meant=ideal.meanings(view)) for view in best]
+    best = [replace(view, calibrated_effects=ideal.meanings(view)) for view in best]
     forecasts[CEILING] = track_record_weighted(CEILING, moments, tilt_effects(best, moments, config), config)
     events = np.array([truth is not None and truth.expected != 0.0 for truth in moments.truths])
     return NarratorResults(moments, forecasts, tuple(views), events)

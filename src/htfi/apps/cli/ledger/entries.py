@@ -123,11 +123,11 @@ def show_entry(index: int, entry: bytes) -> None:
     print_line(decision.rationale.text)
     verdict = decision.verdict
     rows = ", ".join(f"{source} {first}–{last}" for source, (first, last) in decision.inputs.rows.items())
-    then = decision.plan.then
+    then = decision.plan.rung_after_release
     weights = "; ".join(f"{name} {shares[0]:.0%}" for name, shares in forecast.shares.items() if shares)
     facts = (
         ("verdict", f"{verdict.outcome}" + (f": {'; '.join(verdict.reasons)}" if verdict.reasons else "")),
-        ("rung", f"{decision.plan.rung}, {decision.plan.reason}" + (f"; then {then}" if then else "")),
+        ("rung", f"{decision.plan.rung}, {decision.plan.reason_text}" + (f"; then {then}" if then else "")),
         ("weights", weights),
         ("tilt", _tilt(forecast.tilt)),
         ("inputs", f"{decision.inputs.num_events} events: {rows}"),

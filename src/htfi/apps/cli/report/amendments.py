@@ -3,7 +3,13 @@
 from dataclasses import dataclass, field
 
 from htfi.domain.decision import Decision, Rung, amendment_id
-from htfi.narrative.rationale.amendment import BORNE_OUT, CONFIRMS, OTHERWISE, OVERTURNED, has_part
+from htfi.narrative.rationale.amendment import (
+    CONFIRMS,
+    OTHER_DIRECTION_AFTER_NEWS,
+    OTHER_DIRECTION_IN_DEPTH,
+    SAME_DIRECTION_AFTER_NEWS,
+    has_part,
+)
 from htfi.wiring.outputs import ReleasedLine, WithheldLine
 
 LOCAL = ""
@@ -53,15 +59,17 @@ class AmendmentCounts:
         view = decision.view
         if view is not None and not decision.has_own_reading:  # it keeps another decision's
             return
-        late = decision.awaits_amendment and decision.plan.then is None
+        late = decision.awaits_amendment and decision.plan.rung_after_release is None
         self.num_provisional += late
         if decision.amends and decision.plan.rung is Rung.DEEP:
             self.num_deepened += 1
-            self.num_direction_changed += has_part(decision.rationale, OVERTURNED)
+            self.num_direction_changed += has_part(decision.rationale, OTHER_DIRECTION_IN_DEPTH)
             return
-        if decision.amends and has_part(decision.rationale, BORNE_OUT, OTHERWISE):
+        if decision.amends and has_part(
+            decision.rationale, SAME_DIRECTION_AFTER_NEWS, OTHER_DIRECTION_AFTER_NEWS
+        ):
             self.num_verified += 1
-            self.num_same_direction += has_part(decision.rationale, BORNE_OUT)
+            self.num_same_direction += has_part(decision.rationale, SAME_DIRECTION_AFTER_NEWS)
             return
         if decision.amends:
             self.num_amended += 1

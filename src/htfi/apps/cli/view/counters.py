@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from htfi.apps.cli.view.cloud import CloudCounters, TenantLine
 from htfi.apps.cli.view.state import PeerStatus, RunCounters
-from htfi.decoding.link.frames import DraftLead
+from htfi.decoding.link.frames import DraftMode
 from htfi.domain.peers import PeerState
 from htfi.scheduling.health.node import NodeMonitor
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from htfi.wiring.run import OpenRun
 
 LEAD_NAMES = {
-    DraftLead.PLAIN: "plain",
-    DraftLead.CLOUD: "cloud",
-    DraftLead.LOCKSTEP: "lock-step",
-    DraftLead.FLIGHT: "in flight",
+    DraftMode.PLAIN: "plain",
+    DraftMode.CLOUD: "cloud",
+    DraftMode.LOCKSTEP: "lock-step",
+    DraftMode.PIPELINED: "in flight",
 }
 _CHANGES_SHOWN = 16
 

@@ -9,15 +9,15 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from htfi.decoding.link.client.request import InFlightRequest
-from htfi.decoding.link.frames import DraftLead
+from htfi.decoding.link.frames import DraftMode
 from htfi.domain.generation import Completion, RequestRefused
 
 ALONE = "edge alone"  # the beginning of the place of an answer that the draft finished
 _STRATEGY_WORDS = {
-    DraftLead.PLAIN: ("plain", "plain"),
-    DraftLead.CLOUD: ("cloud", "with its own draft"),
-    DraftLead.LOCKSTEP: ("lockstep", "in lock-step"),
-    DraftLead.FLIGHT: ("flight", "in flight"),
+    DraftMode.PLAIN: ("plain", "plain"),
+    DraftMode.CLOUD: ("cloud", "with its own draft"),
+    DraftMode.LOCKSTEP: ("lockstep", "in lock-step"),
+    DraftMode.PIPELINED: ("flight", "in flight"),
 }
 
 
@@ -26,7 +26,7 @@ def target_completion(inflight: InFlightRequest, draft: str) -> Completion:
     asked, tokens, attempt = inflight.tokenized, inflight.sequence.tokens, inflight.main_attempt
     strategy, place = "", ""  # for a grammar that leaves nothing open
     if attempt is not None:
-        strategy, by_strategy = _STRATEGY_WORDS[attempt.placed.lead]
+        strategy, by_strategy = _STRATEGY_WORDS[attempt.placed.draft_mode]
         place = f"{attempt.cloud}, {by_strategy}"
     return Completion(
         fields=asked.grammar.fields(tokens),

@@ -13,7 +13,7 @@ from htfi.decoding.link.client.request import CloudAttempt, FrameEffect, InFligh
 from htfi.decoding.link.frames import (
     AcceptedFrame,
     CancelFrame,
-    DraftLead,
+    DraftMode,
     NeedFrame,
     RefusalReason,
     RefusedFrame,
@@ -100,8 +100,8 @@ class CloudAttempts:
                 self._reject(cloud, f"it sent a frame that only an edge sends: {type(frame).__name__}")
 
     def _welcome(self, cloud: CloudConnection, welcome: WelcomeFrame) -> None:
-        if words := self._clouds.accept_welcome(cloud, welcome):
-            self._report_refusal(cloud, words)
+        if reason := self._clouds.accept_welcome(cloud, welcome):
+            self._report_refusal(cloud, reason)
         elif self._reported.pop(cloud.node, None) is not None:
             self._report(cloud.node, "reconnect", "it can be used again")
 
@@ -128,36 +128,36 @@ class CloudAttempts:
                     cloud, f"{FrameEffect.WRONG.value}: check that its weights are those that it states"
                 )
 
-    def end(self, cloud: CloudConnection, words: str) -> None:
+    def end(self, cloud: CloudConnection, reason: str) -> None:
         """End a useless stream; the next one may be better."""
-        if words:
-            self._report_refusal(cloud, words)
-        self._clouds.drop(cloud, words or "a newer stream is open")
+        if reason:
+            self._report_refusal(cloud, reason)
+        self._clouds.drop(cloud, reason or "a newer stream is open")
         self._down(cloud.stream)
 
-    def _reject(self, cloud: CloudConnection, words: str) -> None:
-        self._report_refusal(cloud, words)
-        self._clouds.reject(cloud, words)
+    def _reject(self, cloud: CloudConnection, reason: str) -> None:
+        self._report_refusal(cloud, reason)
+        self._clouds.reject(cloud, reason)
         self._down(cloud.stream)
 
-    def _report_refusal(self, cloud: CloudConnection, words: str) -> None:
+    def _report_refusal(self, cloud: CloudConnection, reason: str) -> None:
         """Once, however often it comes back the same."""
-        if self._reported.get(cloud.node) != words:
-            self._reported[cloud.node] = words
-            self._report(cloud.node, "refused", words)
+        if self._reported.get(cloud.node) != reason:
+            self._reported[cloud.node] = reason
+            self._report(cloud.node, "refused", reason)
 
     def _refused(self, cloud: CloudConnection, frame: RefusedFrame) -> None:
-        words = frame.message[:_MAX_MESSAGE]
+        reason = frame.message[:_MAX_MESSAGE]
         if frame.handle < 0:
             if frame.reason == RefusalReason.DRAINING:
                 cloud.is_draining = True
             elif frame.reason in (RefusalReason.VERSION, RefusalReason.DIGEST, RefusalReason.IDENTITY):
-                cloud.refused = words or "it refuses this edge"
+                cloud.refused = reason or "it refuses this edge"
             elif frame.reason == RefusalReason.MALFORMED:  # damaged on its attempt: repeat everything
                 for stream, handle in self._open:
                     if stream == cloud.stream:
                         self._open[stream, handle][1].last_frame_s = -math.inf
-            self._report_refusal(cloud, words)
+            self._report_refusal(cloud, reason)
             return
         inflight, attempt = self._open.get((cloud.stream, frame.handle), (None, None))
         if inflight is None or attempt is None or frame.epoch != attempt.epoch:
@@ -168,8 +168,8 @@ class CloudAttempts:
         inflight.attempts.remove(attempt)
         if frame.reason == RefusalReason.DRAINING:
             cloud.is_draining = True
-        elif frame.reason == RefusalReason.CANNOT:
-            inflight.refusal = words or "the target cannot answer it"
+        elif frame.reason == RefusalReason.UNANSWERABLE:
+            inflight.refusal = reason or "the target cannot answer it"
         elif frame.reason == RefusalReason.RESIDENCY:
             inflight.retry_at_s[cloud.node] = math.inf
         else:
@@ -177,7 +177,7 @@ class CloudAttempts:
             inflight.retry_at_s[cloud.node] = self._clock() + max(wait_ms, 1.0) / 1e3
         if self._clock() >= self._quiet_s.get(cloud.node, -math.inf):
             self._quiet_s[cloud.node] = self._clock() + _REPORT_EVERY_S
-            self._report(cloud.node, "stale" if frame.reason == RefusalReason.STALE else "refused", words)
+            self._report(cloud.node, "stale" if frame.reason == RefusalReason.STALE else "refused", reason)
 
     def _needed(self, cloud: CloudConnection, need: NeedFrame) -> None:
         for (stream, _), (inflight, _) in self._open.items():
@@ -207,18 +207,20 @@ class CloudAttempts:
             PlacementQuery(request.kind, num_left, num_prompt, left_ms, request.residency), clouds
         )
         if not placed.cloud and not (inflight.is_late or is_hedge):
-            return placed.words or "as planned"
+            return placed.reason or "as planned"
         node = placed.cloud if placed.cloud in clouds else clouds[0]
         cloud = self._clouds.by_node(node)
         inflight.num_opened += 1
         if cloud is None or cloud.welcome is None or inflight.num_opened > _MAX_OPENINGS:
             inflight.retry_at_s[node] = math.inf
             return ""
-        is_led = placed.lead in (DraftLead.LOCKSTEP, DraftLead.FLIGHT)
+        is_led = placed.draft_mode in (DraftMode.LOCKSTEP, DraftMode.PIPELINED)
         may_lead = inflight.can_draft and request.max_draft != 0 and not (inflight.is_late or is_hedge)
         placed = placed._replace(
             cloud=node,
-            lead=placed.lead if is_led and may_lead else self._cloud_lead(cloud, inflight, placed.lead),
+            draft_mode=placed.draft_mode
+            if is_led and may_lead
+            else self._cloud_lead(cloud, inflight, placed.draft_mode),
             in_flight=max(min(placed.in_flight, cloud.welcome.num_in_flight), 1),
         )
         attempt = CloudAttempt(
@@ -235,7 +237,9 @@ class CloudAttempts:
         """Let a cloud continue a request in a new epoch, with the present guesses and no more."""
         cloud = self._clouds.by_stream(attempt.stream)
         if cloud is not None and cloud.is_open and not attempt.is_done:
-            attempt.placed = attempt.placed._replace(lead=self._cloud_lead(cloud, inflight, DraftLead.CLOUD))
+            attempt.placed = attempt.placed._replace(
+                draft_mode=self._cloud_lead(cloud, inflight, DraftMode.CLOUD)
+            )
             attempt.epoch = inflight.next_epoch()
             self._send_open(cloud, inflight, attempt)
 
@@ -305,11 +309,11 @@ class CloudAttempts:
             )
         )
 
-    def _cloud_lead(self, cloud: CloudConnection, inflight: InFlightRequest, planned: DraftLead) -> DraftLead:
+    def _cloud_lead(self, cloud: CloudConnection, inflight: InFlightRequest, planned: DraftMode) -> DraftMode:
         """Who drafts if the edge does not."""
         has_draft = cloud.welcome is not None and cloud.welcome.has_draft
-        allowed = planned is not DraftLead.PLAIN and has_draft and inflight.tokenized.request.max_draft != 0
-        return DraftLead.CLOUD if allowed else DraftLead.PLAIN
+        allowed = planned is not DraftMode.PLAIN and has_draft and inflight.tokenized.request.max_draft != 0
+        return DraftMode.CLOUD if allowed else DraftMode.PLAIN
 
     def _send_open(self, cloud: CloudConnection, inflight: InFlightRequest, attempt: CloudAttempt) -> None:
         sent = inflight.wire

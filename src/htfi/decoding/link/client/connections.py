@@ -11,12 +11,12 @@ from htfi.decoding.link.frames import (
     PART_BYTES,
     PROTOCOL,
     AcceptedFrame,
+    DraftWindowFrame,
     Frame,
     HelloFrame,
     NeedFrame,
     PartFrame,
     WelcomeFrame,
-    WindowFrame,
     encode,
 )
 from htfi.decoding.link.ports import Transport
@@ -53,7 +53,7 @@ class LinkTraffic:
     def record_sent(self, frame: Frame, num_bytes: int) -> None:
         self.num_sent += 1
         self.sent_bytes += num_bytes
-        if isinstance(frame, WindowFrame):
+        if isinstance(frame, DraftWindowFrame):
             self.num_windows += 1
             self.window_bytes += num_bytes
             self.id_bytes += len(frame.ids)
@@ -115,8 +115,8 @@ class CloudConnections:
         self._streams: dict[str, CloudConnection] = {}
         self._known: dict[
             str, tuple[int, OrderedDict[bytes, None]]
-        ] = {}  # by node: its life, names sent to it
-        self._rejected: dict[str, int] = {}  # nodes that contradicted accepted tokens, with their life
+        ] = {}  # by node: its incarnation, names sent to it
+        self._rejected: dict[str, int] = {}  # nodes that contradicted accepted tokens, with their incarnation
 
     def __iter__(self) -> Iterator[CloudConnection]:
         return iter(self._streams.values())
@@ -159,25 +159,25 @@ class CloudConnections:
             cloud.refused = (
                 f"its tokenizer is {welcome.tokenizer[:12]!r}, expected is {self._tokenizer[:12]!r}"
             )
-        elif self._rejected.get(cloud.node) == welcome.life:
+        elif self._rejected.get(cloud.node) == welcome.incarnation:
             cloud.refused = "it contradicted accepted tokens before"
         else:
             cloud.welcome = welcome
-            if self._known.get(cloud.node, (welcome.life,))[0] != welcome.life:
+            if self._known.get(cloud.node, (welcome.incarnation,))[0] != welcome.incarnation:
                 del self._known[cloud.node]
-            self._known.setdefault(cloud.node, (welcome.life, OrderedDict()))
+            self._known.setdefault(cloud.node, (welcome.incarnation, OrderedDict()))
         return cloud.refused
 
-    def reject(self, cloud: CloudConnection, words: str) -> None:
-        """End the stream of a cloud that contradicts itself; it is not used again in this life."""
+    def reject(self, cloud: CloudConnection, reason: str) -> None:
+        """End the stream of a cloud that contradicts itself; it is not used again in this incarnation."""
         if cloud.welcome is not None:
-            self._rejected[cloud.node] = cloud.welcome.life
-        cloud.refused = words
-        self._transport.drop(cloud.stream, words)
+            self._rejected[cloud.node] = cloud.welcome.incarnation
+        cloud.refused = reason
+        self._transport.drop(cloud.stream, reason)
 
-    def drop(self, cloud: CloudConnection, words: str) -> None:
-        cloud.refused = words
-        self._transport.drop(cloud.stream, words)
+    def drop(self, cloud: CloudConnection, reason: str) -> None:
+        cloud.refused = reason
+        self._transport.drop(cloud.stream, reason)
 
     def send(self, cloud: CloudConnection, frame: Frame) -> None:
         """Send a frame after the waiting ones; `flush` retries what the stream does not accept now."""
@@ -190,7 +190,7 @@ class CloudConnections:
             self.drop(cloud, "it accepts no frames")  # its end arrives like any other
 
     def send_parts(self, cloud: CloudConnection, parts: dict[bytes, bytes], names: Sequence[bytes]) -> None:
-        """Send the parts that the cloud has not been sent in this life."""
+        """Send the parts that the cloud has not been sent in this incarnation."""
         known = self._known[cloud.node][1]
         for name in names:
             if name in known:

@@ -290,14 +290,14 @@ class LinkedGenerator:
             case RequestAction.OPEN | RequestAction.MOVE:
                 if chosen.action is RequestAction.MOVE:
                     self._attempts.leave_unusable(inflight)
-                if words := self._attempts.open(inflight, chosen.clouds):
-                    self._finish_alone(inflight, words, place)
+                if reason := self._attempts.open(inflight, chosen.clouds):
+                    self._finish_alone(inflight, reason, place)
             case RequestAction.ASK_AGAIN:
                 self._attempts.repeat(inflight)
             case RequestAction.ALONE:
-                self._finish_alone(inflight, chosen.words, place)
+                self._finish_alone(inflight, chosen.reason, place)
             case RequestAction.GIVE_UP:
-                self._finish(inflight, place, RequestRefused(chosen.words))
+                self._finish(inflight, place, RequestRefused(chosen.reason))
             case _:
                 assert_never(chosen.act)
 
@@ -310,7 +310,7 @@ class LinkedGenerator:
             del self._writing[place]
             self._answers[place] = answer
 
-    def _finish_alone(self, inflight: InFlightRequest, words: str, place: int) -> None:
+    def _finish_alone(self, inflight: InFlightRequest, reason: str, place: int) -> None:
         """Answer with the draft; the target's answer may come late."""
         answer = self._drafter.finish(inflight)
         if isinstance(answer, RequestRefused):  # other drafted requests may hold the memory
@@ -319,7 +319,7 @@ class LinkedGenerator:
             answer = self._drafter.finish(inflight)
         if isinstance(answer, Completion):
             self._attempts.counts.record_completion(len(answer.tokens) - len(inflight.sequence.tokens))
-            answer = provisional_completion(inflight, answer, self._drafter.generator.version, words)
+            answer = provisional_completion(inflight, answer, self._drafter.generator.version, reason)
         for attempt in inflight.attempts:
             self._attempts.learn(inflight, attempt)
         if not inflight.tokenized.request.id or not self.config.max_late:

@@ -35,17 +35,17 @@ class NetworkConditions(NamedTuple):
 class NextAction(NamedTuple):
     action: RequestAction
     clouds: tuple[str, ...] = ()  # to choose among
-    words: str = ""
+    reason: str = ""
 
 
 def next_action(inflight: InFlightRequest, network: NetworkConditions, config: EdgeConfig) -> NextAction:
     now_s, is_late = network.now_s, inflight.is_late
     if inflight.refusal:
-        return NextAction(RequestAction.GIVE_UP, words=inflight.refusal)
+        return NextAction(RequestAction.GIVE_UP, reason=inflight.refusal)
     if is_late and now_s >= inflight.deadline_s:
-        return NextAction(RequestAction.GIVE_UP, words="no cloud answered in time")
+        return NextAction(RequestAction.GIVE_UP, reason="no cloud answered in time")
     if not is_late and now_s >= finish_alone_at_s(inflight, network, config):
-        return NextAction(RequestAction.ALONE, words="to meet its deadline")
+        return NextAction(RequestAction.ALONE, reason="to meet its deadline")
     held = {attempt.cloud for attempt in inflight.attempts}
     free = tuple(
         cloud
@@ -60,7 +60,7 @@ def next_action(inflight: InFlightRequest, network: NetworkConditions, config: E
         return (
             NextAction(RequestAction.WAIT)
             if is_late
-            else NextAction(RequestAction.ALONE, words="its cloud is unusable")
+            else NextAction(RequestAction.ALONE, reason="its cloud is unusable")
         )
     if free and now_s >= _hedge_at_s(inflight, config):
         return NextAction(RequestAction.HEDGE, free)
@@ -98,7 +98,7 @@ def _without_cloud(inflight: InFlightRequest, network: NetworkConditions, config
     if network.is_greeting and network.now_s < inflight.started_s + config.hello_timeout_ms / 1e3:
         return NextAction(RequestAction.WAIT)
     return NextAction(
-        RequestAction.ALONE, words="every cloud refuses it" if barred else "no cloud is reachable"
+        RequestAction.ALONE, reason="every cloud refuses it" if barred else "no cloud is reachable"
     )
 
 

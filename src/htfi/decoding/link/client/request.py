@@ -15,9 +15,9 @@ from typing import NamedTuple
 from htfi.decoding.grammar import CompiledGrammar
 from htfi.decoding.link.frames import (
     AcceptedFrame,
-    DraftLead,
+    DraftMode,
+    DraftWindowFrame,
     OpenFrame,
-    WindowFrame,
     pack,
     prefix_hash,
     unpack,
@@ -159,7 +159,7 @@ class CloudAttempt:
     @property
     def is_led(self) -> bool:
         """Whether the edge drafts for it."""
-        return self.placed.lead in (DraftLead.LOCKSTEP, DraftLead.FLIGHT)
+        return self.placed.draft_mode in (DraftMode.LOCKSTEP, DraftMode.PIPELINED)
 
 
 @dataclass(slots=True, eq=False)
@@ -274,18 +274,18 @@ class InFlightRequest:
         attempt = self.edge_drafted
         if attempt is None or self.drafted.is_done or not self.can_draft:
             return 0
-        if attempt.placed.lead is DraftLead.LOCKSTEP:
+        if attempt.placed.draft_mode is DraftMode.LOCKSTEP:
             ready = bool(attempt.windows) or attempt.sent < len(self.drafted.tokens)
         else:
             ready = len(self.window_ends) > 0
         return 0 if ready else self._window(attempt)
 
-    def next_window(self) -> tuple[CloudAttempt, WindowFrame] | None:
+    def next_window(self) -> tuple[CloudAttempt, DraftWindowFrame] | None:
         """A window that may be sent now; it counts as sent."""
         attempt = self.edge_drafted
         if attempt is None:
             return None
-        lockstep = attempt.placed.lead is DraftLead.LOCKSTEP
+        lockstep = attempt.placed.draft_mode is DraftMode.LOCKSTEP
         if len(attempt.windows) >= (1 if lockstep else max(attempt.placed.in_flight, 1)):
             return None
         while self.window_ends and self.window_ends[0] <= attempt.sent:
@@ -296,7 +296,7 @@ class InFlightRequest:
         begin, attempt.sent = attempt.sent, end
         attempt.windows.append(end)
         tokens = self.drafted.tokens
-        return attempt, WindowFrame(
+        return attempt, DraftWindowFrame(
             attempt.handle, attempt.epoch, begin, prefix_hash(tokens[:begin]), pack(tokens[begin:end])
         )
 
@@ -320,7 +320,7 @@ class InFlightRequest:
             top_p=request.top_p,
             kind=request.kind,
             deadline_ms=max(math.ceil(deadline_ms), 1),
-            lead=int(attempt.placed.lead),
+            draft_mode=int(attempt.placed.draft_mode),
             budget_bytes=budget_bytes,
             residency=tuple(sorted(request.residency)),
             guesses=pack(self.drafted.tokens) if known else b"",
@@ -373,6 +373,6 @@ class InFlightRequest:
         while attempt.windows and attempt.windows[0] <= held:
             attempt.windows.popleft()
         attempt.sent = max(attempt.sent, held)
-        if attempt.placed.lead is DraftLead.LOCKSTEP and frame.num_accepted >= 0:
+        if attempt.placed.draft_mode is DraftMode.LOCKSTEP and frame.num_accepted >= 0:
             attempt.windows.clear()
             attempt.sent = held

@@ -12,6 +12,7 @@ from htfi.decoding.config import (
 )
 from htfi.decoding.link.frames import (
     CancelFrame,
+    DraftWindowFrame,
     Frame,
     HelloFrame,
     NeedFrame,
@@ -20,7 +21,6 @@ from htfi.decoding.link.frames import (
     RefusalReason,
     RefusedFrame,
     WelcomeFrame,
-    WindowFrame,
     decode,
 )
 from htfi.decoding.link.parts import PartStore
@@ -75,7 +75,7 @@ class FrameHandler:
                 self._part(stream, frame)
             case OpenFrame():
                 self._open(stream, frame, len(body))
-            case WindowFrame():
+            case DraftWindowFrame():
                 self._window(stream, frame, len(body))
             case CancelFrame():
                 self._cancel(stream, frame)
@@ -186,7 +186,7 @@ class FrameHandler:
             self._guess(stream, subscriber, window)
         self._streams.notify(stream, subscriber)
 
-    def _window(self, stream: EdgeStream, window: WindowFrame, num_bytes: int) -> None:
+    def _window(self, stream: EdgeStream, window: DraftWindowFrame, num_bytes: int) -> None:
         subscriber = self._listener(stream, window)
         if subscriber is None:
             return
@@ -200,7 +200,7 @@ class FrameHandler:
         elif is_plausible(window) and len(subscriber.early) < _MAX_EARLY_WINDOWS:
             subscriber.early.append(window)
 
-    def _guess(self, stream: EdgeStream, subscriber: RequestSubscriber, window: WindowFrame) -> None:
+    def _guess(self, stream: EdgeStream, subscriber: RequestSubscriber, window: DraftWindowFrame) -> None:
         try:
             self._table.add_guesses(subscriber, window)
         except InvalidInput as error:
@@ -214,7 +214,7 @@ class FrameHandler:
         stream.forget(cancel.handle)
         self._table.unsubscribe(subscriber, is_kept=False)
 
-    def _listener(self, stream: EdgeStream, window: WindowFrame) -> RequestSubscriber | None:
+    def _listener(self, stream: EdgeStream, window: DraftWindowFrame) -> RequestSubscriber | None:
         """The subscriber of a window, if the window is of its present epoch."""
         subscriber = stream.subscribers.get(window.handle)
         if subscriber is not None and window.epoch == subscriber.epoch:
@@ -238,6 +238,6 @@ class FrameHandler:
 
     def _deny(self, stream: EdgeStream, subscriber: RequestSubscriber, denied: Denial) -> None:
         """End this request on this stream."""
-        self._streams.refuse(stream, denied.why, denied.words, subscriber, denied.retry_ms)
+        self._streams.refuse(stream, denied.why, denied.message, subscriber, denied.retry_ms)
         stream.forget(subscriber.handle)
         self._table.unsubscribe(subscriber, is_kept=False)

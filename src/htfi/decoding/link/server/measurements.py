@@ -130,8 +130,8 @@ class MeasuredPlanner:
         self._measured = measured
         self._routed = routed
 
-    def plan(self, asks: Sequence[LengthRequest]) -> list[int]:
-        return self._inner.plan(asks)
+    def plan(self, requests: Sequence[LengthRequest]) -> list[int]:
+        return self._inner.plan(requests)
 
     def learn(self, rounds: Sequence[RoundReport]) -> None:
         if not rounds:

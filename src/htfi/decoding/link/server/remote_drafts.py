@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 
 from htfi.decoding.draft_tree import DraftTree
 from htfi.decoding.grammar import CompiledGrammar
-from htfi.decoding.link.frames import DraftLead, prefix_hash
+from htfi.decoding.link.frames import DraftMode, prefix_hash
 from htfi.decoding.sequence import SequenceState
 from htfi.decoding.strategy import DraftStrategy, DraftVerification
 from htfi.domain.errors import DependencyUnavailable
 
 SELF_DRAFTED = (
-    DraftLead.CLOUD,
-    DraftLead.FLIGHT,
+    DraftMode.CLOUD,
+    DraftMode.PIPELINED,
 )  # leads under which the cloud's own draft guesses if no window fits
 _MAX_WINDOWS = 64  # per answer
 
@@ -161,14 +161,14 @@ class RoutedStrategy:
         self.draft = draft
         self.name = f"posted or {draft.name}" if draft else "posted"
         self._clock = clock
-        self._leads: dict[SequenceState, DraftLead] = {}
+        self._leads: dict[SequenceState, DraftMode] = {}
         self._drafted: set[SequenceState] = set()  # known to the draft
         self._by_draft: set[SequenceState] = set()  # drafted for in the current round
         self.draft_s = 0.0
         self.num_drafted = 0  # tokens that the draft guessed
         self.led: list[bool] = []  # of the latest round: sequences that the draft was to guess for
 
-    def lead(self, sequence: SequenceState, lead: DraftLead) -> None:
+    def lead(self, sequence: SequenceState, lead: DraftMode) -> None:
         """Set who drafts for a sequence from now on."""
         self._leads[sequence] = lead
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from htfi.decoding.config import VerificationServerConfig
-from htfi.decoding.link.frames import OpenFrame, RefusalReason, WindowFrame
+from htfi.decoding.link.frames import DraftWindowFrame, OpenFrame, RefusalReason
 from htfi.decoding.link.parts import decode_grammar
 from htfi.decoding.link.server.requests import (
     EDGE_DRAFTED,
@@ -29,7 +29,7 @@ class Denial(NamedTuple):
     """Why a request is not answered."""
 
     why: RefusalReason
-    words: str
+    message: str
     retry_ms: int = -1
 
 
@@ -81,10 +81,10 @@ class RequestTable:
         try:
             engine = self._engine_for(subscriber.opened)
         except HtfiError as error:
-            return Denial(RefusalReason.CANNOT, str(error))
+            return Denial(RefusalReason.UNANSWERABLE, str(error))
         asked = engine.engine.tokenize(request, ids, num_shared)
         if isinstance(asked, RequestRefused):
-            return Denial(RefusalReason.CANNOT, asked.reason)
+            return Denial(RefusalReason.UNANSWERABLE, asked.reason)
         now_s = self._clock()
         left_ms = subscriber.opened.deadline_ms - 1e3 * (now_s - subscriber.since_s)
         retry_ms = engine.retry_ms(asked, subscriber.tenant, left_ms)
@@ -128,13 +128,13 @@ class RequestTable:
         self._update_lead(entry)
         return None
 
-    def add_guesses(self, subscriber: RequestSubscriber, window: WindowFrame) -> None:
+    def add_guesses(self, subscriber: RequestSubscriber, window: DraftWindowFrame) -> None:
         """Add a window's guesses. Raises: InvalidInput for what lies outside answer or vocabulary."""
         entry = subscriber.request
         if entry is None or entry.sequence.is_done:
             return
         ids = unpack_guesses(window.ids, window.at, entry.sequence, self._vocab_size)
-        if subscriber.is_spent or subscriber.opened.lead not in EDGE_DRAFTED:
+        if subscriber.is_spent or subscriber.opened.draft_mode not in EDGE_DRAFTED:
             self._update_lead(entry)
             return
         self._engine_for(subscriber.opened).strategy.remote.post(

@@ -11,12 +11,12 @@ from htfi.decoding.engine import GenerationJob
 from htfi.decoding.link.frames import (
     NAME_BYTES,
     PROTOCOL,
-    DraftLead,
+    DraftMode,
+    DraftWindowFrame,
     HelloFrame,
     OpenFrame,
     RefusalReason,
     WelcomeFrame,
-    WindowFrame,
     prefix_hash,
     unpack,
 )
@@ -26,7 +26,7 @@ from htfi.decoding.sequence import SequenceState, TokenizedRequest
 from htfi.domain.errors import InvalidInput
 from htfi.domain.generation import GenerationRequest, OutputGrammar
 
-EDGE_DRAFTED = (DraftLead.LOCKSTEP, DraftLead.FLIGHT)  # an edge drafts
+EDGE_DRAFTED = (DraftMode.LOCKSTEP, DraftMode.PIPELINED)  # an edge drafts
 
 
 @dataclass(slots=True, eq=False)
@@ -43,7 +43,7 @@ class RequestSubscriber:
     since_s: float
     request: "ServerRequest | None" = None
     awaited: set[bytes] = field(default_factory=set[bytes])
-    early: list[WindowFrame] = field(default_factory=list[WindowFrame])
+    early: list[DraftWindowFrame] = field(default_factory=list[DraftWindowFrame])
     num_sent: int = 0
     num_accepted: int = -1
     num_bytes: int = 0
@@ -86,7 +86,7 @@ class ServerRequest:
     deadline_s: float
     was_served_s: float
     subscribers: list[RequestSubscriber] = field(default_factory=list[RequestSubscriber])
-    lead: DraftLead = DraftLead.PLAIN
+    lead: DraftMode = DraftMode.PLAIN
     is_patient: bool = True
     num_drafted: int = 0  # in the latest pass
     num_read_ahead: int = 0  # of its prompt, into the cache
@@ -132,13 +132,13 @@ class ServerRequest:
             self.num_hashed = len(tokens)
         return self.hashed
 
-    def wanted_lead(self, has_draft: bool) -> DraftLead:
+    def wanted_lead(self, has_draft: bool) -> DraftMode:
         """Who drafts: as the latest subscriber says, unless its budget is used up or it has left."""
-        here = DraftLead.CLOUD if has_draft else DraftLead.PLAIN
+        here = DraftMode.CLOUD if has_draft else DraftMode.PLAIN
         for subscriber in reversed(self.subscribers):
-            lead = DraftLead(subscriber.opened.lead)
+            lead = DraftMode(subscriber.opened.draft_mode)
             if lead not in EDGE_DRAFTED:
-                return here if lead is DraftLead.CLOUD else DraftLead.PLAIN
+                return here if lead is DraftMode.CLOUD else DraftMode.PLAIN
             return here if subscriber.is_spent else lead
         return here
 
@@ -165,7 +165,7 @@ def active_tenants(entries: Sequence[ServerRequest]) -> frozenset[str]:
 _MAX_KIND = 64
 _MAX_NODE = 200
 _MAX_HANDLE = 1 << 53
-_LEADS = frozenset(int(lead) for lead in DraftLead)
+_LEADS = frozenset(int(lead) for lead in DraftMode)
 
 
 def check_hello(hello: HelloFrame, welcome: WelcomeFrame, node: str) -> tuple[RefusalReason, str] | None:
@@ -201,7 +201,7 @@ def check_open(
     `has_full`: the target is here in full precision too.
     """
     if asked.in_full and not has_full:
-        return RefusalReason.CANNOT, f"{config.node} does not have the target in full precision"
+        return RefusalReason.UNANSWERABLE, f"{config.node} does not have the target in full precision"
     if not 0 <= asked.handle < _MAX_HANDLE or asked.epoch < 0:
         return RefusalReason.MALFORMED, "a handle and an epoch are counts"
     names = (asked.request, asked.grammar, *asked.prompt)
@@ -211,7 +211,7 @@ def check_open(
             f"a prompt has 1 to {MAX_PROMPT_PARTS} parts, named by {NAME_BYTES} bytes each",
         )
     if (
-        asked.lead not in _LEADS
+        asked.draft_mode not in _LEADS
         or asked.deadline_ms < 0
         or asked.budget_bytes < 0
         or len(asked.kind) > _MAX_KIND
@@ -221,7 +221,7 @@ def check_open(
     try:
         check_sampling_params(sampling)
     except InvalidInput as error:
-        return RefusalReason.CANNOT, str(error)
+        return RefusalReason.UNANSWERABLE, str(error)
     named = request_name(asked.prompt, asked.grammar, asked.seed, sampling, in_full=asked.in_full)
     if asked.request != named:
         return RefusalReason.MALFORMED, "the request's name does not match its content"
@@ -261,6 +261,6 @@ def unpack_guesses(packed: bytes, at: int, sequence: SequenceState, vocab_size: 
     return ids
 
 
-def is_plausible(window: WindowFrame) -> bool:
+def is_plausible(window: DraftWindowFrame) -> bool:
     """Whether an early window may be kept until its request is known."""
     return window.at >= 0 and len(window.ids) < 1 << 16

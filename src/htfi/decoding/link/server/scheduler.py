@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from htfi.decoding.config import VerificationServerConfig
 from htfi.decoding.engine import DecodingEngine, PassResult
-from htfi.decoding.link.frames import DraftLead
+from htfi.decoding.link.frames import DraftMode
 from htfi.decoding.link.ports import TurnPolicy, TurnRequest
 from htfi.decoding.link.server.measurements import EngineMeasurements, MeasuredPlanner
 from htfi.decoding.link.server.remote_drafts import SELF_DRAFTED, RoutedStrategy
@@ -91,7 +91,7 @@ class RequestScheduler:
         self.engine.remove(entry.job, wipe)
         self._forget(entry)
 
-    def lead(self, entry: ServerRequest, lead: DraftLead) -> None:
+    def lead(self, entry: ServerRequest, lead: DraftMode) -> None:
         """Set who drafts for a request from now on."""
         entry.lead = lead
         self.strategy.lead(entry.sequence, lead)
@@ -117,7 +117,7 @@ class RequestScheduler:
         waits = [
             entry.was_served_s + self._config.window_ms / 1e3 - self._clock()
             for entry in self.writing.values()
-            if entry.lead is DraftLead.LOCKSTEP and entry.is_patient
+            if entry.lead is DraftMode.LOCKSTEP and entry.is_patient
         ]
         return max(min(waits), 0.0) if waits else None
 
@@ -239,7 +239,7 @@ class RequestScheduler:
         """Draft length: in lock-step the whole window, in flight what is worth its time, None as planned."""
         if guesses is None:
             return None if entry.lead in SELF_DRAFTED else 0
-        if entry.lead is DraftLead.LOCKSTEP:
+        if entry.lead is DraftMode.LOCKSTEP:
             return len(guesses)
         acceptance = self.measured.acceptance(entry.kind)
         return self.turns.reading_depth(num_rows, len(guesses), acceptance, self.measured.pace)
@@ -280,7 +280,7 @@ class RequestScheduler:
 
     def _is_ready(self, entry: ServerRequest, now_s: float) -> bool:
         """In lock-step a request waits for its window, but not for ever: a dead edge blocks nothing."""
-        if entry.lead is not DraftLead.LOCKSTEP or not entry.is_patient:
+        if entry.lead is not DraftMode.LOCKSTEP or not entry.is_patient:
             return True
         if self.strategy.remote.fitting(entry.sequence) is not None:
             return True
@@ -292,7 +292,7 @@ class RequestScheduler:
             num_tokens = entry.num_to_read
         else:
             guesses = self.strategy.remote.fitting(entry.sequence) if entry.lead in EDGE_DRAFTED else None
-            drafts = entry.num_drafted if entry.lead is DraftLead.CLOUD else 0  # about as many as last time
+            drafts = entry.num_drafted if entry.lead is DraftMode.CLOUD else 0  # about as many as last time
             num_tokens = len(entry.job.pending) + (drafts if guesses is None else len(guesses))
         num_left = tokens_left(
             entry, self.measured.expected_tokens(entry.kind, entry.sequence.tokenized.grammar.max_tokens)

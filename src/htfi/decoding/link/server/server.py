@@ -45,7 +45,7 @@ class ServerMetrics(NamedTuple):
 
 
 class VerificationServer:
-    """`routed` is the strategy of `rounds`; `clock` gives seconds. `life` differs at each start of the process.
+    """`routed` is the strategy of `rounds`; `clock` gives seconds. `incarnation` differs at each start of the process.
 
     The shell loops: `receive` every arrival, `step`, send what is `outgoing`, end the `drops`; if `step` had nothing to
     do, it waits for arrivals, `next_s` at most.
@@ -58,7 +58,7 @@ class VerificationServer:
         turns: TurnPolicy,
         clock: Callable[[], float],
         config: VerificationServerConfig | None = None,
-        life: int = 0,
+        incarnation: int = 0,
         full: Callable[[], tuple[DecodingEngine, RoutedStrategy, TurnPolicy]] | None = None,
     ) -> None:
         """`full` loads the target in full precision, with its own turn policy, at the first request for it."""
@@ -73,7 +73,7 @@ class VerificationServer:
             self.config.node,
             rounds.digest,
             rounds.vocabulary.tokenizer.digest,
-            life,
+            incarnation,
             routed.draft is not None,
             self.config.residency,
             self.config.num_in_flight,
@@ -193,7 +193,7 @@ class VerificationServer:
             self._streams.notify(stream, subscriber, due_s)
             return
         why, retry_ms = (
-            (RefusalReason.BUSY, _BROKEN_RETRY_MS) if done.is_passing else (RefusalReason.CANNOT, -1)
+            (RefusalReason.BUSY, _BROKEN_RETRY_MS) if done.is_passing else (RefusalReason.UNANSWERABLE, -1)
         )
         self._streams.refuse(stream, why, done.refused, subscriber, retry_ms)
         stream.forget(subscriber.handle)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from htfi.decoding.config import MAX_UNSENT, STRIKE_MS, VerificationServerConfig
-from htfi.decoding.link.frames import Frame, OpenFrame, RefusalReason, RefusedFrame, WindowFrame, encode
+from htfi.decoding.link.frames import DraftWindowFrame, Frame, OpenFrame, RefusalReason, RefusedFrame, encode
 from htfi.decoding.link.ports import StreamArrival
 from htfi.decoding.link.server.requests import RequestSubscriber
 
@@ -155,8 +155,8 @@ class EdgeStreams:
         self,
         stream: EdgeStream,
         why: RefusalReason,
-        words: str,
-        of: RequestSubscriber | OpenFrame | WindowFrame | None = None,
+        message: str,
+        of: RequestSubscriber | OpenFrame | DraftWindowFrame | None = None,
         retry_ms: int = -1,
         epoch: int | None = None,
     ) -> None:
@@ -164,12 +164,12 @@ class EdgeStreams:
         self.accounts.record_refusal(stream.node, why)
         handle, own_epoch = (-1, 0) if of is None else (of.handle, of.epoch)
         own_epoch = own_epoch if epoch is None else epoch
-        self.send(stream, RefusedFrame(handle, own_epoch, why, retry_ms, words[:_MAX_WORDS]))
+        self.send(stream, RefusedFrame(handle, own_epoch, why, retry_ms, message[:_MAX_WORDS]))
         if why in _OFFENCES and retry_ms < 0:
             self._strike(stream)
 
-    def drop(self, stream: EdgeStream, words: str) -> None:
-        self._drops.setdefault(stream.name, words)
+    def drop(self, stream: EdgeStream, message: str) -> None:
+        self._drops.setdefault(stream.name, message)
 
     def taking(self) -> list[tuple[EdgeStream, list[bytes], list[RequestSubscriber]]]:
         """What each stream that accepts frames now is to receive: frames, then subscribers with new tokens.
@@ -213,9 +213,9 @@ class EdgeStreams:
     def dropped(self) -> list[tuple[str, str, EdgeStream]]:
         """Streams to end now, with the reason; they are removed."""
         drops = list(self._drops.items())
-        gone = [(name, words, self._remove(name)) for name, words in drops]
+        gone = [(name, message, self._remove(name)) for name, message in drops]
         self._dropped.update(name for name, _ in drops)
-        return [(name, words, stream) for name, words, stream in gone if stream is not None]
+        return [(name, message, stream) for name, message, stream in gone if stream is not None]
 
     @property
     def is_quiet(self) -> bool:
