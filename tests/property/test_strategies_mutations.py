@@ -144,27 +144,27 @@ def following(change: Callable[[DraftTree, list[int]], list[int]]) -> Callable[[
         right = settle_module.follow_choices
 
         def wrong(
-            sequence: SequenceState, tree: DraftTree, said: list[int], sound: bool = True
+            sequence: SequenceState, tree: DraftTree, target_tokens: list[int], sound: bool = True
         ) -> DraftVerification | None:
-            return right(sequence, tree, change(tree, said), sound)
+            return right(sequence, tree, change(tree, target_tokens), sound)
 
         patch.setattr(settle_module, "follow_choices", wrong)
 
     return plant
 
 
-def first_child_stands(tree: DraftTree, said: list[int]) -> list[int]:
+def first_child_stands(tree: DraftTree, target_tokens: list[int]) -> list[int]:
     children = tree.children()
     return [
         next(iter(after)) if after and choice >= 0 else choice
-        for after, choice in zip(children, said, strict=True)
+        for after, choice in zip(children, target_tokens, strict=True)
     ]
 
 
-def bonus_of_the_node_before(tree: DraftTree, said: list[int]) -> list[int]:
+def bonus_of_the_node_before(tree: DraftTree, target_tokens: list[int]) -> list[int]:
     return [
-        said[tree.parents[node]] if choice >= 0 and node < len(tree) and not after else choice
-        for node, (choice, after) in enumerate(zip(said, tree.children(), strict=True))
+        target_tokens[tree.parents[node]] if choice >= 0 and node < len(tree) and not after else choice
+        for node, (choice, after) in enumerate(zip(target_tokens, tree.children(), strict=True))
     ]
 
 
@@ -172,9 +172,9 @@ def bonus_skipped(patch: pytest.MonkeyPatch) -> None:
     right = settle_module.follow_choices
 
     def wrong(
-        sequence: SequenceState, tree: DraftTree, said: list[int], sound: bool = True
+        sequence: SequenceState, tree: DraftTree, target_tokens: list[int], sound: bool = True
     ) -> DraftVerification | None:
-        outcome = right(sequence, tree, said, sound)
+        outcome = right(sequence, tree, target_tokens, sound)
         return outcome._replace(next_token=-1) if outcome and outcome.path else outcome
 
     patch.setattr(settle_module, "follow_choices", wrong)

@@ -259,7 +259,7 @@ def test_a_response_that_was_planted_is_found_and_noise_is_shrunk():
         if len(values) > 1:
             scores[place, 0] += 2.0 * surprise
     found = macro_response("CPI", values, ends, scores)
-    assert found.slope[0] == pytest.approx(2.0 * found.usual, rel=0.2)
+    assert found.slope[0] == pytest.approx(2.0 * found.surprise_std, rel=0.2)
     assert abs(found.slope[1]) < 0.35
     assert found.num.tolist() == [32, 32]
     assert found.newest == level

@@ -292,9 +292,9 @@ class SharedKVBlocks:
         return blake2b(self._reader + name, digest_size=20, person=_FORMAT).digest()
 
     def _block(self, value: bytes, num_tokens: int) -> KVBlock | None:
-        of = self._shape
-        if len(value) != num_tokens * of.kv_bytes_per_token:
+        shape = self._shape
+        if len(value) != num_tokens * shape.kv_bytes_per_token:
             return None
-        sizes = (2, of.num_layers, of.num_kv_heads, num_tokens, of.head_dim)
+        sizes = (2, shape.num_layers, shape.num_kv_heads, num_tokens, shape.head_dim)
         keys, values = np.frombuffer(value, "<f4").reshape(sizes).astype(np.float32, copy=False)
         return KVBlock(keys, values) if np.isfinite(keys).all() and np.isfinite(values).all() else None

@@ -156,9 +156,9 @@ class Forecaster:
     def _queue(self, batch: BarBatch) -> None:
         """Let the newest forecasts wait for their outcomes."""
         fused = self._newest["fused"][batch.rows]
-        said = np.concatenate([fused[:, None], self._newest["experts"][batch.rows]], axis=1)
+        stored = np.concatenate([fused[:, None], self._newest["experts"][batch.rows]], axis=1)
         for j, horizon in enumerate(self._config.horizons):
-            self._pending[str(horizon)][batch.index, batch.age % horizon] = said[:, :, j]
+            self._pending[str(horizon)][batch.index, batch.age % horizon] = stored[:, :, j]
         self._opinions.queue(batch)
         slots = batch.age % self._horizons[-1]
         self._pending["regime"][batch.index, slots] = self._newest["regime"][batch.index]

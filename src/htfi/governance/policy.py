@@ -110,8 +110,8 @@ def rules_of(version: str) -> tuple[PolicyRule, ...]:
         raise InvalidInput(
             f"policy '{version[:40]}' is not known here: this program knows versions up to {VERSION}"
         )
-    place = int(number)
-    return tuple(rule for rule in RULES if rule.since <= place <= (rule.until or NUM_VERSIONS))
+    version_number = int(number)
+    return tuple(rule for rule in RULES if rule.since <= version_number <= (rule.until or NUM_VERSIONS))
 
 
 def _forecast_sound(facts: PolicyFacts, config: PolicyConfig) -> str | None:

@@ -46,18 +46,18 @@ def recorded_limits(news_context: NewsContext | None) -> InfluenceLimits:
     return limits_of(by_item, [item.id for item in considered if item.route is not Route.ENCODER])
 
 
-def max_view_influence(view: NewsView, known: InfluenceLimits) -> float:
+def max_view_influence(view: NewsView, limits: InfluenceLimits) -> float:
     """The share of the band that a view may move."""
     if not view.parts:
-        return known.reading
-    return max(_max_part_influence(part, known) for part in view.parts)
+        return limits.reading
+    return max(_max_part_influence(part, limits) for part in view.parts)
 
 
-def bound_view(view: NewsView, known: InfluenceLimits) -> NewsView:
+def bound_view(view: NewsView, limits: InfluenceLimits) -> NewsView:
     """A merged view with the trust in its readings cut to their limits, and the numbers that follow."""
     if len(view.parts) < 2:
         return view
-    parts = tuple(bound_parts(view.parts, known, view.as_of_ns))
+    parts = tuple(bound_parts(view.parts, limits, view.as_of_ns))
     return view if parts == view.parts else rederive(replace(view, parts=parts))
 
 
@@ -65,9 +65,9 @@ def influence_problems(view: NewsView | None, news_context: NewsContext | None) 
     """Whether the readings of a recorded view move more together than they may."""
     if view is None or len(view.parts) < 2:
         return []
-    known, moved = recorded_limits(news_context), 0.0
+    limits, moved = recorded_limits(news_context), 0.0
     for share, own in sorted(
-        (_max_part_influence(part, known), _influence(part, view.as_of_ns)) for part in view.parts
+        (_max_part_influence(part, limits), _influence(part, view.as_of_ns)) for part in view.parts
     ):
         moved += own
         if own > _TOLERANCE and moved > share + _TOLERANCE * len(view.parts):
@@ -79,31 +79,31 @@ def limit_problems(news_context: NewsContext, config: SanitiserConfig) -> list[s
     """Items whose recorded limit is above what the settings allow."""
     found: list[str] = []
     for item in news_context.considered:
-        most = config.max_influence_confirmed * (item.trust if item.verdict is Screening.DISCOUNT else 1.0)
-        if item.max_moved is not UNSET and not 0.0 <= item.max_moved <= most + _TOLERANCE:
+        allowed = config.max_influence_confirmed * (item.trust if item.verdict is Screening.DISCOUNT else 1.0)
+        if item.max_moved is not UNSET and not 0.0 <= item.max_moved <= allowed + _TOLERANCE:
             found.append(f"{item.id} may move more of the band than the settings allow")
     return found
 
 
-def bound_parts(parts: Sequence[ViewPart], known: InfluenceLimits, as_of_ns: int) -> list[ViewPart]:
+def bound_parts(parts: Sequence[ViewPart], limits: InfluenceLimits, as_of_ns: int) -> list[ViewPart]:
     """Readings with their trust cut to what they may have beside each other; a single one keeps its own."""
     if len(parts) < 2:
         return list(parts)
-    may = [_max_part_influence(part, known) for part in parts]
+    shares = [_max_part_influence(part, limits) for part in parts]
     kept, moved = list(parts), 0.0
-    for place in sorted(range(len(parts)), key=lambda place: (may[place], place)):
-        own, left = _influence(parts[place], as_of_ns), max(may[place] - moved, 0.0)
-        if own > left:
-            trust = floor(parts[place].trust * left / own * _TRUST_UNITS) / _TRUST_UNITS
-            kept[place] = replace(parts[place], trust=trust)
-        moved += min(own, left)
+    for index in sorted(range(len(parts)), key=lambda index: (shares[index], index)):
+        own, remaining = _influence(parts[index], as_of_ns), max(shares[index] - moved, 0.0)
+        if own > remaining:
+            trust = floor(parts[index].trust * remaining / own * _TRUST_UNITS) / _TRUST_UNITS
+            kept[index] = replace(parts[index], trust=trust)
+        moved += min(own, remaining)
     return kept
 
 
-def _max_part_influence(part: ViewPart, known: InfluenceLimits) -> float:
+def _max_part_influence(part: ViewPart, limits: InfluenceLimits) -> float:
     if part.is_worded:
-        return known.reading
-    return min((known.by_item.get(name, 0.0) for name in part.cited), default=0.0)
+        return limits.reading
+    return min((limits.by_item.get(name, 0.0) for name in part.cited), default=0.0)
 
 
 def _influence(part: ViewPart, as_of_ns: int) -> float:

@@ -180,7 +180,7 @@ def _view_of_several(parts: Sequence[ViewPart], as_of_ns: int) -> NewsView:
     wider = 1.0 + sum(w * (part.volatility_multiplier - 1.0) for w, part in zip(weights, parts, strict=True))
     wide = math.sqrt(max(wider, 0.0) ** 2 + dissent)
     direction = float((net > 0.0) - (net < 0.0)) if sure > 0.0 else 0.0
-    said = [part for part in parts if part.confidence > 0.0] or parts
+    confident = [part for part in parts if part.confidence > 0.0] or parts
     order = sorted(range(len(parts)), key=lambda i: (-weights[i] * (abs(moves[i]) + 1e-3), i))
     cited = dict.fromkeys(name for i in order if weights[i] > 0.0 for name in parts[i].cited)
     return NewsView(
@@ -190,9 +190,9 @@ def _view_of_several(parts: Sequence[ViewPart], as_of_ns: int) -> NewsView:
         confidence=round(sure, _DECIMALS),
         cited=tuple(cited)[:MAX_CITED],
         as_of_ns=as_of_ns,
-        half_life_ns=max(part.half_life_ns for part in said),
+        half_life_ns=max(part.half_life_ns for part in confident),
         cause=parts[order[0]].cause,
-        reader=READER_SEPARATOR.join(dict.fromkeys(part.reader for part in said)),
+        reader=READER_SEPARATOR.join(dict.fromkeys(part.reader for part in confident)),
         calibrated_effects=_merge_meanings(parts, weights, moves, dissent, as_of_ns),
     )
 

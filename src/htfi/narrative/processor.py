@@ -305,8 +305,8 @@ class NewsProcessor:
             name, direction, _ = awaited.popleft()
             self.sanitiser.learn_price_effect(name, direction, return_sigmas)
 
-    def _await_price_effect(self, symbol: str, said: tuple[str, float, int]) -> None:
-        self._awaited_effects.setdefault(symbol, deque(maxlen=MAX_AWAITED_EFFECTS)).append(said)
+    def _await_price_effect(self, symbol: str, effect: tuple[str, float, int]) -> None:
+        self._awaited_effects.setdefault(symbol, deque(maxlen=MAX_AWAITED_EFFECTS)).append(effect)
         self._awaited_effects.move_to_end(symbol)
         if len(self._awaited_effects) > self._config.max_symbols:
             self._awaited_effects.popitem(last=False)
@@ -335,8 +335,8 @@ class NewsProcessor:
             "notes": msgspec.msgpack.encode(list(self._records.values())),
             "asked": sorted(self._series_symbols),
             "awaited": [
-                [symbol, [list(said) for said in all_said]]
-                for symbol, all_said in self._awaited_effects.items()
+                [symbol, [list(effect) for effect in effects]]
+                for symbol, effects in self._awaited_effects.items()
             ],
         }
 
@@ -352,6 +352,6 @@ class NewsProcessor:
         self._records = OrderedDict((note.screened.item.id, note) for note in notes)
         self._series_symbols = set(state["asked"])
         self._awaited_effects = OrderedDict(
-            (symbol, deque([(name, way, at) for name, way, at in said], maxlen=MAX_AWAITED_EFFECTS))
-            for symbol, said in state["awaited"]
+            (symbol, deque([(name, way, at) for name, way, at in effects], maxlen=MAX_AWAITED_EFFECTS))
+            for symbol, effects in state["awaited"]
         )

@@ -86,8 +86,8 @@ class PendingAmendments:
     def questions(self) -> dict[Rung, list[Question]]:
         """The pending questions, by the rung at which they were asked."""
         found: dict[Rung, list[Question]] = {}
-        for one, *_ in self.by_question.values():
-            found.setdefault(one.rung, []).append(one.question)
+        for pending, *_ in self.by_question.values():
+            found.setdefault(pending.rung, []).append(pending.question)
         return found
 
     def add(self, pending: PendingAmendment) -> None:
@@ -104,7 +104,7 @@ class PendingAmendments:
 
     def add_dependent(self, pending: PendingAmendment, dependent: DependentDecision) -> None:
         """Note a decision that keeps a provisional view; one of an instant is enough."""
-        if all(one.first_id != dependent.first_id for one in pending.dependents):
+        if all(other.first_id != dependent.first_id for other in pending.dependents):
             pending.dependents.append(dependent)
             self.num_decisions += 1
 
@@ -115,7 +115,7 @@ class PendingAmendments:
 
     def count_abandoned(self, answered: Sequence[PendingAmendment]) -> None:
         """Count decisions that will not be amended."""
-        self.num_abandoned += sum(len(one.dependents) for one in answered)
+        self.num_abandoned += sum(len(pending.dependents) for pending in answered)
 
     def pop_answered(self, name: str) -> list[PendingAmendment]:
         """Take out what this question's answer amends."""
@@ -144,15 +144,18 @@ class PendingAmendments:
         self.num_decisions -= len(pending.dependents)
 
     def state(self) -> dict[str, Any]:
-        answered = [one for found in self.by_question.values() for one in found]
-        return {"waiting": [msgspec.to_builtins(one) for one in answered], "num_given_up": self.num_abandoned}
+        answered = [pending for pendings in self.by_question.values() for pending in pendings]
+        return {
+            "waiting": [msgspec.to_builtins(pending) for pending in answered],
+            "num_given_up": self.num_abandoned,
+        }
 
     def restore(self, state: dict[str, Any]) -> None:
         self.by_question.clear()
         self._by_read_time.clear()
         self.num_decisions = 0
-        for one in state["waiting"]:
-            self.add(msgspec.convert(one, PendingAmendment))
+        for pending in state["waiting"]:
+            self.add(msgspec.convert(pending, PendingAmendment))
         self.num_abandoned = state["num_given_up"]
 
 

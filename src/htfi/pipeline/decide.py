@@ -75,30 +75,42 @@ def plan_readings(
     """
     series = [_make_series_context(row, point, components, context) for row in rows]
     suspicion = {
-        place: components.news.reading_suspicion(one.request.news)
-        for place, one in enumerate(series)
-        if one.request.question.items
+        place: components.news.reading_suspicion(series_context.request.news)
+        for place, series_context in enumerate(series)
+        if series_context.request.question.items
     }
     left_ms = context.pipeline.deadline_ms
-    questions = [(one.request.series, one.request.question) for one in series]
+    questions = [
+        (series_context.request.series, series_context.request.question) for series_context in series
+    ]
     turns = components.views.reading_order(questions, suspicion)
     for turn, place in enumerate(turns):
-        one = series[place]
-        inputs = cursor.next_inputs(place, one.bar.symbol, point.as_of_ns) if cursor is not None else None
+        series_context = series[place]
+        inputs = (
+            cursor.next_inputs(place, series_context.bar.symbol, point.as_of_ns)
+            if cursor is not None
+            else None
+        )
         if inputs is None:
-            inputs = components.views.times.inputs(len(turns) - turn, left_ms, _divergence(one, components))
+            inputs = components.views.times.inputs(
+                len(turns) - turn, left_ms, _divergence(series_context, components)
+            )
         deadline_ms = deadline_of(inputs)
-        plan = _plan(one.regime, deadline_ms, one.request.news, components, context, inputs)
+        plan = _plan(
+            series_context.regime, deadline_ms, series_context.request.news, components, context, inputs
+        )
         budget = _budget(deadline_ms, inputs.left_ms, components)
-        series[place] = replace(one, request=one.request._replace(plan=plan, budget=budget))
+        series[place] = replace(
+            series_context, request=series_context.request._replace(plan=plan, budget=budget)
+        )
         is_read = not components.views.has(*questions[place], plan.rung)
         left_ms = left_after(inputs, plan.rung, context.fidelity) if is_read else inputs.left_ms
     rest = _budget(context.pipeline.deadline_ms, left_ms, components)
     return [
-        one
-        if one.request.budget is not None or one.request.news is NO_NEWS
-        else replace(one, request=one.request._replace(budget=rest))
-        for one in series
+        series_context
+        if series_context.request.budget is not None or series_context.request.news is NO_NEWS
+        else replace(series_context, request=series_context.request._replace(budget=rest))
+        for series_context in series
     ]
 
 
@@ -121,9 +133,9 @@ def _make_series_context(
     return SeriesContext(bar, row, regime, features, ReadRequest(series, question, plan, news))
 
 
-def _divergence(one: SeriesContext, components: Components) -> float:
+def _divergence(series_context: SeriesContext, components: Components) -> float:
     """The rank of the divergence of the view that the series has on the same news; 0 where there is none."""
-    request = one.request
+    request = series_context.request
     is_known = components.views.has(request.series, request.question, Rung.EDGE)
     return components.forecaster.divergence(request.series) if is_known else 0.0
 
@@ -155,12 +167,13 @@ def read_news(
     It is joined by the encoder's readings of what no model reads, and counts as far as its items are trusted.
     """
     served = [
-        components.prepared.serve(one.request, cursor.next_view(place)) for place, one in enumerate(series)
+        components.prepared.serve(series_context.request, cursor.next_view(place))
+        for place, series_context in enumerate(series)
     ]
     views = components.views.read(served)
     return [
-        replace(one, request=request, view=_merged_view(request, view, components))
-        for one, request, view in zip(series, served, views, strict=True)
+        replace(series_context, request=request, view=_merged_view(request, view, components))
+        for series_context, request, view in zip(series, served, views, strict=True)
     ]
 
 
@@ -178,18 +191,24 @@ def weigh_views(
 ) -> list[SeriesContext]:
     """The forecasts, changed by the views as far as the track records of their readers allow."""
     opinions = {
-        one.row: opinion_of(
-            one.view,
-            one.request.question.as_of_ns,
-            one.request.question.bar_ns,
-            one.features.get("return_last"),
-            max_view_influence(one.view, components.news.influence_limits(one.request.news)),
-        )._replace(max_weight=max_view_weight(one.request, components.news.suspicion_monitor.config))
-        for one in series
-        if one.view is not None and one.view.confidence > 0.0
+        series_context.row: opinion_of(
+            series_context.view,
+            series_context.request.question.as_of_ns,
+            series_context.request.question.bar_ns,
+            series_context.features.get("return_last"),
+            max_view_influence(
+                series_context.view, components.news.influence_limits(series_context.request.news)
+            ),
+        )._replace(
+            max_weight=max_view_weight(series_context.request, components.news.suspicion_monitor.config)
+        )
+        for series_context in series
+        if series_context.view is not None and series_context.view.confidence > 0.0
     }
     components.forecaster.apply_opinions(forecasts, opinions)
-    weighed = [replace(one, forecast=forecasts.item(one.row)) for one in series]
+    weighed = [
+        replace(series_context, forecast=forecasts.item(series_context.row)) for series_context in series
+    ]
     report_divergence(weighed, components.news)
     return weighed
 
@@ -204,31 +223,45 @@ def plan_deep_readings(
     news, views = components.news, components.views
     if Rung.DEEP not in views.rungs:
         return list(series), 0
-    plans = [one.request.plan for one in series]
+    plans = [series_context.request.plan for series_context in series]
     divergences = [0.0] * len(series)
-    for place, one in enumerate(series):
-        request, tilt = one.request, one.forecast.tilt if one.forecast is not None else None
-        if one.view is None or one.view.provisional or views.has(request.series, request.question, Rung.DEEP):
+    for place, series_context in enumerate(series):
+        request, tilt = (
+            series_context.request,
+            series_context.forecast.tilt if series_context.forecast is not None else None,
+        )
+        if (
+            series_context.view is None
+            or series_context.view.provisional
+            or views.has(request.series, request.question, Rung.DEEP)
+        ):
             continue
         if news.is_worth_frontier(request.news):
             divergences[place], plans[place] = 1.0, mark_high_value(request.plan)
         elif tilt is not None:
             divergences[place] = tilt.divergence_rank
-    bars_ms = [one.request.question.bar_ns / NS_PER_MS for one in series]
+    bars_ms = [series_context.request.question.bar_ns / NS_PER_MS for series_context in series]
     limit = news.num_affordable(len(series))
     chosen, num_skipped = plan_deep_reads(plans, divergences, bars_ms, context.fidelity, limit)
     news.charge_readings(len(chosen))
     return [
-        replace(one, request=one.request._replace(plan=chosen[place])) if place in chosen else one
-        for place, one in enumerate(series)
+        replace(series_context, request=series_context.request._replace(plan=chosen[place]))
+        if place in chosen
+        else series_context
+        for place, series_context in enumerate(series)
     ], num_skipped
 
 
 def make_decision(
-    one: SeriesContext, inputs: DecisionInputs, components: Components, context: RunContext
+    series_context: SeriesContext, inputs: DecisionInputs, components: Components, context: RunContext
 ) -> Decision:
     """The decision on a series, judged by policy, with its rationale."""
-    bar, request, features, forecast = one.bar, one.request, one.features, one.forecast
+    bar, request, features, forecast = (
+        series_context.bar,
+        series_context.request,
+        series_context.features,
+        series_context.forecast,
+    )
     assert forecast is not None, "views are weighed first"
     as_of_ns, plan = request.question.as_of_ns, request.plan
     low, high = forecast.central_band
@@ -236,7 +269,7 @@ def make_decision(
     rationale = write_rationale(
         symbol=bar.symbol,
         interval=bar.interval,
-        regime=one.regime,
+        regime=series_context.regime,
         last_price=bar.close,
         low=low,
         high=high,
@@ -248,8 +281,8 @@ def make_decision(
         drivers=find_drivers(features, usual),
         has_usual=bool(usual),
         weights={name: weights[0] for name, weights in forecast.shares.items()},
-        headlines=components.news.items(one.view.cited) if one.view else (),
-        view=one.view,
+        headlines=components.news.items(series_context.view.cited) if series_context.view else (),
+        view=series_context.view,
         tilt=forecast.tilt,
         deepening=plan.rung_after_release is Rung.DEEP and not is_high_value(plan),
         consulting=is_high_value(plan),
@@ -273,10 +306,10 @@ def make_decision(
         settings_digest=context.settings_digest,
         models=context.models,
         plan=plan,
-        regime=one.regime,
+        regime=series_context.regime,
         features=features,
         forecast=forecast,
-        view=one.view,
+        view=series_context.view,
         rationale=rationale,
         circumstances=circumstances,
         verdict=_NOT_JUDGED,

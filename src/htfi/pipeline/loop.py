@@ -153,8 +153,8 @@ class DecisionLoop:
         series = weigh_views(series, forecasts, components)
         series, num_skipped = plan_deep_readings(series, components, context)
         self.num_deep_reads_skipped += num_skipped
-        for one in series:
-            yield one, make_decision(one, inputs, components, context)
+        for series_context in series:
+            yield series_context, make_decision(series_context, inputs, components, context)
 
     def observe(self, item: FeedItem) -> Iterable[Bar]:
         """Take the item in; the volume and dollar bars that it completes."""
@@ -209,8 +209,8 @@ class DecisionLoop:
             self.learning.bars_closed()
             self._amend(self.late.recorded())
             again = [
-                self.late.expect(self._record(decision), one.request, decision)
-                for one, decision in self.decide(point)
+                self.late.expect(self._record(decision), series_context.request, decision)
+                for series_context, decision in self.decide(point)
             ]
             deeper = [pending for pending in again if pending is not None]
             if deeper:

@@ -47,18 +47,22 @@ class PreparedViews:
         """Announcements to open before any event at `now_ns` is taken in."""
         return self.prefetcher.take_due(now_ns) if self._is_on else []
 
-    def open_announcements(self, releases: Sequence[Announcement], context: RecentReturns) -> None:
+    def open_announcements(
+        self, announcements: Sequence[Announcement], recent_returns: RecentReturns
+    ) -> None:
         """Decide what is read ahead. All that happened until now must have been learnt from."""
-        for release in releases:
-            asked: list[tuple[str, Question]] = []
+        for announcement in announcements:
+            questions: list[tuple[str, Question]] = []
             for series, (symbol, bar_ns) in sorted(self._series.items()):
-                if release.symbols and symbol not in release.symbols:
+                if announcement.symbols and symbol not in announcement.symbols:
                     continue
-                gathered = self._processor.select(symbol, release.at_ns)
-                if not gathered.suspicion:
-                    question = Question(symbol, release.at_ns, bar_ns, gathered.items, context(series))
-                    asked.append((series, question))
-            self.prefetcher.open_announcement(release, asked)
+                selection = self._processor.select(symbol, announcement.at_ns)
+                if not selection.suspicion:
+                    question = Question(
+                        symbol, announcement.at_ns, bar_ns, selection.items, recent_returns(series)
+                    )
+                    questions.append((series, question))
+            self.prefetcher.open_announcement(announcement, questions)
 
     def read_ahead(self) -> None:
         """Read a little ahead, while nothing waits. Raises: DependencyUnavailable."""
@@ -97,9 +101,9 @@ class PreparedViews:
             self.num_verified += 1
             self.num_confirmed += has_part(decision.rationale, SAME_DIRECTION_AFTER_NEWS)
 
-    def _remember_series(self, one: ReadRequest) -> None:
-        self._series[one.series] = (one.question.symbol, one.question.bar_ns)
-        self._series.move_to_end(one.series)
+    def _remember_series(self, request: ReadRequest) -> None:
+        self._series[request.series] = (request.question.symbol, request.question.bar_ns)
+        self._series.move_to_end(request.series)
         if len(self._series) > MAX_SERIES:
             self._series.popitem(last=False)
 

@@ -100,24 +100,24 @@ class ViewCache:
         )
 
     def reading_order(
-        self, gathered: Sequence[tuple[str, Question]], doubts: Mapping[int, float] = MappingProxyType({})
+        self, questions: Sequence[tuple[str, Question]], suspicion: Mapping[int, float] = MappingProxyType({})
     ) -> list[int]:
         """The places that a model could still read for: unread ones first, then those longest without a reading.
 
-        `doubts`, 0–1 by place, state how far the sources of the news are suspected: that news is read after the rest.
-        At 1 manipulation is suspected, and only a reading in secure mode counts.
+        `suspicion`, 0–1 by place, state how far the sources of the news are suspected: that news is read after the
+        rest. At 1 manipulation is suspected, and only a reading in secure mode counts.
         """
         usual = (rung for rung in self._readers if rung not in (Rung.DEEP, Rung.SECURE))
         best = max(usual, key=_RUNG_RANK.__getitem__)
         waiting = [
             PendingReading(
-                place, self.has(series, question, Rung.EDGE), self._read_ns(series), doubts.get(place, 0.0)
+                place, self.has(series, question, Rung.EDGE), self._read_ns(series), suspicion.get(place, 0.0)
             )
-            for place, (series, question) in enumerate(gathered)
+            for place, (series, question) in enumerate(questions)
             if question.items
-            and not self.has(series, question, Rung.SECURE if doubts.get(place, 0.0) >= 1.0 else best)
+            and not self.has(series, question, Rung.SECURE if suspicion.get(place, 0.0) >= 1.0 else best)
         ]
-        return reading_order(waiting, gathered[0][1].as_of_ns) if waiting else []
+        return reading_order(waiting, questions[0][1].as_of_ns) if waiting else []
 
     def _read_ns(self, series: str) -> int:
         kept = self._views.get(series)

@@ -38,7 +38,7 @@ def opinion_of(
         bar_half_lives=max(bar_ns, 0) / half_life_ns,
         last_return=last_return or 0.0,
         calibrated_effects=tuple(
-            (one.horizon, one.shift_sigmas, one.stretch) for one in view.calibrated_effects
+            (effect.horizon, effect.shift_sigmas, effect.stretch) for effect in view.calibrated_effects
         ),
         max_moved=max_moved,
     )

@@ -167,21 +167,23 @@ def plan_deep_reads(
     divergences: Sequence[float],
     bars_ms: Sequence[float],
     config: FidelityConfig = _DEFAULT,
-    most: int | None = None,
+    max_readings: int | None = None,
 ) -> tuple[dict[int, FidelityPlan], int]:
     """The plans, by place, whose news is read again in depth once they are released; and the number skipped for lack
-    of time or budget (at most `most` readings).
+    of time or budget (at most `max_readings` readings).
 
     `divergences` are ranks 0–1; the largest come first. Time is as the settings state it, so that a replay asks for
     the same.
     """
-    wanting = [place for place, divergence in enumerate(divergences) if divergence >= config.high_divergence]
-    wanting = [place for place in wanting if plans[place].rung not in (Rung.DEEP, Rung.SECURE)]
-    in_time = [place for place in wanting if 2.0 * config.deep_ms <= bars_ms[place]]
-    in_time.sort(key=lambda place: -divergences[place])
-    chosen = sorted(in_time[: int(config.deep_budget_ms / config.deep_ms)][:most])
-    return {place: replace(plans[place], rung_after_release=Rung.DEEP) for place in chosen}, len(
-        wanting
+    candidates = [
+        index for index, divergence in enumerate(divergences) if divergence >= config.high_divergence
+    ]
+    candidates = [index for index in candidates if plans[index].rung not in (Rung.DEEP, Rung.SECURE)]
+    in_time = [index for index in candidates if 2.0 * config.deep_ms <= bars_ms[index]]
+    in_time.sort(key=lambda index: -divergences[index])
+    chosen = sorted(in_time[: int(config.deep_budget_ms / config.deep_ms)][:max_readings])
+    return {index: replace(plans[index], rung_after_release=Rung.DEEP) for index in chosen}, len(
+        candidates
     ) - len(chosen)
 
 

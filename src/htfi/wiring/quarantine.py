@@ -33,15 +33,15 @@ def list_quarantined(
     Raises: InvalidInput where the folder is no run's, IntegrityError, DependencyUnavailable.
     """
     require_run_folder(folder)
-    asked, entered = read_admissions(folder)
-    said = [*asked, *(one.release for one in entered)]
-    by_number = {one.number: one for one in said if isinstance(one, NewsAdmission)}
-    places = {one.release.number: one for one in entered}
+    requested, admitted = read_admissions(folder)
+    requests = [*requested, *(action.release for action in admitted)]
+    by_number = {action.number: action for action in requests if isinstance(action, NewsAdmission)}
+    places = {action.release.number: action for action in admitted}
     return [
         QuarantinedItem(held, by_number.get(held.number), places.get(held.number))
         for held in read_held(folder / HELD_NEWS)
         if (source is None or held.item.source == source)
-        and (rule is None or any(one.rule == rule for one in held.screened.findings))
+        and (rule is None or any(finding.rule == rule for finding in held.screened.findings))
     ]
 
 

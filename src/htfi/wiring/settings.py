@@ -362,8 +362,8 @@ def _overlay(settings: Settings, tables: dict[str, Any], origin: str) -> Setting
     return settings
 
 
-def _overlay_table(table: str, room: Any, values: dict[str, Any], origin: str) -> Any:
-    known = [item.name for item in fields(room) if item.metadata.get("meaning")]
+def _overlay_table(table: str, current: Any, values: dict[str, Any], origin: str) -> Any:
+    known = [item.name for item in fields(current) if item.metadata.get("meaning")]
     for key in values:
         if key not in known:
             fixed = constant(table, key)
@@ -372,10 +372,10 @@ def _overlay_table(table: str, room: Any, values: dict[str, Any], origin: str) -
                     f"{origin}: {table}.{key} is not a setting: it is fixed at {_toml(fixed)}; remove it"
                 )
             raise InvalidInput(f"{origin}: {table}: unknown key '{key}': the keys are {', '.join(known)}")
-    kind = cast("type[Any]", type(room))
+    kind = cast("type[Any]", type(current))
     try:
         check_values(table, kind, values)
-        return msgspec.convert({**asdict(room), **values}, kind)
+        return msgspec.convert({**asdict(current), **values}, kind)
     except InvalidInput as error:
         raise InvalidInput(f"{origin}: {error}") from error
     except msgspec.ValidationError as error:

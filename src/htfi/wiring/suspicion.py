@@ -45,7 +45,7 @@ def read_status(folder: Path, report: ProgressCallback) -> SuspicionStatus:
     """What a run's ledger says of suspicion. Raises: InvalidInput, IntegrityError, DependencyUnavailable."""
     require_run_folder(folder)
     newest: dict[str, SuspectedSymbol] = {}
-    stands: dict[str, bool] = {}
+    is_current: dict[str, bool] = {}
     log = open_ledger_readonly(folder)
     try:
         size = log.size
@@ -53,7 +53,7 @@ def read_status(folder: Path, report: ProgressCallback) -> SuspicionStatus:
             decision = try_decode_decision(entry)
             if decision is not None and not decision.amends:
                 why = decision.news_context.suspicion if decision.news_context is not None else ""
-                stands[decision.symbol] = bool(why)
+                is_current[decision.symbol] = bool(why)
                 if why:
                     num = newest[decision.symbol].num_decisions if decision.symbol in newest else 0
                     newest[decision.symbol] = SuspectedSymbol(
@@ -62,17 +62,20 @@ def read_status(folder: Path, report: ProgressCallback) -> SuspicionStatus:
             report(done, size)
     finally:
         log.close()
-    asked, entered = read_admissions(folder)
-    places = {one.release.number: one.at_ns for one in entered}
-    words = {
+    requested, admitted = read_admissions(folder)
+    times_ns = {one.release.number: one.at_ns for one in admitted}
+    requests_by_number = {
         one.number: one
-        for one in (*asked, *(each.release for each in entered))
+        for one in (*requested, *(each.release for each in admitted))
         if isinstance(one, ResetOrder)
     }
     return SuspicionStatus(
-        current=[one for symbol, one in newest.items() if stands[symbol]],
-        past=[one for symbol, one in newest.items() if not stands[symbol]],
-        requests=[ResetRequest(words[number], places.get(number)) for number in sorted(words, reverse=True)],
+        current=[one for symbol, one in newest.items() if is_current[symbol]],
+        past=[one for symbol, one in newest.items() if not is_current[symbol]],
+        requests=[
+            ResetRequest(requests_by_number[number], times_ns.get(number))
+            for number in sorted(requests_by_number, reverse=True)
+        ],
     )
 
 
@@ -93,7 +96,7 @@ def request_reset(folder: Path, by: str, why: str, symbol: str = "") -> tuple[Re
 
 
 def _required_text(text: str, what: str) -> str:
-    words = clean(text, MAX_REASON_CHARS)
-    if not any(char.isalnum() for char in words):
+    reason = clean(text, MAX_REASON_CHARS)
+    if not any(char.isalnum() for char in reason):
         raise InvalidInput(f"{what} is required: the record states who ended the suspicion and why")
-    return words
+    return reason

@@ -64,10 +64,10 @@ class DistillationResult:
     rows: Sequence[AcceptanceRow]
 
 
-def parse_distil_config(**said: object) -> DistilConfig:
+def parse_distil_config(**options: object) -> DistilConfig:
     """What a person said of a run, the rest as it is by default. Raises: InvalidInput."""
     try:
-        return msgspec.convert({k: v for k, v in said.items() if v is not None}, DistilConfig)
+        return msgspec.convert({k: v for k, v in options.items() if v is not None}, DistilConfig)
     except msgspec.ValidationError as error:
         raise InvalidInput(f"distilling: {error}") from error
 
@@ -193,8 +193,10 @@ def _train_draft(
     from htfi_train.torch.distillation import DistillationData, distil
 
     sets = AdmittedTokenSets(target.folder.architecture.vocab_size)
-    said = [example for exchange in exchanges for example in examples_of(writer, exchange, sets)]
-    examples = DistillationData(said, simulated_examples(writer, target, config.seed, sets), sets)
+    recorded_examples = [example for exchange in exchanges for example in examples_of(writer, exchange, sets)]
+    examples = DistillationData(
+        recorded_examples, simulated_examples(writer, target, config.seed, sets), sets
+    )
     known = read_card(draft.folder.path)
     facts = {
         "model": known.get("model", draft.folder.path.name),

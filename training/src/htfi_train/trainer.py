@@ -16,11 +16,11 @@ TOKENIZER = "tokenizer.json"
 _DESCRIPTION = "simulated markets, events and headlines of htfi's own generator; no outside data"
 
 
-def parse_training_config(**said: object) -> TrainingConfig:
+def parse_training_config(**options: object) -> TrainingConfig:
     """What a person said of a training run, the rest as it is by default. Raises: InvalidInput."""
     try:
         return msgspec.convert(
-            {name: value for name, value in said.items() if value is not None}, TrainingConfig
+            {name: value for name, value in options.items() if value is not None}, TrainingConfig
         )
     except msgspec.ValidationError as error:
         raise InvalidInput(f"training: {error}") from error

@@ -62,9 +62,9 @@ class ChronosModel:
             scales = np.array([np.abs(kept[place]).mean() for place in group])
             # The models scale for themselves, but add an epsilon that returns of a few basis points would drown in.
             inputs = [kept[place] / scale for place, scale in zip(group, scales, strict=True)]
-            said = self._predict(inputs, horizons, levels)
-            said[~np.isfinite(said).all(axis=(1, 2))] = np.nan
-            found[group] = said * scales[:, None, None]
+            predicted = self._predict(inputs, horizons, levels)
+            predicted[~np.isfinite(predicted).all(axis=(1, 2))] = np.nan
+            found[group] = predicted * scales[:, None, None]
         return found
 
     def _predict(self, inputs: Sequence[Array], horizons: Sequence[int], levels: Sequence[float]) -> Array:
@@ -80,10 +80,16 @@ class ChronosModel:
                     )
                     paths = np.cumsum(drawn.numpy().astype(np.float64), axis=2)  # [n, N, H]
                     ends = paths[:, :, np.array(horizons) - 1]
-                    stated = np.moveaxis(np.quantile(ends, _SAMPLE_LEVELS, axis=1), 0, 2)  # [n, K, P]
-                    return interpolate_levels(stated, _SAMPLE_LEVELS, levels)
-                said = self._pipeline.predict(tensors, prediction_length=longest)
-                rows = said if isinstance(said, torch.Tensor) else torch.stack([one[0] for one in said])
+                    quantiles_by_level = np.moveaxis(
+                        np.quantile(ends, _SAMPLE_LEVELS, axis=1), 0, 2
+                    )  # [n, K, P]
+                    return interpolate_levels(quantiles_by_level, _SAMPLE_LEVELS, levels)
+                predicted = self._pipeline.predict(tensors, prediction_length=longest)
+                rows = (
+                    predicted
+                    if isinstance(predicted, torch.Tensor)
+                    else torch.stack([forecast[0] for forecast in predicted])
+                )
                 by_bar = rows.numpy().astype(np.float64).swapaxes(1, 2)  # [n, H, P]
         except (RuntimeError, ValueError, AssertionError, IndexError, TypeError) as error:
             raise DependencyUnavailable(f"{self.version} gave no forecast: {_first_line(error)}") from error

@@ -146,8 +146,8 @@ class SpoolReader:
                 if not isinstance(item, QuarantinedRow):
                     latest_ns = item.available_at_ns
                     if block.identities is not None:
-                        said = repr(block.identities[place]).encode()
-                        identity = blake2b(said, digest_size=12).digest()
+                        identity_text = repr(block.identities[place]).encode()
+                        identity = blake2b(identity_text, digest_size=12).digest()
                 entry = _SpoolEntry(_TAG_OF[type(item)], list(msgspec.structs.astuple(item)), identity)
                 rows.append((latest_ns, item.row, self._encode(entry)))
             if len(rows) >= _RUN_ROWS:

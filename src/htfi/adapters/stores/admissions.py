@@ -71,7 +71,7 @@ def not_yet_effective(
     asked: Sequence[OperatorAction], applied: Sequence[AppliedAction]
 ) -> list[OperatorAction]:
     """Those that have not taken effect."""
-    done = {one.release.number for one in applied}
+    done = {action.release.number for action in applied}
     return [release for release in asked if release.number not in done]
 
 
@@ -82,8 +82,8 @@ def read_admissions(folder: Path) -> tuple[list[OperatorAction], list[AppliedAct
 
 def request_admission(folder: Path, release: NewsAdmission) -> None:
     """Write a person's word down for good. Raises: InvalidInput where the item is released already."""
-    with _appending_request(folder) as (said, place):
-        earlier = next((one for one in said if one.number == release.number), None)
+    with _appending_request(folder) as (requests, place):
+        earlier = next((request for request in requests if request.number == release.number), None)
         if earlier is not None:
             raise InvalidInput(f"item {release.number} ({release.id}) was already admitted by {earlier.by}")
         _append_line(folder / REQUESTED_FILE, add_checksum(_ENCODER.encode(release), place))
@@ -91,9 +91,12 @@ def request_admission(folder: Path, release: NewsAdmission) -> None:
 
 def request_suspicion_reset(folder: Path, by: str, why: str, symbol: str) -> ResetOrder:
     """Write down for good a person's word that suspicion is to end; it is given a number of its own."""
-    with _appending_request(folder) as (said, place):
+    with _appending_request(folder) as (requests, place):
         clearing = ResetOrder(
-            min((one.number for one in said if one.number < 0), default=0) - 1, by, why, symbol
+            min((request.number for request in requests if request.number < 0), default=0) - 1,
+            by,
+            why,
+            symbol,
         )
         _append_line(folder / REQUESTED_FILE, add_checksum(_ENCODER.encode(clearing), place))
     return clearing
@@ -114,7 +117,7 @@ def _appending_request(folder: Path) -> Generator[tuple[list[OperatorAction], in
         fcntl.flock(lock, fcntl.LOCK_EX)  # held for one append: no process waits long
         asked = _read_requests(path, mend=True)
         yield (
-            [*(one.release for one in _read_lines(folder / ADMITTED_FILE, AppliedAction)), *asked],
+            [*(action.release for action in _read_lines(folder / ADMITTED_FILE, AppliedAction)), *asked],
             len(asked),
         )
     finally:

@@ -62,7 +62,7 @@ def parse_rope(config: Mapping[str, Any], max_positions: int, where: str) -> Rop
 
     Raises: InvalidInput for a scaling that is unknown, lacks a value or rotates only part of a head.
     """
-    said: dict[str, Any] = {
+    rope_config: dict[str, Any] = {
         "rope_theta": config.get("rope_theta"),
         "partial": config.get("partial_rotary_factor"),
     }
@@ -70,23 +70,23 @@ def parse_rope(config: Mapping[str, Any], max_positions: int, where: str) -> Rop
         value = config.get(key)
         if value is not None and not isinstance(value, dict):
             raise InvalidInput(f"{where}: {key!r} is {value!r} instead of an object")
-        said |= {k: v for k, v in cast("dict[str, Any]", value or {}).items() if v is not None}
-    if (said.get("partial_rotary_factor") or said["partial"] or 1.0) != 1.0:
+        rope_config |= {k: v for k, v in cast("dict[str, Any]", value or {}).items() if v is not None}
+    if (rope_config.get("partial_rotary_factor") or rope_config["partial"] or 1.0) != 1.0:
         raise InvalidInput(f"{where}: rotary positions over part of a head are not supported")
-    kind = said.get("rope_type") or said.get("type") or "default"
+    kind = rope_config.get("rope_type") or rope_config.get("type") or "default"
     if kind not in list(RopeKind):
         known = ", ".join(RopeKind)
         raise InvalidInput(f"{where}: rope_type {kind!r} is not supported; known are {known}")
     kind = RopeKind(kind)
-    theta = _number(said, "rope_theta", where, 10_000.0)
+    theta = _number(rope_config, "rope_theta", where, 10_000.0)
     if kind is RopeKind.DEFAULT:
         return Rope(theta)
-    factor = _number(said, "factor", where)
+    factor = _number(rope_config, "factor", where)
     if kind in (RopeKind.LINEAR, RopeKind.DYNAMIC):
         return Rope(theta, kind, factor)
-    original = int(_number(said, "original_max_position_embeddings", where, float(max_positions)))
+    original = int(_number(rope_config, "original_max_position_embeddings", where, float(max_positions)))
     if kind is RopeKind.LLAMA3:
-        low, high = (_number(said, f"{end}_freq_factor", where) for end in ("low", "high"))
+        low, high = (_number(rope_config, f"{end}_freq_factor", where) for end in ("low", "high"))
         if high <= low:
             raise InvalidInput(f"{where}: high_freq_factor {high} must exceed low_freq_factor {low}")
         return Rope(theta, kind, factor, low, high, original)
@@ -95,19 +95,19 @@ def parse_rope(config: Mapping[str, Any], max_positions: int, where: str) -> Rop
         kind,
         factor,
         original_positions=original,
-        beta_fast=_number(said, "beta_fast", where, 32.0),
-        beta_slow=_number(said, "beta_slow", where, 1.0),
-        truncate=bool(said.get("truncate", True)),
+        beta_fast=_number(rope_config, "beta_fast", where, 32.0),
+        beta_slow=_number(rope_config, "beta_slow", where, 1.0),
+        truncate=bool(rope_config.get("truncate", True)),
         **{
-            key: _number(said, key, where)
+            key: _number(rope_config, key, where)
             for key in ("attention_factor", "mscale", "mscale_all_dim")
-            if said.get(key)
+            if rope_config.get(key)
         },
     )
 
 
-def _number(said: Mapping[str, Any], key: str, where: str, default: float | None = None) -> float:
-    value = said.get(key)
+def _number(rope_config: Mapping[str, Any], key: str, where: str, default: float | None = None) -> float:
+    value = rope_config.get(key)
     if value is None:
         value = default
     if type(value) not in (int, float) or not 0 < cast("float", value) < math.inf:

@@ -178,18 +178,18 @@ class ThroughputPlanner:
 
     def _best_lengths(self, kind: str) -> list[int]:
         """The best length up to each cap, for a pass of one row."""
-        ladder = self._length_tables.get(kind)
-        if ladder is None:
+        best_by_cap = self._length_tables.get(kind)
+        if best_by_cap is None:
             width_ms = self.round_cost(1).width_ms
-            tokens, length, ladder = 1.0, 0, [0]
+            tokens, length, best_by_cap = 1.0, 0, [0]
             least = (1.0 + self.config.margin) / width_ms[0]
-            for place, survives in enumerate(self.survival.curve(kind)[: self.config.max_length], 1):
+            for length_tried, survives in enumerate(self.survival.curve(kind)[: self.config.max_length], 1):
                 tokens += survives
-                if tokens / width_ms[place] > least:
-                    length, least = place, tokens / width_ms[place]
-                ladder.append(length)
-            self._length_tables[kind] = ladder
-        return ladder
+                if tokens / width_ms[length_tried] > least:
+                    length, least = length_tried, tokens / width_ms[length_tried]
+                best_by_cap.append(length)
+            self._length_tables[kind] = best_by_cap
+        return best_by_cap
 
     def _best(self, requests: Sequence[LengthRequest], caps: Sequence[int]) -> list[int]:
         return (

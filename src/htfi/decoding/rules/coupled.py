@@ -26,17 +26,17 @@ class CoupledRule:
         chosen = iter(_chosen(sequences, open_nodes, logits))
         outcomes: list[DraftVerification | None] = []
         for sequence, tree, nodes, after in zip(sequences, trees, open_nodes, logits, strict=True):
-            said = [-1] * (len(tree) + 1)
+            target_tokens = [-1] * (len(tree) + 1)
             sound = all(map(isfinite, after[:, 0].tolist()))  # a broken node is broken in every logit
             for node, _, _ in nodes:
-                said[node] = next(chosen)
-                sound = sound and said[node] >= 0
-            outcomes.append(follow_choices(sequence, tree, said, sound))
+                target_tokens[node] = next(chosen)
+                sound = sound and target_tokens[node] >= 0
+            outcomes.append(follow_choices(sequence, tree, target_tokens, sound))
         return outcomes
 
 
 def follow_choices(
-    sequence: SequenceState, tree: DraftTree, said: list[int], sound: bool = True
+    sequence: SequenceState, tree: DraftTree, target_tokens: list[int], sound: bool = True
 ) -> DraftVerification | None:
     """Walk down the tree as long as its tokens are forced by the grammar or chosen by the target."""
     grammar, after = sequence.tokenized.grammar, tree.children()
@@ -44,15 +44,15 @@ def follow_choices(
     path: list[int] = []
     while state != grammar.done:
         forced = grammar.steps[state].forced
-        token = forced if forced >= 0 else said[at]
+        token = forced if forced >= 0 else target_tokens[at]
         if token < 0:
             return None
         node = after[at].get(token)
         if node is None:
-            return DraftVerification(path, token, said, sound)
+            return DraftVerification(path, token, target_tokens, sound)
         path.append(node)
         at, state = node, grammar.advance(state, token)
-    return DraftVerification(path, -1, said, sound)
+    return DraftVerification(path, -1, target_tokens, sound)
 
 
 _OpenNode = tuple[int, int, int]

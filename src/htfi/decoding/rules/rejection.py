@@ -320,13 +320,13 @@ class _TreeWalk:
         path, place = accept_tree(self._look, self._redraw, entropy)
         if not self._is_finite:
             return None
-        said = [-1] * (len(self._tree) + 1)
+        target_tokens = [-1] * (len(self._tree) + 1)
         for before, node in zip((ROOT, *path), path, strict=False):
-            said[before] = self._tree.tokens[node]
+            target_tokens[before] = self._tree.tokens[node]
         here = path[-1] if path else ROOT
         token = self._tokens(here)[place] if place >= 0 else -1
-        said[here] = token
-        return DraftVerification(path, token, said, bool(np.isfinite(self._logits).all()))
+        target_tokens[here] = token
+        return DraftVerification(path, token, target_tokens, bool(np.isfinite(self._logits).all()))
 
     def _look(self, node: int) -> SiblingSet | None:
         sequence, grammar = self._sequence, self._sequence.tokenized.grammar

@@ -71,16 +71,16 @@ class JacobiStrategy:
         self._num_passed_over += 1
         return self._num_passed_over % _PROBE_EVERY == 0
 
-    def _refined(self, sequence: SequenceState, said: dict[int, int], length: int) -> DraftTree:
+    def _refined(self, sequence: SequenceState, target_tokens: dict[int, int], length: int) -> DraftTree:
         tree, grammar = DraftTree(), sequence.tokenized.grammar
         state, node, last = sequence.state, -1, [*sequence.tokenized.prompt[-1:], *sequence.tokens][-1]
         for _ in range(length):
             if state == grammar.done:
                 break
             place = len(sequence.tokens) + len(tree)
-            if place not in said and self._draft is not None:
+            if place not in target_tokens and self._draft is not None:
                 break  # let the draft guess next time
-            guesses = (said.get(place, -1), self._next.get(last, -1), last)
+            guesses = (target_tokens.get(place, -1), self._next.get(last, -1), last)
             fallback = int(grammar.steps[state].allowed.ids[0])
             token = next(
                 (guess for guess in guesses if guess >= 0 and grammar.allows(state, guess)), fallback

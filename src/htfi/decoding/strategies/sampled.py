@@ -74,69 +74,72 @@ class SampledStrategy:
         trees = [DraftTree() for _ in sequences]
         asked = [at for at, length in enumerate(lengths) if length > 0 and not sequences[at].is_done]
         levels = self._rows.catch_up([sequences[at] for at in asked]) if asked else []
-        live: list[_SampledTree] = []
+        active: list[_SampledTree] = []
         for at, level in zip(asked, levels, strict=True):
             if level is not None:
                 root = _SampledTip(ROOT, len(sequences[at].tokens), level[1])
-                live.append(_SampledTree(sequences[at], trees[at], lengths[at], level[0], [root]))
-        drafted, depth = live, 0
-        while live:
+                active.append(_SampledTree(sequences[at], trees[at], lengths[at], level[0], [root]))
+        drafted, depth = active, 0
+        while active:
             width = self.widths[min(depth, len(self.widths) - 1)]
             depth += 1
-            for growing in live:
-                self._grow(growing, width)
-            live = [growing for growing in live if self._can_grow(growing, depth)]
-            if live:
-                self._read(live)
-        for growing in drafted:  # back to the accepted text; the next round reads an accepted branch again
-            row = growing.row.row
-            if growing.is_sound:
-                self._rows.sessions.rewind(row, row.length - growing.num_read)
+            for growing_tree in active:
+                self._grow(growing_tree, width)
+            active = [growing_tree for growing_tree in active if self._can_grow(growing_tree, depth)]
+            if active:
+                self._read(active)
+        # back to the accepted text; the next round reads an accepted branch again
+        for growing_tree in drafted:
+            row = growing_tree.row.row
+            if growing_tree.is_sound:
+                self._rows.sessions.rewind(row, row.length - growing_tree.num_read)
         return trees
 
-    def _grow(self, growing: _SampledTree, width: int) -> None:
+    def _grow(self, growing_tree: _SampledTree, width: int) -> None:
         """Sample the siblings after each tip. After a logit that is not finite nothing more is drafted."""
-        sequence, tree = growing.sequence, growing.tree
+        sequence, tree = growing_tree.sequence, growing_tree.tree
         grammar = sequence.tokenized.grammar
         tips: list[_SampledTip] = []
-        for branch, tip in enumerate(growing.tips):
+        for branch, tip in enumerate(growing_tree.tips):
             state = tree.states[tip.node] if tip.node >= 0 else sequence.state
             admitted = grammar.steps[state].allowed
-            (law,) = token_probabilities(tip.logits[None], admitted, sequence.tokenized.sampling)
-            if np.isnan(law[0]):
-                growing.tips, growing.is_sound = [], False
+            (probabilities,) = token_probabilities(tip.logits[None], admitted, sequence.tokenized.sampling)
+            if np.isnan(probabilities[0]):
+                growing_tree.tips, growing_tree.is_sound = [], False
                 self._rows.finish(sequence, wipe=True)
                 return
-            if entropy_nats(law) > self._max_nats:
+            if entropy_nats(probabilities) > self._max_nats:
                 continue
-            tree.draft_probs[tip.node] = law
+            tree.draft_probs[tip.node] = probabilities
             place_key = noise_key(
                 sequence.tokenized.request.seed, DRAFT_STREAMS + COMPLETION_STREAM, tip.place
             )
             # each branch has its own noise: otherwise one branch would reveal the samples of another
-            for place in sample_without_replacement(
-                law, admitted, np.array([noise_key(place_key, 0, branch)], np.uint64), width
+            for choice in sample_without_replacement(
+                probabilities, admitted, np.array([noise_key(place_key, 0, branch)], np.uint64), width
             ):
-                node, put = tree.add_with_forced(grammar, state, int(admitted.ids[place]), tip.node)
+                node, put = tree.add_with_forced(grammar, state, int(admitted.ids[choice]), tip.node)
                 if tree.states[node] != grammar.done:
                     tips.append(_SampledTip(node, tip.place + len(put), tip.logits))
-        growing.tips = tips
+        growing_tree.tips = tips
 
-    def _can_grow(self, growing: _SampledTree, depth: int) -> bool:
-        row = growing.row.row
-        num_unread = len(growing.tree) - growing.num_read
-        return bool(growing.tips) and depth < growing.length and num_unread <= row.limit - row.length
-
-    def _read(self, live: Sequence[_SampledTree]) -> None:
-        after = self._rows.sessions.extend(
-            [growing.row.row for growing in live],
-            [growing.tree.tokens[growing.num_read :] for growing in live],
-            [growing.tree.parents for growing in live],
+    def _can_grow(self, growing_tree: _SampledTree, depth: int) -> bool:
+        row = growing_tree.row.row
+        num_unread = len(growing_tree.tree) - growing_tree.num_read
+        return (
+            bool(growing_tree.tips) and depth < growing_tree.length and num_unread <= row.limit - row.length
         )
-        for growing, logits in zip(live, after, strict=True):
-            for tip in growing.tips:
-                tip.logits = logits[tip.node - growing.num_read]
-            growing.num_read = len(growing.tree)
+
+    def _read(self, active: Sequence[_SampledTree]) -> None:
+        after = self._rows.sessions.extend(
+            [growing_tree.row.row for growing_tree in active],
+            [growing_tree.tree.tokens[growing_tree.num_read :] for growing_tree in active],
+            [growing_tree.tree.parents for growing_tree in active],
+        )
+        for growing_tree, logits in zip(active, after, strict=True):
+            for tip in growing_tree.tips:
+                tip.logits = logits[tip.node - growing_tree.num_read]
+            growing_tree.num_read = len(growing_tree.tree)
 
     def verification_starts(self, sequences: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
         pass

@@ -41,10 +41,10 @@ class RankAcceptance:
             self._hits[rank][place] / self._cases[rank][place] for rank, place in enumerate(_places(ranked))
         ]
 
-    def learn(self, ranked: RankedTokens, said: int) -> None:
-        """The target picked `said` among tokens that the draft ranked so."""
+    def learn(self, ranked: RankedTokens, target_token: int) -> None:
+        """The target picked `target_token` among tokens that the draft ranked so."""
         for rank, (token, place) in enumerate(zip(ranked.tokens, _places(ranked), strict=True)):
-            self._hits[rank][place] = _DECAY * self._hits[rank][place] + (token == said)
+            self._hits[rank][place] = _DECAY * self._hits[rank][place] + (token == target_token)
             self._cases[rank][place] = _DECAY * self._cases[rank][place] + 1.0
 
 

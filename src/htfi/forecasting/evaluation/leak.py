@@ -32,8 +32,8 @@ def find_leaks(
     found: dict[str, int] = {}
     for cut in cuts:
         other = run(disturb_after(prices, cut, rng))
-        for name, said in honest.items():
-            differs = _first_differences(said[: cut + 1], other[name][: cut + 1])
+        for name, values in honest.items():
+            differs = _first_differences(values[: cut + 1], other[name][: cut + 1])
             if len(differs):
                 found[name] = min(found.get(name, num), int(differs[0]))
     return found

@@ -34,14 +34,14 @@ class PriceHistory:
 class MacroResponse:
     """How series answered surprises of a macro series: [n] normal scores for one usual surprise.
 
-    `t` [n] is each slope's t-statistic, `num` [n] how many surprises were answered; `usual` is the standard deviation
-    of the surprise in the series' own units.
+    `t` [n] is each slope's t-statistic, `num` [n] how many surprises were answered; `surprise_std` is the standard
+    deviation of the surprise in the series' own units.
     """
 
     slope: Array
     t: Array
     num: NDArray[np.int64]
-    usual: float
+    surprise_std: float
     newest: float
 
 
@@ -75,25 +75,25 @@ def macro_response(
     ends at or after it. Slopes are shrunk by t²/(t² + 1). Raises: InvalidInput where there are too few.
     """
     changes = [(at, new - old) for (_, old), (at, new) in pairwise(values) if new != old]
-    met = [(int(np.searchsorted(ends_ns, at)), change) for at, change in changes]
-    met = [(place, change) for place, change in met if place < len(ends_ns)]
-    if len(met) < MIN_SURPRISES:
+    surprises = [(int(np.searchsorted(ends_ns, at)), change) for at, change in changes]
+    surprises = [(place, change) for place, change in surprises if place < len(ends_ns)]
+    if len(surprises) < MIN_SURPRISES:
         raise InvalidInput(
-            f"macro series '{name}': {len(met)} changes with a bar after them, {MIN_SURPRISES} are needed to "
+            f"macro series '{name}': {len(surprises)} changes with a bar after them, {MIN_SURPRISES} are needed to "
             "estimate a response; name the shock itself, such as --shock 'SPX -2%'"
         )
-    size = np.array([change for _, change in met])
-    usual = float(np.sqrt((size * size).mean()))
-    answered = scores[[place for place, _ in met]]  # [E, n]
+    size = np.array([change for _, change in surprises])
+    surprise_std = float(np.sqrt((size * size).mean()))
+    answered = scores[[place for place, _ in surprises]]  # [E, n]
     seen = np.isfinite(answered)
-    x, z = np.where(seen, (size / usual)[:, None], 0.0), np.where(seen, answered, 0.0)
+    x, z = np.where(seen, (size / surprise_std)[:, None], 0.0), np.where(seen, answered, 0.0)
     num = seen.sum(axis=0)
     weight = np.maximum((x * x).sum(axis=0), 1e-12)
     slope = (x * z).sum(axis=0) / weight
-    rest = ((z - slope * x) ** 2).sum(axis=0) / np.maximum(num - 1, 1)
-    t = slope / np.sqrt(np.maximum(rest, 1e-12) / weight)
-    believed = np.where(num >= MIN_SURPRISES, t * t / (t * t + _T_PRIOR), 0.0)
-    return MacroResponse(slope * believed, t, num.astype(np.int64), usual, values[-1][1])
+    residual_variance = ((z - slope * x) ** 2).sum(axis=0) / np.maximum(num - 1, 1)
+    t = slope / np.sqrt(np.maximum(residual_variance, 1e-12) / weight)
+    shrinkage = np.where(num >= MIN_SURPRISES, t * t / (t * t + _T_PRIOR), 0.0)
+    return MacroResponse(slope * shrinkage, t, num.astype(np.int64), surprise_std, values[-1][1])
 
 
 def find_macro_series(name: str, known: Mapping[str, object]) -> str | None:

@@ -168,8 +168,10 @@ def describe_outcome(kind: AnnouncementKind, key: str) -> str:
         return {"hold": "no change", "cut": f"a cut of {size} bp", "raise": f"a rise of {size} bp"}[way]
     if kind is AnnouncementKind.EARNINGS:
         result, _, outlook = key.partition(", ")
-        said = {"kept": "no new outlook", "raised": "outlook raised", "cut": "outlook cut"}[outlook]
-        return f"{'a beat' if result == 'beat' else 'a miss' if result == 'miss' else 'in line'}, {said}"
+        outlook_text = {"kept": "no new outlook", "raised": "outlook raised", "cut": "outlook cut"}[outlook]
+        return (
+            f"{'a beat' if result == 'beat' else 'a miss' if result == 'miss' else 'in line'}, {outlook_text}"
+        )
     return _SURPRISE_WORDS[key]
 
 

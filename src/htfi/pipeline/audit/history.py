@@ -59,8 +59,8 @@ class RecordedHistory:
 
     def prompt_context_at(self, series: str, at_ns: int) -> PromptContext:
         """What a reader that read ahead was given: what was learnt from the decisions until then."""
-        past = [one for one in self._past.get(series, ()) if one.as_of_ns <= at_ns]
-        scaled = [one.scaled for one in past if one.scaled is not None]
+        past = [entry for entry in self._past.get(series, ()) if entry.as_of_ns <= at_ns]
+        scaled = [entry.scaled for entry in past if entry.scaled is not None]
         return PromptContext(tuple(scaled[-NUM_RECENT_RETURNS:]), past[-1].bar_ns if past else 0)
 
     def add(self, decision: Decision) -> None:

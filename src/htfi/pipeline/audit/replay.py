@@ -185,16 +185,16 @@ def _replay_paths(
         for path, (answer, tokens) in enumerate(zip(written, trace.paths, strict=True))
         if (differing := first_difference(tokens, answer.tokens, spell))
     ]
-    said, nearest = combine_answers([parse_answer(answer.fields, opened.trust) for answer in written])
+    parsed, nearest = combine_answers([parse_answer(answer.fields, opened.trust) for answer in written])
     if written[nearest].tokens != trace.tokens:
         problems.append("the recorded answer is not the one that its answers combine to")
     if view.provisional or trace.num_verified >= 0:
         problems.append("its provisional mark does not follow from which model generated it")
     each = [_with_understanding(parse_answer(answer.fields, opened.trust), view) for answer in written]
     meant = combine_meanings(each, opened.meaning) if opened.meaning is not None else ()
-    if not problems and replace(_with_understanding(said, view), calibrated_effects=meant) != _without_trace(
-        view
-    ):
+    if not problems and replace(
+        _with_understanding(parsed, view), calibrated_effects=meant
+    ) != _without_trace(view):
         problems.append("the view does not follow from the tokens")
     return ReplayedReading(trace, written[nearest], vocabulary, problems)
 
@@ -306,22 +306,22 @@ def _finish_with_draft(
 
 def _view_from_tokens(writing: Completion, opened: ReplayModel, view: NewsView) -> NewsView:
     """The view that the tokens state, with what only the question knows taken from the record."""
-    said = _with_understanding(parse_answer(writing.fields, opened.trust), view)
+    parsed = _with_understanding(parse_answer(writing.fields, opened.trust), view)
     return replace(
-        said, calibrated_effects=opened.meaning.meanings(said) if opened.meaning is not None else ()
+        parsed, calibrated_effects=opened.meaning.meanings(parsed) if opened.meaning is not None else ()
     )
 
 
-def _with_understanding(said: ParsedAnswer, view: NewsView) -> NewsView:
+def _with_understanding(parsed: ParsedAnswer, view: NewsView) -> NewsView:
     return replace(
         _without_trace(view),
-        direction=said.direction,
-        size_sigmas=said.size_sigmas if said.direction else 0.0,
-        volatility_multiplier=said.volatility_multiplier,
-        confidence=said.confidence,
-        cause=said.cause,
-        consistency=said.consistency,
-        words=said.words,
+        direction=parsed.direction,
+        size_sigmas=parsed.size_sigmas if parsed.direction else 0.0,
+        volatility_multiplier=parsed.volatility_multiplier,
+        confidence=parsed.confidence,
+        cause=parsed.cause,
+        consistency=parsed.consistency,
+        words=parsed.words,
     )
 
 

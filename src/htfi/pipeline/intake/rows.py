@@ -216,7 +216,7 @@ class RowParser:
         if prices == stated:
             return Bar(*bar)
         changed = list_repairs(cells, prices)
-        detail = "; ".join(f"{one.field} was {one.was}, is {one.now}" for one in changed)
+        detail = "; ".join(f"{change.field} was {change.was}, is {change.now}" for change in changed)
         note = QuarantinedRow(
             self.source,
             number,

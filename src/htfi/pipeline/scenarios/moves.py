@@ -81,20 +81,20 @@ def apply_macro_surprise(basis: ScenarioBasis, today: BaselineForecast, text: st
     response = macro_response(found, memory.macro[found], ends_ns, scores)
     match shock.unit:
         case ShockUnit.SIGMAS:
-            surprise = shock.amount * response.usual
+            surprise = shock.amount * response.surprise_std
         case ShockUnit.PERCENT:
             surprise = shock.amount / 100.0 * response.newest
         case ShockUnit.BASIS_POINTS:
             surprise = shock.amount / 100.0
         case ShockUnit.POINTS:
             surprise = shock.amount
-    shift = response.slope * (surprise / response.usual) * today.sigma
+    shift = response.slope * (surprise / response.surprise_std) * today.sigma
     effect = apply_quantiles(
         today, today.quantiles + shift[:, None], [TransmissionChannel.RESPONSE] * len(shift)
     )
     most = int(np.argmax(np.abs(response.t)))
     moves = (
-        f"{found} {surprise:+g} from {response.newest:g}, a usual surprise being {response.usual:.3g}; "
+        f"{found} {surprise:+g} from {response.newest:g}, a usual surprise being {response.surprise_std:.3g}; "
         f"{int(response.num.max())} earlier ones, clearest in {today.series[most]} (t = {response.t[most]:+.1f})",
     )
     return ResolvedScenario(f"{found} {surprise:+g}", effect, moves)

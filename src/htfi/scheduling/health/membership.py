@@ -64,19 +64,19 @@ def merge(members: MembershipTable, claim: MembershipClaim, ran_s: float) -> Mem
 
 
 def choose_claims(
-    members: MembershipTable, said: MembershipClaim
+    members: MembershipTable, own_claim: MembershipClaim
 ) -> tuple[MembershipTable, tuple[MembershipClaim, ...]]:
-    """The claims that ride on a heartbeat to a peer, which `said` that of itself: first what is held of it
+    """The claims that ride on a heartbeat to a peer whose claim about itself is `own_claim`: first what is held of it
     instead, for it to refute (of its life before this one, too), then the least passed on, then the next in turn.
     """
-    to = said.node
+    to = own_claim.node
     most = math.ceil(SPREAD * math.log2(len(members.others) + 2))
     hot = sorted(
         (known.num_passed, node) for node, known in members.others.items() if known.num_passed < most
     )
     chosen = [node for _, node in hot if node != to][:NUM_CLAIMS]
     about = members.others.get(to)
-    if about is not None and about.claim != said:
+    if about is not None and about.claim != own_claim:
         chosen = [to, *chosen[: NUM_CLAIMS - 1]]
     others = members.others
     if chosen:

@@ -248,8 +248,8 @@ class PeerMonitor:
         for peer, contact in list(self._contacts.items()):
             if not peer_contact.is_heartbeat_due(contact, now_s):
                 continue
-            said = MembershipClaim(peer, contact.incarnation, contact.status)
-            self._members, claims = membership.choose_claims(self._members, said)
+            own_claim = MembershipClaim(peer, contact.incarnation, contact.status)
+            self._members, claims = membership.choose_claims(self._members, own_claim)
             self._contacts[peer], heartbeat = peer_contact.next_heartbeat(
                 contact, self._members.me, self._life, self._metrics, claims, now_s, self._config
             )

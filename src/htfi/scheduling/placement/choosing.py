@@ -12,7 +12,7 @@ from htfi.scheduling.placement.figures import (
 )
 from htfi.scheduling.placement.pricing import OptionCost
 
-_RANK = {way: rank for rank, way in enumerate(Placement)}
+_RANK = {placement: rank for rank, placement in enumerate(Placement)}
 
 
 def choose(
@@ -23,19 +23,19 @@ def choose(
     The edge alone does not compete with the others, however fast it is: no target verifies its answer. Without a draft
     the fastest cloud is chosen, even if it is late.
     """
-    ways = sorted(priced, key=_price_order)
-    usable = [one for one in ways if one.is_allowed]
-    everything = (*ways, alone)
+    by_price = sorted(priced, key=_price_order)
+    usable = [option for option in by_price if option.is_allowed]
+    everything = (*by_price, alone)
     if not usable:
-        why = "; ".join(dict.fromkeys(one.reason for one in ways)) or "no cloud is connected"
+        why = "; ".join(dict.fromkeys(option.reason for option in by_price)) or "no cloud is connected"
         return PlacementDecision(alone, everything, None, f"edge alone: {why}")
-    safe = [one for one in usable if one.late_ms <= deadline_ms]
-    likely = safe or [one for one in usable if one.expected_ms <= deadline_ms]
+    safe = [option for option in usable if option.late_ms <= deadline_ms]
+    likely = safe or [option for option in usable if option.expected_ms <= deadline_ms]
     if likely:
         best = likely[0]
         reason = f"{'' if safe else 'may be late: '}cheapest of {len(likely)}: {best.reason}"
     else:
-        best = min(usable, key=lambda one: (one.expected_ms, _RANK[one.placement], one.cloud))
+        best = min(usable, key=lambda option: (option.expected_ms, _RANK[option.placement], option.cloud))
         needs = f"{best.placement.value} at {best.cloud} needs {best.expected_ms:.0f} ms of {deadline_ms:.0f}"
         if can_draft:
             return PlacementDecision(alone, everything, None, f"edge alone: {needs}")
@@ -43,10 +43,14 @@ def choose(
     return PlacementDecision(best, everything, _best_at_other_cloud(usable, best), reason)
 
 
-def explore_instead(decision: PlacementDecision, instead: PricedOption) -> PlacementDecision:
-    reason = f"exploration: it may be cheaper than {decision.choice.placement.value}: {instead.reason}"
-    usable = [one for one in decision.options if one.is_allowed and one.placement is not Placement.EDGE_ONLY]
-    return PlacementDecision(instead, decision.options, _best_at_other_cloud(usable, instead), reason)
+def explore_instead(decision: PlacementDecision, candidate: PricedOption) -> PlacementDecision:
+    reason = f"exploration: it may be cheaper than {decision.choice.placement.value}: {candidate.reason}"
+    usable = [
+        option
+        for option in decision.options
+        if option.is_allowed and option.placement is not Placement.EDGE_ONLY
+    ]
+    return PlacementDecision(candidate, decision.options, _best_at_other_cloud(usable, candidate), reason)
 
 
 def exclusion_reason(
@@ -65,8 +69,8 @@ def exclusion_reason(
     return ""
 
 
-def excluded_option(cloud: str, way: Placement, reason: str) -> PricedOption:
-    return PricedOption(cloud, way, 0, 0, math.inf, math.inf, math.inf, math.inf, False, reason)
+def excluded_option(cloud: str, placement: Placement, reason: str) -> PricedOption:
+    return PricedOption(cloud, placement, 0, 0, math.inf, math.inf, math.inf, math.inf, False, reason)
 
 
 def describe_option(cost: OptionCost, link: LinkFigures) -> str:
@@ -77,11 +81,11 @@ def describe_option(cost: OptionCost, link: LinkFigures) -> str:
 
 
 def _best_at_other_cloud(usable: list[PricedOption], best: PricedOption) -> PricedOption | None:
-    return next((one for one in usable if one.cloud != best.cloud), None)
+    return next((option for option in usable if option.cloud != best.cloud), None)
 
 
-def _price_order(one: PricedOption) -> tuple[bool, float, int, str]:
-    return not one.is_allowed, one.price_ms, _RANK[one.placement], one.cloud
+def _price_order(option: PricedOption) -> tuple[bool, float, int, str]:
+    return not option.is_allowed, option.price_ms, _RANK[option.placement], option.cloud
 
 
 def hedge_after_ms(decision: PlacementDecision, deadline_ms: float) -> float | None:

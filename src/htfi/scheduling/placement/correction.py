@@ -20,7 +20,7 @@ CORRECTED_PLACEMENTS = (
     Placement.PIPELINED,
     Placement.LOCKSTEP,
 )
-_INDEX = {way: 1 + at for at, way in enumerate(CORRECTED_PLACEMENTS)}
+_INDEX = {placement: 1 + index for index, placement in enumerate(CORRECTED_PLACEMENTS)}
 _NETWORK = 1 + len(CORRECTED_PLACEMENTS)
 _PRIOR = (
     np.array([0.45, *[0.25] * len(CORRECTED_PLACEMENTS), 0.10]) ** 2
@@ -60,17 +60,17 @@ class CostCorrection:
         self._ratios = RecentQuantiles(_NUM_RATIOS, 1e9)
         self._num_learnt = 0
 
-    def learn(self, way: Placement, network_ms: float, compute_ms: float, total_ms: float) -> None:
+    def learn(self, placement: Placement, network_ms: float, compute_ms: float, total_ms: float) -> None:
         """`network_ms` and `compute_ms` were expected, uncorrected, for as many tokens as there were."""
-        if way not in _INDEX:
+        if placement not in _INDEX:
             return
         factors = self.factors()
-        network, compute = network_ms * factors.network, compute_ms * factors.compute[way]
+        network, compute = network_ms * factors.network, compute_ms * factors.compute[placement]
         expected = network + compute
         if not 0.0 < total_ms < math.inf or not 0.0 < expected < math.inf:
             return
         share = np.zeros(len(_PRIOR))
-        share[0] = share[_INDEX[way]] = compute / expected
+        share[0] = share[_INDEX[placement]] = compute / expected
         share[_NETWORK] = network / expected
         self._spread += _FORGETTING_NOISE
         toward = self._spread @ share
@@ -117,10 +117,10 @@ class CostCorrection:
     def factors(self) -> CorrectionFactors:
         if self._factors is None:
             compute, doubt = {Placement.EDGE_ONLY: 1.0}, {Placement.EDGE_ONLY: 0.0}
-            for way, at in _INDEX.items():
-                variance = self._spread[0, 0] + 2.0 * self._spread[0, at] + self._spread[at, at]
-                compute[way] = math.exp(self._mean[0] + self._mean[at])
-                doubt[way] = math.sqrt(max(float(variance), 0.0))
+            for placement, index in _INDEX.items():
+                variance = self._spread[0, 0] + 2.0 * self._spread[0, index] + self._spread[index, index]
+                compute[placement] = math.exp(self._mean[0] + self._mean[index])
+                doubt[placement] = math.sqrt(max(float(variance), 0.0))
             self._factors = CorrectionFactors(compute, math.exp(self._mean[_NETWORK]), doubt)
         return self._factors
 

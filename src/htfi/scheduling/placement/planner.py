@@ -56,7 +56,7 @@ _NUM_CACHED = 512
 _CURVE_PLACE, _CURVE_TOLERANCE = (
     4,
     0.1,
-)  # of a curve: where its chance has moved by so much, guesses are not what they were
+)  # a change of acceptance at this position beyond the tolerance means that the drafts have changed
 _NUM_RECENT = 4_096
 
 # Until a cloud has reported its own: one core, int8, the shipped pair of models.
@@ -153,9 +153,9 @@ class PlacementPlanner:
         num_tokens = max(min(ask.num_expected or kind.num_tokens or ask.num_tokens, ask.num_tokens), 1)
         curve = self._held_curve(ask, kind)
         priced = [
-            one
+            option
             for cloud in dict.fromkeys(clouds)
-            for one in self._price_cloud(cloud, ask, num_tokens, curve, edge)
+            for option in self._price_cloud(cloud, ask, num_tokens, curve, edge)
         ]
         alone = self._price_edge_only(ask, num_tokens, edge)
         decision = choose(ask.deadline_ms, priced, alone, self._can_draft)
@@ -174,26 +174,26 @@ class PlacementPlanner:
         num_tokens = outcome.num_tokens if is_whole else 0
         kind = self._profile(outcome.kind)
         kind.learn(num_tokens, outcome.num_drafted, outcome.num_accepted, outcome.window)
-        reckoned = self._recent.get(_option_key(outcome))
+        context = self._recent.get(_option_key(outcome))
         figures, link = self._figures(outcome.cloud)
-        if reckoned is None or link is None or (not is_whole and outcome.total_ms <= outcome.expected_ms):
+        if context is None or link is None or (not is_whole and outcome.total_ms <= outcome.expected_ms):
             return
         # with the actual number of tokens and the present acceptance rate, so that the correction does not absorb these
         # errors
-        before = reckoned.task
+        before = context.task
         task = DecodingTask(
             num_tokens if is_whole else before.num_tokens,
             before.num_prompt,
             before.num_prompt_edge,
-            before.curve if reckoned.is_curve_given else kind.acceptance_curve(EXACT_PLACES),
+            before.curve if context.is_curve_given else kind.acceptance_curve(EXACT_PLACES),
         )
         now = self._held_terms.get(outcome.cloud)
         if now is None:
             return
         seen = make_cost_inputs(task, now.link, now.cloud, now.edge, self._config)
         cost = price_window(seen, outcome.placement, max(outcome.window, 1), max(outcome.in_flight, 1))
-        compute_ms = reckoned.prompt_ms + cost.ms
-        travel_ms = figures.queue_ms + reckoned.upload_ms + cost.num_trips * link.rtt_ms
+        compute_ms = context.prompt_ms + cost.ms
+        travel_ms = figures.queue_ms + context.upload_ms + cost.num_trips * link.rtt_ms
         for correction in self._corrections_for(outcome.cloud, outcome.kind):
             correction.learn(outcome.placement, travel_ms, compute_ms, outcome.total_ms)
 
@@ -201,35 +201,40 @@ class PlacementPlanner:
         """The decision, or an exploration of a placement that may be cheaper. The cost of exploring is bounded."""
         best, config = decision.choice, self._config
         allowed_ms = config.explore_share * self._spent_ms + EXPLORE_FIRST * best.price_ms
-        instead, lowest = best, best.price_ms
-        for one in decision.options:
+        candidate, lowest_ms = best, best.price_ms
+        for option in decision.options:
             if (
-                not one.is_allowed
-                or one is best
-                or one.placement is Placement.EDGE_ONLY
-                or one.late_ms > ask.deadline_ms
+                not option.is_allowed
+                or option is best
+                or option.placement is Placement.EDGE_ONLY
+                or option.late_ms > ask.deadline_ms
             ):
                 continue
-            own = self._corrections_for(one.cloud, ask.kind)[1]
-            doubt = own.factors().uncertainty[one.placement]
-            if one.cloud == best.cloud:  # what both have in common makes neither cheaper
-                doubt = min(doubt, own.uncertainty_between(one.placement, best.placement))
-            low = one.price_ms - one.compute_ms * (1.0 - math.exp(-doubt))
-            if low < lowest and self._explored_ms + one.price_ms - best.price_ms <= allowed_ms:
-                instead, lowest = one, low
-        if instead is best:
+            own = self._corrections_for(option.cloud, ask.kind)[1]
+            log_uncertainty = own.factors().uncertainty[option.placement]
+            if option.cloud == best.cloud:  # what both have in common makes neither cheaper
+                log_uncertainty = min(
+                    log_uncertainty, own.uncertainty_between(option.placement, best.placement)
+                )
+            optimistic_ms = option.price_ms - option.compute_ms * (1.0 - math.exp(-log_uncertainty))
+            if (
+                optimistic_ms < lowest_ms
+                and self._explored_ms + option.price_ms - best.price_ms <= allowed_ms
+            ):
+                candidate, lowest_ms = option, optimistic_ms
+        if candidate is best:
             return decision
-        self._explored_ms += max(instead.price_ms - best.price_ms, 0.0)
-        return explore_instead(decision, instead)
+        self._explored_ms += max(candidate.price_ms - best.price_ms, 0.0)
+        return explore_instead(decision, candidate)
 
     def _held_curve(self, ask: PlacementRequest, kind: RequestProfile) -> tuple[float, ...]:
         curve = hold_curve(self._curves.get(ask.kind), ask.curve or kind.acceptance_curve(EXACT_PLACES))
         self._curves[ask.kind] = curve
-        stands = curve[min(_CURVE_PLACE, len(curve)) - 1]
-        if abs(stands - self._held_acceptance.setdefault(ask.kind, stands)) > _CURVE_TOLERANCE:
-            self._held_acceptance[ask.kind] = stands
-            for (_, whose), correction in self._corrections.items():
-                if whose == f"={ask.kind}":
+        acceptance = curve[min(_CURVE_PLACE, len(curve)) - 1]
+        if abs(acceptance - self._held_acceptance.setdefault(ask.kind, acceptance)) > _CURVE_TOLERANCE:
+            self._held_acceptance[ask.kind] = acceptance
+            for (_, profile_kind), correction in self._corrections.items():
+                if profile_kind == f"={ask.kind}":
                     correction.acceptance_changed()
         return curve
 
@@ -266,7 +271,9 @@ class PlacementPlanner:
         forbidden = exclusion_reason(cloud, ask, link, figures)
         if link is None:
             return [
-                excluded_option(cloud, way, forbidden) for way in Placement if way is not Placement.EDGE_ONLY
+                excluded_option(cloud, placement, forbidden)
+                for placement in Placement
+                if placement is not Placement.EDGE_ONLY
             ]
         now = self._held_terms[cloud] = hold_terms(
             self._held_terms.get(cloud), round_terms(link, figures, edge, config), REPRICE_SHARE
@@ -283,12 +290,12 @@ class PlacementPlanner:
             expected_ms = travel_ms + compute_ms
             late_ms = max(expected_ms * late_ratio, expected_ms + tail_delay_ms(cost, link, figures))
             price = expected_ms + cost.strain_ms + cost.joules * config.ms_per_joule
-            one = PricedOption(
+            option = PricedOption(
                 cloud, cost.placement, cost.window, cost.in_flight, expected_ms, late_ms, price,
                 compute_ms, not forbidden, forbidden or describe_option(cost, link),
             )  # fmt: skip
-            priced.append(one)
-            self._remember(one, PricedContext(task, upload, prompt_ms, bool(ask.curve)))
+            priced.append(option)
+            self._remember(option, PricedContext(task, upload, prompt_ms, bool(ask.curve)))
         return priced
 
     def _figures(self, cloud: str) -> tuple[CloudFigures, LinkFigures | None]:
@@ -309,14 +316,14 @@ class PlacementPlanner:
             self._costs.move_to_end(key)
         return costs
 
-    def _remember(self, one: PricedOption, reckoned: PricedContext) -> None:
-        self._recent[_option_key(one)] = reckoned
+    def _remember(self, option: PricedOption, context: PricedContext) -> None:
+        self._recent[_option_key(option)] = context
         if len(self._recent) > _NUM_RECENT:
             self._recent.popitem(last=False)
 
 
-def _option_key(one: PricedOption | PlacementOutcome) -> tuple[object, ...]:
-    return one.cloud, one.placement, one.window, one.in_flight, one.expected_ms
+def _option_key(option: PricedOption | PlacementOutcome) -> tuple[object, ...]:
+    return option.cloud, option.placement, option.window, option.in_flight, option.expected_ms
 
 
 def _round_prompt(num_tokens: int) -> int:

@@ -127,43 +127,43 @@ def price_at_cloud(seen: CostInputs) -> list[OptionCost]:
     return costs
 
 
-def price_window(seen: CostInputs, way: Placement, window: int, in_flight: int) -> OptionCost:
+def price_window(seen: CostInputs, placement: Placement, window: int, in_flight: int) -> OptionCost:
     """One placement with windows of so many guesses."""
     n, curve, edge, pass_ms = seen.task.num_tokens, seen.task.curve, seen.edge, seen.pass_ms
     draft_ms = edge.draft_ms + FRAME_MS / max(window, 1) if edge else 0.0
-    match way:
+    match placement:
         case Placement.CLOUD_SPECULATIVE:
             spent = lockstep_time(n - 1, window, curve, seen.cloud.draft_ms or 0.0, pass_ms)
-            return _make_cost(seen, way, window, 1, 1.0, spent._replace(edge_ms=0.0))
+            return _make_cost(seen, placement, window, 1, 1.0, spent._replace(edge_ms=0.0))
         case Placement.LOCKSTEP:
             # the first window travels with the prompt, so a round is a trip and there is none beside them
             spent = lockstep_time(n, window, curve, draft_ms, pass_ms)
-            return _make_cost(seen, way, window, 1, spent.rounds, spent)
+            return _make_cost(seen, placement, window, 1, spent.rounds, spent)
         case Placement.PIPELINED:
             # the edge reads its prompt and drafts while the request travels and the cloud reads
             read_ms = seen.task.num_prompt_edge * edge.prompt_ms if edge else 0.0
             lead_ms = read_ms - seen.cloud.queue_ms - seen.task.num_prompt * seen.cloud.prompt_ms
             reads = pass_ms[: seen.verify_depth + 1]
             spent = pipelined_time(n, window, in_flight, curve, seen.rtt_ms, draft_ms, reads, lead_ms)
-            return _make_cost(seen, way, window, in_flight, 1.0, spent)
+            return _make_cost(seen, placement, window, in_flight, 1.0, spent)
         case Placement.CLOUD_PLAIN | Placement.EDGE_ONLY:
             return _make_cost(
                 seen, Placement.CLOUD_PLAIN, 0, 0, 1.0, DecodingTime((n - 1) * pass_ms[0], n - 1.0, 0.0)
             )
 
 
-def _best_window_cost(seen: CostInputs, way: Placement) -> OptionCost:
+def _best_window_cost(seen: CostInputs, placement: Placement) -> OptionCost:
     """A placement with its cheapest window, and as many windows in flight as cover the trip."""
     found: dict[int, OptionCost] = {}
 
     def price(window: int) -> float:
         costs = [
-            price_window(seen, way, window, in_flight)
-            for in_flight in _in_flight_candidates(seen, way, window)
+            price_window(seen, placement, window, in_flight)
+            for in_flight in _in_flight_candidates(seen, placement, window)
         ]
         prices = [
-            one.num_trips * seen.rtt_ms + one.ms + one.strain_ms + one.joules * seen.config.ms_per_joule
-            for one in costs
+            cost.num_trips * seen.rtt_ms + cost.ms + cost.strain_ms + cost.joules * seen.config.ms_per_joule
+            for cost in costs
         ]
         found[window] = costs[prices.index(min(prices))]
         return min(prices)
@@ -171,8 +171,8 @@ def _best_window_cost(seen: CostInputs, way: Placement) -> OptionCost:
     return found[best_window(price, seen.max_window)]
 
 
-def _in_flight_candidates(seen: CostInputs, way: Placement, window: int) -> list[int]:
-    if way is not Placement.PIPELINED or seen.edge is None:
+def _in_flight_candidates(seen: CostInputs, placement: Placement, window: int) -> list[int]:
+    if placement is not Placement.PIPELINED or seen.edge is None:
         return [1]
     draft_ms = seen.edge.draft_ms + FRAME_MS / window
     cover = windows_to_cover_trip(window, seen.rtt_ms, draft_ms, seen.pass_ms[min(window, seen.max_window)])
@@ -186,7 +186,7 @@ def _in_flight_candidates(seen: CostInputs, way: Placement, window: int) -> list
 
 
 def _make_cost(
-    seen: CostInputs, way: Placement, window: int, in_flight: int, num_trips: float, spent: DecodingTime
+    seen: CostInputs, placement: Placement, window: int, in_flight: int, num_trips: float, spent: DecodingTime
 ) -> OptionCost:
     edge, cloud = seen.edge, seen.cloud
     prompt_ms = seen.task.num_prompt * cloud.prompt_ms
@@ -198,7 +198,7 @@ def _make_cost(
         frames = spent.edge_ms / (edge.draft_ms * window + FRAME_MS + 1e-6)
         price = EDGE_MS_PER_MS + seen.strain * STRAIN_MS_PER_MS
         spared = price * spent.edge_ms + frames * FRAME_MS
-    return OptionCost(way, window, in_flight, num_trips, spent.ms, joules, spared, seen.task.num_tokens)
+    return OptionCost(placement, window, in_flight, num_trips, spent.ms, joules, spared, seen.task.num_tokens)
 
 
 _FINE, _COARSE = math.log(1.1), math.log(2.0)  # steps of the grid

@@ -272,11 +272,15 @@ def reading_order(waiting: Iterable[PendingReading], now_ns: int, patience: floa
     still comes first in the end.
     """
 
-    def rank(one: PendingReading) -> tuple[bool, float, int]:
-        waited = max(now_ns - one.read_ns, 0)
-        return one.was_read, -waited / (1.0 + (patience - 1.0) * _clamp_share(one.suspicion)), one.place
+    def rank(reading: PendingReading) -> tuple[bool, float, int]:
+        waited = max(now_ns - reading.read_ns, 0)
+        return (
+            reading.was_read,
+            -waited / (1.0 + (patience - 1.0) * _clamp_share(reading.suspicion)),
+            reading.place,
+        )
 
-    return [one.place for one in sorted(waiting, key=rank)]
+    return [reading.place for reading in sorted(waiting, key=rank)]
 
 
 def _clamp_share(suspicion: float) -> float:

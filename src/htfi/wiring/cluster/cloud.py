@@ -163,8 +163,8 @@ def open_cloud(
         int(rng.integers(1, 1 << 31)),
         full,
     )
-    stands = _ServerStatus()
-    watch = NodeMonitor(name, health_config(settings.health, cluster), stands.health_metrics, seal_health)
+    status = _ServerStatus()
+    watch = NodeMonitor(name, health_config(settings.health, cluster), status.health_metrics, seal_health)
     with ExitStack() as closing:
         closing.enter_context(fast_thread_switching())
         transport = GrpcTransport(
@@ -179,17 +179,17 @@ def open_cloud(
         closing.callback(transport.close)
         host, _ = split_address(node.address, name)
         address = f"{host}:{transport.port}"
-        cloud = CloudServer(address, target.version, server, watch, transport, cluster.drain_s, stands)
+        cloud = CloudServer(address, target.version, server, watch, transport, cluster.drain_s, status)
         if node.probes:
             closing.enter_context(
                 ProbeServer(
-                    node.probes, lambda: ProbeResult(True), lambda: _cloud_readiness(stands, transport)
+                    node.probes, lambda: ProbeResult(True), lambda: _cloud_readiness(status, transport)
                 )
             )
         yield cloud
 
 
-def _cloud_readiness(stands: _ServerStatus, transport: GrpcTransport) -> ProbeResult:
-    if stands.drains_at_s is not None:
+def _cloud_readiness(status: _ServerStatus, transport: GrpcTransport) -> ProbeResult:
+    if status.drains_at_s is not None:
         return ProbeResult(False, "draining")
     return ProbeResult(transport.is_listening, "" if transport.is_listening else "its port is closed")

@@ -59,13 +59,13 @@ def _with_clouds(nodes: dict[str, dict[str, Any]], clouds: Sequence[str]) -> dic
     return nodes
 
 
-def _update_node(node: dict[str, Any] | None, **said: Any) -> dict[str, Any]:
-    given = {key: value for key, value in said.items() if value is not None}
+def _update_node(node: dict[str, Any] | None, **overrides: Any) -> dict[str, Any]:
+    given = {key: value for key, value in overrides.items() if value is not None}
     if node is not None and node["role"] != given["role"]:
         raise InvalidInput(f"the cluster has this node as {node['role']}: take another --name")
     return {**(node or {}), **given}
 
 
-def _override_cluster(settings: Settings, nodes: dict[str, dict[str, Any]], **said: Any) -> Settings:
-    given = {key: value for key, value in said.items() if value is not None}
+def _override_cluster(settings: Settings, nodes: dict[str, dict[str, Any]], **overrides: Any) -> Settings:
+    given = {key: value for key, value in overrides.items() if value is not None}
     return override(settings, "cluster", nodes=nodes, **given)

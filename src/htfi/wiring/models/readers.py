@@ -174,7 +174,7 @@ if TYPE_CHECKING:
     from htfi.adapters.openai.generator import OpenAIGenerator
 
 
-def open_frontier(**said: Any) -> "OpenAIGenerator":
+def open_frontier(**options: Any) -> "OpenAIGenerator":
     """A generator with the budget and limits of `FrontierConfig`; close it, or use `with`.
 
     Raises: InvalidInput, MissingExtra.
@@ -183,7 +183,7 @@ def open_frontier(**said: Any) -> "OpenAIGenerator":
     from htfi.adapters.openai.generator import OpenAIGenerator
 
     try:
-        config = msgspec.convert(said, FrontierConfig)
+        config = msgspec.convert(options, FrontierConfig)
     except msgspec.ValidationError as error:
         raise InvalidInput(f"frontier: {error}") from error
     return OpenAIGenerator(config, os.environ)

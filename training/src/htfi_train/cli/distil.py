@@ -48,7 +48,7 @@ NOT_PROMOTED, STOPPED = 3, 130  # 130: what a shell reports for a program that C
     "--precision", type=click.Choice(("int8", "int8-wide", "fp32")), default="int8", show_default=True
 )
 def command(
-    buffer: Path, out: Path, target: Path | None, draft: Path | None, precision: str, **said: object
+    buffer: Path, out: Path, target: Path | None, draft: Path | None, precision: str, **options: object
 ) -> None:
     """Train the draft on recent answers of its target; needs the extra [train].
 
@@ -73,7 +73,7 @@ def command(
         draft = out / promoted.folder if promoted is not None else models.DRAFT
     pair = ModelsConfig(str(target or models.TARGET), str(draft), precision=precision)
     done = distil_draft(
-        parse_distil_config(**said), buffer, pair, out, lambda line: click.echo(line, err=True)
+        parse_distil_config(**options), buffer, pair, out, lambda line: click.echo(line, err=True)
     )
     if not done.finished:
         click.echo(done.reason, err=True)

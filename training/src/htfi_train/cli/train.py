@@ -31,12 +31,12 @@ from htfi.apps.options import FiniteRange
     type=click.Path(path_type=Path),
     help="tokenizer.json to use (default: a new one is trained).",
 )
-def command(out: Path, tokenizer: Path | None, **said: object) -> None:
+def command(out: Path, tokenizer: Path | None, **options: object) -> None:
     """Train a target and its draft on simulated stories; needs the extra [train].
 
     After Ctrl-C or a crash, run the same command again to resume.
     """
     from htfi_train.trainer import parse_training_config, train_models
 
-    if not train_models(parse_training_config(**said), out, tokenizer_file=tokenizer):
+    if not train_models(parse_training_config(**options), out, tokenizer_file=tokenizer):
         raise SystemExit(130)  # what a shell reports for a program that Ctrl-C ended

@@ -179,8 +179,8 @@ class ColumnwiseParser:
             if not clock or not is_timed(stated):
                 continue  # left to the row parser
             parts, known_after_ns[places] = clock.find(begins[places])
-            said = zip(clock.intervals, clock.refusals, strict=True)
-            named = np.array(["" if refusal else interval for interval, refusal in said], object)
+            pairs = zip(clock.intervals, clock.refusals, strict=True)
+            named = np.array(["" if refusal else interval for interval, refusal in pairs], object)
             intervals[places], lengths_ns[places] = named[parts], clock.lengths_ns[parts]
         good = stamped.is_valid & (intervals != "")
         at_end = self._rules.stamps_end(self._layout)

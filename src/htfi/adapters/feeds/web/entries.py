@@ -50,8 +50,8 @@ class WebEntry:
 
     def digest(self) -> bytes:
         """Of what it says: its text without regard to spaces, and whether it stands."""
-        said = f"{one_line(self.headline)}\n{one_line(self.body)}\n{self.withdraws}"
-        return blake2b(said.encode("utf-8", "surrogatepass"), digest_size=12).digest()
+        content = f"{one_line(self.headline)}\n{one_line(self.body)}\n{self.withdraws}"
+        return blake2b(content.encode("utf-8", "surrogatepass"), digest_size=12).digest()
 
 
 @dataclass(slots=True)

@@ -166,7 +166,7 @@ class WebPoller:
     def _bytes(self, entry: WebEntry, row: dict[str, Any]) -> tuple[bytes, int]:
         if entry.refused is not None:
             return self._rejected_row(row, *entry.refused)
-        said = {
+        details = {
             "ts": entry.published,
             "headline": entry.headline if not entry.withdraws else entry.headline or "withdrawn",
             "body": entry.body,
@@ -175,7 +175,7 @@ class WebPoller:
             "symbols": entry.symbols,
             "facts": entry.facts,
         }
-        content = self._encode(row | {name: value for name, value in said.items() if value})
+        content = self._encode(row | {name: value for name, value in details.items() if value})
         if len(content) > MAX_ROW_BYTES:
             detail = f"{len(content)} bytes: an entry has at most {MAX_ROW_BYTES}"
             return self._rejected_row(
