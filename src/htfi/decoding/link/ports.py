@@ -61,7 +61,7 @@ class PlacementQuery(NamedTuple):
 class PlannedPlacement(NamedTuple):
     """Where a request runs: `cloud` names a node, '' the edge alone. `window` tokens per window, `in_flight` of them.
 
-    `expected_ms` is the median; from `late_ms` on a second cloud is worth asking as well; `reason` say why.
+    `expected_ms` is the median; from `late_ms` on a second cloud is worth asking as well; `reason` says why.
     """
 
     cloud: str
