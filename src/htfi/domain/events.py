@@ -117,7 +117,7 @@ FeedItem = Event | SuspicionReset | TimePassed
 
 
 class FieldRepair(msgspec.Struct, frozen=True, gc=False):
-    """A repaired field of a row: what it was (as text where that is no finite number) and what it is."""
+    """A repaired field of a row: what it was (as text where that is not a finite number) and what it is."""
 
     field: str
     was: float | str | None

@@ -140,7 +140,7 @@ def _cap_moves(
 
 
 def _clamp_bands(most: float | None) -> float:
-    """A share of the band that may be moved; none of it where it is no number."""
+    """A share of the band that may be moved; none of it where it is not a number."""
     return min(max(most or 0.0, 0.0), MAX_BANDS) if most == most else 0.0
 
 
@@ -155,7 +155,7 @@ def _places_by_anchors(opinions: Sequence[Opinion], left: Array) -> dict[tuple[i
 
 def _interpolate_effect(anchored: Array, anchors: Sequence[int], horizons: Sequence[int]) -> Array:
     """Shift and stretch [n, H, 2] from those at the anchors [n, A, 2], on straight lines in the logarithm of the
-    horizon; what is no number is no change.
+    horizon; what is not a number is not a change.
     """
     anchored = np.where(np.isfinite(anchored), anchored, np.array([0.0, 1.0]))
     anchored = np.minimum(np.maximum(anchored, -1e3), 1e3)

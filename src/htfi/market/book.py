@@ -9,11 +9,11 @@ from array import array
 
 _LN2 = math.log(2.0)
 _MAX_SIZE = 1e15  # beyond any market; keeps sums of products finite
-_SMALLEST, _LARGEST = 1e-12, 1e18  # a price outside is no price
+_SMALLEST, _LARGEST = 1e-12, 1e18  # a price outside is not a price
 
 
 class Book:
-    """NBBO of one symbol. `is_sound`: both sides stand, uncrossed, with a spread that is no stub.
+    """NBBO of one symbol. `is_sound`: both sides stand, uncrossed, with a spread that is not a stub.
 
     `flow` is Cont, Kukanov and Stoikov's e_n of the last quote, 0 where it or the one before was unsound.
     """

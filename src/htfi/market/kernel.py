@@ -23,7 +23,7 @@ _NO_REFERENCE, _TRADES, _MIDS = range(3)
 _NAN = float("nan")
 _MAX_SIZE = 1e15
 MIN_RETURNS = 10  # fewer make no realised measure
-_SMALLEST, _LARGEST = 1e-12, 1e18  # a price outside is no price
+_SMALLEST, _LARGEST = 1e-12, 1e18  # a price outside is not a price
 
 
 class Symbol:
@@ -46,7 +46,7 @@ class Symbol:
         self.reference_kind = _NO_REFERENCE
 
     def refer_to(self, now_ns: int, kind: int, price: float) -> None:
-        """Set the price to sample; a change from trades to mids or back is no return."""
+        """Set the price to sample; a change from trades to mids or back is not a return."""
         if kind != self.reference_kind:
             self.reference_kind = kind
             self.samples.begin(now_ns)

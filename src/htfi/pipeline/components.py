@@ -25,7 +25,7 @@ from htfi.scheduling.config import FidelityConfig
 
 FOLD_EVENTS = 4096
 NUM_REMEMBERED_ROWS = 4096.0
-MIN_ROWS = 100.0  # a bad row among the first few is no share worth speaking of
+MIN_ROWS = 100.0  # a bad row among the first few is not a share worth speaking of
 
 
 _LATER_FIELDS = ("residency", "publisher", "corrects", "retracts", "released_by")  # fields of news

@@ -30,7 +30,7 @@ def list_quarantined(
 ) -> list[QuarantinedItem]:
     """Items held back in a run, in order, those of a source or with a finding of a rule only where one is named.
 
-    Raises: InvalidInput where the folder is no run's, IntegrityError, DependencyUnavailable.
+    Raises: InvalidInput where the folder is not a run's, IntegrityError, DependencyUnavailable.
     """
     require_run_folder(folder)
     requested, admitted = read_admissions(folder)

@@ -88,7 +88,7 @@ def replay_reading(
     return replay(
         decision,
         settings.decoding,
-        lambda version, role: cast(  # a cached property is no property to a type checker
+        lambda version, role: cast(  # a cached property is not a property to a type checker
             "ReplayModel", _find_writer(version, named[role], settings.models, f"--{role.value}")
         ),
     )

@@ -98,7 +98,7 @@ def _sample_process(
 ) -> tuple[tuple[MemorySample, ...], str, float]:
     """Memory samples, the last line of output, and peak memory up to it; the report is written before it.
 
-    `ru_maxrss` is no substitute: on Linux it includes the memory of the parent process.
+    `ru_maxrss` is not a substitute: on Linux it includes the memory of the parent process.
     """
     taken: list[MemorySample] = []
     last, wanted, peak_mb = "", list(_SAMPLED_AT), float("nan")

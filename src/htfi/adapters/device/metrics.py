@@ -202,7 +202,7 @@ def _throttle_share(
 ) -> float | None:
     """How much is taken away since the last look; `clock_share` is the clock's share of its highest frequency.
 
-    A clock below its highest is no throttling by itself, as idle cores slow down; where heat was counted meanwhile, it
+    A clock below its highest is not throttling by itself, as idle cores slow down; where heat was counted meanwhile, it
     is. What the quota takes is time lost over time passed.
     """
     if now.num_throttled is None and now.quota_s is None:

@@ -74,7 +74,7 @@ def return_loop() -> None:
 
 def _log_exception(loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
     # Where the process has another loop that uses gRPC, each wakes both, and one finds nothing to read.
-    # A path that is no text ends gRPC's server, in a task that is not awaited: the listener has learned of it.
+    # A path that is not text ends gRPC's server, in a task that is not awaited: the listener has learned of it.
     if not isinstance(context.get("exception"), BlockingIOError | UnicodeDecodeError):
         loop.default_exception_handler(context)
 

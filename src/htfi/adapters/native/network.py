@@ -45,8 +45,8 @@ class NativeNetwork:
     def __init__(self, folder: ModelFolder, *, level: int = _BEST_LEVEL) -> None:
         """`level` holds back the processor's newer instructions, as tests do.
 
-        Raises: DependencyUnavailable, where nothing was compiled; InvalidInput, when the folder is no causal network,
-        is too large, or its weights do not fit.
+        Raises: DependencyUnavailable, where nothing was compiled; InvalidInput, when the folder is not a causal
+        network, is too large, or its weights do not fit.
         """
         if core is None:
             raise DependencyUnavailable(

@@ -249,7 +249,7 @@ class OnnxNetwork:
     ) -> None:
         """Opens at once where the graph is cached, else writes it first, in seconds.
 
-        Raises: InvalidInput, when the folder is no causal network or its weights do not fit; DependencyUnavailable.
+        Raises: InvalidInput, when the folder is not a causal network or its weights do not fit; DependencyUnavailable.
         """
         if not folder.architecture.is_causal:
             family = folder.architecture.family

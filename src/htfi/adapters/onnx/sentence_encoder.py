@@ -57,7 +57,7 @@ class OnnxSentenceEncoder:
     ) -> "OnnxSentenceEncoder":
         """From a model folder. `usual` are ids of texts of every sort: int8 takes the range of its inputs from them.
 
-        Raises: InvalidInput, when the folder is no encoder or its weights do not fit; DependencyUnavailable.
+        Raises: InvalidInput, when the folder is not an encoder or its weights do not fit; DependencyUnavailable.
         """
         if folder.architecture.is_causal:
             raise InvalidInput(f"{folder.path} holds a causal network; name a BERT encoder to read with")

@@ -94,7 +94,7 @@ QuantileKey = tuple[int, float]  # horizon, level
 def write_parquet(folder: Path, entries: LedgerEntries) -> Path:
     """Make decisions.parquet from the ledger in constant memory; the old one stays until it is whole.
 
-    Raises: DependencyUnavailable where the folder cannot be written, IntegrityError where an entry is no decision.
+    Raises: DependencyUnavailable where the folder cannot be written, IntegrityError where an entry is not a decision.
     """
     target = folder / TABLE
     try:
@@ -113,7 +113,7 @@ def write_parquet(folder: Path, entries: LedgerEntries) -> Path:
 def check_parquet(folder: Path, entries: LedgerEntries) -> RowDifferences | None:
     """How the table differs from the ledger; None where there is none.
 
-    Raises: DependencyUnavailable, IntegrityError where it is no table of decisions.
+    Raises: DependencyUnavailable, IntegrityError where it is not a table of decisions.
     """
     path = folder / TABLE
     try:

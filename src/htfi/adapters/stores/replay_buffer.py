@@ -70,7 +70,7 @@ class ReplayBufferFile:
 def read_replay_buffer(folder: Path) -> tuple[list[ReplayRecord], int]:
     """All exchanges, oldest first, and how many lines were skipped as unreadable.
 
-    Raises: InvalidInput, when the folder is no replay buffer; DependencyUnavailable, when it cannot be read.
+    Raises: InvalidInput, when the folder is not a replay buffer; DependencyUnavailable, when it cannot be read.
     """
     files = [file for name in (PREVIOUS_FILE, CURRENT_FILE) if (file := folder / name).is_file()]
     if not files:

@@ -223,7 +223,7 @@ class TorchNetwork:
     """A Llama or Qwen3 network from a model folder. Keys and values pass through the caller's memory."""
 
     def __init__(self, folder: ModelFolder, device: str = "auto", dtype: str = "float32") -> None:
-        """Raises: InvalidInput, when the folder is no causal network, or device or dtype are not to be had."""
+        """Raises: InvalidInput, when the folder is not a causal network, or device or dtype are not to be had."""
         of = folder.architecture
         if not of.is_causal:
             raise InvalidInput(

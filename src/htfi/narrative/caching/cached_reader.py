@@ -159,7 +159,7 @@ def with_cache(reader: NewsReader, keeping: ViewCachePolicy) -> CachedReader:
 
 
 def _decoded_view(value: bytes | None) -> NewsView | None:
-    """None where the value is no view: cached by another version of this program."""
+    """None where the value is not a view: cached by another version of this program."""
     if value is None:
         return None
     try:

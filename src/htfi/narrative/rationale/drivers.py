@@ -49,7 +49,7 @@ class FeatureBaseline:
 
 MIN_RATIO = 1.25  # nearer to usual than this, either way, a feature does not stand out
 MAX_RATIO = (
-    1e6  # further away the ratio is no measure: the mean has decayed to nothing, or the value is out of range
+    1e6  # beyond it the ratio is not a measure: the mean has decayed to nothing, or the value is out of range
 )
 _MAX_RATIO_BELOW = 1.0 / MIN_RATIO
 _RETURN_PREFIX = "return"  # a small last move is not a driver

@@ -14,7 +14,7 @@ from htfi.narrative.text import clean
 
 _MIN_LARGE = 999.5  # from here on, three significant digits would need an exponent
 _MIN_SHOWN = 5e-7  # smaller amounts are no figure for a person
-_MAX_COMPARABLE_RATIO = 10.0  # beyond it either way, what is usual is no measure
+_MAX_COMPARABLE_RATIO = 10.0  # beyond it either way, what is usual is not a measure
 
 # A feature's name ends in its unit, perhaps before a scale such as '5m': unit → how it reads, and the factor.
 _UNITS = {

@@ -35,7 +35,7 @@ _TEMPLATES = _PHRASES.compiled("templates", re.I)
 _CASHTAG = re.compile(r"\$[A-Za-z]{1,6}\b")
 _NAMED_SPEAKER = _DATA.compiled("named_speaker")
 _HEADLINE_CHARS = 120
-_ENDED = re.compile(r"[.!?。！？]\s")  # more than one sentence is no headline
+_ENDED = re.compile(r"[.!?。！？]\s")  # more than one sentence is not a headline
 _NO_PERSON = _DATA.words("no_person_words")
 
 

@@ -39,7 +39,7 @@ _LONG_HOURLY_DECAY = 0.9990377588  # an hour: half in 30 days
 _SHORT_HOURLY_DECAY = 0.8908987181  # an hour: half in 6 hours
 _MAX_EVIDENCE = 200.0
 _HALVING_SHARE = 0.1  # share of items held back that halves belief
-_FEW_WEEKS, _FEW_HOURS = 20.0, 4.0  # items added as if passed: one held back among none is no share of 1
+_FEW_WEEKS, _FEW_HOURS = 20.0, 4.0  # items added as if passed: one held back among none is not a share of 1
 _PRICE_PRIOR = 10.0  # price moves added as agreeing, and as disagreeing
 _MAX_PRICE_LOSS, _MAX_PRICE_GAIN = 0.2, 0.1  # by prices
 _KNOWN_ITEMS, _KNOWN_HOURS, _UNTROUBLED = 20.0, 48, 0.9
@@ -78,7 +78,7 @@ KINDS = frozenset(_PRIORS)
 class SourceBelief(NamedTuple):
     """`credibility` 0–1 over weeks, with the pieces of `evidence` behind it; `standing` 0–1 includes the last hours.
 
-    `known` marks a source with many items over some time, of which none was held back recently: it is no newcomer.
+    `known` marks a source with many items over some time, of which none was held back recently: it is not a newcomer.
     """
 
     credibility: float

@@ -287,7 +287,7 @@ def _doubtful_bars(starts: Instants, gaps: Instants, usual: Instants) -> tuple[I
 
 
 def _disagreement(symbol: str, stated: str, stated_ns: int, length_ns: int, gaps: Instants) -> str:
-    """Why the spacing does not allow bars of the stated interval; '' where it does, or where it is no evidence."""
+    """Why the spacing does not allow bars of the stated interval; '' where it does, or where it is not evidence."""
     if not stated_ns or not length_ns or _OVERLAP * stated_ns <= length_ns < _APART * stated_ns:
         return ""
     count = int((gaps == length_ns).sum())

@@ -66,7 +66,7 @@ def start_history(ran_s: float) -> HeartbeatHistory:
 def record_heartbeat_interval(
     rhythm: HeartbeatHistory, ran_s: float, config: HealthConfig
 ) -> HeartbeatHistory:
-    """A heartbeat has arrived. A gap above `silence_ms` was an outage and is no interval."""
+    """A heartbeat has arrived. A gap above `silence_ms` was an outage and is not an interval."""
     gap_ms = (ran_s - rhythm.last_heartbeat_s) * 1e3
     intervals = rhythm.intervals_ms
     if rhythm.num_heartbeats and gap_ms <= config.silence_ms:

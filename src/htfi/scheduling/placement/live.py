@@ -13,7 +13,7 @@ from htfi.scheduling.placement.figures import CloudFigures, EdgeFigures, LinkFig
 _SHIFT_SAMPLES = (
     3  # samples in a row beyond all that is usual: the level has shifted, and older samples are dropped
 )
-_SHIFT_SLACK = 0.25  # of the median: what lies nearer is no change
+_SHIFT_SLACK = 0.25  # of the median: what lies nearer is not a change
 _MIN_SHIFT_SLACK = 0.5
 _USUAL_RANGE = (0.05, 0.95)
 

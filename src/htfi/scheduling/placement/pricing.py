@@ -203,7 +203,7 @@ def _make_cost(
 
 _FINE, _COARSE = math.log(1.1), math.log(2.0)  # steps of the grid
 _NEGLIGIBLE = 1e-4
-_TOLERANCE_MS = 0.05  # of a trip, a queue: less is no move
+_TOLERANCE_MS = 0.05  # of a trip, a queue: less is not a move
 _TOLERANCE_WATTS = 1.0
 _TOLERANCE_STRAIN = 0.05
 _TOLERANCE_ACCEPTANCE = 0.02

@@ -190,7 +190,7 @@ def _flooding(items: Sequence[News], seed: int) -> list[VerdictCounts]:
             sent = flood(rng, item.headline, (item.symbols or (_PROBE,))[0], at_ns)
             for attack in sent:
                 screened = sanitiser.screen(attack)
-                if seen or len(sent) == 1:  # the first of many is no repetition
+                if seen or len(sent) == 1:  # the first of many is not a repetition
                     tally.count(screened, is_known=screened.cluster in seen)
                 seen.add(screened.cluster)
             sanitiser.take_incidents()

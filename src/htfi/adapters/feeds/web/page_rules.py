@@ -38,7 +38,7 @@ _MAX_TEXT_CHARS = 2000
 @dataclass(frozen=True, slots=True)
 class PageRules:
     """CSS selectors. On the list: `item`, and in it `link`, `title`, `date`. On the statement: `heading`, `dated`,
-    `text`, and `drop` for what is no part of it. `zone` is the clock of its times."""
+    `text`, and `drop` for what is not part of it. `zone` is the clock of its times."""
 
     name: str
     publisher: str

@@ -212,7 +212,7 @@ def _remove_hidden(page: LexborHTMLParser) -> list[str]:
 
 
 def _remove_boilerplate(page: LexborHTMLParser, rules: PageRules) -> None:
-    """Take out what is no part of the text, by name; but never most of the page, whatever its name."""
+    """Take out what is not part of the text, by name; but never most of the page, whatever its name."""
     most = len(_text(page.body)) / 2 if page.body is not None else 0
     for node in _outermost(_select(page, rules.drop)):
         if node.tag not in ("html", "body", "main", "article") and len(_text(node)) <= most:

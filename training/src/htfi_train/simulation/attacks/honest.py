@@ -1,4 +1,5 @@
-"""Honest words of finance, to learn what is no attack: news, central banks, filings, notes, careful and lively posts.
+"""Honest words of finance, to learn what is not an attack: news, central banks, filings, notes, careful and lively
+posts.
 
 Among them are hard cases: news about chatbots and fraud, advice to customers, questions as headlines, quotations. The
 simulated market's own headlines are mixed in. The templates are in `data/honest.toml`, written for this project.
