@@ -49,7 +49,7 @@ def test_every_row_answers_as_if_it_were_alone_and_new(data: st.DataObject, cach
         if act == "open":
             own = data.draw(st.lists(tokens, min_size=1, max_size=6))
             limit = len(prefix) + len(own) + data.draw(st.integers(0, 70))
-            if not sessions.has_room(limit):
+            if not sessions.has_space(limit):
                 continue
             opened = sessions.open([*prefix, *own], limit, data.draw(st.sampled_from([0, len(prefix)])))
             np.testing.assert_allclose(opened.logits, from_scratch(check, [*prefix, *own])[-1], atol=1e-4)
@@ -76,7 +76,7 @@ def test_every_row_answers_as_if_it_were_alone_and_new(data: st.DataObject, cach
                 del ids[length:]
             elif act == "fork":
                 num = data.draw(st.integers(1, 3))
-                if sessions.has_room(*[row.limit] * num):
+                if sessions.has_space(*[row.limit] * num):
                     held += [(fork, list(ids)) for fork in sessions.fork(row, num)]
             else:
                 sessions.close(row)

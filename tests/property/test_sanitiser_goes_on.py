@@ -68,7 +68,7 @@ def screen(
                 screened,
                 sanitiser.take_invalidated(),
                 len(sanitiser.take_incidents()),
-                sanitiser.standing(item.source),
+                sanitiser.current_credibility(item.source),
             )
         )
     return told

@@ -173,7 +173,7 @@ def test_a_window_is_no_longer_than_a_request_allows():
 def test_a_draft_without_room_leaves_the_cloud_to_itself(lead: DraftMode):
     scene = Scene(lead)
     held = [
-        scene.draft.sessions.open([1, 2, 3], 512) for _ in range(60) if scene.draft.sessions.has_room(512)
+        scene.draft.sessions.open([1, 2, 3], 512) for _ in range(60) if scene.draft.sessions.has_space(512)
     ]
     assert held
     requests = [question(1), question(2)]

@@ -216,7 +216,7 @@ def test_forger_neither_spends_nor_spoils_the_credit_of_whom_it_imitates(tell: T
     for place in range(5):
         tell(f"Forged story number {place} about Acme", publisher="Reuters", url="https://reuters-news.co/1")
     assert belief(sanitiser, "reuters") == before
-    assert sanitiser.standing("feed") < 0.6
+    assert sanitiser.current_credibility("feed") < 0.6
 
 
 def test_persons_own_publishers_and_kinds_count():
@@ -339,9 +339,9 @@ def test_item_dated_before_a_move_that_it_came_after_is_told(tell: Tell, sanitis
 
 def test_released_item_passes_and_its_source_is_cleared(tell: Tell, sanitiser: Sanitiser):
     held = tell("Acme to buy Beta", publisher="Reuteгs", id="x")
-    standing = sanitiser.standing("feed")
+    current_credibility = sanitiser.current_credibility("feed")
     free = tell("Acme to buy Beta", publisher="Reuteгs", id="x", after_s=60, released_by="Ann Lee: checked")
     assert held.verdict is Screening.QUARANTINE
     assert (free.verdict, free.trust, free.item.id, free.cluster) == (Screening.PASS, 1.0, "x", "x")
     assert any(one.rule == "released" and "Ann Lee" in one.detail for one in free.findings)
-    assert sanitiser.standing("feed") >= standing
+    assert sanitiser.current_credibility("feed") >= current_credibility

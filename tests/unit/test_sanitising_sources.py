@@ -29,8 +29,8 @@ def test_one_item_held_back_lowers_standing_for_hours_and_credibility_little():
     sources.record_held_back("x", 1.0, START)
     held = sources.belief("x", START)
     later = sources.belief("x", START + 24 * HOUR)
-    assert held.standing < 0.6 * held.credibility
-    assert later.standing > 0.9 * later.credibility
+    assert held.current_credibility < 0.6 * held.credibility
+    assert later.current_credibility > 0.9 * later.credibility
 
 
 def test_one_item_held_back_among_many_tells_little():
@@ -39,8 +39,8 @@ def test_one_item_held_back_among_many_tells_little():
         many.record_passed("x", START)
     for sources in (few, many):
         sources.record_held_back("x", 1.0, START)
-    assert many.belief("x", START).standing > 0.9 * many.belief("x", START).credibility > 0.5
-    assert few.belief("x", START).standing < many.belief("x", START).standing
+    assert many.belief("x", START).current_credibility > 0.9 * many.belief("x", START).credibility > 0.5
+    assert few.belief("x", START).current_credibility < many.belief("x", START).current_credibility
 
 
 def test_harmless_items_earn_no_credit():

@@ -192,7 +192,7 @@ class DecodingEngine:
         """
         most = min(self.sessions.config.max_batch - num_writing, len(limits))
         num = 0
-        while num < most and self.sessions.has_room(*limits[: num + 1]):
+        while num < most and self.sessions.has_space(*limits[: num + 1]):
             num += 1
         return num
 
@@ -230,7 +230,7 @@ class DecodingEngine:
         sequences = [job.sequence for job in jobs]
         began_s = self._clock()
         trees = [
-            self._truncate_to_room(job, tree)
+            self._truncate_to_space(job, tree)
             for job, tree in zip(jobs, self._draft(sequences, lengths), strict=True)
         ]
         self.strategy.verification_starts(sequences, trees)
@@ -309,7 +309,7 @@ class DecodingEngine:
         except DependencyUnavailable:  # the target alone can answer
             return [DraftTree() for _ in sequences]
 
-    def _truncate_to_room(self, job: GenerationJob, tree: DraftTree) -> DraftTree:
+    def _truncate_to_space(self, job: GenerationJob, tree: DraftTree) -> DraftTree:
         return tree.truncated(
             self.sessions.num_draft_tokens_fitting(job.active_row, len(job.pending), len(tree))
         )

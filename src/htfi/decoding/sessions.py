@@ -73,7 +73,7 @@ class KVSessions:
             )
         return None
 
-    def has_room(self, *limits: int) -> bool:
+    def has_space(self, *limits: int) -> bool:
         """Whether rows that may grow to these lengths can join now, all of them."""
         return self.arena.fits(limits)
 
@@ -82,7 +82,7 @@ class KVSessions:
         return self.arena.num_fitting(num_tokens)
 
     def open(self, ids: Sequence[int], limit: int, shared: int = 0) -> PrefilledRow:
-        """Read a prompt; its row may grow to `limit` tokens. Call `has_room` first.
+        """Read a prompt; its row may grow to `limit` tokens. Call `has_space` first.
 
         A block ends after `shared` tokens, so that prompts with another continuation find those tokens cached.
         """
@@ -210,7 +210,7 @@ class KVSessions:
         self.arena.truncate(row, length)
 
     def fork(self, row: KVRow, num_rows: int) -> list[KVRow]:
-        """Copies of a row. Call `has_room` first."""
+        """Copies of a row. Call `has_space` first."""
         forks = self.arena.add([row.limit] * num_rows, row.length)
         self.arena.copy(row, forks)
         return forks

@@ -90,7 +90,7 @@ def open_feed(
     """The feed over these sources, from the start or from a saved position.
 
     `inbox` is the folder of what live sources said and of files that were sorted; `stdin` a descriptor;
-    `tell` hears a line when a web source begins to fail, and when it is back (standard error without it).
+    `report` hears a line when a web source begins to fail, and when it is back (standard error without it).
 
     Raises: InvalidInput, DependencyUnavailable: one line that names the file and what to do.
     """

@@ -54,34 +54,34 @@ _OWNED_FILES = (STATE, SETTINGS_FILE, JOURNAL, TABLE)  # nobody else replaces th
 Notify = Callable[[str], None]
 
 
-def claim_folder(folder: Path, tell: Notify) -> None:
+def claim_folder(folder: Path, report: Notify) -> None:
     """Take what is a run's from everybody but its owner, and drafts away; only the folder's one owner calls it.
 
-    A folder that holds other things too stays as open as it is, and `tell` hears of it.
+    A folder that holds other things too stays as open as it is, and `report` hears of it.
     """
     try:
         remove_temporary_files(folder, _OWNED_FILES)
         names = sorted(one.name for one in folder.iterdir())
     except OSError as error:
         raise DependencyUnavailable(f"cannot write to {folder}: {error.strerror}") from error
-    num_open = sum(_made_private(folder / name, tell) for name in names if name in _FILES)
+    num_open = sum(_made_private(folder / name, report) for name in names if name in _FILES)
     for name in _FOLDERS:
         if (folder / name).is_symlink():
             raise DependencyUnavailable(f"{folder / name} is a link to another place: remove it")
         if name in names:
-            num_open += _made_private(folder / name, tell)
-            num_open += sum(_made_private(one, tell) for one in sorted((folder / name).iterdir()))
+            num_open += _made_private(folder / name, report)
+            num_open += sum(_made_private(one, report) for one in sorted((folder / name).iterdir()))
     mode = stat.S_IMODE(folder.stat().st_mode)
     if mode & 0o077 and {*names} - _FILES - {*_FOLDERS}:
-        tell(
+        report(
             f"{folder} holds other files too, so other users can still open it (mode {mode:o}); only the owner "
             "can read the run's "
             "files in it"
         )
     else:
-        num_open += _made_private(folder, tell)
+        num_open += _made_private(folder, report)
     if num_open:
-        tell(
+        report(
             f"{folder} was open to other users (files and folders: {num_open}); now only its owner can read it"
         )
 
@@ -101,11 +101,11 @@ def changed_since_save(folder: Path, quarantine: Position, held: Position) -> st
     return ""
 
 
-def _made_private(place: Path, tell: Notify) -> bool:
+def _made_private(place: Path, report: Notify) -> bool:
     try:
         return restrict_to_owner(place)
     except OSError as error:
-        tell(
+        report(
             f"{place} is open to other users, and this cannot be changed: {error.strerror}; its owner can run "
             "chmod go-rwx"
         )

@@ -87,6 +87,7 @@ RECORDED_CONSTANTS = {
     "prefetching": ("early_s", "reading_ms"),
 }  # fmt: skip
 _CONSTANT_NAMES = {
+    ("sanitiser", "good_standing"): "GOOD_CREDIBILITY",
     ("suspicion", "least_share_for_all"): "MIN_SHARE_FOR_ALL",
     ("suspicion", "off_at"): "CALM_BELOW",
     ("suspicion", "plain_weight"): "FINDING_WEIGHT",
@@ -362,8 +363,8 @@ def _overlay(settings: Settings, tables: dict[str, Any], origin: str) -> Setting
     return settings
 
 
-def _overlay_table(table: str, current: Any, values: dict[str, Any], origin: str) -> Any:
-    known = [item.name for item in fields(current) if item.metadata.get("meaning")]
+def _overlay_table(table: str, settings: Any, values: dict[str, Any], origin: str) -> Any:
+    known = [item.name for item in fields(settings) if item.metadata.get("meaning")]
     for key in values:
         if key not in known:
             fixed = constant(table, key)
@@ -372,10 +373,10 @@ def _overlay_table(table: str, current: Any, values: dict[str, Any], origin: str
                     f"{origin}: {table}.{key} is not a setting: it is fixed at {_toml(fixed)}; remove it"
                 )
             raise InvalidInput(f"{origin}: {table}: unknown key '{key}': the keys are {', '.join(known)}")
-    kind = cast("type[Any]", type(current))
+    kind = cast("type[Any]", type(settings))
     try:
         check_values(table, kind, values)
-        return msgspec.convert({**asdict(current), **values}, kind)
+        return msgspec.convert({**asdict(settings), **values}, kind)
     except InvalidInput as error:
         raise InvalidInput(f"{origin}: {error}") from error
     except msgspec.ValidationError as error:

@@ -52,7 +52,7 @@ def measure_agreement(
         try:
             while waiting and len(turn) < draft.sessions.config.max_batch:
                 asked, tokens = waiting[0]
-                if not draft.sessions.has_room(asked.max_length):
+                if not draft.sessions.has_space(asked.max_length):
                     break
                 opened = draft.sessions.open(asked.prompt, asked.max_length, asked.num_shared)
                 turn.append(_TeacherForced(asked, tokens, opened.row, opened.logits))

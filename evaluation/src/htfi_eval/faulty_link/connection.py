@@ -159,7 +159,7 @@ class ConnectionHost(Protocol):
 
     def note(self, connection: int, words: str) -> None: ...
 
-    def has_room(self) -> bool: ...
+    def has_space(self) -> bool: ...
 
     def joined(self, connection: "ProxiedConnection") -> None: ...
 
@@ -294,7 +294,7 @@ class ProxiedConnection:
 
     def _begins(self) -> bool:
         host, conditions = self._host, self._host.conditions
-        is_welcome = host.has_room()
+        is_welcome = host.has_space()
         host.joined(self)
         if not is_welcome:
             self.reset(f"refused: more than {conditions.max_connections} connections")

@@ -100,7 +100,7 @@ class Proxy:
     def note(self, connection: int, words: str) -> None:
         self.notes.append(TimelineEntry(self.loop.time() - self._start_s, connection, words))
 
-    def has_room(self) -> bool:
+    def has_space(self) -> bool:
         return len(self._open) < self.conditions.max_connections
 
     def joined(self, connection: ProxiedConnection) -> None:

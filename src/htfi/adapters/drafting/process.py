@@ -55,7 +55,7 @@ class DraftSlot:
     slot: int
     epoch: int
     ahead: list[int] = field(default_factory=list[int])
-    has_no_room: bool = False
+    has_no_space: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -172,11 +172,11 @@ class DraftProcess:
     def accepted(self, sequence: SequenceState, tokens: Sequence[int]) -> bool | None:
         running = self._running
         seat = running.slots.get(id(sequence)) if running is not None else None
-        if running is None or seat is None or seat.has_no_room:
+        if running is None or seat is None or seat.has_no_space:
             return None
         seat.ahead = read_continuation(running.board.read(seat.slot, seat.epoch), seat.epoch, tokens) or []
         if NO_ROOM in seat.ahead:
-            seat.ahead, seat.has_no_room = [], True
+            seat.ahead, seat.has_no_space = [], True
             return None
         if not sequence.is_done:
             self._epochs[seat.slot] = seat.epoch = next_epoch(seat.epoch)
@@ -228,7 +228,7 @@ class DraftProcess:
                 *asked.sampling,
             )
             self._send(running, encode_message(join))
-        return None if seat.has_no_room else seat
+        return None if seat.has_no_space else seat
 
     def _form(self, running: WorkerHandle, sequence: SequenceState) -> int:
         """The child's number of a grammar; a new one is registered."""
@@ -258,7 +258,7 @@ class DraftProcess:
                 words = running.board.read(seat.slot, seat.epoch)
                 tokens = read_continuation(words, seat.epoch) or []
                 if NO_ROOM in tokens:
-                    seat.has_no_room = True
+                    seat.has_no_space = True
                     return []
                 if is_whole(sequence, tokens, length) or len(words) == NUM_WORDS:
                     running.behind_since_s = None

@@ -208,7 +208,7 @@ class StreamMultiplexer:
                 self._receive_heartbeat(stream, body)
             else:
                 self._deliver(stream, body)
-            await stream.has_room()
+            await stream.has_space()
 
     def _receive_heartbeat(self, stream: GrpcStream, body: bytes) -> None:
         try:

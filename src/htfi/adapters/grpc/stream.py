@@ -109,7 +109,7 @@ class GrpcStream:
         self._inbox_bytes = bounds.inbox_bytes
         self._lock = threading.Lock()
         self._num_unread = 0
-        self._has_room_event: asyncio.Future[None] | None = None
+        self._has_space_event: asyncio.Future[None] | None = None
 
     def drop(self, reason: str) -> None:
         """In the loop's thread: end it now, whatever waits. The first words stand."""
@@ -124,24 +124,24 @@ class GrpcStream:
     @property
     def is_full(self) -> bool:
         """We do not read: it is we who are silent."""
-        return self._has_room_event is not None
+        return self._has_space_event is not None
 
-    async def has_room(self) -> None:
+    async def has_space(self) -> None:
         """Wait while too much has arrived that is not received yet: HTTP/2 then holds the peer back."""
         while True:
             with self._lock:
                 if self._num_unread < self._inbox_bytes:
                     return
-                waiter = self._has_room_event = self._loop.create_future()
+                waiter = self._has_space_event = self._loop.create_future()
             await waiter
 
     def received(self, num_bytes: int) -> None:
         """From the caller's thread."""
         with self._lock:
             self._num_unread -= num_bytes
-            if self._has_room_event is None or self._num_unread * 2 > self._inbox_bytes:
+            if self._has_space_event is None or self._num_unread * 2 > self._inbox_bytes:
                 return
-            waiter, self._has_room_event = self._has_room_event, None
+            waiter, self._has_space_event = self._has_space_event, None
         try:
             self._loop.call_soon_threadsafe(_set_event, waiter)
         except RuntimeError:  # the loop is closed

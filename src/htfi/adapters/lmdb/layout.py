@@ -80,7 +80,7 @@ class LmdbLayout:
         txn.put(_PLACE + place, key, db=self._order)
         txn.put(key, head[:_NUMBER_BYTES] + place + head[2 * _NUMBER_BYTES :], db=self._heads)
 
-    def make_room(self, txn: Any, share: float = 1.0) -> None:
+    def make_space(self, txn: Any, share: float = 1.0) -> None:
         """Drop what was used longest ago until what is left takes at most this share of the bound."""
         while self.num_bytes(txn) > share * self._max_bytes:
             with txn.cursor(db=self._order) as cursor:

@@ -144,15 +144,15 @@ class LmdbTier:
                 layout.touch(txn, key)
             for entry in entries:
                 layout.put(txn, entry.key, entry.value, now_ns + entry.ttl_ns, entry.about)
-                layout.make_room(txn)
+                layout.make_space(txn)
         self._touched.clear()
 
     def _halve(self, layout: LmdbLayout) -> None:
         """Pages that a write frees are free for the one after the next."""
         with self._environment.begin(write=True) as txn:
-            layout.make_room(txn, 0.5)
+            layout.make_space(txn, 0.5)
         with self._environment.begin(write=True) as txn:
-            layout.make_room(txn, 0.49)
+            layout.make_space(txn, 0.49)
 
     def _open(self) -> LmdbLayout | None:
         if self._layout is not None or self._is_disabled:

@@ -57,8 +57,8 @@ def _num_tokens_before(tokens: Sequence[int], rounds: Sequence[DraftRound]) -> i
     """How many tokens stood before the first round: those of the rounds are found from the end, between forced ones."""
     at = len(tokens)
     for one in reversed(rounds):
-        settled = [*(one.drafted[node] for node in one.accepted), *([one.token] if one.token >= 0 else [])]
-        for token in reversed(settled):
+        accepted = [*(one.drafted[node] for node in one.accepted), *([one.token] if one.token >= 0 else [])]
+        for token in reversed(accepted):
             at -= 1
             while at > 0 and tokens[at] != token:
                 at -= 1

@@ -117,7 +117,7 @@ class DraftKVRows:
 
     def _join(self, sequence: SequenceState) -> tuple[DraftKVRow, Floats] | None:
         asked = sequence.tokenized
-        if self.sessions.refusal(asked.max_length) is not None or not self.sessions.has_room(
+        if self.sessions.refusal(asked.max_length) is not None or not self.sessions.has_space(
             asked.max_length
         ):
             return None

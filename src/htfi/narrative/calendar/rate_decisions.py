@@ -42,7 +42,7 @@ _STATEMENT = _DATA.compiled("statement")
 # 'The Committee will maintain the target range … at 0 to 1/4 percent': how the bank states no change.
 _WILL = re.compile(r"\bcommittee will (?P<verb>maintain|keep)(?P<rest>(?:[^.;]|\.\d){0,400})")
 _WHILE = _DATA.compiled("while")
-_TOLD_BY_STATEMENT = _DATA.compiled("told_by_statement")
+_REPORTED_BY_STATEMENT = _DATA.compiled("told_by_statement")
 
 
 _NOT_YET = _DATA.compiled("not_yet")
@@ -98,7 +98,7 @@ def rate_outcome(headline: str, body: str, release: Announcement, level: float |
     if outcome.why is OutcomeReason.NO_SIZE:
         lead = _outcome_in_report(factual_report(first_sentence(body)), names, level)
         return lead if lead.key is not None and _agrees_with_headline(lead.key, report) else outcome
-    if _begins_with(names).match(report) and _TOLD_BY_STATEMENT.search(report):
+    if _begins_with(names).match(report) and _REPORTED_BY_STATEMENT.search(report):
         return _outcome_in_statement(plain_letters(body[:MAX_STATEMENT_CHARS]), level)
     return outcome
 

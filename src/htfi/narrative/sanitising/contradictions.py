@@ -194,11 +194,11 @@ def _claimed_topics(heading: list[str], way: int) -> list[tuple[str, int]]:
     return list(found.items())
 
 
-def _are_comparable(earlier: NewsClaim, claim: NewsClaim, way: int, settled: bool) -> bool:
+def _are_comparable(earlier: NewsClaim, claim: NewsClaim, way: int, is_topic_known: bool) -> bool:
     """Whether two opposite claims are about the same. A voice contradicts its own earlier claim only by a denial."""
     if earlier.voice == claim.voice and not way & DENIES:
         return False
-    if settled and earlier.voice != claim.voice:
+    if is_topic_known and earlier.voice != claim.voice:
         return True
     return _overlap(earlier.words, claim.words) >= _MIN_WORD_OVERLAP
 

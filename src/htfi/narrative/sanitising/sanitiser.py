@@ -15,7 +15,7 @@ from htfi.domain.events import News
 from htfi.domain.news import ScreenedItem, Screening, ScreeningFinding
 from htfi.narrative.sanitising.bursts import BurstDetector, BurstItem
 from htfi.narrative.sanitising.config import (
-    GOOD_STANDING,
+    GOOD_CREDIBILITY,
     MAX_BODY_CHARS,
     MAX_HEADLINE_CHARS,
     MAX_SOURCES,
@@ -153,7 +153,11 @@ class Sanitiser:
         if origin.proven or origin.voice == source:
             return belief
         through = self._sources.belief(source, self._now_ns)
-        return through if through.evidence and through.standing < belief.standing else belief
+        return (
+            through
+            if through.evidence and through.current_credibility < belief.current_credibility
+            else belief
+        )
 
     def _burst_findings(
         self,
@@ -225,18 +229,18 @@ class Sanitiser:
             )
             return Screening.PASS, 1.0, findings
         doubt = self._combined_strength(findings)
-        standing = round(min(belief.standing / GOOD_STANDING, 1.0), 3)
-        if standing < 1.0:  # it lowers an item's trust, and holds nothing back by itself
+        credit = round(min(belief.current_credibility / GOOD_CREDIBILITY, 1.0), 3)
+        if credit < 1.0:  # it lowers an item's trust, and holds nothing back by itself
             findings.append(
                 ScreeningFinding(
                     "standing",
-                    round(1.0 - standing, 3),
-                    f"the standing of its source is {belief.standing:.2f}",
+                    round(1.0 - credit, 3),
+                    f"the standing of its source is {belief.current_credibility:.2f}",
                 )
             )
         if doubt >= self._config.quarantine_at:
             return Screening.QUARANTINE, 0.0, findings
-        trust = round((1.0 - doubt) * standing, 3)
+        trust = round((1.0 - doubt) * credit, 3)
         return (
             Screening.DISCOUNT if trust <= 1.0 - self._config.discount_at else Screening.PASS,
             trust,
@@ -386,14 +390,14 @@ class Sanitiser:
         """The number of symbols that one item may move."""
         return MAX_SYMBOLS_MOVED
 
-    def standing(self, source: str) -> float:
+    def current_credibility(self, source: str) -> float:
         """How far a source is believed now, 0–1: its credibility, less after recent incidents."""
-        return round(self._sources.belief(source, self._now_ns).standing, 3)
+        return round(self._sources.belief(source, self._now_ns).current_credibility, 3)
 
     def reading_suspicion(self, sources: Iterable[str]) -> float:
         """How far readings for these sources should queue behind others, 0–1: by the least believed of them."""
-        least = min((self.standing(source) for source in sources), default=1.0)
-        return round(1.0 - min(least / GOOD_STANDING, 1.0), 3)
+        least = min((self.current_credibility(source) for source in sources), default=1.0)
+        return round(1.0 - min(least / GOOD_CREDIBILITY, 1.0), 3)
 
     def take_incidents(self) -> list[ScreeningIncident]:
         """Items held back since the last call."""

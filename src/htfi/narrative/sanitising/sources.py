@@ -76,14 +76,15 @@ KINDS = frozenset(_PRIORS)
 
 
 class SourceBelief(NamedTuple):
-    """`credibility` 0–1 over weeks, with the pieces of `evidence` behind it; `standing` 0–1 includes the last hours.
+    """`credibility` 0–1 over weeks, with the pieces of `evidence` behind it; `current_credibility` 0–1 includes the
+    last hours.
 
     `known` marks a source with many items over some time, of which none was held back recently: it is not a newcomer.
     """
 
     credibility: float
     evidence: float
-    standing: float
+    current_credibility: float
     known: bool = False
 
 
@@ -130,7 +131,7 @@ class SourceReputation:
         return SourceBelief(
             credibility=round(borne * over_weeks, 3),
             evidence=round(record.evidence, 3),
-            standing=round(borne * min(over_weeks, of_late), 3),
+            current_credibility=round(borne * min(over_weeks, of_late), 3),
             known=record.passed >= _KNOWN_ITEMS
             and record.hour - record.since >= _KNOWN_HOURS
             and min(over_weeks, of_late) > _UNTROUBLED,
@@ -184,14 +185,14 @@ class SourceReputation:
         record = self._records.get(name)
         if record is None:
             if len(self._records) >= self._most:
-                self._make_room()
+                self._make_space()
             record = self._records[name] = _SourceRecord(kind, now_ns // NS_PER_HOUR, now_ns // NS_PER_HOUR)
             return record
         _apply_decay(record, now_ns)
         self._records.move_to_end(name)
         return record
 
-    def _make_room(self) -> None:
+    def _make_space(self) -> None:
         """Thousands of new names do not displace what is known of an old one."""
         silent = [name for name, _ in zip(self._records, range(_NUM_EVICTION_CANDIDATES), strict=False)]
         least = min(silent, key=lambda name: self._records[name].evidence)

@@ -292,11 +292,11 @@ def _finish_with_draft(
     neither writes them, None where they do not hold to the form.
     """
     of, answer = opened, None
-    settled = trace.tokens[: trace.num_verified]
+    accepted = trace.tokens[: trace.num_verified]
     for network in (of.network, of.draft_network):
         generator = of.generator(network, config)
         try:
-            answer = generator.continue_from(trace.prompt, request, settled)
+            answer = generator.continue_from(trace.prompt, request, accepted)
         except IntegrityError:
             return None
         if isinstance(answer, Completion) and answer.tokens == trace.tokens:

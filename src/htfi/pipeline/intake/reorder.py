@@ -148,9 +148,9 @@ class ReorderBuffer:
         for item in items:
             if self._waiting:
                 self._waiting.append(item)
-                settled = self._vote(item)
-                if settled is not None:
-                    judged += self._classify(self._resolve_leap(settled, judged))
+                vote = self._vote(item)
+                if vote is not None:
+                    judged += self._classify(self._resolve_leap(vote, judged))
             elif isinstance(item, QuarantinedRow):
                 judged.append(self._refused(item))
             else:

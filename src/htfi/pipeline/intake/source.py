@@ -73,7 +73,7 @@ class _Anchor:
     row: int  # rows up to this one only teach identities
     max_seen_ns: int
     reach: tuple[int, int]
-    settled: bool  # False while a row of the block waits for the row after it
+    is_final: bool  # False while a row of the block waits for the row after it
 
 
 class OrderedSource:
@@ -142,7 +142,7 @@ class OrderedSource:
             return self._saved
         last = self.last or (BEFORE_ALL_NS, 0)
         first = next(
-            (anchor for anchor in self._anchors if anchor.reach > last or not anchor.settled),
+            (anchor for anchor in self._anchors if anchor.reach > last or not anchor.is_final),
             self._anchors[-1],
         )
         needed_row = first.row - (IDENTITY_WINDOW_ROWS if self._recent else 0)
@@ -197,7 +197,7 @@ class OrderedSource:
         )
         if newest is not None and (near or not begins):
             newest.reach = max(newest.reach, anchor.reach)
-            newest.settled = anchor.settled
+            newest.is_final = anchor.is_final
         else:
             self._anchors.append(anchor)
             if len(self._anchors) > 2 * IDENTITY_WINDOW_ROWS // _ANCHOR_STRIDE_ROWS:

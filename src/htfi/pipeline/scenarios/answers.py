@@ -225,7 +225,7 @@ def _read_headlines(
             ]
         effect, full_effect = (
             apply_quantiles(today, _margins(today, at, quantiles[:, h], moved if carries else None), ways)
-            for quantiles, moved in ((found.earned, weights * shift), (found.full, shift))
+            for quantiles, moved in ((found.weighted, weights * shift), (found.full, shift))
         )
         answer = _answer(frame, one, quote(item.headline), effect, full_effect)
         answers.append(

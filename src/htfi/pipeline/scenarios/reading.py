@@ -50,7 +50,7 @@ class ViewEffect:
 
     shift: Array
     weight: Array
-    earned: Array
+    weighted: Array
     full: Array
 
 
@@ -172,13 +172,15 @@ def view_effect(
     alone = basis.source.max_moved_alone  # as if one source had published it
     opinions = [_opinion(basis, place, view, alone) for place, view in zip(places, views, strict=True)]
     found = derive_tilts(opinions, plain, batch.horizons, batch.levels)
-    earned = {view.reader: basis.components.forecaster.track_record_weight(view.reader) for view in views}
-    weight = np.array([earned[view.reader] for view in views], np.float64)
+    track_record_weights = {
+        view.reader: basis.components.forecaster.track_record_weight(view.reader) for view in views
+    }
+    weight = np.array([track_record_weights[view.reader] for view in views], np.float64)
     median, everyone = batch.levels.index(0.5), np.ones_like(found.shift)
     return ViewEffect(
         shift=found.shift,
         weight=weight,
-        earned=apply_tilt(plain, found.shift, found.stretch, weight, median),
+        weighted=apply_tilt(plain, found.shift, found.stretch, weight, median),
         full=apply_tilt(plain, found.shift, found.stretch, everyone, median),
     )
 

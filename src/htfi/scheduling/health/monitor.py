@@ -321,12 +321,12 @@ class PeerMonitor:
             self._learn(peer, claim)
         self._announce(peer)
 
-    def _learn(self, teller: str, claim: MembershipClaim) -> None:
+    def _learn(self, sender: str, claim: MembershipClaim) -> None:
         before = self._members.others.get(claim.node)
         self._members = membership.merge(self._members, claim, self._clock.ran_s)
         suspicion = self._suspicions.get(claim.node)
-        if suspicion is None or before is None or claim.node == teller:
+        if suspicion is None or before is None or claim.node == sender:
             return
         # Only the node itself raises its incarnation, so it is alive, whichever node passed the claim on.
         if claim.incarnation > before.claim.incarnation and claim.status < NodeStatus.SUSPECT:
-            self._suspicions[claim.node] = replace(suspicion, witness=teller, witness_s=self._clock.ran_s)
+            self._suspicions[claim.node] = replace(suspicion, witness=sender, witness_s=self._clock.ran_s)

@@ -52,7 +52,7 @@ class CloudServer:
 
     def serve(self, look: Callable[[], None] = lambda: None) -> None:
         """Receive, step, send, until it has drained; at most `drain_s` after `drain`."""
-        server, transport, tell_s = self.server, self.transport, 0.0
+        server, transport, report_s = self.server, self.transport, 0.0
         while not self._has_drained():
             is_busy = server.step()
             arrival = transport.receive(0.0 if is_busy else min(server.next_s() or _IDLE_S, _IDLE_S))
@@ -69,8 +69,8 @@ class CloudServer:
             for stream, reason in server.drops():
                 transport.drop(stream, reason)
             now_s = time.monotonic()
-            if now_s >= tell_s:
-                tell_s = now_s + _REPORT_S
+            if now_s >= report_s:
+                report_s = now_s + _REPORT_S
                 self.status.server_metrics = server.metrics
             look()
 

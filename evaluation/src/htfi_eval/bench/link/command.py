@@ -187,13 +187,13 @@ def _measure_faults(bench: LinkBench, effort: LinkWorkload, findings: LinkFindin
 
 def _measure_bytes(bench: LinkBench, findings: LinkFindings) -> float:
     """The bytes of a lock-step round beside its token ids: a window up, an outcome down."""
-    author, stage = bench.edge.generator, bench.stage
+    generator, stage = bench.edge.generator, bench.stage
     stage.set_round_trip(_BYTES_RTT_MS, 0.0)
     asked = [bench.next_request(kind) for kind in measured_kinds() for _ in range(4)]
-    before, wire = replace(author.traffic), stage.num_bytes()
+    before, wire = replace(generator.traffic), stage.num_bytes()
     for request in asked:
         bench.write(request, PlacementChoice.LOCKSTEP)
-    after, on_wire = author.traffic, stage.num_bytes() - wire
+    after, on_wire = generator.traffic, stage.num_bytes() - wire
     num_windows = after.num_windows - before.num_windows
     num_rounds = after.num_rounds - before.num_rounds
     frames = after.window_bytes + after.accepted_bytes - before.window_bytes - before.accepted_bytes

@@ -113,12 +113,12 @@ def num_unlike_embedded(
 ) -> tuple[int, int]:
     """Answers whose tokens differ from those of the embedded run, and all answers."""
     of, draft = open_model_pair(ModelsConfig(str(target)))
-    author = speculative_generator(of, draft, DecodingConfig())
+    generator = speculative_generator(of, draft, DecodingConfig())
     unlike = whole = 0
     for kinds in by_rtt.values():
         for run in (run for runs in kinds.values() for run in runs):
             name = next(iter(run.values())).request
-            (answer,) = author.write([bench.requests[name]])
+            (answer,) = generator.write([bench.requests[name]])
             tokens = answer.tokens if isinstance(answer, Completion) else ()
             whole += len(run)
             unlike += sum(one.tokens != tokens for one in run.values())

@@ -128,17 +128,17 @@ class LinkBench:
         return self._write(request, placement, request.id)
 
     def _write(self, request: GenerationRequest, placement: PlacementChoice, name: str) -> LinkMeasurement:
-        places, author = self.edge.placer, self.edge.generator
+        places, generator = self.edge.placer, self.edge.generator
         places.edge_placer.forced_route = placement.only
         places.edge_placer.planner = self.planned if placement is PlacementChoice.PLANNED else self.forced
-        before, places.last_finished = _num_bytes(author), None
+        before, places.last_finished = _num_bytes(generator), None
         began_s = time.perf_counter()
-        (answer,) = author.write([request])
+        (answer,) = generator.write([request])
         total_ms = 1e3 * (time.perf_counter() - began_s)
         if not isinstance(answer, Completion) or answer.is_provisional or places.last_finished is None:
             why = answer.reason if isinstance(answer, RequestRefused) else answer.place
             raise DependencyUnavailable(f"a request ended without the target: {why}")
-        num_bytes = _num_bytes(author) - before
+        num_bytes = _num_bytes(generator) - before
         return LinkMeasurement(
             name, answer.tokens, places.last_finished.first_ms, total_ms, num_bytes, answer.place
         )
@@ -172,8 +172,8 @@ def measure(
     return found
 
 
-def _num_bytes(author: LinkedGenerator) -> int:
-    return author.traffic.sent_bytes + author.traffic.received_bytes
+def _num_bytes(generator: LinkedGenerator) -> int:
+    return generator.traffic.sent_bytes + generator.traffic.received_bytes
 
 
 STEPS_MS = (5.0, 120.0, 20.0)
@@ -242,7 +242,7 @@ def detection_ms(bench: LinkBench, num_times: int) -> list[float]:
 
 def count_lost_requests(bench: LinkBench, kind: PromptKind, num_requests: int) -> LostRequests:
     """Requests at a run's deadline while the link resets, stalls and goes silent, then time for amendments."""
-    author, link = bench.edge.generator, bench.stage.link
+    generator, link = bench.edge.generator, bench.stage.link
     placer = bench.edge.placer.edge_placer
     placer.forced_route, placer.planner = None, bench.planned
     link.conditions = LinkConditions(rtt_ms=_RTT_MS)
@@ -251,7 +251,9 @@ def count_lost_requests(bench: LinkBench, kind: PromptKind, num_requests: int) -
         structs.replace(bench.next_request(kind), deadline_ms=_DEADLINE_MS) for _ in range(num_requests)
     ]
     calm = [structs.replace(one, id=f"calm {one.id}", deadline_ms=60_000.0) for one in requests]
-    expected = {one.id: _whole(author.write([again])[0]) for one, again in zip(requests, calm, strict=True)}
+    expected = {
+        one.id: _whole(generator.write([again])[0]) for one, again in zip(requests, calm, strict=True)
+    }
     final: dict[str, tuple[int, ...]] = {}
     num_provisional = 0
     for number, one in enumerate(requests):
@@ -267,7 +269,7 @@ def count_lost_requests(bench: LinkBench, kind: PromptKind, num_requests: int) -
                 link.reset()
             case _:
                 pass
-        (answer,) = author.write([one])
+        (answer,) = generator.write([one])
         if isinstance(answer, Completion) and answer.is_provisional:
             num_provisional += 1
         elif isinstance(answer, Completion):
@@ -275,7 +277,7 @@ def count_lost_requests(bench: LinkBench, kind: PromptKind, num_requests: int) -
     link.conditions = LinkConditions(rtt_ms=_RTT_MS)
     until_s = time.perf_counter() + _TIMEOUT_S
     while len(final) < num_requests and time.perf_counter() < until_s:
-        for name, late in author.take_late_completions():
+        for name, late in generator.take_late_completions():
             if name in expected and not isinstance(late, RequestRefused):  # earlier requests may be late too
                 final[name] = late.tokens
         time.sleep(0.01)

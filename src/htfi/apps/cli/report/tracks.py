@@ -62,14 +62,14 @@ def collect_tracks(
     tracks = {
         name: _SeriesTrack(name, stride, h) for name, stride in zip(choice.names, choice.strides, strict=True)
     }
-    text_room = TEXT_CHARS_IN_ALL
+    num_chars_left = TEXT_CHARS_IN_ALL
     for line in lines:
         about = line_subject(line)
         track = tracks.get(f"{about.symbol}/{about.interval}")
         if track is None:
             continue
         if amended_id(line):
-            text_room -= _apply_amendment(track, line, survey)
+            num_chars_left -= _apply_amendment(track, line, survey)
             continue
         bar = track.num_bars
         track.num_bars += 1
@@ -82,8 +82,8 @@ def collect_tracks(
         track.prices.append(float(f"{about.last_price:.8g}"))
         track.regimes.append(_REGIMES[about.regime])
         text = _text(line)
-        text_room -= len(text)
-        track.texts.append(text if text_room > 0 else None)
+        num_chars_left -= len(text)
+        track.texts.append(text if num_chars_left > 0 else None)
         _append_bands(track, decision, survey)
     return [_plain(track) for track in tracks.values() if track.bars]
 

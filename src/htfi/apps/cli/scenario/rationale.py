@@ -207,9 +207,9 @@ def _book(
     if largest_moves:
         parts.append(("most", {"most": ", ".join(largest_moves)}))
     if answer.full is not None:
-        earned = answer.change.portfolio_after.mean
+        mean = answer.change.portfolio_after.mean
         parts.append(
-            ("earned", {"weight": percent(answer.weight), "mean_earned": money(earned, answers, signed=True)})
+            ("earned", {"weight": percent(answer.weight), "mean_earned": money(mean, answers, signed=True)})
         )
     return parts
 

@@ -132,8 +132,8 @@ def _compared(answers: ScenarioAnswers, width: int) -> list[RenderableType]:
         rows.append(_batch_row(answer.asked.name or answer.title, change, after, hit, answers))
     title = " all scenarios, worst for the book first"
     names = ("scenario", "chance", "book", "5% … 95%", "VaR 99%", "ES 97.5%", "hit hardest")
-    room = max(20, width - 100)
-    folded = [(Text("\n".join(textwrap.wrap(row[0].plain, room))), *row[1:]) for row in rows]
+    text_width = max(20, width - 100)
+    folded = [(Text("\n".join(textwrap.wrap(row[0].plain, text_width))), *row[1:]) for row in rows]
     table = _table(names, ("scenario", "hit hardest"), folded, title)
     lines: list[RenderableType] = [table]
     if _is_wider(table, width):

@@ -197,12 +197,12 @@ def _done(state: CloudState, width: int) -> list[Text]:
     return flow_facts(facts, width)
 
 
-def _tenants(tenants: tuple[TenantLine, ...], width: int, room: int) -> list[Text]:
+def _tenants(tenants: tuple[TenantLine, ...], width: int, num_lines: int) -> list[Text]:
     """The busiest first, and a last line for those without space."""
-    if not tenants or room < 3:
+    if not tenants or num_lines < 3:
         return []
     ranked = sorted(tenants, key=lambda tenant: (-tenant.num_open, -tenant.num_tokens, tenant.name))
-    shown = ranked if len(ranked) <= room - 2 else ranked[: max(1, room - 3)]
+    shown = ranked if len(ranked) <= num_lines - 2 else ranked[: max(1, num_lines - 3)]
     longest = max(_MIN_NAME, *(len(tenant.name) for tenant in shown))
     name_width = min(longest, max(_MIN_NAME, width - _CELLS_BESIDE_NAME))
     most = max(tenant.num_tokens for tenant in ranked)

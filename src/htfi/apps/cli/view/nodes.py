@@ -44,20 +44,20 @@ def nodes(
     totals: Sequence[tuple[str, int]],
     utc_ns: int,
     width: int,
-    room: int,
+    num_lines: int,
 ) -> list[Text]:
-    """At most `room` lines, a blank one first; none where there are no peers. The least well stand first.
+    """At most `num_lines` lines, a blank one first; none where there are no peers. The least well stand first.
 
     `totals` are of all nodes together, each with its name; one that is zero is not shown.
     """
-    if not peers or room < 3:
+    if not peers or num_lines < 3:
         return []
     summed = "   ".join(f"{name} {num:,}" for name, num in totals if num)
-    room -= 2 + bool(summed)
-    num_shown = min(len(changes), _NUM_CHANGES, room // 2)
-    room -= num_shown
+    num_lines -= 2 + bool(summed)
+    num_shown = min(len(changes), _NUM_CHANGES, num_lines // 2)
+    num_lines -= num_shown
     ranked = sorted(peers, key=lambda peer: (_URGENCY[peer.state], -peer.num_placed, peer.name))
-    shown = ranked if len(ranked) <= room else ranked[: max(1, room - 1)]
+    shown = ranked if len(ranked) <= num_lines else ranked[: max(1, num_lines - 1)]
     lines = [Text(), *_rows(shown, width)]
     if len(shown) < len(ranked):
         rest = ranked[len(shown) :]

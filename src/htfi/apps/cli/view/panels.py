@@ -48,19 +48,21 @@ def frame(state: ViewState, width: int, height: int) -> list[Text]:
         *_nodes(state, width, max(_MIN_NODE_LINES, height // 3, min(_EARLY_NODE_LINES, spare))),
         *bottom,
     ]
-    room = height - len(top) - len(bottom)
+    num_lines = height - len(top) - len(bottom)
     middle: list[Text] = []
     if state.series:
         rows_first = _TABLE_EXTRA + min(_ROWS_BEFORE_CHART, len(state.series))
         rows_all = _table_rows(state, width)  # what the table does not need the chart may have
-        chart_rows = max(min(_CHART_ROWS, room - 2 - rows_first), min(width // 3, room - 2 - rows_all))
+        chart_rows = max(
+            min(_CHART_ROWS, num_lines - 2 - rows_first), min(width // 3, num_lines - 2 - rows_all)
+        )
         if chart_rows >= _MIN_CHART_ROWS:
             middle += [
                 Text(),
                 _chart_title(state.series[0], width),
                 *_chart(state.series[0], width, chart_rows),
             ]
-        middle += _table(state, width, room - len(middle))
+        middle += _table(state, width, num_lines - len(middle))
     lines = [*top, *middle, *bottom][:height]
     for line in lines:
         line.truncate(width)
@@ -88,10 +90,10 @@ def one_line(state: ViewState) -> str:
     return "  ".join(part for part in parts if part)
 
 
-def _nodes(state: ViewState, width: int, room: int) -> list[Text]:
+def _nodes(state: ViewState, width: int, num_lines: int) -> list[Text]:
     counters = state.counters
     totals = [("edge alone", counters.num_answered_locally), *_late(state)]
-    return nodes(counters.peers, counters.changes, totals, state.utc_ns, width, room)
+    return nodes(counters.peers, counters.changes, totals, state.utc_ns, width, num_lines)
 
 
 def _late(state: ViewState) -> list[tuple[str, int]]:
@@ -192,13 +194,13 @@ def _chart(series: SeriesView, width: int, rows: int) -> list[Text]:
     return [Text(_LEFT).append_text(line) for line in fan_chart(series, width - 2 * len(_LEFT), rows)]
 
 
-def _table(state: ViewState, width: int, room: int) -> list[Text]:
+def _table(state: ViewState, width: int, num_lines: int) -> list[Text]:
     """One row a series under a head, and a last line for what is not shown. Names come first: what else there is gives
     way to them.
     """
     wide = width >= _WIDE
-    all_fit = _table_rows(state, width) <= room
-    num_rows = len(state.series) if all_fit else min(len(state.series), max(1, room - _TABLE_EXTRA))
+    all_fit = _table_rows(state, width) <= num_lines
+    num_rows = len(state.series) if all_fit else min(len(state.series), max(1, num_lines - _TABLE_EXTRA))
     shown = state.series[:num_rows]
     look = _choose_columns(max(6, *(len(s.name) for s in shown)), width)
     styles = expert_styles(sorted({name for s in state.series for name in s.weights}))

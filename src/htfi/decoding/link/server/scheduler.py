@@ -182,7 +182,7 @@ class RequestScheduler:
         cuts = block_bounds(len(ids), asked.num_shared, sessions.config.block_tokens)
         read = [end for _, end in cuts[:-1] if end > entry.num_read_ahead]
         end = next((end for end in read if end >= entry.num_read_ahead + num_tokens), read[-1] if read else 0)
-        if not end or 2 * len(cuts) > sessions.cache.num_blocks or not sessions.has_room(end):
+        if not end or 2 * len(cuts) > sessions.cache.num_blocks or not sessions.has_space(end):
             return False
         began_s = self._clock()
         opened = sessions.open(ids[:end], end, asked.num_shared)

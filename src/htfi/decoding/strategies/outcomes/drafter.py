@@ -81,7 +81,7 @@ class OutcomeDrafter:
         self.finish(slot)
         asked = sequence.tokenized
         limit = asked.max_length + self.fan.max_nodes
-        if self.sessions.refusal(asked.max_length) is not None or not self.sessions.has_room(limit):
+        if self.sessions.refusal(asked.max_length) is not None or not self.sessions.has_space(limit):
             return False
         opened = self.sessions.open([*asked.prompt, *sequence.tokens], limit, asked.num_shared)
         self.trees[slot] = OutcomeTree(sequence, opened.row, opened.logits, self.fan.max_nodes)
@@ -163,7 +163,7 @@ class OutcomeDrafter:
         for tree in self.trees.values():
             if (
                 not tree.length
-                or not tree.has_room(2 * self.fan.max_outcomes)
+                or not tree.has_space(2 * self.fan.max_outcomes)
                 or len(tree.nodes) > NUM_WORDS // 2
             ):
                 continue

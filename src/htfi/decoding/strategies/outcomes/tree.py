@@ -199,7 +199,7 @@ class OutcomeTree:
             node = node.parent
         return nodes[::-1]
 
-    def has_room(self, num_new: int) -> bool:
+    def has_space(self, num_new: int) -> bool:
         """Whether speculative nodes may be read; the answer's own room stays reserved."""
         return self.row.length - self.base + num_new <= self.num_free
 
