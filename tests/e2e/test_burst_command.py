@@ -98,7 +98,7 @@ def test_the_record_names_the_load(
         PlanReason.HIGH_LOAD in one.plan.reasons for minute in (QUIET, AFTER) for one in decisions[minute]
     )
     first = max(loaded, key=left_ms)
-    assert first.plan.reason == f"high load: 500 readings need 40,000 ms, {DEADLINE_MS} ms are left"
+    assert first.plan.reason_text == f"high load: 500 readings need 40,000 ms, {DEADLINE_MS} ms are left"
     shown = " ".join(htfi("ledger", "show", str(burst), first.id).split())
     assert "high load: 500 readings need 40,000 ms" in shown
     assert f"Load was high: 500 readings were due in {DEADLINE_MS} ms" in shown

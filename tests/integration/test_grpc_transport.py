@@ -104,7 +104,7 @@ def test_an_edge_that_closes_sends_what_waits(nodes: Nodes) -> None:
     assert all(edge.send(stream, link(b"%d" % k)) for k in range(500))
     edge.close(2.0)
     assert [next_of(cloud, FRAME).body for _ in range(500)] == [b"%d" % k for k in range(500)]
-    assert next_of(cloud, DOWN).reason == "edge1 ended it"
+    assert next_of(cloud, DOWN).reason == "edge1 closed the stream"
 
 
 def test_close_sends_what_waits_and_tells_both_ends(nodes: Nodes) -> None:

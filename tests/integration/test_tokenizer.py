@@ -341,8 +341,8 @@ def test_a_file_torn_or_changed_anywhere_opens_or_gets_one_line(folders, tmp_pat
     ("num_text_tokens", "marks", "says"),
     [
         (255, MARKS, "bytes alone"),
-        (400, ["<news>", "<news>"], "given twice"),
-        (400, ["<s>"], "given twice"),
+        (400, ["<news>", "<news>"], "named twice"),
+        (400, ["<s>"], "named twice"),
         (400, ["news"], "in brackets"),
         (MAX_VOCAB, MARKS, "holds 2560"),
     ],

@@ -97,7 +97,7 @@ def test_heat_throttle_queue_and_distance_make_ill_and_unknown_figures_do_not() 
         (_working(temperature_c=95.0), 20.0, "95 °C"),
         (_working(throttle_share=0.5), 20.0, "throttled 50% of the time"),
         (_working(queue=500), 20.0, "500 requests wait"),
-        (_working(), 900.0, "900 ms away"),
+        (_working(), 900.0, "the round trip takes 900 ms"),
     ):
         patient = Patient()
         patient.live(10.0, _working(temperature_c=60.0))

@@ -292,7 +292,7 @@ def test_a_hedge_waits_for_what_the_plan_calls_late():
 
 
 def test_a_request_without_an_id_cannot_be_pursued():
-    with pytest.raises(InvalidInput, match="without an id"):
+    with pytest.raises(InvalidInput, match="needs an id"):
         Scene().author.request_completions([GenerationRequest((PlainText("abc"),), VIEW)])
 
 

@@ -97,6 +97,9 @@ def print_table(
     notes: Sequence[str] = (),
 ) -> None:
     """`rows` [R][C] under `columns` [C], then `notes`, a line each. Figures align right."""
+    if not columns:
+        _print_lines([title] if title else [], notes)
+        return
     to = console()
     cells = [[_as_text(cell) for cell in row] for row in rows]
     least = [_min_width(column, [row[c] for row in cells]) for c, column in enumerate(columns)]
@@ -107,9 +110,7 @@ def print_table(
     num_keys = _num_key_columns(cells)
     if _split_columns(least, to.width, num_keys) is None:
         num_keys = 1
-    parts = _split_columns(least, to.width, num_keys) if columns else []
-    if not columns and title:
-        print_line(title)
+    parts = _split_columns(least, to.width, num_keys)
     if parts is None:
         _print_rows(columns, cells, title)
     for place, part in enumerate(parts or []):
@@ -124,8 +125,13 @@ def print_table(
             if place == 0 or any(row[c].plain for c in values):
                 table.add_row(*(row[c] for c in part))
         to.print(table)
-    for note in notes:
-        print_line(note)
+    _print_lines(notes)
+
+
+def _print_lines(*groups: Sequence[str]) -> None:
+    for lines in groups:
+        for line in lines:
+            print_line(line)
 
 
 def _print_rows(columns: Sequence[str], cells: Sequence[Sequence[Text]], title: str) -> None:
