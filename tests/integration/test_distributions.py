@@ -184,6 +184,11 @@ def test_the_wheel_of_training_holds_all_commands_and_tables(tmp_path: Path) -> 
     assert data <= names
     for name in ("calibrate", "distil", "heads", "train", "wording"):
         assert f"htfi models {name}" in run_installed(tmp_path, "models", name, "--help")
+
+
+@pytest.mark.slow
+def test_a_command_of_the_wheel_trains_from_its_own_tables(tmp_path: Path) -> None:
+    built_wheel("htfi_train", "training", tmp_path)
     out = tmp_path / "wording.bin"
     assert str(out) in run_installed(tmp_path, "models", "wording", "--out", str(out))
     assert out.stat().st_size > 10_000
