@@ -10,8 +10,7 @@ import pytest
 from htfi.adapters.stores.replay_buffer import ReplayBufferFile, read_replay_buffer
 from htfi.decoding.config import DecodingConfig
 from htfi.decoding.promotion import PromotedDraftGenerator, PromotedDraftSource, promote
-from htfi.decoding.recording import RecordingGenerator
-from htfi.decoding.replay_buffer import RecordedAnswer
+from htfi.decoding.replay_buffer import RecordedAnswer, RecordingGenerator
 from htfi.domain.errors import DependencyUnavailable
 from htfi.domain.generation import Completion, GenerationRequest, PlainText, PromptDialect, RequestRefused
 from htfi.narrative.ports import TextGenerator

@@ -1,20 +1,22 @@
-"""What a target wrote, as one JSON line each: answers and sampled paths. Runs record it, distillation reads it.
+"""What a target wrote, as one JSON line each: answers and sampled paths. Services record it, distillation reads it.
 
 A line holds all that is needed to ask again: the request with its grammar and seed, the tokens, and the model.
 """
 
 import hashlib
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 import msgspec
 import numpy as np
 
+from htfi.decoding.promotion import DraftedGenerator
 from htfi.decoding.sampling import SamplingParams
 from htfi.domain.errors import InvalidInput
 from htfi.domain.files import add_checksum, checksum_holds
 from htfi.domain.generation import (
     ChoiceField,
+    Completion,
     ControlToken,
     FixedField,
     FreeTextField,
@@ -22,8 +24,11 @@ from htfi.domain.generation import (
     OutputGrammar,
     PlainText,
     Prompt,
+    PromptDialect,
     PromptSegment,
+    RequestRefused,
     ScaledMoves,
+    SpeculationStats,
 )
 
 HOLDOUT_ONE_IN = 5
@@ -127,3 +132,57 @@ def _segments(segments: Sequence[_Fields]) -> Prompt:
 def _segment(fields: _Fields) -> PromptSegment:
     kind = PlainText if "text" in fields else ScaledMoves if "values" in fields else ControlToken
     return msgspec.convert(fields, kind)
+
+
+class AnswerBuffer(Protocol):
+    """Where answers are kept. What is lost is no error: `last_error` says why the last one was."""
+
+    @property
+    def last_error(self) -> str: ...
+
+    def add(self, exchange: RecordedAnswer) -> bool: ...
+
+
+class RecordingGenerator:
+    """A generator whose completions go into a replay buffer, for `htfi models distil`. `tokenizer` is its digest.
+
+    Where the buffer cannot be written, `report` is called once for each reason, and answers continue.
+    """
+
+    def __init__(
+        self,
+        generator: DraftedGenerator,
+        buffer: AnswerBuffer,
+        tokenizer: str,
+        report: Callable[[str], None],
+    ) -> None:
+        self._generator = generator
+        self._buffer = buffer
+        self._tokenizer = tokenizer
+        self._report = report
+        self._reported = ""
+
+    @property
+    def version(self) -> str:
+        return self._generator.version
+
+    @property
+    def dialect(self) -> PromptDialect:
+        return self._generator.dialect
+
+    @property
+    def speculation_stats(self) -> SpeculationStats | None:
+        return self._generator.speculation_stats
+
+    def write(self, requests: Sequence[GenerationRequest]) -> list[Completion | RequestRefused]:
+        """One answer per request, in order."""
+        answers = self._generator.write(requests)
+        for request, answer in zip(requests, answers, strict=True):
+            if isinstance(answer, Completion) and answer.tokens:
+                self._buffer.add(
+                    RecordedAnswer(request, answer.tokens, self._generator.version, self._tokenizer)
+                )
+        if self._buffer.last_error != self._reported:
+            self._reported = self._buffer.last_error
+            self._report(f"{self._reported}: answers are not kept for distillation")
+        return answers

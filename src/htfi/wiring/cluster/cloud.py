@@ -14,7 +14,7 @@ from numpy.random import PCG64
 from numpy.random import Generator as RandomGenerator
 
 from htfi.adapters.device.metrics import DeviceMonitor
-from htfi.adapters.grpc.transport import GrpcTransport
+from htfi.adapters.grpc.transport import GrpcTransport, fast_thread_switching
 from htfi.adapters.probes.server import ProbeResult, ProbeServer
 from htfi.decoding.engine import DecodingEngine
 from htfi.decoding.link.frames import seal_health
@@ -26,7 +26,6 @@ from htfi.scheduling.health.messages import NodeHealthMetrics
 from htfi.scheduling.health.node import NodeMonitor
 from htfi.scheduling.turns.fair_share import FairScheduler
 from htfi.wiring.cluster.edge import device_metrics, health_config, tls_files
-from htfi.wiring.cluster.threads import fast_thread_switching
 from htfi.wiring.config import ClusterRole, split_address
 from htfi.wiring.models.readers import in_full_precision, open_model_pair
 from htfi.wiring.models.speculation import build_draft_length_planner, require_shared_noise, strategy_parts

@@ -23,7 +23,7 @@ from numpy.random import Generator as RandomGenerator
 
 from htfi.adapters.device.metrics import DeviceMonitor
 from htfi.adapters.grpc.tls import TlsFiles
-from htfi.adapters.grpc.transport import GrpcTransport
+from htfi.adapters.grpc.transport import GrpcTransport, fast_thread_switching
 from htfi.adapters.probes.server import ProbeResult, ProbeServer
 from htfi.decoding.acceptance import AcceptanceAlarm
 from htfi.decoding.link.client.generator import ExpectedTarget, FullPrecisionGenerator, LinkedGenerator
@@ -42,7 +42,6 @@ from htfi.scheduling.health.node import NodeMonitor
 from htfi.scheduling.placement.edge_placer import EdgePlacer
 from htfi.scheduling.placement.planner import PlacementPlanner
 from htfi.wiring.cluster.placement import PlannedPlacer
-from htfi.wiring.cluster.threads import fast_thread_switching
 from htfi.wiring.config import ClusterConfig, ClusterRole
 from htfi.wiring.models.readers import LazyGenerator, frontier_reader, in_full_precision, open_model_pair
 from htfi.wiring.models.speculation import require_shared_noise

@@ -17,7 +17,7 @@ from htfi.adapters.onnx.session import Precision
 from htfi.adapters.stores.replay_buffer import ReplayBufferFile
 from htfi.decoding.config import DecodingConfig
 from htfi.decoding.promotion import PromotedDraftGenerator, PromotedDraftSource
-from htfi.decoding.recording import RecordingGenerator
+from htfi.decoding.replay_buffer import RecordingGenerator
 from htfi.decoding.vocabulary import Vocabulary
 from htfi.domain.decision import Rung
 from htfi.domain.errors import InvalidInput
