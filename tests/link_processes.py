@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from htfi.domain.plan import Rung
 from htfi.wiring.ledger import open_ledger_readonly
 
 DEADLINE_MS = 400
@@ -188,6 +189,7 @@ class Outcome:
     provisional: frozenset[str]  # that no amendment has taken the place of
     num_amended: int
     places: tuple[str, ...]
+    planned_drafts: frozenset[str]  # that the plan leaves to the draft model, so that none is provisional
 
 
 def outcome(out: Path) -> Outcome:
@@ -206,8 +208,11 @@ def outcome(out: Path) -> Outcome:
         finals[decision.get("amends") or decision["id"]] = decision
     tokens: dict[str, tuple[int, ...]] = {}
     provisional: set[str] = set()
+    planned_drafts: set[str] = set()
     places: list[str] = []
     for first, decision in finals.items():
+        if decision["plan"]["rung"] == Rung.EDGE:
+            planned_drafts.add(first)
         view = decision["view"] or {}
         trace = view.get("wording")
         if trace is None or view["as_of_ns"] != decision["as_of_ns"]:
@@ -218,7 +223,7 @@ def outcome(out: Path) -> Outcome:
         if view.get("provisional") and not decision.get("amends"):
             provisional.add(first)
     num_amended = sum(1 for line in released if line["decision"].get("amends"))
-    return Outcome(tokens, frozenset(provisional), num_amended, tuple(places))
+    return Outcome(tokens, frozenset(provisional), num_amended, tuple(places), frozenset(planned_drafts))
 
 
 def same_answers(got: Outcome, embedded: Outcome, story: str) -> None:
