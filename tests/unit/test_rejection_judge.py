@@ -10,6 +10,10 @@ from chi_square import fit
 from gumbel_noise import gumbel
 from htfi.decoding.noise import noise_keys
 from htfi.decoding.rules.rejection import (
+    ACCEPT_STREAMS,
+    DRAFT_STREAMS,
+    RESAMPLE_STREAMS,
+    ROOT,
     EntropyAwareRule,
     SiblingSet,
     accept_tree,
@@ -220,3 +224,23 @@ def test_entropy_aware_redraws_without_the_token_only_where_both_are_unsure_alik
 def test_entropy_aware_refuses_settings_out_of_range(field: str, value: float):
     with pytest.raises(InvalidInput, match=field):
         EntropyAwareRule(**{field: value})  # type: ignore[arg-type]
+
+
+def test_the_published_thresholds_are_the_defaults_and_the_ends_of_each_range_are_allowed():
+    rule = EntropyAwareRule()
+    assert (rule.threshold_nats, rule.top_n, rule.overlap) == (2.0, 10, 0.8)
+    for overlap in (0.0, 1.0):
+        assert EntropyAwareRule(0.0, 1, overlap).overlap == overlap
+
+
+def test_entropy_at_the_threshold_is_not_above_it():
+    even = np.full(4, 0.25)
+    at = entropy_nats(even)
+    assert at == pytest.approx(np.log(4.0))
+    assert not EntropyAwareRule(threshold_nats=at).resamples(even, even)
+    assert EntropyAwareRule(threshold_nats=np.nextafter(at, 0.0)).resamples(even, even)
+
+
+def test_recorded_readings_depend_on_the_numbers_of_the_noise_streams():
+    assert (DRAFT_STREAMS, ACCEPT_STREAMS, RESAMPLE_STREAMS) == (2**32, 2 * 2**32, 3 * 2**32)
+    assert ROOT == -1
