@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from checks import nonempty
 from chi_square import fit
@@ -15,6 +16,7 @@ from htfi.decoding.rules.rejection import (
     RESAMPLE_STREAMS,
     ROOT,
     EntropyAwareRule,
+    RejectionRule,
     SiblingSet,
     accept_tree,
     acceptance_uniforms,
@@ -244,3 +246,14 @@ def test_entropy_at_the_threshold_is_not_above_it():
 def test_recorded_readings_depend_on_the_numbers_of_the_noise_streams():
     assert (DRAFT_STREAMS, ACCEPT_STREAMS, RESAMPLE_STREAMS) == (2**32, 2 * 2**32, 3 * 2**32)
     assert ROOT == -1
+
+
+def test_a_rule_is_found_again_by_its_record_and_no_other_is():
+    plain, aware = RejectionRule(widths=(2, 1)), RejectionRule(EntropyAwareRule(1.5, 4, 0.5), (3,))
+    for rule in (plain, aware):
+        assert RejectionRule.from_trace(rule.trace) == rule
+    assert plain.trace.name != aware.trace.name
+    with pytest.raises(IntegrityError, match="not known to this program"):
+        RejectionRule.from_trace(replace(plain.trace, name="other"))
+    with pytest.raises(IntegrityError, match="not possible"):
+        RejectionRule.from_trace(replace(aware.trace, overlap=1.5))
