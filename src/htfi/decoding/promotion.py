@@ -55,6 +55,24 @@ class DraftedGenerator(Protocol):
     def write(self, requests: Sequence[GenerationRequest]) -> list[Completion | RequestRefused]: ...
 
 
+class GeneratorWrapper:
+    """What a generator states about itself, passed on by one around it."""
+
+    _generator: DraftedGenerator
+
+    @property
+    def version(self) -> str:
+        return self._generator.version
+
+    @property
+    def dialect(self) -> PromptDialect:
+        return self._generator.dialect
+
+    @property
+    def speculation_stats(self) -> SpeculationStats | None:
+        return self._generator.speculation_stats
+
+
 Model = TypeVar("Model", bound=DraftModel)
 
 
@@ -165,7 +183,7 @@ class PromotedDraftSource(Generic[Model]):
         return opened
 
 
-class PromotedDraftGenerator(Generic[Model]):
+class PromotedDraftGenerator(GeneratorWrapper, Generic[Model]):
     """The generator that `build` makes of the current draft, made again between requests when another is promoted.
 
     Where that fails the one before stays in use, and `report` is called once. Raises what `build` raises for the first.
@@ -182,18 +200,6 @@ class PromotedDraftGenerator(Generic[Model]):
         self._report = report
         self._draft = promoted.current()
         self._generator = build(self._draft)
-
-    @property
-    def version(self) -> str:
-        return self._generator.version
-
-    @property
-    def dialect(self) -> PromptDialect:
-        return self._generator.dialect
-
-    @property
-    def speculation_stats(self) -> SpeculationStats | None:
-        return self._generator.speculation_stats
 
     def write(self, requests: Sequence[GenerationRequest]) -> list[Completion | RequestRefused]:
         """One answer per request, in order."""

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import msgspec
 import numpy as np
 
-from htfi.decoding.promotion import DraftedGenerator
+from htfi.decoding.promotion import DraftedGenerator, GeneratorWrapper
 from htfi.decoding.sampling import SamplingParams
 from htfi.domain.errors import InvalidInput
 from htfi.domain.files import add_checksum, checksum_holds
@@ -24,11 +24,9 @@ from htfi.domain.generation import (
     OutputGrammar,
     PlainText,
     Prompt,
-    PromptDialect,
     PromptSegment,
     RequestRefused,
     ScaledMoves,
-    SpeculationStats,
 )
 
 HOLDOUT_ONE_IN = 5
@@ -143,7 +141,7 @@ class AnswerBuffer(Protocol):
     def add(self, exchange: RecordedAnswer) -> bool: ...
 
 
-class RecordingGenerator:
+class RecordingGenerator(GeneratorWrapper):
     """A generator whose completions go into a replay buffer, for `htfi models distil`. `tokenizer` is its digest.
 
     Where the buffer cannot be written, `report` is called once for each reason, and answers continue.
@@ -161,18 +159,6 @@ class RecordingGenerator:
         self._tokenizer = tokenizer
         self._report = report
         self._reported = ""
-
-    @property
-    def version(self) -> str:
-        return self._generator.version
-
-    @property
-    def dialect(self) -> PromptDialect:
-        return self._generator.dialect
-
-    @property
-    def speculation_stats(self) -> SpeculationStats | None:
-        return self._generator.speculation_stats
 
     def write(self, requests: Sequence[GenerationRequest]) -> list[Completion | RequestRefused]:
         """One answer per request, in order."""
