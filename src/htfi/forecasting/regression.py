@@ -3,6 +3,7 @@
 Groups are `BarBatch.group`. The time of a group is counted in its bars, however they arrive.
 """
 
+import math
 from collections.abc import Sequence
 from itertools import pairwise
 from statistics import NormalDist
@@ -15,6 +16,7 @@ from htfi.domain import portable_math as exact
 from htfi.forecasting.columns import SeriesColumns
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.panel import BarBatch, Rows
+from htfi.forecasting.shapes import ResidualShapes, scale_shape
 
 Array = NDArray[np.float64]
 
@@ -273,3 +275,39 @@ def _count_quantiles(counts: Array, levels: Array) -> Array:
     below = total[place] - counts[place]
     share = (wanted - below) / np.maximum(counts[place], 1e-300)
     return _BIN * (place - _NUM_SIDE - 0.5 + share)
+
+
+class RegressionExpert:
+    """What the experts share that regress the coming variance for each horizon: their fit, residuals and columns.
+
+    A subclass declares its columns; "scale" [N, H] is the standard deviation that it forecasts.
+    """
+
+    def __init__(
+        self, config: ForecastConfig, prior: Array, prior_bars: float, half_life_bars: float
+    ) -> None:
+        self._horizons = np.array(config.horizons)
+        self._longest = config.horizons[-1]
+        self._fit = DiscountedRegression(len(self._horizons), prior, prior_bars, half_life_bars)
+        self._residuals = ResidualShapes(config, math.inf)
+        self._columns = SeriesColumns()
+
+    def grow(self, num_series: int) -> None:
+        for columns in (self._columns, self._fit.columns):
+            columns.grow(num_series)
+        self._residuals.grow(num_series)
+
+    def quantiles(self, rows: Rows) -> Array:
+        return scale_shape(self._columns["scale"][rows], self._residuals.shape(rows))
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "bars": self._columns.state(),
+            "fit": self._fit.columns.state(),
+            "residuals": self._residuals.state(),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self._columns.restore(state["bars"])
+        self._fit.columns.restore(state["fit"])
+        self._residuals.restore(state["residuals"])

@@ -1,17 +1,13 @@
 """HAR (Corsi 2009): the coming variance, or its logarithm, from its daily, weekly and monthly means."""
 
-import math
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from htfi.domain import portable_math as exact
-from htfi.forecasting.columns import SeriesColumns, push_window
+from htfi.forecasting.columns import push_window
 from htfi.forecasting.config import ForecastConfig
-from htfi.forecasting.panel import SIGMA_FLOOR, BarBatch, Rows
-from htfi.forecasting.regression import DiscountedRegression, clamp_logs
-from htfi.forecasting.shapes import ResidualShapes, scale_shape
+from htfi.forecasting.panel import SIGMA_FLOOR, BarBatch
+from htfi.forecasting.regression import RegressionExpert, clamp_logs
 
 Array = NDArray[np.float64]
 
@@ -24,7 +20,7 @@ _MIN_VARIANCE_SHARE = 0.1  # of the lower of level and month: a negative weight 
 _MAX_OUTCOME_RATIO = 10.0  # an outcome counts for no more than this many times what was expected
 
 
-class HarExpert:
+class HarExpert(RegressionExpert):
     """For each horizon h: mean variance over h bars on (level, day, week, month), refitted at every tenth bar.
 
     Least squares weighted by 1/fitted², since a variance errs in proportion to itself; a slow mean of about two years
@@ -36,11 +32,7 @@ class HarExpert:
     version = "1"
 
     def __init__(self, config: ForecastConfig) -> None:
-        self._horizons = np.array(config.horizons)
-        self._longest = config.horizons[-1]
-        self._fit = DiscountedRegression(len(self._horizons), _PRIOR, _PRIOR_BARS, _FIT_HALF_LIFE_BARS)
-        self._residuals = ResidualShapes(config, math.inf)
-        self._columns = SeriesColumns()
+        super().__init__(config, _PRIOR, _PRIOR_BARS, _FIT_HALF_LIFE_BARS)
         self._columns.declare("month", np.zeros(_MONTH))
         self._columns.declare("var", np.zeros(self._longest))
         self._columns.declare("level", 0.0)
@@ -49,11 +41,6 @@ class HarExpert:
         self._columns.declare("newest", np.zeros(len(_PRIOR)))
         self._columns.declare("coming", np.ones(len(self._horizons)))
         self._columns.declare("scale", np.full(len(self._horizons), np.nan))
-
-    def grow(self, num_series: int) -> None:
-        for columns in (self._columns, self._fit.columns):
-            columns.grow(num_series)
-        self._residuals.grow(num_series)
 
     def update(self, bars: BarBatch) -> None:
         columns, rows = self._columns, bars.rows
@@ -86,28 +73,13 @@ class HarExpert:
         columns["expected"][bars.index, age % self._longest] = columns["coming"][rows]
         self._residuals.learn(bars, columns["scale"][rows])
 
-    def quantiles(self, rows: Rows) -> Array:
-        return scale_shape(self._columns["scale"][rows], self._residuals.shape(rows))
-
-    def state(self) -> dict[str, Any]:
-        return {
-            "bars": self._columns.state(),
-            "fit": self._fit.columns.state(),
-            "residuals": self._residuals.state(),
-        }
-
-    def restore(self, state: dict[str, Any]) -> None:
-        self._columns.restore(state["bars"])
-        self._fit.columns.restore(state["fit"])
-        self._residuals.restore(state["residuals"])
-
 
 _LEVEL_GAIN = 0.005
 # Typical of equities, indices and currencies; the data outweigh it within a year of daily bars.
 _LOG_PRIOR = np.array([0.0, 0.30, 0.35, 0.30, -0.1, -0.1])
 
 
-class LogRangeHarExpert:
+class LogRangeHarExpert(RegressionExpert):
     """For each horizon h: mean variance over h bars, in logs, on (1, day, week, month, week's and month's
     mean standardised return), all about the series' slow level; refitted at every tenth bar by discounted
     least squares. The last two are the leverage effect (Corsi and Renò 2012).
@@ -120,10 +92,7 @@ class LogRangeHarExpert:
 
     def __init__(self, config: ForecastConfig) -> None:
         horizons = np.array(config.horizons)
-        self._horizons, self._longest = horizons, config.horizons[-1]
-        self._fit = DiscountedRegression(len(horizons), _LOG_PRIOR, _PRIOR_BARS, _FIT_HALF_LIFE_BARS)
-        self._residuals = ResidualShapes(config, math.inf)
-        self._columns = SeriesColumns()
+        super().__init__(config, _LOG_PRIOR, _PRIOR_BARS, _FIT_HALF_LIFE_BARS)
         self._columns.declare("log_var", np.zeros(_MONTH))
         self._columns.declare("shock", np.zeros(_MONTH))
         self._columns.declare("var", np.zeros(self._longest))
@@ -132,11 +101,6 @@ class LogRangeHarExpert:
         self._columns.declare("regressors", np.zeros((self._longest, len(_LOG_PRIOR))))
         self._columns.declare("newest", np.zeros(len(_LOG_PRIOR)))
         self._columns.declare("scale", np.full(len(horizons), np.nan))
-
-    def grow(self, num_series: int) -> None:
-        for columns in (self._columns, self._fit.columns):
-            columns.grow(num_series)
-        self._residuals.grow(num_series)
 
     def update(self, bars: BarBatch) -> None:
         columns, rows, age = self._columns, bars.rows, bars.age
@@ -174,18 +138,3 @@ class LogRangeHarExpert:
         features[:, 4] = shocks[:, -_WEEK:].mean(axis=1)
         features[:, 5] = shocks.mean(axis=1)
         return clamp_logs(features)
-
-    def quantiles(self, rows: Rows) -> Array:
-        return scale_shape(self._columns["scale"][rows], self._residuals.shape(rows))
-
-    def state(self) -> dict[str, Any]:
-        return {
-            "bars": self._columns.state(),
-            "fit": self._fit.columns.state(),
-            "residuals": self._residuals.state(),
-        }
-
-    def restore(self, state: dict[str, Any]) -> None:
-        self._columns.restore(state["bars"])
-        self._fit.columns.restore(state["fit"])
-        self._residuals.restore(state["residuals"])

@@ -3,7 +3,6 @@
 import math
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -11,11 +10,10 @@ from numpy.typing import NDArray
 
 from htfi.domain import portable_math as exact
 from htfi.domain.time import NS_PER_DAY, NS_PER_S
-from htfi.forecasting.columns import SeriesColumns, push_window
+from htfi.forecasting.columns import push_window
 from htfi.forecasting.config import ForecastConfig
-from htfi.forecasting.panel import BarBatch, Rows
-from htfi.forecasting.regression import DiscountedRegression, clamp_logs
-from htfi.forecasting.shapes import ResidualShapes, scale_shape
+from htfi.forecasting.panel import BarBatch
+from htfi.forecasting.regression import RegressionExpert, clamp_logs
 
 Array = NDArray[np.float64]
 Places = NDArray[np.int64]
@@ -42,7 +40,7 @@ _FIT_HALF_LIFE_BARS = 2000.0
 _MIN_BARS = 22
 
 
-class SeasonalExpert:
+class SeasonalExpert(RegressionExpert):
     """σ² over h bars = exp(level of the deseasonalised log variance expected) · Σ exp(pattern of the coming slots).
 
     The pattern is additive in log variance (Andersen and Bollerslev 1997): a factor by half-hour of the day and a
@@ -56,13 +54,10 @@ class SeasonalExpert:
     version = "1"
 
     def __init__(self, config: ForecastConfig) -> None:
+        super().__init__(config, _PRIOR, _PRIOR_BARS, _FIT_HALF_LIFE_BARS)
         horizons = np.array(config.horizons)
-        self._horizons, self._longest = horizons, config.horizons[-1]
         self._ahead = np.arange(1, self._longest + 1)
         self._gains = np.array([round(1.0 - math.exp(-1.0 / span), 12) for span in _SPANS_BARS])
-        self._fit = DiscountedRegression(len(horizons), _PRIOR, _PRIOR_BARS, _FIT_HALF_LIFE_BARS)
-        self._residuals = ResidualShapes(config, math.inf)
-        self._columns = SeriesColumns()
         self._columns.declare("slot", -1, np.int64)
         self._columns.declare("next", (np.arange(_WEEK_SLOTS) + 1) % _WEEK_SLOTS, np.int16)
         self._columns.declare("by_day", np.zeros(_DAY_SLOTS))
@@ -77,11 +72,6 @@ class SeasonalExpert:
         self._columns.declare("newest", np.zeros(len(_PRIOR)))
         self._columns.declare("even", np.zeros(self._longest))  # deseasonalised variance
         self._columns.declare("scale", np.full(len(horizons), np.nan))
-
-    def grow(self, num_series: int) -> None:
-        for columns in (self._columns, self._fit.columns):
-            columns.grow(num_series)
-        self._residuals.grow(num_series)
 
     def update(self, bars: BarBatch) -> None:
         columns, rows, age = self._columns, bars.rows, bars.age
@@ -153,21 +143,6 @@ class SeasonalExpert:
         columns["by_week"][at, slot] += by_week
         columns["day_visits"][at, hour] = days + visit
         columns["week_visits"][at, slot] = weeks + visit
-
-    def quantiles(self, rows: Rows) -> Array:
-        return scale_shape(self._columns["scale"][rows], self._residuals.shape(rows))
-
-    def state(self) -> dict[str, Any]:
-        return {
-            "bars": self._columns.state(),
-            "fit": self._fit.columns.state(),
-            "residuals": self._residuals.state(),
-        }
-
-    def restore(self, state: dict[str, Any]) -> None:
-        self._columns.restore(state["bars"])
-        self._fit.columns.restore(state["fit"])
-        self._residuals.restore(state["residuals"])
 
 
 def new_york_slots(start_ns: Places) -> Places:
