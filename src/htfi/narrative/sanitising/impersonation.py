@@ -43,7 +43,8 @@ class Provenance(NamedTuple):
 
     `voice` is the name that its credit and blame go to, `kind` the voice's kind; `proven` marks a publisher that is who
     it claims to be, `by_feed` a feed that has the publisher's name itself: a link is written by the item's writer, and
-    proves nothing in a feed to which anybody may post.
+    proves nothing in a feed to which anybody may post. `is_official` marks an official body's own words: the operator
+    gave the feed that body's name, address or kind, and nothing in the item names another.
     """
 
     voice: str
@@ -51,6 +52,7 @@ class Provenance(NamedTuple):
     proven: bool
     findings: tuple[ScreeningFinding, ...]
     by_feed: bool = False
+    is_official: bool = False
 
 
 class ImpersonationChecker:
@@ -66,13 +68,27 @@ class ImpersonationChecker:
         key = (item.source, item.publisher[:_MAX_NAME_CHARS], host_of(item.url) if item.url else "")
         known = self._judged.get(key)
         if known is None:
-            known = self._judged[key] = self._provenance(*key)
+            known = self._provenance(*key)
+            if self._is_official(item.source, key[1], known):
+                known = known._replace(is_official=True)
+            self._judged[key] = known
             if len(self._judged) > _MAX_REMEMBERED:
                 self._judged.popitem(last=False)
         if "(" not in headline and "(" not in body[:80]:
             return known
         claimed = self._dateline(f"{headline} {body[:80]}", known, item.source)
-        return known._replace(findings=(*known.findings, claimed)) if claimed else known
+        if claimed is None:
+            return known
+        return known._replace(findings=(*known.findings, claimed), is_official=False)
+
+    def _is_official(self, source: str, publisher: str, known: Provenance) -> bool:
+        """Whether a feed is an official body's and the item its own: what others file with it is theirs."""
+        if known.findings or self.kind(source) is not SourceKind.OFFICIAL:
+            return False
+        own = self._registry.named(source) or self._publisher_of_feed(source)
+        if publisher and (own is None or self._registry.named(publisher) is not own):
+            return False
+        return not self._registry.names_filings(publisher or source)
 
     def _provenance(self, source: str, publisher: str, host: str) -> Provenance:
         registry = self._registry
@@ -82,6 +98,14 @@ class ImpersonationChecker:
             findings.append(
                 ScreeningFinding(
                     IMPERSONATION_RULE, 0.8, f"its source has a name like {like.name} and is not it"
+                )
+            )
+        if (shown := registry.shown_in(_host_of_feed(source))) is not None:
+            findings.append(
+                ScreeningFinding(
+                    IMPERSONATION_RULE,
+                    0.8,
+                    f"its source's address shows the domain of {shown.name} and is not it",
                 )
             )
         before, _, host = host.rpartition("@")
@@ -148,9 +172,16 @@ class ImpersonationChecker:
         return SourceKind.SOCIAL if is_social else SourceKind.UNKNOWN
 
     def _publisher_of_feed(self, source: str) -> Publisher | None:
-        """The publisher that a feed is named after, as in 'reuters.jsonl': the operator named it."""
+        """The publisher that a feed is named after, as in 'reuters.jsonl', or whose address it has, as in
+        'www.federalreserve.gov': the operator named it.
+        """
+        host = _host_of_feed(source)
+        if (own := self._registry.of_domain(host)) is not None:
+            return own
         first = _SPLIT.split(source.lower().rpartition("/")[2])[0]
-        return self._registry.named(first) if len(first) > 2 and "://" not in source else None
+        if len(first) <= 2 or "://" in source or self._registry.shown_in(host) is not None:
+            return None
+        return self._registry.named(first)
 
     def _dateline(self, text: str, known: Provenance, source: str) -> ScreeningFinding | None:
         """A finding for a text with '(Reuters) -' from another source."""
@@ -165,3 +196,8 @@ class ImpersonationChecker:
         return ScreeningFinding(
             IMPERSONATION_RULE, 0.2, f"has the dateline of {claimed.name} and comes from elsewhere"
         )
+
+
+def _host_of_feed(source: str) -> str:
+    """The host that a feed is named by: web feeds have their address or its host as name; empty for another name."""
+    return "" if " " in source else host_of(source if "://" in source else f"//{source}")

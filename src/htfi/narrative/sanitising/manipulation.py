@@ -36,6 +36,7 @@ _CASHTAG = re.compile(r"\$[A-Za-z]{1,6}\b")
 _NAMED_SPEAKER = _DATA.compiled("named_speaker")
 _HEADLINE_CHARS = 120
 _ENDED = re.compile(r"[.!?。！？]\s")  # more than one sentence is not a headline
+_ON_RATES = _DATA.compiled("on_rates")
 _NO_PERSON = _DATA.words("no_person_words")
 
 
@@ -188,6 +189,8 @@ def _examine_text(
     if len(present & _NOT_ENGLISH) >= max(_NUM_NOT_ENGLISH, len(tokens) // 10):
         return
     order, pump = wording.max_log_odds(tokens, wording.shipped_weights())
+    if pump >= pump_at and _ON_RATES.search(lower):
+        _, pump = wording.max_log_odds(tokens, wording.shipped_weights(), is_on_rates=True)
     if len(tokens) > _USUAL_WORDS:  # of many honest sentences one sounds odd
         allowance = _FOR_LENGTH * log2(len(tokens) / _USUAL_WORDS)
         order, pump = order - allowance, pump - allowance

@@ -53,7 +53,7 @@ class PublisherRegistry:
     """Known publishers, by name and by domain."""
 
     def __init__(self, own: Iterable[Publisher] = ()) -> None:
-        shipped, self._carriers, self._social = _shipped_publishers()
+        shipped, self._carriers, self._social, self._filings = _shipped_publishers()
         self._by_name: dict[str, Publisher] = {}
         self._by_drawn: dict[str, Publisher] = {}
         self._by_domain: dict[str, Publisher] = {}
@@ -89,11 +89,25 @@ class PublisherRegistry:
         """The publisher that a host belongs to."""
         return next((self._by_domain[one] for one in _parent_domains(host) if one in self._by_domain), None)
 
+    def shown_in(self, host: str) -> Publisher | None:
+        """The publisher whose whole domain a foreign host begins with or contains: 'reuters.com.example.org'."""
+        labels = host.split(".")
+        for start in range(len(labels)):
+            for end in range(start + 2, len(labels)):
+                shown = self._by_domain.get(".".join(labels[start:end]))
+                if shown is not None and self.of_domain(host) is None:
+                    return shown
+        return None
+
     def is_social(self, host: str) -> bool:
         return any(one in self._social for one in _parent_domains(host))
 
     def carries(self, host: str) -> bool:
         return any(one in self._carriers for one in _parent_domains(host))
+
+    def names_filings(self, name: str) -> bool:
+        """Whether an office publishes under that name what others file with it."""
+        return folded(name) in self._filings
 
     def imitates(self, host: str) -> Publisher | None:
         """The publisher whose domain a host imitates: its name beside others, a look-alike, or one edit apart."""
@@ -182,7 +196,7 @@ def _is_one_edit_apart(one: str, other: str) -> bool:
 
 
 @lru_cache(maxsize=1)
-def _shipped_publishers() -> tuple[tuple[Publisher, ...], frozenset[str], frozenset[str]]:
+def _shipped_publishers() -> tuple[tuple[Publisher, ...], frozenset[str], frozenset[str], frozenset[str]]:
     table: dict[str, Any] = tomllib.loads(
         files("htfi.narrative.sanitising").joinpath("publishers.toml").read_text(encoding="utf-8")
     )
@@ -196,4 +210,5 @@ def _shipped_publishers() -> tuple[tuple[Publisher, ...], frozenset[str], frozen
         )
         for one in table["publishers"]
     )
-    return publishers, frozenset(table["carriers"]), frozenset(table["social"])
+    filings = frozenset(folded(name) for name in table["filings"])
+    return publishers, frozenset(table["carriers"]), frozenset(table["social"]), filings

@@ -47,6 +47,8 @@ _MIN_CONFIRMING_TRUST = 0.9  # trust in an item that confirms a story
 _DISCOUNTED_SHARE = 0.4  # of a discounted item's influence, beside its trust
 _MIN_CONFIRMING_SOURCES = 2  # sources that confirm a story
 _MIN_LARGE_MOVE_SIGMAS = 3.0  # standard deviations
+_OFFICIAL_NOTE, _OFFICIAL_ORDER = 0.2, 0.6  # strongest finding on the text of an official body
+_PLAIN_ORDER = 0.8  # an honest title may sound like an order nearly as much
 _FEED_BLAME_SHARE = 0.2  # of a voice's blame that falls on the feed it came through
 
 
@@ -89,6 +91,8 @@ class Sanitiser:
             item = replace(item, symbols=item.symbols[:most])
         features = text_features(item.headline, item.body)
         origin = self._provenance(item)
+        if origin.is_official:
+            findings = [_as_of_official(one) for one in findings]
         findings += origin.findings
         belief = self._source_belief(origin, item.source)
         who = Claimant(origin.voice, belief.credibility)
@@ -432,6 +436,14 @@ class Sanitiser:
         self._instants.restore(state["instants"])
         self._incidents = [msgspec.convert(trouble, ScreeningIncident) for trouble in state["troubles"]]
         self._invalidated = list(state["invalidated"])
+
+
+def _as_of_official(finding: ScreeningFinding) -> ScreeningFinding:
+    """A finding on the text of an official body: it is noted and counts for nothing. A plain order to a model, where a
+    stranger may have got in, discounts the item and never holds it back.
+    """
+    is_order = finding.rule == "injection" and finding.strength >= _PLAIN_ORDER
+    return replace(finding, strength=min(finding.strength, _OFFICIAL_ORDER if is_order else _OFFICIAL_NOTE))
 
 
 def _displayable(item: News) -> News:

@@ -28,6 +28,8 @@ _MAX_TOKENS = 4_000
 _CALL_WORD_LIST = _DATA.text("call_word_list")
 _SIGNS = "\u2190"  # arrows, and every sign after them
 _CALL_WORDS = frozenset(_CALL_WORD_LIST.split())
+_CALL_WORDS_ON_RATES = _CALL_WORDS - _DATA.words("rate_word_list")
+_PICTURES = "\U0001f300"  # emoji, after flags
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +50,16 @@ def tokens(lower: str) -> list[str]:
     return _TOKEN.findall(lower)[:_MAX_TOKENS]
 
 
-def max_log_odds(tokens: list[str], weights: WordingWeights) -> tuple[float, float]:
-    """The highest log-odds of any sentence: of instructions to a model, of a pump."""
+def max_log_odds(
+    tokens: list[str], weights: WordingWeights, *, is_on_rates: bool = False
+) -> tuple[float, float]:
+    """The highest log-odds of any sentence: of instructions to a model, of a pump. In a text `is_on_rates`, interest
+    rates, only words and signs that reports on them do not use make a sentence a call to trade.
+    """
     best, second_best = -9.0, -9.0
     first, second = weights.biases
     before: _SentenceScore = (0.0, 0.0, 0, False, False)
-    for sums in _sentences(tokens, weights.of):
+    for sums in _sentences(tokens, weights.of, is_on_rates):
         left, right, num, is_english, calls = sums
         if num >= _MIN_WORDS and is_english:
             norm = sqrt(2 * num)
@@ -71,7 +77,10 @@ def max_log_odds(tokens: list[str], weights: WordingWeights) -> tuple[float, flo
     return round(best, 3), round(second_best, 3)
 
 
-def _sentences(tokens: list[str], of: dict[str, tuple[float, float]]) -> Iterator[_SentenceScore]:
+def _sentences(
+    tokens: list[str], of: dict[str, tuple[float, float]], is_on_rates: bool
+) -> Iterator[_SentenceScore]:
+    call_words = _CALL_WORDS_ON_RATES if is_on_rates else _CALL_WORDS
     left = right = 0.0
     num = num_words = num_known = 0
     calls = False
@@ -89,7 +98,9 @@ def _sentences(tokens: list[str], of: dict[str, tuple[float, float]]) -> Iterato
         if token.isalpha():
             num_words += 1
             num_known += known is not None
-            calls = calls or token in _CALL_WORDS
+            calls = calls or token in call_words
+        elif is_on_rates:
+            calls = calls or token[0] >= _PICTURES or "!!" in token
         else:
             calls = calls or token[0] == "!" or (token[0] in "$#" and len(token) > 1) or token[0] >= _SIGNS
         three, four = found(f"{before} {word}", _NO_WEIGHT)
