@@ -1,1 +1,1 @@
-"""Figures on what is read in news: labelled lines, official documents, central banks' decisions."""
+"""Figures on what is read in news: official documents that are held back, central banks' decisions."""
