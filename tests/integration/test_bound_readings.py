@@ -68,6 +68,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Ledger:
     settings = override(load_settings(environment={}), "pipeline", deadline_ms=1e5, late_poll_ms=0.0)
     settings = override(settings, "narrative", temperature=1.0, deep_paths=3)
     settings = override(settings, "scheduling", high_divergence=0.5)
+    settings = override(settings, "triggers", enabled=False)  # readings at the close of bars alone
     settings = override(settings, "models", target=str(pair[0]), draft=str(pair[1]))
     write_whole(folder / SETTINGS_FILE, encode_settings(settings))
     target, draft = (open_model(path, settings.models.precision) for path in pair)

@@ -122,9 +122,7 @@ def test_a_kept_view_leads_to_the_one_of_two_decisions_that_gave_it(run: Path) -
             view = decision.view
             if view is None or view.trace is not None:
                 continue
-            first = by_id[
-                f"{decision.series}@{reading_of(decision, log.entries()).id.split('@')[1].split('/')[0]}"
-            ]
+            first = by_id[reading_of(decision, log.entries()).id.removesuffix("/amended")]
             if first.awaits_amendment:
                 read = reading_of(decision, log.entries())
                 assert bool(read.amends) == (not view.provisional)

@@ -84,6 +84,7 @@ def run(folder: Path, *, asks: bool = False, again: Path | None = None) -> list[
     folder.mkdir()
     settings = override(load_settings(environment={}), "pipeline", deadline_ms=1e5, group_ms=3.6e6)
     settings = override(settings, "suspicion", cool_down_ns=COOL_DOWN_DAYS * NS_PER_DAY)
+    settings = override(settings, "triggers", enabled=False)  # one decision a day
     readers: dict[Rung, NewsReader] = {
         Rung.TEMPLATE: TemplateReader(settings.narrative),
         Rung.SPECULATIVE: ModelReader(LateAuthor(0, late_share=0.0), settings.narrative),

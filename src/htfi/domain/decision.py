@@ -257,6 +257,34 @@ class PolicyVerdict(msgspec.Struct, frozen=True):
     reasons: list[str]
 
 
+class DecisionTrigger(StrEnum):
+    """What made a decision due, where it was not the close of a bar."""
+
+    NEWS = "news"
+
+
+class TriggerItem(msgspec.Struct, frozen=True, gc=False):
+    """An item of the news that a decision between two bars answers, and why it matters to the series."""
+
+    id: str
+    reasons: tuple[str, ...]
+
+
+class NewsTrigger(msgspec.Struct, frozen=True, gc=False):
+    """The news that a decision between two bars answers, oldest first, and the decision that stood until then.
+
+    `replaces` is the id of that standing decision, made when the newest bar closed: the horizons end where its do.
+    `elapsed_bars` 0–1 is the part of the next bar that had passed, by which the horizons are shorter; 0 where no price
+    came since the bar. `num_suppressed` counts the items since the last such decision of the series that mattered and
+    were left to the bars by a quiet rule.
+    """
+
+    items: tuple[TriggerItem, ...]
+    replaces: str
+    elapsed_bars: float = 0.0
+    num_suppressed: int = 0
+
+
 class Decision(msgspec.Struct, frozen=True):
     """One forecast of one series at one instant, with everything needed to recompute it."""
 
@@ -280,10 +308,18 @@ class Decision(msgspec.Struct, frozen=True):
     news_context: NewsContext | None = msgspec.field(
         default=None, name="hearing"
     )  # what was known of the news; None where there was none
+    # Left out of the entries of decisions on bars.
+    trigger: DecisionTrigger | msgspec.UnsetType = msgspec.UNSET
+    news_trigger: NewsTrigger | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def series(self) -> str:
         return series_id(self.symbol, self.interval)
+
+    @property
+    def is_between_bars(self) -> bool:
+        """Whether it was made between two bars, because of news."""
+        return self.trigger is not msgspec.UNSET
 
     @property
     def awaits_amendment(self) -> bool:
@@ -307,6 +343,11 @@ class Receipt(msgspec.Struct, frozen=True, gc=False):
 def amendment_id(first_id: str) -> str:
     """The id of the decision that replaces a provisional one."""
     return f"{first_id}/amended"
+
+
+def news_decision_id(series: str, instant: str) -> str:
+    """The id of a decision that answers news between two bars."""
+    return f"{series}@{instant}/news"
 
 
 def series_id(symbol: str, interval: str) -> str:

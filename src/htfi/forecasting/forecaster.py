@@ -196,17 +196,30 @@ class Forecaster:
             rows=found,
         )
 
-    def apply_opinions(self, batch: ForecastBatch, opinions: Mapping[int, Opinion]) -> None:
-        """Tilt the newest forecasts in `batch`, by place, as far as the track record of each narrator allows."""
-        self._opinions.weigh(batch, opinions)
+    def apply_opinions(
+        self, batch: ForecastBatch, opinions: Mapping[int, Opinion], *, is_tracked: bool = True
+    ) -> None:
+        """Tilt the newest forecasts in `batch`, by place, as far as the track record of each narrator allows.
+
+        Where it is not `is_tracked`, nothing is learnt from them: forecasts between bars end with those on bars.
+        """
+        self._opinions.weigh(batch, opinions, is_tracked=is_tracked)
 
     def replace_opinion(
-        self, series: str, age: int, forecast: Forecast, opinion: Opinion, weight: list[float]
+        self,
+        series: str,
+        age: int,
+        forecast: Forecast,
+        opinion: Opinion,
+        weight: list[float],
+        *,
+        is_tracked: bool = True,
     ) -> Forecast:
         """A forecast of `series`, made at `age`, with another opinion in place of its own, weighted by `weight` [H]."""
         self.learn()
         (row,) = self._panel.rows_of([series]).tolist()
-        return self._opinions.reweigh(forecast, opinion, weight, row, age, self._panel.age(row))
+        newest_age = self._panel.age(row)
+        return self._opinions.reweigh(forecast, opinion, weight, row, age, newest_age, is_tracked=is_tracked)
 
     def age(self, series: str) -> int:
         """How many bars of a series that has a forecast came before its newest."""

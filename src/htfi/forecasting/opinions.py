@@ -127,8 +127,13 @@ class OpinionTracker:
         for horizon in config.horizons:
             self._columns.declare(str(horizon), np.full((horizon, _FIELDS), np.nan))
 
-    def weigh(self, batch: ForecastBatch, opinions: Mapping[int, Opinion]) -> None:
-        """Tilt forecasts of `batch`, by place, as far as the narrator's track record and the opinion's limits allow."""
+    def weigh(
+        self, batch: ForecastBatch, opinions: Mapping[int, Opinion], *, is_tracked: bool = True
+    ) -> None:
+        """Tilt forecasts of `batch`, by place, as far as the narrator's track record and the opinion's limits allow.
+
+        Where it is not `is_tracked`, neither narrators nor ranks learn from them.
+        """
         places = [place for place in opinions if batch.ready[place]]
         if not places:
             return
@@ -143,19 +148,29 @@ class OpinionTracker:
         )
         records = to_records(of_places, found, weights, ranks)
         tilts = {place: tilt for place, tilt in zip(places, records, strict=True) if tilt is not None}
-        self._learn_divergences(list(tilts.values()))
+        if is_tracked:
+            self._learn_divergences(list(tilts.values()))
         if tilts:
-            rows = batch.rows[list(tilts)]
-            self._columns["newest"][rows] = [self._pending_row(tilt) for tilt in tilts.values()]
-            self._columns["rank"][rows] = [tilt.divergence_rank for tilt in tilts.values()]
+            if is_tracked:
+                rows = batch.rows[list(tilts)]
+                self._columns["newest"][rows] = [self._pending_row(tilt) for tilt in tilts.values()]
+                self._columns["rank"][rows] = [tilt.divergence_rank for tilt in tilts.values()]
             batch.apply_tilts(tilts, tilt_batch(batch.quantiles, tilts, batch.levels))
 
     def reweigh(
-        self, forecast: Forecast, opinion: Opinion, weight: list[float], row: int, age: int, newest_age: int
+        self,
+        forecast: Forecast,
+        opinion: Opinion,
+        weight: list[float],
+        row: int,
+        age: int,
+        newest_age: int,
+        *,
+        is_tracked: bool = True,
     ) -> Forecast:
         """A forecast made at `age` with another opinion in place of its own, at a given weight [H].
 
-        The narrator learns from this one at the horizons whose outcome is not known yet.
+        The narrator learns from this one at the horizons whose outcome is not known yet, unless it is not `is_tracked`.
         """
         plain = combine(forecast.experts, forecast.weights, forecast.calibration, forecast.levels)
         weight = _capped(weight, opinion.max_weight)
@@ -163,17 +178,23 @@ class OpinionTracker:
         if tilt is not None:
             (rank,) = self._divergences.ranks([tilt.narrator], [tilt.divergence])
             tilt = replace(tilt, divergence_rank=rank)
+        if is_tracked:
+            self._track_again(tilt, row, age, newest_age)
+        quantiles = plain if tilt is None else tilt_record(plain, tilt, forecast.levels)
+        return replace(forecast, quantiles=quantiles, tilt=tilt)
+
+    def _track_again(self, tilt: NewsTilt | None, row: int, age: int, newest_age: int) -> None:
+        """Let a tilt take the place of the one that was made at `age`."""
+        if tilt is not None:
             self._learn_divergences([tilt])
-        pending = (
-            self._pending_row(tilt) if tilt is not None else np.full((len(self._horizons), _FIELDS), np.nan)
-        )
+            pending = self._pending_row(tilt)
+        else:
+            pending = np.full((len(self._horizons), _FIELDS), np.nan)
         for j, horizon in enumerate(self._horizons):
             if newest_age - age < horizon:
                 self._columns[str(horizon)][row, age % horizon] = pending[j]
         if newest_age == age:
             self._columns["rank"][row] = tilt.divergence_rank if tilt is not None else 0.0
-        quantiles = plain if tilt is None else tilt_record(plain, tilt, forecast.levels)
-        return replace(forecast, quantiles=quantiles, tilt=tilt)
 
     def divergence(self, row: int) -> float:
         """The rank 0–1 of the divergence of a series' newest tilt; 0 before the first."""

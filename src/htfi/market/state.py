@@ -99,6 +99,13 @@ class QuotedMid(NamedTuple):
     at_ns: int
 
 
+class LastPrice(NamedTuple):
+    """The newest price of a symbol by its ticks, the mid or the last trade, and the instant of its newest tick."""
+
+    price: float
+    at_ns: int
+
+
 class MarketState:
     """Every symbol's ticks and every series' bars, in constant memory each."""
 
@@ -185,6 +192,13 @@ class MarketState:
             if found is not None and found.book.is_sound
             else None
         )
+
+    def last_price(self, symbol: str) -> LastPrice | None:
+        """The newest price of a symbol's ticks in this session; None where there is none."""
+        found = self._kernel.index.get(symbol)
+        if found is None or not found.reference_kind:  # 0: no price since the session began
+            return None
+        return LastPrice(found.reference, found.last_ns)
 
     def state(self) -> dict[str, Any]:
         """Everything that shapes what follows. A market restored from it continues as if it had never stopped."""

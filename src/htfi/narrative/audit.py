@@ -60,7 +60,9 @@ def explain_decision(
     news_context, view = decision.news_context, decision.view
     considered = news_context.considered if news_context is not None else ()
     aside = news_context.set_aside if news_context is not None else ()
+    trigger = [AuditSection("Why it was made between two bars", _trigger(decision))]
     sections = [
+        *(trigger if decision.is_between_bars else []),
         AuditSection("Suspicion", _suspicion(decision)),
         AuditSection("What was read", _items(considered, decision.as_of_ns) or ("There was no news.",)),
         AuditSection("What was set aside", _items(aside, decision.as_of_ns) or ("Nothing.",)),
@@ -74,6 +76,25 @@ def explain_decision(
             AuditSection("Draft and target", _generation(decision, first, spell)),
         ]
     return tuple(sections)
+
+
+def _trigger(decision: Decision) -> tuple[str, ...]:
+    trigger = decision.news_trigger
+    if isinstance(trigger, UnsetType):
+        return ()
+    lines = [
+        f"{quoted_name(item.id)} matters: {_shortened(', '.join(item.reasons))}."
+        for item in trigger.items[:MAX_LISTED_ITEMS]
+    ]
+    lines += _more(len(trigger.items) - MAX_LISTED_ITEMS)
+    lines.append(f"It replaces {quoted_name(trigger.replaces)} until the next bar closes.")
+    if trigger.elapsed_bars > 0.0:
+        lines.append(f"{percent(trigger.elapsed_bars)} of that bar had passed.")
+    if trigger.num_suppressed:
+        lines.append(
+            f"Left to the bars by a quiet rule since the last such decision: {trigger.num_suppressed:,}."
+        )
+    return tuple(lines)
 
 
 def _suspicion(decision: Decision) -> tuple[str, ...]:

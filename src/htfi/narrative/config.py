@@ -112,6 +112,37 @@ class SuspicionConfig:
 _DAY_S = 86_400.0
 
 
+MIN_TRIGGER_RELEVANCE = 0.5  # items of lower relevance are left to the next bar
+MIN_TRIGGER_NOVELTY = 0.2  # items of lower novelty are left to the next bar
+
+
+@dataclass(frozen=True, slots=True)
+class TriggersConfig:
+    """Which news gives a series a decision of its own between two bars, and how often."""
+
+    enabled: bool = setting(True, "answer news that matters when it comes, not only when a bar closes")
+    min_sentiment: Share = setting(
+        0.5, "sentiment, or a central bank's stance, from which an item matters", "0–1"
+    )
+    min_event_confidence: Share = setting(
+        0.6, "confidence in the kind of event from which an item matters", "0–1"
+    )
+    moment_ms: Annotated[float, Meta(ge=0.0, le=60_000.0)] = setting(
+        0.0,
+        "how long the first item waits for others of its series; 0: items of one instant are answered together",
+    )
+    min_interval_s: Annotated[float, Meta(gt=0.0, le=_DAY_S)] = setting(
+        30.0,
+        "time between two such decisions of a series; what comes meanwhile is answered together at its end",
+    )
+    max_per_hour: Annotated[int, Meta(ge=1, le=100_000)] = setting(
+        120, "such decisions of a run in one hour of event time, at most", "decisions"
+    )
+
+    def __post_init__(self) -> None:
+        check_bounds("triggers", self)
+
+
 EARLY_S = 1.0  # an item may come that long before its announcement: clocks differ
 READING_MS = 80.0  # of one reading on any machine, so that a replay prepares the same views
 

@@ -239,6 +239,13 @@ class NewsProcessor:
                 self.frontier_cents - num_readings * self.routing.frontier_cents_per_reading, 6
             )
 
+    def records(self, names: Sequence[str]) -> dict[str, NewsRecord]:
+        """The records of items by their ids, scored; items that are not held are left out. Raises:
+        DependencyUnavailable.
+        """
+        self.score_pending()
+        return {name: self._records[name] for name in names if name in self._records}
+
     def items(self, names: Sequence[str]) -> list[News]:
         """Items by their ids, newest first; items that are no longer held are left out."""
         found = [note.screened.item for name in names if (note := self._records.get(name)) is not None]

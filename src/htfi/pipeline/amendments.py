@@ -189,7 +189,12 @@ def make_amendment(
     )
     opinion = recorded_opinion(first, view)
     forecast = forecaster.replace_opinion(
-        first.series, dependent.age, first.forecast, opinion, dependent.weight
+        first.series,
+        dependent.age,
+        first.forecast,
+        opinion,
+        dependent.weight,
+        is_tracked=not first.is_between_bars,
     )
     low, high = forecast.central_band
     rationale = amend_rationale(

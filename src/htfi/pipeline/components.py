@@ -16,6 +16,7 @@ from htfi.domain.events import Event, News, SuspicionReset
 from htfi.forecasting.forecaster import Forecaster
 from htfi.governance.config import PolicyConfig
 from htfi.market.state import MarketState
+from htfi.narrative.config import TriggersConfig
 from htfi.narrative.processor import NewsProcessor
 from htfi.narrative.rationale.drivers import FeatureBaseline
 from htfi.pipeline.config import PipelineConfig
@@ -170,3 +171,4 @@ class RunContext:
     fidelity: FidelityConfig
     settings_digest: str
     models: dict[str, str]
+    triggers: TriggersConfig = field(default_factory=TriggersConfig)

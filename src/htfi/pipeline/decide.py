@@ -12,18 +12,21 @@ from htfi.domain.decision import (
     BarCircumstances,
     Decision,
     DecisionInputs,
+    DecisionTrigger,
     FidelityPlan,
     NewsView,
     PolicyOutcome,
     PolicyVerdict,
     Regime,
     Rung,
+    news_decision_id,
     series_id,
 )
 from htfi.domain.events import Bar
 from htfi.domain.news import ReadingBudget
 from htfi.domain.plan import LadderInputs
 from htfi.domain.time import NS_PER_MS, format_ns
+from htfi.forecasting.between_bars import shorten
 from htfi.forecasting.forecaster import ForecastBatch
 from htfi.governance.policy import judge
 from htfi.market.bars import SOURCE as BUILT_BARS
@@ -35,6 +38,7 @@ from htfi.narrative.rationale.drivers import find_drivers
 from htfi.narrative.rationale.writer import write_rationale
 from htfi.narrative.recent_news import NO_NEWS, NewsSelection
 from htfi.narrative.routing import cap_plan
+from htfi.narrative.triggering import VERSION as TRIGGERS_VERSION
 from htfi.pipeline.components import Components, RunContext
 from htfi.pipeline.recorder import LedgerCursor
 from htfi.pipeline.series import DecisionPoint, SeriesContext
@@ -59,6 +63,13 @@ def close_bars(bars: Sequence[Bar], components: Components) -> ForecastBatch:
     regimes = [components.market.regime(bar.symbol, bar.interval) for bar in bars]
     components.forecaster.observe(bars, regimes)
     return components.forecaster.forecast([series_id(bar.symbol, bar.interval) for bar in bars])
+
+
+def forecast_between_bars(point: DecisionPoint, components: Components) -> ForecastBatch:
+    """The standing forecast of each series that news gives a decision, from its last price to the same ends."""
+    forecasts = components.forecaster.forecast([series_id(bar.symbol, bar.interval) for bar in point.bars])
+    shorten(forecasts, [answered.trigger.elapsed_bars for answered in point.answered])
+    return forecasts
 
 
 def plan_readings(
@@ -124,13 +135,16 @@ def _make_series_context(
     features = components.market.features(bar.symbol, bar.interval)
     news = components.news.select(bar.symbol, point.as_of_ns)
     returns: tuple[float, ...] = ()
-    if news.items:  # recent returns, with the newest, which nothing has learnt from yet
-        sigma, last = components.scaled_returns.sigma(series), features.get("return_last")
+    answered = point.answered[row] if point.answered else None
+    if news.items:
         returns = components.scaled_returns.recent(series)
-        returns = (*returns, last / sigma) if sigma and last is not None else returns
+        sigma, last = components.scaled_returns.sigma(series), features.get("return_last")
+        if answered is None and sigma and last is not None:  # the newest, which nothing has learnt from yet
+            returns = (*returns, last / sigma)
     question = Question(bar.symbol, point.as_of_ns, bar.end_ns - bar.start_ns, news.items, returns)
     plan = _plan(regime, context.pipeline.deadline_ms, news, components, context)
-    return SeriesContext(bar, row, regime, features, ReadRequest(series, question, plan, news))
+    request = ReadRequest(series, question, plan, news)
+    return SeriesContext(bar, row, regime, features, request, answered=answered)
 
 
 def _divergence(series_context: SeriesContext, components: Components) -> float:
@@ -205,7 +219,8 @@ def weigh_views(
         for series_context in series
         if series_context.view is not None and series_context.view.confidence > 0.0
     }
-    components.forecaster.apply_opinions(forecasts, opinions)
+    is_tracked = not any(series_context.answered for series_context in series)
+    components.forecaster.apply_opinions(forecasts, opinions, is_tracked=is_tracked)
     weighed = [
         replace(series_context, forecast=forecasts.item(series_context.row)) for series_context in series
     ]
@@ -270,7 +285,7 @@ def make_decision(
         symbol=bar.symbol,
         interval=bar.interval,
         regime=series_context.regime,
-        last_price=bar.close,
+        last_price=series_context.last_price,
         low=low,
         high=high,
         as_of_ns=as_of_ns,
@@ -296,15 +311,17 @@ def make_decision(
         quarantine_share=components.inputs.missing_share(),
         quote_mid=_quote_mid(bar, components.market),
     )
+    instant, answered = _instant_text(as_of_ns), series_context.answered
+    models = context.models if answered is None else context.models | {"triggers": TRIGGERS_VERSION}
     decision = Decision(
-        id=f"{request.series}@{_instant_text(as_of_ns)}",
+        id=f"{request.series}@{instant}" if answered is None else news_decision_id(request.series, instant),
         symbol=bar.symbol,
         interval=bar.interval,
         as_of_ns=as_of_ns,
-        last_price=bar.close,
+        last_price=series_context.last_price,
         inputs=inputs,
         settings_digest=context.settings_digest,
-        models=context.models,
+        models=models,
         plan=plan,
         regime=series_context.regime,
         features=features,
@@ -314,6 +331,8 @@ def make_decision(
         circumstances=circumstances,
         verdict=_NOT_JUDGED,
         news_context=components.news.news_context(request.news, plan, request.budget),
+        trigger=UNSET if answered is None else DecisionTrigger.NEWS,
+        news_trigger=UNSET if answered is None else answered.trigger,
     )
     return msgspec.structs.replace(decision, verdict=judge(decision, context.policy))
 

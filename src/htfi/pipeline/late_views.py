@@ -123,7 +123,8 @@ class LateViews:
                 self.pending.count_abandoned([pending])
 
     def amendments(self, pending: PendingAmendment, view: NewsView) -> Iterator[tuple[Decision, bool]]:
-        """The amendments of all decisions that keep what this view replaces, and whether each is of its series' newest.
+        """The amendments of all decisions that keep what this view replaces, and whether each is of its series' newest
+        on a bar.
 
         Nothing comes between them: a crash leaves a part, which the next start finds in the ledger and completes.
         """
@@ -135,7 +136,8 @@ class LateViews:
                 first, dependent, pending.question, view, template, forecaster, self._context
             )
             template = recorded_comparison_part(amendment)
-            yield amendment, forecaster.age(pending.series) == dependent.age
+            is_newest = forecaster.age(pending.series) == dependent.age and not first.is_between_bars
+            yield amendment, is_newest
 
     def _pending_amendment(self, index: int, request: ReadRequest, decision: Decision) -> PendingAmendment:
         rung = decision.plan.rung_after_release or decision.plan.rung

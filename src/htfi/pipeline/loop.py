@@ -20,9 +20,11 @@ from htfi.domain.events import (
     Trade,
 )
 from htfi.domain.news import Screening
+from htfi.pipeline.amendments import PendingAmendment
 from htfi.pipeline.components import Components, RunContext
 from htfi.pipeline.decide import (
     close_bars,
+    forecast_between_bars,
     make_decision,
     plan_deep_readings,
     plan_readings,
@@ -30,6 +32,7 @@ from htfi.pipeline.decide import (
     weigh_views,
 )
 from htfi.pipeline.late_views import LateView, LateViews
+from htfi.pipeline.news_triggers import NewsTriggers
 from htfi.pipeline.operator_actions import HeldNewsStore, NullHeldNews
 from htfi.pipeline.ports import EventFeed
 from htfi.pipeline.recorder import DecisionRecorder
@@ -67,7 +70,7 @@ class OutcomeLearning:
             self._has_new_bars = False
             components.forecaster.learn()
         for decision in self._decisions:
-            if not decision.amends:
+            if not decision.amends and not decision.is_between_bars:
                 self._judge_sources(decision)
                 components.typical_features.learn(decision.series, decision.features)
                 last_return = decision.features.get("return_last", 0.0)
@@ -107,6 +110,7 @@ class DecisionLoop:
         self.held_news: HeldNewsStore = held_news or NullHeldNews()  # news in quarantine
         self.bars = ClosedBars(components.market)
         self.late = LateViews(recorder, components, context)
+        self.triggers = NewsTriggers(context.triggers)
         self.learning = OutcomeLearning(components, watcher)
         self.num_events = 0
         self.now_ns = 0
@@ -125,12 +129,15 @@ class DecisionLoop:
                 break
         if not self.stopped:
             self._decide_bars(self.bars.take_feed_bars())
+            self._answer_news(self.now_ns + 1)
         self._finish()
         while self.late.is_waiting and not self.stopped and self._keep_waiting():
             self._finish()
 
     def step(self, item: FeedItem) -> None:
         """One item: what ended before it is decided without it, recorded, released, and learnt from."""
+        if self.triggers.next_ns < item.available_at_ns:
+            self._answer_news(item.available_at_ns)
         self._decide_bars(self.bars.ended_by(item.available_at_ns))
         self._open_due_announcements(item.available_at_ns)
         self._decide_bars(self.observe(item))
@@ -143,7 +150,9 @@ class DecisionLoop:
     def decide(self, point: DecisionPoint) -> Iterator[tuple[SeriesContext, Decision]]:
         """forecast → plan → read → weigh → judge, for every series of the point that has history enough."""
         components, context = self.components, self.context
-        forecasts = close_bars(point.bars, components)
+        forecasts = (
+            forecast_between_bars(point, components) if point.answered else close_bars(point.bars, components)
+        )
         rows = [row for row, is_ready in enumerate(forecasts.ready) if is_ready]
         if not rows:
             return
@@ -174,6 +183,7 @@ class DecisionLoop:
                 if screened.verdict is Screening.QUARANTINE:
                     self.held_news.hold(item, screened)
                 components.prepared.receive_news(screened)
+                self.triggers.receive(screened)
                 return ()
             case SuspicionReset():
                 self._learn_now()
@@ -207,18 +217,46 @@ class DecisionLoop:
             self.learn()
             self._open_due_announcements(point.as_of_ns)
             self.learning.bars_closed()
-            self._amend(self.late.recorded())
-            again = [
-                self.late.expect(self._record(decision), series_context.request, decision)
-                for series_context, decision in self.decide(point)
-            ]
-            deeper = [pending for pending in again if pending is not None]
-            if deeper:
-                self.recorder.commit(now=True)
-                self._amend(self.late.read_deeper(deeper))
+            self._decide_point(point)
+
+    def _answer_news(self, before_ns: int) -> None:
+        """Decide the series to which news matters that came before this instant."""
+        triggers, components = self.triggers, self.components
+        while (at_ns := triggers.next_ns) < before_ns:
+            if not triggers.judge(components.news):
+                continue
+            self._decide_bars(self.bars.ended_at(at_ns))
+            answered = triggers.take_due(at_ns, components.news, components.market)
+            if answered:
+                self._learn_now()
+                self._open_due_announcements(at_ns)
+                self._decide_point(DecisionPoint(at_ns, [one.bar for one in answered], tuple(answered)))
+                self.recorder.commit()
+
+    def _decide_point(self, point: DecisionPoint) -> None:
+        self._amend(self.late.recorded())
+        again = [
+            self._record_and_expect(series_context, decision)
+            for series_context, decision in self.decide(point)
+        ]
+        deeper = [pending for pending in again if pending is not None]
+        if deeper:
+            self.recorder.commit(now=True)
+            self._amend(self.late.read_deeper(deeper))
+
+    def _record_and_expect(
+        self, series_context: SeriesContext, decision: Decision
+    ) -> PendingAmendment | None:
+        if decision.is_between_bars:
+            index = self._record(decision, is_newest=False)
+            self.triggers.note_decided(decision)
+        else:
+            index = self._record(decision)
+            self.triggers.note_standing(decision, series_context.bar)
+        return self.late.expect(index, series_context.request, decision)
 
     def _record(self, decision: Decision, *, is_newest: bool = True) -> int:
-        """Take a decision into the open group; its place in the ledger. `is_newest`: of all those of its series."""
+        """Take a decision into the open group; its place in the ledger. `is_newest`: of its series, on a bar."""
         index = self.recorder.record(decision)
         if is_newest:
             low, high = decision.forecast.central_band
@@ -259,6 +297,7 @@ class DecisionLoop:
             "fed": self.bars.state(),
             "counts": [self.num_events, self.num_deep_reads_skipped],
             "now_ns": self.now_ns,
+            "triggers": self.triggers.state(),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -268,3 +307,5 @@ class DecisionLoop:
         self.bars.restore(state["fed"])
         self.num_events, self.num_deep_reads_skipped = state["counts"]
         self.now_ns = state["now_ns"]
+        if "triggers" in state:  # not in one that an earlier version saved
+            self.triggers.restore(state["triggers"])

@@ -10,15 +10,20 @@ import msgspec
 from htfi.domain.decision import Forecast, NewsView, Regime
 from htfi.domain.events import Bar
 from htfi.market.state import MarketState
+from htfi.pipeline.news_triggers import AnsweredSeries
 from htfi.pipeline.view_cache import ReadRequest
 
 
 @dataclass(frozen=True, slots=True)
 class DecisionPoint:
-    """Bars of different series that closed at one instant, all visible from `as_of_ns` on."""
+    """Bars of different series that closed at one instant, all visible from `as_of_ns` on.
+
+    Between two bars they are the newest of the series that are decided because of news, each with its `answered`.
+    """
 
     as_of_ns: int
     bars: list[Bar]
+    answered: tuple[AnsweredSeries, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +31,7 @@ class SeriesContext:
     """One series at a decision point. `row` is its row in the point's batch of forecasts.
 
     `request` says what is read for it, and at which rung. The steps fill in `view` and `forecast`, each once.
+    `answered` is set between two bars.
     """
 
     bar: Bar
@@ -35,6 +41,11 @@ class SeriesContext:
     request: ReadRequest
     view: NewsView | None = None  # None where there is no news
     forecast: Forecast | None = None  # None until views are weighed
+    answered: AnsweredSeries | None = None
+
+    @property
+    def last_price(self) -> float:
+        return self.bar.close if self.answered is None else self.answered.last_price
 
 
 def split_decision_points(bars: Iterable[Bar]) -> Iterator[DecisionPoint]:
@@ -71,6 +82,13 @@ class ClosedBars:
         """The bars that are complete once time reaches `now_ns`."""
         bars = self._market.advance(now_ns)
         if self._feed_bars and self._feed_bars[0].available_at_ns < now_ns:
+            bars = bars + self.take_feed_bars()
+        return bars
+
+    def ended_at(self, at_ns: int) -> list[Bar]:
+        """The bars that are complete at an instant that time has passed."""
+        bars = self._market.advance(at_ns)
+        if self._feed_bars and self._feed_bars[0].available_at_ns <= at_ns:
             bars = bars + self.take_feed_bars()
         return bars
 

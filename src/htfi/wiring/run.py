@@ -321,6 +321,7 @@ def build_loop(
             **components.prepared.models,
             **components.forecaster.models,
         },
+        triggers=settings.triggers,
     )
     linger = wait_until(settings.pipeline.late_wait_ms, time.monotonic, time.sleep)
     return DecisionLoop(feed, components, recorder, terms, watch, linger, held)

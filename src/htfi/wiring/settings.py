@@ -32,6 +32,7 @@ from htfi.narrative.config import (
     PrefetchingConfig,
     RoutingConfig,
     SuspicionConfig,
+    TriggersConfig,
 )
 from htfi.narrative.sanitising.config import SanitiserConfig
 from htfi.pipeline.config import PipelineConfig
@@ -141,6 +142,7 @@ class Settings:
     routing: RoutingConfig = field(default_factory=RoutingConfig)
     suspicion: SuspicionConfig = field(default_factory=SuspicionConfig)
     prefetching: PrefetchingConfig = field(default_factory=PrefetchingConfig)
+    triggers: TriggersConfig = field(default_factory=TriggersConfig)
     models: ModelsConfig = field(default_factory=ModelsConfig)
     decoding: DecodingConfig = field(default_factory=DecodingConfig)
     scheduling: FidelityConfig = field(default_factory=FidelityConfig)
@@ -194,6 +196,8 @@ def encode_settings(settings: Settings, *, earlier_names: bool = False) -> bytes
     shaping["decoding"] = {key: getattr(decoding, key) for key in _RESULT_SHAPING_DECODING}
     if decoding.rule != "coupled":  # left out otherwise, so that digests of earlier runs hold
         shaping["decoding"]["rule"] = decoding.rule
+    if settings.triggers == TriggersConfig():  # left out otherwise, so that digests of earlier runs hold
+        del shaping["triggers"]
     shaping["pipeline"] = {"deadline_ms": settings.pipeline.deadline_ms}
     if earlier_names:
         shaping = _with_earlier_names(shaping)

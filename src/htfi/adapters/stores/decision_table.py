@@ -3,13 +3,14 @@
 One row for each ledger entry. Quantile columns hold natural-log returns: `h5_q95` is the 95% quantile of the
 return over the next 5 bars. A decision that policy kept back has its outcome, its reasons and no forecast.
 `amends` is the id of the row that an amendment takes the place of: the same numbers with another view weighed into
-them. Where forecasts are counted, one of the two is left out.
+them. Where forecasts are counted, one of the two is left out. A run that answered news between two bars has a column
+`trigger`, 'news' in the rows of those decisions: their horizons end where those of the row on the bar before do.
 """
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -57,6 +58,7 @@ class _EntryColumns(_SubjectColumns):
     rationale: _RationaleColumns
     verdict: PolicyVerdict
     amends: str = ""
+    trigger: str | None = None
 
 
 class _ReleasedColumns(msgspec.Struct):
@@ -69,6 +71,7 @@ class _WithheldColumns(_SubjectColumns):
     index: int
     leaf_hash: str
     reasons: list[str]
+    trigger: str | None = None
 
 
 class _Axes(msgspec.Struct):
@@ -78,10 +81,19 @@ class _Axes(msgspec.Struct):
 
 class _AxesOfEntry(msgspec.Struct):
     forecast: _Axes
+    trigger: str | None = None
 
 
 class _AxesOfLine(msgspec.Struct):
     decision: _AxesOfEntry | None = None
+    trigger: str | None = None  # of a line that keeps its decision back
+
+
+class _Columns(NamedTuple):
+    """The columns that depend on what a run's entries hold: its horizons and levels; whether news triggered any."""
+
+    cells: "list[QuantileKey]"
+    has_triggers: bool
 
 
 _AXES_DECODER = msgspec.json.Decoder(_AxesOfLine)
@@ -98,10 +110,10 @@ def write_parquet(folder: Path, entries: LedgerEntries) -> Path:
     """
     target = folder / TABLE
     try:
-        cells = _quantile_keys(entries)
-        schema = _schema(cells)
+        columns = _columns(entries)
+        schema = _schema(columns)
         with atomic_writer(target) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
-            for table in _tables(entries, cells, schema):
+            for table in _tables(entries, columns, schema):
                 writer.write_table(table)
     except OSError as error:
         raise DependencyUnavailable(f"{target}: cannot be written: {error.strerror or error}") from error
@@ -120,23 +132,23 @@ def check_parquet(folder: Path, entries: LedgerEntries) -> RowDifferences | None
         if not path.exists():
             return None
         file = pq.ParquetFile(path)
-        cells = _quantile_keys(entries)
-        schema = _schema(cells)
+        columns = _columns(entries)
+        schema = _schema(columns)
         if file.schema_arrow.names != schema.names:
             raise IntegrityError(f"{path}: its columns are not those of the decisions")
         alike = all(
             found.equals(made)
             for found, made in zip(
-                _plain_tables(_read(file)), _plain_tables(_tables(entries, cells, schema)), strict=False
+                _plain_tables(_read(file)), _plain_tables(_tables(entries, columns, schema)), strict=False
             )
         )
         if alike and file.metadata.num_rows <= entries.size:
             return RowDifferences(num_rows=file.metadata.num_rows, num_accounted=file.metadata.num_rows)
 
         def row(index: int) -> tuple[Any, ...]:
-            return next(_rows([_table([entries.line(index)], cells, schema)]))
+            return next(_rows([_table([entries.line(index)], columns, schema)]))
 
-        made = _rows(_tables(entries, cells, schema))
+        made = _rows(_tables(entries, columns, schema))
         return compare_rows(
             _rows(_read(file)), ExpectedRows(entries.size, made, row, lambda row: row[0], _always_false)
         )
@@ -172,22 +184,26 @@ def _rows(tables: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
             yield tuple(row.values())
 
 
-def _tables(entries: LedgerEntries, cells: list[QuantileKey], schema: Any) -> Iterator[Any]:
+def _tables(entries: LedgerEntries, columns: _Columns, schema: Any) -> Iterator[Any]:
     lines = entries.lines()
     while group := list(islice(lines, _ROWS_PER_GROUP)):
-        yield _table(group, cells, schema)
+        yield _table(group, columns, schema)
 
 
-def _quantile_keys(entries: LedgerEntries) -> list[QuantileKey]:
-    """Every horizon and level that any decision has, in order."""
+def _columns(entries: LedgerEntries) -> _Columns:
+    """Every horizon and level that any decision has, in order, and whether any was made because of news."""
     axes: set[tuple[tuple[int, ...], tuple[float, ...]]] = set()
+    has_triggers = False
     for line in entries.lines():
-        if (decision := _AXES_DECODER.decode(line).decision) is not None:
+        found = _AXES_DECODER.decode(line)
+        if (decision := found.decision) is not None:
             axes.add((decision.forecast.horizons, decision.forecast.levels))
-    return sorted({(horizon, level) for horizons, levels in axes for horizon in horizons for level in levels})
+        has_triggers |= bool(found.trigger if decision is None else decision.trigger)
+    cells = {(horizon, level) for horizons, levels in axes for horizon in horizons for level in levels}
+    return _Columns(sorted(cells), has_triggers)
 
 
-def _schema(cells: list[QuantileKey]) -> Any:
+def _schema(columns: _Columns) -> Any:
     text = pa.string()
     names = pa.dictionary(pa.int32(), text)
     return pa.schema(
@@ -205,7 +221,8 @@ def _schema(cells: list[QuantileKey]) -> Any:
             ("reasons", pa.list_(text)),
             ("rationale", text),
             ("amends", text),
-            *((_column_name(cell), pa.float64()) for cell in cells),
+            *([("trigger", names)] if columns.has_triggers else []),
+            *((_column_name(cell), pa.float64()) for cell in columns.cells),
         ]
     )
 
@@ -216,7 +233,8 @@ def _column_name(cell: QuantileKey) -> str:
     return f"h{cell[0]}_q{whole:0>2}" + (f"_{rest}" if rest else "")
 
 
-def _table(group: list[bytes], cells: list[QuantileKey], schema: Any) -> Any:
+def _table(group: list[bytes], columns: _Columns, schema: Any) -> Any:
+    cells = columns.cells
     place = {cell: k for k, cell in enumerate(cells)}
     quantiles = np.full((len(cells), len(group)), np.nan)
     facts: list[tuple[Any, ...]] = []
@@ -230,6 +248,7 @@ def _table(group: list[bytes], cells: list[QuantileKey], schema: Any) -> Any:
                 withheld.reasons,
                 None,
                 first if first != withheld.id else None,
+                *([withheld.trigger] if columns.has_triggers else []),
             )
             facts.append((*_beginning(withheld.index, withheld.leaf_hash, withheld), *ending))
             continue
@@ -241,16 +260,17 @@ def _table(group: list[bytes], cells: list[QuantileKey], schema: Any) -> Any:
             entry.verdict.reasons,
             entry.rationale.text,
             entry.amends or None,
+            *([entry.trigger] if columns.has_triggers else []),
         )
         facts.append((*_beginning(released.index, released.leaf_hash, entry), *ending))
         for horizon, row in zip(forecast.horizons, forecast.quantiles, strict=True):
             for level, value in zip(forecast.levels, row, strict=True):
                 quantiles[place[horizon, level], n] = value
-    columns = [*zip(*facts, strict=True), *quantiles]
+    values = [*zip(*facts, strict=True), *quantiles]
     # from_pandas: a NaN is a forecast that is not there
     arrays = [
         pa.array(column, type=field.type, from_pandas=True)
-        for column, field in zip(columns, schema, strict=True)
+        for column, field in zip(values, schema, strict=True)
     ]
     return pa.Table.from_arrays(arrays, schema=schema)
 

@@ -17,7 +17,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from htfi.domain.decision import Decision, PolicyOutcome, PolicyVerdict, Receipt, Regime
+from htfi.domain.decision import Decision, DecisionTrigger, PolicyOutcome, PolicyVerdict, Receipt, Regime
 from htfi.domain.errors import DependencyUnavailable, IntegrityError
 from htfi.domain.files import open_private
 
@@ -53,6 +53,12 @@ class WithheldLine(msgspec.Struct, frozen=True):
     last_price: float
     regime: Regime
     reasons: list[str]
+    trigger: DecisionTrigger | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def is_between_bars(self) -> bool:
+        """Whether it was made between two bars, because of news."""
+        return self.trigger is not msgspec.UNSET
 
 
 class _WithheldFields(msgspec.Struct):
@@ -65,6 +71,7 @@ class _WithheldFields(msgspec.Struct):
     last_price: float
     regime: Regime
     verdict: PolicyVerdict
+    trigger: DecisionTrigger | msgspec.UnsetType = msgspec.UNSET
 
 
 _ENCODER = msgspec.json.Encoder(order="deterministic")
@@ -212,6 +219,8 @@ def journal_line(receipt: Receipt, entry: bytes) -> bytes:
         "regime": about.regime,
         "reasons": about.verdict.reasons,
     }
+    if about.trigger is not msgspec.UNSET:
+        fields["trigger"] = about.trigger
     return b"%s%s,%s\n" % (head, _WITHHELD_MARK, msgspec.json.encode(fields)[1:])
 
 

@@ -52,6 +52,8 @@ class RunTotals:
     num_borne_out: int = 0
     num_deep_reads_skipped: int = 0
     num_held: int = 0  # news in quarantine
+    num_answers: int = 0  # decisions between bars, because of news
+    suppressed: Mapping[str, int] = field(default_factory=dict[str, int])  # news left to the bars, by rule
     num_repaired: int = 0  # rows used with a field put right
     refused: Sequence[str] = ()  # a line on each source whose every row was quarantined
 
@@ -85,6 +87,8 @@ def print_summary(
         num_borne_out=preparing.num_confirmed,
         num_deep_reads_skipped=run.loop.num_deep_reads_skipped,
         num_held=run.loop.held_news.num_held,
+        num_answers=run.loop.triggers.num_decided,
+        suppressed=run.loop.triggers.suppressed,
         num_repaired=run.quarantine.num_repaired(),
         refused=run.rejected_sources(),
     )
@@ -214,6 +218,15 @@ def _preparation_lines(totals: RunTotals) -> str:
     )
 
 
+def _answer_line(totals: RunTotals) -> str:
+    """How many decisions answered news between two bars, and what quiet rules left to the bars."""
+    line = f"{counted(totals.num_answers, 'decision')} between bars, because of news"
+    if totals.suppressed:
+        rules = ", ".join(f"{rule} {num:,}" for rule, num in sorted(totals.suppressed.items()))
+        line += f"; {counted(sum(totals.suppressed.values()), 'item')} left to the next bar: {rules}"
+    return line
+
+
 def _facts(totals: RunTotals) -> list[tuple[str, str]]:
     num_here = totals.num_decisions - totals.num_resumed
     rate = num_here / totals.elapsed_s if totals.elapsed_s > 0 else 0.0
@@ -230,6 +243,8 @@ def _facts(totals: RunTotals) -> list[tuple[str, str]]:
         if stats.alarm:
             facts.append(("", stats.alarm))
     facts += _track_record_lines(totals)
+    if totals.num_answers or totals.suppressed:
+        facts.append(("answered", _answer_line(totals)))
     if totals.nodes is not None and totals.nodes.peers:
         facts += _placement_lines(totals.nodes)
     reasons = sorted(totals.quarantine.items(), key=lambda item: -item[1])

@@ -56,10 +56,14 @@ class DivergenceRankAuditor:
     def problems(self, decision: Decision) -> list[str]:
         """Whether the rank of this decision's divergence follows from the decisions before it."""
         point = (decision.as_of_ns, decision.inputs.digest)
-        if decision.amends or point != self._point or decision.series in self._series:
+        is_apart = bool(decision.amends) or decision.is_between_bars
+        if is_apart or point != self._point or decision.series in self._series:
             self._close_point()
         tilt = decision.forecast.tilt
         found = [] if tilt is None else self._rank_problems(tilt)
+        if decision.is_between_bars:  # nothing is learnt from those
+            self._open.clear()
+            return found
         if decision.amends:
             self._close_point()
         else:

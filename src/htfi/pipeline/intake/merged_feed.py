@@ -9,7 +9,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from threading import Event as Bell
 
-from htfi.domain.events import FeedItem, TimePassed
+from htfi.domain.events import FeedItem, News, TimePassed
 from htfi.domain.time import NS_PER_MS, NS_PER_S
 from htfi.pipeline.intake.cells import RepairedBar
 from htfi.pipeline.intake.reorder import BEFORE_ALL_NS, RefusedItem, StreamItem, available_at
@@ -20,7 +20,10 @@ SILENCE_NS = 250 * NS_PER_MS
 
 
 class MergedFeed:
-    """Implements `EventFeed`. Live sources ring `bell` when they have rows."""
+    """Implements `EventFeed`. Live sources ring `bell` when they have rows.
+
+    Where none has more, time passes at once after news, which may be answered then, and else after `SILENCE_NS`.
+    """
 
     def __init__(
         self,
@@ -37,6 +40,8 @@ class MergedFeed:
         self._num_handed = 0  # of the chunk
         self._num_accounted = 0
         self._by_name = {source.name: source for source in self._sources}
+        self._is_live = any(source.reader.live for source in self._sources)
+        self._silence_ns = SILENCE_NS  # after which time passes
         self._time_ns = BEFORE_ALL_NS if position is None else position["time_ns"]
         for source in self._sources:
             source.start(None if position is None else position["sources"].get(source.name))
@@ -62,11 +67,13 @@ class MergedFeed:
                     yield item
             if self._chunk:
                 self._time_ns = max(self._time_ns, self._chunk[-1].available_at_ns)
+                if self._is_live and any(type(item) is News for item in self._chunk):
+                    self._silence_ns = 1
                 continue
             if all(source.done and not source.ready for source in self._sources):
                 return
-            if until is not None and until[0] >= self._time_ns + SILENCE_NS:
-                self._time_ns = until[0]
+            if until is not None and until[0] >= self._time_ns + self._silence_ns:
+                self._time_ns, self._silence_ns = until[0], SILENCE_NS
                 yield TimePassed(until[0])
             self._bell.wait(SILENCE_NS / 1e9)
 

@@ -25,11 +25,12 @@ class DecisionSummary(msgspec.Struct):
     last_price: float
     features: dict[str, float] = {}
     amends: str = ""
+    trigger: str = ""
 
 
 @dataclass(slots=True)
 class RunHistory:
-    """Filled with the decisions of a run in their order, amendments left out."""
+    """Filled with the decisions of a run in their order, amendments and those between bars left out."""
 
     _closes: dict[str, tuple[list[int], list[float]]] = field(
         default_factory=dict[str, tuple[list[int], list[float]]]
@@ -38,7 +39,7 @@ class RunHistory:
 
     def add(self, decision: Decision | DecisionSummary) -> None:
         """Take in one decision."""
-        if decision.amends:
+        if decision.amends or decision.trigger:
             return
         ends, closes = self._closes.setdefault(series_id(decision.symbol, decision.interval), ([], []))
         ends.append(decision.as_of_ns)

@@ -27,7 +27,7 @@ from htfi.wiring.feeds import open_feed, resolve
 from htfi.wiring.in_memory_run import MemoryQuarantine, NullSink
 from htfi.wiring.models.readers import open_readers
 from htfi.wiring.run import build_loop
-from htfi.wiring.settings import Settings, load_settings
+from htfi.wiring.settings import Settings, load_settings, override
 from htfi_eval.commands import ProgressCallback
 from htfi_eval.eval.sanitise.attacks import ATTACKS, HEADLINES, TAKEN_OVER, Attack, AttackSetup, honest
 from htfi_eval.item_feed import ItemFeed
@@ -118,7 +118,7 @@ class _SampleReplay:
     """The sample's events, a loop that goes through them once, and one that replays days."""
 
     def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+        self._settings = override(settings, "triggers", enabled=False)  # effects are compared close by close
         readers = open_readers(settings.models, settings.narrative, settings.decoding)
         self._readers = {rung: reader for rung, reader in readers.items() if rung is not Rung.DEEP}
         self._events = _events()

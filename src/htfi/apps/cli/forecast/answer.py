@@ -117,6 +117,8 @@ class _DecisionRecorder:
 
     def record(self, decision: Decision) -> None:
         self.latest[decision.series] = decision
+        if decision.is_between_bars:
+            return
         self.prices.setdefault(decision.series, []).append(decision.last_price)
 
 

@@ -6,8 +6,9 @@ from contextlib import contextmanager
 
 import click
 import msgspec
+from msgspec import UNSET
 
-from htfi.domain.decision import NewsTilt, try_decode_decision
+from htfi.domain.decision import Decision, NewsTilt, try_decode_decision
 from htfi.domain.errors import InvalidInput
 from htfi.domain.time import format_ns
 from htfi.governance.ledger.log import LogReader
@@ -135,9 +136,19 @@ def show_entry(index: int, entry: bytes) -> None:
         ("settings", decision.settings_digest),
         ("models", ", ".join(f"{name} {version}" for name, version in decision.models.items())),
         ("id", decision.id),
+        ("trigger", _trigger(decision)),
         ("amends", decision.amends),
     )
     print_facts({name: text for name, text in facts if text})
+
+
+def _trigger(decision: Decision) -> str:
+    """What news made it due between two bars, why it matters, and what it replaces."""
+    trigger = decision.news_trigger
+    if trigger is UNSET:
+        return ""
+    items = "; ".join(f"{item.id} ({', '.join(item.reasons)})" for item in trigger.items)
+    return f"{decision.trigger}: {items}; replaces {trigger.replaces}"
 
 
 def _tilt(tilt: NewsTilt | None) -> str:

@@ -4,7 +4,8 @@ The report's page is made from the `RunSurvey` that `take_survey` returns: score
 forecast over h bars is scored by the price of the same series h lines later, whether that line was released or kept
 back; like the run's own score, only where every expert took part. An amendment brings no price of its own: its forecast
 takes the place of the one it amends at the horizons that have not ended by then, and its view counts until the next
-bar. Memory does not grow with the length of the run.
+bar. A decision between two bars is scored apart, against the one on the bar before. Memory does not grow with the
+length of the run.
 """
 
 import math
@@ -14,9 +15,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import UNSET
 from numpy.typing import NDArray
 
 from htfi.apps.cli.report.amendments import AmendmentCounts, amended_id
+from htfi.apps.cli.report.news_answers import ForecastFromPrice, NewsAnswers
 from htfi.apps.cli.report.notable import NotableDecision, NotableDecisions, summarise_decision
 from htfi.apps.cli.report.readings import ReadingOutcome, ReadingScores, TiltScore, fresh_reading
 from htfi.domain.decision import Decision, Forecast, Regime
@@ -92,6 +95,7 @@ class RunSurvey:
     surprises: list[NotableDecision] = field(default_factory=list[NotableDecision])
     readings: ReadingScores = field(default_factory=ReadingScores)
     amendments: AmendmentCounts = field(default_factory=AmendmentCounts)
+    answers: NewsAnswers = field(default_factory=NewsAnswers)
     news: AuditSummary = field(default_factory=AuditSummary)
 
     def interval(self, index: int) -> int:
@@ -179,6 +183,9 @@ def take_survey(lines: Iterable[ReleasedLine | WithheldLine], size: int) -> RunS
             if survey is not None and isinstance(line, ReleasedLine):
                 _amend(survey, pending, line.decision)
             continue
+        if survey is not None and line_subject(line).is_between_bars:
+            _add_answer(survey, pending, line)
+            continue
         if survey is None:
             if isinstance(line, WithheldLine):
                 early.append(line)
@@ -190,6 +197,7 @@ def take_survey(lines: Iterable[ReleasedLine | WithheldLine], size: int) -> RunS
         about = line_subject(line)
         waiting = pending.setdefault(tally.name, deque())
         batch += _mature(survey.axes, waiting, about.last_price, tally.num)
+        _score_answers(survey, tally, about.as_of_ns)
         if isinstance(line, ReleasedLine):
             axes = _axes(line.decision.forecast)
             if not set(axes.names) <= set(survey.axes.names):
@@ -214,6 +222,10 @@ def _amend(survey: RunSurvey, pending: dict[str, deque[_PendingForecast]], decis
     """Let an amendment take the place of its first decision in readings and text, where no bar has closed since."""
     survey.amendments.add(decision)
     survey.news.add(decision)
+    if decision.is_between_bars:
+        if decision.series in survey.series:
+            survey.answers.amend(decision, survey.series[decision.series].num)
+        return
     waiting = pending.get(decision.series, deque[_PendingForecast]())
     for place, origin in enumerate(waiting):
         if origin.decision_id != decision.amends:
@@ -228,6 +240,44 @@ def _amend(survey: RunSurvey, pending: dict[str, deque[_PendingForecast]], decis
         quantiles = origin.quantiles.copy()
         quantiles[~ended, 0] = np.array(decision.forecast.quantiles, np.float32)[~ended]
         waiting[place] = origin._replace(quantiles=quantiles)
+
+
+def _add_answer(
+    survey: RunSurvey, pending: dict[str, deque[_PendingForecast]], line: ReleasedLine | WithheldLine
+) -> None:
+    """Take a decision between two bars: it brings no bar, and is compared with the one on the newest."""
+    survey.num_lines += 1
+    survey.end_ns = line_subject(line).as_of_ns
+    if isinstance(line, WithheldLine):
+        survey.answers.num_withheld += 1
+        _count_reasons(survey, line)
+        return
+    decision = line.decision
+    _take_inputs(survey, decision)
+    survey.amendments.add(decision)
+    survey.news.add(decision)
+    tally = survey.series.get(decision.series)
+    waiting = pending.get(decision.series)
+    standing = waiting[-1] if waiting else None
+    is_comparable = (
+        tally is not None
+        and standing is not None
+        and decision.news_trigger is not UNSET
+        and standing.decision_id == decision.news_trigger.replaces
+        and decision.forecast.horizons == survey.axes.horizons
+        and decision.forecast.levels == survey.axes.levels
+    )
+    before = (
+        ForecastFromPrice(standing.last_price, standing.quantiles[:, 0])
+        if is_comparable and standing is not None
+        else None
+    )
+    survey.answers.add(decision, tally.num if tally is not None else 0, before)
+
+
+def _score_answers(survey: RunSurvey, tally: SeriesScore, at_ns: int) -> None:
+    levels = np.array(survey.axes.levels)
+    survey.answers.bar_closed(tally.name, tally.last_price, tally.num, at_ns, survey.axes.horizons, levels)
 
 
 def _axes(forecast: Forecast) -> ForecastAxes:
@@ -249,9 +299,13 @@ def _count_line(survey: RunSurvey, line: ReleasedLine | WithheldLine) -> SeriesS
     survey.end_ns = survey.times_ns[survey.interval(line.index)] = about.as_of_ns
     if isinstance(line, WithheldLine):
         tally.num_withheld += 1
-        for reason in line.reasons or ["no reason given"]:
-            survey.withheld[reason] = survey.withheld.get(reason, 0) + 1
+        _count_reasons(survey, line)
     return tally
+
+
+def _count_reasons(survey: RunSurvey, line: WithheldLine) -> None:
+    for reason in line.reasons or ["no reason given"]:
+        survey.withheld[reason] = survey.withheld.get(reason, 0) + 1
 
 
 def _pending_forecast(
@@ -284,6 +338,16 @@ def _applied_tilt(decision: Decision) -> _AppliedTilt | None:
 
 
 def _take_facts(survey: RunSurvey, index: int, decision: Decision) -> None:
+    _take_inputs(survey, decision)
+    stretch = survey.interval(index)
+    if decision.forecast.horizons != survey.axes.horizons:
+        return
+    for k, name in enumerate(survey.axes.names[1:]):
+        survey.weights[stretch, :, k] += decision.forecast.shares.get(name, 0.0)
+    survey.num_weights[stretch] += 1
+
+
+def _take_inputs(survey: RunSurvey, decision: Decision) -> None:
     if decision.inputs.digest != survey.last_digest:  # series that close together share their inputs
         survey.last_digest = decision.inputs.digest
         survey.num_events += decision.inputs.num_events
@@ -293,12 +357,6 @@ def _take_facts(survey: RunSurvey, index: int, decision: Decision) -> None:
     for source, (first, last) in decision.inputs.rows.items():
         low, high = survey.sources.get(source, (first, last))
         survey.sources[source] = (min(low, first), max(high, last))
-    stretch = survey.interval(index)
-    if decision.forecast.horizons != survey.axes.horizons:
-        return
-    for k, name in enumerate(survey.axes.names[1:]):
-        survey.weights[stretch, :, k] += decision.forecast.shares.get(name, 0.0)
-    survey.num_weights[stretch] += 1
 
 
 def _mature(

@@ -6,11 +6,13 @@ from html import escape
 
 from htfi.apps.cli.report.amendments import LOCAL, AmendmentCounts
 from htfi.apps.cli.report.facts import ReportFacts
+from htfi.apps.cli.report.news_answers import MIN_INSTANTS, NewsAnswers, PairedScore
 from htfi.apps.cli.report.notable import NotableDecision
 from htfi.apps.cli.report.readings import audit_html, summary_html
 from htfi.apps.cli.report.survey import RunSurvey, SeriesScore
 from htfi.apps.cli.summary import BASELINE
 from htfi.apps.display.drawing import format_percent, format_price
+from htfi.domain.counts import counted
 from htfi.domain.decision import Regime
 from htfi.domain.time import format_ns
 from htfi.narrative.audit import rule_note
@@ -112,7 +114,10 @@ def readings_html(survey: RunSurvey) -> str:
     readers = survey.readings.readers
     late = _amendments_html(survey.amendments) if survey.amendments.has_remote_or_late else ""
     if not readers:
-        return late + summary_html(survey.news) or '<p class="note">No model read news in this run.</p>'
+        return (
+            late + answers_html(survey.answers) + summary_html(survey.news)
+            or '<p class="note">No model read news in this run.</p>'
+        )
     names = reader_names(list(readers))
     counts: list[str] = []
     for name, tally in sorted(readers.items()):
@@ -138,7 +143,7 @@ def readings_html(survey: RunSurvey) -> str:
             f'<td class="text">{escape(_shorten(read.news, _TEXT_CHARS))}'
             f"{audit_html(read.audit)}</td></tr>"
         )
-    late += summary_html(survey.news)
+    late += answers_html(survey.answers) + summary_html(survey.news)
     if not rows:
         return html + late
     head = (
@@ -146,6 +151,42 @@ def readings_html(survey: RunSurvey) -> str:
         '<th class="text">news and reason</th>'
     )
     return f"{html}{late}<h3>Strongest views</h3>{_words_table(head, rows)}"
+
+
+def answers_html(answers: NewsAnswers) -> str:
+    """The decisions between two bars beside those that they replaced; empty where there was none."""
+    if not (answers.num or answers.num_withheld):
+        return ""
+    note = f"{counted(answers.num, 'decision')} answered {counted(answers.num_items, 'item')} of news between two bars"
+    if answers.num_withheld:
+        note += f", {answers.num_withheld:,} more were withheld by policy"
+    if answers.num_suppressed:
+        note += (
+            f"; {counted(answers.num_suppressed, 'item')} that mattered were left to the bars by a quiet rule"
+        )
+    rows = "".join(
+        f"<tr><th>{_bars(horizon)}</th><td>{_change(pairs)}</td><td>{pairs.num:,}</td>"
+        f"<td>{pairs.standing / pairs.num:.5f}</td><td>{pairs.answer / pairs.num:.5f}</td></tr>"
+        for horizon, pairs in sorted(answers.scores.items())
+    )
+    head = "<th>ahead</th><th>change</th><th>pairs</th><th>CRPS, standing</th><th>CRPS, answer</th>"
+    table = (
+        f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
+        if rows
+        else ""
+    )
+    said = (
+        f" Each is scored against the decision on the bar before, to the same end; lower is better. A change is stated "
+        f"with its 95% interval once outcomes of {MIN_INSTANTS} instants are known."
+        if rows
+        else ""
+    )
+    return f'<h3>Answered between bars</h3><p class="note">{note}.{said}</p>{table}'
+
+
+def _change(pairs: PairedScore) -> str:
+    half_width = pairs.half_width
+    return "too few" if half_width is None else f"{pairs.change:+.2%} ± {half_width:.2%}"
 
 
 def _tilt_html(survey: RunSurvey) -> str:

@@ -68,9 +68,11 @@ def collect_tracks(
         track = tracks.get(f"{about.symbol}/{about.interval}")
         if track is None:
             continue
-        if amended_id(line):
+        if amended_id(line) and not about.is_between_bars:
             num_chars_left -= _apply_amendment(track, line, survey)
             continue
+        if about.is_between_bars:
+            continue  # it brings no bar
         bar = track.num_bars
         track.num_bars += 1
         decision = line.decision if isinstance(line, ReleasedLine) else None

@@ -135,6 +135,9 @@ class ViewModel:
             if name in self._latest and self._latest[name].id == decision.amends:
                 self._latest[name] = decision
             return
+        if decision.is_between_bars:  # its price is no close
+            self._latest[name] = decision
+            return
         prices = self._prices.get(name)
         if prices is None:
             prices = self._prices[name] = deque(maxlen=HISTORY_BARS)
