@@ -53,7 +53,7 @@ class OfficialScreening:
 
     @property
     def held_share(self) -> float:
-        """`reading.official_held`: the share of screenings, of both feeds, that held a document back."""
+        """the figure official_held of reading: the share of screenings, of both feeds, that held a document back."""
         return len(self.held) / max(self.num_screened, 1)
 
     def num_held(self, feed: str) -> int:
