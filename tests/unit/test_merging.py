@@ -4,6 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from htfi.domain.decision import CalibratedEffect, NewsView, ViewPart
+from htfi.domain.news import NewsContext, NewsItemAudit, ReadingBudget, Route, Screening
 from htfi.domain.time import NS_PER_DAY
 from htfi.narrative.merging import find_contradictions, merge_views, rederive, remerge, unmerged
 
@@ -118,12 +119,26 @@ def test_what_was_read_is_found_again_in_what_was_merged() -> None:
     assert unmerged(noted) is None
 
 
+def recorded(**trusts: float) -> NewsContext:
+    items = [
+        NewsItemAudit(name, "wire", NOW, Screening.PASS, trust, (), 1, None, Route.TARGET, "")
+        for name, trust in trusts.items()
+    ]
+    return NewsContext(tuple(items), (), ReadingBudget(250.0, 250.0))
+
+
 def test_an_amendment_keeps_the_other_readings_and_the_trust() -> None:
     first = merge_views(view(), 0.5, [part()], NOW)
-    later = remerge(view(direction=-1.0), 0.5, first, NOW)
+    later = remerge(view(direction=-1.0), first, recorded(n1=0.5, n2=1.0), NOW)
     assert [one.direction for one in later.parts] == [-1.0, 1.0]
     assert later.parts[0].trust == 0.5
-    assert remerge(view(), 1.0, None, NOW) == view()
+    assert remerge(view(), None, None, NOW) == view()
+
+
+def test_an_amendment_trusts_the_other_readings_as_their_items_and_not_as_cut_beside_the_first() -> None:
+    first = merge_views(view(), 1.0, [part(trust=0.0)], NOW)  # cut: the first view used up what both may move
+    assert remerge(view(), first, recorded(n1=1.0, n2=0.7), NOW).parts[1].trust == 0.7
+    assert remerge(view(), first, recorded(n1=1.0), NOW).parts[1].trust == 0.0
 
 
 def test_a_provisional_reading_stays_provisional_whatever_it_is_merged_with_and_when() -> None:

@@ -80,13 +80,21 @@ def unmerged(view: NewsView) -> NewsView | None:
     )
 
 
-def remerge(read: NewsView, trust: float, first: NewsView | None, as_of_ns: int) -> NewsView:
+def remerge(
+    read: NewsView, first: NewsView | None, news_context: NewsContext | None, as_of_ns: int
+) -> NewsView:
     """A new view merged with everything else that went into `first`, at an instant.
 
-    `trust` is that of the items that the view rests on.
+    Each reading has the trust in its items as recorded: what it had beside the first view may have been cut to that
+    one's influence.
     """
-    parts = first.parts if first is not None else ()
-    merged = merge_views(read, trust, [part for part in parts if not part.is_worded], as_of_ns)
+    trusts = {item.id: item.trust for item in news_context.considered} if news_context is not None else {}
+    noted = [
+        replace(part, trust=trusts.get(part.cited[0], part.trust)) if part.cited else part
+        for part in (first.parts if first is not None else ())
+        if not part.is_worded
+    ]
+    merged = merge_views(read, mean_trust(news_context, read.cited), noted, as_of_ns)
     return read if merged is None else merged
 
 

@@ -16,7 +16,7 @@ from htfi.domain.errors import IntegrityError
 from htfi.forecasting.forecaster import Forecaster
 from htfi.governance.policy import judge
 from htfi.narrative.influence import bound_view, recorded_limits
-from htfi.narrative.merging import mean_trust, remerge
+from htfi.narrative.merging import remerge
 from htfi.narrative.question import Question, question_id
 from htfi.narrative.rationale.amendment import (
     AMENDS,
@@ -184,7 +184,7 @@ def make_amendment(
     """
     read = view if dependent.has_own_reading else replace(view, trace=None)
     view = bound_view(
-        remerge(read, mean_trust(first.news_context, read.cited), first.view, first.as_of_ns),
+        remerge(read, first.view, first.news_context, first.as_of_ns),
         recorded_limits(first.news_context),
     )
     opinion = recorded_opinion(first, view)

@@ -26,7 +26,7 @@ from htfi.governance.config import PolicyConfig
 from htfi.governance.policy import judge
 from htfi.narrative.config import RoutingConfig, SuspicionConfig
 from htfi.narrative.influence import bound_view, limit_problems, recorded_limits
-from htfi.narrative.merging import find_contradictions, mean_trust, remerge, unmerged
+from htfi.narrative.merging import find_contradictions, remerge, unmerged
 from htfi.narrative.rationale.amendment import PREPARED, PROVISIONAL_PARTS, differs_only_in_news, has_part
 from htfi.narrative.rationale.phrasing import fill
 from htfi.narrative.rationale.versions import MODEL_KEY, phrasing_of
@@ -198,8 +198,7 @@ def _view_in_place_of(first: Decision, amended: NewsView) -> NewsView | None:
     read = unmerged(amended)
     if read is None:
         return None
-    trust = mean_trust(first.news_context, read.cited)
-    merged = remerge(replace(read, trace=None), trust, first.view, first.as_of_ns)
+    merged = remerge(replace(read, trace=None), first.view, first.news_context, first.as_of_ns)
     return bound_view(merged, recorded_limits(first.news_context)) if is_influence_bounded(first) else merged
 
 
