@@ -28,6 +28,11 @@ def test_exp_beyond_its_range_stays_finite():
     assert exact.exp(np.array([-1e300]))[0] < 1e-300
 
 
+@given(st.floats(allow_nan=False))
+def test_exp_of_one_number_has_the_bits_of_an_array(x: float):
+    assert exact.scalar_exp(x) == exact.exp(np.array([x]))[0]
+
+
 def test_log_and_exp_give_the_bits_they_gave_when_written():
     logs = [-2.3025850929940455, -0.3566749439387324, 0.4054651081081644, 7.118476228297786]
     assert exact.log(np.array([0.1, 0.7, 1.5, 1234.5678])).tolist() == logs

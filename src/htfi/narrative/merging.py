@@ -10,7 +10,6 @@ import math
 from collections.abc import Sequence
 from itertools import combinations
 
-import numpy as np
 from msgspec.structs import replace
 
 from htfi.domain import portable_math as exact
@@ -134,7 +133,7 @@ def remaining_share(made_ns: int, half_life_ns: int, as_of_ns: int) -> float:
     age = (as_of_ns - made_ns) / max(half_life_ns, 1)
     if not 0.0 <= age <= MAX_AGE_HALF_LIVES:
         return 0.0
-    return float(exact.exp(np.array([-_LN2 * age]))[0])
+    return exact.scalar_exp(-_LN2 * age)
 
 
 def _merge_parts(parts: Sequence[ViewPart], read: NewsView | None, as_of_ns: int) -> NewsView:
