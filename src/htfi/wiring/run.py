@@ -67,6 +67,9 @@ if TYPE_CHECKING:  # a run without other machines loads none of their libraries
     from htfi.wiring.cluster.edge import EdgeNode
 
 LEDGER_ORIGIN = "htfi.run"
+CACHE_FLUSH_S = (
+    0.2  # a transaction of the folder's cache takes milliseconds; a crash costs no more than what it held
+)
 _NOT_ROW_REASONS = (
     QuarantineReason.UNREACHABLE,
     QuarantineReason.BAD_DOCUMENT,
@@ -103,13 +106,16 @@ class OpenRun:
     def run_to_end(self, after_item: Callable[[], None]) -> None:
         """Run the loop to the end of its feed or to `loop.stop`, saving its state now and then and at the end."""
         next_save_s = time.monotonic() + self.snapshot_s
+        next_flush_s = 0.0
 
         def keep() -> None:
-            nonlocal next_save_s
+            nonlocal next_save_s, next_flush_s
             after_item()
-            if self.cache is not None:
+            now_s = time.monotonic()
+            if self.cache is not None and now_s >= next_flush_s:
                 self.cache.tiers.flush()
-            if time.monotonic() >= next_save_s:
+                next_flush_s = now_s + CACHE_FLUSH_S
+            if now_s >= next_save_s:
                 self.resume.save(self.loop, self.quarantine)
                 gc.collect()
                 next_save_s = time.monotonic() + self.snapshot_s
