@@ -34,6 +34,7 @@ BENCHMARKS = {
     "paths": ("htfi_eval.bench.paths:command", "Many price paths at once."),
     "link": ("htfi_eval.bench.link.command:command", "Edge and cloud over links of many round trips."),
     "narrative": ("htfi_eval.bench.news:command", "Time and memory from a raw news item to its scores."),
+    "reading": ("htfi_eval.bench.run_cost:command", "What reading the news costs a run."),
     "buffering": ("htfi_eval.bench.buffering:command", "Views read before a scheduled announcement."),
 }
 
