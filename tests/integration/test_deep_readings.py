@@ -50,10 +50,10 @@ def loop_over(
     released: int = 0,
     **changed: float,
 ) -> tuple[DecisionLoop, Deep, ListOutlet]:
-    """A loop whose narrator is loud; `changed` are settings of the ladder."""
+    """A loop whose narrator is loud, and is read whatever it has earned; `changed` are settings of the ladder."""
     settings = override(load_settings(environment={}), "pipeline", deadline_ms=1e5, group_ms=3.6e6)
     settings = override(settings, "encoding", model="none")
-    settings = override(settings, "scheduling", **{"high_divergence": 0.45, **changed})
+    settings = override(settings, "scheduling", **{"high_divergence": 0.45, "min_influence": 0.0, **changed})
     outlet = ListOutlet(entries[:released])
     ledger = open_ledger(folder, origin="test.run", durable=False)
     if entries:

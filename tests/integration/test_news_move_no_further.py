@@ -29,7 +29,7 @@ TICK = 2e-10
 def settings() -> Settings:
     made = override(load_settings(environment={}), "pipeline", deadline_ms=1e5, group_ms=3.6e6)
     made = override(made, "encoding", model="none")
-    made = override(made, "scheduling", high_divergence=0.45)
+    made = override(made, "scheduling", high_divergence=0.45, min_influence=0.0)
     return override(made, "sanitiser", max_influence_unconfirmed=ALONE, max_influence_confirmed=3 * ALONE)
 
 

@@ -15,8 +15,10 @@ from htfi.scheduling.fidelity import (
     deadline_of,
     follows,
     is_prepared,
+    is_trial,
     left_after,
     plan_problems,
+    suffices_without_model,
     verification_plan,
 )
 
@@ -25,6 +27,14 @@ LONG_MS, MIDDLE_MS, SHORT_MS, NONE_MS = 5_000.0, 300.0, 50.0, 5.0
 CALM_INPUTS = LadderInputs(1, LONG_MS, 20.0, 80.0)
 LOADED = LadderInputs(9, 800.0, 20.0, 80.0)  # a load of 0.9
 DIVERGED = LadderInputs(1, LONG_MS, 20.0, 80.0, divergence=0.95)
+
+
+def influence(
+    edge: float | msgspec.UnsetType, speculative: float | msgspec.UnsetType, num_waiting: int = 1
+) -> LadderInputs:
+    return LadderInputs(
+        num_waiting, 800.0, 20.0, 80.0, edge_influence=edge, speculative_influence=speculative
+    )
 
 
 @pytest.mark.parametrize(
@@ -49,6 +59,53 @@ def test_rung_follows_the_ladder(
     found = choose_plan(regime, deadline_ms, ALL, inputs=inputs)
     assert (found.rung, found.reasons, found.inputs) == (rung, reasons, inputs)
     assert plan_problems(found, regime, ALL, False, FidelityConfig()) == []
+
+
+@pytest.mark.parametrize(
+    ("inputs", "rung", "reasons"),
+    [
+        (influence(0.3, 0.3), Rung.SPECULATIVE, (PlanReason.NORMAL,)),
+        (influence(0.0, 0.15), Rung.SPECULATIVE, (PlanReason.NORMAL,)),
+        (influence(0.3, 0.1), Rung.EDGE, (PlanReason.NORMAL, PlanReason.LOW_INFLUENCE)),
+        (influence(0.1, 0.1), Rung.TEMPLATE, (PlanReason.NORMAL, PlanReason.LOW_INFLUENCE)),
+        (influence(msgspec.UNSET, 0.1), Rung.EDGE, (PlanReason.NORMAL, PlanReason.LOW_INFLUENCE)),
+        (influence(0.3, 0.3, 9), Rung.EDGE, (PlanReason.HIGH_LOAD,)),
+        (influence(0.1, 0.3, 9), Rung.TEMPLATE, (PlanReason.HIGH_LOAD, PlanReason.LOW_INFLUENCE)),
+        (influence(float("nan"), float("nan")), Rung.TEMPLATE, (PlanReason.NORMAL, PlanReason.LOW_INFLUENCE)),
+    ],
+)  # fmt: skip
+def test_a_model_reads_where_it_can_move_the_forecast(
+    inputs: LadderInputs, rung: Rung, reasons: tuple[PlanReason, ...]
+) -> None:
+    found = choose_plan(Regime.NORMAL, MIDDLE_MS, ALL, inputs=inputs)
+    assert (found.rung, found.reasons) == (rung, reasons)
+    assert suffices_without_model(found) == (rung is Rung.TEMPLATE)
+    assert plan_problems(found, Regime.NORMAL, ALL, False, FidelityConfig()) == []
+    always = choose_plan(
+        Regime.NORMAL, MIDDLE_MS, ALL, inputs=inputs, config=FidelityConfig(min_influence=0.0)
+    )
+    assert (PlanReason.LOW_INFLUENCE in always.reasons) == (
+        inputs.speculative_influence != inputs.speculative_influence
+    )
+
+
+def test_without_a_draft_what_the_target_is_not_worth_no_model_reads() -> None:
+    only = frozenset({Rung.TEMPLATE, Rung.SPECULATIVE})
+    assert choose_plan(Regime.NORMAL, MIDDLE_MS, only, inputs=influence(0.3, 0.1)).rung is Rung.TEMPLATE
+
+
+def test_a_trial_is_read_all_the_same_and_an_auditor_asks_whether_it_was_one() -> None:
+    found = choose_plan(Regime.NORMAL, MIDDLE_MS, ALL, inputs=influence(0.0, 0.0), is_trial=True)
+    assert (found.rung, found.reasons) == (Rung.SPECULATIVE, (PlanReason.NORMAL, PlanReason.TRIAL))
+    assert plan_problems(found, Regime.NORMAL, ALL, False, FidelityConfig(), on_trial=True) == []
+    assert plan_problems(found, Regime.NORMAL, ALL, False, FidelityConfig()) != []
+    worth = choose_plan(Regime.NORMAL, MIDDLE_MS, ALL, inputs=influence(0.3, 0.3), is_trial=True)
+    assert worth.reasons == (PlanReason.NORMAL,)
+
+
+def test_one_item_in_32_is_a_trial() -> None:
+    num = sum(is_trial(f"item {number}") for number in range(6_400))
+    assert 150 <= num <= 250  # 200 expected; a fixed digest, so the same on every machine
 
 
 @pytest.mark.parametrize(("regime", "deadline_ms"), [(Regime.NORMAL, LONG_MS), (Regime.SHOCK, NONE_MS)])

@@ -157,3 +157,20 @@ def test_a_saved_state_goes_on_to_the_bit_and_only_under_its_own_horizons() -> N
     assert one.rows() == other.rows()
     with pytest.raises(IntegrityError, match="another form"):
         NarratorTrackRecords((1,), LEVELS).restore(one.state())
+
+
+def test_a_weight_that_is_only_lent_is_taken_back_and_one_that_is_earned_stays() -> None:
+    def potential_after(story: Story, num: int) -> float:
+        dice = np.random.Generator(np.random.PCG64(1))
+        narrators = NarratorTrackRecords((1,), LEVELS)
+        assert narrators.potential("n") == narrators.weight("n")[0] == 0.175
+        serial = np.full((1, 1), float(narrators.serial("n")))
+        for _ in range(num):
+            shift, move = story(dice)
+            tilt = np.array([[[shift], [1.0], [1.0]]])
+            narrators.learn(serial, tilt, PLAIN[None, None], np.array([[move + dice.standard_normal()]]))
+        return narrators.potential("n")
+
+    assert potential_after(lambda _: (0.0, 0.0), 250) == pytest.approx(0.175 / 2, abs=0.01)  # only lent
+    assert potential_after(noise, 72) < 0.02
+    assert potential_after(true, 72) > 0.6

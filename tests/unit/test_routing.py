@@ -5,6 +5,7 @@ import pytest
 from htfi.domain.decision import FidelityPlan, Rung
 from htfi.domain.errors import InvalidInput
 from htfi.domain.news import NewsContext, NewsItemAudit, NewsScores, ReadingBudget, Route, Screening
+from htfi.domain.plan import PlanReason
 from htfi.narrative.config import RoutingConfig
 from htfi.narrative.rationale.versions import PHRASINGS, VERSION
 from htfi.narrative.routing import REASONS, cap_plan, choose_route, max_route, routing_problems
@@ -57,6 +58,19 @@ def test_a_moment_without_time_has_nobody_read_and_says_so() -> None:
     taken, why = choose_route(Route.TARGET, "worth 0.90", plan, MEANS, CONFIG)
     assert taken is Route.TEMPLATE
     assert why.endswith("no time for a model")
+
+
+def test_where_a_model_could_hardly_move_the_forecast_the_encoder_reads_what_it_scored() -> None:
+    plan = FidelityPlan(
+        Rung.TEMPLATE, reason_codes=(PlanReason.NORMAL, PlanReason.LOW_INFLUENCE), deadline_ms=250.0
+    )
+    taken, why = choose_route(Route.TARGET, "worth 0.90", plan, MEANS, CONFIG, is_scored=True)
+    assert taken is Route.ENCODER
+    assert why.endswith("a reading could hardly move the forecast")
+    assert choose_route(Route.TARGET, "not scored", plan, MEANS, CONFIG)[0] is Route.TEMPLATE
+    audited = heard(plan, route=Route.ENCODER, why=heard(plan).why)
+    assert routing_problems(NewsContext((audited,), (), MEANS), plan, CONFIG, VERSION) == []
+    assert routing_problems(NewsContext((heard(plan),), (), MEANS), plan, CONFIG, VERSION) != []
 
 
 def test_a_frontier_model_reads_after_the_release_where_there_is_money_and_time() -> None:

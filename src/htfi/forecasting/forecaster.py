@@ -235,6 +235,10 @@ class Forecaster:
         """The weight [H] that a narrator's opinions have now."""
         return self._opinions.track_record_weight(narrator)
 
+    def potential_weight(self, narrator: str) -> float:
+        """The weight that a narrator's next opinion may be worth, 0–1 (`NarratorTrackRecords.potential`)."""
+        return self._opinions.potential_weight(narrator)
+
     def track_records(self) -> list[TrackRecordRow]:
         """The track record of opinions, by narrator and horizon."""
         self.learn()

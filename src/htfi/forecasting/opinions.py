@@ -243,6 +243,10 @@ class OpinionTracker:
         """The weight [H] that a narrator's opinions have now."""
         return self._narrators.weight(narrator)
 
+    def potential_weight(self, narrator: str) -> float:
+        """As `NarratorTrackRecords.potential`."""
+        return self._narrators.potential(narrator)
+
     def track_records(self) -> list[TrackRecordRow]:
         """The track record of opinions, by narrator and horizon."""
         return self._narrators.rows()

@@ -102,6 +102,17 @@ class NarratorTrackRecords:
         shares = self._shares(record)
         return [_in_units(float((share * self._levels_of_weight).sum())) for share in shares]
 
+    def potential(self, narrator: str) -> float:
+        """What of a narrator's weight was earned, 0–1, at its best horizon; an unknown narrator's is the prior's.
+
+        The prior lends a weight that says nothing of the narrator. It is taken back with the outcomes at the first
+        horizon, half of it by `HALF_LIFE_OUTCOMES`: who has earned no more by then is known not to matter.
+        """
+        record = self._records.get(narrator)
+        num = 0 if record is None else int(record.num[0])
+        lent = num / (num + HALF_LIFE_OUTCOMES) * float((self._prior * self._levels_of_weight).sum())
+        return max(max(self.weight(narrator)) - lent, 0.0)
+
     def _rates(self, record: _TrackRecord) -> Array:
         return np.minimum(_MAX_RATE, self._log_num_levels / np.maximum(record.gap, 1e-9))
 

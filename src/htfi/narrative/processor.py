@@ -6,7 +6,7 @@ set aside keeps its reason, so that a decision can record it.
 
 import re
 from collections import OrderedDict, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -27,9 +27,10 @@ from htfi.narrative.caching.encoded import cache_names
 from htfi.narrative.config import NarrativeConfig, RoutingConfig
 from htfi.narrative.encoding.linking import is_company
 from htfi.narrative.influence import InfluenceLimits, limits_of
+from htfi.narrative.merging import READER_SEPARATOR
 from htfi.narrative.ports import ItemScorer
 from htfi.narrative.question import MAX_ITEMS, item_name
-from htfi.narrative.readers import part_from_scores
+from htfi.narrative.readers import part_from_scores, part_reader
 from htfi.narrative.recent_news import (
     MAX_ID_CHARS,
     NO_NEWS,
@@ -218,11 +219,21 @@ class NewsProcessor:
             return num_readings
         return min(num_readings, int(self.frontier_cents / self.routing.frontier_cents_per_reading + 1e-9))
 
-    def reading_suspicion(self, gathered: NewsSelection) -> float:
-        """How far a reading of this news should queue behind others, 0–1: by the least believed of its sources."""
-        if gathered.suspicion:
-            return 1.0
-        return self.sanitiser.reading_suspicion(dict.fromkeys(item.source for item in gathered.items))
+    def reading_suspicions(self, gathered: Mapping[int, NewsSelection]) -> dict[int, float]:
+        """How far a reading of each news, by place, should queue behind others, 0–1: by the least believed of its
+        sources.
+        """
+        found: dict[int, float] = {}
+        by_sources: dict[frozenset[str], float] = {}  # the news of an instant has few
+        for place, selection in gathered.items():
+            if selection.suspicion:
+                found[place] = 1.0
+                continue
+            sources = frozenset([item.source for item in selection.items])
+            if sources not in by_sources:
+                by_sources[sources] = self.sanitiser.reading_suspicion(sources)
+            found[place] = by_sources[sources]
+        return found
 
     def is_worth_frontier(self, gathered: NewsSelection) -> bool:
         """Whether any of this news is worth a frontier model, if there is one."""
@@ -262,8 +273,20 @@ class NewsProcessor:
                 self._config,
             )
             for note in gathered.encoder_only
-            if note.scores is not None and note.scores.relevance * note.scores.novelty > 0.0
+            if _has_part(note)
         ]
+
+    def read_by_encoder(self, gathered: NewsSelection) -> NewsSelection | None:
+        """The same news, none of which a model reads; None where the encoder scored not all of it."""
+        read = self._records_of(gathered.items[:MAX_ITEMS])
+        if not all(note.scores is not None and note.scores.encoder for note in read):
+            return None
+        return gathered._replace(items=(), encoder_only=(*read, *gathered.encoder_only))
+
+    def narrator(self, reader: str, gathered: NewsSelection) -> str:
+        """Who a view by this reader is from, with the encoder where that reads other items."""
+        others = dict.fromkeys(part_reader(note.scores) for note in gathered.encoder_only if _has_part(note))
+        return READER_SEPARATOR.join((reader, *others))
 
     def news_context(
         self, gathered: NewsSelection, plan: FidelityPlan, means: ReadingBudget | None
@@ -362,3 +385,8 @@ class NewsProcessor:
             (symbol, deque([(name, way, at) for name, way, at in effects], maxlen=MAX_AWAITED_EFFECTS))
             for symbol, effects in state["awaited"]
         )
+
+
+def _has_part(note: NewsRecord) -> bool:
+    """Whether the encoder's reading of an item says anything."""
+    return note.scores is not None and note.scores.relevance * note.scores.novelty > 0.0

@@ -78,7 +78,7 @@ def part_from_scores(
     relevance = scores.relevance if scores is not None else 0.0
     novelty = scores.novelty if scores is not None else 0.0
     return ViewPart(
-        reader=f"encoder {scores.encoder}" if scores is not None else "encoder",
+        reader=part_reader(scores),
         direction=float((sentiment > 0.0) - (sentiment < 0.0)),
         size_sigmas=round(abs(sentiment), _SCORE_DECIMALS),
         volatility_multiplier=round(1.0 + VOLATILITY_GAIN * relevance * novelty, _SCORE_DECIMALS),
@@ -89,6 +89,11 @@ def part_from_scores(
         trust=trust,
         cause=scores.event if scores is not None else "",
     )
+
+
+def part_reader(scores: NewsScores | None) -> str:
+    """The reader of an encoder's part."""
+    return f"encoder {scores.encoder}" if scores is not None else "encoder"
 
 
 LATE_DEADLINE_MS = 60_000.0  # of a reading that no decision waits for

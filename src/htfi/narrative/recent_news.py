@@ -153,7 +153,8 @@ def item_audit(
 ) -> NewsItemAudit:
     """An item as a decision with this plan records it; `max_moved` is the share of the 90% band that it may move."""
     screened = note.screened
-    taken, why = choose_route(note.most, note.why, plan, means, config)
+    is_scored = note.scores is not None and bool(note.scores.encoder)
+    taken, why = choose_route(note.most, note.why, plan, means, config, is_scored=is_scored)
     return NewsItemAudit(
         id=screened.item.id,
         source=screened.item.source,

@@ -114,15 +114,19 @@ def choose_route(
     means: ReadingBudget,
     config: RoutingConfig,
     reasons: RouteReasons = _REASONS_5,
+    *,
+    is_scored: bool = False,
 ) -> tuple[Route, str]:
     """Who reads an item that is worth `most`, at a decision with this plan.
 
-    A frontier model reads after the release, where the item is worth it and the plan found budget and time for it.
+    A frontier model reads after the release, where the item is worth it and the plan found budget and time for it. The
+    encoder's reading of an item that `is_scored` counts where a model's could hardly move the forecast.
     """
     if most in (Route.TEMPLATE, Route.ENCODER):
         return most, why
     if plan.rung is Rung.TEMPLATE:
-        return Route.TEMPLATE, f"{why}; {plan.reason_text}"
+        is_read = is_scored and PlanReason.LOW_INFLUENCE in plan.reasons
+        return Route.ENCODER if is_read else Route.TEMPLATE, f"{why}; {plan.reason_text}"
     affordable = 0.0 < config.frontier_cents_per_reading <= means.frontier_cents
     if most is Route.FRONTIER and plan.rung_after_release is Rung.DEEP and affordable:
         return Route.FRONTIER, why + reasons.frontier
@@ -154,8 +158,9 @@ def routing_problems(
             is_tagged=audited.is_tagged,
             reasons=reasons,
         )
+        is_scored = audited.scores is not None and bool(audited.scores.encoder)
         if (audited.route, audited.why) != choose_route(
-            most, why, plan, news_context.reading_budget, config, reasons
+            most, why, plan, news_context.reading_budget, config, reasons, is_scored=is_scored
         ):
             found.append(f"the route of {audited.id} does not follow from its record")
     if news_context.suspicion and plan.rung is not Rung.SECURE and PlanReason.SUSPICION not in plan.reasons:

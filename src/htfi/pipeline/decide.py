@@ -23,7 +23,7 @@ from htfi.domain.decision import (
     series_id,
 )
 from htfi.domain.events import Bar
-from htfi.domain.news import ReadingBudget
+from htfi.domain.news import ReadingBudget, Route
 from htfi.domain.plan import LadderInputs
 from htfi.domain.time import NS_PER_MS, format_ns
 from htfi.forecasting.between_bars import shorten
@@ -36,7 +36,7 @@ from htfi.narrative.merging import merge_views
 from htfi.narrative.question import Question
 from htfi.narrative.rationale.drivers import find_drivers
 from htfi.narrative.rationale.writer import write_rationale
-from htfi.narrative.recent_news import NO_NEWS, NewsSelection
+from htfi.narrative.recent_news import NO_NEWS
 from htfi.narrative.routing import cap_plan
 from htfi.narrative.triggering import VERSION as TRIGGERS_VERSION
 from htfi.pipeline.components import Components, RunContext
@@ -48,11 +48,15 @@ from htfi.scheduling.fidelity import (
     choose_plan,
     deadline_of,
     is_high_value,
+    is_trial,
     left_after,
     mark_high_value,
     plan_deep_reads,
+    suffices_without_model,
 )
 
+DEEP_INFLUENCE_FACTOR = 2.0  # a reading in depth, of many answers, must be able to move so many times as much
+_UNPLANNED = FidelityPlan(Rung.TEMPLATE)
 _NOT_JUDGED = PolicyVerdict(PolicyOutcome.WITHHOLD, [])
 
 
@@ -85,37 +89,47 @@ def plan_readings(
     draft, and those for which no time is left come first at a later point.
     """
     series = [_make_series_context(row, point, components, context) for row in rows]
-    suspicion = {
-        place: components.news.reading_suspicion(series_context.request.news)
-        for place, series_context in enumerate(series)
-        if series_context.request.question.items
-    }
+    suspicion = components.news.reading_suspicions(
+        {
+            place: series_context.request.news
+            for place, series_context in enumerate(series)
+            if series_context.request.question.items
+        }
+    )
     left_ms = context.pipeline.deadline_ms
     questions = [
         (series_context.request.series, series_context.request.question) for series_context in series
     ]
     turns = components.views.reading_order(questions, suspicion)
-    for turn, place in enumerate(turns):
+    influences = {place: _influences(series[place].request, components) for place in turns}
+    worthwhile = [place for place in turns if _is_worth_reading(series[place], influences[place], context)]
+    unread = set(turns).difference(worthwhile)
+    for turn, place in enumerate([*worthwhile, *(place for place in turns if place in unread)]):
         series_context = series[place]
         inputs = (
             cursor.next_inputs(place, series_context.bar.symbol, point.as_of_ns)
             if cursor is not None
             else None
         )
-        if inputs is None:
-            inputs = components.views.times.inputs(
-                len(turns) - turn, left_ms, _divergence(series_context, components)
-            )
+        if inputs is None:  # what no model reads waits for none and takes no time
+            num_waiting = 1 if place in unread else len(worthwhile) - turn
+            left = context.pipeline.deadline_ms if place in unread else left_ms
+            divergence = _divergence(series_context, components)
+            inputs = components.views.times.inputs(num_waiting, left, divergence, influences[place])
         deadline_ms = deadline_of(inputs)
-        plan = _plan(
-            series_context.regime, deadline_ms, series_context.request.news, components, context, inputs
+        plan = _plan(series_context.regime, deadline_ms, series_context.request, components, context, inputs)
+        request = series_context.request._replace(
+            plan=plan, budget=_budget(deadline_ms, inputs.left_ms, components)
         )
-        budget = _budget(deadline_ms, inputs.left_ms, components)
-        series[place] = replace(
-            series_context, request=series_context.request._replace(plan=plan, budget=budget)
-        )
-        is_read = not components.views.has(*questions[place], plan.rung)
-        left_ms = left_after(inputs, plan.rung, context.fidelity) if is_read else inputs.left_ms
+        news = components.news.read_by_encoder(request.news) if suffices_without_model(plan) else None
+        if news is not None:
+            request = request._replace(
+                news=news, question=msgspec.structs.replace(request.question, items=())
+            )
+        series[place] = replace(series_context, request=request)
+        if place not in unread:
+            is_read = not components.views.has(*questions[place], plan.rung)
+            left_ms = left_after(inputs, plan.rung, context.fidelity) if is_read else inputs.left_ms
     rest = _budget(context.pipeline.deadline_ms, left_ms, components)
     return [
         series_context
@@ -142,9 +156,44 @@ def _make_series_context(
         if answered is None and sigma and last is not None:  # the newest, which nothing has learnt from yet
             returns = (*returns, last / sigma)
     question = Question(bar.symbol, point.as_of_ns, bar.end_ns - bar.start_ns, news.items, returns)
-    plan = _plan(regime, context.pipeline.deadline_ms, news, components, context)
-    request = ReadRequest(series, question, plan, news)
-    return SeriesContext(bar, row, regime, features, request, answered=answered)
+    request = ReadRequest(series, question, _UNPLANNED, news)
+    plan = _plan(regime, context.pipeline.deadline_ms, request, components, context)
+    return SeriesContext(bar, row, regime, features, request._replace(plan=plan), answered=answered)
+
+
+def _influences(request: ReadRequest, components: Components) -> tuple[float | UnsetType, float | UnsetType]:
+    """What a reading of a series' news could move of its 90% band, by the draft and by the target.
+
+    Unset for the draft's where it has read this news. Where the draft suffices, what the target could move is its own.
+    """
+    news, views = components.news, components.views
+    limit = news.influence_limits(request.news).reading
+    edge, speculative = (
+        round(
+            limit * components.forecaster.potential_weight(news.narrator(views.version(rung), request.news)),
+            6,
+        )
+        if rung in views.rungs
+        else 0.0
+        for rung in (Rung.EDGE, Rung.SPECULATIVE)
+    )
+    known = UNSET if views.has(request.series, request.question, Rung.EDGE) else edge
+    is_capped = all(route is Route.DRAFT for route in news.max_routes(request.news.items))
+    return known, known if is_capped and Rung.EDGE in views.rungs else speculative
+
+
+def _is_worth_reading(
+    series_context: SeriesContext,
+    influences: tuple[float | UnsetType, float | UnsetType],
+    context: RunContext,
+) -> bool:
+    """Whether any model's reading could move enough of the forecast, is suspected, or is made on trial."""
+    request = series_context.request
+    return (
+        bool(request.news.suspicion)
+        or any(one is UNSET or one >= context.fidelity.min_influence for one in influences)
+        or is_trial(request.question.items[0].id)
+    )
 
 
 def _divergence(series_context: SeriesContext, components: Components) -> float:
@@ -157,16 +206,22 @@ def _divergence(series_context: SeriesContext, components: Components) -> float:
 def _plan(
     regime: Regime,
     deadline_ms: float,
-    news: NewsSelection,
+    request: ReadRequest,
     components: Components,
     context: RunContext,
     inputs: LadderInputs | UnsetType = UNSET,
 ) -> FidelityPlan:
-    rungs, suspicion = components.views.rungs, bool(news.suspicion)
+    news, rungs, items = request.news, components.views.rungs, request.question.items
     chosen = choose_plan(
-        regime, deadline_ms, rungs, inputs=inputs, suspicion=suspicion, config=context.fidelity
+        regime,
+        deadline_ms,
+        rungs,
+        inputs=inputs,
+        suspicion=bool(news.suspicion),
+        is_trial=inputs is not UNSET and is_trial(items[0].id),
+        config=context.fidelity,
     )
-    return cap_plan(chosen, components.news.max_routes(news.items), rungs) if news.items else chosen
+    return cap_plan(chosen, components.news.max_routes(items), rungs) if items else chosen
 
 
 def _budget(deadline_ms: float, left_ms: float, components: Components) -> ReadingBudget:
@@ -253,7 +308,7 @@ def plan_deep_readings(
             continue
         if news.is_worth_frontier(request.news):
             divergences[place], plans[place] = 1.0, mark_high_value(request.plan)
-        elif tilt is not None:
+        elif tilt is not None and _is_worth_depth(request, components, context):
             divergences[place] = tilt.divergence_rank
     bars_ms = [series_context.request.question.bar_ns / NS_PER_MS for series_context in series]
     limit = news.num_affordable(len(series))
@@ -265,6 +320,19 @@ def plan_deep_readings(
         else series_context
         for place, series_context in enumerate(series)
     ], num_skipped
+
+
+def _is_worth_depth(request: ReadRequest, components: Components, context: RunContext) -> bool:
+    """Whether a reading in depth could move enough of the forecast, or is made on trial."""
+    if not request.question.items:
+        return False
+    news = components.news
+    narrator = news.narrator(components.views.version(Rung.DEEP), request.news)
+    limit = news.influence_limits(request.news).reading
+    influence = limit * components.forecaster.potential_weight(narrator)
+    return influence / DEEP_INFLUENCE_FACTOR >= context.fidelity.min_influence or is_trial(
+        request.question.items[0].id
+    )
 
 
 def make_decision(

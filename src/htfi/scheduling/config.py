@@ -38,6 +38,9 @@ class FidelityConfig:
     high_divergence: PositiveShare = setting(
         0.9, "rank of divergence from which an item is read in depth", "0–1"
     )
+    min_influence: Annotated[float, Meta(ge=0.0, le=1e3)] = setting(
+        0.15, "what a reading must be able to move for a model to read; 0 always", "90% bands"
+    )
 
     def __post_init__(self) -> None:
         check_bounds("scheduling", self)

@@ -12,6 +12,7 @@ Beside the deadline it chooses by load: `ReadingTimes` holds how long readings t
 reading then takes what the settings state, so that a recorded day gives the same decisions on any machine.
 """
 
+import zlib
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
@@ -60,10 +61,19 @@ class ReadingTimes:
     def expected_ms(self, rung: Rung) -> float:
         return round(rung_time_ms(rung, self._config) + max(self._excess_ms(rung), 0.0), 3)
 
-    def inputs(self, num_waiting: int, left_ms: float, divergence: float = 0.0) -> LadderInputs:
-        """What the ladder sees, where so many readings wait and so much of the deadline is left."""
+    def inputs(
+        self,
+        num_waiting: int,
+        left_ms: float,
+        divergence: float = 0.0,
+        influence: tuple[float | UnsetType, float | UnsetType] = (UNSET, UNSET),
+    ) -> LadderInputs:
+        """What the ladder sees, where so many readings wait and so much of the deadline is left.
+
+        `influence`: what a reading could move, by the draft and by the target.
+        """
         edge_ms, speculative_ms = self.expected_ms(Rung.EDGE), self.expected_ms(Rung.SPECULATIVE)
-        return LadderInputs(num_waiting, round(left_ms, 3), edge_ms, speculative_ms, divergence)
+        return LadderInputs(num_waiting, round(left_ms, 3), edge_ms, speculative_ms, divergence, *influence)
 
 
 def deadline_of(inputs: LadderInputs) -> float:
@@ -98,9 +108,9 @@ def rung_time_ms(rung: Rung, config: FidelityConfig) -> float:
             return config.deep_ms
 
 
-VERSION = (
-    "fidelity/2"  # how rungs are chosen and recorded; 1 knew no load and recorded its reasons as sentences
-)
+# How rungs are chosen and recorded. Version 1 knew no load and recorded its reasons as sentences, 2 no influence.
+VERSION = "fidelity/3"
+TRIAL_SHARE = 32  # one in so many items that could hardly move a forecast is read all the same
 _DEFAULT = FidelityConfig()
 
 # What stands in for a rung that has no reader, best first. Nothing that drafts from text stands in for SECURE.
@@ -121,17 +131,53 @@ def choose_plan(
     *,
     inputs: LadderInputs | UnsetType = UNSET,
     suspicion: bool = False,
+    is_trial: bool = False,
     config: FidelityConfig = _DEFAULT,
 ) -> FidelityPlan:
     """The rung that suits the moment, or the next lower one that has a reader; TEMPLATE needs none.
 
-    `inputs` are the load and the divergence that the decision faces; without them there is neither.
+    `inputs` are the load, the divergence and the influence that the decision faces; without them there is none. A
+    reading that could hardly move the forecast is made only on trial.
     """
     rung, reasons = _preferred_rung(regime, deadline_ms, inputs, suspicion, config)
     if rung is not Rung.TEMPLATE and rung not in available:
         rung = next((other for other in _FALLBACKS[rung] if other in available), Rung.TEMPLATE)
         reasons = (*reasons, PlanReason.UNAVAILABLE)
+    if inputs is not UNSET and rung in (Rung.SPECULATIVE, Rung.EDGE):
+        worthwhile = _worthwhile_rung(rung, inputs, available, config)
+        if worthwhile is not rung:
+            rung, reasons = (
+                (rung, (*reasons, PlanReason.TRIAL))
+                if is_trial
+                else (worthwhile, (*reasons, PlanReason.LOW_INFLUENCE))
+            )
     return FidelityPlan(rung, UNSET, deadline_ms, None, reasons, inputs)
+
+
+def _worthwhile_rung(
+    rung: Rung, inputs: LadderInputs, available: frozenset[Rung], config: FidelityConfig
+) -> Rung:
+    """The rung, or the highest below it, whose reading could move enough of the forecast."""
+    influences = {Rung.SPECULATIVE: inputs.speculative_influence, Rung.EDGE: inputs.edge_influence}
+    candidates = (rung, Rung.EDGE) if Rung.EDGE in available else (rung,)
+    for candidate in candidates:
+        influence = influences[candidate]
+        if influence is UNSET or influence >= config.min_influence:
+            return candidate
+    return Rung.TEMPLATE
+
+
+def is_trial(item_id: str) -> bool:
+    """Whether the news whose newest item this is gets a reading on trial: one in `TRIAL_SHARE`, by a digest of its id.
+
+    For all symbols alike: questions on the same news share most of their cost.
+    """
+    return zlib.crc32(item_id.encode()) % TRIAL_SHARE == 0
+
+
+def suffices_without_model(plan: FidelityPlan) -> bool:
+    """Whether no model reads because it could hardly move the forecast: the encoder's own readings count instead."""
+    return plan.rung is Rung.TEMPLATE and PlanReason.LOW_INFLUENCE in plan.reasons
 
 
 def _preferred_rung(
@@ -240,12 +286,20 @@ def plan_problems(
     available: frozenset[Rung],
     suspicion: bool,
     config: FidelityConfig,
+    *,
+    on_trial: bool = False,
 ) -> list[str]:
     """Whether a recorded plan follows from what was recorded with it; entries without codes are not judged."""
     if found.reason_codes is UNSET or is_prepared(found):
         return []
     expected = choose_plan(
-        regime, found.deadline_ms, available, inputs=found.inputs, suspicion=suspicion, config=config
+        regime,
+        found.deadline_ms,
+        available,
+        inputs=found.inputs,
+        suspicion=suspicion,
+        is_trial=on_trial,
+        config=config,
     )
     reasons = tuple(code for code in found.reason_codes if code not in _LATER)
     is_capped = PlanReason.DRAFT_SUFFICES in found.reason_codes and found.rung is Rung.EDGE

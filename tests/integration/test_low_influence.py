@@ -1,0 +1,165 @@
+"""Readers that have earned no weight are asked on trial alone; the encoder reads the rest, and an auditor agrees."""
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from htfi.domain.decision import Decision, NewsView, decode_decision, encode_decision
+from htfi.domain.events import Bar, FeedItem, News
+from htfi.domain.news import Route
+from htfi.domain.plan import PlanReason, Rung
+from htfi.domain.time import NS_PER_S
+from htfi.forecasting.track_record import NarratorTrackRecords
+from htfi.narrative.question import Question
+from htfi.narrative.readers import TemplateReader
+from htfi.pipeline.audit.readings import ReadingAuditor, ReadingSettings
+from htfi.pipeline.audit.recompute import AmendmentAuditor, check_entry
+from htfi.scheduling.fidelity import is_trial
+from htfi.wiring.ledger import open_ledger
+from htfi.wiring.run import build_loop
+from htfi.wiring.settings import Settings, load_settings, override
+from late_network import START_NS, ListFeed, ListOutlet
+
+BAR_NS = 3_600 * NS_PER_S
+NUM_BARS, FIRST_NEWS = 60, 25
+TRIALS = [name for number in range(400) if is_trial(name := f"n{number}")][:2]
+OTHERS = [name for number in range(400) if not is_trial(name := f"n{number}")]
+HEADLINES = (
+    "ACME raises its full-year forecast after record orders",
+    "Regulators open an inquiry into the accounts of ACME",
+    "ACME cuts a third of its workforce as demand collapses",
+    "ACME wins a contract worth 2 billion dollars from the ministry of defence",
+)
+
+
+class Counting:
+    """A reader with an opinion, which counts what it is asked."""
+
+    speculation_stats = None
+
+    def __init__(self, name: str) -> None:
+        self.version = f"{name}@0001"
+        self.asked: list[str] = []
+        self._inner = TemplateReader()
+
+    def read(self, questions: Sequence[Question], deadline_ms: float) -> list[NewsView]:
+        self.asked += [question.items[0].id for question in questions]
+        views = self._inner.read(questions, deadline_ms)
+        return [
+            msgspec.structs.replace(view, direction=1.0, size_sigmas=1.0, confidence=0.5, reader=self.version)
+            for view in views
+        ]
+
+
+def feed() -> list[FeedItem]:
+    """Hourly bars; an item every eight hours, the second and the fourth of them trials."""
+    dice = random.Random(3)
+    names = iter((OTHERS[0], TRIALS[0], OTHERS[1], TRIALS[1]))
+    items: list[FeedItem] = []
+    for hour in range(NUM_BARS):
+        end_ns = START_NS + hour * BAR_NS
+        if hour >= FIRST_NEWS and (hour - FIRST_NEWS) % 8 == 0 and (name := next(names, "")):
+            at_ns = end_ns - NS_PER_S
+            headline = HEADLINES[(hour - FIRST_NEWS) // 8]
+            items.append(News(at_ns, at_ns, "wire", hour, name, headline, ("ACME",)))
+        close = 100.0 + dice.gauss(0, 1)
+        items.append(
+            Bar(end_ns, end_ns, "bars", hour + 1, "ACME", "1h", end_ns - BAR_NS, end_ns, close, close + 1,
+                close - 1, close)
+        )  # fmt: skip
+    return items
+
+
+def settings() -> Settings:
+    return override(load_settings(environment={}), "pipeline", group_ms=3.6e6)
+
+
+def run(folder: Path, entries: Sequence[bytes] = ()) -> tuple[list[bytes], Counting, Counting]:
+    draft, target = Counting("draft"), Counting("target")
+    readers = {Rung.TEMPLATE: TemplateReader(), Rung.EDGE: draft, Rung.SPECULATIVE: target}
+    ledger = open_ledger(folder, origin="test.run", durable=False)
+    if entries:
+        ledger.append(list(entries))
+    loop = build_loop(settings(), ListFeed(feed()), ledger, ListOutlet(entries), readers=readers)
+    loop.run(lambda: None)
+    found = [ledger.entry(index) for index in range(ledger.size)]
+    ledger.close()
+    return found, draft, target
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[bytes], Counting, Counting]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(NarratorTrackRecords, "potential", lambda *_: 0.0)
+        return run(tmp_path_factory.mktemp("run"))
+
+
+def with_news(entries: Sequence[bytes]) -> list[Decision]:
+    found = [decode_decision(entry) for entry in entries]
+    return [one for one in found if one.news_context is not None]
+
+
+def test_only_trials_are_read_and_the_encoder_reads_the_rest(
+    made: tuple[list[bytes], Counting, Counting],
+) -> None:
+    entries, draft, target = made
+    assert (draft.asked, target.asked) == ([], TRIALS)
+    found = with_news(entries)
+    low = [one for one in found if PlanReason.LOW_INFLUENCE in one.plan.reasons]
+    assert len(low) >= 16
+    for one in low:
+        assert one.plan.rung is Rung.TEMPLATE
+        assert one.news_context is not None
+        assert {item.route for item in one.news_context.considered} == {Route.ENCODER}
+        assert one.view is not None
+        assert [part.cited[0] for part in one.view.parts] == [item.id for item in one.news_context.considered]
+        assert one.view.reader.startswith("encoder ")
+        assert one.forecast.tilt is not None
+    trials = [one for one in found if PlanReason.TRIAL in one.plan.reasons]
+    assert {one.view.reader for one in trials if one.view is not None} == {"target@0001"}
+
+
+def test_an_auditor_derives_each_plan_route_and_view_again(
+    made: tuple[list[bytes], Counting, Counting],
+) -> None:
+    entries, _, _ = made
+    known = settings()
+    terms = ReadingSettings(known.narrative, 0)
+    amendments, readings = AmendmentAuditor(entries.__getitem__), ReadingAuditor(terms, lambda _: None)
+
+    def problems(entry: bytes) -> list[str]:
+        return check_entry(
+            entry, decode_decision(entry).settings_digest, known.policy, amendments, known.routing,
+            known.suspicion, readings, known.sanitiser, known.scheduling,
+        )  # fmt: skip
+
+    assert len(entries) >= NUM_BARS // 2
+    assert [
+        problem for entry in entries for problem in problems(entry) if "generation of its view" not in problem
+    ] == []
+    low = next(one for one in with_news(entries) if PlanReason.LOW_INFLUENCE in one.plan.reasons)
+    loud = msgspec.structs.replace(low.plan.inputs, speculative_influence=1.0)
+    forged = msgspec.structs.replace(low, plan=msgspec.structs.replace(low.plan, inputs=loud))
+    assert any("the rung template does not follow" in one for one in problems(encode_decision(forged)))
+
+
+@pytest.mark.parametrize("cut", [0.5, 0.8])
+def test_a_run_that_was_cut_goes_on_to_the_same_entries(
+    made: tuple[list[bytes], Counting, Counting], cut: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(NarratorTrackRecords, "potential", lambda *_: 0.0)
+    entries, _, _ = made
+    again, _, _ = run(tmp_path, entries[: round(cut * len(entries))])
+    assert again == entries
+
+
+def test_a_reader_that_has_earned_its_weight_is_asked_for_every_item(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(NarratorTrackRecords, "potential", lambda *_: 0.5)
+    entries, _, target = run(tmp_path)
+    assert target.asked == [OTHERS[0], TRIALS[0], OTHERS[1], TRIALS[1]]
+    assert not any(PlanReason.LOW_INFLUENCE in one.plan.reasons for one in with_news(entries))
