@@ -141,7 +141,8 @@ def test_count_of_a_vote_is_read_and_ranges_are_not(text: str, num_for: int | No
 def test_older_dissent_states_its_preference_in_a_sentence_of_its_own():
     vote = find_vote(
         "Voting for the FOMC monetary policy action were: Alan Greenspan, Chairman; and Susan S. Bies.\n\n"
-        "Voting against the action was Robert T. Parry. President Parry preferred a 50 basis point reduction in the target."
+        "Voting against the action was Robert T. Parry. President Parry preferred a 50 basis point reduction in the "
+        "target."
     )
     assert vote.dissents == (Dissent("Robert T. Parry", Preference.CUT),)
     assert (vote.num_for, vote.num_against) == (2, 1)

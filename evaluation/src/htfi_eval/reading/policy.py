@@ -63,7 +63,7 @@ class PolicyReading:
 
     @property
     def right(self) -> float:
-        """the figure policy_action_right of reading: the mean of the parts, so that each counts, however many texts it has."""
+        """The figure policy_action_right of reading: the mean of the parts, each counting alike."""
         parts = (self.headlines, self.statements, self.prospects)
         return sum(part.right for part in parts) / len(parts)
 

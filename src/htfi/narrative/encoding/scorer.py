@@ -154,6 +154,21 @@ class NewsScorer:
             rows.append(self._scores(probabilities, place, novelty, symbols))
         return rows
 
+    def stances(self, texts: Sequence[str]) -> list[float]:
+        """The stance of each text, −1 dovish to 1 hawkish, as of items; nothing counts for novelty.
+
+        0 for all without an encoder. Raises: DependencyUnavailable.
+        """
+        if self._encoder is None or self._heads is None or not texts:
+            return [0.0] * len(texts)
+        points, states = self._encoder.read(texts)
+        probabilities: LabelShares = self._heads.score(points, states, texts)
+        heads = self._heads.heads
+        return [
+            _signed_share(heads, probabilities, "stance", "hawkish", "dovish", place)
+            for place in range(len(texts))
+        ]
+
     def _scores(
         self, probabilities: LabelShares, place: int, novelty: int, symbols: tuple[str, ...]
     ) -> NewsScores:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from htfi.narrative.facts.policy.votes import Vote
+from htfi.narrative.facts.policy.votes import NO_VOTE, Vote
 
 
 class PolicyInstrument(StrEnum):
@@ -65,5 +65,5 @@ class PolicyAction:
     prior: float | None = None
     expected: float | None = None
     expectation: PolicyExpectation = PolicyExpectation.UNKNOWN
-    vote: Vote = Vote()
+    vote: Vote = NO_VOTE
     evidence: str = ""

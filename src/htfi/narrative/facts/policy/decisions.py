@@ -15,16 +15,21 @@ from htfi.narrative.facts.policy.attributes import move_between
 from htfi.narrative.facts.policy.banks import bank_named, banks_in
 from htfi.narrative.facts.policy.clauses import ActionClause, action_clauses
 from htfi.narrative.facts.policy.rate_figures import find_levels, find_steps
-from htfi.narrative.facts.policy.votes import Vote, find_vote
+from htfi.narrative.facts.policy.votes import NO_VOTE, find_vote
 from htfi.narrative.facts.sentences import split_sentences
 from htfi.narrative.patterns import Patterns
 
 MAX_HEADLINE_CHARS = 400
-MAX_BODY_CHARS = 40_000  # of a statement that are searched for the decision
+MAX_BODY_CHARS = 200_000  # that are searched for the decision
+_LONG_BODY_CHARS = (
+    12_000  # from here on only a sentence that says who decided counts: minutes speak of much else
+)
+_MIN_LONG_RANK = 5
 
 _DATA = Patterns("htfi.narrative.facts.policy", "patterns.toml", "policy")
 _ASIDE = _DATA.compiled("aside")
 _CUE = _DATA.compiled("decision_cue")
+_OF_MARKETS = _DATA.compiled("of_markets")
 _DECIDED_TO = _DATA.compiled("decided_to")
 _RESERVE_PRESSURE = _DATA.compiled("reserve_pressure")
 _STANCE = _DATA.compiled("stance_words")
@@ -94,7 +99,7 @@ def _modality_of_source(plain: str) -> PolicyModality:
 
 def _with_body_vote(action: PolicyAction, body: str) -> PolicyAction:
     return (
-        replace(action, vote=find_vote(body[:MAX_BODY_CHARS])) if body and action.vote == Vote() else action
+        replace(action, vote=find_vote(body[:MAX_BODY_CHARS])) if body and action.vote == NO_VOTE else action
     )
 
 
@@ -109,7 +114,7 @@ def _completed(of_headline: PolicyAction, of_body: PolicyAction) -> PolicyAction
         low=of_body.low if of_headline.low is None else of_headline.low,
         high=of_body.high if of_headline.high is None else of_headline.high,
         prior=of_body.prior if of_headline.prior is None else of_headline.prior,
-        vote=of_body.vote if of_headline.vote == Vote() else of_headline.vote,
+        vote=of_body.vote if of_headline.vote == NO_VOTE else of_headline.vote,
     )
 
 
@@ -125,12 +130,14 @@ class _Stated(NamedTuple):
 def _in_statement(body: str, bank: str) -> PolicyAction | None:
     """The decision in a bank's own statement, its minutes or a report; None where no sentence states one."""
     body = body[:MAX_BODY_CHARS]
+    least = _MIN_LONG_RANK if len(body) > _LONG_BODY_CHARS else -_MIN_LONG_RANK
     found: list[_Stated] = []
     for order, sentence in enumerate(split_sentences(body)):
         plain = plain_letters(sentence.text)
         found += [
             _Stated(rank, order, action, sentence.text)
             for rank, action in _decisions(plain, [one.action for one in found])
+            if rank >= least
         ]
     if not found:
         return None
@@ -153,6 +160,8 @@ def _by_rank(one: _Stated) -> tuple[int, int]:
 
 def _decisions(plain: str, earlier: list[PolicyAction]) -> list[tuple[int, PolicyAction]]:
     """The decisions that a sentence states, each with its rank."""
+    if _OF_MARKETS.search(plain) and not _DECIDED_TO.search(plain):
+        return []
     found: list[tuple[int, PolicyAction]] = []
     for clause in action_clauses(plain):
         rank = _rank(plain, clause)

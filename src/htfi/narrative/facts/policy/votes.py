@@ -37,6 +37,7 @@ class Vote:
     dissents: tuple[Dissent, ...] = ()
 
 
+NO_VOTE = Vote()
 _DATA = Patterns("htfi.narrative.facts.policy", "patterns.toml", "votes")
 _FIGURES = _DATA.compiled("figures")
 _UNANIMOUS = _DATA.compiled("unanimous")
