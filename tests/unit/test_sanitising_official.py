@@ -4,7 +4,7 @@ import pytest
 
 from htfi.domain.events import News
 from htfi.domain.news import ScreenedItem, Screening
-from htfi.narrative.sanitising.config import SanitiserConfig
+from htfi.narrative.sanitising.config import MAX_BODY_CHARS, MAX_LONG_BODY_CHARS, SanitiserConfig
 from htfi.narrative.sanitising.deobfuscation import deobfuscate
 from htfi.narrative.sanitising.impersonation import ImpersonationChecker
 from htfi.narrative.sanitising.manipulation import find_manipulation
@@ -117,3 +117,30 @@ def test_official_page_with_hidden_labels_passes():
     page = '<p>The Committee left rates unchanged.</p><span class="sr-only">Subscribe to the page</span>'
     assert screened("Statement", "federalreserve", page).verdict is Screening.PASS
     assert screened("Statement", "news", page).verdict is Screening.QUARANTINE
+
+
+def test_long_body_is_condensed_to_what_matters_and_official_ones_are_kept():
+    filler = " ".join(f"The river is wide and quiet at mile {number}." for number in range(1_000))
+    fact = (
+        "The Committee decided to lower the target range for the federal funds rate by 1/4 percentage point."
+    )
+    body = f"{filler} {fact} {filler}"
+    condensed = screened("Fed lowers rates", "news", body).item.body
+    assert fact in condensed
+    assert len(condensed) <= MAX_BODY_CHARS < len(body)
+    assert fact in screened("Fed lowers rates", "federalreserve", body).item.body
+    assert len(screened("Fed lowers rates", "federalreserve", body * 3).item.body) <= MAX_LONG_BODY_CHARS
+
+
+def test_order_planted_deep_in_a_long_body_is_found_or_never_read():
+    filler = " ".join(f"The river is wide and quiet at mile {number}." for number in range(500))
+    planted = screened("River news", "news", f"{filler} {ORDER} {filler}")
+    assert planted.verdict is Screening.QUARANTINE or ORDER not in planted.item.body
+
+
+def test_rows_of_a_table_keep_their_meaning_on_one_line():
+    body = "Indicator | Actual | Forecast | Previous\nNonfarm payrolls | 187K | 170K | 105K"
+    assert (
+        "Nonfarm payrolls: 187K (expected 170K, previous 105K)."
+        in screened("US data", "news", body).item.body
+    )

@@ -15,7 +15,8 @@ _NS_PER_MINUTE = 60_000_000_000
 
 NOTED_BELOW = 0.5  # a weaker finding is reported and counts for nothing
 MAX_HEADLINE_CHARS = 500  # that are screened
-MAX_BODY_CHARS = 8_000  # that are screened
+MAX_BODY_CHARS = 8_000  # that are screened and read; of a longer body the passages that matter
+MAX_LONG_BODY_CHARS = 60_000  # from which passages are selected; of an official body's document all are kept
 WINDOW_NS = 3 * NS_PER_DAY  # items are compared with those of the last three days
 MAX_ITEMS = 8_192  # that are remembered for it
 NEAR_ALIKE = 0.5  # likeness from which two items are the same report

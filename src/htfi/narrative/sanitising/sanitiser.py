@@ -13,11 +13,14 @@ from msgspec.structs import replace
 
 from htfi.domain.events import News
 from htfi.domain.news import ScreenedItem, Screening, ScreeningFinding
+from htfi.narrative.facts.passages.selection import select_passages
+from htfi.narrative.facts.passages.tables import table_rows_as_sentences
 from htfi.narrative.sanitising.bursts import BurstDetector, BurstItem
 from htfi.narrative.sanitising.config import (
     GOOD_CREDIBILITY,
     MAX_BODY_CHARS,
     MAX_HEADLINE_CHARS,
+    MAX_LONG_BODY_CHARS,
     MAX_SOURCES,
     MAX_SYMBOLS_MOVED,
     NOTED_BELOW,
@@ -119,7 +122,11 @@ class Sanitiser:
         findings += find_manipulation(item.headline, headline)
         body = item.body
         if body:
-            undone = deobfuscate(body, MAX_BODY_CHARS)
+            undone = deobfuscate(table_rows_as_sentences(body), MAX_LONG_BODY_CHARS)
+            is_official = self._impersonation.kind(item.source) is SourceKind.OFFICIAL
+            if len(undone.text) > MAX_BODY_CHARS and not is_official:
+                passages = select_passages(undone.text, headline.text, budget_chars=MAX_BODY_CHARS)
+                undone = replace(undone, text=one_line(passages.text))
             findings += undone.findings
             findings += find_manipulation(body, undone)
             body = undone.text
