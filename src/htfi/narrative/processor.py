@@ -26,6 +26,8 @@ from htfi.domain.news import (
 from htfi.narrative.caching.encoded import cache_names
 from htfi.narrative.config import NarrativeConfig, RoutingConfig
 from htfi.narrative.encoding.linking import is_company
+from htfi.narrative.facts.statements.comparison import StatementComparison
+from htfi.narrative.facts.statements.store import StatementStore, StoredDocument, document_series
 from htfi.narrative.influence import InfluenceLimits, limits_of
 from htfi.narrative.merging import READER_SEPARATOR
 from htfi.narrative.ports import ItemScorer
@@ -49,6 +51,7 @@ MAX_RECORDS = 8_192
 _NUM_LIFETIMES_KEPT = 2  # lifetimes: the oldest view that counts is one lifetime old, and so were its items
 MAX_ENCODER_ITEMS = 6  # items of a decision that the encoder alone reads
 MAX_SET_ASIDE = 6  # items set aside that a decision records
+MAX_COMPARISONS = 64  # of statements with the ones before
 MAX_AWAITED_EFFECTS = 32  # items of a symbol whose price effect is still to be observed
 _TICKER = re.compile(
     r"[A-Z][A-Z0-9.]{2,11}(?<!\.)"
@@ -89,6 +92,8 @@ class NewsProcessor:
             RecentNews(config),
         )
         self._records: OrderedDict[str, NewsRecord] = OrderedDict()
+        self._statements = StatementStore()
+        self._comparisons: OrderedDict[str, StatementComparison] = OrderedDict()  # by the new one's item
         self._pending: list[ScreenedItem] = []
         self._series_symbols: set[str] = set()  # symbols of the run's series
         self._awaited_effects: OrderedDict[str, deque[tuple[str, float, int]]] = OrderedDict()
@@ -137,6 +142,7 @@ class NewsProcessor:
             screened.verdict, first_report, scores, position, self.routing, is_tagged=tagged
         )
         self._remove_expired(item.available_at_ns)
+        self._compare_statement(screened)
         derived = cache_names(screened)
         lean = replace(screened, item=replace(item, body="", url=""))
         note = self._records[item.id] = NewsRecord(lean, scores, most, why, position, derived)
@@ -152,6 +158,30 @@ class NewsProcessor:
         if scores is not None and abs(scores.sentiment) >= _MIN_SENTIMENT and note.most is not Route.TEMPLATE:
             for symbol in item.symbols:
                 self._await_price_effect(symbol, (item.id, scores.sentiment, item.available_at_ns))
+
+    def _compare_statement(self, screened: ScreenedItem) -> None:
+        """Compare a central bank's document with its last one; what is held back or counts for less changes nothing."""
+        item = screened.item
+        if screened.verdict is not Screening.PASS or not item.body:
+            return
+        is_official = self.sanitiser.is_official(item.source)
+        series = document_series(item.headline, item.body, is_official=is_official)
+        if series is None:
+            return
+        document = StoredDocument(item.id, item.available_at_ns, item.body)
+        found = self._statements.compare(series, document)
+        if found is not None:
+            self._comparisons[item.id] = found
+            if len(self._comparisons) > MAX_COMPARISONS:
+                self._comparisons.popitem(last=False)
+
+    def statement_comparison(self, name: str) -> StatementComparison | None:
+        """What changed in a central bank's document since its last one, by the item's id; None for any other item.
+
+        Comparisons of recent documents only, and none from before a restart. Raises: DependencyUnavailable.
+        """
+        self.score_pending()
+        return self._comparisons.get(name)
 
     def _remove_expired(self, now_ns: int) -> None:
         """Remove items so old that no view which rests on them counts any longer."""
@@ -347,6 +377,8 @@ class NewsProcessor:
     def _forget_item(self, name: str) -> None:
         """Remove an item that was corrected or retracted, wherever it is held."""
         self.score_pending()
+        self._statements.forget(name)
+        self._comparisons.pop(name, None)
         note = self._records.get(name)
         self._forget_cached((item_name(name),) if note is None else note.derived)
         if note is not None:
@@ -354,7 +386,9 @@ class NewsProcessor:
 
     def state(self) -> dict[str, Any]:
         self.score_pending()
+        documents = self._statements.state()
         return {
+            **({"statements": documents} if documents else {}),
             "frontier_cents": self.frontier_cents,
             "sanitiser": self.sanitiser.state(),
             "scorer": self.scorer.state(),
@@ -371,6 +405,7 @@ class NewsProcessor:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
+        self._statements.restore(state.get("statements", []))
         self.frontier_cents = state["frontier_cents"]
         self.sanitiser.restore(state["sanitiser"])
         self.scorer.restore(state["scorer"])

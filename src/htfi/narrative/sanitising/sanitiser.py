@@ -123,8 +123,7 @@ class Sanitiser:
         body = item.body
         if body:
             undone = deobfuscate(table_rows_as_sentences(body), MAX_LONG_BODY_CHARS)
-            is_official = self._impersonation.kind(item.source) is SourceKind.OFFICIAL
-            if len(undone.text) > MAX_BODY_CHARS and not is_official:
+            if len(undone.text) > MAX_BODY_CHARS and not self.is_official(item.source):
                 passages = select_passages(undone.text, headline.text, budget_chars=MAX_BODY_CHARS)
                 undone = replace(undone, text=one_line(passages.text))
             findings += undone.findings
@@ -395,6 +394,10 @@ class Sanitiser:
             if screened.verdict is Screening.DISCOUNT
             else most
         )
+
+    def is_official(self, source: str) -> bool:
+        """Whether a feed is an official body's, by the name, address or kind that the operator gave it."""
+        return self._impersonation.kind(source) is SourceKind.OFFICIAL
 
     @property
     def max_symbols_moved(self) -> int:

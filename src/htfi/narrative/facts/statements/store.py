@@ -1,5 +1,6 @@
 """Keeps the last document of each central bank, in bounded number and size, and compares each new one with it."""
 
+import re
 from collections import OrderedDict
 from collections.abc import Mapping
 from enum import StrEnum
@@ -17,6 +18,7 @@ MAX_DOCUMENTS = 64
 MAX_DOCUMENT_CHARS = 60_000
 _MIN_STATEMENT_CHARS = 200
 _DATA = Patterns("htfi.narrative.facts.statements", "patterns.toml", "documents")
+_TITLE = _DATA.compiled("title", re.IGNORECASE)
 _MINUTES = _DATA.compiled("minutes")
 _SPEAKER = _DATA.compiled("speaker")
 _REPORTER, _OWN_WORDS = _DATA.compiled("reporter"), _DATA.compiled("own_words")
@@ -51,9 +53,11 @@ def document_series(
 ) -> DocumentSeries | None:
     """Which series a text continues; None for a text that is not a bank's own document.
 
-    An official source's word for it is enough; else a text must state a decision in the bank's own words, not a
-    reporter's.
+    From an official source its title or decision is enough; another's item must have a document's title and state a
+    decision in the bank's own words, not a reporter's.
     """
+    if not is_official and _TITLE.search(headline) is None:
+        return None
     bank = bank or bank_named(headline) or bank_named(body)
     if not bank or len(body) < _MIN_STATEMENT_CHARS:
         return None
