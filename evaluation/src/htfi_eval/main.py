@@ -35,6 +35,7 @@ BENCHMARKS = {
     "link": ("htfi_eval.bench.link.command:command", "Edge and cloud over links of many round trips."),
     "narrative": ("htfi_eval.bench.news:command", "Time and memory from a raw news item to its scores."),
     "reading": ("htfi_eval.bench.run_cost:command", "What reading the news costs a run."),
+    "headlines": ("htfi_eval.bench.headlines:command", "Time from a headline to the decision it triggers."),
     "buffering": ("htfi_eval.bench.buffering:command", "Views read before a scheduled announcement."),
 }
 
