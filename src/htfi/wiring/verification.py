@@ -19,6 +19,7 @@ from htfi.pipeline.audit.recompute import AmendmentAuditor, check_entry
 from htfi.pipeline.audit.replay import ModelRole, ReplayedReading, ReplayModel
 from htfi.pipeline.audit.replay import replay_reading as replay
 from htfi.pipeline.audit.token_text import TokenText
+from htfi.pipeline.audit.triggers import TriggerAuditor
 from htfi.wiring.models.loading import LoadableModel, open_model
 from htfi.wiring.models.readers import ModelsConfig, in_full_precision
 from htfi.wiring.settings import SETTINGS_FILE, Settings, decode_settings
@@ -54,6 +55,7 @@ def recompute_all(
     digest, settings = sha256(data).hexdigest(), decode_settings(data, to_verify=True)
     amendments = AmendmentAuditor(log.entry)
     readings = ReadingAuditor(reading_terms(settings), ModelsByVersion(settings.models, named).model)
+    triggers = TriggerAuditor(settings.triggers, log.entry)
     for index, entry in enumerate(log.entries(0, size)):
         try:
             problems = check_entry(
@@ -66,6 +68,7 @@ def recompute_all(
                 readings,
                 settings.sanitiser,
                 settings.scheduling,
+                triggers,
             )
         except (msgspec.DecodeError, ValueError, KeyError, IndexError) as error:
             problems = [f"it is not a decision: {error}"]

@@ -35,6 +35,7 @@ from htfi.narrative.routing import routing_problems
 from htfi.narrative.sanitising.config import SanitiserConfig
 from htfi.pipeline.amendments import comparison_part, recorded_comparison_part
 from htfi.pipeline.audit.readings import ReadingAuditor
+from htfi.pipeline.audit.triggers import TriggerAuditor
 from htfi.pipeline.weighing import forecast_problems, is_influence_bounded, suspicion_problems, without_view
 from htfi.scheduling.config import FidelityConfig
 from htfi.scheduling.fidelity import follows, is_high_value, is_prepared, is_trial, plan_problems
@@ -212,13 +213,15 @@ def check_entry(
     readings: ReadingAuditor | None = None,
     sanitiser: SanitiserConfig | None = None,
     fidelity: FidelityConfig | None = None,
+    triggers: TriggerAuditor | None = None,
 ) -> list[str]:
     """What does not come out as recorded, in words; empty when all does.
 
     `amendments` knows the entries before this one; without it amendments are not compared with the decisions they
     amend. Without `routing` the routes of news items are not checked, without `secure` not that a suspicion limits the
     weight, without `sanitiser` not what an item may move, without `fidelity` not the rung. `readings`, which knows the
-    earlier entries too, checks a reading against its decision.
+    earlier entries too, checks a reading against its decision, `triggers` a decision between two bars against the
+    standing one.
     Raises: msgspec.ValidationError where the entry is not a decision.
     """
     decision = decode_decision(entry)
@@ -241,6 +244,8 @@ def check_entry(
         problems += suspicion_problems(decision, secure)
     if readings is not None:
         problems += readings.problems(decision)
+    if triggers is not None:
+        problems += triggers.problems(decision)
     problems += _verdict_problems(decision, policy)
     return problems + (amendments.problems(decision) if amendments is not None else [])
 
