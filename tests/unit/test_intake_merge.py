@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from htfi.domain.errors import DependencyUnavailable
-from htfi.domain.events import Event, FeedItem, QuarantinedRow, TimePassed, Trade
+from htfi.domain.events import Event, FeedItem, News, QuarantinedRow, TimePassed, Trade
 from htfi.domain.time import NS_PER_S
 from htfi.pipeline.intake.merged_feed import MergedFeed
 from htfi.pipeline.intake.reorder import LEAP_NS, NO_LEAP_NS
@@ -130,6 +130,37 @@ def test_a_clock_that_stands_still_passes_no_time() -> None:
     next(items)
     threading.Timer(0.6, feed.stop).start()
     assert list(items) == []
+
+
+class StoppedBell(threading.Event):
+    """A bell that ends the feed where it would wait: what came before came without waiting."""
+
+    def __init__(self, stop: Callable[[], None]) -> None:
+        super().__init__()
+        self._stop = stop
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self._stop()
+        return False
+
+
+@pytest.mark.parametrize("is_news", [True, False])
+def test_time_passes_at_once_after_news_alone_so_that_it_is_answered(is_news: bool) -> None:
+    item = News(T0_NS, T0_NS, "l", 1, "n", "Acme cuts its forecast", ("A",)) if is_news else trade("l", 0, 1)
+    live = ListReader([[item]], now_ns=lambda: T0_NS + 1)
+    feed: MergedFeed
+    feed = MergedFeed([source("l", live)], Aside(), StoppedBell(lambda: feed.stop()))
+    first, *rest = feed
+    assert first == item
+    assert rest == ([TimePassed(T0_NS + 1)] if is_news else [])
+
+
+def test_time_does_not_pass_after_news_while_more_may_come_of_its_instant() -> None:
+    item = News(T0_NS, T0_NS, "l", 1, "n", "Acme cuts its forecast", ("A",))
+    live, other = ListReader([[item]], now_ns=lambda: T0_NS + 5), ListReader([], now_ns=lambda: T0_NS)
+    feed: MergedFeed
+    feed = MergedFeed([source("l", live), source("o", other)], Aside(), StoppedBell(lambda: feed.stop()))
+    assert list(feed) == [item]
 
 
 def test_stop_ends_the_wait_for_a_live_source() -> None:
