@@ -57,7 +57,6 @@ goals: $(VENV)/.dev
 	$(BIN)/htfi bench narrative --json build/goals/narrative.json
 	$(BIN)/htfi bench reading --json build/goals/reading.json
 	$(BIN)/htfi bench buffering --json build/goals/buffering.json
-	$(BIN)/htfi bench headlines --json build/goals/headlines.json
 	$(BIN)/htfi eval sentiment --json build/goals/sentiment.json --html build/goals/sentiment.html
 	$(BIN)/htfi eval sanitise --json build/goals/sanitise.json --html build/goals/sanitise.html
 	$(BIN)/htfi eval report --html build/evaluation.html

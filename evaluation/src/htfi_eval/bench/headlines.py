@@ -9,13 +9,13 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import IO, cast
+from typing import IO, Any, cast
 
 import click
 import numpy as np
@@ -235,6 +235,36 @@ def run_both(num: int, seed: int) -> dict[str, ReleaseTimes]:
     return found
 
 
+RELEASE_NOTE = (
+    f"headlines: {NUM_SYMBOLS} series of daily bars, through a pipe, one at a time; from the write to the line in "
+    "decisions.jsonl, recorded before"
+)
+
+
+def release_metrics(found: Mapping[str, ReleaseTimes]) -> dict[str, float]:
+    """From a headline to its release: with facts alone, and with the target before the release."""
+    return {
+        "headline_to_release_p50_ms": found["facts"].percentile(50),
+        "headline_to_release_p99_ms": found["facts"].percentile(99),
+        "headline_to_target_p50_ms": found["target"].percentile(50),
+        "headline_to_target_p99_ms": found["target"].percentile(99),
+    }
+
+
+def release_rows(found: Mapping[str, ReleaseTimes]) -> list[dict[str, Any]]:
+    return [
+        {
+            "headlines, read by": name,
+            "p50 ms": times.percentile(50),
+            "p99 ms": times.percentile(99),
+            "answered": len(times.answered_ms),
+            "read otherwise": times.num_otherwise,
+            "unanswered": times.num_unanswered,
+        }
+        for name, times in found.items()
+    ]
+
+
 @click.command("headlines", short_help="Time from a headline to the decision it triggers.")
 @quick_option
 @seed_option(SEED, "headlines and prices")
@@ -252,29 +282,12 @@ def command(quick: bool, seed: int, json_file: Path | None) -> None:
       htfi bench headlines --json build/goals/headlines.json
     """
     found = run_both(NUM_QUICK if quick else NUM_HEADLINES, seed)
-    rows = [
-        {
-            "read by": name,
-            "p50 ms": times.percentile(50),
-            "p99 ms": times.percentile(99),
-            "answered": len(times.answered_ms),
-            "read otherwise": times.num_otherwise,
-            "unanswered": times.num_unanswered,
-        }
-        for name, times in found.items()
-    ]
-    facts, target = found["facts"], found["target"]
-    metrics = {
-        "headline_to_release_p50_ms": facts.percentile(50),
-        "headline_to_release_p99_ms": facts.percentile(99),
-        "headline_to_target_p50_ms": target.percentile(50),
-        "headline_to_target_p99_ms": target.percentile(99),
-    }
-    notes = [
-        f"{NUM_SYMBOLS} series of daily bars; headlines through a pipe, one at a time; from the write to the line in "
-        "decisions.jsonl, recorded before"
-    ]
     result = Evaluation(
-        name="headlines", kind="bench", metrics=dict(metrics), rows=rows, notes=notes, seed=seed
+        name="headlines",
+        kind="bench",
+        metrics=dict(release_metrics(found)),
+        rows=release_rows(found),
+        notes=[RELEASE_NOTE],
+        seed=seed,
     )
     write_outputs(result, json_file=json_file)

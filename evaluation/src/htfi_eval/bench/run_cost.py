@@ -18,6 +18,14 @@ import msgspec
 import numpy as np
 
 from htfi.domain.errors import DependencyUnavailable
+from htfi_eval.bench.headlines import (
+    NUM_HEADLINES,
+    NUM_QUICK,
+    RELEASE_NOTE,
+    release_metrics,
+    release_rows,
+    run_both,
+)
 from htfi_eval.bench.news_timing import REUTERS, load_news_texts
 from htfi_eval.commands import ProgressLine, json_option, quick_option, runs_option, seed_option
 from htfi_eval.report import write_outputs
@@ -251,7 +259,7 @@ def command(num_runs: int, data: Path, seed: int, quick: bool, json_file: Path |
     Both runs of a pair are processes of their own in one thread, from start to end, and follow each other; the ratio
     is the median over pairs. Processor time, because other work on the machine lengthens the wall's. `run_cost_ratio`
     is the largest over the sets whose news is on the run's own symbols; a whole wire, most of which names none of
-    them, is a figure of its own.
+    them, is a figure of its own. Then a live run is timed from a headline to its release, as in `htfi bench headlines`.
 
     \b
     Examples:
@@ -287,7 +295,10 @@ def command(num_runs: int, data: Path, seed: int, quick: bool, json_file: Path |
         "run_cost_ratio": max(ratios[of.name] for of in sets if not of.is_wire),
         "wire_cost_ratio": max(wires, default=None),
     }
-    notes = [f"processor time in one thread; medians of {num} pairs of runs"]
+    answers = run_both(NUM_QUICK if quick else NUM_HEADLINES, seed)
+    rows += release_rows(answers)
+    metrics |= release_metrics(answers)
+    notes = [f"processor time in one thread; medians of {num} pairs of runs", RELEASE_NOTE]
     if len(sets) == 1 and not quick:
         notes.append("staged data were not found: these figures are of simulated prices and headlines")
     result = Evaluation(name="reading", kind="bench", metrics=metrics, rows=rows, notes=notes, seed=seed)

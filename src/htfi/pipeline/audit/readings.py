@@ -238,15 +238,15 @@ class ReadingAuditor:
             found.append("the half-life of its view is not that of the settings")
         if "readings" not in decision.models:
             return found
-        beside = {part.cited: part for part in self.history.readings_beside(decision)}
         parts: list[ViewPart] = []
         for part in view.parts:
             if part.is_worded:
                 parts.append(replace(part, trust=mean_trust(news_context, part.cited)))
                 continue
             item = known.get(part.cited[0]) if len(part.cited) == 1 else None
-            scored = beside.get(part.cited) or (item and scored_part(item, self._terms.narrative))
-            parts.append(scored or replace(part, trust=-1.0))
+            parts.append(
+                scored_part(item, self._terms.narrative) if item is not None else replace(part, trust=-1.0)
+            )
         if is_influence_bounded(decision):
             parts = bound_parts(parts, recorded_limits(news_context), view.as_of_ns)
         for part, expected in zip(view.parts, parts, strict=True):
