@@ -18,7 +18,7 @@ ROOTS = {
     "edge-0.1.0": "72951e1d40c36c0d266fb2d6916146056dec97ff6af590609a3e4ebc2632a2bb",
     "run-narrator-2": "4c200c00632928887ae3390d73c2da356b58381413fb0ad82e28669121e1a912",
     "run-templates-5": "e2eeb764d546bc29247cdea0e5256806a3de9ff2b8b3388fb173b6f640220da9",
-    "run-fidelity-3": "4900a8845ef041a71f1cfca9926aa57de37ca03cf8f94fb8b63a15de0ee2664a",
+    "run-fidelity-3": "39274227faad8f9f96479188f801a97f296a2e81be05b018c77e0415ec5bcdd4",
     "edge-narrator-2": "cc84292926196039eace35eadf0fbb080c6f9a40ced35237baf00a7ba51cfa64",
     "edge-templates-5": "0a7dbe1fda5b212bb5cb8452834cd7af97b00c8d13dc2b872f9768ac93d8f224",
 }
@@ -28,7 +28,7 @@ NUM_ENTRIES = {
     "run-narrator-2": (25, 3),
     "edge-narrator-2": (29, 7),
     "run-templates-5": (25, 3),
-    "run-fidelity-3": (25, 3),
+    "run-fidelity-3": (33, 5),
     "edge-templates-5": (37, 15),
 }
 

@@ -12,13 +12,15 @@ from htfi.scheduling.config import FidelityConfig
 from htfi.scheduling.fidelity import (
     ReadingTimes,
     choose_plan,
+    counts_encoder_alone,
     deadline_of,
     follows,
+    is_encoder_trial,
     is_prepared,
+    is_silent,
     is_trial,
     left_after,
     plan_problems,
-    suffices_without_model,
     verification_plan,
 )
 
@@ -29,11 +31,22 @@ LOADED = LadderInputs(9, 800.0, 20.0, 80.0)  # a load of 0.9
 DIVERGED = LadderInputs(1, LONG_MS, 20.0, 80.0, divergence=0.95)
 
 
+Influence = float | msgspec.UnsetType
+TRIAL = next(name for number in range(10_000) if is_trial(name := f"item {number}"))
+ENCODER_TRIAL = next(name for number in range(10_000) if is_encoder_trial(name := f"item {number}"))
+
+
 def influence(
-    edge: float | msgspec.UnsetType, speculative: float | msgspec.UnsetType, num_waiting: int = 1
+    edge: Influence, speculative: Influence, encoder: Influence = 0.2, num_waiting: int = 1
 ) -> LadderInputs:
     return LadderInputs(
-        num_waiting, 800.0, 20.0, 80.0, edge_influence=edge, speculative_influence=speculative
+        num_waiting,
+        800.0,
+        20.0,
+        80.0,
+        edge_influence=edge,
+        speculative_influence=speculative,
+        encoder_influence=encoder,
     )
 
 
@@ -68,25 +81,28 @@ def test_rung_follows_the_ladder(
         (influence(0.0, 0.15), Rung.SPECULATIVE, (PlanReason.NORMAL,)),
         (influence(0.3, 0.1), Rung.EDGE, (PlanReason.NORMAL, PlanReason.LOW_INFLUENCE)),
         (influence(0.1, 0.1), Rung.TEMPLATE, (PlanReason.NORMAL, PlanReason.LOW_INFLUENCE)),
-        (influence(msgspec.UNSET, 0.1), Rung.EDGE, (PlanReason.NORMAL, PlanReason.LOW_INFLUENCE)),
-        (influence(0.3, 0.3, 9), Rung.EDGE, (PlanReason.HIGH_LOAD,)),
-        (influence(0.1, 0.3, 9), Rung.TEMPLATE, (PlanReason.HIGH_LOAD, PlanReason.LOW_INFLUENCE)),
-        (influence(float("nan"), float("nan")), Rung.TEMPLATE, (PlanReason.NORMAL, PlanReason.LOW_INFLUENCE)),
+        (influence(0.1, 0.1, 0.1), Rung.TEMPLATE, (PlanReason.NORMAL, PlanReason.NO_INFLUENCE)),
+        (influence(0.1, 0.1, msgspec.UNSET), Rung.TEMPLATE, (PlanReason.NORMAL, PlanReason.NO_INFLUENCE)),
+        (influence(msgspec.UNSET, 0.1, 0.0), Rung.EDGE, (PlanReason.NORMAL, PlanReason.LOW_INFLUENCE)),
+        (influence(0.3, 0.3, 0.0, 9), Rung.EDGE, (PlanReason.HIGH_LOAD,)),
+        (influence(0.1, 0.3, 0.2, 9), Rung.TEMPLATE, (PlanReason.HIGH_LOAD, PlanReason.LOW_INFLUENCE)),
+        (influence(*[float("nan")] * 3), Rung.TEMPLATE, (PlanReason.NORMAL, PlanReason.NO_INFLUENCE)),
     ],
 )  # fmt: skip
-def test_a_model_reads_where_it_can_move_the_forecast(
+def test_a_reading_is_made_where_it_can_move_the_forecast(
     inputs: LadderInputs, rung: Rung, reasons: tuple[PlanReason, ...]
 ) -> None:
     found = choose_plan(Regime.NORMAL, MIDDLE_MS, ALL, inputs=inputs)
     assert (found.rung, found.reasons) == (rung, reasons)
-    assert suffices_without_model(found) == (rung is Rung.TEMPLATE)
+    assert counts_encoder_alone(found) == (rung is Rung.TEMPLATE and PlanReason.LOW_INFLUENCE in reasons)
+    assert is_silent(found) == (PlanReason.NO_INFLUENCE in reasons)
     assert plan_problems(found, Regime.NORMAL, ALL, False, FidelityConfig()) == []
-    always = choose_plan(
-        Regime.NORMAL, MIDDLE_MS, ALL, inputs=inputs, config=FidelityConfig(min_influence=0.0)
-    )
-    assert (PlanReason.LOW_INFLUENCE in always.reasons) == (
-        inputs.speculative_influence != inputs.speculative_influence
-    )
+
+
+def test_with_no_minimum_everything_is_read() -> None:
+    always = FidelityConfig(min_influence=0.0)
+    found = choose_plan(Regime.NORMAL, MIDDLE_MS, ALL, inputs=influence(0.0, 0.0, 0.0), config=always)
+    assert (found.rung, found.reasons) == (Rung.SPECULATIVE, (PlanReason.NORMAL,))
 
 
 def test_without_a_draft_what_the_target_is_not_worth_no_model_reads() -> None:
@@ -95,17 +111,29 @@ def test_without_a_draft_what_the_target_is_not_worth_no_model_reads() -> None:
 
 
 def test_a_trial_is_read_all_the_same_and_an_auditor_asks_whether_it_was_one() -> None:
-    found = choose_plan(Regime.NORMAL, MIDDLE_MS, ALL, inputs=influence(0.0, 0.0), is_trial=True)
+    found = choose_plan(Regime.NORMAL, MIDDLE_MS, ALL, inputs=influence(0.0, 0.0), newest_item=TRIAL)
     assert (found.rung, found.reasons) == (Rung.SPECULATIVE, (PlanReason.NORMAL, PlanReason.TRIAL))
-    assert plan_problems(found, Regime.NORMAL, ALL, False, FidelityConfig(), on_trial=True) == []
-    assert plan_problems(found, Regime.NORMAL, ALL, False, FidelityConfig()) != []
-    worth = choose_plan(Regime.NORMAL, MIDDLE_MS, ALL, inputs=influence(0.3, 0.3), is_trial=True)
+    assert plan_problems(found, Regime.NORMAL, ALL, False, FidelityConfig(), TRIAL) == []
+    assert plan_problems(found, Regime.NORMAL, ALL, False, FidelityConfig(), ENCODER_TRIAL) != []
+    worth = choose_plan(Regime.NORMAL, MIDDLE_MS, ALL, inputs=influence(0.3, 0.3), newest_item=TRIAL)
     assert worth.reasons == (PlanReason.NORMAL,)
 
 
-def test_one_item_in_32_is_a_trial() -> None:
-    num = sum(is_trial(f"item {number}") for number in range(6_400))
-    assert 150 <= num <= 250  # 200 expected; a fixed digest, so the same on every machine
+def test_the_encoder_has_trials_of_its_own() -> None:
+    weightless = influence(0.0, 0.0, 0.0)
+    found = choose_plan(Regime.NORMAL, MIDDLE_MS, ALL, inputs=weightless, newest_item=ENCODER_TRIAL)
+    assert (found.rung, found.reasons) == (Rung.TEMPLATE, (PlanReason.NORMAL, PlanReason.LOW_INFLUENCE))
+    unscored = influence(0.0, 0.0, msgspec.UNSET)
+    found = choose_plan(Regime.NORMAL, MIDDLE_MS, ALL, inputs=unscored, newest_item=ENCODER_TRIAL)
+    assert is_silent(found)
+
+
+def test_trials_are_as_many_as_stated() -> None:
+    names = [f"item {number}" for number in range(12_800)]  # a fixed digest: the same on every machine
+    assert 70 <= sum(map(is_trial, names)) <= 130  # 100 expected
+    assert 700 <= sum(map(is_encoder_trial, names)) <= 900  # 800 expected
+    assert not is_trial("")
+    assert not is_encoder_trial("")
 
 
 @pytest.mark.parametrize(("regime", "deadline_ms"), [(Regime.NORMAL, LONG_MS), (Regime.SHOCK, NONE_MS)])

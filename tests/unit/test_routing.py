@@ -66,11 +66,21 @@ def test_where_a_model_could_hardly_move_the_forecast_the_encoder_reads_what_it_
     )
     taken, why = choose_route(Route.TARGET, "worth 0.90", plan, MEANS, CONFIG, is_scored=True)
     assert taken is Route.ENCODER
-    assert why.endswith("a reading could hardly move the forecast")
+    assert why.endswith("a model's reading could hardly move the forecast")
     assert choose_route(Route.TARGET, "not scored", plan, MEANS, CONFIG)[0] is Route.TEMPLATE
     audited = heard(plan, route=Route.ENCODER, why=heard(plan).why)
     assert routing_problems(NewsContext((audited,), (), MEANS), plan, CONFIG, VERSION) == []
     assert routing_problems(NewsContext((heard(plan),), (), MEANS), plan, CONFIG, VERSION) != []
+
+
+def test_where_no_reading_could_move_the_forecast_nobody_reads() -> None:
+    plan = FidelityPlan(
+        Rung.TEMPLATE, reason_codes=(PlanReason.NORMAL, PlanReason.NO_INFLUENCE), deadline_ms=250.0
+    )
+    for most in (Route.ENCODER, Route.DRAFT, Route.TARGET):
+        taken, why = choose_route(most, "worth 0.90", plan, MEANS, CONFIG, is_scored=True)
+        assert taken is Route.TEMPLATE
+        assert why.endswith("no reading could move the forecast")
 
 
 def test_a_frontier_model_reads_after_the_release_where_there_is_money_and_time() -> None:

@@ -31,7 +31,8 @@ class PlanReason(StrEnum):
     HIGH_LOAD = "high_load"
     NO_TIME = "no_time"
     UNAVAILABLE = "unavailable"  # the rung has no reader in this run
-    LOW_INFLUENCE = "low_influence"  # what a reading could move of the forecast is too little
+    LOW_INFLUENCE = "low_influence"  # what a model's reading could move of the forecast is too little
+    NO_INFLUENCE = "no_influence"  # what any reading could move is too little, the encoder's as well
     TRIAL = "trial"  # read all the same, so that the reader may earn more weight
     DRAFT_SUFFICES = "draft_suffices"
     HIGH_VALUE = "high_value"
@@ -48,7 +49,8 @@ _WORDS = {
     PlanReason.HIGH_LOAD: "high load",
     PlanReason.NO_TIME: "no time for a model",
     PlanReason.UNAVAILABLE: "no better reader is available",
-    PlanReason.LOW_INFLUENCE: "a reading could hardly move the forecast",
+    PlanReason.LOW_INFLUENCE: "a model's reading could hardly move the forecast",
+    PlanReason.NO_INFLUENCE: "no reading could move the forecast",
     PlanReason.TRIAL: "a trial of the reader",
     PlanReason.DRAFT_SUFFICES: "the draft model suffices",
     PlanReason.HIGH_VALUE: "the news is worth the best reader",
@@ -79,9 +81,10 @@ class LadderInputs(msgspec.Struct, frozen=True, gc=False):
     `num_waiting` readings wait at this instant, this one included; `left_ms` of the instant's deadline are left for
     them. `edge_ms` and `speculative_ms`: the time of one reading, that of the settings or of recent readings where
     these took longer. `divergence` 0–1 is the rank of the disagreement between the view that the series has on the same
-    news and its forecast; 0 where it has none. `edge_influence` and `speculative_influence` are the shares of the 90%
-    band that the draft's or the target's reading could move at most: what its items may move, times the weight that its
-    track record gives it. Unset before "fidelity/3", and the draft's where it has read this news already.
+    news and its forecast; 0 where it has none. `edge_influence`, `speculative_influence` and `encoder_influence` are the
+    shares of the 90% band that the draft's, the target's or the encoder's reading could move at most: what its items
+    may move, times the weight that its track record gives it. Unset before "fidelity/3", the draft's where it has read
+    this news already, the encoder's where it has not scored it.
     """
 
     num_waiting: int
@@ -91,6 +94,7 @@ class LadderInputs(msgspec.Struct, frozen=True, gc=False):
     divergence: float = 0.0
     edge_influence: float | UnsetType = UNSET
     speculative_influence: float | UnsetType = UNSET
+    encoder_influence: float | UnsetType = UNSET
 
     @property
     def load(self) -> float:

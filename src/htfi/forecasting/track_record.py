@@ -62,6 +62,7 @@ class _TrackRecord:
         self.num = np.zeros(num_horizons, np.int64)
         self.plain = np.zeros(num_horizons)
         self.told = np.zeros(num_horizons)
+        self.weights: list[float] | None = None  # by horizon, as of the last outcome; None where they are due
 
 
 class NarratorTrackRecords:
@@ -99,8 +100,10 @@ class NarratorTrackRecords:
         record = self._records.get(narrator)
         if record is None:
             return [_in_units(float((self._prior * self._levels_of_weight).sum()))] * len(self._horizons)
-        shares = self._shares(record)
-        return [_in_units(float((share * self._levels_of_weight).sum())) for share in shares]
+        if record.weights is None:
+            shares = self._shares(record)
+            record.weights = [_in_units(float((share * self._levels_of_weight).sum())) for share in shares]
+        return list(record.weights)
 
     def potential(self, narrator: str) -> float:
         """What of a narrator's weight was earned, 0–1, at its best horizon; an unknown narrator's is the prior's.
@@ -175,6 +178,7 @@ class NarratorTrackRecords:
         share, rate = self._shares(record)[j], float(self._rates(record)[j])
         loss, smallest = float((share * losses).sum()), float(losses.min())
         mixed = smallest - float(exact.log((share * exact.exp(-rate * (losses - smallest))).sum())) / rate
+        record.weights = None
         record.losses[j] = record.losses[j] * self._keep + losses
         record.gap[j] = record.gap[j] * self._keep + max(0.0, loss - mixed)
         record.num[j] += len(plain)

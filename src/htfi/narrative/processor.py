@@ -318,6 +318,20 @@ class NewsProcessor:
         others = dict.fromkeys(part_reader(note.scores) for note in gathered.encoder_only if _has_part(note))
         return READER_SEPARATOR.join((reader, *others))
 
+    @property
+    def encoder_reader(self) -> str:
+        """The reader of the encoder's own views."""
+        return f"encoder {self.scorer.version}"
+
+    def encoder_opinion(self, gathered: NewsSelection) -> tuple[str, float] | None:
+        """Who the encoder's readings of all the news are from, and what they may move; None where they say nothing."""
+        read = self._records_of(gathered.items[:MAX_ITEMS])
+        notes = [note for note in (*read, *gathered.encoder_only) if _has_part(note)]
+        if not notes or not all(note.scores is not None and note.scores.encoder for note in read):
+            return None
+        limit = max(self.sanitiser.max_influence(note.screened) for note in notes)
+        return part_reader(notes[0].scores), limit
+
     def news_context(
         self, gathered: NewsSelection, plan: FidelityPlan, means: ReadingBudget | None
     ) -> NewsContext | None:

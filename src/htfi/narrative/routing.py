@@ -122,7 +122,7 @@ def choose_route(
     A frontier model reads after the release, where the item is worth it and the plan found budget and time for it. The
     encoder's reading of an item that `is_scored` counts where a model's could hardly move the forecast.
     """
-    if most in (Route.TEMPLATE, Route.ENCODER):
+    if most is Route.TEMPLATE or (most is Route.ENCODER and PlanReason.NO_INFLUENCE not in plan.reasons):
         return most, why
     if plan.rung is Rung.TEMPLATE:
         is_read = is_scored and PlanReason.LOW_INFLUENCE in plan.reasons

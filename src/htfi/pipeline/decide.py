@@ -23,7 +23,7 @@ from htfi.domain.decision import (
     series_id,
 )
 from htfi.domain.events import Bar
-from htfi.domain.news import ReadingBudget, Route
+from htfi.domain.news import ReadingBudget
 from htfi.domain.plan import LadderInputs
 from htfi.domain.time import NS_PER_MS, format_ns
 from htfi.forecasting.between_bars import shorten
@@ -40,22 +40,22 @@ from htfi.narrative.recent_news import NO_NEWS
 from htfi.narrative.routing import cap_plan
 from htfi.narrative.triggering import VERSION as TRIGGERS_VERSION
 from htfi.pipeline.components import Components, RunContext
+from htfi.pipeline.reading_influence import is_worth_depth, is_worth_reading, reading_influences
 from htfi.pipeline.recorder import LedgerCursor
 from htfi.pipeline.series import DecisionPoint, SeriesContext
 from htfi.pipeline.view_cache import ReadRequest
 from htfi.pipeline.weighing import max_view_weight, opinion_of, report_divergence
 from htfi.scheduling.fidelity import (
     choose_plan,
+    counts_encoder_alone,
     deadline_of,
     is_high_value,
-    is_trial,
+    is_silent,
     left_after,
     mark_high_value,
     plan_deep_reads,
-    suffices_without_model,
 )
 
-DEEP_INFLUENCE_FACTOR = 2.0  # a reading in depth, of many answers, must be able to move so many times as much
 _UNPLANNED = FidelityPlan(Rung.TEMPLATE)
 _NOT_JUDGED = PolicyVerdict(PolicyOutcome.WITHHOLD, [])
 
@@ -101,8 +101,12 @@ def plan_readings(
         (series_context.request.series, series_context.request.question) for series_context in series
     ]
     turns = components.views.reading_order(questions, suspicion)
-    influences = {place: _influences(series[place].request, components) for place in turns}
-    worthwhile = [place for place in turns if _is_worth_reading(series[place], influences[place], context)]
+    influences = {place: reading_influences(series[place].request, components) for place in turns}
+    worthwhile = [
+        place
+        for place in turns
+        if is_worth_reading(series[place].request, influences[place], context.fidelity)
+    ]
     unread = set(turns).difference(worthwhile)
     for turn, place in enumerate([*worthwhile, *(place for place in turns if place in unread)]):
         series_context = series[place]
@@ -121,7 +125,7 @@ def plan_readings(
         request = series_context.request._replace(
             plan=plan, budget=_budget(deadline_ms, inputs.left_ms, components)
         )
-        news = components.news.read_by_encoder(request.news) if suffices_without_model(plan) else None
+        news = components.news.read_by_encoder(request.news) if counts_encoder_alone(plan) else None
         if news is not None:
             request = request._replace(
                 news=news, question=msgspec.structs.replace(request.question, items=())
@@ -161,41 +165,6 @@ def _make_series_context(
     return SeriesContext(bar, row, regime, features, request._replace(plan=plan), answered=answered)
 
 
-def _influences(request: ReadRequest, components: Components) -> tuple[float | UnsetType, float | UnsetType]:
-    """What a reading of a series' news could move of its 90% band, by the draft and by the target.
-
-    Unset for the draft's where it has read this news. Where the draft suffices, what the target could move is its own.
-    """
-    news, views = components.news, components.views
-    limit = news.influence_limits(request.news).reading
-    edge, speculative = (
-        round(
-            limit * components.forecaster.potential_weight(news.narrator(views.version(rung), request.news)),
-            6,
-        )
-        if rung in views.rungs
-        else 0.0
-        for rung in (Rung.EDGE, Rung.SPECULATIVE)
-    )
-    known = UNSET if views.has(request.series, request.question, Rung.EDGE) else edge
-    is_capped = all(route is Route.DRAFT for route in news.max_routes(request.news.items))
-    return known, known if is_capped and Rung.EDGE in views.rungs else speculative
-
-
-def _is_worth_reading(
-    series_context: SeriesContext,
-    influences: tuple[float | UnsetType, float | UnsetType],
-    context: RunContext,
-) -> bool:
-    """Whether any model's reading could move enough of the forecast, is suspected, or is made on trial."""
-    request = series_context.request
-    return (
-        bool(request.news.suspicion)
-        or any(one is UNSET or one >= context.fidelity.min_influence for one in influences)
-        or is_trial(request.question.items[0].id)
-    )
-
-
 def _divergence(series_context: SeriesContext, components: Components) -> float:
     """The rank of the divergence of the view that the series has on the same news; 0 where there is none."""
     request = series_context.request
@@ -218,7 +187,7 @@ def _plan(
         rungs,
         inputs=inputs,
         suspicion=bool(news.suspicion),
-        is_trial=inputs is not UNSET and is_trial(items[0].id),
+        newest_item="" if inputs is UNSET else items[0].id,
         config=context.fidelity,
     )
     return cap_plan(chosen, components.news.max_routes(items), rungs) if items else chosen
@@ -248,7 +217,7 @@ def read_news(
 
 def _merged_view(request: ReadRequest, view: NewsView | None, components: Components) -> NewsView | None:
     news = components.news
-    if request.news is NO_NEWS:
+    if request.news is NO_NEWS or is_silent(request.plan):
         return view
     trust = news.mean_trust(view.cited) if view is not None else 1.0
     merged = merge_views(view, trust, news.encoder_parts(request.news), request.question.as_of_ns)
@@ -308,7 +277,7 @@ def plan_deep_readings(
             continue
         if news.is_worth_frontier(request.news):
             divergences[place], plans[place] = 1.0, mark_high_value(request.plan)
-        elif tilt is not None and _is_worth_depth(request, components, context):
+        elif tilt is not None and is_worth_depth(request, components, context.fidelity):
             divergences[place] = tilt.divergence_rank
     bars_ms = [series_context.request.question.bar_ns / NS_PER_MS for series_context in series]
     limit = news.num_affordable(len(series))
@@ -320,19 +289,6 @@ def plan_deep_readings(
         else series_context
         for place, series_context in enumerate(series)
     ], num_skipped
-
-
-def _is_worth_depth(request: ReadRequest, components: Components, context: RunContext) -> bool:
-    """Whether a reading in depth could move enough of the forecast, or is made on trial."""
-    if not request.question.items:
-        return False
-    news = components.news
-    narrator = news.narrator(components.views.version(Rung.DEEP), request.news)
-    limit = news.influence_limits(request.news).reading
-    influence = limit * components.forecaster.potential_weight(narrator)
-    return influence / DEEP_INFLUENCE_FACTOR >= context.fidelity.min_influence or is_trial(
-        request.question.items[0].id
-    )
 
 
 def make_decision(

@@ -19,7 +19,7 @@ from htfi.domain.events import (
     TimePassed,
     Trade,
 )
-from htfi.domain.news import Screening
+from htfi.domain.news import ScreenedItem, Screening
 from htfi.pipeline.amendments import PendingAmendment
 from htfi.pipeline.components import Components, RunContext
 from htfi.pipeline.decide import (
@@ -35,6 +35,7 @@ from htfi.pipeline.late_views import LateView, LateViews
 from htfi.pipeline.news_triggers import NewsTriggers
 from htfi.pipeline.operator_actions import HeldNewsStore, NullHeldNews
 from htfi.pipeline.ports import EventFeed
+from htfi.pipeline.reading_influence import can_move_forecasts
 from htfi.pipeline.recorder import DecisionRecorder
 from htfi.pipeline.series import ClosedBars, DecisionPoint, SeriesContext, split_decision_points
 
@@ -183,7 +184,7 @@ class DecisionLoop:
                 if screened.verdict is Screening.QUARANTINE:
                     self.held_news.hold(item, screened)
                 components.prepared.receive_news(screened)
-                self.triggers.receive(screened)
+                self.triggers.receive(screened, self._can_move_forecasts)
                 return ()
             case SuspicionReset():
                 self._learn_now()
@@ -194,6 +195,9 @@ class DecisionLoop:
             case Trade() | Quote():
                 pass
         return components.market.observe(item)
+
+    def _can_move_forecasts(self, screened: ScreenedItem) -> bool:
+        return can_move_forecasts(screened, self.components, self.context.fidelity)
 
     def amend_late(self) -> None:
         """Amend the decisions whose views have been answered since."""

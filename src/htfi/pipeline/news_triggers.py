@@ -7,7 +7,7 @@ goes beyond the budget of the run is left to the next bar, and counted.
 """
 
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -100,11 +100,16 @@ class NewsTriggers:
             self.num_covered += waiting.num_items
             self._find_next()
 
-    def receive(self, screened: ScreenedItem) -> None:
-        """Take in an item as it was screened; it is judged by its scores once its instant has passed."""
+    def receive(self, screened: ScreenedItem, can_move: Callable[[ScreenedItem], bool]) -> None:
+        """Take in an item as it was screened; it is judged by its scores once its instant has passed.
+
+        One that no reading `can_move` a forecast by waits for the next bar, with those that it is scored with.
+        """
         item = screened.item
         self._num_items += 1
         if not self._standing or not item.headline or screened.verdict is not Screening.PASS:
+            return
+        if not can_move(screened):
             return
         at_ns = judge_ns = item.available_at_ns
         if item.symbols:

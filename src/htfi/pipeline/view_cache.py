@@ -23,8 +23,9 @@ from htfi.scheduling.config import FidelityConfig
 from htfi.scheduling.fidelity import ReadingTimes
 from htfi.scheduling.turns.fair_share import PendingReading, reading_order
 
-# How views are cached, amended and recorded. Version 1 did not amend decisions that kept a provisional view.
-READINGS_VERSION = "readings/2"
+# How views are cached, amended and recorded. Version 1 did not amend decisions that kept a provisional view; in
+# amendments of 1 and 2 the trust in other readings stayed as it was cut beside the first view.
+READINGS_VERSION = "readings/3"
 # A view made at a rung serves those beneath it. What is suspected of manipulation is read by SECURE alone.
 _RUNG_RANK = {
     Rung.TEMPLATE: 0,

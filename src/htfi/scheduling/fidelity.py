@@ -16,6 +16,7 @@ import zlib
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
+from typing import NamedTuple
 
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
@@ -25,6 +26,16 @@ from htfi.domain.plan import FidelityPlan, LadderInputs, PlanReason, Rung
 from htfi.domain.time import NS_PER_MS, NS_PER_S
 from htfi.scheduling.config import FidelityConfig
 
+
+class Influences(NamedTuple):
+    """What a reading could move of the 90% band, by the draft, the target, the encoder: as in `LadderInputs`."""
+
+    edge: float | UnsetType = UNSET
+    speculative: float | UnsetType = UNSET
+    encoder: float | UnsetType = UNSET
+
+
+NOT_ASKED = Influences()
 HALF_LIFE_S = 5.0  # of an excess over the settings: so a rung that was too slow is tried again
 
 
@@ -66,14 +77,11 @@ class ReadingTimes:
         num_waiting: int,
         left_ms: float,
         divergence: float = 0.0,
-        influence: tuple[float | UnsetType, float | UnsetType] = (UNSET, UNSET),
+        influences: Influences = NOT_ASKED,
     ) -> LadderInputs:
-        """What the ladder sees, where so many readings wait and so much of the deadline is left.
-
-        `influence`: what a reading could move, by the draft and by the target.
-        """
+        """What the ladder sees, where so many readings wait and so much of the deadline is left."""
         edge_ms, speculative_ms = self.expected_ms(Rung.EDGE), self.expected_ms(Rung.SPECULATIVE)
-        return LadderInputs(num_waiting, round(left_ms, 3), edge_ms, speculative_ms, divergence, *influence)
+        return LadderInputs(num_waiting, round(left_ms, 3), edge_ms, speculative_ms, divergence, *influences)
 
 
 def deadline_of(inputs: LadderInputs) -> float:
@@ -110,7 +118,8 @@ def rung_time_ms(rung: Rung, config: FidelityConfig) -> float:
 
 # How rungs are chosen and recorded. Version 1 knew no load and recorded its reasons as sentences, 2 no influence.
 VERSION = "fidelity/3"
-TRIAL_SHARE = 32  # one in so many items that could hardly move a forecast is read all the same
+# One in so many items that could hardly move a forecast is read all the same, by a model or by the encoder.
+TRIAL_SHARE, ENCODER_TRIAL_SHARE = 128, 16
 _DEFAULT = FidelityConfig()
 
 # What stands in for a rung that has no reader, best first. Nothing that drafts from text stands in for SECURE.
@@ -131,13 +140,13 @@ def choose_plan(
     *,
     inputs: LadderInputs | UnsetType = UNSET,
     suspicion: bool = False,
-    is_trial: bool = False,
+    newest_item: str = "",
     config: FidelityConfig = _DEFAULT,
 ) -> FidelityPlan:
     """The rung that suits the moment, or the next lower one that has a reader; TEMPLATE needs none.
 
-    `inputs` are the load, the divergence and the influence that the decision faces; without them there is none. A
-    reading that could hardly move the forecast is made only on trial.
+    `inputs` are the load, the divergence and the influences that the decision faces; without them there are none. A
+    reading that could hardly move the forecast is made only on trial, for some of the `newest_item`s.
     """
     rung, reasons = _preferred_rung(regime, deadline_ms, inputs, suspicion, config)
     if rung is not Rung.TEMPLATE and rung not in available:
@@ -145,13 +154,19 @@ def choose_plan(
         reasons = (*reasons, PlanReason.UNAVAILABLE)
     if inputs is not UNSET and rung in (Rung.SPECULATIVE, Rung.EDGE):
         worthwhile = _worthwhile_rung(rung, inputs, available, config)
-        if worthwhile is not rung:
-            rung, reasons = (
-                (rung, (*reasons, PlanReason.TRIAL))
-                if is_trial
-                else (worthwhile, (*reasons, PlanReason.LOW_INFLUENCE))
-            )
+        if worthwhile is not rung and is_trial(newest_item):
+            reasons = (*reasons, PlanReason.TRIAL)
+        elif worthwhile is not rung:
+            is_silent = worthwhile is Rung.TEMPLATE and not _encoder_counts(inputs, newest_item, config)
+            rung = worthwhile
+            reasons = (*reasons, PlanReason.NO_INFLUENCE if is_silent else PlanReason.LOW_INFLUENCE)
     return FidelityPlan(rung, UNSET, deadline_ms, None, reasons, inputs)
+
+
+def _encoder_counts(inputs: LadderInputs, newest_item: str, config: FidelityConfig) -> bool:
+    """Whether the encoder's readings could move enough of the forecast, or are made on trial."""
+    influence = inputs.encoder_influence
+    return influence is not UNSET and (influence >= config.min_influence or is_encoder_trial(newest_item))
 
 
 def _worthwhile_rung(
@@ -167,17 +182,27 @@ def _worthwhile_rung(
     return Rung.TEMPLATE
 
 
-def is_trial(item_id: str) -> bool:
-    """Whether the news whose newest item this is gets a reading on trial: one in `TRIAL_SHARE`, by a digest of its id.
+def is_trial(item: str) -> bool:
+    """Whether the news whose newest item has this id gets a model's reading on trial: by a digest of the id.
 
     For all symbols alike: questions on the same news share most of their cost.
     """
-    return zlib.crc32(item_id.encode()) % TRIAL_SHARE == 0
+    return bool(item) and zlib.crc32(item.encode()) % TRIAL_SHARE == 0
 
 
-def suffices_without_model(plan: FidelityPlan) -> bool:
-    """Whether no model reads because it could hardly move the forecast: the encoder's own readings count instead."""
+def is_encoder_trial(item: str) -> bool:
+    """Whether the encoder's readings count on trial where the newest item has this id."""
+    return bool(item) and zlib.crc32(item.encode()) % ENCODER_TRIAL_SHARE == 1
+
+
+def counts_encoder_alone(plan: FidelityPlan) -> bool:
+    """Whether no model reads because it could hardly move the forecast, and the encoder's readings count instead."""
     return plan.rung is Rung.TEMPLATE and PlanReason.LOW_INFLUENCE in plan.reasons
+
+
+def is_silent(plan: FidelityPlan) -> bool:
+    """Whether no reading could move the forecast: the news is cited, and nothing is made of it."""
+    return PlanReason.NO_INFLUENCE in plan.reasons
 
 
 def _preferred_rung(
@@ -286,8 +311,7 @@ def plan_problems(
     available: frozenset[Rung],
     suspicion: bool,
     config: FidelityConfig,
-    *,
-    on_trial: bool = False,
+    newest_item: str = "",
 ) -> list[str]:
     """Whether a recorded plan follows from what was recorded with it; entries without codes are not judged."""
     if found.reason_codes is UNSET or is_prepared(found):
@@ -298,7 +322,7 @@ def plan_problems(
         available,
         inputs=found.inputs,
         suspicion=suspicion,
-        is_trial=on_trial,
+        newest_item=newest_item,
         config=config,
     )
     reasons = tuple(code for code in found.reason_codes if code not in _LATER)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from htfi.decoding.prices import NUM_RECENT_RETURNS, ScaledReturns
-from htfi.domain.decision import Decision, NewsView, Rung
+from htfi.domain.decision import Decision, NewsView, Rung, ViewPart
 from htfi.narrative.merging import unmerged
 
 _MAX_PAST_BARS = 4_096  # that a series is looked back on, for what was read ahead of a release
@@ -32,6 +32,13 @@ class RetainedView(NamedTuple):
     items: tuple[str, ...] | None
 
 
+class _Awaiting(NamedTuple):
+    """Of a decision that awaits its amendment: what its reader was given, and the other readings in its view."""
+
+    context: PromptContext
+    parts: tuple[ViewPart, ...]
+
+
 class _PastBar(NamedTuple):
     as_of_ns: int
     scaled: float | None  # the return that was learnt with it
@@ -45,17 +52,26 @@ class RecordedHistory:
         self.views: dict[str, RetainedView] = {}
         self._scaled = ScaledReturns()
         self._past: dict[str, deque[_PastBar]] = {}
-        self._awaiting: dict[str, PromptContext] = {}
+        self._awaiting: dict[str, _Awaiting] = {}
 
     def prompt_context(self, decision: Decision) -> PromptContext:
         """What its reader was given besides the news; for an amendment, what that of the first decision was given."""
         if decision.amends:
-            return self._awaiting.get(decision.amends, PromptContext((), 0))
+            awaiting = self._awaiting.get(decision.amends)
+            return awaiting.context if awaiting is not None else PromptContext((), 0)
         sigma, last = self._scaled.sigma(decision.series), decision.features.get("return_last")
         context = self._scaled.recent(decision.series)
         if sigma and last is not None and not decision.is_between_bars:  # else that return was learnt before
             context = (*context, last / sigma)
         return PromptContext(context, _bar_ns(decision))
+
+    def readings_beside(self, decision: Decision) -> tuple[ViewPart, ...]:
+        """The readings of other items that go into an amendment, as they stood in the view that it takes the place of.
+
+        Their trust may be cut there to what they may move beside each other.
+        """
+        awaiting = self._awaiting.get(decision.amends)
+        return awaiting.parts if awaiting is not None else ()
 
     def prompt_context_at(self, series: str, at_ns: int) -> PromptContext:
         """What a reader that read ahead was given: what was learnt from the decisions until then."""
@@ -72,7 +88,9 @@ class RecordedHistory:
                 self._amended(decision, read)
             return
         if decision.awaits_amendment:
-            self._awaiting.setdefault(decision.id, self.prompt_context(decision))
+            parts = decision.view.parts if decision.view is not None else ()
+            beside = tuple(part for part in parts if not part.is_worded)
+            self._awaiting.setdefault(decision.id, _Awaiting(self.prompt_context(decision), beside))
         if (
             read is not None
             and decision.has_own_reading

@@ -34,6 +34,8 @@ from htfi.narrative.view_calibration import ViewCalibration
 from htfi.pipeline.audit.history import PromptContext, RecordedHistory
 from htfi.pipeline.weighing import is_influence_bounded
 
+# In whose amendments other readings kept the trust that they had beside the first view.
+VERSIONS_WITH_CUT_AMENDMENTS = ("readings/1", "readings/2")
 PROMOTED_DRAFTS_KEY = (
     "drafts"  # among a decision's models where drafts are promoted while it runs: any may have guessed
 )
@@ -238,6 +240,8 @@ class ReadingAuditor:
             found.append("the half-life of its view is not that of the settings")
         if "readings" not in decision.models:
             return found
+        is_cut = decision.models["readings"] in VERSIONS_WITH_CUT_AMENDMENTS
+        beside = {part.cited: part for part in self.history.readings_beside(decision)} if is_cut else {}
         parts: list[ViewPart] = []
         for part in view.parts:
             if part.is_worded:

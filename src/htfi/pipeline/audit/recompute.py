@@ -38,7 +38,7 @@ from htfi.pipeline.audit.readings import ReadingAuditor
 from htfi.pipeline.audit.triggers import TriggerAuditor
 from htfi.pipeline.weighing import forecast_problems, is_influence_bounded, suspicion_problems, without_view
 from htfi.scheduling.config import FidelityConfig
-from htfi.scheduling.fidelity import follows, is_high_value, is_prepared, is_trial, plan_problems
+from htfi.scheduling.fidelity import follows, is_high_value, is_prepared, plan_problems
 
 
 class DivergenceRankAuditor:
@@ -255,9 +255,9 @@ def _plan_problems(decision: Decision, config: FidelityConfig) -> list[str]:
     readers = (name.removeprefix("reader.") for name in decision.models if name.startswith("reader."))
     is_suspected = decision.news_context is not None and bool(decision.news_context.suspicion)
     available = frozenset(Rung(reader) for reader in readers)
-    newest = decision.news_context.considered[:1] if decision.news_context is not None else ()
-    on_trial = any(is_trial(item.id) for item in newest)
-    return plan_problems(decision.plan, decision.regime, available, is_suspected, config, on_trial=on_trial)
+    considered = decision.news_context.considered if decision.news_context is not None else ()
+    newest = considered[0].id if considered else ""
+    return plan_problems(decision.plan, decision.regime, available, is_suspected, config, newest)
 
 
 def _verdict_problems(decision: Decision, policy: PolicyConfig) -> list[str]:
