@@ -125,7 +125,7 @@ class Wire:
         self.num += 1
         name = f"n{self.num}"
         self.news.held[name] = replace(record(name, at_ns, symbols), **changes)
-        self.triggers.receive(self.news.held[name].screened)
+        self.triggers.receive(self.news.held[name].screened, lambda _: True)
         return name
 
     def pass_time(self, to_ns: int) -> None:

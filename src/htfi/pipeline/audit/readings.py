@@ -248,9 +248,8 @@ class ReadingAuditor:
                 parts.append(replace(part, trust=mean_trust(news_context, part.cited)))
                 continue
             item = known.get(part.cited[0]) if len(part.cited) == 1 else None
-            parts.append(
-                scored_part(item, self._terms.narrative) if item is not None else replace(part, trust=-1.0)
-            )
+            scored = beside.get(part.cited) or (item and scored_part(item, self._terms.narrative))
+            parts.append(scored or replace(part, trust=-1.0))
         if is_influence_bounded(decision):
             parts = bound_parts(parts, recorded_limits(news_context), view.as_of_ns)
         for part, expected in zip(view.parts, parts, strict=True):
