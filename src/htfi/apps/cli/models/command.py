@@ -13,6 +13,7 @@ COMMANDS = {
     ),
     "convert": ("htfi.apps.cli.models.inspection:convert", "Write a model's graph into the cache."),
     "distil": ("htfi_train.cli.distil:command", "Train the draft on recent answers of its target."),
+    "facts": ("htfi_train.cli.facts:command", "Tune the encoder that reads the facts of news."),
     "heads": ("htfi_train.cli.heads:command", "Make the sentiment and other heads from the corpora."),
     "inspect": (
         "htfi.apps.cli.models.inspection:inspect",
