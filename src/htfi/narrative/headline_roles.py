@@ -93,6 +93,22 @@ def _role_of(
     wanted = _root_symbol(symbol)
     if not any(_root_symbol(one.symbol) == wanted for one in mentions):
         return CompanyRole.NOT_NAMED if linker.knows(symbol) else CompanyRole.UNCLEAR
+    return _ruled_role(headline, wanted, mentions)
+
+
+def mention_roles(headline: str, mentions: Sequence[EntityMention]) -> list[CompanyRole]:
+    """The role of each company that a headline mentions; mentions of one symbol are one company."""
+    headline = headline[:MAX_CHARS]
+    inside = [one for one in mentions if one.end <= len(headline)]
+    found = {
+        symbol: _ruled_role(headline, symbol, inside)
+        for symbol in {_root_symbol(one.symbol) for one in inside}
+    }
+    return [found.get(_root_symbol(one.symbol), CompanyRole.UNCLEAR) for one in mentions]
+
+
+def _ruled_role(headline: str, wanted: str, mentions: Sequence[EntityMention]) -> CompanyRole:
+    """The role that the first rule gives to the company `wanted`, a symbol without its market."""
     masked = _mask(headline, wanted, mentions)
     alone = all(_root_symbol(one.symbol) == wanted for one in mentions)
     for role, rule in RULES:

@@ -63,6 +63,13 @@ class HuggingFaceTokenizer:
             self._tokenizer.encode(_without_surrogates(text), add_special_tokens=False), text
         )
 
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """Where each id of `encode` stands in the text, in characters; (0, 0) where that is not known."""
+        encoding = self._tokenizer.encode(_without_surrogates(text), add_special_tokens=False)
+        if self._controls.isdisjoint(encoding.ids):
+            return list(encoding.offsets)
+        return [(0, 0)] * len(self.encode(text))
+
     def decode(self, ids: Sequence[int]) -> str:
         plain = [index for index in ids if index not in self._special_ids and 0 <= index < self._size]
         return self._tokenizer.decode(plain, skip_special_tokens=False)

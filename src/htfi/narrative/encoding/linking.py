@@ -149,6 +149,11 @@ def entity_kind(symbol: str) -> str:
     return next((kind for kind in _NON_COMPANY_KINDS if symbol in tables[kind]), "companies")
 
 
+def has_built_in_name(symbol: str) -> bool:
+    """Whether the built-in tables say what a symbol is called."""
+    return any(symbol in names for names in _tables().values())
+
+
 def is_company(symbol: str) -> bool:
     """Whether a symbol is that of a firm, not of a bank, index, commodity or currency."""
     return entity_kind(symbol) == "companies"

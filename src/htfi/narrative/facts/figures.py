@@ -1,240 +1,449 @@
-"""Finds the figures of a text with their units, and what each one is: reported, expected, prior or guided.
+"""What each figure of a text is: reported, expected, prior, a difference or a change.
 
 News agencies write the same comparison in many notations: 'Payrolls 273K vs 175K expected', 'CPI +0.3% (est. 0.2%;
-prev 0.4%)', 'EPS $1.40 beats by $0.05', 'profit of 52 cents a share; analysts had expected 49 cents'. A figure's role
-comes from the words right before and right after it (`figures.toml`); where these decide nothing it has none.
+prev 0.4%)', 'EPS 1.40 / 1.35 / 1.22 (actual / consensus / year ago)'. The text between two figures is cut where a
+comparison word or a mark of punctuation stands; the words before the cut belong to the figure before, the others to
+the figure behind (`figures.toml`). Where these decide nothing it has no role.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
+from itertools import pairwise
+from typing import NamedTuple
 
-from htfi.narrative.calendar.headlines import parse_number
+from htfi.narrative.facts.expectations import Comparison, find_comparisons
+from htfi.narrative.facts.figure_scan import MAX_FIGURES, Figure, FigureRole, FigureUnit, scan_figures
+from htfi.narrative.facts.measures import Mention, find_mentions
+from htfi.narrative.facts.tables import table_roles
 from htfi.narrative.patterns import Patterns
 
-MAX_FIGURES = 64  # of one text
-_MAX_GAP = 48  # characters between a figure and the words that give its role
+__all__ = [
+    "MAX_FIGURES",
+    "Figure",
+    "FigureRole",
+    "FigureUnit",
+    "PlacedFigure",
+    "figures_in_context",
+    "find_figures",
+]
+_MAX_BEFORE = 150  # characters before a figure that may give its role
+_MAX_AFTER = 90
+_MAX_REACH = 45  # from a figure to the word behind it that gives its role
+_RANK_BEST, _RANK_NAMED, _RANK_COMPANY, _RANK_WHISPER, _RANK_INHERITED = 3, 2, 1, 0, -1
 
 
-class FigureUnit(StrEnum):
-    """What a figure counts. Values are in percent, basis points, percentage points, whole money units or pieces."""
+class FigureContext(NamedTuple):
+    """The placed figures of a text, and what else of it was found on the way."""
 
-    PERCENT = "percent"
-    BASIS_POINTS = "basis points"
-    PERCENTAGE_POINTS = "percentage points"
-    MONEY = "money"
-    NUMBER = "number"
-
-
-class FigureRole(StrEnum):
-    """What a figure is to the report that it stands in."""
-
-    ACTUAL = "actual"
-    EXPECTED = "expected"
-    PRIOR = "prior"
-    DIFFERENCE = "difference"  # between actual and expected: 'beats by $0.05'
-    CHANGE = "change"  # since the prior: 'up 12%'
-    NONE = "none"
+    placed: list["PlacedFigure"]
+    comparisons: list[Comparison]
+    mentions: list[Mention]
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
-    """A figure: characters `start` to before `end` of the text, its value, and `high`, the upper end of a range."""
+class PlacedFigure:
+    """A figure with its role, and whether a comparison begins with it.
 
-    start: int
-    end: int
-    value: float
-    unit: FigureUnit
-    currency: str = ""  # 'USD'; empty where no sign or name stands beside it
-    high: float | None = None
-    role: FigureRole = FigureRole.NONE
+    `rank` orders several expectations: a consensus counts before a company's own guidance, this before a whisper.
+    `direction` is that of a difference, 1 above; None where only its sign says so.
+    """
 
-    @property
-    def middle(self) -> float:
-        """The value, or the middle of the range."""
-        return self.value if self.high is None else (self.value + self.high) / 2.0
+    figure: Figure
+    begins: bool = False
+    rank: int = _RANK_NAMED
+    direction: int | None = None
 
 
-_DATA = Patterns("htfi.narrative.facts", "figures.toml", "figures")
-_FIGURE = _DATA.compiled("figure", re.IGNORECASE)
-_NOT_A_FIGURE = _DATA.compiled("not_a_figure", re.IGNORECASE)
-_RANGE = re.compile(r"\s*(?:-|–|—|to|and)\s*", re.IGNORECASE)
-_RANGE_BEGINS = re.compile(r"\b(?:between|from|range of|of|at|to|sees?|guides?|:)\s*$|\(\s*$", re.IGNORECASE)
-_SIGNS = {"-": -1.0, "−": -1.0, "–": -1.0, "minus": -1.0, "negative": -1.0}
-_SCALES = {
-    "k": 1e3, "thousand": 1e3, "m": 1e6, "mn": 1e6, "mm": 1e6, "mln": 1e6, "million": 1e6, "millions": 1e6,
-    "b": 1e9, "bn": 1e9, "bln": 1e9, "billion": 1e9, "billions": 1e9, "t": 1e12, "tn": 1e12, "trn": 1e12,
-    "trln": 1e12, "trillion": 1e12, "lakh": 1e5, "crore": 1e7,
-}  # fmt: skip
-_CURRENCIES = {
-    "$": "USD", "us$": "USD", "usd": "USD", "dollar": "USD", "dollars": "USD", "€": "EUR", "eur": "EUR", "euro": "EUR",
-    "euros": "EUR", "£": "GBP", "gbp": "GBP", "pound": "GBP", "pounds": "GBP", "¥": "JPY", "jpy": "JPY", "yen": "JPY",
-    "c$": "CAD", "cad": "CAD", "a$": "AUD", "aud": "AUD", "nz$": "NZD", "nzd": "NZD", "hk$": "HKD", "s$": "SGD",
-    "chf": "CHF", "francs": "CHF", "sfr": "CHF", "rs": "INR", "rs.": "INR", "₹": "INR", "rupees": "INR", "inr": "INR",
-    "cny": "CNY", "rmb": "CNY", "yuan": "CNY", "krw": "KRW", "won": "KRW", "sek": "SEK", "nok": "NOK", "dkk": "DKK",
-    "crowns": "", "r$": "BRL", "reais": "BRL", "₽": "RUB", "roubles": "RUB", "rubles": "RUB", "zar": "ZAR",
-    "rand": "ZAR", "mxn": "MXN", "pesos": "",
-}  # fmt: skip
-_CENTS = frozenset({"c", "¢", "cent", "cents", "cts", "ct"})
-_PENCE = frozenset({"p", "pence"})
-_PERCENTS = frozenset({"%", "percent", "pct", "pc", "per cent", "prct"})
+class _Cue(NamedTuple):
+    role: FigureRole
+    rank: int = _RANK_NAMED
+    is_weak: bool = False  # another word may overrule it
+    is_versus: bool = False  # nothing but 'against': what it is compared with is not said
+    is_outlook: bool = False  # 'sees', 'guides': of a company, reported or compared with
+    direction: int | None = None
+
+
+_DATA = Patterns("htfi.narrative.facts", "figures.toml", "roles")
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE)
+
+
+_EXPECTED = _DATA.text("expected_words")
+_SOURCES = _DATA.text("sources")
+_CUES = _compiled(
+    rf"(?<![\w-])(?:(?P<prior>{_DATA.text('prior_words')})|(?P<whisper>{_DATA.text('whispers')})|"
+    rf"(?P<company>{_DATA.text('company')})|(?P<expected>{_EXPECTED})|(?P<source>{_SOURCES})|"
+    rf"(?P<actual>{_DATA.text('actual_words')}))(?!\w)"
+)
+_BEST = _DATA.compiled("best_ranked", re.IGNORECASE)
+_OUTLOOK = _DATA.compiled("outlook", re.IGNORECASE)
+_MONTH_ONLY = _compiled(
+    rf"[\s(\[,/|]*(?:in\s+)?{_DATA.text('month')}(?:['’]s)?\s*(?:rev(?:ised)?\.?)?\s*[:=]?\s*\S?"
+)
+_IN_MONTH = _compiled(rf"\s*[(,]?\s*(?:in|for|im|en|em|in\s+the|i)\s+(?:the\s+)?{_DATA.text('month')}")
+_YEAR_ON_YEAR = _DATA.compiled("year_on_year", re.IGNORECASE)
+_VERSUS = _DATA.compiled("versus", re.IGNORECASE)
+_SINCE = _DATA.compiled("since", re.IGNORECASE)
+_VERB_BEFORE = _DATA.compiled("verb_before", re.IGNORECASE)
+_BEAT_BEFORE = _DATA.compiled("beat_before", re.IGNORECASE)
+_CHANGE_BEFORE = _DATA.compiled("change_before", re.IGNORECASE)
+_CHANGED_BY = _DATA.compiled("changed_by", re.IGNORECASE)
+_CHANGED_TO = _DATA.compiled("changed_to", re.IGNORECASE)
+_DIFFERENCE_BEFORE = _DATA.compiled("difference_before", re.IGNORECASE)
+_DIFFERENCE_AFTER = _DATA.compiled("difference_after", re.IGNORECASE)
+_REMARK = _DATA.compiled("remark", re.IGNORECASE)
+_FILLER = _DATA.compiled("filler", re.IGNORECASE)
+_SUFFIX = _compiled(_DATA.text("suffix"))
+_PRIOR_SUFFIX = _compiled(_DATA.text("prior_suffix"))
+_HARD_BREAK = re.compile(_DATA.text("hard_break"))
+_SOFT_BREAKS = tuple(_compiled(_DATA.text(name)) for name in ("closing", "opening", "dash", "comma"))
+_IS_MEASURED = _compiled(  # 'inflation expectations' are what is measured
+    r"(?:inflation|price|orders?|economic|business|export|output|zew|ifo)\s+(?:expectations?|exp\.?|forecasts?)$"
+)
+_EARLY_READING = _compiled(r"flash|advance|first|initial|preliminary|revised|rev\b")
+_JOINS = _compiled(r"\s*(?:on|and|with)\s")
+_LABEL = re.compile(r"\s*[(\[][^()\[\]\d]{1,20}[)\]]\s*[:=]?\s*")
+_ENDS_IN_LABEL = re.compile(r"[(\[][^()\[\]\d]{1,20}[)\]]\s*[:=]?\s*$")
+_LETTERS = re.compile(r"[^\W\d_]{2}")
+_NEGATIVE = _compiled(r"\bnegative\b")
+_BELOW_WORDS = _compiled(r"\b(?:miss|light|short|shy|lag|trail|undershot|undershoot|below|under|negative)")
 
 
 def find_figures(text: str) -> list[Figure]:
     """The figures of a text in order, at most `MAX_FIGURES`, each with its role where the words beside it give one."""
-    found: list[Figure] = []
-    for match in _FIGURE.finditer(text):
-        if _NOT_A_FIGURE.match(text, match.start()) or _is_part_of_a_name(text, match):
-            continue
-        figure = _parsed(match, text)
-        if figure is None:
-            continue
-        last = found[-1] if found else None
-        if last is not None and last.high is None and _joins(text, last, figure):
-            found[-1] = _range(last, figure)
-            continue
-        found.append(figure)
-        if len(found) == MAX_FIGURES:
-            break
-    return _with_roles(text, found)
+    return [one.figure for one in figures_in_context(text).placed]
 
 
-def _is_part_of_a_name(text: str, match: re.Match[str]) -> bool:
-    """Whether letters stand right before it, as in 'S&P500', 'Q2' or 'iPhone 15 Pro'."""
-    before = text[match.start() - 1 : match.start()]
-    return before.isalnum() or before in ("&", "/") or (before == "." and text[match.start() - 2 : match.start() - 1].isalnum())
-
-
-def _parsed(match: re.Match[str], text: str) -> Figure | None:
-    number = _number_of(match["number"])
-    if number is None:
-        return None
-    sign = _SIGNS.get((match["sign"] or match["inner_sign"] or "").strip().lower(), 1.0)
-    if match["open"] and match["close"] and not match["sign"]:
-        sign = -1.0  # '($0.12)' is a loss
-    prefix, suffix = (match["currency"] or "").lower(), " ".join((match["unit"] or "").lower().split())
-    scale = _SCALES.get((match["scale"] or "").lower().rstrip("."), 1.0)
-    if match["open"] and match["close"] and not prefix and not suffix and not match["scale"]:
-        sign = 1.0  # '(12)' may be a footnote; '(0.12)' of no unit is no loss for sure
-        if "." in match["number"]:
-            sign = -1.0
-    value = sign * number * scale
-    if suffix in _PERCENTS:
-        return Figure(match.start(), match.end(), value, FigureUnit.PERCENT)
-    if suffix.startswith(("percentage", "ppt", "pp", "%-pt")):
-        return Figure(match.start(), match.end(), value, FigureUnit.PERCENTAGE_POINTS)
-    if suffix.startswith(("basis", "bp")):
-        return Figure(match.start(), match.end(), value, FigureUnit.BASIS_POINTS)
-    if suffix in _CENTS:
-        return Figure(match.start(), match.end(), value / 100.0, FigureUnit.MONEY, _CURRENCIES.get(prefix, "USD"))
-    if suffix in _PENCE:
-        return Figure(match.start(), match.end(), value / 100.0, FigureUnit.MONEY, "GBP")
-    currency = _CURRENCIES.get(prefix) if prefix else _CURRENCIES.get(suffix)
-    if currency is not None:
-        return Figure(match.start(), match.end(), value, FigureUnit.MONEY, currency)
-    return Figure(match.start(), match.end(), value, FigureUnit.NUMBER)
-
-
-def _number_of(text: str) -> float | None:
-    """'1,234.5', '1.4', '0,3' with a decimal comma, '5-1/4', '½'."""
-    if re.fullmatch(r"\d+,\d{1,2}", text):
-        return float(text.replace(",", "."))
-    if text[0] == ".":
-        text = "0" + text
-    return parse_number(text)
-
-
-def _joins(text: str, last: Figure, figure: Figure) -> bool:
-    """Whether two figures are the ends of one range."""
-    between = text[last.end : figure.start]
-    if not _RANGE.fullmatch(between) or figure.value < 0.0:
-        return False
-    is_alike = last.unit is figure.unit or last.unit is FigureUnit.NUMBER or figure.unit is FigureUnit.NUMBER
-    low = _aligned(last, figure).value
-    if not is_alike or not low < figure.value:
-        return False
-    word = between.strip().lower()
-    return word in ("-", "–", "—") or (word == "to" and _RANGE_BEGINS.search(text[: last.start]) is not None and not re.search(r"\bfrom\s*$", text[: last.start], re.IGNORECASE)) or (word == "and" and re.search(r"\bbetween\s*$", text[: last.start], re.IGNORECASE) is not None)
-
-
-def _aligned(low: Figure, high: Figure) -> Figure:
-    """The lower end in the unit and scale of the upper: '1.2-1.3 billion', '$4-5 million', '5-1/4 to 5-1/2 percent'."""
-    value = low.value
-    if abs(high.value) >= 1e3 * max(abs(value), 1e-9):
-        for scale in (1e12, 1e9, 1e6, 1e3):
-            if abs(high.value) >= scale and abs(value) < 1e3:
-                value *= scale
-                break
-    return replace(low, value=value, unit=high.unit, currency=low.currency or high.currency)
-
-
-def _range(low: Figure, high: Figure) -> Figure:
-    aligned = _aligned(low, high)
-    unit = low.unit if high.unit is FigureUnit.NUMBER else high.unit
-    return replace(aligned, end=high.end, high=high.value, unit=unit)
-
-
-_LEFT = [(FigureRole(one["role"]), re.compile(one["pattern"] + r"$", re.IGNORECASE)) for one in _DATA.entries("left")]
-_RIGHT = [(FigureRole(one["role"]), re.compile(one["pattern"], re.IGNORECASE)) for one in _DATA.entries("right")]
-_VERSUS = _DATA.compiled("versus", re.IGNORECASE)
-_IN_MONTH = _DATA.compiled("in_month", re.IGNORECASE)
-_BREAK = re.compile(r"[;|]|\.\s|\s[-–—]\s|,\s+(?:while|and|but)\b")
-_NEW_MEASURE = re.compile(r"(?:,|\band\b|;|\|)\s*[A-Za-z]")
-
-
-def _with_roles(text: str, figures: list[Figure]) -> list[Figure]:
-    placed: list[Figure] = []
+def figures_in_context(text: str) -> FigureContext:
+    """The figures with their roles, grouped by comparison, and the comparisons and measures named in words."""
+    figures = scan_figures(text)
+    reach = text[: figures[-1].end + 2 * _MAX_AFTER] if figures else text[:2_000]
+    comparisons, mentions = find_comparisons(reach), find_mentions(reach)
+    masked = _masked(reach, comparisons, figures)
+    by_table = table_roles(reach, figures)
+    sides = _sides(masked, figures)
+    cues: list[_Cue] = []
     for index, figure in enumerate(figures):
-        before_at = figures[index - 1].end if index else 0
-        after_at = figures[index + 1].start if index + 1 < len(figures) else len(text)
-        before = text[max(before_at, figure.start - _MAX_GAP) : figure.start]
-        after = text[figure.end : min(after_at, figure.end + _MAX_GAP)]
-        placed.append(replace(figure, role=_role(before, after, after_at < len(text), placed)))
-    return _with_actual(placed)
-
-
-def _role(before: str, after: str, is_followed: bool, earlier: list[Figure]) -> FigureRole:
-    """The role of a figure by the words between it and its neighbours."""
-    right = next(
-        (
-            role
-            for role, pattern in _RIGHT
-            if (match := pattern.match(after)) and not _binds_to_next(after, match, is_followed)
-        ),
-        None,
+        if index in by_table:
+            cues.append(_Cue(by_table[index]))
+        else:
+            cues.append(_cue(figure, *sides[index], index > 0))
+    cues = _with_versus(cues, bool(comparisons))
+    return FigureContext(
+        _placed(figures, cues, [before for before, _ in sides], mentions, by_table), comparisons, mentions
     )
-    left = next((role for role, pattern in _LEFT if pattern.search(before)), None)
-    if right is not None and left in (None, FigureRole.CHANGE):
+
+
+def _masked(text: str, comparisons: Sequence[Comparison], figures: Sequence[Figure]) -> str:
+    """The text without the comparisons in words, but for those that name the figure behind them."""
+    starts = [figure.start for figure in figures]
+    parts, at = list[str](), 0
+    for one in comparisons:
+        follows = next((start for start in starts if start >= one.end), None)
+        is_before_figure = follows is not None and _FILLER.fullmatch(text, one.end, follows)
+        if any(one.start < figure.end and figure.start < one.end for figure in figures) or (
+            is_before_figure and one.names_expectation
+        ):
+            continue
+        if one.direction != 0 and not one.names_expectation:
+            continue
+        parts += [text[at : one.start], re.sub(r"\S", "¶", text[one.start : one.end])]
+        at = one.end
+    return "".join([*parts, text[at:]])
+
+
+def _sides(text: str, figures: Sequence[Figure]) -> list[tuple[str, str]]:
+    """For each figure the words before it and the words after it that are its own."""
+    if not figures:
+        return []
+    first = text[max(0, figures[0].start - _MAX_BEFORE) : figures[0].start]
+    before = [_after_last_break(first)]
+    after: list[str] = []
+    for left, right in pairwise(figures):
+        gap = text[left.end : right.start]
+        if _LABEL.fullmatch(gap) and _ENDS_IN_LABEL.search(first):
+            own, others = "", gap
+        else:
+            own, others = _split(gap, _VERSUS.search(before[-1]) is not None)
+        after.append(own)
+        before.append(others)
+    last = text[figures[-1].end : figures[-1].end + _MAX_AFTER]
+    hard = _HARD_BREAK.search(last)
+    after.append(last[: hard.start()] if hard else last)
+    if _is_postfix(text, figures):
+        gaps = [text[left.end : right.start] for left, right in pairwise(figures)]
+        return [(before[0], gaps[0]), *(("", gap) for gap in gaps[1:]), ("", after[-1])]
+    return list(zip(before, after, strict=True))
+
+
+def _after_last_break(words: str) -> str:
+    ends = [match.end() for match in _HARD_BREAK.finditer(words)]
+    return words[ends[-1] :] if ends else words
+
+
+def _split(gap: str, follows_versus: bool) -> tuple[str, str]:
+    """The words between two figures: those of the first, and those of the second."""
+    if len(gap) > _MAX_BEFORE + _MAX_AFTER:
+        return _before_first_break(gap[:_MAX_AFTER]), _after_last_break(gap[-_MAX_BEFORE:])
+    remark = _REMARK.match(gap)
+    if remark is not None and remark.end() < len(gap):
+        return gap[: remark.end()], gap[remark.end() :]
+    hard = _HARD_BREAK.search(gap)
+    if hard is not None:
+        rest = gap[hard.end() :]
+        return gap[: hard.start()], rest if "|" in hard[0] else _after_last_break(rest)
+    versus = _VERSUS.search(gap)
+    if versus is not None:
+        return gap[: versus.start()], gap[versus.start() :]
+    for order, pattern in enumerate(_SOFT_BREAKS):
+        cut = pattern.search(gap)
+        if cut is not None:
+            at = cut.end() if order == 0 else cut.start()
+            return gap[:at], gap[at:]
+    cue = _CUES.match(gap.lstrip(" ")) or _SUFFIX.match(gap)
+    if cue is not None and (follows_versus or _SUFFIX.match(gap)):
+        at = len(gap) - len(gap.lstrip(" ")) + cue.end() if not _SUFFIX.match(gap) else cue.end()
+        return gap[:at], gap[at:]
+    if (cue := _PRIOR_SUFFIX.match(gap)) is not None:
+        return gap[: cue.end()], gap[cue.end() :]
+    cues = list(_CUES.finditer(gap))
+    if len(cues) == 2 and not gap[: cues[0].start()].strip():  # '0.3 actual est 0.2'
+        return gap[: cues[0].end()], gap[cues[0].end() :]
+    return "", gap
+
+
+def _before_first_break(words: str) -> str:
+    hard = _HARD_BREAK.search(words)
+    return words[: hard.start()] if hard else words
+
+
+def _is_postfix(text: str, figures: Sequence[Figure]) -> bool:
+    """Whether each figure stands before its word: '0.3% actual 0.2% est 0.4% prior'."""
+    if not 2 <= len(figures) <= 4:
+        return False
+    gaps = [text[left.end : right.start] for left, right in pairwise(figures)]
+    gaps.append(text[figures[-1].end : figures[-1].end + _MAX_REACH])
+    return all(
+        (cue := _CUES.match(gap.strip(" "))) is not None and cue.end() == len(gap.strip(" .)"))
+        for gap in gaps[:-1]
+    ) and ((cue := _CUES.match(gaps[-1].lstrip(" "))) is not None and cue["source"] is None)
+
+
+def _cue(figure: Figure, before: str, after: str, is_preceded: bool) -> _Cue:
+    """What the words before and after a figure say of it."""
+    difference = _difference(figure, before, after, is_preceded)
+    if difference is not None:
+        return difference
+    if _SUFFIX.match(after):
+        return _Cue(FigureRole.EXPECTED)
+    left, right = _left_cue(before, is_preceded), _right_cue(figure, after, bool(_VERSUS.search(before)))
+    if left is not None and not left.is_weak:
+        return left
+    if right is not None:
         return right
     if left is not None:
         return left
-    if _VERSUS.search(before) and earlier:
-        return FigureRole.PRIOR if _IN_MONTH.match(after) else FigureRole.EXPECTED
-    since_actual: list[FigureRole] = []
-    for figure in reversed(earlier):
-        since_actual.append(figure.role)
-        if figure.role is FigureRole.ACTUAL:
+    if _PRIOR_SUFFIX.match(after):
+        return _Cue(FigureRole.PRIOR)
+    return _Cue(FigureRole.NONE)
+
+
+def _difference(figure: Figure, before: str, after: str, is_preceded: bool) -> _Cue | None:
+    by = _DIFFERENCE_BEFORE.search(before)
+    if by is not None:
+        is_amount = re.search(r"\b(?:by|of|surprise)\b|[:=]", by[0], re.IGNORECASE) is not None
+        is_small = figure.unit in (FigureUnit.MONEY, FigureUnit.PERCENTAGE_POINTS) and figure.scale <= 0.01
+        if is_amount or (is_small and "word" in by.re.groupindex):
+            is_signed = re.search(r"surprise|variance|delta", by[0], re.IGNORECASE) and not _NEGATIVE.search(
+                by[0]
+            )
+            if figure.value < 0.0 or is_signed:
+                return _Cue(FigureRole.DIFFERENCE)
+            return _Cue(FigureRole.DIFFERENCE, direction=-1 if _BELOW_WORDS.search(by[0]) else 1)
+    if not is_preceded:
+        return None
+    behind = _DIFFERENCE_AFTER.match(after)
+    if behind is not None and not _VERSUS.search(before):
+        return _Cue(FigureRole.DIFFERENCE, direction=1 if behind["above"] else -1)
+    masked = re.match(r"\s?\)?\s?¶", after)
+    if masked is not None and not re.match(r"\s*,", after):
+        return _Cue(FigureRole.DIFFERENCE)
+    if _REMARK.match(after):
+        return _Cue(FigureRole.DIFFERENCE)
+    return None
+
+
+def _left_cue(before: str, is_preceded: bool) -> _Cue | None:
+    """What the words before a figure say of it: those nearest to it count."""
+    if _MONTH_ONLY.fullmatch(before) and before.strip() and is_preceded:
+        return _Cue(FigureRole.PRIOR, is_weak=True)
+    found: _Cue | None = None
+    for match in _CUES.finditer(before):
+        rest = before[match.end() :]
+        cue = _cue_of(match)
+        if cue is None or (match["source"] is not None and not _FILLER.fullmatch(rest)):
+            continue
+        if match["actual"] is not None and not _FILLER.fullmatch(rest):
+            continue
+        if (
+            match["prior"] is not None
+            and not _FILLER.fullmatch(rest)
+            and (not is_preceded or _EARLY_READING.match(match[0]))
+        ):
+            continue  # 'Revised GDP', 'Flash Estimate' name the release
+        if match["company"] is not None and not is_preceded:
+            cue = cue._replace(is_outlook=True)
+        found = cue
+    if found is not None:
+        if (
+            found.role is FigureRole.EXPECTED
+            and not is_preceded
+            and _OUTLOOK.search(before)
+            and not _CUES.search(_OUTLOOK.sub("", before))
+        ):
+            return found._replace(is_outlook=True)
+        return found
+    if _OUTLOOK.search(before):
+        return _Cue(FigureRole.EXPECTED, _RANK_COMPANY, is_weak=True, is_outlook=True)
+    if _SINCE.search(before):
+        return _Cue(FigureRole.PRIOR, is_weak=True)
+    if _BEAT_BEFORE.search(before):
+        return _Cue(FigureRole.EXPECTED, _RANK_COMPANY, is_weak=True)
+    if is_preceded and _VERSUS.search(before):
+        return _Cue(FigureRole.NONE, is_weak=True, is_versus=True)
+    if _VERB_BEFORE.search(before):
+        return _Cue(FigureRole.NONE, is_weak=True)
+    if _CHANGED_BY.search(before):
+        return _Cue(FigureRole.CHANGE, is_weak=True)
+    return None
+
+
+def _right_cue(figure: Figure, after: str, follows_versus: bool) -> _Cue | None:
+    """What the words after a figure say of it: the first, unless another report has begun before it."""
+    if _CHANGED_TO.fullmatch(after):
+        return _Cue(FigureRole.CHANGE)
+    for match in _CUES.finditer(after):
+        ahead = after[: match.start()]
+        if len(ahead) > _MAX_REACH or re.search(r"[¶;|\n]", ahead):
             break
-    if FigureRole.ACTUAL not in since_actual:
-        return FigureRole.ACTUAL
-    is_complete = len(since_actual) > 1 and _NEW_MEASURE.search(before) is not None
-    return FigureRole.ACTUAL if is_complete else FigureRole.NONE
+        cue = _cue_of(match)
+        if cue is None:
+            continue
+        rest = after[match.end() :].strip()
+        if (
+            match["source"] is not None
+            and not (
+                len(ahead.strip(" (,[")) <= 1 and (not rest or not rest[0].isalnum() or _CUES.match(rest))
+            )
+            and not _CUES.match(rest)
+        ):
+            continue
+        if match["actual"] is not None and len(ahead.strip()) > 1:
+            continue
+        return cue
+    if follows_versus and figure.unit is not FigureUnit.PERCENT and _YEAR_ON_YEAR.match(after):
+        return _Cue(FigureRole.PRIOR)
+    if follows_versus and _IN_MONTH.match(after):
+        return _Cue(FigureRole.PRIOR)
+    return None
 
 
-def _with_actual(figures: list[Figure]) -> list[Figure]:
-    """'Payrolls rose by 272,000, above the 180,000 expected': without another, what changed by is what is reported."""
-    if any(figure.role is FigureRole.ACTUAL for figure in figures):
-        return figures
-    for index, figure in enumerate(figures):
-        if figure.role is FigureRole.CHANGE:
-            return [*figures[:index], replace(figure, role=FigureRole.ACTUAL), *figures[index + 1 :]]
-    return figures
+def _cue_of(match: re.Match[str]) -> _Cue | None:
+    if match["prior"] is not None:
+        return _Cue(FigureRole.PRIOR)
+    if match["whisper"] is not None:
+        return _Cue(FigureRole.EXPECTED, _RANK_WHISPER)
+    if match["company"] is not None:
+        return _Cue(FigureRole.EXPECTED, _RANK_COMPANY)
+    if match["actual"] is not None:
+        return _Cue(FigureRole.ACTUAL)
+    if _IS_MEASURED.search(match.string[max(0, match.start() - 16) : match.end()]):
+        return None
+    return _Cue(FigureRole.EXPECTED, _RANK_BEST if _BEST.search(match[0]) else _RANK_NAMED)
 
 
-def _binds_to_next(after: str, match: re.Match[str], is_followed: bool) -> bool:
-    """Whether words behind a figure belong to the figure that follows: ', expected 175K', ' (est. 0.2%'."""
-    if not is_followed:
-        return False
-    opens = re.match(r"\s*[,;(/|\[]|\s+(?:vs|versus|against|while|and|compared)\b|\s*[-–—]\s", after)
-    rest = after[match.end() :]
-    return opens is not None and len(rest) <= 12 and not re.search(r"[.;)\]]", rest)
+def _with_versus(cues: list[_Cue], has_comparison: bool) -> list[_Cue]:
+    """A figure behind a bare 'vs' is expected where the text elsewhere compares with what was expected."""
+    roles = {cue.role for cue in cues if not cue.is_versus}
+    is_expected = has_comparison or (FigureRole.EXPECTED in roles and FigureRole.PRIOR not in roles)
+    return [
+        cue._replace(role=FigureRole.EXPECTED, rank=_RANK_COMPANY) if cue.is_versus and is_expected else cue
+        for cue in cues
+    ]
+
+
+def _placed(
+    figures: Sequence[Figure],
+    cues: Sequence[_Cue],
+    before: Sequence[str],
+    mentions: Sequence[Mention],
+    by_table: dict[int, FigureRole],
+) -> list[PlacedFigure]:
+    """Groups the figures into comparisons: each has one reported figure, and what it is compared with."""
+    placed: list[PlacedFigure] = []
+    has_actual = has_expected = leads = False
+    for index, (figure, cue) in enumerate(zip(figures, cues, strict=True)):
+        names = _names_measure(figure, figures[index - 1].end if index else 0, mentions)
+        role, begins = cue.role, False
+        is_complete = has_actual and has_expected
+        if cue.is_outlook:
+            is_first = not has_actual or names or is_complete
+            role = FigureRole.ACTUAL if is_first and _is_compared(cues[index + 1 :]) else role
+        if role is FigureRole.NONE and leads and not has_actual and names and _JOINS.match(before[index]):
+            role, cue = FigureRole.EXPECTED, cue._replace(rank=_RANK_INHERITED)
+        if role is FigureRole.NONE and not cue.is_weak:
+            is_new = (
+                not has_actual
+                or (is_complete and _LETTERS.search(before[index]) is not None)
+                or (names and index > 0)
+            )
+            role = FigureRole.ACTUAL if is_new else role
+        if role is FigureRole.ACTUAL:
+            begins = has_actual or not placed
+            has_expected = has_expected and not has_actual
+            has_actual = True
+        elif role is FigureRole.EXPECTED:
+            if is_complete and leads and names and index not in by_table:
+                begins, has_actual = True, False
+            leads = leads or not has_actual
+            has_expected = True
+        elif role is FigureRole.DIFFERENCE:
+            if has_expected and names:
+                begins, has_actual = True, False
+            has_expected = True
+        placed.append(PlacedFigure(replace(figure, role=role), begins, cue.rank, cue.direction))
+    return _with_actual(placed)
+
+
+def _is_compared(cues: Sequence[_Cue]) -> bool:
+    """Whether the next figures hold an expectation of others, so that an outlook is what is reported."""
+    return any(
+        cue.role in (FigureRole.EXPECTED, FigureRole.DIFFERENCE) and not cue.is_outlook for cue in cues[:3]
+    )
+
+
+def _names_measure(figure: Figure, since: int, mentions: Sequence[Mention]) -> bool:
+    return any(since <= one.start < figure.start for one in mentions)
+
+
+def _with_actual(placed: list[PlacedFigure]) -> list[PlacedFigure]:
+    """Without a reported figure, what changed by is what is reported, or the first of two figures named as expected.
+
+    'Payrolls rose by 272,000, above the 180,000 expected'; 'Second Estimate GDP 0.3%, expected 0.2%'.
+    """
+    if any(one.figure.role is FigureRole.ACTUAL for one in placed):
+        return placed
+    changes = [index for index, one in enumerate(placed) if one.figure.role is FigureRole.CHANGE]
+    named = [
+        index
+        for index, one in enumerate(placed)
+        if one.figure.role is FigureRole.EXPECTED and one.rank != _RANK_INHERITED
+    ]
+    if changes or len(named) > 1:
+        index = (changes or named)[0]
+        first = placed[index]
+        placed[index] = replace(first, figure=replace(first.figure, role=FigureRole.ACTUAL))
+    return placed

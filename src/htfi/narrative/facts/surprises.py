@@ -1,6 +1,7 @@
 """Compares what was reported with what was expected: by the figures of a text, or where it has none by its words.
 
-A surprise is actual minus expected, in the measure's own unit and in units of its usual size (`measures.toml`).
+A surprise is actual minus expected, in the measure's own unit and in units of its usual size (`measures.toml`). A loss
+is a figure below zero, so a larger one is below what was expected.
 """
 
 import math
@@ -8,33 +9,24 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import NamedTuple
 
-from htfi.narrative.calendar.headlines import expectation_sides, plain_letters, split_clauses
-from htfi.narrative.facts.figures import Figure, FigureRole, FigureUnit, find_figures
-from htfi.narrative.patterns import Patterns
+from htfi.narrative.facts.expectations import Comparison, is_not_comparable
+from htfi.narrative.facts.figures import (
+    Figure,
+    FigureContext,
+    FigureRole,
+    FigureUnit,
+    PlacedFigure,
+    figures_in_context,
+)
+from htfi.narrative.facts.measures import MEASURE_DATA, PER_SHARE, Measure, Side, measure_at
 
+__all__ = ["Side", "Surprise", "Verdict", "find_surprises"]
 _MIN_RELATIVE = 1e-9
-_RELATIVE_MEASURES = ("earnings per share", "revenue", "deliveries")  # their usual surprise is a share of what was expected
-
-
-class Side(StrEnum):
-    """What a higher figure means for what it measures."""
-
-    GOOD = "good"
-    BAD = "bad"
-    HAWKISH = "hawkish"  # for higher interest rates
-    SUPPLY = "supply"  # more of a commodity is in store
-    UNKNOWN = "unknown"  # the measure is none of the table's
-
-
-class Measure(NamedTuple):
-    """What a figure measures, with its usual surprise in its unit, or as a share for a company's figures."""
-
-    name: str
-    pattern: re.Pattern[str]
-    side: Side
-    usual: float
+_SIGN_CHARS = 40  # before a figure, in which a word for a fall or a loss turns its sign
+_REMARK_CHARS = 60  # around a comparison, in which it may be said not to compare
+_WORDS_CHARS = 90  # between a figure and the words that compare it
+_MAX_PER_SHARE = 500.0
 
 
 class Verdict(StrEnum):
@@ -66,112 +58,347 @@ class Surprise:
         return (self.verdict is Verdict.ABOVE) == (self.side is Side.GOOD)
 
 
-_DATA = Patterns("htfi.narrative.facts", "measures.toml", "parts")
-MEASURES = tuple(
-    Measure(one["name"], re.compile(one["pattern"], re.IGNORECASE), Side(one["side"]), float(one["usual"]))
-    for one in _DATA.entries("measure")
-)
 _OTHER = Measure("other", re.compile(""), Side.UNKNOWN, math.nan)
-_FALLS = _DATA.compiled("falls", re.IGNORECASE)
-_FALLS_AFTER = _DATA.compiled("falls_after", re.IGNORECASE)
-_BEATS = re.compile(r"\b(?:beat|top|exceed|above|better|more|higher|ahead)", re.IGNORECASE)
+_FALLS = MEASURE_DATA.compiled("falls", re.IGNORECASE)
+_FALLS_AFTER = MEASURE_DATA.compiled("falls_after", re.IGNORECASE)
+_DRAW = MEASURE_DATA.compiled("draw", re.IGNORECASE)
+_LOSSES = MEASURE_DATA.compiled("losses", re.IGNORECASE)
+_NO_LOSSES = MEASURE_DATA.compiled("no_losses", re.IGNORECASE)
+_GAINS = MEASURE_DATA.compiled("gains", re.IGNORECASE)
+_GAAP = re.compile(r"(?<!non-)(?<!non )\bgaap\b", re.IGNORECASE)
+_NON_GAAP = re.compile(r"\bnon[- ]gaap\b|\badj(?:usted)?\b", re.IGNORECASE)
+_CLAUSE_BREAK = re.compile(r"[;|\n()]|\.\s|,\s|\s-\s|\bbut\b|\bwhile\b|\band\b", re.IGNORECASE)
 
 
 def find_surprises(text: str) -> list[Surprise]:
     """The comparisons with expectations that a text states, one for each measure, in the order of the text."""
-    figures = [_signed(text, figure) for figure in find_figures(text)]
-    found: list[Surprise] = []
-    for group in _groups(figures):
-        surprise = _of_figures(text, group)
+    context = figures_in_context(text)
+    found: list[tuple[int, Surprise]] = []
+    used: set[int] = set()
+    groups = _groups(context.placed)
+    for index, group in enumerate(groups):
+        until = groups[index + 1][0].figure.start if index + 1 < len(groups) else len(text)
+        surprise = _of_figures(text, group, context)
+        if surprise is None:
+            surprise = _of_words_beside(text, group, until, context, used)
         if surprise is not None:
-            found.append(surprise)
-    return found or _of_words(text)
+            found.append((group[0].figure.start, surprise))
+    covered = {surprise.measure for _, surprise in found}
+    for comparison in context.comparisons:
+        if comparison.start in used or (found and _is_near(comparison, groups)):
+            continue
+        surprise = _of_words(text, comparison, context)
+        if surprise is not None and surprise.measure not in covered:
+            covered.add(surprise.measure)
+            found.append((comparison.start, surprise))
+    return [surprise for _, surprise in sorted(found, key=lambda one: one[0])]
 
 
-def measure_at(text: str, position: int) -> Measure | None:
-    """The measure that a figure at `position` is of: the nearest that is named before it, else the first after it."""
-    best: tuple[int, int, Measure] | None = None
-    for order, measure in enumerate(MEASURES):
-        for match in measure.pattern.finditer(text):
-            distance = position - match.end() if match.end() <= position else 10_000 + match.start() - position
-            if best is None or (distance, order) < (best[0], best[1]):
-                best = (distance, order, measure)
-    return None if best is None else best[2]
-
-
-def _groups(figures: Sequence[Figure]) -> list[list[Figure]]:
-    """The figures of each comparison: an actual one with those behind it, and those before the first."""
-    groups: list[list[Figure]] = []
-    leading: list[Figure] = []
-    for figure in figures:
-        if figure.role is FigureRole.ACTUAL:
-            groups.append([*leading, figure])
-            leading = []
-        elif groups:
-            groups[-1].append(figure)
-        else:
-            leading.append(figure)
+def _groups(placed: Sequence[PlacedFigure]) -> list[list[PlacedFigure]]:
+    """The figures of each comparison."""
+    groups: list[list[PlacedFigure]] = []
+    for one in placed:
+        if one.begins or not groups:
+            groups.append([])
+        groups[-1].append(one)
     return groups
 
 
-def _of_figures(text: str, group: Sequence[Figure]) -> Surprise | None:
-    actual = next(figure for figure in group if figure.role is FigureRole.ACTUAL)
-    measure = measure_at(text, actual.start) or _OTHER
-    alike = [figure for figure in group if figure.unit is actual.unit or _is_bare(figure) or _is_bare(actual)]
-    expected = next((figure for figure in alike if figure.role is FigureRole.EXPECTED), None)
-    prior = next((figure for figure in alike if figure.role is FigureRole.PRIOR), None)
-    actual_value = actual.middle
-    if expected is not None:
-        expected_value = _scaled_alike(expected, actual)
-        difference = actual_value - expected_value
-    else:
-        by = next((figure for figure in alike if figure.role is FigureRole.DIFFERENCE), None)
-        if by is None:
-            return None
-        difference = by.middle if _BEATS.search(text[actual.end : by.start]) else -by.middle
-        expected_value = actual_value - difference
+def _is_near(comparison: Comparison, groups: Sequence[Sequence[PlacedFigure]]) -> bool:
+    """Whether words stand within the figures of a comparison, so that they are about these."""
+    return any(
+        group[0].figure.start <= comparison.start <= group[-1].figure.end
+        for group in groups
+        if len(group) > 1
+    )
+
+
+def _of_figures(text: str, group: Sequence[PlacedFigure], context: FigureContext) -> Surprise | None:
+    figures = [replace(one, figure=_signed(text, one.figure)) for one in group]
+    actual = _first(figures, FigureRole.ACTUAL)
+    expectations = [one for one in figures if one.figure.role is FigureRole.EXPECTED]
+    if actual is not None and expectations and not any(_is_alike(actual, one.figure) for one in expectations):
+        actual = next(
+            (
+                one.figure
+                for one in figures
+                if one.figure.role in (FigureRole.NONE, FigureRole.CHANGE)
+                and _is_alike(one.figure, expectations[0].figure)
+            ),
+            None,
+        )
+    by = next((one for one in figures if one.figure.role is FigureRole.DIFFERENCE), None)
+    if actual is None:
+        return None if by is None else _of_difference(text, by, context)
+    measure = _measure_of(text, actual, context)
+    alike = [one for one in expectations if _is_alike(actual, one.figure)]
+    expected = max(alike, key=lambda one: one.rank).figure if alike else None
+    prior = next(
+        (
+            one.figure
+            for one in figures
+            if one.figure.role is FigureRole.PRIOR and _is_alike(actual, one.figure)
+        ),
+        None,
+    )
+    if expected is None:
+        return None if by is None else _with_difference(text, actual, by, prior, measure, context)
+    if _does_not_compare(text, actual, expected):
+        return Surprise(
+            measure.name, measure.side, Verdict.UNCLEAR, actual.middle, expected.middle, _middle(prior)
+        )
+    expected = _scaled_alike(_turned_with(text, actual, expected), actual)
+    difference = actual.middle - expected.middle
+    is_same = _brackets(actual, expected) or abs(difference) <= 1e-9 * max(
+        abs(actual.middle), abs(expected.middle)
+    )
+    return _surprise(measure, actual, expected.middle, prior, 0.0 if is_same else difference)
+
+
+def _surprise(
+    measure: Measure, actual: Figure | None, expected: float | None, prior: Figure | None, difference: float
+) -> Surprise:
     usual = measure.usual
-    if measure.name in _RELATIVE_MEASURES:
-        usual *= max(abs(expected_value), _MIN_RELATIVE)
-    verdict = Verdict.IN_LINE if abs(difference) < 1e-9 * max(abs(actual_value), 1.0) else Verdict.ABOVE if difference > 0.0 else Verdict.BELOW
+    if measure.is_share:
+        usual = math.nan if expected is None else usual * max(abs(expected), _MIN_RELATIVE)
+    verdict = Verdict.IN_LINE if difference == 0.0 else Verdict.ABOVE if difference > 0.0 else Verdict.BELOW
     return Surprise(
-        measure.name, measure.side, verdict, actual_value, expected_value, prior.middle if prior else None,
+        measure.name,
+        measure.side,
+        verdict,
+        None if actual is None else actual.middle,
+        expected,
+        _middle(prior),
         difference / usual if usual > 0.0 else math.nan,
-    )  # fmt: skip
+    )
 
 
-def _is_bare(figure: Figure) -> bool:
-    return figure.unit is FigureUnit.NUMBER and not figure.currency
+def _middle(figure: Figure | None) -> float | None:
+    return None if figure is None else figure.middle
 
 
-def _scaled_alike(expected: Figure, actual: Figure) -> float:
+def _first(figures: Sequence[PlacedFigure], role: FigureRole) -> Figure | None:
+    return next((one.figure for one in figures if one.figure.role is role), None)
+
+
+def _measure_of(text: str, figure: Figure, context: FigureContext) -> Measure:
+    found = measure_at(text, context.mentions, figure.start)
+    if found is not None:
+        return found
+    is_per_share = (
+        figure.unit is FigureUnit.MONEY and figure.scale <= 1.0 and abs(figure.middle) < _MAX_PER_SHARE
+    )
+    return PER_SHARE if is_per_share else _OTHER
+
+
+def _is_alike(one: Figure, other: Figure) -> bool:
+    is_zero = (one.is_bare and one.value == 0.0) or (other.is_bare and other.value == 0.0)
+    return one.unit is other.unit or one.is_bare or other.is_bare or is_zero
+
+
+def _brackets(one: Figure, other: Figure) -> bool:
+    """Whether one of them is a range that holds the other."""
+
+    def holds(outer: Figure, inner: Figure) -> bool:
+        if outer.high is None:
+            return False
+        slack = 1e-9 * max(abs(outer.value), abs(outer.high))
+        return outer.value - slack <= inner.middle <= outer.high + slack
+
+    return holds(one, other) or holds(other, one)
+
+
+def _scaled_alike(expected: Figure, actual: Figure) -> Figure:
     """The expected value in the scale of the actual one, where only one of them has a scale: '4.5 vs 4.3 billion'."""
+    if expected.scale == actual.scale or not (expected.scale == 1.0 or actual.scale == 1.0):
+        return expected
+    factor = actual.scale / expected.scale
     value, other = expected.middle, actual.middle
-    for scale in (1e3, 1e6, 1e9, 1e12):
-        if value and other and 0.2 < abs(other / (value * scale)) < 5.0 and _is_bare(expected):
-            return value * scale
-    return value
+    if not value or not other:
+        return expected
+    as_written, as_scaled = abs(math.log(abs(other / value))), abs(math.log(abs(other / (value * factor))))
+    if as_scaled >= as_written:
+        return expected
+    high = None if expected.high is None else expected.high * factor
+    return replace(expected, value=expected.value * factor, high=high)
 
 
 def _signed(text: str, figure: Figure) -> Figure:
     """A figure without a sign is below zero after 'fell', 'a loss of' or 'contracted', and before 'decline'."""
-    if figure.value <= 0.0 or text[figure.start] in "+-−–(":
+    if figure.role is FigureRole.DIFFERENCE or figure.value <= 0.0 or _has_sign(text, figure):
         return figure
-    before = text[max(0, figure.start - 40) : figure.start]
-    after = text[figure.end : figure.end + 20]
-    if _FALLS.search(before) or _FALLS_AFTER.match(after):
-        return replace(figure, value=-figure.value, high=None if figure.high is None else -figure.high)
+    before = text[max(0, figure.start - _SIGN_CHARS) : figure.start]
+    after = text[figure.end : figure.end + 24]
+    if _FALLS.search(before) or _FALLS_AFTER.match(after) or _is_loss(before, after):
+        return _negative(figure)
     return figure
 
 
-def _of_words(text: str) -> list[Surprise]:
-    plain = plain_letters(text)
-    for clause in split_clauses(plain) or [plain]:
-        sides = expectation_sides(plain, 1, 1)
-        measure = measure_at(plain, len(clause))
-        if measure is None or sides is None or not sides:
+def _has_sign(text: str, figure: Figure) -> bool:
+    return text[figure.start] in "+-−–" or text[max(0, figure.start - 1) : figure.start] in ("+",)
+
+
+def _negative(figure: Figure) -> Figure:
+    if figure.high is None:
+        return replace(figure, value=-figure.value)
+    return replace(figure, value=-figure.high, high=-figure.value)
+
+
+def _is_loss(before: str, after: str) -> bool:
+    """Whether the last word for a result before a figure is a loss, and nothing behind it is a gain."""
+    own = re.split(r"[;|(\n]|\.\s|\d", before)[-1]
+    if _NO_LOSSES.search(own):
+        return False
+    if re.match(r"\s?(?:[\w/-]+\s){0,2}?(?:gain|profit)\b", after):
+        return False
+    if re.match(r"\s?(?:[\w/-]+\s){0,2}?loss\b", after):
+        return True
+    loss = gain = -1
+    for match in _LOSSES.finditer(own):
+        loss = match.start()
+    for match in _GAINS.finditer(own):
+        gain = match.start()
+    return loss > gain and not re.search(r"\brevenues?|\bsales", own[loss:], re.IGNORECASE)
+
+
+def _turned_with(text: str, actual: Figure, expected: Figure) -> Figure:
+    """An expectation without a sign or words of its own is of the same sort as a reported loss or draw."""
+    if actual.middle >= 0.0 or expected.value <= 0.0 or _has_sign(text, expected):
+        return expected
+    if text[actual.start] in "-−–" or text[max(0, actual.start - 1) : actual.start] in ("-", "−"):
+        return expected
+    own = (
+        text[max(actual.end, expected.start - _SIGN_CHARS) : expected.start]
+        if expected.start > actual.end
+        else ""
+    )
+    if _GAINS.search(own) or _GAINS.match(text[expected.end : expected.end + 16].lstrip(" -")):
+        return expected
+    before = text[max(0, actual.start - _SIGN_CHARS) : actual.start]
+    if _is_loss(before, "") or _DRAW.search(before):
+        return _negative(expected)
+    is_size = re.search(
+        r"\b(?:more|less|smaller|bigger|larger|steeper|deeper|worse)\s+than\b", own, re.IGNORECASE
+    )
+    return _negative(expected) if is_size else expected
+
+
+def _does_not_compare(text: str, actual: Figure, expected: Figure) -> bool:
+    start, end = min(actual.start, expected.start), max(actual.end, expected.end)
+    if is_not_comparable(text[max(0, start - _REMARK_CHARS) : end + _REMARK_CHARS]):
+        return True
+    between = text[min(actual.end, expected.end) : max(actual.start, expected.start)]
+    own = text[max(0, actual.start - 24) : actual.start], text[expected.end : expected.end + 16]
+    is_gaap = _GAAP.search(own[0]) is not None and _NON_GAAP.search(between) is not None
+    return is_gaap or (_NON_GAAP.search(own[0]) is not None and _GAAP.search(between) is not None)
+
+
+def _direction_of(text: str, by: PlacedFigure, context: FigureContext) -> int | None:
+    """The direction of a difference: that of the words beside it, else its sign."""
+    if by.direction is not None:
+        return by.direction
+    after = text[by.figure.end : by.figure.end + 4]
+    for one in context.comparisons:
+        if by.figure.end <= one.start <= by.figure.end + len(after) and one.direction is not None:
+            return one.direction
+    return 0 if by.figure.value == 0.0 else 1 if by.figure.value > 0.0 else -1
+
+
+def _with_difference(
+    text: str,
+    actual: Figure,
+    by: PlacedFigure,
+    prior: Figure | None,
+    measure: Measure,
+    context: FigureContext,
+) -> Surprise | None:
+    context_words = text[by.figure.end : by.figure.end + _REMARK_CHARS]
+    if is_not_comparable(context_words):
+        return Surprise(measure.name, measure.side, Verdict.UNCLEAR, actual.middle, None, _middle(prior))
+    direction = _direction_of(text, by, context)
+    if direction is None:
+        return None
+    size = abs(by.figure.middle)
+    if by.figure.unit is FigureUnit.PERCENT and actual.unit is not FigureUnit.PERCENT:
+        size = abs(actual.middle) * size / 100.0
+    elif by.figure.scale == 1.0 and actual.scale != 1.0 and by.figure.is_bare:
+        size *= actual.scale
+    return _surprise(measure, actual, actual.middle - direction * size, prior, direction * size)
+
+
+def _of_difference(text: str, by: PlacedFigure, context: FigureContext) -> Surprise | None:
+    """A difference without the figures that it lies between: 'tops by two cents', 'EPS surprise +4.8%'."""
+    direction = _direction_of(text, by, context)
+    if direction is None:
+        return None
+    measure = _measure_of(text, by.figure, context)
+    return replace(_surprise(measure, None, None, None, float(direction)), usual_sizes=math.nan)
+
+
+def _of_words_beside(
+    text: str, group: Sequence[PlacedFigure], until: int, context: FigureContext, used: set[int]
+) -> Surprise | None:
+    """A reported figure whose comparison is in words: 'rate 3.50%, as forecast', '4.1%, well above consensus'."""
+    actual = next((one.figure for one in group if one.figure.role is FigureRole.ACTUAL), None)
+    if actual is None:
+        return None
+    for one in context.comparisons:
+        if (
+            one.end < actual.start - _WORDS_CHARS
+            or one.start > min(until, actual.end + _WORDS_CHARS)
+            or one.start in used
+        ):
             continue
-        directions = {side.direction for side in sides}
-        verdict = Verdict.UNCLEAR if len(directions) > 1 else {1: Verdict.ABOVE, 0: Verdict.IN_LINE, -1: Verdict.BELOW}[sides[0].direction]
-        return [Surprise(measure.name, measure.side, verdict)]
-    return []
+        if not one.names_expectation and one.end <= actual.start:
+            continue
+        if re.search(r"[;\n]|\.\s", text[min(one.end, actual.end) : max(one.start, actual.start)]):
+            continue
+        used.add(one.start)
+        measure = _measure_of(text, actual, context)
+        return _judged(text, one, measure, actual)
+    return None
+
+
+def _of_words(text: str, comparison: Comparison, context: FigureContext) -> Surprise | None:
+    """A comparison without any figure: 'EPS tops estimates'."""
+    measure = measure_at(text, context.mentions, comparison.start)
+    between = None
+    if measure is not None:
+        near = [one for one in context.mentions if one.start <= comparison.start]
+        between = text[near[-1].end : comparison.start] if near else ""
+    after = next(
+        (one for one in context.mentions if comparison.start < one.start <= comparison.end + 24), None
+    )
+    if after is not None and (between is None or _CLAUSE_BREAK.search(between)):
+        measure = after.measure
+    return None if measure is None else _judged(text, comparison, measure, None)
+
+
+def _judged(text: str, comparison: Comparison, measure: Measure, actual: Figure | None) -> Surprise:
+    """The verdict of words: better is less of a bad measure, and a larger loss is below."""
+    direction = comparison.direction
+    if direction is not None and comparison.is_quality and measure.side is Side.BAD:
+        direction = -direction
+    if direction is not None and comparison.is_size:
+        start = comparison.start if actual is None else min(actual.start, comparison.start)
+        before = text[max(0, start - _SIGN_CHARS) : comparison.start]
+        is_negative = (actual is not None and _signed(text, actual).middle < 0.0) or (
+            _LOSSES.search(before) is not None and _NO_LOSSES.search(before) is None
+        )
+        is_falling = re.search(
+            r"\b(?:f[ae]ll\w*|drop\w*|declin\w*|shr[aiu]nk\w*|contract\w*|draw\w*|slid\w*|slump\w*|cae\w*|baja\w*|recul\w*|baiss\w*|sink\w*|fällt|fiel|cala\w*|scend\w*|cai\w*|daal\w*|falt)\b",
+            before,
+            re.IGNORECASE,
+        )
+        direction = -direction if is_negative or is_falling else direction
+    verdict = (
+        Verdict.UNCLEAR
+        if direction is None
+        else Verdict.IN_LINE
+        if direction == 0
+        else Verdict.ABOVE
+        if direction > 0
+        else Verdict.BELOW
+    )
+    value = None if actual is None else _signed(text, actual).middle
+    return Surprise(measure.name, measure.side, verdict, value)

@@ -1,0 +1,155 @@
+"""Heads that read the states of an encoder tuned for facts: kind of event, tone, axis, modality, tense, and by token
+the role of a party and what the event means for it. Numpy alone; `htfi models facts` trains and writes them.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from htfi.domain.errors import IntegrityError, InvalidInput
+from htfi.domain.files import write_atomically
+from htfi.narrative.encoding.heads import Floats, clip_finite, softmax
+from htfi.narrative.facts.extraction import KINDS, ROLES, FactScores
+from htfi.narrative.facts.record import Modality, Tense
+
+FORMAT = 1
+METADATA_FILE, WEIGHTS_FILE = "facts.json", "facts.bin"
+SIDES = ("up", "neutral", "down")
+LABELS: Mapping[str, tuple[str, ...]] = {
+    "event": tuple(KINDS),
+    "tone": SIDES,
+    "axis": SIDES,
+    "modality": tuple(Modality),
+    "tense": tuple(Tense),
+}
+TOKEN_LABELS: Mapping[str, tuple[str, ...]] = {"roles": (*ROLES, "none"), "effects": SIDES}
+
+
+class FactHeadsMetadata(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The heads as their file describes them: the width of a state, labels and temperature by head, the training."""
+
+    format: int
+    encoder: str
+    width: int
+    labels: dict[str, tuple[str, ...]]
+    temperatures: dict[str, float]
+    card: dict[str, str | float | int]
+
+
+@dataclass(frozen=True)
+class FactHeads:
+    """Linear heads. Shapes: attention [D]; weights [2D, labels] and biases by head of the text; token weights
+    [D, labels] and biases by head of the tokens. A text is the mean of its states beside their mean by attention.
+    """
+
+    encoder: str
+    attention: Floats
+    weights: Mapping[str, Floats]
+    biases: Mapping[str, Floats]
+    temperatures: Mapping[str, float]
+    card: Mapping[str, str | float | int]
+    digest: str = ""
+
+    def read(self, states: Floats, spans: NDArray[np.int64]) -> FactScores:
+        """The scores of one text from its states [T, D] and the spans [T, 2] of its tokens."""
+        states = clip_finite(states)
+        weights = states @ self.attention
+        powers = np.exp(weights - weights.max())
+        shares = powers / np.add.reduce(powers)
+        pooled = np.concatenate([np.add.reduce(states, axis=0) / np.float32(len(states)), shares @ states])
+        of_text = {name: self._shares(name, pooled) for name in LABELS}
+        of_token = {name: self._shares(name, states) for name in TOKEN_LABELS}
+        return FactScores(**of_text, spans=spans, **of_token)
+
+    def _shares(self, name: str, values: Floats) -> NDArray[np.float64]:
+        logits = (values @ self.weights[name] + self.biases[name]).astype(np.float64)
+        return softmax(logits / self.temperatures.get(name, 1.0))
+
+    @classmethod
+    def load(cls, folder: Path, digest: str = "") -> "FactHeads":
+        """Read a folder, and check its `digest` if one is given. Raises: InvalidInput, IntegrityError."""
+        try:
+            described, raw = (folder / METADATA_FILE).read_bytes(), (folder / WEIGHTS_FILE).read_bytes()
+        except OSError as error:
+            raise InvalidInput(
+                f"{folder}: no heads of facts ({error.strerror}); create them with `htfi models facts`"
+            ) from error
+        found = _digest(described, raw)
+        if digest and found != digest:
+            raise IntegrityError(
+                f"{folder}: the heads were changed: digest {found[:12]}, not {digest[:12]}; reinstall htfi"
+            )
+        try:
+            metadata = msgspec.json.decode(described, type=FactHeadsMetadata)
+        except msgspec.DecodeError as error:
+            raise InvalidInput(f"{folder / METADATA_FILE}: {error}") from error
+        expected = {**LABELS, **TOKEN_LABELS}
+        if metadata.format != FORMAT or metadata.labels != expected:
+            raise InvalidInput(
+                f"{folder / METADATA_FILE}: heads of another version; create them again with `htfi models facts`"
+            )
+        values = np.frombuffer(raw, "<f2").astype(np.float32)
+        sizes = _sizes(metadata.width)
+        if (
+            len(values) != sum(int(np.prod(shape)) for shape in sizes.values())
+            or not np.isfinite(values).all()
+        ):
+            raise InvalidInput(f"{folder / WEIGHTS_FILE}: it does not fit its description; create it again")
+        arrays: dict[str, Floats] = {}
+        start = 0
+        for name, shape in sizes.items():
+            end = start + int(np.prod(shape))
+            arrays[name] = values[start:end].reshape(shape)
+            start = end
+        return cls(
+            metadata.encoder,
+            arrays["attention"],
+            {name: arrays[f"{name}.weights"] for name in expected},
+            {name: arrays[f"{name}.bias"] for name in expected},
+            metadata.temperatures,
+            metadata.card,
+            found,
+        )
+
+    def save(self, folder: Path) -> str:
+        """Write as half floats; the digest (hex) of what was written. The same heads give the same bytes."""
+        arrays = {"attention": self.attention}
+        for name in (*LABELS, *TOKEN_LABELS):
+            arrays |= {f"{name}.weights": self.weights[name], f"{name}.bias": self.biases[name]}
+        labels = {**LABELS, **TOKEN_LABELS}
+        metadata = FactHeadsMetadata(
+            FORMAT, self.encoder, len(self.attention), labels, dict(self.temperatures), dict(self.card)
+        )
+        described = msgspec.json.format(msgspec.json.encode(metadata), indent=1) + b"\n"
+        raw = b"".join(
+            np.ascontiguousarray(arrays[name], "<f2").tobytes() for name in _sizes(len(self.attention))
+        )
+        folder.mkdir(parents=True, exist_ok=True)
+        write_atomically(folder / METADATA_FILE, described, private=False)
+        write_atomically(folder / WEIGHTS_FILE, raw, private=False)
+        return _digest(described, raw)
+
+
+def _sizes(width: int) -> dict[str, tuple[int, ...]]:
+    """The arrays of the file, in order."""
+    sizes: dict[str, tuple[int, ...]] = {"attention": (width,)}
+    for heads, inputs in ((LABELS, 2 * width), (TOKEN_LABELS, width)):
+        for name, labels in heads.items():
+            sizes |= {f"{name}.weights": (inputs, len(labels)), f"{name}.bias": (len(labels),)}
+    return sizes
+
+
+def _digest(described: bytes, raw: bytes) -> str:
+    return hashlib.sha256(len(described).to_bytes(8, "big") + described + raw).hexdigest()
+
+
+def scores_of(
+    heads: FactHeads, states: Sequence[Floats], spans: Sequence[NDArray[np.int64]]
+) -> list[FactScores]:
+    """One per text, each computed by itself, so that batching changes no bit."""
+    return [heads.read(state, span) for state, span in zip(states, spans, strict=True)]

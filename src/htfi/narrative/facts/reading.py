@@ -1,0 +1,413 @@
+"""What the facts of an item say about one asset: relevance, direction, size, and whether it speaks at all.
+
+Silence is an answer: an item that is unrelated, names others, repeats what is known, or is not understood says nothing,
+with the reason. Pure functions; the numbers that decide are in `ReadingConfig`.
+"""
+
+import math
+import re
+from collections.abc import Sequence
+from enum import StrEnum
+
+import msgspec
+
+from htfi.domain.news import ItemReading
+from htfi.narrative.encoding.linking import has_built_in_name, is_company
+from htfi.narrative.facts.assets import Asset, AssetKind, asset_of, find_topics, names_asset
+from htfi.narrative.facts.effects import TABLE_VERSION, SignedEffect, effects_on
+from htfi.narrative.facts.naming import find_name
+from htfi.narrative.facts.policy.action import PolicyAction, PolicyExpectation, PolicyModality, PolicyMove
+from htfi.narrative.facts.record import EventGroup, EventKind, NewsFacts, Party, PartyRole, Tense
+from htfi.narrative.facts.surprises import Side, Surprise, Verdict
+
+
+class Silence(StrEnum):
+    """Why an item says nothing about an asset."""
+
+    NONE = ""
+    UNRELATED = "not about markets"
+    OTHERS = "about others"
+    NO_LINE = "no line of the table"
+    NEUTRAL = "neither good nor bad"
+    UNCLEAR = "not understood well enough"
+    RECAP = "reports an old move"
+    KNOWN = "as expected"
+    NO_DIRECTION = "moves it either way"
+
+
+class ReadingConfig(msgspec.Struct, frozen=True):
+    """Thresholds of a reading, all 0–1 and tuned on the project's own lines that no network learnt from."""
+
+    min_share: float = 0.5  # probability of the side, from which it is stated
+    min_relevant: float = 0.5
+    min_event: float = 0.3  # probability of the kind of event, for an asset that the text does not name
+    recap: float = 0.7  # probability from which a recap is one
+    min_stated: float = 0.6  # of a party's own sign, from which it counts before the axis of the event
+    party_weight: float = 0.5  # of the party's own sign beside that of the whole text
+
+
+DEFAULT_CONFIG = ReadingConfig()
+
+
+class AssetReading(msgspec.Struct, frozen=True):
+    """What an item means for one asset. Empty `silence`: it speaks.
+
+    Units: `direction` −1, 0, 1; `size_sigmas` daily standard deviations of the asset, first move; `volatility` how many
+    times the usual the day's move is; `confidence` 0–1 the probability of its side against the other; `lines` are the
+    numbers of the lines of the table of effects that spoke. `score` −1…1 is P(up) − P(down) before the threshold.
+    """
+
+    symbol: str
+    asset: AssetKind
+    relevance: float
+    role: PartyRole | None
+    direction: int
+    size_sigmas: float
+    volatility: float
+    confidence: float
+    score: float
+    silence: Silence
+    lines: tuple[int, ...] = ()
+
+
+_RELEVANCE_OF_ROLE = {
+    PartyRole.RATER: 0.1,
+    PartyRole.SPEAKER: 0.2,
+    PartyRole.BYSTANDER: 0.2,
+    PartyRole.REGULATOR: 0.3,
+    PartyRole.PEER: 0.6,
+}
+# The tone of a text is mostly that for another party than one in these roles.
+_BESIDE_TONE = frozenset(
+    {
+        PartyRole.ACQUIRER,
+        PartyRole.PLAINTIFF,
+        PartyRole.INVESTOR,
+        PartyRole.CUSTOMER,
+        PartyRole.PEER,
+        PartyRole.LOSER,
+    }
+)
+_SPEECHLESS_ROLES = frozenset({PartyRole.RATER, PartyRole.SPEAKER, PartyRole.BYSTANDER})
+_TAGGED = 0.7  # of the relevance of an item that is about an asset by its tag alone
+_COMPANY_PARTIES = frozenset(PartyRole) - {PartyRole.SPEAKER, PartyRole.REGULATOR}
+_MARKET_WIDE = frozenset({EventGroup.MACRO, EventGroup.CENTRAL_BANK, EventGroup.POLITICS})
+# Of releases one usual size from what was expected, prices follow in about two of three (Andersen et al. 2003).
+_MIN_SURE, _SURE_GAIN, _MAX_USUAL = 0.6, 0.08, 3.0
+_POLICY_RATE = "policy rate"
+_SCHEDULED = frozenset({EventGroup.MACRO, EventGroup.CENTRAL_BANK})
+_AS_EXPECTED = re.compile(
+    r"\b(?:as|just as|exactly as|in line with what) (?:was |were |had been |widely |broadly |markets? |analysts |"
+    r"economists |all |traders |had )*(?:expected|forecast|predicted|anticipated|flagged|signalled|foreseen|priced)\b|"
+    r"\b(?:in line with|matching|matches|matched|meets|met) (?:\w+ )?"
+    r"(?:expectations?|forecasts?|estimates?|consensus|polls?)\b|"
+    r"\bno (?:change|surprise)s?\b.{0,30}\b(?:expected|seen|polled|forecast)\b",
+    re.IGNORECASE,
+)
+_STRENGTH = {"did": 1.0, "will": 0.9, "may": 0.6, "rumour": 0.7, "denies": 0.8}
+
+
+def read_for(
+    facts: NewsFacts,
+    symbol: str,
+    name: str = "",
+    *,
+    axis: float | None = None,
+    config: ReadingConfig = DEFAULT_CONFIG,
+) -> AssetReading:
+    """What the item means for an asset; `symbol` '' stands for whatever the item is mainly about.
+
+    `axis` replaces that of the network where code knows better: a decision on rates, a surprise.
+    """
+    asset = asset_of(symbol or name, name) if symbol or name else Asset("", AssetKind.EQUITY)
+    if facts.event is EventKind.UNRELATED or facts.relevant < config.min_relevant:
+        return _silent(asset, facts.relevant, Silence.UNRELATED)
+    known_axis = axis
+    if known_axis is None:
+        known_axis = _surprise_axis(facts) if facts.action is None else _action_axis(facts.action)
+    if not symbol and not name:
+        return _read_subject(facts, known_axis, config)
+    if asset.kind is AssetKind.EQUITY:
+        return _read_equity(facts, asset, known_axis, config)
+    return _read_other(facts, asset, known_axis, config)
+
+
+def _read_subject(facts: NewsFacts, axis: float | None, config: ReadingConfig) -> AssetReading:
+    """For the company, asset or market that the item is about: its tone."""
+    subject = Asset("", AssetKind.EQUITY)
+    line = effects_on(subject, facts.event, facts.regions, is_named=True)
+    score, neutral = _tone(facts, axis)
+    return _stated(subject, facts, score, neutral, line, facts.relevant, None, config)
+
+
+def _read_equity(facts: NewsFacts, asset: Asset, axis: float | None, config: ReadingConfig) -> AssetReading:
+    party = _party_of(facts, asset)
+    others = [
+        one
+        for one in facts.parties
+        if one is not party and one.role in _COMPANY_PARTIES and not _is_asset_name(one)
+    ]
+    score, neutral = _tone(facts, axis)
+    share = 1.0
+    if party is None:
+        if facts.event.group in _MARKET_WIDE or facts.event in (EventKind.MARKET_MOVE, EventKind.COMMENTARY):
+            return _read_market(facts, asset, axis, config)
+        is_nameless = not asset.name and not has_built_in_name(asset.symbol)
+        if is_nameless and len(others) == 1 and not others[0].symbols:
+            party, others, share = (
+                others[0],
+                [],
+                _TAGGED,
+            )  # the only firm named, and nobody knows the tag's name
+        elif others or facts.event.group is not EventGroup.COMPANY:
+            return _silent(asset, 0.1, Silence.OTHERS)
+        else:  # nothing is named: the tag alone says that it is about this company
+            lines = effects_on(asset, facts.event, facts.regions)
+            return _stated(asset, facts, score, neutral, lines, _TAGGED * facts.relevant, None, config)
+    if party.role in _SPEECHLESS_ROLES and party.confidence >= 0.5 and others:
+        return _silent(asset, _RELEVANCE_OF_ROLE[party.role], Silence.OTHERS, party.role)
+    if others:
+        weight = 1.0 if party.role in _BESIDE_TONE else config.party_weight
+        score = (
+            (1.0 - weight) * score + weight * party.effect if score * party.effect >= 0.0 else party.effect
+        )
+    relevance = share * facts.relevant * _RELEVANCE_OF_ROLE.get(party.role, 1.0)
+    lines = effects_on(asset, facts.event, facts.regions, party.role, is_named=True)
+    return _stated(asset, facts, score, neutral, lines, relevance, party.role, config)
+
+
+def _read_market(facts: NewsFacts, asset: Asset, axis: float | None, config: ReadingConfig) -> AssetReading:
+    """A share that is not named follows the index of the event's economy, at seven tenths."""
+    home = facts.regions[0] if facts.regions else "US"
+    index = Asset(asset.symbol, AssetKind.INDEX, asset.name, home)
+    if facts.event.group is EventGroup.MARKET:
+        return _silent(asset, 0.2, Silence.OTHERS)
+    found = _read_other(facts, index, axis, config)
+    return msgspec.structs.replace(
+        found,
+        asset=AssetKind.EQUITY,
+        relevance=round(0.4 * found.relevance, 3),
+        size_sigmas=round(0.7 * found.size_sigmas, 3),
+    )
+
+
+def _read_other(facts: NewsFacts, asset: Asset, axis: float | None, config: ReadingConfig) -> AssetReading:
+    """An index, bond, currency or commodity: through the table, along the axis of the event; or as a party named."""
+    topics = find_topics(facts.text)
+    party = _party_of(facts, asset)
+    is_named = party is not None or any(names_asset(one, asset) for one in facts.symbols)
+    if facts.event.group not in (EventGroup.COMPANY, EventGroup.NONE):
+        is_named = is_named or asset.kind in topics
+    regions = facts.regions or (("US",) if facts.event.group in _MARKET_WIDE else ())
+    lines = effects_on(asset, facts.event, regions, None if party is None else party.role, is_named=is_named)
+    group = facts.event.group
+    if group is EventGroup.COMMODITY and not is_named and asset.kind is not AssetKind.SECTOR:
+        return _silent(asset, 0.1, Silence.OTHERS)
+    if group in (EventGroup.MARKET, EventGroup.COMPANY, EventGroup.NONE):
+        if not is_named:
+            return _silent(asset, 0.1, Silence.OTHERS)
+        turn = -1.0 if asset.inverse else 1.0
+        if party is not None:
+            turn *= _turn_of(party, asset)
+            score = party.effect if len(facts.parties) > 1 else _tone(facts, None)[0]
+        else:
+            score = facts.axis if group is EventGroup.MARKET else facts.tone
+        return _stated(
+            asset, facts, turn * score, facts.neutral, lines, facts.relevant, None, config, is_signed=True
+        )
+    if not lines:
+        return _silent(asset, 0.2, Silence.NO_LINE)
+    if facts.event_confidence < config.min_event and not is_named:
+        return _silent(asset, 0.2, Silence.UNCLEAR)
+    score, neutral = facts.axis, facts.axis_neutral
+    if axis is None and party is not None and abs(party.effect) >= config.min_stated:
+        turn = (-1.0 if asset.inverse else 1.0) * _turn_of(
+            party, asset
+        )  # its own move is stated: it counts first
+        neutral = min(facts.neutral, 1.0 - abs(party.effect))
+        return _stated(
+            asset, facts, turn * party.effect, neutral, lines, facts.relevant, None, config, is_signed=True
+        )
+    if axis is not None:
+        sure = _sureness(facts, axis)
+        score, neutral = axis * (2.0 * sure - 1.0), float(not axis)
+    relevance = facts.relevant * (
+        1.0 if is_named or asset.kind in (AssetKind.INDEX, AssetKind.CURRENCY) else 0.7
+    )
+    return _stated(asset, facts, score, neutral, lines, relevance, None, config)
+
+
+def _stated(
+    asset: Asset,
+    facts: NewsFacts,
+    score: float,
+    neutral: float,
+    lines: Sequence[SignedEffect],
+    relevance: float,
+    role: PartyRole | None,
+    config: ReadingConfig,
+    *,
+    is_signed: bool = False,
+) -> AssetReading:
+    """The reading of a score along the axis; `is_signed` where it is the asset's own direction already."""
+    if not lines:
+        return _silent(asset, relevance, Silence.NO_LINE, role)
+    signs = {line.sign for line in lines}
+    strongest = max(lines, key=lambda line: line.effect.size)
+    numbers = tuple(line.effect.number for line in lines)
+    volatility = max(line.effect.volatility for line in lines)
+    sign = 1 if is_signed else next(iter(signs)) if len(signs) == 1 else 0
+    silence = _silence(facts, score, neutral, config)
+    if silence is Silence.NONE and sign == 0:
+        silence = Silence.NO_DIRECTION
+    share = (1.0 - neutral + abs(score)) / 2.0
+    strength = _STRENGTH[facts.modality] * min(1.0, max(0.0, (share - 0.4) / 0.4))
+    size = 0.0 if silence is not Silence.NONE else min(strongest.effect.size * strength, strongest.effect.cap)
+    wide = (
+        1.0 + (volatility - 1.0) * strength * relevance
+        if silence in (Silence.NONE, Silence.NO_DIRECTION)
+        else 1.0
+    )
+    return AssetReading(
+        symbol=asset.symbol,
+        asset=asset.kind,
+        relevance=round(relevance, 3),
+        role=role,
+        direction=0 if silence is not Silence.NONE else (1 if score > 0.0 else -1) * sign,
+        size_sigmas=round(size, 3),
+        volatility=round(wide, 3),
+        confidence=round(share / max(1.0 - neutral, share) if silence is Silence.NONE else 1.0 - share, 3),
+        score=round(score * (sign or 1), 3),
+        silence=silence,
+        lines=numbers,
+    )
+
+
+def _silence(facts: NewsFacts, score: float, neutral: float, config: ReadingConfig) -> Silence:
+    if facts.tense is Tense.RECAP and facts.tense_confidence >= config.recap:
+        return Silence.RECAP
+    if facts.action is not None and facts.action.expectation is PolicyExpectation.AS_EXPECTED:
+        return Silence.KNOWN
+    if facts.event.group in _SCHEDULED and _AS_EXPECTED.search(facts.text):
+        return Silence.KNOWN
+    share = (1.0 - neutral + abs(score)) / 2.0  # of the stronger side
+    if share >= config.min_share and score != 0.0:
+        return Silence.NONE
+    return Silence.NEUTRAL if neutral >= share else Silence.UNCLEAR
+
+
+def _silent(asset: Asset, relevance: float, why: Silence, role: PartyRole | None = None) -> AssetReading:
+    return AssetReading(asset.symbol, asset.kind, round(relevance, 3), role, 0, 0.0, 1.0, 0.0, 0.0, why)
+
+
+def _tone(facts: NewsFacts, axis: float | None) -> tuple[float, float]:
+    """Tone and probability of neither; comparisons of a company's figures with what was expected count with it."""
+    tone, neutral = facts.tone, facts.neutral
+    if facts.event.group is not EventGroup.COMPANY:
+        return tone, neutral
+    sides = {one.is_good for one in facts.surprises if one.is_good is not None}
+    if len(sides) == 1 and axis is not None:
+        good = 1.0 if sides == {True} else -1.0
+        tone, neutral = (tone + good) / 2.0, neutral / 2.0
+    return tone, neutral
+
+
+_ACTION_SIDES = {
+    PolicyMove.CUT: -1.0,
+    PolicyMove.RAISE: 1.0,
+    PolicyMove.EXPAND: -1.0,
+    PolicyMove.START: -1.0,
+    PolicyMove.TAPER: 1.0,
+    PolicyMove.STOP: 1.0,
+}
+_SAID = frozenset({PolicyModality.DID, PolicyModality.WILL})
+
+
+def _action_axis(action: PolicyAction) -> float | None:
+    """The side of a central bank's action: tighter +1, easier −1, 0 as was expected; None where unknown."""
+    if action.modality not in _SAID:
+        return None
+    side = _ACTION_SIDES.get(action.move, 0.0)
+    if action.expectation is PolicyExpectation.AS_EXPECTED:
+        return 0.0
+    if action.expectation is PolicyExpectation.SMALLER:
+        return -side
+    if action.move is PolicyMove.HOLD:
+        if action.expected is None or action.low is None or action.expected == action.low:
+            return None if action.expectation is PolicyExpectation.SURPRISE else 0.0
+        return 1.0 if action.expected < action.low else -1.0
+    return side
+
+
+def _surprise_axis(facts: NewsFacts) -> float | None:
+    """The side of the first comparison of a known measure, along the axis of its kind; None where there is none."""
+    for one in facts.surprises:
+        if one.measure == _POLICY_RATE:  # what a central bank did says more than a comparison of levels
+            continue
+        if one.verdict is Verdict.IN_LINE:
+            return 0.0
+        if one.verdict is not Verdict.UNCLEAR and one.side is not Side.UNKNOWN:
+            return (1.0 if one.verdict is Verdict.ABOVE else -1.0) * _turn(one)
+    return None
+
+
+def _sureness(facts: NewsFacts, axis: float) -> float:
+    """Probability, 0–1, that prices follow a side that code found: larger surprises are followed more often."""
+    if axis == 0.0:
+        return 0.0
+    sizes = [abs(one.usual_sizes) for one in facts.surprises if not math.isnan(one.usual_sizes)]
+    return _MIN_SURE + _SURE_GAIN * min(max(sizes, default=1.0), _MAX_USUAL)
+
+
+def _turn(surprise: Surprise) -> float:
+    return -1.0 if surprise.side is Side.BAD else 1.0
+
+
+def _party_of(facts: NewsFacts, asset: Asset) -> Party | None:
+    """The party that is the asset, by its symbol, else by its name; of several the one of clearest effect."""
+    found = [party for party in facts.parties if any(names_asset(one, asset) for one in party.symbols)]
+    if found:
+        return max(found, key=lambda party: abs(party.effect))
+    span = find_name(facts.text, asset.symbol, asset.name)
+    if span is None:
+        return None
+    start, end = span
+    over = [party for party in facts.parties if party.start < end and party.end > start]
+    if over:
+        return max(over, key=lambda party: abs(party.effect))
+    return Party(facts.text[start:end], start, end, PartyRole.SUBJECT, 0.0, facts.tone)
+
+
+def _is_asset_name(party: Party) -> bool:
+    """Whether a party is an index, currency, commodity or central bank, and no company."""
+    return bool(party.symbols) and not any(is_company(one) for one in party.symbols)
+
+
+def _turn_of(party: Party, asset: Asset) -> float:
+    """−1 where the party is the other side of a currency pair."""
+    if asset.kind is not AssetKind.CURRENCY:
+        return 1.0
+    regions = {asset_of(one).region for one in party.symbols}
+    return 1.0 if asset.region in regions else -1.0
+
+
+def reading_record(facts: NewsFacts, reading: AssetReading) -> ItemReading:
+    """The reading as a decision records it, before anything was earned."""
+    return ItemReading(
+        event=facts.event.value,
+        event_confidence=facts.event_confidence,
+        modality=facts.modality.value,
+        tense=facts.tense.value,
+        role="" if reading.role is None else reading.role.value,
+        relevance=reading.relevance,
+        score=reading.score,
+        direction=reading.direction,
+        size_sigmas=reading.size_sigmas,
+        volatility=reading.volatility,
+        confidence=reading.confidence,
+        silence=reading.silence.value,
+        lines=reading.lines,
+        effects=TABLE_VERSION,
+        facts=facts.version,
+        reader=facts.reader,
+    )

@@ -1,0 +1,71 @@
+"""Finds the economies that a text is about (`regions.toml`), and the economy of a currency."""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+
+EURO_AREA = "EA"
+_IN_EURO_AREA = frozenset({"DE", "FR", "IT", "ES"})
+
+
+def find_regions(text: str) -> tuple[str, ...]:
+    """The economies that a text names, in the order of their first mention."""
+    first = {
+        region: found.start()
+        for region, pattern in _patterns().items()
+        if (found := pattern.search(text)) is not None
+    }
+    return tuple(sorted(first, key=first.__getitem__))
+
+
+def region_of_currency(code: str) -> str:
+    """'EA' for 'EUR'; '' for a code that is none of the table's."""
+    return _by_currency().get(code, "")
+
+
+# By the key of a central bank (`calendar.announcements.CENTRAL_BANKS`).
+_REGION_OF_BANK = {
+    "fed": "US", "ecb": "EA", "boe": "GB", "boj": "JP", "snb": "CH", "rba": "AU", "rbnz": "NZ", "boc": "CA",
+    "riksbank": "SE", "norges": "NO", "rbi": "IN", "pboc": "CN", "banxico": "MX", "bcb": "BR", "cbrt": "TR",
+    "tcmb": "TR", "cbr": "RU", "sarb": "ZA", "bok": "KR", "nbp": "PL",
+}  # fmt: skip
+
+
+def region_of_bank(key: str) -> str:
+    """'US' for 'fed'; '' for a key that is none of the table's."""
+    return _REGION_OF_BANK.get(key, "")
+
+
+def is_within(region: str, whole: str) -> bool:
+    """Whether a region is another one, or a part of it: Germany of the euro area."""
+    return region == whole or (whole == EURO_AREA and region in _IN_EURO_AREA)
+
+
+@cache
+def _patterns() -> Mapping[str, re.Pattern[str]]:
+    found: dict[str, re.Pattern[str]] = {}
+    for region, entry in _read().items():
+        words = [word.strip() for word in entry["words"].split("|")]
+        exact = [word for word in words if not word.islower()]
+        loose = [word for word in words if word.islower()]
+        parts = [rf"(?<![\w.])(?:{'|'.join(re.escape(word) for word in exact)})(?!\w)"]
+        if loose:
+            parts.append(rf"(?i:(?<!\w)(?:{'|'.join(re.escape(word) for word in loose)})(?!\w))")
+        found[region] = re.compile("|".join(parts))
+    return found
+
+
+@cache
+def _by_currency() -> Mapping[str, str]:
+    found: dict[str, str] = {}
+    for region, entry in _read().items():
+        found.setdefault(entry["currency"], region)
+    return found
+
+
+@cache
+def _read() -> dict[str, dict[str, str]]:
+    text = (resources.files("htfi.narrative.facts") / "regions.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)

@@ -1,0 +1,67 @@
+"""Opens the reader of facts: the shipped encoder tuned for facts with its heads, and the names of a run's symbols."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from htfi import models
+from htfi.adapters.onnx.sentence_encoder import OnnxSentenceEncoder
+from htfi.decoding.checkpoint.folder import CONFIG, TOKENIZER, parse_architecture
+from htfi.domain.errors import IntegrityError
+from htfi.narrative.config import EncodingConfig
+from htfi.narrative.encoding.linking import EntityLinker
+from htfi.narrative.facts.extraction import FactScores
+from htfi.narrative.facts.fact_reader import FactReader
+from htfi.narrative.facts.network import FactHeads, scores_of
+from htfi.wiring.news import SentenceEncoder, files_digest, heads_for, open_encoder
+from htfi.wiring.settings import Settings
+
+
+class ShippedFactNetwork:
+    """The tuned encoder with its heads, behind `extraction.FactNetwork`."""
+
+    def __init__(self, encoder: SentenceEncoder, heads: FactHeads) -> None:
+        self._encoder, self._heads = encoder, heads
+        self.version = f"{encoder.version}+facts@{heads.digest[:12]}"
+
+    def read(self, texts: Sequence[str]) -> list[FactScores]:
+        """One per text, in order. Raises: DependencyUnavailable."""
+        states = self._encoder.read(texts).states
+        return scores_of(self._heads, states, [self._encoder.spans(text) for text in texts])
+
+
+def open_fact_network(folder: Path = models.FACTS, *, threads: int = 1) -> ShippedFactNetwork:
+    """The shipped network, held to its digest. Raises: IntegrityError, InvalidInput, DependencyUnavailable."""
+    found = files_digest(folder)
+    expected = models.DIGESTS.get(folder)
+    if expected is not None and found != expected:
+        raise IntegrityError(
+            f"{folder} was changed: digest {found[:12]}…, not {expected[:12]}…; reinstall htfi"
+        )
+    architecture = parse_architecture((folder / CONFIG).read_bytes(), str(folder / CONFIG))
+
+    def network(_: object) -> OnnxSentenceEncoder:
+        return OnnxSentenceEncoder.of_graph(folder / models.ENCODER_GRAPH, architecture, found)
+
+    config = EncodingConfig(threads=threads)
+    encoder = SentenceEncoder(
+        f"{models.FACTS_SOURCE}@{found[:12]}", architecture, folder / TOKENIZER, config, network
+    )
+    digest = models.FACT_HEADS_DIGEST if expected is not None else ""
+    return ShippedFactNetwork(encoder, FactHeads.load(folder, digest))
+
+
+def run_fact_reader(settings: Settings) -> FactReader | None:
+    """The reader of facts of a run; None where another encoder is configured than the shipped ones. Raises:
+    IntegrityError, InvalidInput.
+    """
+    config = settings.encoding
+    return open_fact_reader(config, settings.narrative.symbol_names) if config.model == "auto" else None
+
+
+def open_fact_reader(config: EncodingConfig, names: Mapping[str, str] | None = None) -> FactReader:
+    """The reader of facts; `names` are what the symbols of a run are called. Raises: IntegrityError, InvalidInput."""
+    linker = EntityLinker({symbol: [name] for symbol, name in (names or {}).items() if name})
+    if config.model == "none":
+        return FactReader(None, linker)
+    encoder = open_encoder(config)
+    return FactReader(open_fact_network(), linker, encoder, heads_for(encoder))
