@@ -66,6 +66,15 @@ def forecast(browser: Chromium, folder: Path) -> None:
     _save(browser, folder, console, f"htfi forecast {file.name}", "forecast")
 
 
+def news(browser: Chromium, folder: Path) -> None:
+    """`htfi news` on a decision of the Fed, on a terminal of 110 columns."""
+    headline = "Fed cuts rates by 25 basis points to 4.00-4.25%"
+    said = _htfi("news", headline, "--on", "SPX", "--on", "EURUSD", "--on", "VIX", folder=folder, columns=110)
+    console = Console(record=True, width=110, file=_nowhere())
+    console.print(Text.from_ansi(said.rstrip("\n")))
+    _save(browser, folder, console, f'htfi news "{headline}" --on SPX --on EURUSD --on VIX', "news")
+
+
 def report(browser: Chromium, folder: Path) -> None:
     """Three parts of the page that the sample's run leaves."""
     browser.open(_sample_run(folder) / "report.html", 1180, 1000)
@@ -106,6 +115,7 @@ def goal(browser: Chromium, name: str, page: Path) -> None:
 MAKERS = {
     "terminal": terminal,
     "forecast": forecast,
+    "news": news,
     "report": report,
     "what-if": what_if,
     "bench-decode": lambda browser, _: goal(browser, "bench-decode", ROOT / "build/goals/decode.html"),

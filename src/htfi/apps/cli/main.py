@@ -80,6 +80,10 @@ COMMANDS = {
     "cloud": ("htfi.apps.cli.cloud:command", "Serve a target model to edges."),
     "certs": ("htfi.apps.cli.certs:command", "Certificates of edges and clouds: make, list."),
     "forecast": ("htfi.apps.cli.forecast.command:command", "Forecast one file of prices."),
+    "news": (
+        "htfi.apps.cli.news.command:command",
+        "What is understood of a headline, and what it would move.",
+    ),
     "scenario": (
         "htfi.apps.cli.scenario.command:command",
         "What if: headlines, shocks and stresses on a book.",

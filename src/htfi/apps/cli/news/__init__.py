@@ -1,0 +1,1 @@
+"""`htfi news`: what is understood of a headline, and what it would move."""
