@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from htfi_eval.reading.official import OFFICIAL_FEED, UNKNOWN_FEED, evaluate_official
+from htfi_eval.eval.reading.official import OFFICIAL_FEED, UNKNOWN_FEED, evaluate_official
 
 PUMP = "$XYZQ is going to the moon, buy now before it is too late, 1000% guaranteed 🚀"
 

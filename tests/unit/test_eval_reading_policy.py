@@ -4,9 +4,9 @@ from datetime import date
 from pathlib import Path
 
 from htfi.narrative.facts.policy.action import PolicyMove
-from htfi_eval.reading.notations import decision_headlines, prospect_headlines
-from htfi_eval.reading.policy import PolicyPart, describe, evaluate_policy
-from htfi_eval.reading.policy_truth import RateDecision, fed_decision
+from htfi_eval.eval.reading.notations import decision_headlines, prospect_headlines
+from htfi_eval.eval.reading.policy import PolicyPart, describe, evaluate_policy
+from htfi_eval.eval.reading.policy_truth import RateDecision, fed_decision
 
 
 def test_target_of_the_federal_reserve_is_known_by_date():

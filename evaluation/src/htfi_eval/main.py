@@ -18,6 +18,10 @@ EVALUATIONS = {
         "htfi_eval.eval.sentiment.command:command",
         "Sentiment and policy stance on labelled sets.",
     ),
+    "reading": (
+        "htfi_eval.eval.reading.command:command",
+        "What is understood of real news, and what prices did after it.",
+    ),
     "sanitise": ("htfi_eval.eval.sanitise.command:command", "Attacks on the news, and false positives."),
     "trials": ("htfi_eval.eval.trials:command", "All configurations ever evaluated."),
     "report": ("htfi_eval.report:command", "One page of all evaluations."),

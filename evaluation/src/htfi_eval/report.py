@@ -83,6 +83,9 @@ def _body(evaluation: Evaluation) -> str:
         + (f'<div class="charts">{charts}</div>' if charts else "")
         + (f'<ul class="notes">{notes}</ul>' if notes else "")
         + _table(rows)
+        + "".join(
+            f'<h3 class="table">{escape(one.title)}</h3>{_table(one.rows)}' for one in evaluation.tables
+        )
         + f'<p class="origin">{origin}</p>'
     )
 

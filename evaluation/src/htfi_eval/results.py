@@ -27,8 +27,18 @@ class Card(msgspec.Struct, frozen=True):
     good: bool | None = None
 
 
+class TitledTable(msgspec.Struct, frozen=True):
+    """A further table of an evaluation that has several."""
+
+    title: str
+    rows: list[dict[str, Any]]
+
+
 class Evaluation(msgspec.Struct, kw_only=True):
-    """The result of one `htfi eval NAME` or `htfi bench NAME`. `lead` is the main result in one sentence."""
+    """The result of one `htfi eval NAME` or `htfi bench NAME`. `lead` is the main result in one sentence.
+
+    `tables` follow the table of `rows`.
+    """
 
     name: str
     title: str = ""
@@ -37,6 +47,7 @@ class Evaluation(msgspec.Struct, kw_only=True):
     cards: list[Card] = []
     charts: list[Chart] = []
     rows: list[dict[str, Any]] = []
+    tables: list[TitledTable] = []
     notes: list[str] = []
     seed: int = 0
     commit: str = ""
@@ -45,20 +56,22 @@ class Evaluation(msgspec.Struct, kw_only=True):
 
 
 def print_result(result: Evaluation, json_file: Path | None) -> None:
-    """Print the table, the notes and the metrics; write all of it to `json_file` if given.
+    """Print the tables, the notes and the metrics; write all of it to `json_file` if given.
 
     A row with one cell is a note: it is printed as a line under the table. Raises: DependencyUnavailable.
     """
     rows, notes = split_notes(result.rows, result.notes)
-    columns = list(dict.fromkeys(key for row in rows for key in row))
-    cells = [[format_cell(row.get(column)) for column in columns] for row in rows]
     metrics = {key: value for key, value in result.metrics.items() if value is not None}
     lines = [
         *notes,
         f"{device()}; seed {result.seed}",
         *(f"{key} = {format_cell(value)}" for key, value in metrics.items()),
     ]
-    print_table(columns, cells, title=f"htfi {result.kind} {result.name}", notes=lines)
+    tables = [TitledTable(f"htfi {result.kind} {result.name}", [dict(row) for row in rows]), *result.tables]
+    for table in tables:
+        columns = list(dict.fromkeys(key for row in table.rows for key in row))
+        cells = [[format_cell(row.get(column)) for column in columns] for row in table.rows]
+        print_table(columns, cells, title=table.title, notes=lines if table is tables[-1] else ())
     if json_file is None:
         return
     body = {
@@ -66,8 +79,9 @@ def print_result(result: Evaluation, json_file: Path | None) -> None:
         "metrics": metrics, "rows": rows, "notes": notes, "title": result.title, "lead": result.lead,
         "cards": msgspec.to_builtins(result.cards),
         "charts": msgspec.to_builtins(result.charts, enc_hook=_builtin),
+        "tables": msgspec.to_builtins(result.tables, enc_hook=_builtin),
     }  # fmt: skip
-    optional = ("notes", "title", "lead", "cards", "charts")
+    optional = ("notes", "title", "lead", "cards", "charts", "tables")
     kept = {key: value for key, value in body.items() if value or key not in optional}
     write_file(json_file, json.dumps(_finite(kept), indent=2, allow_nan=False) + "\n")
     click.echo(f"figures written to {json_file}", err=True)

@@ -9,7 +9,7 @@ from importlib.resources import files
 from typing import Any
 
 from htfi.narrative.facts.policy.action import PolicyMove
-from htfi_eval.reading.policy_truth import RateDecision
+from htfi_eval.eval.reading.policy_truth import RateDecision
 
 _CHOICE = re.compile(r"\[([^|\]]*)\|([^\]]*)\]")
 _POINTS = {
@@ -81,4 +81,6 @@ def _mixed(value: float) -> str:
 
 @cache
 def _tables() -> dict[str, Any]:
-    return tomllib.loads(files("htfi_eval.reading").joinpath("notations.toml").read_text(encoding="utf-8"))
+    return tomllib.loads(
+        files("htfi_eval.eval.reading").joinpath("notations.toml").read_text(encoding="utf-8")
+    )

@@ -13,9 +13,9 @@ from htfi.narrative.facts.policy.action import PolicyAction, PolicyInstrument, P
 from htfi.narrative.facts.policy.decisions import find_policy_action
 from htfi.narrative.sanitising.config import MAX_BODY_CHARS
 from htfi.narrative.sanitising.deobfuscation import deobfuscate
-from htfi_eval.reading.notations import decision_headlines, prospect_headlines
-from htfi_eval.reading.official import official_documents
-from htfi_eval.reading.policy_truth import (
+from htfi_eval.eval.reading.notations import decision_headlines, prospect_headlines
+from htfi_eval.eval.reading.official import official_documents
+from htfi_eval.eval.reading.policy_truth import (
     CALENDAR,
     NO_RATE_DECISION,
     RateDecision,

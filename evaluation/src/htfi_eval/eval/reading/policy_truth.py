@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from htfi.narrative.facts.policy.action import PolicyMove
-from htfi_eval.reading.official import rows_of
+from htfi_eval.eval.reading.official import rows_of
 
 CALENDAR = "calendar/cb_decisions_1999_201910.parquet"
 _BANKS = {
