@@ -59,6 +59,7 @@ goals: $(VENV)/.dev
 	$(BIN)/htfi bench buffering --json build/goals/buffering.json
 	$(BIN)/htfi eval sentiment --json build/goals/sentiment.json --html build/goals/sentiment.html
 	$(BIN)/htfi eval sanitise --json build/goals/sanitise.json --html build/goals/sanitise.html
+	$(BIN)/htfi eval reading --quick --json build/goals/reading.json --html build/goals/reading.html
 	$(BIN)/htfi eval report --html build/evaluation.html
 
 $(VENV)/bin/python:

@@ -62,6 +62,7 @@ def environment(**more: str) -> dict[str, str]:
         "HTFI_PIPELINE__LATE_WAIT_MS": "30000",  # for what is late at the end: a cloud may have to be found again
         # What is read in depth depends on which views were late: an edge may ask for others than the embedded run.
         "HTFI_SCHEDULING__DEEP_BUDGET_MS": "0",
+        "HTFI_ENCODING__MODEL": "heads",  # every item is worth a model here
         "OMP_NUM_THREADS": "1",
         **more,
     }

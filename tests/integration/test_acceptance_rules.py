@@ -21,7 +21,11 @@ from random_pair import write_random_pair
 
 NUM_DAYS = 48
 RULES = ("rejection", "entropy_aware")
-ENVIRONMENT = {"HTFI_PIPELINE__DEADLINE_MS": "100000", "HTFI_NARRATIVE__TEMPERATURE": "1.0"}
+ENVIRONMENT = {
+    "HTFI_PIPELINE__DEADLINE_MS": "100000",
+    "HTFI_NARRATIVE__TEMPERATURE": "1.0",
+    "HTFI_ENCODING__MODEL": "heads",  # every item is worth a model here
+}
 
 
 @pytest.fixture(scope="module")

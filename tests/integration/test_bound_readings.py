@@ -65,7 +65,12 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Ledger:
     for folder in pair:
         write_trust(folder, ConfidenceCalibration(), MEANING)
     folder = tmp_path_factory.mktemp("run")
-    settings = override(load_settings(environment={}), "pipeline", deadline_ms=1e5, late_poll_ms=0.0)
+    settings = override(
+        override(load_settings(environment={}), "encoding", model="heads"),
+        "pipeline",
+        deadline_ms=1e5,
+        late_poll_ms=0.0,
+    )
     settings = override(settings, "narrative", temperature=1.0, deep_paths=3)
     settings = override(settings, "scheduling", high_divergence=0.5)
     settings = override(settings, "triggers", enabled=False)  # readings at the close of bars alone

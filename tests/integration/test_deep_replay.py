@@ -39,7 +39,12 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 @pytest.fixture(scope="module")
 def settings(pair: tuple[Path, Path]) -> Settings:
-    made = override(load_settings(environment={}), "models", target=str(pair[0]), draft=str(pair[1]))
+    made = override(
+        override(load_settings(environment={}), "encoding", model="heads"),
+        "models",
+        target=str(pair[0]),
+        draft=str(pair[1]),
+    )
     made = override(made, "scheduling", high_divergence=0.05, min_influence=0.0)
     return override(made, "narrative", deep_paths=4)
 

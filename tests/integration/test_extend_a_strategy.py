@@ -59,6 +59,7 @@ def test_a_strategy_is_one_file_and_one_line(tmp_path: Path):
         "PYTHONPATH": str(source.parent),
         "HTFI_DECODING__STRATEGY": "repeat",
         "HTFI_PIPELINE__DEADLINE_MS": "100000",
+        "HTFI_ENCODING__MODEL": "heads",
     }
     out = tmp_path / "out"
     models = ["--target", str(target), "--draft", str(draft)]

@@ -36,7 +36,7 @@ def items() -> list[FeedItem]:
 
 def settings_for(server: ChatServer, budget_cents: float) -> Settings:
     settings = override(
-        load_settings(environment={}),
+        override(load_settings(environment={}), "encoding", model="heads"),
         "models",
         frontier_url=server.url,
         frontier_model="big",

@@ -35,7 +35,12 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 @pytest.fixture(scope="module")
 def run(pair: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("run")
-    settings = override(load_settings(environment={}), "pipeline", deadline_ms=1e5, late_poll_ms=0.0)
+    settings = override(
+        override(load_settings(environment={}), "encoding", model="heads"),
+        "pipeline",
+        deadline_ms=1e5,
+        late_poll_ms=0.0,
+    )
     settings = override(settings, "narrative", temperature=1.0)
     write_whole(folder / SETTINGS_FILE, encode_settings(settings))
     target, draft = (open_model(path, settings.models.precision) for path in pair)

@@ -51,6 +51,7 @@ def run(pair: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Pa
     files = [str(folder / "prices.csv"), str(folder / "news.jsonl")]
     models = ["--target", str(pair[0]), "--draft", str(pair[1])]
     environment = {"HTFI_PIPELINE__DEADLINE_MS": str(LONG_MS), "HTFI_NARRATIVE__TEMPERATURE": "1.0"}
+    environment |= {"HTFI_ENCODING__MODEL": "heads"}  # every item is worth a model here
     out = str(folder / "out")
     done = CliRunner(env=environment).invoke(
         cli, ["run", *files, *models, "--plain", "--no-report", "--out", out]

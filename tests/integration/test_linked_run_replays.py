@@ -45,7 +45,12 @@ class AnyWay(Plan):
 def test_every_reading_of_a_run_in_any_weather_is_written_again(tmp_path: Path, seed: int) -> None:
     dice = random.Random(seed)
     pair = write_random_pair(tmp_path / "pair")
-    settings = override(load_settings(environment={}), "pipeline", deadline_ms=150.0, late_poll_ms=0.0)
+    settings = override(
+        override(load_settings(environment={}), "encoding", model="heads"),
+        "pipeline",
+        deadline_ms=150.0,
+        late_poll_ms=0.0,
+    )
     settings = override(settings, "narrative", temperature=1.0)
     run = tmp_path / "run"
     run.mkdir()

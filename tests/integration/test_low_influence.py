@@ -78,7 +78,9 @@ def feed() -> list[FeedItem]:
 
 
 def settings() -> Settings:
-    return override(load_settings(environment={}), "pipeline", group_ms=3.6e6)
+    return override(
+        override(load_settings(environment={}), "encoding", model="heads"), "pipeline", group_ms=3.6e6
+    )
 
 
 def run(folder: Path, entries: Sequence[bytes] = ()) -> tuple[list[bytes], Counting, Counting]:

@@ -33,7 +33,7 @@ TEXTS = (
     "Acme recalls two million cars",
     "Acme doubles its dividend after record earnings",
 )
-SETTINGS = load_settings(environment={})
+SETTINGS = override(load_settings(environment={}), "encoding", model="heads")
 OFF = override(SETTINGS, "triggers", enabled=False)
 
 
@@ -184,12 +184,12 @@ def test_a_run_that_goes_on_from_any_saved_state_makes_the_same_entries(
     items = ordered(days(), NEWS)
     places = [place for place, one in enumerate(items) if isinstance(one, News)]
     stop = places[cut % len(places)] + 1  # right after an item, which is not judged yet
-    first, ledger, _ = loop_over(items)
+    first, ledger, _ = loop_over(items, settings=SETTINGS)
     for one in items[:stop]:
         first.step(one)
     first.recorder.commit(now=True)
     saved = decode_state(encode_state(first.state()))
-    second, rest, _ = loop_over(items[stop:])
+    second, rest, _ = loop_over(items[stop:], settings=SETTINGS)
     rest.entries = list(ledger.entries)
     second.restore(saved)
     second.run(lambda: None)

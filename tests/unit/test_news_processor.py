@@ -72,7 +72,7 @@ def test_every_item_stands_where_it_is_worth_to_be() -> None:
     assert [item.id for item in known.items] == ["n1"]
     assert [note.screened.item.id for note in known.encoder_only] == ["n2"]
     assert [note.screened.item.id for note in known.set_aside] == ["n3"]
-    (noted,) = made.encoder_parts(known)
+    (noted,) = made.item_parts(known, 4 * HOUR_NS, 24 * HOUR_NS)
     assert noted.cited == ("n2",)
     told = made.news_context(known, PLAN, ReadingBudget(250.0, 250.0))
     assert told is not None

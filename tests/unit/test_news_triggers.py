@@ -43,18 +43,18 @@ def record(
 
 
 def test_an_item_matters_by_its_event_or_its_sentiment_with_the_reasons_in_words() -> None:
-    assert reasons_to_decide(record(), "A", CONFIG) == ("event earnings 0.80", "sentiment -0.90")
+    assert reasons_to_decide(record(), "A", None, CONFIG) == ("event earnings 0.80", "sentiment -0.90")
     mild = replace(STRONG, sentiment=0.1)
-    assert reasons_to_decide(record(scores=mild), "A", CONFIG) == ("event earnings 0.80",)
-    assert reasons_to_decide(record(scores=replace(mild, event="none")), "A", CONFIG) == ()
-    assert reasons_to_decide(record(scores=replace(mild, event_confidence=0.5)), "A", CONFIG) == ()
+    assert reasons_to_decide(record(scores=mild), "A", None, CONFIG) == ("event earnings 0.80",)
+    assert reasons_to_decide(record(scores=replace(mild, event="none")), "A", None, CONFIG) == ()
+    assert reasons_to_decide(record(scores=replace(mild, event_confidence=0.5)), "A", None, CONFIG) == ()
 
 
 def test_a_stance_matters_of_central_banks_alone() -> None:
     stance = replace(STRONG, sentiment=0.0, event_confidence=0.1, stance=0.7)
-    assert reasons_to_decide(record(scores=stance), "A", CONFIG) == ()
+    assert reasons_to_decide(record(scores=stance), "A", None, CONFIG) == ()
     bank = replace(stance, event="central_bank")
-    assert reasons_to_decide(record(scores=bank), "A", CONFIG) == ("stance +0.70",)
+    assert reasons_to_decide(record(scores=bank), "A", None, CONFIG) == ("stance +0.70",)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_a_stance_matters_of_central_banks_alone() -> None:
 def test_what_is_set_aside_repeated_weak_or_of_another_symbol_does_not_matter(
     changes: dict[str, Any],
 ) -> None:
-    assert reasons_to_decide(replace(record(), **changes), "A", CONFIG) == ()
+    assert reasons_to_decide(replace(record(), **changes), "A", None, CONFIG) == ()
 
 
 # --- when it is answered
@@ -92,6 +92,9 @@ class Processor:
     def records(self, names: Sequence[str]) -> dict[str, NewsRecord]:
         self.num_asked += 1
         return {name: self.held[name] for name in names if name in self.held}
+
+    def reading(self, record: Any, symbol: str) -> None:
+        """No facts are read here."""
 
     @property
     def suspicion_monitor(self) -> Any:

@@ -77,6 +77,34 @@ class NewsScores(msgspec.Struct, frozen=True, gc=False):
     encoder: str = ""  # name and digest of who scored
 
 
+class ItemReading(msgspec.Struct, frozen=True, gc=False):
+    """What the facts of an item mean for the asset of a decision (`narrative.facts.reading`).
+
+    `event`, `modality`, `tense` and `role` are those of the facts; `score` −1..1 is P(up) − P(down), `direction` −1, 0
+    or 1 what is stated of it; `size_sigmas` in daily standard deviations; `volatility` how many times the usual the
+    day's move is; `silence` says why nothing is stated, '' where it is; `lines` of the table `effects` spoke.
+    `earned` 0–1 is the share of the stated move that moves after such events have shown so far.
+    """
+
+    event: str
+    event_confidence: float
+    modality: str
+    tense: str
+    role: str
+    relevance: float
+    score: float
+    direction: int
+    size_sigmas: float
+    volatility: float
+    confidence: float
+    silence: str
+    lines: tuple[int, ...]
+    effects: str  # version of the table
+    facts: str  # version of the facts
+    reader: str  # name and digest of who read
+    earned: float = 0.0
+
+
 class ReadingBudget(msgspec.Struct, frozen=True, gc=False):
     """What a router has for one decision: the deadline of the reading, the time expected to remain, and money."""
 
@@ -106,6 +134,8 @@ class NewsItemAudit(msgspec.Struct, frozen=True):
     # Share of the forecast's 90% band by which it may move an end of that band, whatever its reader's track record.
     # Unset in entries before narrator version 2.
     max_moved: float | msgspec.UnsetType = msgspec.UNSET
+    # What its facts mean for the decision's asset. Unset in earlier entries, and where no facts were read.
+    reading: ItemReading | msgspec.UnsetType = msgspec.UNSET
 
 
 class NewsContext(msgspec.Struct, frozen=True):

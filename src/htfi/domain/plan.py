@@ -83,8 +83,8 @@ class LadderInputs(msgspec.Struct, frozen=True, gc=False):
     these took longer. `divergence` 0–1 is the rank of the disagreement between the view that the series has on the same
     news and its forecast; 0 where it has none. `edge_influence`, `speculative_influence` and `encoder_influence` are
     the shares of the 90% band that the draft's, the target's or the encoder's reading could move at most: what its
-    items may move, times the weight that its track record gives it. Unset before "fidelity/3", the draft's where it has read
-    this news already, the encoder's where it has not scored it.
+    items may move, times the weight that its track record gives it. Unset before "fidelity/3", the draft's where it has
+    read this news already, the encoder's where it has not scored it.
     """
 
     num_waiting: int

@@ -184,7 +184,10 @@ RECENT_HALF_LIFE_NS = 2 * NS_PER_DAY  # of the likeness to an earlier item
 class EncodingConfig:
     """Which encoder scores the news."""
 
-    model: str = setting("auto", "auto (the shipped encoder), none, or the folder of a BERT encoder")
+    model: str = setting(
+        "auto",
+        "auto (the shipped encoders), heads (without that of facts), none, or the folder of a BERT encoder",
+    )
     precision: str = setting("int8", "int8 or fp32")
     threads: Annotated[int, Meta(ge=0, le=64)] = setting(
         1, "threads that share a batch; 0 uses all cores", "threads"

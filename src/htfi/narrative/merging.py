@@ -7,14 +7,15 @@ add 2·w·v·|x·y| of variance. Nothing is averaged away: every reading stays i
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from htfi.domain import portable_math as exact
 from htfi.domain.decision import CalibratedEffect, NewsView, ViewPart
-from htfi.domain.news import NewsContext
+from htfi.domain.news import ItemReading, NewsContext
 
 READER_SEPARATOR = ", with "  # between the readers of a merged view
 MAX_AGE_HALF_LIVES = 3.0  # an older reading has no weight
@@ -93,15 +94,38 @@ def remerge(
         for part in (first.parts if first is not None else ())
         if not part.is_worded
     ]
-    merged = merge_views(read, mean_trust(news_context, read.cited), noted, as_of_ns)
+    merged = merge_views(read, recorded_trust(news_context, read), noted, as_of_ns)
     return read if merged is None else merged
 
 
-def mean_trust(news_context: NewsContext | None, names: Sequence[str]) -> float:
-    """The mean trust, 0–1, in the items that a view rests on, as a decision recorded it; 1 where it recorded none."""
-    known = {item.id: item.trust for item in news_context.considered} if news_context is not None else {}
-    trusts = [known[name] for name in names if name in known]
-    return round(sum(trusts) / len(trusts), 3) if trusts else 1.0
+_UNSUPPORTED = 0.25  # of a view's direction that no cited item states
+
+
+def agreement(view: NewsView | ViewPart, readings: Mapping[str, ItemReading]) -> float:
+    """How far the facts of the items that a model cites support the direction that it states, 0–1.
+
+    1 where one of them states the same or the model states none, 0 where they state the opposite, a quarter where they
+    state nothing; 1 where no facts were read.
+    """
+    known = [readings[name] for name in view.cited if name in readings]
+    if not view.direction or not known:
+        return 1.0
+    signs = {one.direction for one in known if one.direction}
+    if not signs:
+        return _UNSUPPORTED
+    return 1.0 if any(sign * view.direction > 0.0 for sign in signs) else 0.0
+
+
+def recorded_trust(news_context: NewsContext | None, view: NewsView | ViewPart) -> float:
+    """The trust, 0–1, in a model's view, as a decision recorded what it rests on: the mean of that in the items that it
+    cites, as far as their facts support it. 1 where it recorded none.
+    """
+    considered = news_context.considered if news_context is not None else ()
+    known = {item.id: item.trust for item in considered}
+    trusts = [known[name] for name in view.cited if name in known]
+    readings = {item.id: item.reading for item in considered if item.reading is not UNSET}
+    trust = round(sum(trusts) / len(trusts), 3) if trusts else 1.0
+    return round(trust * agreement(view, readings), 3) if readings else trust
 
 
 def rederive(view: NewsView) -> NewsView:

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from htfi.domain.decision import FidelityPlan, ViewPart
 from htfi.domain.events import News
 from htfi.domain.news import (
+    ItemReading,
     NewsContext,
     NewsItemAudit,
     NewsScores,
@@ -26,13 +27,17 @@ from htfi.domain.news import (
 from htfi.narrative.caching.encoded import cache_names
 from htfi.narrative.config import NarrativeConfig, RoutingConfig
 from htfi.narrative.encoding.linking import is_company
+from htfi.narrative.facts.fact_reader import FactReader, without_text
+from htfi.narrative.facts.outcomes import KindOutcomes
+from htfi.narrative.facts.reading import read_for, reading_record
+from htfi.narrative.facts.record import NewsFacts
 from htfi.narrative.facts.statements.comparison import StatementComparison
 from htfi.narrative.facts.statements.store import StatementStore, StoredDocument, document_series
 from htfi.narrative.influence import InfluenceLimits, limits_of
 from htfi.narrative.merging import READER_SEPARATOR
 from htfi.narrative.ports import ItemScorer
 from htfi.narrative.question import MAX_ITEMS, item_name
-from htfi.narrative.readers import part_from_scores, part_reader
+from htfi.narrative.readers import facts_reader, is_part, part_from_reading, part_from_scores, part_reader
 from htfi.narrative.recent_news import (
     MAX_ID_CHARS,
     NO_NEWS,
@@ -41,7 +46,7 @@ from htfi.narrative.recent_news import (
     RecentNews,
     item_audit,
 )
-from htfi.narrative.routing import max_route
+from htfi.narrative.routing import UNHEARD, max_route
 from htfi.narrative.sanitising.sanitiser import Sanitiser
 from htfi.narrative.suspicion import SuspicionMonitor
 from htfi.narrative.text import clean
@@ -74,14 +79,19 @@ class NewsProcessor:
         scorer: ItemScorer,
         secure: SuspicionMonitor,
         *,
+        facts: FactReader | None = None,
         has_frontier: bool = False,
         forget: Callable[[Sequence[str]], None] = forget_nothing,
     ) -> None:
-        """`forget` drops from caches what was derived from an item that is corrected or retracted.
+        """`facts` reads what items say; without it, the scorer's numbers are all that is known of them. `forget` drops
+        from caches what was derived from an item that is corrected or retracted.
 
         With `has_frontier`, a frontier model does the deep readings, and each is charged to the budget.
         """
         self._forget_cached = forget
+        self._facts = facts
+        self._outcomes = KindOutcomes()
+        self._readings: dict[str, dict[str, ItemReading]] = {}  # by item and symbol
         self._has_frontier = has_frontier
         self.frontier_cents = routing.frontier_budget_cents if has_frontier else 0.0
         self._config, self.routing = config, routing
@@ -100,8 +110,9 @@ class NewsProcessor:
 
     @property
     def models(self) -> dict[str, str]:
-        """The scorer, for the record of a decision."""
-        return {"encoder": self.scorer.version} if self.scorer.version else {}
+        """The scorer and the reader of facts, for the record of a decision."""
+        named = {"encoder": self.scorer.version, "facts": "" if self._facts is None else self._facts.version}
+        return {name: version for name, version in named.items() if version}
 
     def receive(self, item: News) -> ScreenedItem:
         """Take in one item, in order of `available_at_ns`. An item with a blank headline is ignored.
@@ -129,10 +140,18 @@ class NewsProcessor:
         pending, self._pending = self._pending, []
         usable = [one for one in pending if one.verdict is not Screening.QUARANTINE]
         scored = iter(self.scorer.score(usable))
+        read = iter(
+            []
+            if self._facts is None
+            else self._facts.read([one.item.headline for one in usable], [one.item.body for one in usable])
+        )
         for one in pending:
-            self._store(one, None if one.verdict is Screening.QUARANTINE else next(scored))
+            if one.verdict is Screening.QUARANTINE:
+                self._store(one, None, None)
+            else:
+                self._store(one, next(scored), next(read, None))
 
-    def _store(self, screened: ScreenedItem, scores: NewsScores | None) -> None:
+    def _store(self, screened: ScreenedItem, scores: NewsScores | None, facts: NewsFacts | None) -> None:
         screened = self._link_symbols(screened, scores)
         item = screened.item
         first_report = screened.cluster if screened.cluster != item.id else ""
@@ -145,7 +164,9 @@ class NewsProcessor:
         self._compare_statement(screened)
         derived = cache_names(screened)
         lean = replace(screened, item=replace(item, body="", url=""))
-        note = self._records[item.id] = NewsRecord(lean, scores, most, why, position, derived)
+        note = self._records[item.id] = NewsRecord(
+            lean, scores, most, why, position, derived, None if facts is None else without_text(facts)
+        )
         self._records.move_to_end(item.id)
         if len(self._records) > MAX_RECORDS:
             self._remove(next(iter(self._records)))
@@ -155,8 +176,15 @@ class NewsProcessor:
             self._encoder_only.add(item)
         else:
             self.readable.add(item)
-        if scores is not None and abs(scores.sentiment) >= _MIN_SENTIMENT and note.most is not Route.TEMPLATE:
-            for symbol in item.symbols:
+        if note.most is Route.TEMPLATE:
+            return
+        for symbol in item.symbols:
+            reading = self.reading(note, symbol)
+            if reading is not None and reading.direction:
+                self._await_price_effect(
+                    symbol, (item.id, reading.direction * reading.size_sigmas, item.available_at_ns)
+                )
+            elif reading is None and scores is not None and abs(scores.sentiment) >= _MIN_SENTIMENT:
                 self._await_price_effect(symbol, (item.id, scores.sentiment, item.available_at_ns))
 
     def _compare_statement(self, screened: ScreenedItem) -> None:
@@ -183,6 +211,19 @@ class NewsProcessor:
         self.score_pending()
         return self._comparisons.get(name)
 
+    def reading(self, note: NewsRecord, symbol: str) -> ItemReading | None:
+        """What the facts of an item mean for a symbol now; None where none were read."""
+        if note.facts is None:
+            return None
+        by_symbol = self._readings.setdefault(note.screened.item.id, {})
+        if symbol not in by_symbol:
+            facts = replace(note.facts, text=note.screened.item.headline)
+            read = read_for(facts, symbol, self._config.symbol_names.get(symbol, ""))
+            by_symbol[symbol] = reading_record(facts, read)
+        reading = by_symbol[symbol]
+        earned = self._outcomes.earned(reading.event) if reading.direction else 0.0
+        return reading if earned == reading.earned else replace(reading, earned=earned)
+
     def _remove_expired(self, now_ns: int) -> None:
         """Remove items so old that no view which rests on them counts any longer."""
         oldest_ns = now_ns - _NUM_LIFETIMES_KEPT * self.readable.lifetime_ns
@@ -195,6 +236,7 @@ class NewsProcessor:
     def _remove(self, name: str) -> None:
         """Remove a record and its item wherever it is held: no list holds an item without a record."""
         note = self._records.pop(name)
+        self._readings.pop(name, None)
         for wire in (self.readable, self._encoder_only, self._set_aside):
             wire.forget(name, note.screened.item.symbols)
 
@@ -228,6 +270,19 @@ class NewsProcessor:
         items = [item for item in self.readable.recent(symbol, as_of_ns) if item.id in self._records]
         noted = self._encoder_only.recent(symbol, as_of_ns, MAX_ENCODER_ITEMS)
         aside = self._set_aside.recent(symbol, as_of_ns, MAX_SET_ASIDE)
+        readings = {
+            note.screened.item.id: reading
+            for note in self._records_of([*items, *noted, *aside])
+            if (reading := self.reading(note, symbol)) is not None
+        }
+        unheard = {name for name, reading in readings.items() if reading.silence in UNHEARD}
+        if unheard:
+            aside = sorted(
+                [*aside, *(item for item in (*items, *noted) if item.id in unheard)],
+                key=lambda item: (-item.available_at_ns, item.source, -item.row),
+            )[:MAX_SET_ASIDE]
+            items = [item for item in items if item.id not in unheard]
+            noted = [item for item in noted if item.id not in unheard]
         suspicion = self.suspicion_monitor.suspicion(symbol, as_of_ns)
         if not (items or noted or aside or suspicion):
             return NO_NEWS
@@ -235,9 +290,13 @@ class NewsProcessor:
             aside = [item for item in noted if item.id in self._records] + aside
             noted = []
         cleared = self.suspicion_monitor.recent_reset(symbol, as_of_ns)
-        return NewsSelection(
-            tuple(items), self._records_of(noted), self._records_of(aside), suspicion, cleared
+        kept = tuple(
+            replace(note, most=Route.TEMPLATE, why=readings[note.screened.item.id].silence)
+            if note.screened.item.id in unheard
+            else note
+            for note in self._records_of(aside)
         )
+        return NewsSelection(tuple(items), self._records_of(noted), kept, suspicion, cleared, readings)
 
     def max_routes(self, items: Sequence[News]) -> list[Route]:
         """The most expensive reader that each item is worth."""
@@ -292,8 +351,23 @@ class NewsProcessor:
         found = [note.screened.item for name in names if (note := self._records.get(name)) is not None]
         return sorted(found, key=lambda item: (-item.available_at_ns, item.source, -item.row))
 
-    def encoder_parts(self, gathered: NewsSelection) -> list[ViewPart]:
-        """The encoder's own readings of the items that no model reads."""
+    def item_parts(self, gathered: NewsSelection, as_of_ns: int, bar_ns: int) -> list[ViewPart]:
+        """What the facts of each item say; where none were read, the encoder's scores of items that no model reads."""
+        if gathered.readings:
+            considered = (*self._records_of(gathered.items[:MAX_ITEMS]), *gathered.encoder_only)
+            return [
+                part_from_reading(
+                    note.screened.item.id,
+                    note.screened.item.available_at_ns,
+                    note.screened.trust,
+                    reading,
+                    as_of_ns,
+                    bar_ns,
+                    self._config,
+                )
+                for note in considered
+                if (reading := gathered.readings.get(note.screened.item.id)) is not None and is_part(reading)
+            ]
         return [
             part_from_scores(
                 note.screened.item.id,
@@ -314,8 +388,15 @@ class NewsProcessor:
         return gathered._replace(items=(), encoder_only=(*read, *gathered.encoder_only))
 
     def narrator(self, reader: str, gathered: NewsSelection) -> str:
-        """Who a view by this reader is from, with the encoder where that reads other items."""
-        others = dict.fromkeys(part_reader(note.scores) for note in gathered.encoder_only if _has_part(note))
+        """Who a view by this reader is from, with what reads the facts, or the encoder that reads other items."""
+        if gathered.readings:
+            spoken = [
+                one for one in gathered.readings.values() if is_part(one) and one.silence not in UNHEARD
+            ]
+            others = dict.fromkeys(map(facts_reader, spoken))
+        else:
+            scored = (note.scores for note in gathered.encoder_only if _has_part(note))
+            others = dict.fromkeys(map(part_reader, scored))
         return READER_SEPARATOR.join((reader, *others))
 
     @property
@@ -340,15 +421,19 @@ class NewsProcessor:
             return None
         considered = (*self._records_of(gathered.items[:MAX_ITEMS]), *gathered.encoder_only)
         return NewsContext(
-            considered=tuple(self._item_audit(note, plan, means) for note in considered),
-            set_aside=tuple(self._item_audit(note, plan, means) for note in gathered.set_aside),
+            considered=tuple(self._item_audit(note, plan, means, gathered) for note in considered),
+            set_aside=tuple(self._item_audit(note, plan, means, gathered) for note in gathered.set_aside),
             reading_budget=means,
             suspicion=gathered.suspicion,
             reset_by=gathered.suspicion_reset,
         )
 
-    def _item_audit(self, note: NewsRecord, plan: FidelityPlan, means: ReadingBudget) -> NewsItemAudit:
-        return item_audit(note, plan, means, self.routing, self.sanitiser.max_influence(note.screened))
+    def _item_audit(
+        self, note: NewsRecord, plan: FidelityPlan, means: ReadingBudget, gathered: NewsSelection
+    ) -> NewsItemAudit:
+        reading = gathered.readings.get(note.screened.item.id)
+        limit = self.sanitiser.max_influence(note.screened)
+        return item_audit(note, plan, means, self.routing, limit, reading)
 
     def influence_limits(self, gathered: NewsSelection) -> InfluenceLimits:
         """How far this news may move a forecast."""
@@ -378,6 +463,9 @@ class NewsProcessor:
         while awaited and awaited[0][2] <= start_ns:
             name, direction, _ = awaited.popleft()
             self.sanitiser.learn_price_effect(name, direction, return_sigmas)
+            note = self._records.get(name)
+            if note is not None and note.facts is not None:
+                self._outcomes.learn(note.facts.event.value, direction, return_sigmas)
 
     def _await_price_effect(self, symbol: str, effect: tuple[str, float, int]) -> None:
         self._awaited_effects.setdefault(symbol, deque(maxlen=MAX_AWAITED_EFFECTS)).append(effect)
@@ -411,6 +499,7 @@ class NewsProcessor:
             "noted": self._encoder_only.state(),
             "aside": self._set_aside.state(),
             "notes": msgspec.msgpack.encode(list(self._records.values())),
+            "outcomes": self._outcomes.state(),
             "asked": sorted(self._series_symbols),
             "awaited": [
                 [symbol, [list(effect) for effect in effects]]
@@ -429,6 +518,8 @@ class NewsProcessor:
         self._set_aside.restore(state["aside"])
         notes = msgspec.msgpack.decode(state["notes"], type=list[NewsRecord])
         self._records = OrderedDict((note.screened.item.id, note) for note in notes)
+        self._readings = {}
+        self._outcomes.restore(state.get("outcomes", {}))
         self._series_symbols = set(state["asked"])
         self._awaited_effects = OrderedDict(
             (symbol, deque([(name, way, at) for name, way, at in effects], maxlen=MAX_AWAITED_EFFECTS))

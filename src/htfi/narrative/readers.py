@@ -5,14 +5,15 @@ A model reader is wired at the EDGE rung with the draft model, at the SPECULATIV
 generator keeps deadlines, a view may be provisional, and the target's own view follows.
 """
 
+import math
 from collections.abc import Sequence
 
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from htfi.domain.decision import GenerationTrace, NewsView, ViewPart
+from htfi.domain.decision import CalibratedEffect, GenerationTrace, NewsView, ViewPart
 from htfi.domain.generation import Completion, GenerationRequest, RequestRefused, SpeculationStats
-from htfi.domain.news import NewsScores
+from htfi.domain.news import ItemReading, NewsScores
 from htfi.narrative.answer import UNCALIBRATED, ConfidenceCalibration, parse_answer, to_view, view_grammar
 from htfi.narrative.config import NarrativeConfig
 from htfi.narrative.ports import Closable, LateTextGenerator, TextGenerator
@@ -94,6 +95,62 @@ def part_from_scores(
 def part_reader(scores: NewsScores | None) -> str:
     """The reader of an encoder's part."""
     return f"encoder {scores.encoder}" if scores is not None else "encoder"
+
+
+PRICED_SHARE = 0.15  # of an item's effect that is left once a bar has closed over it (d19-facts.md)
+FRESH_BARS = 0.05  # an item that is younger has not been priced
+_HORIZONS = (1, 5, 22)
+
+
+def is_part(reading: ItemReading) -> bool:
+    """Whether a reading goes into the view: it states a direction, or that prices move more than usual."""
+    return reading.direction != 0 or reading.volatility > 1.0
+
+
+def facts_reader(reading: ItemReading) -> str:
+    """The reader of a part that facts give."""
+    return f"facts {reading.reader}"
+
+
+def part_from_reading(
+    name: str,
+    available_at_ns: int,
+    trust: float,
+    reading: ItemReading,
+    as_of_ns: int,
+    bar_ns: int,
+    config: NarrativeConfig,
+) -> ViewPart:
+    """The reading of one item by its facts: a wider band, and of the stated move the share that such events earned.
+
+    What a bar has closed over is mostly in the price already. Units as in `ViewPart`; a move lasts, a wider band is
+    that of the first bar.
+    """
+    is_fresh = as_of_ns - available_at_ns <= FRESH_BARS * bar_ns
+    left = 1.0 if is_fresh else PRICED_SHARE
+    shift = left * reading.earned * reading.direction * reading.size_sigmas
+    wide = 1.0 + left * (reading.volatility - 1.0)
+    effects = tuple(
+        CalibratedEffect(
+            horizon,
+            round(shift, _SCORE_DECIMALS),
+            round(math.sqrt(1.0 + (wide * wide - 1.0) / horizon), _SCORE_DECIMALS),
+        )
+        for horizon in _HORIZONS
+    )
+    return ViewPart(
+        reader=facts_reader(reading),
+        direction=float(reading.direction),
+        size_sigmas=reading.size_sigmas,
+        volatility_multiplier=round(wide, _SCORE_DECIMALS),
+        confidence=round(reading.confidence * reading.relevance, _SCORE_DECIMALS),
+        cited=(name,),
+        as_of_ns=available_at_ns,
+        half_life_ns=config.half_life_ns,
+        trust=trust,
+        cause=reading.event,
+        calibrated_effects=effects,
+    )
 
 
 LATE_DEADLINE_MS = 60_000.0  # of a reading that no decision waits for

@@ -1,15 +1,16 @@
 """Holds recent headlines by symbol and market-wide, in bounded memory, and the record of each item for decisions."""
 
 from collections import OrderedDict, deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import log2
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec import UNSET
 
 from htfi.domain.decision import FidelityPlan
 from htfi.domain.events import News
-from htfi.domain.news import NewsItemAudit, NewsScores, ReadingBudget, Route, ScreenedItem
+from htfi.domain.news import ItemReading, NewsItemAudit, NewsScores, ReadingBudget, Route, ScreenedItem
 from htfi.narrative.config import (
     MAX_HEADLINE_CHARS,
     MAX_ITEMS_PER_SYMBOL,
@@ -17,6 +18,7 @@ from htfi.narrative.config import (
     NarrativeConfig,
     RoutingConfig,
 )
+from htfi.narrative.facts.record import NewsFacts
 from htfi.narrative.routing import choose_route
 from htfi.narrative.text import clean
 
@@ -128,6 +130,7 @@ class NewsRecord(msgspec.Struct, frozen=True):
     why: str
     position: float
     derived: tuple[str, ...]
+    facts: NewsFacts | None = None  # without their text, which is the headline
 
     @property
     def first_report(self) -> str:
@@ -136,20 +139,26 @@ class NewsRecord(msgspec.Struct, frozen=True):
 
 
 class NewsSelection(NamedTuple):
-    """The news on one symbol at an instant, newest first."""
+    """The news on one symbol at an instant, newest first; `readings` by id are what the facts of items mean for it."""
 
     items: tuple[News, ...]  # for a model to read
     encoder_only: tuple[NewsRecord, ...]  # read by the encoder alone
     set_aside: tuple[NewsRecord, ...]  # read by none
     suspicion: str
     suspicion_reset: str = ""  # who ended suspicion recently
+    readings: Mapping[str, ItemReading] = {}
 
 
 NO_NEWS = NewsSelection((), (), (), "")
 
 
 def item_audit(
-    note: NewsRecord, plan: FidelityPlan, means: ReadingBudget, config: RoutingConfig, max_moved: float
+    note: NewsRecord,
+    plan: FidelityPlan,
+    means: ReadingBudget,
+    config: RoutingConfig,
+    max_moved: float,
+    reading: ItemReading | None = None,
 ) -> NewsItemAudit:
     """An item as a decision with this plan records it; `max_moved` is the share of the 90% band that it may move."""
     screened = note.screened
@@ -170,4 +179,5 @@ def item_audit(
         first_report=note.first_report,
         is_tagged=bool(screened.item.symbols),
         max_moved=max_moved,
+        reading=UNSET if reading is None else reading,
     )

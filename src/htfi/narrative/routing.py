@@ -8,10 +8,13 @@ rung and the money that are left. The reason is recorded in the words of the dec
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from msgspec import UNSET
+
 from htfi.domain.decision import FidelityPlan, Rung
 from htfi.domain.news import NewsContext, NewsScores, ReadingBudget, Route, Screening
 from htfi.domain.plan import PlanReason
 from htfi.narrative.config import RoutingConfig
+from htfi.narrative.facts.reading import Silence
 
 _ROUTE_OF_RUNG = {
     Rung.TEMPLATE: Route.TEMPLATE,
@@ -20,6 +23,10 @@ _ROUTE_OF_RUNG = {
     Rung.DEEP: Route.TARGET,
     Rung.SECURE: Route.TARGET,
 }
+
+
+# A symbol tag is a hint and no proof: an item that is not about its asset is read by no model.
+UNHEARD = frozenset({Silence.UNRELATED.value, Silence.OTHERS.value})
 
 
 class RouteReasons(NamedTuple):
@@ -36,6 +43,7 @@ class RouteReasons(NamedTuple):
     encoder_suffices: str
     draft_suffices: str
     frontier: str
+    not_about: str = "{silence}"
 
 
 _REASONS_4 = RouteReasons(
@@ -75,17 +83,21 @@ def max_route(
     config: RoutingConfig,
     *,
     is_tagged: bool = False,
+    silence: str = "",
     reasons: RouteReasons = _REASONS_5,
 ) -> tuple[Route, str]:
     """The most expensive reader that an item is worth, and the reason.
 
-    `first_report` is the id of the first item with the same story, '' where this is the first; `position` 0–1;
-    `is_tagged` says that it came with symbols, or names one of the run's.
+    `silence` is why its facts say nothing about the symbol of the decision, '' where they do. `first_report` is the id
+    of the first item with the same story, '' where this is the first; `position` 0–1; `is_tagged` says that it came
+    with symbols, or names one of the run's.
     """
     if verdict is Screening.QUARANTINE:
         return Route.TEMPLATE, reasons.quarantined
     if first_report:
         return Route.TEMPLATE, reasons.repeated.format(first=first_report)
+    if silence in UNHEARD:
+        return Route.TEMPLATE, reasons.not_about.format(silence=silence)
     scored = scores is not None and bool(scores.encoder)
     if verdict is Screening.DISCOUNT:
         return (
@@ -156,6 +168,7 @@ def routing_problems(
             audited.position,
             config,
             is_tagged=audited.is_tagged,
+            silence="" if audited.reading is UNSET else audited.reading.silence,
             reasons=reasons,
         )
         is_scored = audited.scores is not None and bool(audited.scores.encoder)

@@ -139,8 +139,9 @@ class NewsTriggers:
             record = records.get(arrival.id)
             if record is None:
                 continue
-            for symbol in record.screened.item.symbols:
-                reasons = reasons_to_decide(record, symbol, self._config)
+            for symbol in record.screened.item.symbols or tuple(self._series_of):
+                reading = news.reading(record, symbol)
+                reasons = reasons_to_decide(record, symbol, reading, self._config)
                 for series in self._series_of.get(symbol, ()) if reasons else ():
                     if arrival.number > self._standing[series].num_items:
                         self._wait(series, arrival, reasons)

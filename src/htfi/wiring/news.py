@@ -30,6 +30,7 @@ from htfi.narrative.config import MAX_TOKENS, EncodingConfig
 from htfi.narrative.encoding.heads import Heads
 from htfi.narrative.encoding.linking import EntityLinker
 from htfi.narrative.encoding.scorer import NewsScorer
+from htfi.narrative.facts.fact_reader import FactReader
 from htfi.narrative.ports import TextEmbeddings, TextEncoder
 from htfi.narrative.processor import NewsProcessor, forget_nothing
 from htfi.narrative.sanitising.sanitiser import Sanitiser
@@ -51,7 +52,9 @@ def open_encoder(config: EncodingConfig) -> TextEncoder | None:
     """
     if config.model == "none":
         return None
-    return shipped_encoder(config) if config.model == "auto" else folder_encoder(Path(config.model), config)
+    if config.model in ("auto", "heads"):
+        return shipped_encoder(config)
+    return folder_encoder(Path(config.model), config)
 
 
 def shipped_encoder(config: EncodingConfig) -> "SentenceEncoder":
@@ -175,6 +178,11 @@ class SentenceEncoder:
         inner = self._tokenizer.encode(text[: _CHARS_PER_TOKEN * self._max_tokens])
         return [self._cls_token, *inner[: self._max_tokens - 2], self._sep_token]
 
+    def spans(self, text: str) -> NDArray[np.int64]:
+        """Where the tokens of `tokens` stand in the text, in characters, [T, 2]; [CLS] and [SEP] at (0, 0)."""
+        inner = self._tokenizer.spans(text[: _CHARS_PER_TOKEN * self._max_tokens])[: self._max_tokens - 2]
+        return np.array([(0, 0), *inner, (0, 0)], np.int64)
+
     @cached_property
     def _network(self) -> OnnxSentenceEncoder:
         return self._open_network(self.tokens)
@@ -211,7 +219,11 @@ def _batches(lengths: Sequence[int]) -> list[list[int]]:
 
 
 def build_news_processor(
-    settings: Settings, context: RunCache | None = None, *, has_frontier: bool = False
+    settings: Settings,
+    context: RunCache | None = None,
+    *,
+    facts: FactReader | None = None,
+    has_frontier: bool = False,
 ) -> NewsProcessor:
     """A news processor without history; `has_frontier` where a frontier model reads in depth.
 
@@ -234,6 +246,7 @@ def build_news_processor(
         Sanitiser(settings.sanitiser),
         scorer if context is None else context.wrap_scorer(scorer, cached),
         SuspicionMonitor(settings.suspicion),
+        facts=facts,
         has_frontier=has_frontier,
         forget=forget_nothing if context is None else context.tiers.forget,
     )

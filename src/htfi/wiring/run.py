@@ -39,6 +39,7 @@ from htfi.pipeline.view_cache import ViewCache
 from htfi.scheduling import fidelity
 from htfi.scheduling.fidelity import ReadingTimes
 from htfi.wiring.experts import open_experts
+from htfi.wiring.facts import run_fact_reader
 from htfi.wiring.feeds import describe, open_feed, resolve
 from htfi.wiring.ledger import open_ledger
 from htfi.wiring.models.caching import RunCache, open_cache
@@ -272,7 +273,9 @@ def build_components(
     times = ReadingTimes(settings.scheduling, reading_clock)
     readings = ViewCache(readers, settings.narrative.max_symbols, times)
     has_frontier = bool(settings.models.frontier_url) and Rung.DEEP in readers
-    processor = build_news_processor(settings, cache, has_frontier=has_frontier)
+    processor = build_news_processor(
+        settings, cache, facts=run_fact_reader(settings), has_frontier=has_frontier
+    )
     calendar = open_calendar(settings.narrative.calendar)
     return Components(
         market=MarketState(settings.market),

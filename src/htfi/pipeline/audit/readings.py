@@ -27,9 +27,9 @@ from htfi.narrative.deep_reader import (
     is_deep_reader_version,
 )
 from htfi.narrative.influence import bound_parts, recorded_limits
-from htfi.narrative.merging import mean_trust, unmerged
+from htfi.narrative.merging import recorded_trust, unmerged
 from htfi.narrative.question import MAX_ITEMS, Question, build_prompt, reading_seed
-from htfi.narrative.readers import combined_version, part_from_scores
+from htfi.narrative.readers import combined_version, part_from_reading, part_from_scores
 from htfi.narrative.view_calibration import ViewCalibration
 from htfi.pipeline.audit.history import PromptContext, RecordedHistory
 from htfi.pipeline.weighing import is_influence_bounded
@@ -132,7 +132,14 @@ def prompt_items(
     return shown, found
 
 
-def scored_part(item: NewsItemAudit, config: NarrativeConfig) -> ViewPart:
+def item_part(item: NewsItemAudit, decision: Decision, config: NarrativeConfig) -> ViewPart:
+    """The part that an item gives to the view: by its facts, where these were recorded."""
+    bar = decision.circumstances
+    if item.reading is not msgspec.UNSET:
+        bar_ns = bar.bar_end_ns - bar.bar_start_ns
+        return part_from_reading(
+            item.id, item.available_at_ns, item.trust, item.reading, decision.as_of_ns, bar_ns, config
+        )
     return part_from_scores(item.id, item.available_at_ns, item.trust, item.scores, config)
 
 
@@ -245,11 +252,11 @@ class ReadingAuditor:
         parts: list[ViewPart] = []
         for part in view.parts:
             if part.is_worded:
-                parts.append(replace(part, trust=mean_trust(news_context, part.cited)))
+                parts.append(replace(part, trust=recorded_trust(news_context, part)))
                 continue
             item = known.get(part.cited[0]) if len(part.cited) == 1 else None
-            scored = beside.get(part.cited) or (item and scored_part(item, self._terms.narrative))
-            parts.append(scored or replace(part, trust=-1.0))
+            derived = beside.get(part.cited) or (item and item_part(item, decision, self._terms.narrative))
+            parts.append(derived or replace(part, trust=-1.0))
         if is_influence_bounded(decision):
             parts = bound_parts(parts, recorded_limits(news_context), view.as_of_ns)
         for part, expected in zip(view.parts, parts, strict=True):

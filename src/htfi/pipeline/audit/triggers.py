@@ -77,8 +77,12 @@ def _reason_problems(decision: Decision, trigger: NewsTrigger, config: TriggersC
         audited = known.get(item.id)
         if audited is None:
             continue
-        reasons = reasons_of(audited.verdict, audited.first_report, audited.scores, config)
-        if not reasons or reasons != item.reasons or not audited.is_tagged:
+        reading = None if audited.reading is UNSET else audited.reading
+        tagged = audited.is_tagged
+        reasons = reasons_of(
+            audited.verdict, audited.first_report, audited.scores, reading, config, is_tagged=tagged
+        )
+        if not reasons or reasons != item.reasons:
             found.append(f"why {item.id} matters does not follow from its scores")
     return found
 
