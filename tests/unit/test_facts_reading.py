@@ -63,6 +63,16 @@ def test_what_is_unrelated_is_silence_even_where_the_name_stands_in_it() -> None
     assert read_for(facts(text, EventKind.PRODUCT, -0.9, relevant=0.2), "MRO", "Marathon Oil").direction == 0
 
 
+def test_a_companys_shares_are_one_company() -> None:
+    text = "Court sides with Oracle over Google"
+    parties = (
+        party(text, "Oracle", PartyRole.PLAINTIFF, 0.8, "ORCL"),
+        party(text, "Google", PartyRole.DEFENDANT, -0.8, "GOOG"),
+    )
+    reading = read_for(facts(text, EventKind.LAWSUIT, 0.2, parties=parties), "GOOGL", "Alphabet")
+    assert (reading.direction, reading.role) == (-1, PartyRole.DEFENDANT)
+
+
 def test_a_recap_and_a_neutral_line_are_silence() -> None:
     text = "Nike raises full-year forecast"
     assert read_for(facts(text, EventKind.GUIDANCE, 0.9), "NKE", "Nike").direction == 1

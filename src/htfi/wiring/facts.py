@@ -12,7 +12,7 @@ from htfi.narrative.encoding.linking import EntityLinker
 from htfi.narrative.facts.extraction import FactScores
 from htfi.narrative.facts.fact_reader import FactReader
 from htfi.narrative.facts.network import FactHeads, scores_of
-from htfi.wiring.news import SentenceEncoder, files_digest, heads_for, open_encoder
+from htfi.wiring.news import SentenceEncoder, files_digest
 from htfi.wiring.settings import Settings
 
 
@@ -63,5 +63,4 @@ def open_fact_reader(config: EncodingConfig, names: Mapping[str, str] | None = N
     linker = EntityLinker({symbol: [name] for symbol, name in (names or {}).items() if name})
     if config.model == "none":
         return FactReader(None, linker)
-    encoder = open_encoder(config)
-    return FactReader(open_fact_network(), linker, encoder, heads_for(encoder))
+    return FactReader(open_fact_network(threads=config.threads), linker)

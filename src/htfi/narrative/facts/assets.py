@@ -91,7 +91,7 @@ def asset_of(symbol: str, name: str = "") -> Asset:
 
 def names_asset(linked: str, asset: Asset) -> bool:
     """Whether a symbol that the linker found in a text is this asset, or what it follows."""
-    if root_of(linked) == root_of(asset.symbol):
+    if _company_of(linked) == _company_of(asset.symbol):
         return True
     if asset.kind is AssetKind.EQUITY:
         return False
@@ -112,6 +112,12 @@ def names_asset(linked: str, asset: Asset) -> bool:
 def find_topics(text: str) -> frozenset[AssetKind]:
     """The classes of asset that a text is about, by its words."""
     return frozenset(kind for kind, pattern in _topics().items() if pattern.search(text))
+
+
+def _company_of(symbol: str) -> str:
+    """The root of the symbol that stands for all of a company's shares."""
+    root = root_of(symbol)
+    return root_of(_same_company().get(symbol.upper()) or _same_company().get(root, root))
 
 
 def root_of(symbol: str) -> str:
@@ -151,6 +157,11 @@ def _assets(key: str) -> dict[str, Asset]:
 @cache
 def _aliases() -> Mapping[str, str]:
     return _read()["names"]
+
+
+@cache
+def _same_company() -> Mapping[str, str]:
+    return _read()["same"]
 
 
 @cache

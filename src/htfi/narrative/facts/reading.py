@@ -38,7 +38,7 @@ class Silence(StrEnum):
 class ReadingConfig(msgspec.Struct, frozen=True):
     """Thresholds of a reading, all 0–1 and tuned on the project's own lines that no network learnt from."""
 
-    min_share: float = 0.5  # probability of the side, from which it is stated
+    min_share: float = 0.54  # probability of the side, from which it is stated
     min_relevant: float = 0.5
     min_event: float = 0.3  # probability of the kind of event, for an asset that the text does not name
     recap: float = 0.7  # probability from which a recap is one
@@ -167,10 +167,9 @@ def _read_equity(facts: NewsFacts, asset: Asset, axis: float | None, config: Rea
     if party.role in _SPEECHLESS_ROLES and party.confidence >= 0.5 and others:
         return _silent(asset, _RELEVANCE_OF_ROLE[party.role], Silence.OTHERS, party.role)
     if others:
-        weight = 1.0 if party.role in _BESIDE_TONE else config.party_weight
-        score = (
-            (1.0 - weight) * score + weight * party.effect if score * party.effect >= 0.0 else party.effect
-        )
+        weight = 1.0 if party.role in _BESIDE_TONE or score * party.effect < 0.0 else config.party_weight
+        score = (1.0 - weight) * score + weight * party.effect
+        neutral = (1.0 - weight) * neutral + weight * (1.0 - abs(party.effect))
     relevance = share * facts.relevant * _RELEVANCE_OF_ROLE.get(party.role, 1.0)
     lines = effects_on(asset, facts.event, facts.regions, party.role, is_named=True)
     return _stated(asset, facts, score, neutral, lines, relevance, party.role, config)
