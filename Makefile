@@ -55,11 +55,11 @@ goals: $(VENV)/.dev
 	$(BIN)/htfi eval portfolio --json build/goals/portfolio.json --html build/goals/portfolio.html
 	$(BIN)/htfi eval warning --json build/goals/warning.json --html build/goals/warning.html
 	$(BIN)/htfi bench narrative --json build/goals/narrative.json
-	$(BIN)/htfi bench reading --json build/goals/reading.json
+	$(BIN)/htfi bench reading --json build/goals/reading-cost.json
 	$(BIN)/htfi bench buffering --json build/goals/buffering.json
 	$(BIN)/htfi eval sentiment --json build/goals/sentiment.json --html build/goals/sentiment.html
 	$(BIN)/htfi eval sanitise --json build/goals/sanitise.json --html build/goals/sanitise.html
-	$(BIN)/htfi eval reading --quick --json build/goals/reading.json --html build/goals/reading.html
+	$(BIN)/htfi eval reading --quick --beside build/goals/reading-cost.json --json build/goals/reading.json --html build/goals/reading.html
 	$(BIN)/htfi eval report --html build/evaluation.html
 
 $(VENV)/bin/python:

@@ -1,13 +1,17 @@
 """The figures of `htfi eval reading` on data small enough to count by hand."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from htfi.domain.errors import InvalidInput
 from htfi.narrative.facts.policy.decisions import find_policy_action
 from htfi.narrative.facts.record import EventKind, PartyRole
 from htfi_eval.eval.price_grid import Prices
 from htfi_eval.eval.reading import comparisons
 from htfi_eval.eval.reading import own_lines as own_lines_module
+from htfi_eval.eval.reading.command import read_metrics
 from htfi_eval.eval.reading.comparisons import StatedRelease, judge_comparisons
 from htfi_eval.eval.reading.event_study import as_table, is_strong, kind_rows, study_signs
 from htfi_eval.eval.reading.intraday import HourlyBars
@@ -346,3 +350,11 @@ def test_a_move_by_the_hour_counts_over_joined_hours_alone() -> None:
     assert bars.move(105, -1, 0) == pytest.approx(np.log(1.01) / np.log(1.01), rel=0.05)
     assert np.isnan(bars.move(110, -1, 0))
     assert np.isnan(bars.move(50, -1, 0))  # too few hours before
+
+
+def test_the_figures_of_a_bench_join(tmp_path: Path) -> None:
+    file = tmp_path / "cost.json"
+    file.write_text('{"name": "reading", "metrics": {"run_cost_ratio": 2.5, "other": null}}')
+    assert read_metrics(file) == {"run_cost_ratio": 2.5, "other": None}
+    with pytest.raises(InvalidInput, match="htfi bench reading"):
+        read_metrics(tmp_path / "none.json")

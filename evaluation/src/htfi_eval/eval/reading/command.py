@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import click
+import msgspec
+from msgspec.structs import replace
 
 from htfi.apps.display.charts.specs import Chart
 from htfi.domain.errors import InvalidInput
@@ -112,16 +114,43 @@ Examples:
 )
 @quick_option
 @click.option("--seed", default=0, show_default=True, help="Seed of samples, notations and bootstraps.")
+@click.option(
+    "--beside",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="JSON of `htfi bench reading`, whose figures join these.",
+)
 @output_options
 def command(
-    data: Path | None, corpora: Path, quick: bool, seed: int, html_file: Path | None, json_file: Path | None
+    data: Path | None,
+    corpora: Path,
+    quick: bool,
+    seed: int,
+    beside: Path | None,
+    html_file: Path | None,
+    json_file: Path | None,
 ) -> None:
     """Signs, roles, figures and silence on texts that nothing was learnt from, and what prices did after them.
 
     A section whose data are not staged is skipped and named.
     """
     result = evaluate(data or STAGED, corpora, seed, quick=quick)
+    if beside is not None:
+        result = replace(result, metrics=result.metrics | read_metrics(beside))
     write_outputs(result, json_file=json_file, html_file=html_file)
+
+
+class _Figures(msgspec.Struct):
+    """Of a results file, what is carried over."""
+
+    metrics: dict[str, float | None]
+
+
+def read_metrics(file: Path) -> dict[str, float | None]:
+    """The figures that another command has written. Raises: InvalidInput."""
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=_Figures).metrics
+    except (OSError, msgspec.DecodeError) as error:
+        raise InvalidInput(f"{file}: {error}; write it with htfi bench reading --json") from error
 
 
 def evaluate(data: Path, corpora: Path, seed: int, *, quick: bool) -> Evaluation:
