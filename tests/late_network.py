@@ -211,7 +211,7 @@ def loop_over(
         Rung.SPECULATIVE: ModelReader(author, settings.narrative),
     }
     if deep is not None:
-        settings = override(settings, "scheduling", high_divergence=0.3)
+        settings = override(settings, "scheduling", high_divergence=0.3, min_influence=0.0)
         settings = override(settings, "narrative", deep_paths=2)
         readers[Rung.DEEP] = LateDeepReader(deep, settings.narrative)
     return build_loop(settings, ListFeed(items), ledger, outlet, readers=readers)

@@ -95,7 +95,9 @@ def loop_over(
     late_share: float = 0.0,
     **buffering: float,
 ) -> tuple[DecisionLoop, LateAuthor, ListOutlet]:
-    settings = override(load_settings(environment={}), "pipeline", deadline_ms=1e5, group_ms=3.6e6)
+    settings = override(load_settings(environment={}), "encoding", model="heads")
+    settings = override(settings, "pipeline", deadline_ms=1e5, group_ms=3.6e6)
+    settings = override(settings, "scheduling", min_influence=0.0)  # whatever a reader has earned
     settings = override(settings, "narrative", calendar=named)
     settings = override(settings, "prefetching", **{"lead_s": 3.0 * 3_600, **buffering})
     outlet = ListOutlet(entries[:released])

@@ -6,7 +6,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -18,6 +18,14 @@ from random_pair import write_random_pair
 
 Process = subprocess.Popen[bytes]
 NUM_DAYS = 90
+
+
+@pytest.fixture(scope="module", autouse=True)
+def every_item_is_worth_a_model() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HTFI_ENCODING__MODEL", "heads")
+        patch.setenv("HTFI_SCHEDULING__MIN_INFLUENCE", "0")
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -188,12 +188,15 @@ def make_amendment(
         recorded_limits(first.news_context),
     )
     opinion = recorded_opinion(first, view)
+    before = first.forecast.tilt
+    is_same = before is not None and before.narrator == opinion.narrator  # then its weight stays
+    weight = before.weight if before is not None and is_same else dependent.weight
     forecast = forecaster.replace_opinion(
         first.series,
         dependent.age,
         first.forecast,
         opinion,
-        dependent.weight,
+        weight,
         is_tracked=not first.is_between_bars,
     )
     low, high = forecast.central_band

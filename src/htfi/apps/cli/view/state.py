@@ -135,8 +135,9 @@ class ViewModel:
             if name in self._latest and self._latest[name].id == decision.amends:
                 self._latest[name] = decision
             return
-        if decision.is_between_bars:  # its price is no close
-            self._latest[name] = decision
+        if decision.is_between_bars:  # its price is no close; a series is shown from its first close on
+            if name in self._prices:
+                self._latest[name] = decision
             return
         prices = self._prices.get(name)
         if prices is None:
