@@ -10,6 +10,7 @@ from htfi_eval.bench import headlines
 from htfi_eval.bench.headlines import ReleaseTimes, headlines_that_matter, run_both
 
 
+@pytest.mark.slow
 def test_each_headline_is_answered_and_timed_with_facts_and_with_the_target(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

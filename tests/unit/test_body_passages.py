@@ -94,6 +94,7 @@ def test_texts_of_any_shape_are_bounded(text: str):
     assert all(one.end <= MAX_BODY_CHARS for one in found.passages)
 
 
+@pytest.mark.slow
 def test_work_is_in_proportion_to_the_text():
     def work(num_chars: int) -> None:
         text = (

@@ -1,15 +1,18 @@
 """The heads of facts: read, written, held to their digest; and what extraction makes of their scores."""
 
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from htfi import models
 from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.narrative.encoding.linking import EntityLinker
 from htfi.narrative.facts.extraction import KINDS, ROLES, FactScores, extract_facts
 from htfi.narrative.facts.network import LABELS, TOKEN_LABELS, FactHeads
 from htfi.narrative.facts.record import EventKind, Modality, PartyRole, Tense
+from htfi.wiring.facts import ShippedFactNetwork
 
 WIDTH = 8
 
@@ -129,3 +132,19 @@ def test_code_alone_reads_any_text(text: str) -> None:
     facts = extract_facts(text, None, EntityLinker({}))
     assert facts.event is EventKind.UNKNOWN
     assert facts.parties == ()
+
+
+def test_a_changed_file_of_the_shipped_network_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "facts"
+    shutil.copytree(models.FACTS, folder)
+    monkeypatch.setitem(models.DIGESTS, folder, models.DIGESTS[models.FACTS])
+    (scores,) = ShippedFactNetwork(folder, 1).read(["Nike raises full-year forecast"])
+    assert KINDS[int(scores.event.argmax())] is EventKind.GUIDANCE
+    graph = folder / models.ENCODER_GRAPH
+    whole = bytearray(graph.read_bytes())
+    whole[len(whole) // 2] ^= 1
+    graph.write_bytes(bytes(whole))
+    with pytest.raises(IntegrityError, match="was changed"):
+        ShippedFactNetwork(folder, 1).read(["Nike raises full-year forecast"])

@@ -1,6 +1,7 @@
 """Opens the reader of facts: the shipped encoder tuned for facts with its heads, and the names of a run's symbols."""
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 
 from htfi import models
@@ -17,37 +18,37 @@ from htfi.wiring.settings import Settings
 
 
 class ShippedFactNetwork:
-    """The tuned encoder with its heads, behind `extraction.FactNetwork`."""
+    """The tuned encoder with its heads, behind `extraction.FactNetwork`; its files are opened at the first text."""
 
-    def __init__(self, encoder: SentenceEncoder, heads: FactHeads) -> None:
-        self._encoder, self._heads = encoder, heads
-        self.version = f"{encoder.version}+facts@{heads.digest[:12]}"
+    def __init__(self, folder: Path, threads: int) -> None:
+        self._folder, self._threads = folder, threads
+        self.version = (
+            f"{models.FACTS_SOURCE}@{models.DIGESTS[folder][:12]}+facts@{models.FACT_HEADS_DIGEST[:12]}"
+        )
 
     def read(self, texts: Sequence[str]) -> list[FactScores]:
-        """One per text, in order. Raises: DependencyUnavailable."""
-        states = self._encoder.read(texts).states
-        return scores_of(self._heads, states, [self._encoder.spans(text) for text in texts])
+        """One per text, in order. Raises: IntegrityError, DependencyUnavailable."""
+        encoder, heads = self._opened
+        states = encoder.read(texts).states
+        return scores_of(heads, states, [encoder.spans(text) for text in texts])
 
+    @cached_property
+    def _opened(self) -> tuple[SentenceEncoder, FactHeads]:
+        """Held to their digests. Raises: IntegrityError, InvalidInput, DependencyUnavailable."""
+        folder, expected = self._folder, models.DIGESTS[self._folder]
+        found = files_digest(folder)
+        if found != expected:
+            raise IntegrityError(
+                f"{folder} was changed: digest {found[:12]}…, not {expected[:12]}…; reinstall htfi"
+            )
+        architecture = parse_architecture((folder / CONFIG).read_bytes(), str(folder / CONFIG))
 
-def open_fact_network(folder: Path = models.FACTS, *, threads: int = 1) -> ShippedFactNetwork:
-    """The shipped network, held to its digest. Raises: IntegrityError, InvalidInput, DependencyUnavailable."""
-    found = files_digest(folder)
-    expected = models.DIGESTS.get(folder)
-    if expected is not None and found != expected:
-        raise IntegrityError(
-            f"{folder} was changed: digest {found[:12]}…, not {expected[:12]}…; reinstall htfi"
-        )
-    architecture = parse_architecture((folder / CONFIG).read_bytes(), str(folder / CONFIG))
+        def network(_: object) -> OnnxSentenceEncoder:
+            return OnnxSentenceEncoder.of_graph(folder / models.ENCODER_GRAPH, architecture, found)
 
-    def network(_: object) -> OnnxSentenceEncoder:
-        return OnnxSentenceEncoder.of_graph(folder / models.ENCODER_GRAPH, architecture, found)
-
-    config = EncodingConfig(threads=threads)
-    encoder = SentenceEncoder(
-        f"{models.FACTS_SOURCE}@{found[:12]}", architecture, folder / TOKENIZER, config, network
-    )
-    digest = models.FACT_HEADS_DIGEST if expected is not None else ""
-    return ShippedFactNetwork(encoder, FactHeads.load(folder, digest))
+        config = EncodingConfig(threads=self._threads)
+        encoder = SentenceEncoder(models.FACTS_SOURCE, architecture, folder / TOKENIZER, config, network)
+        return encoder, FactHeads.load(folder, models.FACT_HEADS_DIGEST)
 
 
 def run_fact_reader(settings: Settings) -> FactReader | None:
@@ -63,4 +64,4 @@ def open_fact_reader(config: EncodingConfig, names: Mapping[str, str] | None = N
     linker = EntityLinker({symbol: [name] for symbol, name in (names or {}).items() if name})
     if config.model == "none":
         return FactReader(None, linker)
-    return FactReader(open_fact_network(threads=config.threads), linker)
+    return FactReader(ShippedFactNetwork(models.FACTS, config.threads), linker)
