@@ -116,6 +116,11 @@ def agreement(view: NewsView | ViewPart, readings: Mapping[str, ItemReading]) ->
     return 1.0 if any(sign * view.direction > 0.0 for sign in signs) else 0.0
 
 
+def supported_trust(trust: float, view: NewsView | ViewPart, readings: Mapping[str, ItemReading]) -> float:
+    """The trust in a view's items, 0–1, as far as their facts support what it states."""
+    return round(trust * agreement(view, readings), 3)
+
+
 def recorded_trust(news_context: NewsContext | None, view: NewsView | ViewPart) -> float:
     """The trust, 0–1, in a model's view, as a decision recorded what it rests on: the mean of that in the items that it
     cites, as far as their facts support it. 1 where it recorded none.
@@ -125,7 +130,7 @@ def recorded_trust(news_context: NewsContext | None, view: NewsView | ViewPart) 
     trusts = [known[name] for name in view.cited if name in known]
     readings = {item.id: item.reading for item in considered if item.reading is not UNSET}
     trust = round(sum(trusts) / len(trusts), 3) if trusts else 1.0
-    return round(trust * agreement(view, readings), 3) if readings else trust
+    return supported_trust(trust, view, readings)
 
 
 def rederive(view: NewsView) -> NewsView:

@@ -46,7 +46,7 @@ from htfi.narrative.recent_news import (
     RecentNews,
     item_audit,
 )
-from htfi.narrative.routing import UNHEARD, max_route
+from htfi.narrative.routing import ABOUT_OTHERS, max_route
 from htfi.narrative.sanitising.sanitiser import Sanitiser
 from htfi.narrative.suspicion import SuspicionMonitor
 from htfi.narrative.text import clean
@@ -275,14 +275,14 @@ class NewsProcessor:
             for note in self._records_of([*items, *noted, *aside])
             if (reading := self.reading(note, symbol)) is not None
         }
-        unheard = {name for name, reading in readings.items() if reading.silence in UNHEARD}
-        if unheard:
+        elsewhere = {name for name, reading in readings.items() if reading.silence in ABOUT_OTHERS}
+        if elsewhere:
             aside = sorted(
-                [*aside, *(item for item in (*items, *noted) if item.id in unheard)],
+                [*aside, *(item for item in (*items, *noted) if item.id in elsewhere)],
                 key=lambda item: (-item.available_at_ns, item.source, -item.row),
             )[:MAX_SET_ASIDE]
-            items = [item for item in items if item.id not in unheard]
-            noted = [item for item in noted if item.id not in unheard]
+            items = [item for item in items if item.id not in elsewhere]
+            noted = [item for item in noted if item.id not in elsewhere]
         suspicion = self.suspicion_monitor.suspicion(symbol, as_of_ns)
         if not (items or noted or aside or suspicion):
             return NO_NEWS
@@ -292,7 +292,7 @@ class NewsProcessor:
         cleared = self.suspicion_monitor.recent_reset(symbol, as_of_ns)
         kept = tuple(
             replace(note, most=Route.TEMPLATE, why=readings[note.screened.item.id].silence)
-            if note.screened.item.id in unheard
+            if note.screened.item.id in elsewhere
             else note
             for note in self._records_of(aside)
         )
@@ -391,7 +391,7 @@ class NewsProcessor:
         """Who a view by this reader is from, with what reads the facts, or the encoder that reads other items."""
         if gathered.readings:
             spoken = [
-                one for one in gathered.readings.values() if is_part(one) and one.silence not in UNHEARD
+                one for one in gathered.readings.values() if is_part(one) and one.silence not in ABOUT_OTHERS
             ]
             others = dict.fromkeys(map(facts_reader, spoken))
         else:

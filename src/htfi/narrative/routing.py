@@ -26,7 +26,7 @@ _ROUTE_OF_RUNG = {
 
 
 # A symbol tag is a hint and no proof: an item that is not about its asset is read by no model.
-UNHEARD = frozenset({Silence.UNRELATED.value, Silence.OTHERS.value})
+ABOUT_OTHERS = frozenset({Silence.UNRELATED.value, Silence.OTHERS.value})
 
 
 class RouteReasons(NamedTuple):
@@ -96,7 +96,7 @@ def max_route(
         return Route.TEMPLATE, reasons.quarantined
     if first_report:
         return Route.TEMPLATE, reasons.repeated.format(first=first_report)
-    if silence in UNHEARD:
+    if silence in ABOUT_OTHERS:
         return Route.TEMPLATE, reasons.not_about.format(silence=silence)
     scored = scores is not None and bool(scores.encoder)
     if verdict is Screening.DISCOUNT:

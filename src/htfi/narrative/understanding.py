@@ -11,7 +11,7 @@ from htfi.domain.events import News
 from htfi.domain.news import ScreenedItem, Screening
 from htfi.narrative.facts.assets import AssetKind
 from htfi.narrative.facts.fact_reader import FactReader
-from htfi.narrative.facts.reading import AssetReading, ReadingConfig, Silence, read_for
+from htfi.narrative.facts.reading import DEFAULT_CONFIG, AssetReading, ReadingConfig, Silence, read_for
 from htfi.narrative.facts.record import EventGroup, EventKind, Modality, NewsFacts, PartyRole
 from htfi.narrative.facts.surprises import Verdict
 from htfi.narrative.sanitising.sanitiser import Sanitiser
@@ -44,7 +44,7 @@ class Understanding(msgspec.Struct, frozen=True):
 
     @property
     def speaks(self) -> bool:
-        """Whether it states a direction; what an item in quarantine says is not heard."""
+        """Whether it states a direction; what an item in quarantine says does not count."""
         return self.reading.silence is Silence.NONE and not self.is_held
 
     @property
@@ -56,14 +56,11 @@ class Understanding(msgspec.Struct, frozen=True):
 def understand(
     items: Sequence[NewsText],
     reader: FactReader,
-    config: ReadingConfig | None = None,
-    *,
-    at_ns: Sequence[int] = (),
+    config: ReadingConfig = DEFAULT_CONFIG,
 ) -> list[Understanding]:
     """Screen and read items, each by itself: none depends on the others. Raises: DependencyUnavailable."""
-    screened = [_screen(item, at_ns[place] if at_ns else 0) for place, item in enumerate(items)]
+    screened = [_screen(item) for item in items]
     facts = reader.read([one.item.headline for one in screened], [one.item.body for one in screened])
-    config = config or ReadingConfig()
     found: list[Understanding] = []
     for item, one, read in zip(items, screened, facts, strict=True):
         reading = read_for(read, item.symbol, item.name, config=config)
@@ -71,11 +68,11 @@ def understand(
     return found
 
 
-def _screen(item: NewsText, at_ns: int) -> ScreenedItem:
+def _screen(item: NewsText) -> ScreenedItem:
     """The item alone before a sanitiser without history."""
     symbols = (item.symbol,) if item.symbol else ()
     source = item.source or "given"
-    news = News(at_ns, at_ns, source, 1, "item", item.text, symbols, item.body)
+    news = News(0, 0, source, 1, "item", item.text, symbols, item.body)
     return Sanitiser().screen(news)
 
 

@@ -32,7 +32,7 @@ from htfi.governance.policy import judge
 from htfi.market.bars import SOURCE as BUILT_BARS
 from htfi.market.state import MarketState
 from htfi.narrative.influence import bound_view, max_view_influence
-from htfi.narrative.merging import agreement, merge_views
+from htfi.narrative.merging import merge_views, supported_trust
 from htfi.narrative.question import Question
 from htfi.narrative.rationale.drivers import find_drivers
 from htfi.narrative.rationale.writer import write_rationale
@@ -222,7 +222,7 @@ def _merged_view(request: ReadRequest, view: NewsView | None, components: Compon
     question = request.question
     trust = 1.0
     if view is not None:
-        trust = round(news.mean_trust(view.cited) * agreement(view, request.news.readings), 3)
+        trust = supported_trust(news.mean_trust(view.cited), view, request.news.readings)
     parts = news.item_parts(request.news, question.as_of_ns, question.bar_ns)
     merged = merge_views(view, trust, parts, question.as_of_ns)
     return merged if merged is None else bound_view(merged, news.influence_limits(request.news))

@@ -5,15 +5,12 @@ from functools import cached_property
 from pathlib import Path
 
 from htfi import models
-from htfi.adapters.onnx.sentence_encoder import OnnxSentenceEncoder
-from htfi.decoding.checkpoint.folder import CONFIG, TOKENIZER, parse_architecture
-from htfi.domain.errors import IntegrityError
 from htfi.narrative.config import EncodingConfig
 from htfi.narrative.encoding.linking import EntityLinker
 from htfi.narrative.facts.extraction import FactScores
 from htfi.narrative.facts.fact_reader import FactReader
-from htfi.narrative.facts.network import FactHeads, scores_of
-from htfi.wiring.news import SentenceEncoder, files_digest
+from htfi.narrative.facts.network import FactHeads
+from htfi.wiring.news import SentenceEncoder, packed_encoder
 from htfi.wiring.settings import Settings
 
 
@@ -30,25 +27,13 @@ class ShippedFactNetwork:
         """One per text, in order. Raises: IntegrityError, DependencyUnavailable."""
         encoder, heads = self._opened
         states = encoder.read(texts).states
-        return scores_of(heads, states, [encoder.spans(text) for text in texts])
+        return [heads.read(state, encoder.spans(text)) for state, text in zip(states, texts, strict=True)]
 
     @cached_property
     def _opened(self) -> tuple[SentenceEncoder, FactHeads]:
         """Held to their digests. Raises: IntegrityError, InvalidInput, DependencyUnavailable."""
-        folder, expected = self._folder, models.DIGESTS[self._folder]
-        found = files_digest(folder)
-        if found != expected:
-            raise IntegrityError(
-                f"{folder} was changed: digest {found[:12]}…, not {expected[:12]}…; reinstall htfi"
-            )
-        architecture = parse_architecture((folder / CONFIG).read_bytes(), str(folder / CONFIG))
-
-        def network(_: object) -> OnnxSentenceEncoder:
-            return OnnxSentenceEncoder.of_graph(folder / models.ENCODER_GRAPH, architecture, found)
-
-        config = EncodingConfig(threads=self._threads)
-        encoder = SentenceEncoder(models.FACTS_SOURCE, architecture, folder / TOKENIZER, config, network)
-        return encoder, FactHeads.load(folder, models.FACT_HEADS_DIGEST)
+        encoder = packed_encoder(self._folder, models.FACTS_SOURCE, EncodingConfig(threads=self._threads))
+        return encoder, FactHeads.load(self._folder, models.FACT_HEADS_DIGEST)
 
 
 def run_fact_reader(settings: Settings) -> FactReader | None:

@@ -64,18 +64,22 @@ def shipped_encoder(config: EncodingConfig) -> "SentenceEncoder":
             f"encoding.precision is {config.precision}, and the shipped encoder has int8 weights only: "
             "name a folder with the full weights as encoding.model"
         )
-    folder = models.ENCODER
-    found = files_digest(folder)
-    if found != models.DIGESTS[folder]:
+    return packed_encoder(models.ENCODER, models.ENCODER_SOURCE, config)
+
+
+def packed_encoder(folder: Path, source: str, config: EncodingConfig) -> "SentenceEncoder":
+    """An encoder that ships as a written graph, held to its digest. Raises: IntegrityError, DependencyUnavailable."""
+    found, expected = files_digest(folder), models.DIGESTS[folder]
+    if found != expected:
         raise IntegrityError(
-            f"{folder} was changed: digest {found[:12]}…, not {models.DIGESTS[folder][:12]}…; reinstall htfi"
+            f"{folder} was changed: digest {found[:12]}…, not {expected[:12]}…; reinstall htfi"
         )
     architecture = parse_architecture((folder / CONFIG).read_bytes(), str(folder / CONFIG))
 
     def network(_: Callable[[str], list[int]]) -> OnnxSentenceEncoder:
         return OnnxSentenceEncoder.of_graph(folder / models.ENCODER_GRAPH, architecture, found)
 
-    return SentenceEncoder(models.ENCODER_SOURCE, architecture, folder / TOKENIZER, config, network)
+    return SentenceEncoder(source, architecture, folder / TOKENIZER, config, network)
 
 
 def folder_encoder(path: Path, config: EncodingConfig) -> "SentenceEncoder":

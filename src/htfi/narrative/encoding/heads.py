@@ -162,7 +162,7 @@ class Heads:
             raise InvalidInput(
                 f"{folder}: no heads ({error.strerror}); create them with `htfi models heads`"
             ) from error
-        found = _digest(facts_bytes, weights)
+        found = heads_digest(facts_bytes, weights)
         if digest and found != digest:
             raise IntegrityError(
                 f"{folder}: the heads were changed: digest {found[:12]}, not {digest[:12]}; reinstall, or "
@@ -242,7 +242,7 @@ def save_heads(
     folder.mkdir(parents=True, exist_ok=True)
     write_atomically(folder / METADATA_FILE, facts_bytes, private=False)
     write_atomically(folder / WEIGHTS_FILE, weights, private=False)
-    return _digest(facts_bytes, weights)
+    return heads_digest(facts_bytes, weights)
 
 
 def softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -263,7 +263,8 @@ def _clipped_if_needed(embeddings: Floats) -> Floats:
         return embeddings if float(flat @ flat) < 1e6 else clip_finite(embeddings)
 
 
-def _digest(facts: bytes, weights: bytes) -> str:
+def heads_digest(facts: bytes, weights: bytes) -> str:
+    """SHA-256 (hex) of heads by the bytes of their two files."""
     return hashlib.sha256(len(facts).to_bytes(8, "big") + facts + weights).hexdigest()
 
 

@@ -4,7 +4,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from enum import StrEnum
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 from typing import Any, NamedTuple
 
@@ -55,6 +55,7 @@ _PAIR = re.compile(r"([A-Z]{3})[/_\-:]?([A-Z]{3})")
 _CRYPTO_PAIR = re.compile(r"([A-Z0-9]{2,5})[/_\-]?(?:USDT?|EUR|USDC|PERP|BTC)(?:[-_]?PERP)?")
 
 
+@lru_cache(maxsize=8_192)
 def asset_of(symbol: str, name: str = "") -> Asset:
     """The asset that a symbol stands for, from the table; else a currency pair; else a share."""
     upper = symbol.upper().strip().lstrip("^$")
@@ -109,9 +110,10 @@ def names_asset(linked: str, asset: Asset) -> bool:
     return other.kind is asset.kind and other.region == asset.region
 
 
-def find_topics(text: str) -> frozenset[AssetKind]:
-    """The classes of asset that a text is about, by its words."""
-    return frozenset(kind for kind, pattern in _topics().items() if pattern.search(text))
+def is_topic(text: str, kind: AssetKind) -> bool:
+    """Whether a text is about a class of asset, by its words."""
+    pattern = _topics().get(kind)
+    return pattern is not None and pattern.search(text) is not None
 
 
 def _company_of(symbol: str) -> str:

@@ -15,11 +15,11 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from htfi.narrative.encoding.linking import EntityLinker, EntityMention, is_company
-from htfi.narrative.facts.figures import find_figures
+from htfi.narrative.facts.figures import figures_in_context
 from htfi.narrative.facts.policy.decisions import find_policy_action
 from htfi.narrative.facts.record import EventKind, Modality, NewsFacts, Party, PartyRole, Tense
 from htfi.narrative.facts.regions import find_regions, region_of_bank
-from htfi.narrative.facts.surprises import find_surprises
+from htfi.narrative.facts.surprises import surprises_among
 from htfi.narrative.headline_roles import CompanyRole, mention_roles
 
 Shares = NDArray[np.float64]
@@ -90,7 +90,7 @@ def extract_facts(
 ) -> NewsFacts:
     """The facts of a headline and its body; without scores of a network, those that code alone finds."""
     mentions = linker.mentions(text)
-    surprises = find_surprises(text)
+    context = figures_in_context(text)
     action = find_policy_action(text, body)
     regions = find_regions(text)
     if action is not None and (home := region_of_bank(action.bank)) and home not in regions:
@@ -112,8 +112,8 @@ def extract_facts(
         parties=(),
         symbols=tuple(dict.fromkeys(mention.symbol for mention in mentions)),
         regions=regions,
-        figures=tuple(find_figures(text)),
-        surprises=tuple(surprises),
+        figures=tuple(one.figure for one in context.placed),
+        surprises=tuple(surprises_among(text, context)),
         action=action,
     )
     if scores is None:

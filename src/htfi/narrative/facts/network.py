@@ -2,8 +2,7 @@
 the role of a party and what the event means for it. Numpy alone; `htfi models facts` trains and writes them.
 """
 
-import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 
 from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.domain.files import write_atomically
-from htfi.narrative.encoding.heads import Floats, clip_finite, softmax
+from htfi.narrative.encoding.heads import Floats, clip_finite, heads_digest, softmax
 from htfi.narrative.facts.extraction import KINDS, ROLES, FactScores
 from htfi.narrative.facts.record import Modality, Tense
 
@@ -79,7 +78,7 @@ class FactHeads:
             raise InvalidInput(
                 f"{folder}: no heads of facts ({error.strerror}); create them with `htfi models facts`"
             ) from error
-        found = _digest(described, raw)
+        found = heads_digest(described, raw)
         if digest and found != digest:
             raise IntegrityError(
                 f"{folder}: the heads were changed: digest {found[:12]}, not {digest[:12]}; reinstall htfi"
@@ -132,7 +131,7 @@ class FactHeads:
         folder.mkdir(parents=True, exist_ok=True)
         write_atomically(folder / METADATA_FILE, described, private=False)
         write_atomically(folder / WEIGHTS_FILE, raw, private=False)
-        return _digest(described, raw)
+        return heads_digest(described, raw)
 
 
 def _sizes(width: int) -> dict[str, tuple[int, ...]]:
@@ -142,14 +141,3 @@ def _sizes(width: int) -> dict[str, tuple[int, ...]]:
         for name, labels in heads.items():
             sizes |= {f"{name}.weights": (inputs, len(labels)), f"{name}.bias": (len(labels),)}
     return sizes
-
-
-def _digest(described: bytes, raw: bytes) -> str:
-    return hashlib.sha256(len(described).to_bytes(8, "big") + described + raw).hexdigest()
-
-
-def scores_of(
-    heads: FactHeads, states: Sequence[Floats], spans: Sequence[NDArray[np.int64]]
-) -> list[FactScores]:
-    """One per text, each computed by itself, so that batching changes no bit."""
-    return [heads.read(state, span) for state, span in zip(states, spans, strict=True)]

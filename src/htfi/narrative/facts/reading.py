@@ -13,11 +13,11 @@ import msgspec
 
 from htfi.domain.news import ItemReading
 from htfi.narrative.encoding.linking import has_built_in_name, is_company
-from htfi.narrative.facts.assets import Asset, AssetKind, asset_of, find_topics, names_asset
+from htfi.narrative.facts.assets import Asset, AssetKind, asset_of, is_topic, names_asset
 from htfi.narrative.facts.effects import TABLE_VERSION, SignedEffect, effects_on
 from htfi.narrative.facts.naming import find_name
 from htfi.narrative.facts.policy.action import PolicyAction, PolicyExpectation, PolicyModality, PolicyMove
-from htfi.narrative.facts.record import EventGroup, EventKind, NewsFacts, Party, PartyRole, Tense
+from htfi.narrative.facts.record import EventGroup, EventKind, Modality, NewsFacts, Party, PartyRole, Tense
 from htfi.narrative.facts.surprises import Side, Surprise, Verdict
 
 
@@ -88,7 +88,7 @@ _BESIDE_TONE = frozenset(
         PartyRole.LOSER,
     }
 )
-_SPEECHLESS_ROLES = frozenset({PartyRole.RATER, PartyRole.SPEAKER, PartyRole.BYSTANDER})
+_ROLES_WITHOUT_EFFECT = frozenset({PartyRole.RATER, PartyRole.SPEAKER, PartyRole.BYSTANDER})
 _TAGGED = 0.7  # of the relevance of an item that is about an asset by its tag alone
 _COMPANY_PARTIES = frozenset(PartyRole) - {PartyRole.SPEAKER, PartyRole.REGULATOR}
 _MARKET_WIDE = frozenset({EventGroup.MACRO, EventGroup.CENTRAL_BANK, EventGroup.POLITICS})
@@ -104,7 +104,13 @@ _AS_EXPECTED = re.compile(
     r"\bno (?:change|surprise)s?\b.{0,30}\b(?:expected|seen|polled|forecast)\b",
     re.IGNORECASE,
 )
-_STRENGTH = {"did": 1.0, "will": 0.9, "may": 0.6, "rumour": 0.7, "denies": 0.8}
+_STRENGTH = {
+    Modality.DID: 1.0,
+    Modality.WILL: 0.9,
+    Modality.MAY: 0.6,
+    Modality.RUMOUR: 0.7,
+    Modality.DENIES: 0.8,
+}
 
 
 def read_for(
@@ -112,24 +118,19 @@ def read_for(
     symbol: str,
     name: str = "",
     *,
-    axis: float | None = None,
     config: ReadingConfig = DEFAULT_CONFIG,
 ) -> AssetReading:
-    """What the item means for an asset; `symbol` '' stands for whatever the item is mainly about.
-
-    `axis` replaces that of the network where code knows better: a decision on rates, a surprise.
-    """
+    """What the item means for an asset; `symbol` '' stands for whatever the item is mainly about."""
     asset = asset_of(symbol or name, name) if symbol or name else Asset("", AssetKind.EQUITY)
     if facts.event is EventKind.UNRELATED or facts.relevant < config.min_relevant:
         return _silent(asset, facts.relevant, Silence.UNRELATED)
-    known_axis = axis
-    if known_axis is None:
-        known_axis = _surprise_axis(facts) if facts.action is None else _action_axis(facts.action)
+    # Where code knows the side, by a decision on rates or a surprise, it replaces the network's.
+    axis = _surprise_axis(facts) if facts.action is None else _action_axis(facts.action)
     if not symbol and not name:
-        return _read_subject(facts, known_axis, config)
+        return _read_subject(facts, axis, config)
     if asset.kind is AssetKind.EQUITY:
-        return _read_equity(facts, asset, known_axis, config)
-    return _read_other(facts, asset, known_axis, config)
+        return _read_equity(facts, asset, axis, config)
+    return _read_other(facts, asset, axis, config)
 
 
 def _read_subject(facts: NewsFacts, axis: float | None, config: ReadingConfig) -> AssetReading:
@@ -154,17 +155,14 @@ def _read_equity(facts: NewsFacts, asset: Asset, axis: float | None, config: Rea
             return _read_market(facts, asset, axis, config)
         is_nameless = not asset.name and not has_built_in_name(asset.symbol)
         if is_nameless and len(others) == 1 and not others[0].symbols:
-            party, others, share = (
-                others[0],
-                [],
-                _TAGGED,
-            )  # the only firm named, and nobody knows the tag's name
+            # The only firm named, and the tag's own name is unknown: it may be this firm.
+            party, others, share = others[0], [], _TAGGED
         elif others or facts.event.group is not EventGroup.COMPANY:
             return _silent(asset, 0.1, Silence.OTHERS)
         else:  # nothing is named: the tag alone says that it is about this company
             lines = effects_on(asset, facts.event, facts.regions)
             return _stated(asset, facts, score, neutral, lines, _TAGGED * facts.relevant, None, config)
-    if party.role in _SPEECHLESS_ROLES and party.confidence >= 0.5 and others:
+    if party.role in _ROLES_WITHOUT_EFFECT and party.confidence >= 0.5 and others:
         return _silent(asset, _RELEVANCE_OF_ROLE[party.role], Silence.OTHERS, party.role)
     if others:
         weight = 1.0 if party.role in _BESIDE_TONE or score * party.effect < 0.0 else config.party_weight
@@ -192,11 +190,10 @@ def _read_market(facts: NewsFacts, asset: Asset, axis: float | None, config: Rea
 
 def _read_other(facts: NewsFacts, asset: Asset, axis: float | None, config: ReadingConfig) -> AssetReading:
     """An index, bond, currency or commodity: through the table, along the axis of the event; or as a party named."""
-    topics = find_topics(facts.text)
     party = _party_of(facts, asset)
     is_named = party is not None or any(names_asset(one, asset) for one in facts.symbols)
-    if facts.event.group not in (EventGroup.COMPANY, EventGroup.NONE):
-        is_named = is_named or asset.kind in topics
+    if not is_named and facts.event.group not in (EventGroup.COMPANY, EventGroup.NONE):
+        is_named = is_topic(facts.text, asset.kind)
     regions = facts.regions or (("US",) if facts.event.group in _MARKET_WIDE else ())
     lines = effects_on(asset, facts.event, regions, None if party is None else party.role, is_named=is_named)
     group = facts.event.group
@@ -205,9 +202,8 @@ def _read_other(facts: NewsFacts, asset: Asset, axis: float | None, config: Read
     if group in (EventGroup.MARKET, EventGroup.COMPANY, EventGroup.NONE):
         if not is_named:
             return _silent(asset, 0.1, Silence.OTHERS)
-        turn = -1.0 if asset.inverse else 1.0
+        turn = _turn_of(party, asset)
         if party is not None:
-            turn *= _turn_of(party, asset)
             score = party.effect if len(facts.parties) > 1 else _tone(facts, None)[0]
         else:
             score = facts.axis if group is EventGroup.MARKET else facts.tone
@@ -220,13 +216,9 @@ def _read_other(facts: NewsFacts, asset: Asset, axis: float | None, config: Read
         return _silent(asset, 0.2, Silence.UNCLEAR)
     score, neutral = facts.axis, facts.axis_neutral
     if axis is None and party is not None and abs(party.effect) >= config.min_stated:
-        turn = (-1.0 if asset.inverse else 1.0) * _turn_of(
-            party, asset
-        )  # its own move is stated: it counts first
+        score = _turn_of(party, asset) * party.effect  # its own move is stated: it counts first
         neutral = min(facts.neutral, 1.0 - abs(party.effect))
-        return _stated(
-            asset, facts, turn * party.effect, neutral, lines, facts.relevant, None, config, is_signed=True
-        )
+        return _stated(asset, facts, score, neutral, lines, facts.relevant, None, config, is_signed=True)
     if axis is not None:
         sure = _sureness(facts, axis)
         score, neutral = axis * (2.0 * sure - 1.0), float(not axis)
@@ -259,7 +251,7 @@ def _stated(
     silence = _silence(facts, score, neutral, config)
     if silence is Silence.NONE and sign == 0:
         silence = Silence.NO_DIRECTION
-    share = (1.0 - neutral + abs(score)) / 2.0
+    share = _share(score, neutral)
     strength = _STRENGTH[facts.modality] * min(1.0, max(0.0, (share - 0.4) / 0.4))
     size = 0.0 if silence is not Silence.NONE else min(strongest.effect.size * strength, strongest.effect.cap)
     wide = (
@@ -282,6 +274,11 @@ def _stated(
     )
 
 
+def _share(score: float, neutral: float) -> float:
+    """The probability of the stronger side, from P(up) − P(down) and that of neither."""
+    return (1.0 - neutral + abs(score)) / 2.0
+
+
 def _silence(facts: NewsFacts, score: float, neutral: float, config: ReadingConfig) -> Silence:
     if facts.tense is Tense.RECAP and facts.tense_confidence >= config.recap:
         return Silence.RECAP
@@ -289,7 +286,7 @@ def _silence(facts: NewsFacts, score: float, neutral: float, config: ReadingConf
         return Silence.KNOWN
     if facts.event.group in _SCHEDULED and _AS_EXPECTED.search(facts.text):
         return Silence.KNOWN
-    share = (1.0 - neutral + abs(score)) / 2.0  # of the stronger side
+    share = _share(score, neutral)
     if share >= config.min_share and score != 0.0:
         return Silence.NONE
     return Silence.NEUTRAL if neutral >= share else Silence.UNCLEAR
@@ -382,12 +379,12 @@ def _is_asset_name(party: Party) -> bool:
     return bool(party.symbols) and not any(is_company(one) for one in party.symbols)
 
 
-def _turn_of(party: Party, asset: Asset) -> float:
-    """−1 where the party is the other side of a currency pair."""
-    if asset.kind is not AssetKind.CURRENCY:
-        return 1.0
-    regions = {asset_of(one).region for one in party.symbols}
-    return 1.0 if asset.region in regions else -1.0
+def _turn_of(party: Party | None, asset: Asset) -> float:
+    """−1 where the asset falls as the party rises: an inverse one, or the party the other side of a currency pair."""
+    turn = -1.0 if asset.inverse else 1.0
+    if party is None or asset.kind is not AssetKind.CURRENCY:
+        return turn
+    return turn if asset.region in {asset_of(one).region for one in party.symbols} else -turn
 
 
 def reading_record(facts: NewsFacts, reading: AssetReading) -> ItemReading:

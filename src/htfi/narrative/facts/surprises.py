@@ -72,7 +72,11 @@ _CLAUSE_BREAK = re.compile(r"[;|\n()]|\.\s|,\s|\s-\s|\bbut\b|\bwhile\b|\band\b",
 
 def find_surprises(text: str) -> list[Surprise]:
     """The comparisons with expectations that a text states, one for each measure, in the order of the text."""
-    context = figures_in_context(text)
+    return surprises_among(text, figures_in_context(text))
+
+
+def surprises_among(text: str, context: FigureContext) -> list[Surprise]:
+    """The same from the figures of the text, where they are known."""
     found: list[tuple[int, Surprise]] = []
     used: set[int] = set()
     groups = _groups(context.placed)

@@ -170,11 +170,7 @@ def answers_html(answers: NewsAnswers) -> str:
         for horizon, pairs in sorted(answers.scores.items())
     )
     head = "<th>ahead</th><th>change</th><th>pairs</th><th>CRPS, standing</th><th>CRPS, answer</th>"
-    table = (
-        f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
-        if rows
-        else ""
-    )
+    table = _scrolling_table(head, rows)
     said = (
         f" Each is scored against the decision on the bar before, to the same end; lower is better. A change is stated "
         f"with its 95% interval once outcomes of {MIN_INSTANTS} instants are known."
@@ -227,6 +223,13 @@ def _tilt_html(survey: RunSurvey) -> str:
     )
 
 
+def _scrolling_table(head: str, rows: str) -> str:
+    """A table that scrolls sideways where the page is narrow; empty without rows."""
+    if not rows:
+        return ""
+    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
+
+
 def _amendments_html(late: AmendmentCounts) -> str:
     """Where readings were written, and what became of those that the target could not write in time."""
     rows = "".join(
@@ -235,11 +238,7 @@ def _amendments_html(late: AmendmentCounts) -> str:
         for place, tally in sorted(late.places.items())
     )
     head = "<th>where</th><th>readings</th><th>provisional</th><th>amendments</th>"
-    table = (
-        f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
-        if rows
-        else ""
-    )
+    table = _scrolling_table(head, rows)
     note = "The target generated every reading in time."
     if late.num_provisional:
         same = f", {late.num_confirmed:,} of them to the same answer" if late.num_amended else ""
