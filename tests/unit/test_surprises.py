@@ -41,6 +41,9 @@ def test_verdict_of_each_notation(verdicts: str, text: str) -> None:
     ("text", "actual", "expected"),
     [
         ("Payrolls 273K vs 175K expected", 273e3, 175e3),
+        ("U.S. payrolls surge 517,000, far above forecast of 185,000", 517e3, 185e3),
+        ("Nonfarm payrolls rose by 517,000, forecast 185,000", 517e3, 185e3),
+        ("US jobless claims fall to 210,000, below the 220,000 expected", 210e3, 220e3),
         ("BBVA ganó 3.431 millones, los analistas esperaban 3.320", 3.431e9, 3.32e9),
         ("Siemens Ergebnis 2,82 Mrd €, Konsens 2.750 Mio €", 2.82e9, 2.75e9),
         ("Next EPS 402.1p v 395p f'cast", 4.021, 3.95),
