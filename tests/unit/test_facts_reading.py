@@ -49,6 +49,39 @@ def test_a_target_gains_and_its_acquirer_hardly_moves() -> None:
     assert acquirer.direction == 0
 
 
+def test_a_plain_offer_is_good_for_its_target_where_the_text_does_not_say() -> None:
+    text = "Danaher to buy Abcam for $5.7 billion"
+    parties = (
+        party(text, "Danaher", PartyRole.ACQUIRER, 0.0, "DHR"),
+        party(text, "Abcam", PartyRole.TARGET, 0.1),
+    )
+    plain = facts(text, EventKind.ACQUISITION, 0.1, parties=parties)
+    assert read_for(plain, "ABCM", "Abcam").direction == 1
+    assert read_for(plain, "DHR", "Danaher").direction == 0
+    for changes in ({"modality": Modality.DENIES}, {"tense": Tense.RECAP}, {"negated": True}):
+        assert read_for(replace(plain, **changes), "ABCM", "Abcam").direction == 0
+    blocked = "Regulator blocks Danaher deal to buy Abcam"
+    assert read_for(replace(plain, text=blocked), "ABCM", "Abcam").direction == 0
+
+
+def test_a_countrys_rating_moves_its_index_and_no_others() -> None:
+    text = "Moody's strips France of its Aa2 rating"
+    parties = (
+        party(text, "Moody's", PartyRole.RATER, 0.0),
+        party(text, "France", PartyRole.RATED, -0.8),
+    )
+    read = facts(text, EventKind.CREDIT_RATING, -0.8, parties=parties)
+    assert read_for(read, "CAC", "CAC 40").direction == -1
+    assert read_for(read, "N225", "Nikkei 225").silence is Silence.OTHERS
+
+
+def test_a_symbol_spelt_like_a_currency_is_the_company_that_is_named() -> None:
+    text = "Nokia wins 5G contract in Brazil"
+    read = facts(text, EventKind.DEAL, 0.8, parties=(party(text, "Nokia", PartyRole.WINNER, 0.8),))
+    assert read_for(read, "NOK", "Nokia").asset == "equity"
+    assert read_for(read, "NOK", "Norwegian krone").asset == "currency"
+
+
 def test_other_firms_news_is_silence_however_it_is_tagged() -> None:
     reading = read_for(deal(), "NVDA", "Nvidia")
     assert reading.silence is Silence.OTHERS
@@ -136,7 +169,7 @@ def test_a_reading_without_a_name_is_for_the_subject() -> None:
 def test_the_record_of_a_reading_names_its_versions_and_lines() -> None:
     read = facts("Fed cuts rates by 25 basis points", EventKind.RATE_DECISION)
     record = reading_record(read, read_for(read, "SPX"))
-    assert (record.effects, record.facts, record.event) == ("effects/1", "facts/1", "rate_decision")
+    assert (record.effects, record.facts, record.event) == ("effects/2", "facts/1", "rate_decision")
     assert record.lines
 
 

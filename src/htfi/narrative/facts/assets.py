@@ -9,7 +9,7 @@ from importlib import resources
 from typing import Any, NamedTuple
 
 from htfi.narrative.encoding.linking import is_company
-from htfi.narrative.facts.regions import region_of_currency
+from htfi.narrative.facts.regions import find_regions, region_of_currency
 
 
 class AssetKind(StrEnum):
@@ -82,12 +82,18 @@ def asset_of(symbol: str, name: str = "") -> Asset:
     ):
         return found._replace(symbol=symbol, name=name)
     currency = region_of_currency(plain)
-    if currency and plain != "ALL":
+    if currency and plain != "ALL" and (not name or _is_currency_name(name, currency)):
         return Asset(symbol, AssetKind.CURRENCY, name, currency, "" if currency == "US" else "US")
     alias = _aliases().get(name.strip().casefold()) or _aliases().get(symbol.strip().casefold())
     if alias is not None and alias != symbol:
         return asset_of(alias)._replace(symbol=symbol, name=name)
     return Asset(symbol, AssetKind.EQUITY, name)
+
+
+def _is_currency_name(name: str, region: str) -> bool:
+    """Whether a name is that of the region's currency, and not of a company whose symbol is the same (NOK, Nokia)."""
+    pattern = _topics().get(AssetKind.CURRENCY)
+    return region in find_regions(name) or (pattern is not None and pattern.search(name) is not None)
 
 
 def names_asset(linked: str, asset: Asset) -> bool:

@@ -15,7 +15,7 @@ from htfi.narrative.facts.assets import Asset, AssetKind
 from htfi.narrative.facts.record import EventKind, PartyRole
 from htfi.narrative.facts.regions import is_within
 
-TABLE_VERSION = "effects/1"
+TABLE_VERSION = "effects/2"
 
 
 class Whose(StrEnum):
@@ -28,7 +28,8 @@ class Whose(StrEnum):
 class Effect(NamedTuple):
     """One line of the table. Units: `size` and `cap` in daily standard deviations, `volatility` a multiple of usual.
 
-    `regions` are those that an event must be of, where `whose` is neither home nor any.
+    `regions` are those that an event must be of, where `whose` is neither home nor any. `usual` −1…1 is what such an
+    event means for the asset along its axis, as expected before the text is read.
     """
 
     number: int  # place in the table, from 1
@@ -43,6 +44,7 @@ class Effect(NamedTuple):
     size: float
     cap: float
     volatility: float
+    usual: float
     source: str
 
 
@@ -154,6 +156,7 @@ def _parsed(number: int, entry: Mapping[str, Any]) -> Effect:
         size=entry["size"],
         cap=entry["cap"],
         volatility=entry["volatility"],
+        usual=entry.get("usual", 0.0),
         source=entry["source"],
     )
 

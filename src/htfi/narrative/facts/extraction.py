@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from htfi.narrative.encoding.linking import EntityLinker, EntityMention, is_company
+from htfi.narrative.facts.axis_words import axis_side
 from htfi.narrative.facts.figures import figures_in_context
 from htfi.narrative.facts.policy.decisions import find_policy_action
 from htfi.narrative.facts.record import EventKind, Modality, NewsFacts, Party, PartyRole, Tense
@@ -120,12 +121,13 @@ def extract_facts(
         return known
     event, modality, tense = (int(part.argmax()) for part in (scores.event, scores.modality, scores.tense))
     unrelated = float(scores.event[KINDS.index(EventKind.UNRELATED)])
+    axis, axis_neutral = _axis(KINDS[event], text, scores)
     return replace(
         known,
         event=KINDS[event],
         event_confidence=_rounded(scores.event[event]),
-        axis=_rounded(scores.axis[0] - scores.axis[2]),
-        axis_neutral=_rounded(scores.axis[1]),
+        axis=axis,
+        axis_neutral=axis_neutral,
         tone=_rounded(scores.tone[0] - scores.tone[2]),
         neutral=_rounded(scores.tone[1]),
         modality=_MODALITIES[modality],
@@ -135,6 +137,15 @@ def extract_facts(
         relevant=_rounded(1.0 - unrelated),
         parties=tuple(_parties(text, scores, mentions, KINDS[event])),
         reader=reader,
+    )
+
+
+def _axis(kind: EventKind, text: str, scores: FactScores) -> tuple[float, float]:
+    """P(up) − P(down) along the axis of the kind, and P(neither): of the network, halfway to the side by words."""
+    axis, neutral = float(scores.axis[0] - scores.axis[2]), float(scores.axis[1])
+    side = axis_side(kind, text)
+    return (
+        (_rounded((axis + side) / 2), _rounded(neutral / 2)) if side else (_rounded(axis), _rounded(neutral))
     )
 
 

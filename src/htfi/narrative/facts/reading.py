@@ -18,6 +18,7 @@ from htfi.narrative.facts.effects import TABLE_VERSION, SignedEffect, effects_on
 from htfi.narrative.facts.naming import find_name
 from htfi.narrative.facts.policy.action import PolicyAction, PolicyExpectation, PolicyModality, PolicyMove
 from htfi.narrative.facts.record import EventGroup, EventKind, Modality, NewsFacts, Party, PartyRole, Tense
+from htfi.narrative.facts.regions import find_regions
 from htfi.narrative.facts.surprises import Side, Surprise, Verdict
 
 
@@ -91,6 +92,8 @@ _BESIDE_TONE = frozenset(
 _ROLES_WITHOUT_EFFECT = frozenset({PartyRole.RATER, PartyRole.SPEAKER, PartyRole.BYSTANDER})
 _TAGGED = 0.7  # of the relevance of an item that is about an asset by its tag alone
 _COMPANY_PARTIES = frozenset(PartyRole) - {PartyRole.SPEAKER, PartyRole.REGULATOR}
+# Of a company that trades in an asset, these move the asset too.
+_FAILURES = frozenset({EventKind.BANKRUPTCY, EventKind.CYBERATTACK, EventKind.INVESTIGATION})
 _MARKET_WIDE = frozenset({EventGroup.MACRO, EventGroup.CENTRAL_BANK, EventGroup.POLITICS})
 # Of releases one usual size from what was expected, prices follow in about two of three (Andersen et al. 2003).
 _MIN_SURE, _SURE_GAIN, _MAX_USUAL = 0.6, 0.08, 3.0
@@ -177,7 +180,9 @@ def _read_market(facts: NewsFacts, asset: Asset, axis: float | None, config: Rea
     """A share that is not named follows the index of the event's economy, at seven tenths."""
     home = facts.regions[0] if facts.regions else "US"
     index = Asset(asset.symbol, AssetKind.INDEX, asset.name, home)
-    if facts.event.group is EventGroup.MARKET:
+    if (
+        facts.event.group is EventGroup.MARKET or facts.event is EventKind.REGULATION
+    ):  # of a sector, not of all
         return _silent(asset, 0.2, Silence.OTHERS)
     found = _read_other(facts, index, axis, config)
     return msgspec.structs.replace(
@@ -192,11 +197,16 @@ def _read_other(facts: NewsFacts, asset: Asset, axis: float | None, config: Read
     """An index, bond, currency or commodity: through the table, along the axis of the event; or as a party named."""
     party = _party_of(facts, asset)
     is_named = party is not None or any(names_asset(one, asset) for one in facts.symbols)
-    if not is_named and facts.event.group not in (EventGroup.COMPANY, EventGroup.NONE):
+    if not is_named and (
+        facts.event.group not in (EventGroup.COMPANY, EventGroup.NONE)
+        or (asset.kind is AssetKind.CRYPTO and facts.event in _FAILURES)
+    ):
         is_named = is_topic(facts.text, asset.kind)
     regions = facts.regions or (("US",) if facts.event.group in _MARKET_WIDE else ())
     lines = effects_on(asset, facts.event, regions, None if party is None else party.role, is_named=is_named)
     group = facts.event.group
+    if facts.event is EventKind.CREDIT_RATING and party is None and _rates_country(facts, asset):
+        return _stated(asset, facts, facts.tone, facts.neutral, lines, facts.relevant, None, config)
     if group is EventGroup.COMMODITY and not is_named and asset.kind is not AssetKind.SECTOR:
         return _silent(asset, 0.1, Silence.OTHERS)
     if group in (EventGroup.MARKET, EventGroup.COMPANY, EventGroup.NONE):
@@ -247,6 +257,8 @@ def _stated(
     strongest = max(lines, key=lambda line: line.effect.size)
     numbers = tuple(line.effect.number for line in lines)
     volatility = max(line.effect.volatility for line in lines)
+    if (usual := strongest.effect.usual) and _is_plain(facts):
+        score, neutral = (score + usual) / 2.0, neutral / 2.0
     sign = 1 if is_signed else next(iter(signs)) if len(signs) == 1 else 0
     silence = _silence(facts, score, neutral, config)
     if silence is Silence.NONE and sign == 0:
@@ -271,6 +283,25 @@ def _stated(
         score=round(score * (sign or 1), 3),
         silence=silence,
         lines=numbers,
+    )
+
+
+_SURE_KIND = 0.6  # probability of the kind of event, from which what such events usually mean counts
+_UNDONE = re.compile(
+    r"\b(?:collaps|block|terminat|reject|rebuff|spurn|snub|walk\w* away|call\w* off|drop|withdr[ae]w|abandon|scrap|"
+    r"end(?:s|ed)? talks|lapse|fall\w* through|fell through|emerg|exit|avoid|avert|stave|escape|discharg|dismiss)\w*\b",
+    re.IGNORECASE,
+)
+
+
+def _is_plain(facts: NewsFacts) -> bool:
+    """Whether an event of a sure kind is reported as done or coming, neither denied, undone nor long past."""
+    return (
+        facts.event_confidence >= _SURE_KIND
+        and facts.modality in (Modality.DID, Modality.WILL)
+        and facts.tense is Tense.FACT
+        and not facts.negated
+        and _UNDONE.search(facts.text) is None
     )
 
 
@@ -372,6 +403,12 @@ def _party_of(facts: NewsFacts, asset: Asset) -> Party | None:
     if over:
         return max(over, key=lambda party: abs(party.effect))
     return Party(facts.text[start:end], start, end, PartyRole.SUBJECT, 0.0, facts.tone)
+
+
+def _rates_country(facts: NewsFacts, asset: Asset) -> bool:
+    """Whether a party that is rated is an economy of the asset."""
+    rated = (one for one in facts.parties if one.role is not PartyRole.RATER and not one.symbols)
+    return any(region in (asset.region, asset.quote) for one in rated for region in find_regions(one.name))
 
 
 def _is_asset_name(party: Party) -> bool:

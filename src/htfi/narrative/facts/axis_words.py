@@ -1,0 +1,59 @@
+"""Finds the side of a macro-political event by its words: tariffs imposed or paused, supply cut or raised.
+
+The network sees what a text is about; where the same nouns stand in good and bad news, verbs tell the side, and a table
+knows more of them (`axis_words.toml`). Where the words of both sides are found, it says nothing.
+"""
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from typing import NamedTuple
+
+from htfi.narrative.facts.record import EventKind
+from htfi.narrative.patterns import Patterns
+
+_DATA = Patterns("htfi.narrative.facts", "axis_words.toml", "words")
+_NEGATION = _DATA.compiled("negation")
+_NEGATED_BEHIND = _DATA.compiled("negated_behind")
+
+
+class _Sides(NamedTuple):
+    about: re.Pattern[str] | None
+    up: re.Pattern[str]
+    down: re.Pattern[str]
+
+
+def axis_side(kind: EventKind, text: str) -> int:
+    """1 or −1 along the axis of the kind, 0 where the words tell neither side or both."""
+    sides = _table().get(kind)
+    if sides is None:
+        return 0
+    lowered = text.lower()
+    if sides.about is not None and sides.about.search(lowered) is None:
+        return 0
+    found: set[int] = set()
+    taken: list[tuple[int, int]] = []
+    for side, pattern in ((1, sides.up), (-1, sides.down)):
+        for match in pattern.finditer(lowered):
+            if any(match.start() < end and match.end() > start for start, end in taken):
+                continue  # 'pauses new tariffs': what was found first holds
+            taken.append(match.span())
+            found.add(-side if _is_negated(lowered, match) else side)
+    return found.pop() if len(found) == 1 else 0
+
+
+def _is_negated(text: str, match: re.Match[str]) -> bool:
+    before, behind = text[: match.start()], text[match.end() :]
+    return _NEGATION.search(before) is not None or _NEGATED_BEHIND.match(behind) is not None
+
+
+@cache
+def _table() -> Mapping[EventKind, _Sides]:
+    return {
+        EventKind(entry["kind"]): _Sides(
+            re.compile(entry["about"]) if "about" in entry else None,
+            re.compile(entry["up"]),
+            re.compile(entry["down"]),
+        )
+        for entry in _DATA.entries("side")
+    }
