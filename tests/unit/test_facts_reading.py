@@ -60,8 +60,23 @@ def test_a_plain_offer_is_good_for_its_target_where_the_text_does_not_say() -> N
     assert read_for(plain, "DHR", "Danaher").direction == 0
     for changes in ({"modality": Modality.DENIES}, {"tense": Tense.RECAP}, {"negated": True}):
         assert read_for(replace(plain, **changes), "ABCM", "Abcam").direction == 0
-    blocked = "Regulator blocks Danaher deal to buy Abcam"
-    assert read_for(replace(plain, text=blocked), "ABCM", "Abcam").direction == 0
+    blocked = "Danaher to buy Abcam: regulator blocks $5.7 billion deal"
+    parties = (party(blocked, "Abcam", PartyRole.TARGET, -0.1),)
+    undone = replace(plain, text=blocked, parties=parties, tone=-0.1)
+    assert read_for(undone, "ABCM", "Abcam").direction == -1
+
+
+def test_a_move_over_months_is_known() -> None:
+    text = "Abcam shares have gained 40% this year"
+    read = facts(text, EventKind.MARKET_MOVE, 0.9, parties=(party(text, "Abcam", PartyRole.SUBJECT, 0.9),))
+    assert read_for(read, "ABCM", "Abcam").silence is Silence.RECAP
+
+
+def test_events_of_small_economies_do_not_move_shares_elsewhere() -> None:
+    text = "Unemployment jumps in Iceland"
+    read = facts(text, EventKind.JOBS, -0.9, regions=("IS",))
+    assert read_for(read, "GPS", "Gap").silence is Silence.OTHERS
+    assert read_for(replace(read, regions=("US",)), "GPS", "Gap").silence is Silence.NONE
 
 
 def test_a_countrys_rating_moves_its_index_and_no_others() -> None:

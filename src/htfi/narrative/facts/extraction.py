@@ -140,13 +140,18 @@ def extract_facts(
     )
 
 
+_SIDE_RIGHT = (
+    0.8  # of lines in which words tell a side, the share that have it; the rest is of the two others alike
+)
+
+
 def _axis(kind: EventKind, text: str, scores: FactScores) -> tuple[float, float]:
-    """P(up) − P(down) along the axis of the kind, and P(neither): of the network, halfway to the side by words."""
-    axis, neutral = float(scores.axis[0] - scores.axis[2]), float(scores.axis[1])
-    side = axis_side(kind, text)
-    return (
-        (_rounded((axis + side) / 2), _rounded(neutral / 2)) if side else (_rounded(axis), _rounded(neutral))
-    )
+    """P(up) − P(down) along the axis of the kind, and P(neither): of the network, given the side that words tell."""
+    shares = np.asarray(scores.axis, np.float64)  # up, neutral, down
+    if side := axis_side(kind, text):
+        shares = shares * np.where(np.arange(3) == 1 - side, _SIDE_RIGHT, (1.0 - _SIDE_RIGHT) / 2.0)
+        shares = shares / shares.sum()
+    return _rounded(shares[0] - shares[2]), _rounded(shares[1])
 
 
 class _Seen(NamedTuple):

@@ -94,11 +94,22 @@ _TAGGED = 0.7  # of the relevance of an item that is about an asset by its tag a
 _COMPANY_PARTIES = frozenset(PartyRole) - {PartyRole.SPEAKER, PartyRole.REGULATOR}
 # Of a company that trades in an asset, these move the asset too.
 _FAILURES = frozenset({EventKind.BANKRUPTCY, EventKind.CYBERATTACK, EventKind.INVESTIGATION})
+_MAJOR = frozenset({"US", "EA", "CN"})  # economies whose events move shares elsewhere
 _MARKET_WIDE = frozenset({EventGroup.MACRO, EventGroup.CENTRAL_BANK, EventGroup.POLITICS})
 # Of releases one usual size from what was expected, prices follow in about two of three (Andersen et al. 2003).
 _MIN_SURE, _SURE_GAIN, _MAX_USUAL = 0.6, 0.08, 3.0
 _POLICY_RATE = "policy rate"
+_MOVES = frozenset({EventKind.MARKET_MOVE, EventKind.COMMENTARY})
 _SCHEDULED = frozenset({EventGroup.MACRO, EventGroup.CENTRAL_BANK})
+# What has been gained or lost over a long time is known.
+_LONG_MOVE = re.compile(
+    r"\b(?:ha(?:s|ve|d)|is|are|was|were) (?:now |already |since |also |so far |more than |nearly |about )*"
+    r"(?:gained|risen|fallen|lost|climbed|dropped|jumped|surged|rallied|declined|slid|shed|added|soared|tumbled|"
+    r"doubled|halved|up|down)\b.{0,40}\b(?:this year|so far|year[- ]to[- ]date|ytd|"
+    r"since (?:the )?(?:start|beginning|january|its ipo)|"
+    r"(?:over|in) the (?:past|last) (?:\w+ )?(?:months?|weeks|years?))\b",
+    re.IGNORECASE,
+)
 _AS_EXPECTED = re.compile(
     r"\b(?:as|just as|exactly as|in line with what) (?:was |were |had been |widely |broadly |markets? |analysts |"
     r"economists |all |traders |had )*(?:expected|forecast|predicted|anticipated|flagged|signalled|foreseen|priced)\b|"
@@ -180,9 +191,8 @@ def _read_market(facts: NewsFacts, asset: Asset, axis: float | None, config: Rea
     """A share that is not named follows the index of the event's economy, at seven tenths."""
     home = facts.regions[0] if facts.regions else "US"
     index = Asset(asset.symbol, AssetKind.INDEX, asset.name, home)
-    if (
-        facts.event.group is EventGroup.MARKET or facts.event is EventKind.REGULATION
-    ):  # of a sector, not of all
+    is_wide = home in _MAJOR and facts.event is not EventKind.REGULATION  # rules are those of a sector
+    if facts.event.group is EventGroup.MARKET or not is_wide:
         return _silent(asset, 0.2, Silence.OTHERS)
     found = _read_other(facts, index, axis, config)
     return msgspec.structs.replace(
@@ -257,7 +267,7 @@ def _stated(
     strongest = max(lines, key=lambda line: line.effect.size)
     numbers = tuple(line.effect.number for line in lines)
     volatility = max(line.effect.volatility for line in lines)
-    if (usual := strongest.effect.usual) and _is_plain(facts):
+    if usual := strongest.effect.usual * _done(facts):
         score, neutral = (score + usual) / 2.0, neutral / 2.0
     sign = 1 if is_signed else next(iter(signs)) if len(signs) == 1 else 0
     silence = _silence(facts, score, neutral, config)
@@ -288,21 +298,25 @@ def _stated(
 
 _SURE_KIND = 0.6  # probability of the kind of event, from which what such events usually mean counts
 _UNDONE = re.compile(
-    r"\b(?:collaps|block|terminat|reject|rebuff|spurn|snub|walk\w* away|call\w* off|drop|withdr[ae]w|abandon|scrap|"
-    r"end(?:s|ed)? talks|lapse|fall\w* through|fell through|emerg|exit|avoid|avert|stave|escape|discharg|dismiss)\w*\b",
+    r"\b(?:collaps|block|terminat|walk\w* away|back\w* (?:out|away)|pull\w* out|call\w* off|withdr[ae]w|abandon|"
+    r"drop(?:s|ped|ping)? (?:\S+ ){0,4}(?:bid|deal|offer|takeover|plan)|scrap|end(?:s|ed)? talks|lapse|talks end|"
+    r"f[ae]ll\w* (?:through|apart)|emerg(?:e|es|ed|ing) from|exit|avoid|avert|stave|escape)\w*\b",
     re.IGNORECASE,
 )
 
 
-def _is_plain(facts: NewsFacts) -> bool:
-    """Whether an event of a sure kind is reported as done or coming, neither denied, undone nor long past."""
-    return (
+def _done(facts: NewsFacts) -> int:
+    """1 where an event of a sure kind is reported as done or coming, −1 where as undone; 0 where neither is plain."""
+    is_plain = (
         facts.event_confidence >= _SURE_KIND
         and facts.modality in (Modality.DID, Modality.WILL)
         and facts.tense is Tense.FACT
-        and not facts.negated
-        and _UNDONE.search(facts.text) is None
     )
+    if not is_plain:
+        return 0
+    if _UNDONE.search(facts.text) is not None:
+        return -1
+    return 0 if facts.negated else 1
 
 
 def _share(score: float, neutral: float) -> float:
@@ -312,6 +326,8 @@ def _share(score: float, neutral: float) -> float:
 
 def _silence(facts: NewsFacts, score: float, neutral: float, config: ReadingConfig) -> Silence:
     if facts.tense is Tense.RECAP and facts.tense_confidence >= config.recap:
+        return Silence.RECAP
+    if facts.event in _MOVES and _LONG_MOVE.search(facts.text) is not None:
         return Silence.RECAP
     if facts.action is not None and facts.action.expectation is PolicyExpectation.AS_EXPECTED:
         return Silence.KNOWN

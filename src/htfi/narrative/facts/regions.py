@@ -61,7 +61,8 @@ def _patterns() -> Mapping[str, re.Pattern[str]]:
 def _by_currency() -> Mapping[str, str]:
     found: dict[str, str] = {}
     for region, entry in _read().items():
-        found.setdefault(entry["currency"], region)
+        if entry["currency"]:
+            found.setdefault(entry["currency"], region)
     return found
 
 
