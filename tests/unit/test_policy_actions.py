@@ -37,7 +37,9 @@ def read(headline: str, body: str = "") -> PolicyAction:
 
 
 @pytest.mark.parametrize(
-    "row", [*rows("headlines.tsv"), *rows("fresh.tsv"), *rows("last.tsv")], ids=lambda row: row[-1][:60]
+    "row",
+    [*rows("headlines.tsv"), *rows("fresh.tsv"), *rows("last.tsv"), *rows("telegrams.tsv")],
+    ids=lambda row: row[-1][:60],
 )
 def test_headline_is_read_with_its_bank_move_figures_and_modality(row: list[str]):
     bank, move, size, level, modality, headline = row

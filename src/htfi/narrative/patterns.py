@@ -6,7 +6,7 @@ count. `<<name>>` stands for another value of the table, `<<table.name>>` for on
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
 from typing import cast
@@ -28,6 +28,10 @@ class Patterns:
     def words(self, name: str) -> frozenset[str]:
         """The words of a value, separated by blanks."""
         return frozenset(self._tables[self._table][name].split())
+
+    def items(self) -> Iterable[tuple[str, str]]:
+        """Every value by its name, for tables that are lists."""
+        return self._tables[self._table].items()
 
     def compiled(self, name: str, flags: re.RegexFlag = re.NOFLAG) -> re.Pattern[str]:
         return re.compile(self._resolved(self._table, name), flags)

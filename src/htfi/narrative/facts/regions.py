@@ -29,7 +29,9 @@ def region_of_currency(code: str) -> str:
 _REGION_OF_BANK = {
     "fed": "US", "ecb": "EA", "boe": "GB", "boj": "JP", "snb": "CH", "rba": "AU", "rbnz": "NZ", "boc": "CA",
     "riksbank": "SE", "norges": "NO", "rbi": "IN", "pboc": "CN", "banxico": "MX", "bcb": "BR", "cbrt": "TR",
-    "tcmb": "TR", "cbr": "RU", "sarb": "ZA", "bok": "KR", "nbp": "PL",
+    "tcmb": "TR", "cbr": "RU", "sarb": "ZA", "bok": "KR", "nbp": "PL", "cnb": "CZ", "mnb": "HU", "nbr": "RO",
+    "danmarks": "DK", "bi": "ID", "bsp": "PH", "bot": "TH", "bnm": "MY", "boi": "IL", "banrep": "CO", "bcch": "CL",
+    "bcrp": "PE", "cbe": "EG", "cbn": "NG", "nbu": "UA", "hkma": "HK",
 }  # fmt: skip
 
 

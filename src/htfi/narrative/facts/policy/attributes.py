@@ -12,7 +12,7 @@ from htfi.narrative.facts.policy.action import (
     PolicyMove,
 )
 from htfi.narrative.facts.policy.banks import banks_in
-from htfi.narrative.facts.policy.rate_figures import find_levels, find_steps
+from htfi.narrative.facts.policy.rate_figures import find_steps, levels_apart
 from htfi.narrative.patterns import Patterns
 
 _DATA = Patterns("htfi.narrative.facts.policy", "patterns.toml", "policy")
@@ -20,7 +20,7 @@ _RESERVES = re.compile(rf"\b{_DATA.text('reserves')}\b")
 _LENDING = _DATA.compiled("lending")
 _UNCHANGED = _DATA.compiled("unchanged")
 _BASE_FORM = _DATA.compiled("base_form")
-_CLAUSE = re.compile(r"[;:]|, (?!\d)| - |\b(?:but|and|as|while)\b")
+_CLAUSE = re.compile(r"[;:](?!\d)|[a-z)%]\. |, (?!\d)| - |\b(?:but|and|as|while)\b")
 _INFINITIVE = re.compile(r"\bto [a-z]+")
 _DECIDED_TO = _DATA.compiled("decided_to")
 _PERSON = _DATA.compiled("person")
@@ -54,7 +54,9 @@ def modality_of(before: str, verb: str, *, is_passive: bool) -> PolicyModality:
     if decided:
         clause = clause[: decided[-1].start()]
     found = next((modality for modality, pattern in _MODALITIES if pattern.search(clause)), None)
-    if found is not PolicyModality.DENIES and any(_PERSON.match(before[end:]) for end, _ in banks_in(before)):
+    if found is not PolicyModality.DENIES and any(
+        _PERSON.match(before[one.end :]) for one in banks_in(before)
+    ):
         return PolicyModality.MAY  # 'Fed's Bowman: further hikes may be needed'
     if found is not None:
         return found
@@ -78,14 +80,8 @@ def about_the_rate(rest: str) -> str:
 def with_figures(action: PolicyAction, region: str) -> PolicyAction:
     """The action with the steps and levels of the words around its verb; 'sets' becomes what its figures show."""
     near = about_the_rate(region)
-    steps, levels = find_steps(near), find_levels(near)
-    levels = [
-        one
-        for one in levels
-        if not any(
-            step.start <= one.start + 3 and one.end <= step.end + 1 and one.end > step.start for step in steps
-        )
-    ]
+    steps = find_steps(near)
+    levels = levels_apart(near, steps)
     level = next((one for one in levels if not one.is_prior and one.low < one.high), None)
     level = level or next((one for one in levels if not one.is_prior), None)
     before = next((one for one in levels if one.is_prior), None)

@@ -1,6 +1,7 @@
 """Which central bank a text names or speaks for."""
 
 import re
+from typing import NamedTuple
 
 from htfi.narrative.calendar.announcements import CENTRAL_BANKS
 from htfi.narrative.calendar.headlines import name_pattern, plain_letters
@@ -8,35 +9,56 @@ from htfi.narrative.patterns import Patterns
 
 _MAX_CHARS = 40_000
 _DATA = Patterns("htfi.narrative.facts.policy", "patterns.toml", "policy")
-_WITHOUT_COUNTRY = frozenset({"ecb"})
 _REGIONAL = _DATA.compiled("regional")
-_COUNTRY = Patterns("htfi.narrative.facts.policy", "patterns.toml", "countries")
-_BANKS = {key: re.compile(rf"\b{name_pattern(names)}(?![\w-])") for key, names in CENTRAL_BANKS.items()}
-_COUNTRIES = [
-    (key, re.compile(rf"(?:^|: )(?:{_COUNTRY.text(key)}){_COUNTRY.text('acts')}"))
-    for key in CENTRAL_BANKS
-    if key not in _WITHOUT_COUNTRY
-]
+_KEYS = {plain_letters(name): key for key, names in CENTRAL_BANKS.items() for name in names}
+_BANKS = re.compile(rf"\b{name_pattern(tuple(_KEYS))}(?![\w-])")
+_COUNTRIES = {
+    name: key
+    for key, names in Patterns("htfi.narrative.facts.policy", "patterns.toml", "countries").items()
+    for name in names.split(" | ")
+}
+_ACTS = Patterns("htfi.narrative.facts.policy", "patterns.toml", "country_acts").text("acts")
+_COUNTRY = re.compile(rf"(?:^|: |\*)(?P<name>{'|'.join(map(re.escape, _COUNTRIES))})(?={_ACTS})")
+_COUNTRY_FIRST = re.compile(rf"(?P<name>{'|'.join(map(re.escape, _COUNTRIES))})(?![\w'])")
 _COMMITTEES = [(one["bank"], re.compile(one["pattern"])) for one in _DATA.entries("committees")]
 
 
-def banks_in(plain: str) -> list[tuple[int, str]]:
-    """Each mention of a central bank by name in plain letters: where it ends, and the bank's key. A regional bank, as
-    in 'Richmond Fed', decides nothing.
+class BankMention(NamedTuple):
+    """A central bank's name in a text, and the bank's key."""
+
+    start: int
+    end: int
+    key: str
+
+
+def banks_in(plain: str) -> list[BankMention]:
+    """Each mention of a central bank in plain letters, by its name or by a country whose rates it moves: 'Poland cuts
+    rates'. A regional bank, as in 'Richmond Fed', decides nothing.
     """
-    return [
-        (match.end(), key)
-        for key, pattern in _BANKS.items()
-        for match in pattern.finditer(plain)
+    found = [
+        BankMention(match.start(), match.end(), _KEYS[match[0]])
+        for match in _BANKS.finditer(plain)
         if not _REGIONAL.search(plain[: match.start()])
     ]
+    country = _COUNTRY.search(plain)
+    if country is None and found:
+        country = _COUNTRY_FIRST.match(plain)
+        country = country if country and _COUNTRIES[country["name"]] == found[0].key else None
+    if country is not None:
+        found.append(BankMention(*country.span("name"), _COUNTRIES[country["name"]]))
+    return sorted(found)
+
+
+def begins_with_country(plain: str) -> bool:
+    """Whether plain letters begin with a country that has a central bank: 'Poland: rates unchanged'."""
+    return _COUNTRY_FIRST.match(plain) is not None
 
 
 def bank_named(text: str) -> str:
     """The key of the first central bank that a text names, by its name or that of its committee; '' for none."""
     plain = plain_letters(" ".join(text[:_MAX_CHARS].split()))
-    places = [(match.start(), key) for key, pattern in _BANKS.items() if (match := pattern.search(plain))]
-    for others in (_COUNTRIES, _COMMITTEES):
-        if not places:
-            places = [(match.start(), key) for key, pattern in others if (match := pattern.search(plain))]
+    named = banks_in(plain)
+    if named:
+        return named[0].key
+    places = [(match.start(), key) for key, pattern in _COMMITTEES if (match := pattern.search(plain))]
     return min(places)[1] if places else ""

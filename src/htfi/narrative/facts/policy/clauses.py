@@ -68,7 +68,9 @@ def action_clauses(plain: str) -> list[ActionClause]:
     if not found:
         for match in _SHORT.finditer(plain):
             subject = plain[
-                max((end for end, _ in banks_in(plain) if end <= match.start()), default=0) : match.start()
+                max(
+                    (one.end for one in banks_in(plain) if one.end <= match.start()), default=0
+                ) : match.start()
             ]
             if about_the_rate(subject) == subject:  # 'China's inflation eases to 2.2 percent'
                 found += _from_verb(plain, match, match.end())
@@ -78,17 +80,17 @@ def action_clauses(plain: str) -> list[ActionClause]:
         if match[0].startswith("rate") and _OTHER_RATE.search(plain[: match.start()]):
             continue
         region = plain[match.end() : match.end() + _MAX_REGION_CHARS]
-        found.append(_made(plain, match.start(), PolicyMove.HOLD, PolicyInstrument.RATE, region))
+        found.append(made_clause(plain, match.start(), PolicyMove.HOLD, PolicyInstrument.RATE, region))
     for match in _NOUN_IN.finditer(plain):
         found += _from_noun_in(plain, match)
     for match in _NOUN.finditer(plain):
         found += _from_noun(plain, match)
     for match in _PURCHASE_VERB.finditer(plain):
         move = next(PolicyMove(name) for name in ("stop", "expand", "taper", "start") if match[name])
-        found.append(_made(plain, match.start(), move, PolicyInstrument.PURCHASES, "", -1))
+        found.append(made_clause(plain, match.start(), move, PolicyInstrument.PURCHASES, "", -1))
     taper = _TAPER_NOUN.search(plain)
     if not found and taper is not None:
-        made = _made(plain, taper.start(), PolicyMove.TAPER, PolicyInstrument.PURCHASES, "", -1)
+        made = made_clause(plain, taper.start(), PolicyMove.TAPER, PolicyInstrument.PURCHASES, "", -1)
         found.append(_as_prospect(made))
     return found or _from_figures_alone(plain) or _from_prospects(plain)
 
@@ -111,7 +113,7 @@ def _from_verb(plain: str, match: re.Match[str], end: int) -> list[ActionClause]
         if not is_held and _LOW_OR_HIGH.match(rest):
             return []
     region = between.partition(" ")[2] + rest
-    made = _made(plain, match.start(), move, instrument, region)
+    made = made_clause(plain, match.start(), move, instrument, region)
     return [replace(made, has_subject=True)] if made.action.move is not PolicyMove.START else []
 
 
@@ -134,7 +136,9 @@ def _from_passive(plain: str, match: re.Match[str]) -> list[ActionClause]:
         move = _move(match)
     start = match.start("cut") if match["cut"] else match.end("rate")
     start = max(start, match.end("rate"))
-    return [_made(plain, start, move, instrument_of(match["rate"]), _tail(match[0]) + rest, is_passive=True)]
+    return [
+        made_clause(plain, start, move, instrument_of(match["rate"]), _tail(match[0]) + rest, is_passive=True)
+    ]
 
 
 def _start_of_rate(match: re.Match[str]) -> int:
@@ -175,10 +179,10 @@ def _from_noun(plain: str, match: re.Match[str]) -> list[ActionClause]:
         rank = 0
     instrument = PolicyInstrument.RESERVES if _RESERVES.search(match[0]) else PolicyInstrument.RATE
     region = f"{_last_words(before)} {match[0]}{after}"
-    made = _made(plain, match.start(), move, instrument, region, rank)
+    made = made_clause(plain, match.start(), move, instrument, region, rank)
     if _PROSPECT_NOUN.match(after) and made.action.modality is PolicyModality.DID:
         return [replace(made, action=replace(made.action, modality=PolicyModality.EXPECTED), rank=-1)]
-    return [_as_prospect(made) if rank < 0 else made]
+    return [_as_prospect(made) if rank < 0 or match[0].endswith("s") else made]  # 'rate cuts': of several
 
 
 def _as_prospect(made: ActionClause) -> ActionClause:
@@ -191,15 +195,15 @@ def _as_prospect(made: ActionClause) -> ActionClause:
 def _from_bare_verb(plain: str) -> list[ActionClause]:
     """'RBA tipped to cut in August', 'Bank of Canada opts to hold': a bank and a verb alone."""
     found: list[ActionClause] = []
-    for end, _ in banks_in(plain):
-        for match in _BARE.finditer(plain, end):
-            between = plain[end : match.start()]
+    for bank in banks_in(plain):
+        for match in _BARE.finditer(plain, bank.end):
+            between = plain[bank.end : match.start()]
             if match["set"] or (not between.strip() and _NO_BARE_VERB.match(match[0])):
                 continue
             if _BARE_BEFORE.match(between):
                 rest = plain[match.end() : match.end() + _MAX_REGION_CHARS]
                 region = f"{_last_words(plain[: match.start()])}{rest}"  # 'odds of 25 bp Fed cut'
-                found.append(_made(plain, match.start(), _move(match), PolicyInstrument.RATE, region))
+                found.append(made_clause(plain, match.start(), _move(match), PolicyInstrument.RATE, region))
     return found
 
 
@@ -207,7 +211,7 @@ def _from_prospects(plain: str) -> list[ActionClause]:
     """'Fed weighs deeper cuts', 'rates may have to rise': prospects alone."""
     found: list[ActionClause] = []
     for match in (*_PLURAL_NOUNS.finditer(plain), *_INTRANSITIVE.finditer(plain)):
-        made = _made(
+        made = made_clause(
             plain,
             match.start("cut" if match["cut"] else "raise"),
             _move_of_noun(match),
@@ -228,7 +232,7 @@ def _from_noun_in(plain: str, match: re.Match[str]) -> list[ActionClause]:
     head = plain[: match.start()]
     steps = " ".join(head.split()[-4:]) if find_steps(head[-24:]) else ""
     instrument = instrument_of(match["rate"])
-    made = _made(plain, match.start(), _move_of_noun(match), instrument, steps + region)
+    made = made_clause(plain, match.start(), _move_of_noun(match), instrument, steps + region)
     is_own = _OWN_NOUN.search(head + " ") is not None or made.action.size_bp is not None
     return [made] if is_own else []
 
@@ -261,7 +265,7 @@ def _from_figures_alone(plain: str) -> list[ActionClause]:
     return [ActionClause(with_expectation(action, plain), 0, 0)]
 
 
-def _made(
+def made_clause(
     plain: str,
     start: int,
     move: PolicyMove,

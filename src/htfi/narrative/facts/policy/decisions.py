@@ -6,15 +6,17 @@ Unlike `calendar.rate_decisions`, which answers for one announcement and only be
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from htfi.narrative.calendar.headlines import plain_letters
 from htfi.narrative.facts.policy.action import PolicyAction, PolicyInstrument, PolicyModality, PolicyMove
 from htfi.narrative.facts.policy.attributes import move_between
-from htfi.narrative.facts.policy.banks import bank_named, banks_in
+from htfi.narrative.facts.policy.banks import BankMention, bank_named, banks_in, begins_with_country
 from htfi.narrative.facts.policy.clauses import ActionClause, action_clauses
 from htfi.narrative.facts.policy.rate_figures import find_levels, find_steps
+from htfi.narrative.facts.policy.telegrams import telegram_clauses, with_row_figures
 from htfi.narrative.facts.policy.votes import NO_VOTE, find_vote
 from htfi.narrative.facts.sentences import split_sentences
 from htfi.narrative.patterns import Patterns
@@ -37,10 +39,15 @@ _SHOWS_THROUGH = _DATA.compiled("shows_through")
 _MAINTAINS_STANCE = _DATA.compiled("maintains_stance")
 _STAYS_APPROPRIATE = _DATA.compiled("stays_appropriate")
 _PAST_DECISION = _DATA.compiled("past_decision")
+_PAST_BEFORE = _DATA.compiled("past_before")
+_PAST_BEHIND = _DATA.compiled("past_behind")
+_NO_STRANGER = _DATA.compiled("no_stranger")
+_CLAUSE_END = re.compile(r"[;,:|*]|(?<= )-{1,2}(?= )|\b(?:as|but|while|amid)\b")
 _ENDS_IN_SOURCE = _DATA.compiled("ends_in_source")
 _ENDS_IN_POLL = _DATA.compiled("ends_in_poll")
 _BEGINS_WITH_SPEAKER = _DATA.compiled("begins_with_speaker")
-_OF_POLICY = re.compile(r"\b(?:rates?|policy|bank|cut|hike|hold|surprise|straight|statement)\b")
+_NO_SPEAKER = re.compile(r"\b(?:rates?|policy|bank|cut|hike|hold|surprise|straight|statement)\b")
+_OF_COMMITTEE = re.compile(r"(?:the )?(?:mpc|board|committee|council|we)\b")
 _REMAIN_AT = _DATA.compiled("remain_at")
 _DISCOUNT = re.compile(
     r"\bdiscount rate from (?P<levels>[^.]{5,60}?percent)|(?P<step>[\w /-]{2,20}point) (?:increase|decrease|reduction)"
@@ -70,17 +77,24 @@ def _in_headline(headline: str, bank: str) -> PolicyAction | None:
     named = banks_in(plain)
     if not named and not bank and not bank_named(plain):
         return None
-    found = sorted(action_clauses(plain), key=lambda one: (-one.rank, one.action.size_bp is None, one.start))
+    found = [
+        one
+        for one in (*action_clauses(plain), *telegram_clauses(plain))
+        if not _is_past(plain, one) and not _is_of_others(plain, one, named)
+    ]
+    found = sorted(found, key=_by_sureness)
     if not found:
         return None
     best = found[0]
+    sizes = [one.action.size_bp for one in found if _is_same_act(one.action, best.action)]
+    size_bp = next((size for size in sizes if size is not None), None)
     modality = best.action.modality
     if modality is PolicyModality.DID:
-        modality = _modality_of_source(plain)
-    before = [(end, key) for end, key in named if end <= best.start + 1]
-    key = max(before)[1] if before else min(named)[1] if named else bank or bank_named(plain)
+        modality = _modality_of_source(plain, headline)
+    before = [one for one in named if one.end <= best.start + 1]
+    key = before[-1].key if before else named[0].key if named else bank or bank_named(plain)
     return replace(
-        best.action,
+        with_row_figures(replace(best.action, size_bp=size_bp), plain),
         modality=modality,
         bank=key,
         vote=find_vote(headline),
@@ -88,13 +102,44 @@ def _in_headline(headline: str, bank: str) -> PolicyAction | None:
     )
 
 
-def _modality_of_source(plain: str) -> PolicyModality:
+def _is_same_act(one: PolicyAction, other: PolicyAction) -> bool:
+    return (one.move, one.instrument, one.modality) == (other.move, other.instrument, other.modality)
+
+
+def _by_sureness(one: ActionClause) -> tuple[int, bool, bool, int]:
+    action = one.action
+    return -one.rank, action.modality is not PolicyModality.DID, action.size_bp is None, one.start
+
+
+def _is_past(plain: str, one: ActionClause) -> bool:
+    """Whether a clause speaks of an action of another day."""
+    return bool(_PAST_BEFORE.search(plain[: one.start]) or _PAST_BEHIND.search(plain[one.start :]))
+
+
+def _is_of_others(plain: str, one: ActionClause, named: Sequence[BankMention]) -> bool:
+    """'SBI cuts lending rates by 25 bps following RBI move': who acts is named, and is no central bank."""
+    if not one.has_subject or not named or named[0].start < one.start:
+        return False
+    subject = _CLAUSE_END.split(plain[: one.start])[-1].strip()
+    return not bank_named(subject) and _NO_STRANGER.match(subject) is None
+
+
+def _modality_of_source(plain: str, headline: str) -> PolicyModality:
     """What a report is worth by whose words it gives: a poll's, a person's, or the reporter's own."""
     if _ENDS_IN_POLL.search(plain):
         return PolicyModality.EXPECTED
-    speaker = _BEGINS_WITH_SPEAKER.match(plain)
-    is_speaker = speaker is not None and not bank_named(speaker[0]) and not _OF_POLICY.search(speaker[0])
-    return PolicyModality.MAY if is_speaker or _ENDS_IN_SOURCE.search(plain) else PolicyModality.DID
+    begun, ended = _BEGINS_WITH_SPEAKER.match(plain), _ENDS_IN_SOURCE.search(plain)
+    is_begun = begun is not None and _NO_SPEAKER.search(begun[0]) is None and not banks_in(begun[0])
+    is_begun = is_begun and not begins_with_country(plain)
+    is_begun = is_begun and _OF_COMMITTEE.match(plain, len(begun[0]) if begun else 0) is None
+    is_ended = ended is not None and not banks_in(ended[0])
+    names = headline.partition(":")[0], headline.rpartition(":")[2]
+    if not headline.isupper():  # a name, and no phrase such as 'Supersized again:'
+        is_begun, is_ended = (
+            is_source and all(word[:1].isupper() for word in name.split())
+            for is_source, name in zip((is_begun, is_ended), names, strict=True)
+        )
+    return PolicyModality.MAY if is_begun or is_ended else PolicyModality.DID
 
 
 def _with_body_vote(action: PolicyAction, body: str) -> PolicyAction:

@@ -1,6 +1,7 @@
 """Levels and steps of policy rates in a text: signed levels, ranges, what a rate was before."""
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from htfi.narrative.calendar.headlines import HeadlineFigure, parse_number, rate_steps_bp
@@ -65,6 +66,17 @@ def find_steps(text: str) -> list[HeadlineFigure]:
         ):
             steps.append(HeadlineFigure(match.start(), match.end(), 100.0 * value))
     return sorted(one for one in steps if one.value <= _MAX_STEP_BP)
+
+
+def levels_apart(text: str, steps: Sequence[HeadlineFigure]) -> list[RateLevel]:
+    """The levels in a text of plain letters that are no part of its steps."""
+    return [
+        one
+        for one in find_levels(text)
+        if not any(
+            step.start <= one.start + 3 and one.end <= step.end + 1 and one.end > step.start for step in steps
+        )
+    ]
 
 
 def _signed(sign: str | None, number: str | None) -> float | None:
