@@ -185,3 +185,22 @@ def test_text_of_any_kind_ends_without_an_action():
         "a.b." * 999,
     ):
         assert find_policy_action(text, text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "expectation", "move"),
+    [
+        ("ECB cuts deposit rate to minus 0.5%", PolicyExpectation.UNKNOWN, None),
+        ("Fed cuts rates to 4.25%", PolicyExpectation.UNKNOWN, None),
+        ("Fed cuts rates to 4.25%; economists expected 4.25%", PolicyExpectation.AS_EXPECTED, None),
+        ("Bank of Canada holds rates, economists had expected a hike", PolicyExpectation.SURPRISE, PolicyMove.RAISE),
+        ("Fed leaves rates unchanged; markets had priced in a cut", PolicyExpectation.SURPRISE, PolicyMove.CUT),
+        ("Norges Bank cuts rates, defying forecasts of a pause", PolicyExpectation.SURPRISE, PolicyMove.HOLD),
+    ],
+)  # fmt: skip
+def test_what_was_expected_of_a_decision(
+    text: str, expectation: PolicyExpectation, move: PolicyMove | None
+) -> None:
+    action = find_policy_action(text)
+    assert action is not None
+    assert (action.expectation, action.expected_move) == (expectation, move)

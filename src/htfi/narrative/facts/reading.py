@@ -376,6 +376,8 @@ def _action_axis(action: PolicyAction) -> float | None:
     if action.expectation is PolicyExpectation.SMALLER:
         return -side
     if action.move is PolicyMove.HOLD:
+        if action.expected_move is not None:
+            return -_ACTION_SIDES[action.expected_move]
         if action.expected is None or action.low is None or action.expected == action.low:
             return None if action.expectation is PolicyExpectation.SURPRISE else 0.0
         return 1.0 if action.expected < action.low else -1.0

@@ -52,7 +52,8 @@ class PolicyAction:
     """One action of a central bank; `bank` is its key ('fed'), '' where no bank is named.
 
     Units: `size_bp` in basis points, 0 for a hold, None where no size is stated; `low` and `high` are the new level in
-    percent, alike for a single figure; `prior` the level before, `expected` the level that was expected.
+    percent, alike for a single figure; `prior` the level before, `expected` the level that was expected,
+    `expected_move` the move, where a text says that another one was.
     """
 
     bank: str
@@ -64,6 +65,7 @@ class PolicyAction:
     high: float | None = None
     prior: float | None = None
     expected: float | None = None
+    expected_move: PolicyMove | None = None
     expectation: PolicyExpectation = PolicyExpectation.UNKNOWN
     vote: Vote = NO_VOTE
     evidence: str = ""

@@ -32,6 +32,8 @@ _MODALITIES = (
     (PolicyModality.MAY, _DATA.compiled("may")),
     (PolicyModality.WILL, _DATA.compiled("will")),
 )
+_NAMES_EXPECTATION = _DATA.compiled("names_expectation")
+_EXPECTED_MOVE = _DATA.compiled("expected_move")
 _EXPECTATIONS = (
     (PolicyExpectation.LARGER, _DATA.compiled("larger")),
     (PolicyExpectation.SMALLER, _DATA.compiled("smaller")),
@@ -113,11 +115,12 @@ def move_between(prior: float, level: float) -> PolicyMove:
 
 
 def with_expectation(action: PolicyAction, plain: str) -> PolicyAction:
+    """The action with what was expected of it, as a text of plain letters says."""
     expectation = next(
         (kind for kind, pattern in _EXPECTATIONS if pattern.search(plain)), PolicyExpectation.UNKNOWN
     )
     expected = action.expected
-    if expected is None and action.high is not None:
+    if expected is None and action.high is not None and _NAMES_EXPECTATION.search(plain):
         figures = [
             one
             for one in find_figures(plain)
@@ -127,4 +130,14 @@ def with_expectation(action: PolicyAction, plain: str) -> PolicyAction:
     if expectation is PolicyExpectation.UNKNOWN and expected is not None and action.high is not None:
         is_met = action.low is not None and action.low - 1e-9 <= expected <= action.high + 1e-9
         expectation = PolicyExpectation.AS_EXPECTED if is_met else PolicyExpectation.SURPRISE
-    return replace(action, expectation=expectation, expected=expected)
+    move = _expected_move(plain)
+    if move is action.move:
+        move = None
+    elif move is not None and expectation is PolicyExpectation.UNKNOWN:
+        expectation = PolicyExpectation.SURPRISE
+    return replace(action, expectation=expectation, expected=expected, expected_move=move)
+
+
+def _expected_move(plain: str) -> PolicyMove | None:
+    found = _EXPECTED_MOVE.search(plain)
+    return None if found is None or found.lastgroup is None else PolicyMove(found.lastgroup)
