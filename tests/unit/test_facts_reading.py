@@ -184,7 +184,7 @@ def test_a_reading_without_a_name_is_for_the_subject() -> None:
 def test_the_record_of_a_reading_names_its_versions_and_lines() -> None:
     read = facts("Fed cuts rates by 25 basis points", EventKind.RATE_DECISION)
     record = reading_record(read, read_for(read, "SPX"))
-    assert (record.effects, record.facts, record.event) == ("effects/2", "facts/1", "rate_decision")
+    assert (record.effects, record.facts, record.event) == ("effects/2", "facts/2", "rate_decision")
     assert record.lines
 
 

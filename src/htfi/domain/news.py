@@ -103,6 +103,10 @@ class ItemReading(msgspec.Struct, frozen=True, gc=False):
     facts: str  # version of the facts
     reader: str  # name and digest of who read
     earned: float = 0.0
+    # How many passages of the body were read, and how what they say stands to the headline: 'agrees', 'disagrees',
+    # 'adds', or ''. Unset in entries before facts/2, and where no passage was read.
+    num_passages: int | msgspec.UnsetType = msgspec.UNSET
+    body: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class ReadingBudget(msgspec.Struct, frozen=True, gc=False):

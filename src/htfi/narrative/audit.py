@@ -7,11 +7,12 @@ is shown cleaned and between quotation marks; what was held back is named by its
 from collections.abc import Callable, Sequence
 
 import msgspec
-from msgspec import UnsetType
+from msgspec import UNSET, UnsetType
 
 from htfi.domain.decision import Decision, GenerationTrace, NewsView, ViewPart
 from htfi.domain.generation import DraftRound, RuleTrace
 from htfi.domain.news import NewsItemAudit, NewsScores, Route, Screening
+from htfi.narrative.facts.wording import reading_words
 from htfi.narrative.merging import find_contradictions, part_weight
 from htfi.narrative.rationale.units import (
     MAX_READER_CHARS,
@@ -126,6 +127,8 @@ def _item(item: NewsItemAudit, as_of_ns: int) -> str:
         parts.append(f"first reported by {quoted_name(item.first_report)}")
     if item.scores is not None and item.scores.encoder:
         parts.append(_scores(item.scores))
+    if item.reading is not UNSET:
+        parts.append(reading_words(item.reading))
     parts.append(f"{ROUTE_WORDS[item.route]}, reason: {_shortened(item.why)}")
     return "; ".join(parts) + "."
 

@@ -46,11 +46,12 @@ from htfi.narrative.recent_news import (
     RecentNews,
     item_audit,
 )
-from htfi.narrative.routing import ABOUT_OTHERS, max_route
+from htfi.narrative.routing import ABOUT_OTHERS, max_passages, max_route
 from htfi.narrative.sanitising.sanitiser import Sanitiser
 from htfi.narrative.suspicion import SuspicionMonitor
 from htfi.narrative.text import clean
 
+DEFAULT_DEADLINE_MS = 250.0  # of a reading
 MAX_PENDING = 256  # items that are scored together
 MAX_RECORDS = 8_192
 _NUM_LIFETIMES_KEPT = 2  # lifetimes: the oldest view that counts is one lifetime old, and so were its items
@@ -80,16 +81,20 @@ class NewsProcessor:
         secure: SuspicionMonitor,
         *,
         facts: FactReader | None = None,
+        deadline_ms: float = DEFAULT_DEADLINE_MS,
         has_frontier: bool = False,
         forget: Callable[[Sequence[str]], None] = forget_nothing,
     ) -> None:
         """`facts` reads what items say; without it, the scorer's numbers are all that is known of them. `forget` drops
         from caches what was derived from an item that is corrected or retracted.
 
+        `deadline_ms` is that of a reading: it limits the passages of a body that are read.
+
         With `has_frontier`, a frontier model does the deep readings, and each is charged to the budget.
         """
         self._forget_cached = forget
         self._facts = facts
+        self._deadline_ms = deadline_ms
         self._outcomes = KindOutcomes()
         self._readings: dict[str, dict[str, ItemReading]] = {}  # by item and symbol
         self._has_frontier = has_frontier
@@ -140,39 +145,50 @@ class NewsProcessor:
         pending, self._pending = self._pending, []
         usable = [one for one in pending if one.verdict is not Screening.QUARANTINE]
         scored = iter(self.scorer.score(usable))
-        read = iter(
-            []
-            if self._facts is None
-            else self._facts.read([one.item.headline for one in usable], [one.item.body for one in usable])
-        )
-        for one in pending:
-            if one.verdict is Screening.QUARANTINE:
-                self._store(one, None, None)
-            else:
-                self._store(one, next(scored), next(read, None))
+        routed = [
+            self._routed(one, None if one.verdict is Screening.QUARANTINE else next(scored))
+            for one in pending
+        ]
+        readable = [one for one in routed if one.screened.verdict is not Screening.QUARANTINE]
+        read = iter(self._read_facts(readable))
+        for one in routed:
+            self._store(one, None if one.screened.verdict is Screening.QUARANTINE else next(read, None))
 
-    def _store(self, screened: ScreenedItem, scores: NewsScores | None, facts: NewsFacts | None) -> None:
+    def _routed(self, screened: ScreenedItem, scores: NewsScores | None) -> NewsRecord:
+        """The record of an item with the reader that it is worth, its body still in it."""
         screened = self._link_symbols(screened, scores)
         item = screened.item
         first_report = screened.cluster if screened.cluster != item.id else ""
         position = max(map(self.routing.position_in, item.symbols), default=self.routing.default_position)
-        tagged = bool(item.symbols)
         most, why = max_route(
-            screened.verdict, first_report, scores, position, self.routing, is_tagged=tagged
+            screened.verdict, first_report, scores, position, self.routing, is_tagged=bool(item.symbols)
         )
+        return NewsRecord(screened, scores, most, why, position, cache_names(screened))
+
+    def _read_facts(self, routed: Sequence[NewsRecord]) -> list[NewsFacts]:
+        """The facts of items, in order; of each body what its route allows. None where no facts are read."""
+        if self._facts is None:
+            return []
+        items = [one.screened.item for one in routed]
+        budgets = [max_passages(one.most, self._deadline_ms) for one in routed]
+        return self._facts.read([item.headline for item in items], [item.body for item in items], budgets)
+
+    def _store(self, routed: NewsRecord, facts: NewsFacts | None) -> None:
+        screened, scores = routed.screened, routed.scores
+        item = screened.item
         self._remove_expired(item.available_at_ns)
         self._compare_statement(screened)
-        derived = cache_names(screened)
-        lean = replace(screened, item=replace(item, body="", url=""))
-        note = self._records[item.id] = NewsRecord(
-            lean, scores, most, why, position, derived, None if facts is None else without_text(facts)
+        note = self._records[item.id] = replace(
+            routed,
+            screened=replace(screened, item=replace(item, body="", url="")),
+            facts=None if facts is None else without_text(facts),
         )
         self._records.move_to_end(item.id)
         if len(self._records) > MAX_RECORDS:
             self._remove(next(iter(self._records)))
-        if most is Route.TEMPLATE:
+        if note.most is Route.TEMPLATE:
             self._set_aside.add(item)
-        elif most is Route.ENCODER:
+        elif note.most is Route.ENCODER:
             self._encoder_only.add(item)
         else:
             self.readable.add(item)

@@ -14,6 +14,7 @@ from htfi.domain.decision import FidelityPlan, Rung
 from htfi.domain.news import NewsContext, NewsScores, ReadingBudget, Route, Screening
 from htfi.domain.plan import PlanReason
 from htfi.narrative.config import RoutingConfig
+from htfi.narrative.facts.bodies import MAX_PASSAGES
 from htfi.narrative.facts.reading import Silence
 
 _ROUTE_OF_RUNG = {
@@ -27,6 +28,19 @@ _ROUTE_OF_RUNG = {
 
 # A symbol tag is a hint and no proof: an item that is not about its asset is read by no model.
 ABOUT_OTHERS = frozenset({Silence.UNRELATED.value, Silence.OTHERS.value})
+
+
+PASSAGE_MS = 8.0  # of one passage of a body on any machine, so that a replay reads the same passages
+_BODY_SHARE = 0.25  # of the deadline of a reading, that the passages of one item may take
+_OF_ENCODER_ALONE = 2  # passages of an item that no model is to read
+
+
+def max_passages(most: Route, deadline_ms: float) -> int:
+    """How many passages of an item's body are read, for an item that is worth `most`: none of what is set aside."""
+    if most is Route.TEMPLATE:
+        return 0
+    affordable = int(min(_BODY_SHARE * deadline_ms / PASSAGE_MS, MAX_PASSAGES))
+    return min(affordable, _OF_ENCODER_ALONE) if most is Route.ENCODER else affordable
 
 
 class RouteReasons(NamedTuple):

@@ -12,7 +12,7 @@ from htfi.domain.news import ScreenedItem, Screening
 from htfi.narrative.facts.assets import AssetKind
 from htfi.narrative.facts.fact_reader import FactReader
 from htfi.narrative.facts.reading import DEFAULT_CONFIG, AssetReading, ReadingConfig, Silence, read_for
-from htfi.narrative.facts.record import EventGroup, EventKind, Modality, NewsFacts, PartyRole
+from htfi.narrative.facts.record import BodyStance, EventGroup, EventKind, Modality, NewsFacts, PartyRole
 from htfi.narrative.facts.surprises import Verdict
 from htfi.narrative.sanitising.sanitiser import Sanitiser
 
@@ -104,6 +104,8 @@ def describe(facts: NewsFacts, reading: AssetReading) -> str:
     ]
     if comparisons:
         what += f" ({', '.join(comparisons)})"
+    if facts.body is not None and facts.body.stance is BodyStance.DISAGREES:
+        what += ", the body says otherwise"
     whom = reading.symbol or "its subject"
     if reading.silence is not Silence.NONE:
         return f"{what}: says nothing about {whom} ({reading.silence.value})"

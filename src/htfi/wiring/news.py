@@ -251,6 +251,7 @@ def build_news_processor(
         scorer if context is None else context.wrap_scorer(scorer, cached),
         SuspicionMonitor(settings.suspicion),
         facts=facts,
+        deadline_ms=settings.pipeline.deadline_ms,
         has_frontier=has_frontier,
         forget=forget_nothing if context is None else context.tiers.forget,
     )

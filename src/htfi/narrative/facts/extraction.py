@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from htfi.narrative.encoding.linking import EntityLinker, EntityMention, is_company
 from htfi.narrative.facts.axis_words import axis_side
 from htfi.narrative.facts.figures import figures_in_context
+from htfi.narrative.facts.policy.action import PolicyAction
 from htfi.narrative.facts.policy.decisions import find_policy_action
 from htfi.narrative.facts.record import EventKind, Modality, NewsFacts, Party, PartyRole, Tense
 from htfi.narrative.facts.regions import find_regions, region_of_bank
@@ -86,16 +87,12 @@ _NEGATION = re.compile(
 )
 
 
-def extract_facts(
-    text: str, scores: FactScores | None, linker: EntityLinker, reader: str = "", body: str = ""
-) -> NewsFacts:
-    """The facts of a headline and its body; without scores of a network, those that code alone finds."""
+def extract_facts(text: str, scores: FactScores | None, linker: EntityLinker, reader: str = "") -> NewsFacts:
+    """The facts of a headline or a passage; without scores of a network, those that code alone finds."""
     mentions = linker.mentions(text)
     context = figures_in_context(text)
-    action = find_policy_action(text, body)
-    regions = find_regions(text)
-    if action is not None and (home := region_of_bank(action.bank)) and home not in regions:
-        regions = (home, *regions)
+    action = find_policy_action(text)
+    regions = _with_home(find_regions(text), action)
     known = NewsFacts(
         text=text,
         event=EventKind.UNKNOWN,
@@ -152,6 +149,22 @@ def _axis(kind: EventKind, text: str, scores: FactScores) -> tuple[float, float]
         shares = shares * np.where(np.arange(3) == 1 - side, _SIDE_RIGHT, (1.0 - _SIDE_RIGHT) / 2.0)
         shares = shares / shares.sum()
     return _rounded(shares[0] - shares[2]), _rounded(shares[1])
+
+
+def with_policy_action(facts: NewsFacts, body: str) -> NewsFacts:
+    """The facts of a headline with what a central bank did as the headline and the body together state it."""
+    action = find_policy_action(facts.text, body) if body else facts.action
+    return (
+        facts
+        if action == facts.action
+        else replace(facts, action=action, regions=_with_home(facts.regions, action))
+    )
+
+
+def _with_home(regions: tuple[str, ...], action: PolicyAction | None) -> tuple[str, ...]:
+    """The economies of a text, that of the bank which acted first."""
+    home = "" if action is None else region_of_bank(action.bank)
+    return (home, *regions) if home and home not in regions else regions
 
 
 class _Seen(NamedTuple):

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 import msgspec
+from msgspec import UNSET
 
 from htfi.domain.news import ItemReading
 from htfi.narrative.encoding.linking import has_built_in_name, is_company
@@ -17,7 +18,16 @@ from htfi.narrative.facts.assets import Asset, AssetKind, asset_of, is_topic, na
 from htfi.narrative.facts.effects import TABLE_VERSION, SignedEffect, effects_on
 from htfi.narrative.facts.naming import find_name
 from htfi.narrative.facts.policy.action import PolicyAction, PolicyExpectation, PolicyModality, PolicyMove
-from htfi.narrative.facts.record import EventGroup, EventKind, Modality, NewsFacts, Party, PartyRole, Tense
+from htfi.narrative.facts.record import (
+    BodyStance,
+    EventGroup,
+    EventKind,
+    Modality,
+    NewsFacts,
+    Party,
+    PartyRole,
+    Tense,
+)
 from htfi.narrative.facts.regions import find_regions
 from htfi.narrative.facts.surprises import Side, Surprise, Verdict
 
@@ -34,6 +44,7 @@ class Silence(StrEnum):
     RECAP = "reports an old move"
     KNOWN = "as expected"
     NO_DIRECTION = "moves it either way"
+    BODY_DISAGREES = "headline and body disagree"
 
 
 class ReadingConfig(msgspec.Struct, frozen=True):
@@ -336,6 +347,8 @@ def _silence(facts: NewsFacts, score: float, neutral: float, config: ReadingConf
     share = _share(score, neutral)
     if share >= config.min_share and score != 0.0:
         return Silence.NONE
+    if facts.body is not None and facts.body.stance is BodyStance.DISAGREES:
+        return Silence.BODY_DISAGREES
     return Silence.NEUTRAL if neutral >= share else Silence.UNCLEAR
 
 
@@ -461,4 +474,6 @@ def reading_record(facts: NewsFacts, reading: AssetReading) -> ItemReading:
         effects=TABLE_VERSION,
         facts=facts.version,
         reader=facts.reader,
+        num_passages=UNSET if facts.body is None else facts.body.num_passages,
+        body=UNSET if facts.body is None else facts.body.stance.value,
     )

@@ -12,7 +12,7 @@ from htfi.narrative.facts.figures import Figure
 from htfi.narrative.facts.policy.action import PolicyAction
 from htfi.narrative.facts.surprises import Surprise
 
-FACTS_VERSION = "facts/1"
+FACTS_VERSION = "facts/2"  # 2: passages of the body are read
 
 
 class EventKind(StrEnum):
@@ -170,11 +170,31 @@ class Party(msgspec.Struct, frozen=True, gc=False):
     symbols: tuple[str, ...] = ()
 
 
+class BodyStance(StrEnum):
+    """How what a body says stands to its headline."""
+
+    NONE = ""  # no passage was read, or none says anything of it
+    AGREES = "agrees"
+    DISAGREES = "disagrees"
+    ADDS = "adds"  # the headline states no side, the body does
+
+
+class BodyFacts(msgspec.Struct, frozen=True, gc=False):
+    """What the passages of a body say: how many were read, and of those on the headline's event the mean side −1…1,
+    which is the tone for companies and markets and the axis of its kind elsewhere.
+    """
+
+    num_passages: int
+    stance: BodyStance
+    side: float
+
+
 class NewsFacts(msgspec.Struct, frozen=True):
     """The facts of one item.
 
     `axis` −1…1 is P(up) − P(down) along the axis of the kind's group (`EventGroup`), `axis_neutral` the probability of
-    neither; `tone` −1…1 is P(good) − P(bad) for the main company, asset or market, `neutral` that of neither.
+    neither; `tone` −1…1 is P(good) − P(bad) for the main company, asset or market, `neutral` that of neither. Where a
+    body was read these are means in which the headline counts more.
     `relevant` is the probability that it bears on any price. `regions` are those of economies ('US', 'EA', 'JP').
     """
 
@@ -197,6 +217,7 @@ class NewsFacts(msgspec.Struct, frozen=True):
     figures: tuple[Figure, ...] = ()
     surprises: tuple[Surprise, ...] = ()
     action: PolicyAction | None = None  # of a central bank, from the headline and the body
+    body: BodyFacts | None = None  # None where no passage was read
     reader: str = ""  # name and digest of the network; empty where code alone read
     version: str = FACTS_VERSION
 

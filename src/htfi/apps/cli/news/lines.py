@@ -1,4 +1,4 @@
-"""An item understood, as one line of JSON (docs/news-command.md names its fields)."""
+"""An item understood, as one line of JSON (docs/facts.md names its fields)."""
 
 import math
 from typing import Any
@@ -35,6 +35,7 @@ def as_line(one: Understanding) -> dict[str, Any]:
         "figures": [msgspec.to_builtins(figure) for figure in facts.figures],
         "surprises": [_without_nan(msgspec.to_builtins(surprise)) for surprise in facts.surprises],
         "action": None if facts.action is None else msgspec.to_builtins(facts.action),
+        "body": None if facts.body is None else msgspec.to_builtins(facts.body),
         "direction": round(reading.direction * abs(reading.score), 3) if speaks else 0.0,
         "size_sigmas": reading.size_sigmas if speaks else 0.0,
         "volatility": reading.volatility if speaks else 1.0,

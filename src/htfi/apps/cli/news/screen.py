@@ -10,6 +10,7 @@ from htfi.narrative.facts.figures import Figure, FigureRole
 from htfi.narrative.facts.policy.action import PolicyAction, PolicyExpectation
 from htfi.narrative.facts.record import Modality, NewsFacts, Party, Tense
 from htfi.narrative.facts.surprises import Surprise
+from htfi.narrative.facts.wording import body_words
 from htfi.narrative.understanding import Understanding
 
 
@@ -48,6 +49,7 @@ def _facts(one: Understanding) -> dict[str, str]:
         "surprises": "; ".join(map(_surprise, facts.surprises)),
         "action": "" if facts.action is None else _action(facts.action),
         "economies": ", ".join(facts.regions),
+        "body": "" if facts.body is None else body_words(facts.body.num_passages, facts.body.stance),
         "in words": one.words,
     }
 

@@ -24,6 +24,7 @@ _MIN_CHARS = 12  # a shorter one is a number of a list
 _MAX_FIGURES = 4
 _LEAD_SENTENCES = 6  # over which the weight of the beginning halves
 _BOILERPLATE_SHARE = 0.1  # of its weight that boilerplate keeps
+_NEW_SHARE = 0.25  # of a passage's words that must be new
 _REPEATED_SHARE = 0.35  # of the weight that words keep which stand in passages chosen before
 
 
@@ -77,6 +78,37 @@ def select_passages(
         for place in sorted(chosen)
     ]
     return Selection(tuple(passages), len(sentences), is_cut)
+
+
+def most_relevant(
+    body: str, headline: str = "", names: Collection[str] = (), num: int = 4
+) -> tuple[Passage, ...]:
+    """At most `num` passages of a body that say most of what was asked, in the order of the text.
+
+    Left out are boilerplate, and what only repeats the headline or a passage that was chosen.
+    """
+    if num <= 0 or not body.strip():
+        return ()
+    sentences = _bounded(split_sentences(body[:MAX_BODY_CHARS]))
+    scores = _scores(sentences, headline, names)
+    said = [frozenset(_words(headline))]
+    chosen: list[Passage] = []
+    order = sorted(range(len(sentences)), key=lambda place: (-scores[place], place))
+    most = scores[order[0]] if order else 0.0
+    for place in order:
+        one = sentences[place]
+        words = frozenset(_words(one.text))
+        if len(chosen) == num or scores[place] <= 0.0:
+            break
+        if _BOILERPLATE.search(one.text) or any(_says_no_more(words, before) for before in said):
+            continue
+        said.append(words)
+        chosen.append(Passage(one.start, one.end, one.text, round(scores[place] / most, 3)))
+    return tuple(sorted(chosen, key=lambda passage: passage.start))
+
+
+def _says_no_more(words: frozenset[str], before: frozenset[str]) -> bool:
+    return not words or len(words - before) / len(words) < _NEW_SHARE
 
 
 def _ends_within(body: str, last: Sentence) -> bool:
