@@ -90,6 +90,37 @@ def test_what_an_item_says_does_not_depend_on_the_others(tmp_path: Path) -> None
     assert together[3] == read(ITEMS[3:4], tmp_path)[0]
 
 
+STATEMENTS = Path(__file__).parents[1] / "data/fomc"
+
+
+def fomc(day: str) -> dict[str, str]:
+    body = (STATEMENTS / f"{day}.txt").read_text(encoding="utf-8")
+    return {"text": "Federal Reserve issues FOMC statement", "body": body, "source": "federalreserve"}
+
+
+def test_second_statement_of_a_bank_is_shown_beside_the_first(tmp_path: Path) -> None:
+    first, second = read([fomc("2024-07-31"), fomc("2024-09-18")], tmp_path)
+    assert (first["event"], second["event"]) == ("rate_decision", "rate_decision")
+    assert first["action"]["move"] == "hold"  # type: ignore[index]
+    assert first["abstains"]
+    assert first["document"] is None
+    document = second["document"]
+    assert document["words"][0] == "cut by 50 bp to 4.75–5%; before: held at 5.25–5.5%"  # type: ignore[index]
+    assert {change["kind"] for change in document["changes"]} == {"changed", "added", "removed"}  # type: ignore[index]
+    shown = news("--file", str(tmp_path / "items.jsonl"))
+    assert shown.exit_code == 0, shown.output
+    assert "beside the document before:" in shown.output
+    assert "Job gains have -[moderated,] +[slowed,]" in shown.output
+
+
+def test_a_body_that_disagrees_is_said(tmp_path: Path) -> None:
+    body = "Nike slashed its outlook and warned that profit would fall sharply as demand collapses in China."
+    alone, both = read([ITEMS[0], {**ITEMS[0], "body": body}], tmp_path)
+    assert both["body"]["stance"] == "disagrees"  # type: ignore[index]
+    assert float(both["confidence"]) < float(alone["confidence"])  # type: ignore[arg-type]
+    assert "the body says otherwise" in str(both["words"])
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [

@@ -4,18 +4,24 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from msgspec import UNSET
+
+from htfi.apps.cli.report.statements import statements_html
+from htfi.domain.decision import FidelityPlan, Rung
 from htfi.domain.events import News
-from htfi.domain.news import NewsScores, ScreenedItem
+from htfi.domain.news import NewsScores, ReadingBudget, ScreenedItem
 from htfi.narrative.config import NarrativeConfig, RoutingConfig
 from htfi.narrative.processor import NewsProcessor
 from htfi.narrative.sanitising.sanitiser import Sanitiser
 from htfi.narrative.suspicion import SuspicionMonitor
+from htfi.wiring.statement_file import read_statements, write_statements
 
 TEXTS = Path(__file__).parents[1] / "data/fomc"
 JULY, SEPTEMBER, NOVEMBER = (
     (TEXTS / f"2024-{day}.txt").read_text(encoding="utf-8") for day in ("07-31", "09-18", "11-07")
 )
 DAY_NS = 86_400 * 10**9
+PLAN = FidelityPlan(Rung.SPECULATIVE, "normal case", 250.0)
 TITLE = "Federal Reserve issues FOMC statement"
 
 
@@ -69,6 +75,50 @@ def test_last_statement_outlives_a_restart_and_older_states_are_read():
     third.restore(without)
     third.receive(statement(2, SEPTEMBER))
     assert third.statement_comparison("s2") is None
+
+
+def test_comparisons_outlive_a_restart_and_come_back_from_their_file(tmp_path: Path):
+    first, second = processor(), processor()
+    first.receive(statement(1, JULY))
+    first.receive(statement(2, SEPTEMBER))
+    second.restore(first.state())
+    second.receive(statement(3, NOVEMBER))
+    kept = second.compared_documents()
+    assert [(one.item_id, one.before_id) for one in kept] == [("s2", "s1"), ("s3", "s2")]
+    assert kept[0].lines[0] == "cut by 50 bp to 4.75–5%; before: held at 5.25–5.5%"
+    path = write_statements(tmp_path, kept)
+    assert path is not None
+    assert read_statements(tmp_path) == kept
+    whole = path.read_bytes()
+    path.write_bytes(whole.replace(b"50 bp", b"75 bp", 1).replace(b'"size_bp":50', b'"size_bp":75', 1))
+    assert [one.item_id for one in read_statements(tmp_path)] == ["s3"]
+    assert write_statements(tmp_path, []) is None
+    assert read_statements(tmp_path / "nowhere") == []
+
+
+def test_decision_records_what_changed_in_words():
+    made = processor()
+    made.receive(statement(1, JULY))
+    made.receive(statement(2, SEPTEMBER))
+    gathered = made.select("SPX", 3 * DAY_NS)
+    context = made.news_context(gathered, PLAN, ReadingBudget(250.0, 250.0))
+    assert context is not None
+    by_id = {one.id: one.statement for one in (*context.considered, *context.set_aside)}
+    assert by_id["s1"] is UNSET
+    assert by_id["s2"] is not UNSET
+    assert by_id["s2"][1] == "vote 11–1, against: Michelle W. Bowman (cut); before: unanimous"
+
+
+def test_page_shows_each_document_beside_the_one_before():
+    made = processor()
+    made.receive(statement(1, JULY, headline="Federal Reserve issues FOMC statement <b>"))
+    assert statements_html(made.compared_documents()) == ""
+    made.receive(statement(2, SEPTEMBER, headline="Federal Reserve issues FOMC statement <b>"))
+    html = statements_html(made.compared_documents())
+    assert "<h3>FED, statement, 1970-01-03</h3>" in html
+    assert "<ins>slowed,</ins>" in html
+    assert "… 3 sentences unchanged" in html
+    assert "<b>" not in html
 
 
 def test_what_is_held_back_or_is_a_report_is_no_statement():

@@ -140,6 +140,8 @@ class NewsItemAudit(msgspec.Struct, frozen=True):
     max_moved: float | msgspec.UnsetType = msgspec.UNSET
     # What its facts mean for the decision's asset. Unset in earlier entries, and where no facts were read.
     reading: ItemReading | msgspec.UnsetType = msgspec.UNSET
+    # What changed in a central bank's document since the last of its series, in lines of words. Unset elsewhere.
+    statement: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
 
 
 class NewsContext(msgspec.Struct, frozen=True):

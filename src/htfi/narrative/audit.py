@@ -34,6 +34,7 @@ _MAX_PIECE_CHARS = 24
 _MAX_ID_CHARS = 80
 _MAX_REASON_CHARS = 160
 _MAX_WORDS_CHARS = 200
+_MAX_STATEMENT_CHARS = 400
 ROUTE_WORDS = {
     Route.TEMPLATE: "read by no model",
     Route.ENCODER: "read by the encoder",
@@ -68,6 +69,8 @@ def explain_decision(
         AuditSection("What was read", _items(considered, decision.as_of_ns) or ("There was no news.",)),
         AuditSection("What was set aside", _items(aside, decision.as_of_ns) or ("Nothing.",)),
     ]
+    documents = _documents(considered)
+    sections += [AuditSection("What central banks changed", documents)] if documents else []
     if view is not None:
         sections += [
             AuditSection("What the view says", _view(view, decision)),
@@ -112,6 +115,17 @@ def _suspicion(decision: Decision) -> tuple[str, ...]:
 def _items(items: Sequence[NewsItemAudit], as_of_ns: int) -> tuple[str, ...]:
     lines = [_item(one, as_of_ns) for one in items[:MAX_LISTED_ITEMS]]
     return (*lines, *_more(len(items) - MAX_LISTED_ITEMS))
+
+
+def _documents(items: Sequence[NewsItemAudit]) -> tuple[str, ...]:
+    """What changed in each bank's document since the last of its series."""
+    changed = [one for one in items if one.statement is not UNSET]
+    return tuple(
+        f"{quoted_name(one.id)}: {clean(line, _MAX_STATEMENT_CHARS)}."
+        for one in changed[:MAX_LISTED_ITEMS]
+        if one.statement is not UNSET
+        for line in one.statement
+    )
 
 
 def _more(number: int) -> tuple[str, ...]:

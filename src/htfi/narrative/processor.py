@@ -31,8 +31,8 @@ from htfi.narrative.facts.fact_reader import FactReader, without_text
 from htfi.narrative.facts.outcomes import KindOutcomes
 from htfi.narrative.facts.reading import read_for, reading_record
 from htfi.narrative.facts.record import NewsFacts
+from htfi.narrative.facts.statements.compared import ComparedDocument, ComparedDocuments
 from htfi.narrative.facts.statements.comparison import StatementComparison
-from htfi.narrative.facts.statements.store import StatementStore, StoredDocument, document_series
 from htfi.narrative.influence import InfluenceLimits, limits_of
 from htfi.narrative.merging import READER_SEPARATOR
 from htfi.narrative.ports import ItemScorer
@@ -57,7 +57,6 @@ MAX_RECORDS = 8_192
 _NUM_LIFETIMES_KEPT = 2  # lifetimes: the oldest view that counts is one lifetime old, and so were its items
 MAX_ENCODER_ITEMS = 6  # items of a decision that the encoder alone reads
 MAX_SET_ASIDE = 6  # items set aside that a decision records
-MAX_COMPARISONS = 64  # of statements with the ones before
 MAX_AWAITED_EFFECTS = 32  # items of a symbol whose price effect is still to be observed
 _TICKER = re.compile(
     r"[A-Z][A-Z0-9.]{2,11}(?<!\.)"
@@ -107,8 +106,7 @@ class NewsProcessor:
             RecentNews(config),
         )
         self._records: OrderedDict[str, NewsRecord] = OrderedDict()
-        self._statements = StatementStore()
-        self._comparisons: OrderedDict[str, StatementComparison] = OrderedDict()  # by the new one's item
+        self._documents = ComparedDocuments()
         self._pending: list[ScreenedItem] = []
         self._series_symbols: set[str] = set()  # symbols of the run's series
         self._awaited_effects: OrderedDict[str, deque[tuple[str, float, int]]] = OrderedDict()
@@ -177,7 +175,8 @@ class NewsProcessor:
         screened, scores = routed.screened, routed.scores
         item = screened.item
         self._remove_expired(item.available_at_ns)
-        self._compare_statement(screened)
+        if screened.verdict is Screening.PASS:  # what is held back or counts for less changes nothing
+            self._documents.add(item, is_official=self.sanitiser.is_official(item.source))
         note = self._records[item.id] = replace(
             routed,
             screened=replace(screened, item=replace(item, body="", url="")),
@@ -203,29 +202,20 @@ class NewsProcessor:
             elif reading is None and scores is not None and abs(scores.sentiment) >= _MIN_SENTIMENT:
                 self._await_price_effect(symbol, (item.id, scores.sentiment, item.available_at_ns))
 
-    def _compare_statement(self, screened: ScreenedItem) -> None:
-        """Compare a central bank's document with its last one; what is held back or counts for less changes nothing."""
-        item = screened.item
-        if screened.verdict is not Screening.PASS or not item.body:
-            return
-        is_official = self.sanitiser.is_official(item.source)
-        series = document_series(item.headline, item.body, is_official=is_official)
-        if series is None:
-            return
-        document = StoredDocument(item.id, item.available_at_ns, item.body)
-        found = self._statements.compare(series, document)
-        if found is not None:
-            self._comparisons[item.id] = found
-            if len(self._comparisons) > MAX_COMPARISONS:
-                self._comparisons.popitem(last=False)
-
     def statement_comparison(self, name: str) -> StatementComparison | None:
-        """What changed in a central bank's document since its last one, by the item's id; None for any other item.
-
-        Comparisons of recent documents only, and none from before a restart. Raises: DependencyUnavailable.
+        """What changed in a central bank's document since its last one, by the item's id; None for any other item, and
+        for one that is no longer kept. Raises: DependencyUnavailable.
         """
         self.score_pending()
-        return self._comparisons.get(name)
+        found = self._documents.get(name)
+        return None if found is None else found.comparison
+
+    def compared_documents(self) -> list[ComparedDocument]:
+        """The newest documents of central banks that followed another of their series, oldest first. Raises:
+        DependencyUnavailable.
+        """
+        self.score_pending()
+        return self._documents.newest()
 
     def reading(self, note: NewsRecord, symbol: str) -> ItemReading | None:
         """What the facts of an item mean for a symbol now; None where none were read."""
@@ -449,7 +439,9 @@ class NewsProcessor:
     ) -> NewsItemAudit:
         reading = gathered.readings.get(note.screened.item.id)
         limit = self.sanitiser.max_influence(note.screened)
-        return item_audit(note, plan, means, self.routing, limit, reading)
+        compared = self._documents.get(note.screened.item.id)
+        lines = () if compared is None else compared.lines
+        return item_audit(note, plan, means, self.routing, limit, reading, lines)
 
     def influence_limits(self, gathered: NewsSelection) -> InfluenceLimits:
         """How far this news may move a forecast."""
@@ -495,8 +487,7 @@ class NewsProcessor:
     def _forget_item(self, name: str) -> None:
         """Remove an item that was corrected or retracted, wherever it is held."""
         self.score_pending()
-        self._statements.forget(name)
-        self._comparisons.pop(name, None)
+        self._documents.forget(name)
         note = self._records.get(name)
         self._forget_cached((item_name(name),) if note is None else note.derived)
         if note is not None:
@@ -504,9 +495,8 @@ class NewsProcessor:
 
     def state(self) -> dict[str, Any]:
         self.score_pending()
-        documents = self._statements.state()
         return {
-            **({"statements": documents} if documents else {}),
+            **self._documents.state(),
             "frontier_cents": self.frontier_cents,
             "sanitiser": self.sanitiser.state(),
             "scorer": self.scorer.state(),
@@ -524,7 +514,7 @@ class NewsProcessor:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        self._statements.restore(state.get("statements", []))
+        self._documents.restore(state)
         self.frontier_cents = state["frontier_cents"]
         self.sanitiser.restore(state["sanitiser"])
         self.scorer.restore(state["scorer"])

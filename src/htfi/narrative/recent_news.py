@@ -159,8 +159,11 @@ def item_audit(
     config: RoutingConfig,
     max_moved: float,
     reading: ItemReading | None = None,
+    statement: Sequence[str] = (),
 ) -> NewsItemAudit:
-    """An item as a decision with this plan records it; `max_moved` is the share of the 90% band that it may move."""
+    """An item as a decision with this plan records it; `max_moved` is the share of the 90% band that it may move,
+    `statement` what changed in a central bank's document, in words.
+    """
     screened = note.screened
     is_scored = note.scores is not None and bool(note.scores.encoder)
     taken, why = choose_route(note.most, note.why, plan, means, config, is_scored=is_scored)
@@ -180,4 +183,5 @@ def item_audit(
         is_tagged=bool(screened.item.symbols),
         max_moved=max_moved,
         reading=UNSET if reading is None else reading,
+        statement=tuple(statement) or UNSET,
     )

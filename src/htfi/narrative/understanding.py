@@ -13,6 +13,7 @@ from htfi.narrative.facts.assets import AssetKind
 from htfi.narrative.facts.fact_reader import FactReader
 from htfi.narrative.facts.reading import DEFAULT_CONFIG, AssetReading, ReadingConfig, Silence, read_for
 from htfi.narrative.facts.record import BodyStance, EventGroup, EventKind, Modality, NewsFacts, PartyRole
+from htfi.narrative.facts.statements.compared import ComparedDocument, ComparedDocuments
 from htfi.narrative.facts.surprises import Verdict
 from htfi.narrative.sanitising.sanitiser import Sanitiser
 
@@ -29,13 +30,16 @@ class NewsText(msgspec.Struct, frozen=True, forbid_unknown_fields=False):
 
 
 class Understanding(msgspec.Struct, frozen=True):
-    """One item understood. `reading` is for the asset asked about, or for what the item is mainly about."""
+    """One item understood. `reading` is for the asset asked about, or for what the item is mainly about; `document` is
+    what changed in a central bank's document since the one of its series before it.
+    """
 
     item: NewsText
     screened: ScreenedItem
     facts: NewsFacts
     reading: AssetReading
     words: str
+    document: ComparedDocument | None = None
 
     @property
     def is_held(self) -> bool:
@@ -57,15 +61,25 @@ def understand(
     items: Sequence[NewsText],
     reader: FactReader,
     config: ReadingConfig = DEFAULT_CONFIG,
+    documents: ComparedDocuments | None = None,
 ) -> list[Understanding]:
-    """Screen and read items, each by itself: none depends on the others. Raises: DependencyUnavailable."""
+    """Screen and read items, each by itself: none depends on the others. With `documents` each document of a central
+    bank is also compared with the last one before it, in their order. Raises: DependencyUnavailable.
+    """
     screened = [_screen(item) for item in items]
     facts = reader.read([one.item.headline for one in screened], [one.item.body for one in screened])
     found: list[Understanding] = []
     for item, one, read in zip(items, screened, facts, strict=True):
         reading = read_for(read, item.symbol, item.name, config=config)
-        found.append(Understanding(item, one, read, reading, describe(read, reading)))
+        compared = None if documents is None else _compared(one, documents)
+        found.append(Understanding(item, one, read, reading, describe(read, reading), compared))
     return found
+
+
+def _compared(screened: ScreenedItem, documents: ComparedDocuments) -> ComparedDocument | None:
+    if screened.verdict is not Screening.PASS:
+        return None
+    return documents.add(screened.item, is_official=Sanitiser().is_official(screened.item.source))
 
 
 def _screen(item: NewsText) -> ScreenedItem:

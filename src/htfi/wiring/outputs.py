@@ -40,16 +40,18 @@ STATE = "state.bin"
 QUARANTINE = "quarantine.jsonl"
 INBOX = "inbox"
 PEERS = "peers.jsonl"
+STATEMENTS = "statements.jsonl"
 REPORT = "report.html"
 
 _FILES = frozenset(
     {
         DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm", f"{DATABASE}.lock", SIGNING_KEY, PUBLISHED, SETTINGS_FILE,
         STATE, JOURNAL, TABLE, REPORT, QUARANTINE, HELD_NEWS, REQUESTED_FILE, ADMITTED_FILE, PEERS,
+        STATEMENTS,
     }
 )  # fmt: skip
 _FOLDERS = (INBOX, CACHE_FOLDER)
-_OWNED_FILES = (STATE, SETTINGS_FILE, JOURNAL, TABLE)  # nobody else replaces these
+_OWNED_FILES = (STATE, SETTINGS_FILE, JOURNAL, TABLE, STATEMENTS)  # nobody else replaces these
 
 Notify = Callable[[str], None]
 

@@ -208,8 +208,10 @@ def write_outputs(run: "OpenRun", folder: Path, *, with_report: bool) -> list[Pa
     """Make the table and the page from the ledger; the files worth naming."""
     from htfi.apps.cli.report.command import write_report
     from htfi.wiring.outputs import JOURNAL, write_parquet
+    from htfi.wiring.statement_file import write_statements
 
     outputs = [folder / JOURNAL]
+    write_statements(folder, run.loop.components.news.compared_documents())
     if run.loop.recorder.num_decided:
         outputs.append(write_parquet(folder, run.ledger))
         if with_report:

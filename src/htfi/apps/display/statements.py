@@ -1,6 +1,7 @@
 """Shows what changed between two statements of a central bank: as HTML with marked words, and for a terminal."""
 
 from collections.abc import Iterator, Sequence
+from enum import StrEnum
 from html import escape
 from itertools import groupby
 
@@ -28,17 +29,17 @@ def comparison_html(found: StatementComparison) -> str:
     went struck out, sentences that stayed folded. Every text is escaped here.
     """
     lines = "".join(f"<li>{escape(line)}</li>" for line in describe_comparison(found))
-    blocks = "".join(_block_html(kind_is_same, list(group)) for kind_is_same, group in _blocks(found))
+    blocks = "".join(_block_html(shown, list(group)) for shown, group in _blocks(found))
     return f'<div class="statement"><ul>{lines}</ul>{blocks}</div>'
 
 
 def comparison_text(found: StatementComparison) -> Text:
     """The same for a terminal: '+[came]' in green, '-[went]' in red; sentences that stayed are counted."""
     text = Text("\n".join(describe_comparison(found)) + "\n")
-    for is_same, group in _blocks(found):
+    for shown, group in _blocks(found):
         changes = list(group)
-        if is_same:
-            text.append(f"  … {_count(len(changes))} unchanged\n", "dim")
+        if shown is not _Shown.WORDS:
+            text.append(f"  … {_count(len(changes))} {shown}\n", "dim")
             continue
         for change in changes:
             text.append("  ")
@@ -49,14 +50,31 @@ def comparison_text(found: StatementComparison) -> Text:
     return text
 
 
-def _blocks(found: StatementComparison) -> Iterator[tuple[bool, Iterator[SentenceChange]]]:
-    return groupby(found.changes, key=lambda change: change.kind is ChangeKind.SAME and not change.is_moved)
+class _Shown(StrEnum):
+    """How neighbouring sentences are shown: word by word, or as their number."""
+
+    WORDS = "words"
+    SAME = "unchanged"
+    LEFT_OUT = "changed, not kept"
 
 
-def _block_html(is_same: bool, changes: Sequence[SentenceChange]) -> str:
-    if is_same:
-        text = " ".join(escape(change.new) for change in changes)
-        return f"<details><summary>{_count(len(changes))} unchanged</summary><p>{text}</p></details>"
+def _blocks(found: StatementComparison) -> Iterator[tuple[_Shown, Iterator[SentenceChange]]]:
+    return groupby(found.changes, key=_shown)
+
+
+def _shown(change: SentenceChange) -> _Shown:
+    if change.kind is ChangeKind.SAME and not change.is_moved:
+        return _Shown.SAME
+    return _Shown.WORDS if change.runs else _Shown.LEFT_OUT
+
+
+def _block_html(shown: _Shown, changes: Sequence[SentenceChange]) -> str:
+    if shown is not _Shown.WORDS:
+        text = " ".join(escape(change.new) for change in changes).strip()
+        title = f"{_count(len(changes))} {shown}"
+        if not text:
+            return f'<p class="same">… {title}</p>'
+        return f"<details><summary>{title}</summary><p>{text}</p></details>"
     return "".join(
         f'<p class="{change.kind}">{"".join(_run_html(run.kind, run.text) for run in change.runs)}'
         f"{_lean_html(change)}</p>"

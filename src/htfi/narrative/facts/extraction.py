@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from htfi.narrative.encoding.linking import EntityLinker, EntityMention, is_company
 from htfi.narrative.facts.axis_words import axis_side
 from htfi.narrative.facts.figures import figures_in_context
-from htfi.narrative.facts.policy.action import PolicyAction
+from htfi.narrative.facts.policy.action import PolicyAction, PolicyInstrument, PolicyModality
 from htfi.narrative.facts.policy.decisions import find_policy_action
-from htfi.narrative.facts.record import EventKind, Modality, NewsFacts, Party, PartyRole, Tense
+from htfi.narrative.facts.record import EventGroup, EventKind, Modality, NewsFacts, Party, PartyRole, Tense
 from htfi.narrative.facts.regions import find_regions, region_of_bank
 from htfi.narrative.facts.surprises import surprises_among
 from htfi.narrative.headline_roles import CompanyRole, mention_roles
@@ -29,7 +29,7 @@ Shares = NDArray[np.float64]
 MAX_TEXT_CHARS = 600  # of a headline, or of a passage; more is read passage by passage
 MAX_PARTIES = 12
 _MIN_PARTY = 0.5  # probability, summed over the roles, from which a token belongs to a party
-_RULE_CONFIDENCE = 0.9  # of a role that a rule gives
+_RULE_CONFIDENCE = 0.9  # of a role, or a decision on rates, that a rule gives
 
 
 class FactScores(NamedTuple):
@@ -152,13 +152,30 @@ def _axis(kind: EventKind, text: str, scores: FactScores) -> tuple[float, float]
 
 
 def with_policy_action(facts: NewsFacts, body: str) -> NewsFacts:
-    """The facts of a headline with what a central bank did as the headline and the body together state it."""
+    """The facts of a headline with what a central bank did as the headline and the body together state it. A headline
+    that names no decision ('Federal Reserve issues FOMC statement') takes the kind of event of the body's.
+    """
     action = find_policy_action(facts.text, body) if body else facts.action
-    return (
-        facts
-        if action == facts.action
-        else replace(facts, action=action, regions=_with_home(facts.regions, action))
+    if action == facts.action:
+        return facts
+    found = replace(facts, action=action, regions=_with_home(facts.regions, action))
+    is_vague = facts.event in _WITHOUT_DECISION or facts.event.group is EventGroup.CENTRAL_BANK
+    if (
+        action is None
+        or action.modality is not PolicyModality.DID
+        or facts.action is not None
+        or not is_vague
+    ):
+        return found
+    kind = (
+        EventKind.ASSET_PURCHASES
+        if action.instrument is PolicyInstrument.PURCHASES
+        else EventKind.RATE_DECISION
     )
+    return replace(found, event=kind, event_confidence=_RULE_CONFIDENCE)
+
+
+_WITHOUT_DECISION = frozenset({EventKind.ROUTINE, EventKind.COMMENTARY, EventKind.UNKNOWN})
 
 
 def _with_home(regions: tuple[str, ...], action: PolicyAction | None) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from htfi.apps.cli.ledger.entries import find, progress
+from htfi.apps.cli.ledger.entries import find, progress, show_statements
 from htfi.apps.cli.ledger.options import FOLDER
 from htfi.domain.decision import Decision, decode_decision, try_decode_decision
 from htfi.domain.errors import InvalidInput
@@ -40,6 +40,7 @@ def audit_command(folder: Path, which: str | None, as_json: bool, target: Path |
       htfi ledger audit DIR 12 --json
     """
     log = open_ledger_readonly(folder)
+    decision: Decision | None = None
     try:
         if which is None:
             with progress(f"reading {folder}", log.size) as advance:
@@ -61,6 +62,8 @@ def audit_command(folder: Path, which: str | None, as_json: bool, target: Path |
         click.echo(msgspec.json.format(msgspec.json.encode({**subject, "sections": body}), indent=2))
     else:
         _show(subject.get("id", f"all decisions of {folder}"), sections)
+        if decision is not None:
+            show_statements(folder, decision)
 
 
 def _decision(index: int, entry: bytes) -> Decision:

@@ -24,6 +24,7 @@ from htfi.apps.cli.ledger.options import (
 from htfi.apps.cli.ledger.proofs import check_proof_command, cosign_command, keygen_command, prove_command
 from htfi.apps.cli.ledger.replay import replay_command
 from htfi.domain.counts import counted
+from htfi.domain.decision import try_decode_decision
 from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
 from htfi.governance.ledger.export import json_line, static_files
 from htfi.wiring.ledger import open_ledger_readonly
@@ -149,6 +150,8 @@ def show(folder: Path, which: str | None, as_json: bool) -> None:
         click.echo(entry)
     else:
         view.show_entry(index, entry)
+        if (decision := try_decode_decision(entry)) is not None:
+            view.show_statements(folder, decision)
 
 
 @command.command(short_help="Write static files that other tools can verify.")

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from pathlib import Path
 
 import click
 import msgspec
@@ -140,6 +141,26 @@ def show_entry(index: int, entry: bytes) -> None:
         ("amends", decision.amends),
     )
     print_facts({name: text for name, text in facts if text})
+
+
+def show_statements(folder: Path, decision: Decision) -> None:
+    """What changed, word by word, in the documents of central banks that a decision considered; nothing where the run's
+    file does not have them.
+    """
+    from htfi.apps.display.statements import comparison_text
+    from htfi.apps.display.tables import console, print_line
+    from htfi.wiring.statement_file import read_statements
+
+    context = decision.news_context
+    asked = (
+        {one.id for one in context.considered if one.statement is not UNSET}
+        if context is not None
+        else set[str]()
+    )
+    for document in read_statements(folder) if asked else ():
+        if document.item_id in asked:
+            print_line(f"{document.headline} ({document.item_id}), beside {document.before_id}:")
+            console().print(comparison_text(document.comparison), soft_wrap=True)
 
 
 def _trigger(decision: Decision) -> str:

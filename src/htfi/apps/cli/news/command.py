@@ -23,6 +23,8 @@ Examples:
   htfi news "Amgen to buy Horizon for $27.8 bln" --on HZNP --name Horizon
   htfi news --file items.jsonl --json out.jsonl    one line in, one line out
 
+Of two documents of one central bank in a file, the second is shown beside the first.
+
 A line of the file is an object with a text, and where known body, symbol, name, source and published_at.
 """
 _BATCH = 256
@@ -75,9 +77,9 @@ def command(
         return
     from htfi.apps.cli.news.screen import show
 
-    groups: dict[str, list[Understanding]] = {}
+    groups: dict[tuple[str, str], list[Understanding]] = {}
     for one in _understood(items):
-        groups.setdefault(one.item.text, []).append(one)
+        groups.setdefault((one.item.text, one.item.body), []).append(one)
     for place, group in enumerate(groups.values()):
         if place:
             click.echo()
@@ -126,14 +128,16 @@ def read_items(file: Path) -> "list[NewsText]":
 
 
 def _understood(items: "list[NewsText]") -> "Iterator[Understanding]":
+    from htfi.narrative.facts.statements.compared import ComparedDocuments
     from htfi.narrative.understanding import understand
     from htfi.wiring.facts import open_fact_reader
     from htfi.wiring.settings import load_settings
 
     settings = load_settings()
     reader = open_fact_reader(settings.encoding, settings.narrative.symbol_names)
+    documents = ComparedDocuments()
     for start in range(0, len(items), _BATCH):
-        yield from understand(items[start : start + _BATCH], reader)
+        yield from understand(items[start : start + _BATCH], reader, documents=documents)
 
 
 def _write(items: "list[NewsText]", out: Path, *, show_progress: bool) -> None:

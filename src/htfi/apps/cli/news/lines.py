@@ -5,6 +5,8 @@ from typing import Any
 
 import msgspec
 
+from htfi.narrative.facts.statements.compared import ComparedDocument
+from htfi.narrative.facts.statements.comparison import ChangeKind
 from htfi.narrative.understanding import Understanding
 
 
@@ -36,6 +38,7 @@ def as_line(one: Understanding) -> dict[str, Any]:
         "surprises": [_without_nan(msgspec.to_builtins(surprise)) for surprise in facts.surprises],
         "action": None if facts.action is None else msgspec.to_builtins(facts.action),
         "body": None if facts.body is None else msgspec.to_builtins(facts.body),
+        "document": None if one.document is None else _document(one.document),
         "direction": round(reading.direction * abs(reading.score), 3) if speaks else 0.0,
         "size_sigmas": reading.size_sigmas if speaks else 0.0,
         "volatility": reading.volatility if speaks else 1.0,
@@ -44,6 +47,16 @@ def as_line(one: Understanding) -> dict[str, Any]:
         "why": one.why_silent,
         "lines": list(reading.lines),
         "words": one.words,
+    }
+
+
+def _document(one: ComparedDocument) -> dict[str, Any]:
+    """What changed in a central bank's document: in words, and each sentence that came, went or changed."""
+    changes = [change for change in one.comparison.changes if change.kind is not ChangeKind.SAME]
+    return {
+        "kind": one.kind.value,
+        "words": list(one.lines),
+        "changes": [{"kind": change.kind.value, "old": change.old, "new": change.new} for change in changes],
     }
 
 

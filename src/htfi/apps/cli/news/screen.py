@@ -3,7 +3,8 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from htfi.apps.display.tables import print_facts, print_line, print_table
+from htfi.apps.display.statements import comparison_text
+from htfi.apps.display.tables import console, print_facts, print_line, print_table
 from htfi.domain.decision import NewsView
 from htfi.narrative.facts.effects import table
 from htfi.narrative.facts.figures import Figure, FigureRole
@@ -34,6 +35,9 @@ def show(group: Sequence[Understanding], views: Mapping[str, Sequence[NewsView]]
     for number in lines:
         effect = effects[number - 1]
         print_line(f"line {number} of the table of effects: {effect.source}")
+    if first.document is not None:
+        print_line("beside the document before:")
+        console().print(comparison_text(first.document.comparison), soft_wrap=True)
 
 
 def _facts(one: Understanding) -> dict[str, str]:

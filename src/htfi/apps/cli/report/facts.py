@@ -15,8 +15,10 @@ from htfi.domain.files import checksum_holds
 from htfi.domain.peers import PeerChange
 from htfi.domain.time import NS_PER_S, format_ns
 from htfi.governance.ledger.log import LogReader
+from htfi.narrative.facts.statements.compared import ComparedDocument
 from htfi.pipeline.intake.quarantine_reasons import QuarantineReason as IntakeReason
 from htfi.wiring.outputs import PEERS, QUARANTINE
+from htfi.wiring.statement_file import read_statements
 
 NUM_LATEST = 40
 PEERS_LISTED = 64
@@ -127,6 +129,7 @@ class ReportFacts:
     quarantine: dict[str, ReasonCount] = field(default_factory=dict[str, ReasonCount])
     repaired: ReasonCount = field(default_factory=ReasonCount)
     peers: PeerFacts = field(default_factory=PeerFacts)
+    statements: list[ComparedDocument] = field(default_factory=list[ComparedDocument])
 
 
 def read_facts(folder: Path, ledger: LogReader, size: int) -> ReportFacts:
@@ -136,6 +139,7 @@ def read_facts(folder: Path, ledger: LogReader, size: int) -> ReportFacts:
     _read_quarantine(folder / QUARANTINE, facts)
     facts.repaired = facts.quarantine.pop(IntakeReason.REPAIRED, ReasonCount())
     facts.peers = read_peers(folder)
+    facts.statements = read_statements(folder)
     return facts
 
 
