@@ -115,7 +115,10 @@ def test_own_lines_have_what_they_are_judged_by() -> None:
     roles, irrelevant = own_lines("roles"), own_lines("irrelevant")
     assert len(roles) >= 100
     assert len(irrelevant) >= 100
-    assert {str(line.expected["role"]) for line in roles} <= {role.value for role in PartyRole}
+    parties = own_lines("parties")
+    assert len(parties) >= 100
+    assert {str(line.expected["role"]) for line in (*roles, *parties)} <= {role.value for role in PartyRole}
+    assert all(line.item.name in line.item.text for line in parties)
     assert all(line.item.symbol for line in irrelevant)
     assert {int(line.expected["direction"]) for line in own_lines("known")} == {-1, 0, 1}
     assert {line.expected["verdict"] for line in own_lines("surprises")} <= {

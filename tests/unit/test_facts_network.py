@@ -9,9 +9,9 @@ import pytest
 from htfi import models
 from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.narrative.encoding.linking import EntityLinker
-from htfi.narrative.facts.extraction import KINDS, ROLES, FactScores, extract_facts
+from htfi.narrative.facts.extraction import FactScores, extract_facts
 from htfi.narrative.facts.network import LABELS, TOKEN_LABELS, FactHeads
-from htfi.narrative.facts.record import EventKind, Modality, PartyRole, Tense
+from htfi.narrative.facts.record import KINDS, ROLES, EventKind, Modality, PartyRole, Tense
 from htfi.wiring.facts import ShippedFactNetwork
 
 WIDTH = 8

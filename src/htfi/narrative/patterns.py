@@ -25,6 +25,10 @@ class Patterns:
         """A value as a string: a part of patterns, or a list of words."""
         return self._resolved(self._table, name)
 
+    def names(self) -> tuple[str, ...]:
+        """The names of the values, in the order of the file."""
+        return tuple(self._tables[self._table])
+
     def words(self, name: str) -> frozenset[str]:
         """The words of a value, separated by blanks."""
         return frozenset(self._tables[self._table][name].split())

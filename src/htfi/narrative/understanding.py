@@ -67,7 +67,11 @@ def understand(
     bank is also compared with the last one before it, in their order. Raises: DependencyUnavailable.
     """
     screened = [_screen(item) for item in items]
-    facts = reader.read([one.item.headline for one in screened], [one.item.body for one in screened])
+    facts = reader.read(
+        [one.item.headline for one in screened],
+        [one.item.body for one in screened],
+        asked=[(item.symbol, item.name) for item in items],
+    )
     found: list[Understanding] = []
     for item, one, read in zip(items, screened, facts, strict=True):
         reading = read_for(read, item.symbol, item.name, config=config)

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.domain.files import write_atomically
 from htfi.narrative.encoding.heads import Floats, clip_finite, heads_digest, softmax
-from htfi.narrative.facts.extraction import KINDS, ROLES, FactScores
-from htfi.narrative.facts.record import Modality, Tense
+from htfi.narrative.facts.extraction import FactScores
+from htfi.narrative.facts.record import KINDS, ROLES, Modality, Tense
 
 FORMAT = 1
 METADATA_FILE, WEIGHTS_FILE = "facts.json", "facts.bin"

@@ -137,6 +137,12 @@ class PartyRole(StrEnum):
     BYSTANDER = "bystander"
 
 
+KINDS = tuple(
+    kind for kind in EventKind if kind is not EventKind.UNKNOWN
+)  # in the order of the network's heads
+ROLES = tuple(PartyRole)
+
+
 class Modality(StrEnum):
     """How sure the item says its event is."""
 

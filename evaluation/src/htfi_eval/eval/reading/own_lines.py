@@ -101,7 +101,8 @@ def judge_own_lines(open_reader: OpenReader) -> OwnLineFigures:
     """All files that are there."""
     figures = OwnLineFigures({}, [], [])
     _judge_irrelevant(read_lines("irrelevant", open_reader), figures)
-    _judge_roles(read_lines("roles", open_reader), figures)
+    for name in ("roles", "parties"):
+        _judge_roles(name, read_lines(name, open_reader), figures)
     _judge_known(read_lines("known", open_reader), figures)
     _judge_surprises(own_lines("surprises"), figures)
     _judge_policy(own_lines("policy"), figures)
@@ -118,27 +119,29 @@ def _judge_irrelevant(lines: Sequence[ReadLine], figures: OwnLineFigures) -> Non
     _mistakes(figures, "irrelevant", [one for one in lines if one.read.speaks], "silence")
 
 
-def _judge_roles(lines: Sequence[ReadLine], figures: OwnLineFigures) -> None:
+def _judge_roles(name: str, lines: Sequence[ReadLine], figures: OwnLineFigures) -> None:
+    """`roles` are headlines with well-known names, `parties` with invented ones."""
     if not lines:
         return
     right = [role_is_right(PartyRole(one.line.expected["role"]), one.read.role) for one in lines]
     strict = [one.line.expected["role"] == one.read.role for one in lines]
-    _figure(figures, "role_right", lines, right)
-    _figure(figures, "role_right_strict", lines, strict)
+    suffix = "" if name == "roles" else "_invented_names"
+    _figure(figures, f"role_right{suffix}", lines, right)
+    _figure(figures, f"role_right_strict{suffix}", lines, strict)
     for role, group in _by(lines, "role").items():
         given = Counter((one.read.role.value if one.read.role else "none") for one in group)
-        others = ", ".join(f"{name} {num}" for name, num in given.most_common(4) if name != role)
+        others = ", ".join(f"{other} {num}" for other, num in given.most_common(4) if other != role)
         _add(
             figures,
-            "roles",
+            name,
             role,
             len(group),
             right=_mean(role_is_right(PartyRole(role), one.read.role) for one in group),
             **{_OTHERWISE: others},
         )
     wrong = [one for one, is_right in zip(lines, right, strict=True) if not is_right]
-    _mistakes(figures, "roles", wrong, "role")
-    _add_signs(figures, "roles", lines)
+    _mistakes(figures, name, wrong, "role")
+    _add_signs(figures, name, lines)
 
 
 def _judge_known(lines: Sequence[ReadLine], figures: OwnLineFigures) -> None:

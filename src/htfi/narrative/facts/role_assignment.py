@@ -1,0 +1,139 @@
+"""Decides the roles of the parties of a text from what a network says of each, from wordings and from pairs.
+
+Each of them is evidence: the logarithms of the network's probabilities are added to what a wording, and a pair of roles
+that belong together, are worth. Names of one company have one role.
+"""
+
+from collections.abc import Sequence
+from itertools import permutations
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from htfi.narrative.encoding.linking import EntityMention, is_company
+from htfi.narrative.facts.party_names import NamedSpan, same_parties
+from htfi.narrative.facts.party_roles import roles_by_wording
+from htfi.narrative.facts.record import KINDS, ROLES, EventKind, PartyRole
+from htfi.narrative.headline_roles import CompanyRole, mention_roles
+
+Floats = NDArray[np.float64]
+
+_MIN_KIND = 0.15  # probability of a kind of event, from which its wordings count in full
+_MIN_SHARE = 0.01  # added to every probability: the network may be wrong by so much
+# Natural logarithms, set on labelled lines that the network had not seen.
+_WORDING_GAIN = 3.0  # of a role that a wording of the text's kind of event gives
+_OTHER_KIND_GAIN = 1.5  # the same, of another kind
+_RULE_GAIN = 1.5  # of a role that a rule of `headline_roles` gives
+_PAIR_GAIN = 2.0  # of two roles that belong together
+_REGULATOR_LEAD = 1.5
+_PAIRS = (
+    (PartyRole.ACQUIRER, PartyRole.TARGET),
+    (PartyRole.ACQUIRER, PartyRole.SELLER),
+    (PartyRole.RATER, PartyRole.RATED),
+    (PartyRole.PLAINTIFF, PartyRole.DEFENDANT),
+    (PartyRole.SUPPLIER, PartyRole.CUSTOMER),
+    (PartyRole.WINNER, PartyRole.CUSTOMER),
+    (PartyRole.WINNER, PartyRole.LOSER),
+    (PartyRole.INVESTOR, PartyRole.SUBJECT),
+)
+_ROLE_OF_RULE = {
+    CompanyRole.ACQUIRER: PartyRole.ACQUIRER,
+    CompanyRole.TARGET: PartyRole.TARGET,
+    CompanyRole.SELLER: PartyRole.SELLER,
+    CompanyRole.PLAINTIFF: PartyRole.PLAINTIFF,
+    CompanyRole.DEFENDANT: PartyRole.DEFENDANT,
+    CompanyRole.SUPPLIER: PartyRole.SUPPLIER,
+    CompanyRole.CUSTOMER: PartyRole.CUSTOMER,
+    CompanyRole.ANALYST: PartyRole.RATER,
+    CompanyRole.RATED: PartyRole.RATED,
+    CompanyRole.INVESTOR: PartyRole.INVESTOR,
+    CompanyRole.COMPARED: PartyRole.PEER,
+}
+_PLACES = {role: place for place, role in enumerate(ROLES)}
+
+
+class _Company(NamedTuple):
+    """The names of one company, by their places in the list, and the evidence [roles] for its role."""
+
+    names: list[int]
+    evidence: Floats
+
+
+def assigned_roles(
+    text: str, names: Sequence[NamedSpan], shares: Sequence[Floats], events: Floats
+) -> list[tuple[PartyRole, float]]:
+    """The role of each name with its probability, in order.
+
+    Shapes: `shares` [roles] of each name, summing to 1; `events` [kinds].
+    """
+    evidence = [np.log(share + _MIN_SHARE) for share in shares]
+    firms = [place for place, one in enumerate(names) if not one.symbols or any(map(is_company, one.symbols))]
+    numbers = same_parties(text, [names[place] for place in firms])
+    by_number: dict[int, list[int]] = {}
+    for place, number in zip(firms, numbers, strict=True):
+        by_number.setdefault(number, []).append(place)
+    companies: list[_Company] = []
+    gains = _gains(text, [names[place] for place in firms], numbers, events)
+    for number, places in by_number.items():
+        known = sum((evidence[place] for place in places), np.zeros(len(ROLES))) / len(places)
+        if number in gains:
+            role, gain = gains[number]
+            surer = known[_PLACES[PartyRole.REGULATOR]] - known[_PLACES[PartyRole.PLAINTIFF]]
+            if role is PartyRole.PLAINTIFF and surer > _REGULATOR_LEAD:  # an authority sues as such
+                role = PartyRole.REGULATOR
+            known[_PLACES[role]] += gain
+        companies.append(_Company(places, known))
+        for place in places:
+            evidence[place] = known
+    found = [_likeliest(one) for one in evidence]
+    for company, role in _best_pair(companies):
+        for place in company.names:
+            found[place] = role, _probability(company.evidence, role)
+    return found
+
+
+def _gains(
+    text: str, firms: Sequence[NamedSpan], numbers: Sequence[int], events: Floats
+) -> dict[int, tuple[PartyRole, float]]:
+    """What wordings and rules say of the companies: the role, and what it is worth."""
+    kinds = {KINDS[int(place)] for place in np.flatnonzero(events >= _MIN_KIND)} | {
+        KINDS[int(events.argmax())]
+    }
+    spans = [one[:2] for one in firms]
+    found: dict[int, tuple[PartyRole, float]] = {}
+    mentions = [
+        EntityMention(one.start, one.end, f"PARTY{number}")
+        for one, number in zip(firms, numbers, strict=True)
+    ]
+    for number, ruled in zip(numbers, mention_roles(text, mentions), strict=True):
+        if ruled in _ROLE_OF_RULE:
+            found[number] = _ROLE_OF_RULE[ruled], _RULE_GAIN
+    for gain, among in ((_OTHER_KIND_GAIN, frozenset(EventKind)), (_WORDING_GAIN, kinds)):
+        for number, role in roles_by_wording(text, spans, numbers, among).items():
+            found[number] = role, gain
+    return found
+
+
+def _best_pair(companies: Sequence[_Company]) -> list[tuple[_Company, PartyRole]]:
+    """The two companies that most likely stand in roles that belong together; none where none likely do."""
+    best, found = 0.0, list[tuple[_Company, PartyRole]]()
+    for one, other in permutations(companies, 2):
+        alone = float(one.evidence.max() + other.evidence.max())
+        for role, other_role in _PAIRS:
+            gain = (
+                float(one.evidence[_PLACES[role]] + other.evidence[_PLACES[other_role]]) - alone + _PAIR_GAIN
+            )
+            if gain > best:
+                best, found = gain, [(one, role), (other, other_role)]
+    return found
+
+
+def _likeliest(evidence: Floats) -> tuple[PartyRole, float]:
+    role = ROLES[int(evidence.argmax())]
+    return role, _probability(evidence, role)
+
+
+def _probability(evidence: Floats, role: PartyRole) -> float:
+    powers = np.exp(evidence - evidence.max())
+    return float(powers[_PLACES[role]] / powers.sum())

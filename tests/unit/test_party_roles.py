@@ -1,0 +1,153 @@
+"""Who does what to whom in one sentence, by its wording alone: names that no table holds, every voice and order."""
+
+import re
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from htfi.narrative.facts.party_names import NamedSpan, name_spans, same_parties
+from htfi.narrative.facts.party_roles import roles_by_wording
+from htfi.narrative.facts.record import KINDS, ROLES, EventKind, PartyRole
+from htfi.narrative.facts.role_assignment import assigned_roles
+
+TAKEOVER, RATING, LAWSUIT, DEAL, STAKE = (
+    EventKind.ACQUISITION, EventKind.RATING, EventKind.LAWSUIT, EventKind.DEAL, EventKind.STAKE,
+)  # fmt: skip
+
+# A name is in brackets behind its role.
+CASES = [
+    (TAKEOVER, "acquirer[Ambrel] agrees to acquire target[Tosk Dental] for $900 mln"),
+    (TAKEOVER, "target[Tosk Dental] to be acquired by acquirer[Ambrel]"),
+    (TAKEOVER, "target[Tosk Dental] taken over by acquirer[Ambrel] in cash deal"),
+    (TAKEOVER, "acquirer[Ambrel] lifts its bid for target[Tosk Dental]"),
+    (TAKEOVER, "target[Tosk Dental] spurns raised acquirer[Ambrel] offer"),
+    (TAKEOVER, "target[Tosk Dental] accepts $900 mln bid from acquirer[Ambrel]"),
+    (TAKEOVER, "acquirer[Ambrel] drops target[Tosk Dental] takeover"),
+    (TAKEOVER, "target[Tosk Dental] rockets 40% on acquirer[Ambrel]'s buyout proposal"),
+    (TAKEOVER, "target[Tosk Dental] slumps as acquirer[Ambrel] withdraws offer"),
+    (TAKEOVER, "acquirer[Ambrel] backs out of target[Tosk Dental] deal"),
+    (TAKEOVER, "acquirer[Ambrel] outbids loser[Fennimor] for target[Tosk Dental]"),
+    (TAKEOVER, "Purchase of target[Tosk Dental] by acquirer[Ambrel] cleared"),
+    (EventKind.DIVESTITURE, "seller[Quorane] sells its clinics business to acquirer[Ambrel]"),
+    (EventKind.DIVESTITURE, "acquirer[Ambrel] buys clinics unit from seller[Quorane]"),
+    (STAKE, "investor[Pellard Capital] discloses 7.2% stake in subject[Quorane]"),
+    (STAKE, "investor[Pellard Capital] trims subject[Quorane] stake"),
+    (RATING, "rated[Quorane] cut to underweight at rater[Stell Marsh]"),
+    (RATING, "rater[Stell Marsh] raises rated[Quorane] to outperform"),
+    (RATING, "rater[Stell Marsh]: rated[Quorane] raised to buy"),
+    (RATING, "rated[Quorane] sinks after rater[Stell Marsh] lowers price target"),
+    (RATING, "rated[Quorane] is overvalued, says rater[Stell Marsh]"),
+    (LAWSUIT, "plaintiff[Tresk] sues defendant[Wendal Audio] over patents"),
+    (LAWSUIT, "defendant[Wendal Audio] sued by plaintiff[Tresk] over patents"),
+    (LAWSUIT, "Judge throws out plaintiff[Tresk] lawsuit against defendant[Wendal Audio]"),
+    (LAWSUIT, "Jury orders defendant[Wendal Audio] to pay plaintiff[Tresk] $40 mln"),
+    (LAWSUIT, "Court rules in favour of plaintiff[Tresk] against defendant[Wendal Audio]"),
+    (DEAL, "winner[Rovex] beats loser[Holmgard] to Baltic ferry contract"),
+    (DEAL, "loser[Holmgard] loses ferry contract to winner[Rovex]"),
+    (DEAL, "Ferry contract goes to winner[Rovex]"),
+    (DEAL, "customer[Osk Lines] chooses winner[Rovex] over loser[Holmgard]"),
+    (DEAL, "customer[Osk Lines] ditches loser[Holmgard] for winner[Rovex]"),
+    (DEAL, "winner[Rovex] snatches market share from loser[Holmgard]"),
+    (DEAL, "supplier[Rovex] wins order from customer[Osk Lines]"),
+    (DEAL, "customer[Osk Lines] awards ferry contract to supplier[Rovex]"),
+    (DEAL, "customer[Osk Lines] buys six vessels from supplier[Rovex]"),
+    (DEAL, "supplier[Rovex] to supply engines to customer[Osk Lines]"),
+    (DEAL, "supplier[Rovex] chosen by customer[Osk Lines]"),
+    (DEAL, "customer[Osk Lines] cancels supplier[Rovex] order"),
+    (DEAL, "partner[Rovex] and partner[Holmgard] team up on ferries"),
+    (DEAL, "partner[Rovex] forms alliance with partner[Holmgard]"),
+]  # fmt: skip
+_MARK = re.compile(r"([a-z]+)\[([^\]]+)\]")
+
+
+def parsed(marked: str) -> tuple[str, list[NamedSpan], list[PartyRole]]:
+    text, after = "", 0
+    spans: list[NamedSpan] = []
+    for mark in _MARK.finditer(marked):
+        text += marked[after : mark.start()]
+        spans.append(NamedSpan(len(text), len(text) + len(mark[2]), ()))
+        text, after = text + mark[2], mark.end()
+    return text + marked[after:], spans, [PartyRole(mark[1]) for mark in _MARK.finditer(marked)]
+
+
+def by_wording(text: str, spans: list[NamedSpan], kinds: set[EventKind]) -> list[PartyRole | None]:
+    numbers = same_parties(text, spans)
+    found = roles_by_wording(text, [one[:2] for one in spans], numbers, kinds)
+    return [found.get(number) for number in numbers]
+
+
+@pytest.mark.parametrize(("kind", "marked"), CASES, ids=[marked for _, marked in CASES])
+def test_each_party_has_the_role_that_the_wording_gives(kind: EventKind, marked: str) -> None:
+    text, spans, roles = parsed(marked)
+    assert by_wording(text, spans, {kind}) == roles
+
+
+@pytest.mark.parametrize("write", [str.upper, str.title], ids=["capitals", "title"])
+def test_capitals_change_no_role(write: Callable[[str], str]) -> None:
+    text, spans, roles = parsed("target[Tosk Dental] to be acquired by acquirer[Ambrel]")
+    assert by_wording(write(text), spans, {TAKEOVER}) == roles
+
+
+def test_a_wording_of_another_kind_of_event_does_not_count() -> None:
+    text, spans, _ = parsed("acquirer[Ambrel] eyes target[Tosk]")
+    assert by_wording(text, spans, {TAKEOVER}) == [PartyRole.ACQUIRER, PartyRole.TARGET]
+    assert by_wording(text, spans, {EventKind.INFLATION}) == [None, None]
+
+
+def shares_of(role: PartyRole, share: float) -> NDArray[np.float64]:
+    shares = np.full(len(ROLES), (1.0 - share) / (len(ROLES) - 1))
+    shares[ROLES.index(role)] = share
+    return shares
+
+
+def events_of(kind: EventKind) -> NDArray[np.float64]:
+    return np.array([float(one is kind) for one in KINDS])
+
+
+def test_a_wording_counts_more_than_a_network_that_is_unsure() -> None:
+    text, spans, roles = parsed("target[Tosk Dental] to be acquired by acquirer[Ambrel]")
+    shares = [shares_of(PartyRole.ACQUIRER, 0.5), shares_of(PartyRole.TARGET, 0.5)]
+    found = assigned_roles(text, spans, shares, events_of(TAKEOVER))
+    assert [role for role, _ in found] == roles
+    assert all(0.0 < sure < 1.0 for _, sure in found)
+
+
+def test_a_network_that_is_sure_counts_more_than_a_wording_of_another_kind() -> None:
+    text, spans, _ = parsed("acquirer[Ambrel] eyes target[Tosk]")
+    shares = [shares_of(PartyRole.SUBJECT, 0.98), shares_of(PartyRole.PEER, 0.98)]
+    found = assigned_roles(text, spans, shares, events_of(EventKind.INFLATION))
+    assert [role for role, _ in found] == [PartyRole.SUBJECT, PartyRole.PEER]
+
+
+def test_names_of_one_company_have_one_role() -> None:
+    text, spans, _ = parsed("rated[Tosk Dental] cut to sell at rater[Stell]; rated[Tosk] slides")
+    found = assigned_roles(text, spans, [shares_of(PartyRole.SUBJECT, 0.4)] * 3, events_of(RATING))
+    assert [role for role, _ in found] == [PartyRole.RATED, PartyRole.RATER, PartyRole.RATED]
+
+
+def seen_names(text: str, seen: dict[str, float]) -> list[str]:
+    """The names that are found where the network gives each word of `seen` its probability, and others none."""
+    words = [
+        (match.start(), match.end(), seen.get(match[0], 0.0)) for match in re.finditer(r"\w+|[^\w\s]", text)
+    ]
+    tokens = np.array([word[:2] for word in words])
+    named = np.array([word[2] for word in words])
+    return [text[one.start : one.end] for one in name_spans(text, [], tokens, named)]
+
+
+def test_names_have_clean_bounds() -> None:
+    assert seen_names("Gold slips as dollar firms", {"Gold": 0.9, "slips": 0.6}) == ["Gold"]
+    assert seen_names("GOLD SLIPS AS DOLLAR FIRMS", {"GOLD": 0.9, "SLIPS": 0.6}) == ["GOLD"]
+    assert seen_names("Suitor Orvane Oil raises bid", {"Suitor": 0.9, "Orvane": 0.9, "Oil": 0.9}) == [
+        "Orvane Oil"
+    ]
+    assert seen_names("Rovex and Holmgard fall", {"Rovex": 0.9, "and": 0.7, "Holmgard": 0.9}) == [
+        "Rovex",
+        "Holmgard",
+    ]
+    assert seen_names("Upgrade at Hask & Co lifts it", {"Hask": 0.9, "&": 0.9, "Co": 0.4}) == ["Hask & Co"]
+    assert seen_names("Deal for Osker Lines's ferries", {"Osker": 0.9, "Lines": 0.2, "s": 0.1}) == [
+        "Osker Lines"
+    ]
