@@ -11,11 +11,11 @@ from htfi.domain.news import NewsScores, Route, ScreenedItem
 from htfi.narrative.config import NarrativeConfig, RoutingConfig
 from htfi.narrative.encoding.linking import EntityLinker
 from htfi.narrative.facts.bodies import MAX_PASSAGES
-from htfi.narrative.facts.extraction import KINDS, ROLES, FactScores
+from htfi.narrative.facts.extraction import FactScores
 from htfi.narrative.facts.fact_reader import FactReader
 from htfi.narrative.facts.passages.selection import most_relevant
 from htfi.narrative.facts.reading import Silence, read_for, reading_record
-from htfi.narrative.facts.record import BodyStance, EventKind, NewsFacts, Tense
+from htfi.narrative.facts.record import KINDS, ROLES, BodyStance, EventKind, NewsFacts, Tense
 from htfi.narrative.facts.surprises import Verdict
 from htfi.narrative.processor import NewsProcessor
 from htfi.narrative.routing import max_passages

@@ -139,6 +139,7 @@ def seen_names(text: str, seen: dict[str, float]) -> list[str]:
 
 def test_names_have_clean_bounds() -> None:
     assert seen_names("Gold slips as dollar firms", {"Gold": 0.9, "slips": 0.6}) == ["Gold"]
+    assert seen_names("Hask cuts U.S. rating", {"Hask": 0.9, "U": 0.9, "S": 0.9}) == ["Hask", "U.S."]
     assert seen_names("GOLD SLIPS AS DOLLAR FIRMS", {"GOLD": 0.9, "SLIPS": 0.6}) == ["GOLD"]
     assert seen_names("Suitor Orvane Oil raises bid", {"Suitor": 0.9, "Orvane": 0.9, "Oil": 0.9}) == [
         "Orvane Oil"

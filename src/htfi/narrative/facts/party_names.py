@@ -14,7 +14,7 @@ from htfi.narrative.encoding.linking import EntityMention
 _MIN_NAMED = 0.5  # probability from which a word belongs to a party
 _MIN_BESIDE = 0.08  # the same, of a capitalised word that stands beside one which does
 _TITLED = 0.7  # share of words with a capital from which all have one
-_WORD = re.compile(r"[^\W_]+(?:[.&'’+][^\W_]+)*\+?")
+_WORD = re.compile(r"(?:[^\W\d_]\.){2,}|[^\W_]+(?:[.&'’+][^\W_]+)*\+?")
 _POSSESSIVE = re.compile(r"['’]s?$")
 _JOINS = frozenset({" ", "-", " & ", "&", "/", ". ", "’", "'"})
 # Words that belong to no name, at either end of one.
