@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from htfi.domain.generation import Completion, GenerationRequest, PromptDialect, RequestRefused
+from htfi.domain.generation import Completion, GenerationRequest, RequestRefused
 from htfi.wiring.models.loading import LoadableModel
 from htfi.wiring.settings import Settings
 
@@ -13,7 +13,6 @@ from htfi.wiring.settings import Settings
 class Divided:
     """A target whose answers are cut short by dice and finished by the draft; the whole ones come some polls later."""
 
-    dialect = PromptDialect.MINI
     speculation_stats = None
 
     def __init__(self, target: LoadableModel, draft: LoadableModel, settings: Settings, seed: int) -> None:
@@ -21,6 +20,7 @@ class Divided:
         self._draft_version = draft.version
         self._target = target.plain_generator(settings.decoding)
         self._draft = draft.plain_generator(settings.decoding)
+        self.dialect = self._target.dialect
         self._dice = random.Random(seed)
         self._late: dict[str, tuple[int, Completion]] = {}
 

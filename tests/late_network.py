@@ -3,6 +3,8 @@
 import random
 from collections.abc import Iterator, Sequence
 
+from msgspec.structs import replace
+
 from htfi.domain.decision import Receipt, Rung
 from htfi.domain.events import Bar, FeedItem, News
 from htfi.domain.generation import (
@@ -189,6 +191,24 @@ def days(num_days: int, symbols: Sequence[str], news_every: int = 2, seed: int =
                     end_ns, close, close + 1, close - 1, close)
             )  # fmt: skip
     return items
+
+
+_MARKET_NEWS = (
+    ("AAA shares plunge as quarterly profit misses expectations and outlook is cut", ("AAA",)),
+    ("BBB wins large order from government, shares jump", ("BBB",)),
+    ("Federal Reserve raises interest rates by a quarter point", ()),
+)
+
+
+def with_market_news(items: Sequence[FeedItem]) -> list[FeedItem]:
+    """The items, their news in words that say something about AAA, BBB or the market."""
+    told: list[FeedItem] = []
+    for item in items:
+        if isinstance(item, News):
+            headline, symbols = _MARKET_NEWS[item.row % len(_MARKET_NEWS)]
+            item = replace(item, headline=headline, symbols=symbols)
+        told.append(item)
+    return told
 
 
 def loop_over(

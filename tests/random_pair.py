@@ -9,19 +9,24 @@ from htfi.adapters.tokenizer.hugging_face import HuggingFaceTokenizer
 from htfi.decoding.checkpoint.folder import Architecture, ModelFamily, config_json
 from htfi.decoding.checkpoint.rope import Rope
 from htfi.decoding.checkpoint.weights import write_safetensors
+from htfi.narrative.fact_marks import FACT_MARKS
 from htfi_train.corpus import write_tokenizer
+from htfi_train.tokenizer import extend_tokenizer
 
 NUM_STORIES = 60  # that the tokenizer learns from
 
 
 def write_random_pair(
-    out: Path, target_hidden: int = 32, draft_hidden: int = 16, layers: int = 2
+    out: Path, target_hidden: int = 32, draft_hidden: int = 16, layers: int = 2, *, with_facts: bool = False
 ) -> tuple[Path, Path]:
-    """Folders of a target and a draft."""
+    """Folders of a target and a draft; their vocabulary has the marks of facts if `with_facts`."""
     target, draft = out / "target", out / "draft"
     target.mkdir(parents=True)
     draft.mkdir()
-    write_tokenizer(target / "tokenizer.json", NUM_STORIES)
+    tokenizer = target / "tokenizer.json"
+    write_tokenizer(tokenizer, NUM_STORIES)
+    if with_facts:
+        extend_tokenizer(tokenizer, tokenizer, [f"<{mark}>" for mark in FACT_MARKS])
     shutil.copy(target / "tokenizer.json", draft / "tokenizer.json")
     vocab_size = HuggingFaceTokenizer(target / "tokenizer.json").vocab_size
     _write_model(target, target_hidden, layers, vocab_size, seed=1)

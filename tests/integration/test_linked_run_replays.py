@@ -4,7 +4,9 @@ import random
 from pathlib import Path
 
 import pytest
+from msgspec import UNSET
 
+from checks import nonempty
 from htfi.adapters.stores.snapshot import write_whole
 from htfi.decoding.config import EdgeConfig
 from htfi.decoding.link.client.generator import ExpectedTarget, LinkedGenerator
@@ -18,7 +20,7 @@ from htfi.wiring.models.loading import open_model
 from htfi.wiring.run import LEDGER_ORIGIN, build_loop
 from htfi.wiring.settings import SETTINGS_FILE, encode_settings, load_settings, override
 from htfi.wiring.verification import recompute_all, replay_reading
-from late_network import ListFeed, ListOutlet, days
+from late_network import ListFeed, ListOutlet, days, with_market_news
 from linked_world import FakeCloud, Plan, World, WorldTransport
 from random_pair import write_random_pair
 
@@ -41,12 +43,14 @@ class AnyWay(Plan):
         )
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_every_reading_of_a_run_in_any_weather_is_written_again(tmp_path: Path, seed: int) -> None:
+@pytest.mark.parametrize(("seed", "with_facts"), [(0, False), (1, False), (2, True)])
+def test_every_reading_of_a_run_in_any_weather_is_written_again(
+    tmp_path: Path, seed: int, with_facts: bool
+) -> None:
     dice = random.Random(seed)
-    pair = write_random_pair(tmp_path / "pair")
+    pair = write_random_pair(tmp_path / "pair", with_facts=with_facts)
     settings = override(
-        override(load_settings(environment={}), "encoding", model="heads"),
+        override(load_settings(environment={}), "encoding", model="auto" if with_facts else "heads"),
         "pipeline",
         deadline_ms=150.0,
         late_poll_ms=0.0,
@@ -93,7 +97,9 @@ def test_every_reading_of_a_run_in_any_weather_is_written_again(tmp_path: Path, 
         return world.now_s < 1_000.0
 
     ledger = open_ledger(run, origin=LEDGER_ORIGIN)
-    loop = build_loop(settings, ListFeed(days(60, ("AAA", "BBB"))), ledger, ListOutlet(), readers=readers)
+    items = days(60, ("AAA", "BBB"))
+    feed = ListFeed(with_market_news(items) if with_facts else items)
+    loop = build_loop(settings, feed, ledger, ListOutlet(), readers=readers)
     loop._keep_waiting = wait
     loop.run(weather)
     ledger.close()
@@ -107,6 +113,8 @@ def test_every_reading_of_a_run_in_any_weather_is_written_again(tmp_path: Path, 
     for one in worded:
         assert replay_reading(one, run, pair[0], pair[1]).problems == [], f"seed {seed}: {one.id}"
     assert len(worded) > 20
+    shown = [item for one in worded for item in nonempty(one.view.trace.shown)]  # type: ignore[union-attr]
+    assert any(item.facts is not UNSET for item in shown) == with_facts
     rounds = [told for one in worded if one.view and one.view.trace for told in one.view.trace.rounds]
     assert sum(len(told.drafted) for told in rounds) > sum(len(told.accepted) for told in rounds) > 20
     told = [one for one in found if one.awaits_amendment]

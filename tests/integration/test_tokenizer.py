@@ -20,7 +20,7 @@ from tokenizers import (
 
 from htfi.adapters.tokenizer.hugging_face import HuggingFaceTokenizer
 from htfi.domain.errors import InvalidInput
-from htfi_train.tokenizer import MAX_VOCAB, price_token, train_tokenizer
+from htfi_train.tokenizer import MAX_VOCAB, extend_tokenizer, price_token, train_tokenizer
 
 NEWS = [
     "Fed leaves its target rate at 5.25% and no longer speaks of further firming",
@@ -371,3 +371,22 @@ def test_no_space_is_put_before_a_text_where_the_file_would(tokenizers):
     assert unigram.decode(unigram.encode("leaves")) == "leaves"
     assert [unigram.piece(i) for i in unigram.encode(" Fed")] == [" Fed"]
     assert " Fed" not in [unigram.piece(i) for i in unigram.encode("Fed")]
+
+
+def test_marks_that_are_added_stand_behind_all_that_was_there(folders, tmp_path):
+    file = folders["own"] / "tokenizer.json"
+    before, out = HuggingFaceTokenizer(file), tmp_path / "tokenizer.json"
+    extend_tokenizer(file, out, ["<news>", "<e_war>", "<rise0>"])
+    after = HuggingFaceTokenizer(out)
+    assert after.vocab_size == before.vocab_size + 2
+    assert (after.special("<e_war>"), after.special("<rise0>")) == (before.vocab_size, before.vocab_size + 1)
+    assert after.special("<news>") == before.special("<news>")
+    text = "EPS of $1.20 <e_war> beats <news>"
+    assert after.encode(text) == before.encode(text)
+    again = tmp_path / "again.json"
+    extend_tokenizer(out, again, ["<e_war>", "<rise0>"])
+    assert HuggingFaceTokenizer(again).digest == after.digest
+    with pytest.raises(InvalidInput, match="vocabulary holds"):
+        extend_tokenizer(file, again, [f"<x{place}>" for place in range(3_000)])
+    with pytest.raises(InvalidInput, match="not a tokenizer"):
+        extend_tokenizer(tmp_path / "none.json", again, [])

@@ -14,6 +14,7 @@ pytest.importorskip("torch")
 
 import torch
 
+from htfi.adapters.torch.llama import load_llama
 from htfi.decoding.checkpoint.folder import ModelFolder
 from htfi.domain import files
 from htfi.domain.errors import DependencyUnavailable, HtfiError, InvalidInput, MissingExtra
@@ -257,3 +258,44 @@ def test_settings_that_cannot_be_are_refused(wrong: dict[str, object]) -> None:
 def test_sizes_that_do_not_fit_are_refused() -> None:
     with pytest.raises(InvalidInput, match="heads a multiple of kv_heads"):
         LlamaSizes(hidden=32, layers=1, heads=3, kv_heads=2, head_dim=8, intermediate=8)
+
+
+def test_a_pair_goes_on_from_another_with_more_tokens(tmp_path: Path) -> None:
+    _train(tmp_path / "one", TINY)
+    begin = tuple(ModelFolder.open(tmp_path / "one" / name) for name in ("mini-target", "mini-draft"))
+    pair = TargetDraftPair(TINY, VOCAB + 3, torch.device("cpu"))
+    pair.start_from(*map(load_llama, begin))
+    ids = torch.arange(24).reshape(2, 12)
+    for network, folder in ((pair.target, begin[0]), (pair.draft, begin[1])):
+        was = load_llama(folder)
+        with torch.no_grad():
+            before, now = was.hidden(ids), network.hidden(ids)
+            assert torch.equal(now, before)
+            assert torch.equal((now @ network.head.T)[..., :VOCAB], before @ was.head.T)
+            fresh = network.head[VOCAB:]
+            assert len({tuple(row) for row in fresh.tolist()}) == 3
+            assert fresh.std() < 2 * was.head.std()
+    wide = TargetDraftPair(TINY, VOCAB - 1, torch.device("cpu"))
+    with pytest.raises(InvalidInput, match="tokens that the vocabulary lacks"):
+        wide.start_from(*map(load_llama, begin))
+    with pytest.raises(InvalidInput, match="other sizes"):
+        pair.start_from(*map(load_llama, begin[::-1]))
+
+
+def test_a_run_that_starts_from_a_pair_is_better_at_once_and_resumes(tmp_path: Path) -> None:
+    _train(tmp_path / "one", TINY)
+    begin = tuple(ModelFolder.open(tmp_path / "one" / name) for name in ("mini-target", "mini-draft"))
+    file = write_tokenizer(tmp_path / "tokenizer.json")
+    (tmp_path / "two").mkdir()
+    short = msgspec.structs.replace(TINY, tokens=2_000)
+
+    def go_on(config: TrainingConfig) -> TrainingResult:
+        source = StorySource(SOURCE, str(file))
+        return train(config, tmp_path / "two", source, VOCAB, lambda _: None, start_from=begin)  # type: ignore[arg-type]
+
+    go_on(short)
+    fresh, further = _log(tmp_path / "one")[0], _log(tmp_path / "two")[0]
+    assert further["target_ce_view"] < 0.7 * fresh["target_ce_view"]
+    step = _log(tmp_path / "two")[-1]["step"]
+    assert go_on(msgspec.structs.replace(short, tokens=4_000)).step > step
+    assert _log(tmp_path / "two")[-1]["tokens"] >= 4_000

@@ -13,6 +13,7 @@ from htfi.domain.errors import InvalidInput
 from htfi.domain.generation import ControlToken, PlainText, Prompt, PromptDialect, PromptSegment, ScaledMoves
 
 _MIN_BINS = 3
+_FACT_TOKENS = ("<e_earnings>", "<rise0>")  # of the first version of the marks of facts
 
 
 class Vocabulary:
@@ -29,9 +30,15 @@ class Vocabulary:
 
     @property
     def dialect(self) -> PromptDialect:
-        """MINI if the vocabulary has the control tokens of news and views and price tokens, else PLAIN."""
-        marked = all(self.tokenizer.special(token) is not None for token in ("<news>", "<view>"))
-        return PromptDialect.MINI if marked and self.bins is not None else PromptDialect.PLAIN
+        """MINI if the vocabulary has the control tokens of news and views and price tokens, MINI_FACTS with those of
+        facts, else PLAIN.
+        """
+        if self.bins is None or not self._has("<news>", "<view>"):
+            return PromptDialect.PLAIN
+        return PromptDialect.MINI_FACTS if self._has(*_FACT_TOKENS) else PromptDialect.MINI
+
+    def _has(self, *tokens: str) -> bool:
+        return all(self.tokenizer.special(token) is not None for token in tokens)
 
     def encode(self, prompt: Prompt) -> list[int]:
         """Ids of a prompt. Raises InvalidInput naming a control token that the vocabulary does not have."""

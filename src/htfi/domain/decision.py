@@ -115,6 +115,8 @@ class PromptItem(msgspec.Struct, frozen=True, gc=False):
     available_at_ns: int
     symbols: tuple[str, ...]
     headline: str
+    # Marks of its facts (`narrative.fact_marks`), as tokens or words in the prompt. Unset where none were shown.
+    facts: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
 
 
 class GenerationTrace(msgspec.Struct, frozen=True, gc=False):

@@ -60,10 +60,16 @@ OutputGrammar = tuple[FixedField | ChoiceField | FreeTextField, ...]
 
 
 class PromptDialect(StrEnum):
-    """The form of a model's prompts: control and price tokens, or plain words."""
+    """The form of a model's prompts: control and price tokens, without or with those of facts, or plain words."""
 
     MINI = "mini"
+    MINI_FACTS = "mini with facts"
     PLAIN = "plain"
+
+    @property
+    def is_mini(self) -> bool:
+        """Whether prompts and answers are of control tokens."""
+        return self is not PromptDialect.PLAIN
 
 
 class GenerationRequest(msgspec.Struct, frozen=True):

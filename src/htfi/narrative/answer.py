@@ -94,7 +94,7 @@ class ParsedAnswer(msgspec.Struct, frozen=True):
 @lru_cache(maxsize=2 * (MAX_ITEMS + 1))
 def view_grammar(dialect: PromptDialect, num_items: int) -> OutputGrammar:
     """The grammar of an answer about `num_items` items: citations, cause, consistency, words, then the numbers."""
-    return _mini_grammar(num_items) if dialect is PromptDialect.MINI else _plain_grammar(num_items)
+    return _mini_grammar(num_items) if dialect.is_mini else _plain_grammar(num_items)
 
 
 def parse_answer(fields: dict[str, str], trust: ConfidenceCalibration = UNCALIBRATED) -> ParsedAnswer:

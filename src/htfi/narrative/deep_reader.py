@@ -15,7 +15,6 @@ from htfi.domain.decision import CalibratedEffect, GenerationTrace, NewsView
 from htfi.domain.generation import (
     Completion,
     GenerationRequest,
-    PromptDialect,
     RequestRefused,
     SpeculationStats,
 )
@@ -91,7 +90,7 @@ class DeepReader:
 
     def _with_all_items(self, question: Question) -> Question:
         """With as many items as the grammar admits: marks number six items, plain words any number."""
-        if self._generator.dialect is PromptDialect.MINI:
+        if self._generator.dialect.is_mini:
             return question
         return replace(question, most_items=max(len(question.items), MAX_ITEMS))
 
@@ -147,7 +146,7 @@ class DeepReader:
             tokens=written[nearest].tokens,
             rounds=(),
             paths=tuple(answer.tokens for answer in written),
-            shown=shown_record(question),
+            shown=shown_record(question, self._generator.dialect),
         )
         return replace(view, trace=trace)
 

@@ -223,12 +223,28 @@ class NewsProcessor:
             return None
         by_symbol = self._readings.setdefault(note.screened.item.id, {})
         if symbol not in by_symbol:
-            facts = replace(note.facts, text=note.screened.item.headline)
-            read = read_for(facts, symbol, self._config.symbol_names.get(symbol, ""))
-            by_symbol[symbol] = reading_record(facts, read)
+            by_symbol[symbol] = self.reading_of(replace(note.facts, text=note.screened.item.headline), symbol)
         reading = by_symbol[symbol]
         earned = self._outcomes.earned(reading.event) if reading.direction else 0.0
         return reading if earned == reading.earned else replace(reading, earned=earned)
+
+    def reading_of(self, facts: NewsFacts, symbol: str) -> ItemReading:
+        """What facts mean for a symbol, before anything was earned."""
+        return reading_record(facts, read_for(facts, symbol, self._config.symbol_names.get(symbol, "")))
+
+    def readings(self, items: Sequence[News], symbol: str) -> dict[str, ItemReading]:
+        """What the facts of items that are held mean for a symbol now, by their ids."""
+        return {
+            note.screened.item.id: reading
+            for note in self._records_of(items)
+            if (reading := self.reading(note, symbol)) is not None
+        }
+
+    def read_facts(self, items: Sequence[News]) -> Sequence[NewsFacts | None]:
+        """The facts of items that no one reported: they are not kept. Raises: DependencyUnavailable."""
+        if self._facts is None:
+            return [None] * len(items)
+        return self._facts.read([item.headline for item in items], [item.body for item in items])
 
     def _remove_expired(self, now_ns: int) -> None:
         """Remove items so old that no view which rests on them counts any longer."""
@@ -276,11 +292,7 @@ class NewsProcessor:
         items = [item for item in self.readable.recent(symbol, as_of_ns) if item.id in self._records]
         noted = self._encoder_only.recent(symbol, as_of_ns, MAX_ENCODER_ITEMS)
         aside = self._set_aside.recent(symbol, as_of_ns, MAX_SET_ASIDE)
-        readings = {
-            note.screened.item.id: reading
-            for note in self._records_of([*items, *noted, *aside])
-            if (reading := self.reading(note, symbol)) is not None
-        }
+        readings = self.readings([*items, *noted, *aside], symbol)
         elsewhere = {name for name, reading in readings.items() if reading.silence in ABOUT_OTHERS}
         if elsewhere:
             aside = sorted(

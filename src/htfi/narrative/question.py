@@ -5,20 +5,25 @@ prefix cache. Training uses the same function, so that a model is asked as it wa
 """
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 
 import msgspec
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from htfi.domain.decision import PromptItem
 from htfi.domain.events import News
 from htfi.domain.generation import ControlToken, PlainText, Prompt, PromptDialect, PromptSegment, ScaledMoves
+from htfi.domain.news import ItemReading
+from htfi.narrative.fact_marks import fact_words, is_item_mark, marks_of
 
 MAX_ITEMS = 6  # items shown to a model unless it reads in depth, newest first; the marks h1..h6 name them
 MAX_TICKERS = 4  # of an item, shown to the model
 MAX_CONTEXT_RETURNS = 32  # recent returns shown to a model
 AGE_EDGES = (0.5, 1.5, 3.5, 8.5)  # edges in bars of the age marks a0..a4
+
+FactMarks = tuple[str, ...]
 
 _PLAIN_OPENING = (
     "Task: judge what the news below mean for one symbol's next bar. The news are quoted data from outside; "
@@ -35,7 +40,8 @@ class Question(msgspec.Struct, frozen=True):
     """What does the news mean for `symbol` at an instant?
 
     Units: `context` holds the last returns in units of the EWMA volatility before each, oldest first; `bar_ns` is the
-    length of the series' bar. `items` are cleaned, newest first.
+    length of the series' bar. `items` are cleaned, newest first; `facts` are the marks (`fact_marks`) of what they mean
+    for the symbol, by their ids, as far as that is known.
     """
 
     symbol: str
@@ -45,6 +51,7 @@ class Question(msgspec.Struct, frozen=True):
     context: tuple[float, ...] = ()
     name: str = ""  # what the symbol stands for, where known
     most_items: int = MAX_ITEMS  # shown to a model, newest first
+    facts: dict[str, FactMarks] = {}
 
 
 def shown_items(question: Question) -> tuple[News, ...]:
@@ -52,11 +59,22 @@ def shown_items(question: Question) -> tuple[News, ...]:
     return question.items[: question.most_items]
 
 
-def shown_record(question: Question) -> tuple[PromptItem, ...]:
+def facts_of(items: Sequence[News], readings: Mapping[str, ItemReading]) -> dict[str, FactMarks]:
+    """The marks of what readings, by item, say of items."""
+    return {item.id: marks_of(readings[item.id]) for item in items if item.id in readings}
+
+
+def shown_facts(question: Question, dialect: PromptDialect = PromptDialect.MINI_FACTS) -> list[FactMarks]:
+    """The marks of each shown item; none are shown to a model of ours that knows none."""
+    facts = {} if dialect is PromptDialect.MINI else question.facts
+    return [facts.get(item.id, ()) for item in shown_items(question)]
+
+
+def shown_record(question: Question, dialect: PromptDialect) -> tuple[PromptItem, ...]:
     """The shown items, for the record of the answer."""
     return tuple(
-        PromptItem(item.id, item.available_at_ns, item.symbols, item.headline)
-        for item in shown_items(question)
+        PromptItem(item.id, item.available_at_ns, item.symbols, item.headline, marks or UNSET)
+        for item, marks in zip(shown_items(question), shown_facts(question, dialect), strict=True)
     )
 
 
@@ -67,6 +85,7 @@ def reading_seed(symbol: str, as_of_ns: int, *, in_depth: bool = False) -> int:
 
 def question_id(question: Question) -> str:
     """A name for everything that a reader is shown and the instant of the question: the same in every process."""
+    facts = shown_facts(question)
     identity = (
         question.symbol,
         question.as_of_ns,
@@ -74,6 +93,7 @@ def question_id(question: Question) -> str:
         [(item.id, item.available_at_ns, item.symbols, item.headline) for item in shown_items(question)],
         question.context,
         question.name,
+        *((facts,) if any(facts) else ()),
     )
     return blake2b(msgspec.msgpack.encode(identity), digest_size=16).hexdigest()
 
@@ -97,7 +117,8 @@ def build_prompt(question: Question, dialect: PromptDialect) -> tuple[Prompt, in
     """The prompt, and how many of its leading segments are shared by questions on the same news."""
     bar_ns = max(question.bar_ns, 1)  # a volume bar of one trade has no length
     ages = [max(question.as_of_ns - item.available_at_ns, 0) / bar_ns for item in shown_items(question)]
-    return (_mini_prompt if dialect is PromptDialect.MINI else _plain_prompt)(question, ages)
+    facts = shown_facts(question, dialect)
+    return (_mini_prompt if dialect.is_mini else _plain_prompt)(question, ages, facts)
 
 
 def age_mark(age_bars: float) -> ControlToken:
@@ -105,17 +126,21 @@ def age_mark(age_bars: float) -> ControlToken:
     return ControlToken(f"a{sum(age_bars > edge for edge in AGE_EDGES)}")
 
 
-def _mini_prompt(question: Question, ages: Sequence[float]) -> tuple[Prompt, int]:
+def _mini_prompt(question: Question, ages: Sequence[float], facts: Sequence[FactMarks]) -> tuple[Prompt, int]:
     segments: list[PromptSegment] = [ControlToken("s"), ControlToken("news")]
-    for place, item in enumerate(shown_items(question), 1):
-        segments += [ControlToken(f"h{place}"), *_subject_segments(item), PlainText(" " + item.headline)]
+    for place, (item, marks) in enumerate(zip(shown_items(question), facts, strict=True), 1):
+        segments += [ControlToken(f"h{place}"), *_subject_segments(item)]
+        segments += [ControlToken(mark) for mark in marks if is_item_mark(mark)]
+        segments.append(PlainText(" " + item.headline))
     segments.append(ControlToken("/news"))
     shared = len(segments)
     segments += [
         ControlToken("asset"),
         PlainText(f" {question.symbol}" + (f", {question.name}" if question.name else "")),
+        ControlToken("ages"),
     ]
-    segments += [ControlToken("ages"), *(age_mark(age) for age in ages)]
+    for age, marks in zip(ages, facts, strict=True):
+        segments += [age_mark(age), *(ControlToken(mark) for mark in marks if not is_item_mark(mark))]
     segments += [ControlToken("prices"), ScaledMoves(question.context[-MAX_CONTEXT_RETURNS:])]
     return tuple(segments), shared
 
@@ -130,7 +155,9 @@ def _subject_segments(item: News) -> list[PromptSegment]:
     ]
 
 
-def _plain_prompt(question: Question, ages: Sequence[float]) -> tuple[Prompt, int]:
+def _plain_prompt(
+    question: Question, ages: Sequence[float], facts: Sequence[FactMarks]
+) -> tuple[Prompt, int]:
     lines = [_PLAIN_OPENING]
     for place, item in enumerate(shown_items(question), 1):
         about = ", ".join(item.symbols[:MAX_TICKERS]) or "market"
@@ -148,9 +175,11 @@ def _plain_prompt(question: Question, ages: Sequence[float]) -> tuple[Prompt, in
                 else question.context[-MAX_CONTEXT_RETURNS:]
             ),
         )
+    told = "".join(f"\n[{place}] {fact_words(marks)}" for place, marks in enumerate(facts, 1) if marks)
+    facts_text = f"\nWhat was found in the news for this symbol:{told}" if told else ""
     return (
         PlainText(news),
-        PlainText(f"{asked}\nAge of the news in bars: {ages_text or 'none'}"),
+        PlainText(f"{asked}\nAge of the news in bars: {ages_text or 'none'}{facts_text}"),
         *moves,
         PlainText("\n\n"),
     ), 1

@@ -250,7 +250,7 @@ class ModelReader:
         trust = self._draft_trust if answer.is_provisional else self._trust
         reader = combined_version(self.version, answer.draft, answer.num_verified)
         view = to_view(parse_answer(answer.fields, trust), question, self._config.half_life_ns, reader)
-        trace = _generation_trace(question, request, answer, self.version)
+        trace = _generation_trace(question, request, answer, self._generator)
         meaning = self._draft_meaning if answer.is_provisional else self._meaning
         meant = meaning.meanings(view) if meaning is not None else ()
         return replace(view, trace=trace, provisional=answer.is_provisional, calibrated_effects=meant)
@@ -287,13 +287,13 @@ def combined_version(target: str, draft: str, num_verified: int) -> str:
 
 
 def _generation_trace(
-    question: Question, request: GenerationRequest, answer: Completion, target: str
+    question: Question, request: GenerationRequest, answer: Completion, generator: TextGenerator
 ) -> GenerationTrace | None:
     """None where the generator reports no tokens: a model behind a network."""
     if not answer.tokens:
         return None
     return GenerationTrace(
-        target=target,
+        target=generator.version,
         draft=answer.draft,
         strategy=answer.strategy,
         seed=request.seed,
@@ -304,7 +304,7 @@ def _generation_trace(
         rounds=answer.rounds,
         place=answer.place,
         num_verified=answer.num_verified,
-        shown=shown_record(question),
+        shown=shown_record(question, generator.dialect),
         rule=UNSET if answer.rule is None else answer.rule,
     )
 

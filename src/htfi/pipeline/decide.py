@@ -33,7 +33,7 @@ from htfi.market.bars import SOURCE as BUILT_BARS
 from htfi.market.state import MarketState
 from htfi.narrative.influence import bound_view, max_view_influence
 from htfi.narrative.merging import merge_views, supported_trust
-from htfi.narrative.question import Question
+from htfi.narrative.question import Question, facts_of
 from htfi.narrative.rationale.drivers import find_drivers
 from htfi.narrative.rationale.writer import write_rationale
 from htfi.narrative.recent_news import NO_NEWS
@@ -159,7 +159,14 @@ def _make_series_context(
         sigma, last = components.scaled_returns.sigma(series), features.get("return_last")
         if answered is None and sigma and last is not None:  # the newest, which nothing has learnt from yet
             returns = (*returns, last / sigma)
-    question = Question(bar.symbol, point.as_of_ns, bar.end_ns - bar.start_ns, news.items, returns)
+    question = Question(
+        bar.symbol,
+        point.as_of_ns,
+        bar.end_ns - bar.start_ns,
+        news.items,
+        returns,
+        facts=facts_of(news.items, news.readings),
+    )
     request = ReadRequest(series, question, _UNPLANNED, news)
     plan = _plan(regime, context.pipeline.deadline_ms, request, components, context)
     return SeriesContext(bar, row, regime, features, request._replace(plan=plan), answered=answered)

@@ -15,7 +15,7 @@ from htfi.narrative.calendar.announcements import Announcement, Calendar
 from htfi.narrative.calendar.prefetching import AnnouncementPrefetcher
 from htfi.narrative.config import READING_MS, PrefetchingConfig
 from htfi.narrative.processor import NewsProcessor
-from htfi.narrative.question import Question
+from htfi.narrative.question import Question, facts_of
 from htfi.narrative.rationale.amendment import SAME_DIRECTION_AFTER_NEWS, has_part
 from htfi.pipeline.view_cache import ReadRequest, ViewCache
 from htfi.scheduling.fidelity import is_prepared, prepared_plan
@@ -59,7 +59,12 @@ class PreparedViews:
                 selection = self._processor.select(symbol, announcement.at_ns)
                 if not selection.suspicion:
                     question = Question(
-                        symbol, announcement.at_ns, bar_ns, selection.items, recent_returns(series)
+                        symbol,
+                        announcement.at_ns,
+                        bar_ns,
+                        selection.items,
+                        recent_returns(series),
+                        facts=facts_of(selection.items, selection.readings),
                     )
                     questions.append((series, question))
             self.prefetcher.open_announcement(announcement, questions)

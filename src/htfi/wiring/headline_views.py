@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 from htfi.domain.decision import NewsView, Rung
 from htfi.domain.events import News
+from htfi.domain.news import ItemReading
 from htfi.domain.time import NS_PER_DAY
-from htfi.narrative.question import Question
+from htfi.narrative.question import Question, facts_of
 from htfi.wiring.models.readers import open_readers
 from htfi.wiring.settings import Settings
 
@@ -14,17 +15,30 @@ _DEADLINE_MS = 120_000.0  # no market waits for the answer
 
 
 def read_headline(
-    settings: Settings, headline: str, symbols: Sequence[str], names: Sequence[str]
+    settings: Settings,
+    headline: str,
+    symbols: Sequence[str],
+    names: Sequence[str],
+    readings: Sequence[ItemReading],
 ) -> dict[str, list[NewsView]]:
-    """By reader, 'draft' and 'target', a view for each symbol. Raises: InvalidInput, DependencyUnavailable."""
+    """By reader, 'draft' and 'target', a view for each symbol, of which its facts are read so.
+
+    Raises: InvalidInput, DependencyUnavailable.
+    """
     readers = open_readers(settings.models, settings.narrative, settings.decoding)
     found: dict[str, list[NewsView]] = {}
     for who, rung in _READERS:
         if rung not in readers:
             continue
         questions = [
-            Question(symbol, 0, NS_PER_DAY, (News(0, 0, "given", 1, "item", headline, (symbol,)),), (), name)
-            for symbol, name in zip(symbols, names, strict=True)
+            _question(headline, symbol, name, reading)
+            for symbol, name, reading in zip(symbols, names, readings, strict=True)
         ]
         found[who] = readers[rung].read(questions, _DEADLINE_MS)
     return found
+
+
+def _question(headline: str, symbol: str, name: str, reading: ItemReading) -> Question:
+    item = News(0, 0, "given", 1, "item", headline, (symbol,))
+    facts = facts_of((item,), {item.id: reading})
+    return Question(symbol, 0, NS_PER_DAY, (item,), (), name, facts=facts)

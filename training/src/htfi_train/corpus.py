@@ -6,8 +6,13 @@ from pathlib import Path
 
 from htfi.adapters.tokenizer.hugging_face import HuggingFaceTokenizer
 from htfi.decoding.vocabulary import Vocabulary
-from htfi.domain.generation import PlainText
+from htfi.domain.generation import PlainText, PromptDialect
 from htfi.narrative.answer import MARKS
+from htfi.narrative.config import EncodingConfig
+from htfi.wiring.facts import open_fact_reader
+from htfi_train.facts.line_events import LineEvents
+from htfi_train.facts.lines import read_lines
+from htfi_train.facts.story_facts import StoryFacts
 from htfi_train.simulation.corpus import training_passages
 from htfi_train.tokenizer import train_tokenizer
 
@@ -19,10 +24,21 @@ _TOKENIZER_SEED = 900_000_000  # its companies are met nowhere else
 EncodedStory = tuple[list[int], list[float], list[int]]
 
 
-def encoded_stories(seed: int, start: int, tokenizer_file: str) -> Iterator[EncodedStory]:
-    """Stories of `seed` from number `start` on, endless: ids, the weight of predicting each, what it belongs to."""
+def encoded_stories(
+    seed: int, start: int, tokenizer_file: str, lines_folder: str = ""
+) -> Iterator[EncodedStory]:
+    """Stories of `seed` from number `start` on, endless: ids, the weight of predicting each, what it belongs to.
+
+    A vocabulary with marks of facts gets stories with facts, of which some are worded as the lines of `lines_folder`.
+    """
     vocabulary = Vocabulary(HuggingFaceTokenizer(Path(tokenizer_file)))
-    for parts in training_passages(seed, start):
+    facts, events = None, None
+    if vocabulary.dialect is PromptDialect.MINI_FACTS:
+        lines = read_lines(Path(lines_folder)) if lines_folder else []
+        held_back = [line for line in lines if line.is_held_back]
+        facts = StoryFacts(open_fact_reader(EncodingConfig(threads=1)), held_back)
+        events = LineEvents([line for line in lines if not line.is_held_back]) if lines else None
+    for parts in training_passages(seed, start, facts, events):
         ids: list[int] = []
         weights: list[float] = []
         kinds: list[int] = []
@@ -32,6 +48,15 @@ def encoded_stories(seed: int, start: int, tokenizer_file: str) -> Iterator[Enco
             weights += [weight] * len(found)
             kinds += [int(kind)] * len(found)
         yield ids, weights, kinds
+
+
+def open_story_facts(dialect: PromptDialect) -> StoryFacts | None:
+    """What gives stories their facts, as a model of this dialect is shown them; None where it knows none. Raises:
+    IntegrityError, InvalidInput.
+    """
+    if dialect is PromptDialect.MINI:
+        return None
+    return StoryFacts(open_fact_reader(EncodingConfig(threads=1)))
 
 
 def write_tokenizer(out: Path, num_stories: int = _NUM_TOKENIZER_STORIES) -> None:

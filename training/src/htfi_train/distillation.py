@@ -19,7 +19,7 @@ from htfi.decoding.local_generator import LocalGenerator
 from htfi.decoding.promotion import promote
 from htfi.decoding.replay_buffer import ReplayRecord
 from htfi.domain.errors import DependencyUnavailable, InvalidInput, require_extra
-from htfi.domain.generation import GenerationRequest, PromptDialect
+from htfi.domain.generation import GenerationRequest
 from htfi.narrative.answer import UNCALIBRATED
 from htfi.wiring.models.checks import read_card
 from htfi.wiring.models.loading import LoadableModel, open_model, write_trust
@@ -31,6 +31,7 @@ from htfi_train.acceptance_comparison import (
     compare_acceptance,
     count_matches,
 )
+from htfi_train.corpus import open_story_facts
 from htfi_train.examples import ExchangeSplit, examples_of, simulated_examples, split_exchanges
 from htfi_train.simulation.draft_questions import JUDGING_SEED, answer_requests, simulated_requests
 from htfi_train.simulation.reader_calibration import answer_stories, estimate_meaning, estimate_trust
@@ -94,7 +95,7 @@ def distil_draft(
     work = _make_work_folder(out)
     try:
         writer = target.plain_generator(DecodingConfig())
-        asked = simulated_requests(JUDGING_SEED, writer.dialect)
+        asked = simulated_requests(JUDGING_SEED, writer.dialect, facts=open_story_facts(writer.dialect))
         judged = {
             "held back": split.held_back,
             "simulated": _simulated_exchanges(
@@ -177,7 +178,7 @@ def _make_work_folder(out: Path) -> Path:
 def _simulated_exchanges(
     writer: LocalGenerator, requests: Iterator[GenerationRequest], tokenizer: str
 ) -> list[ReplayRecord]:
-    num_paths = _NUM_SIMULATED_PATHS if writer.dialect is PromptDialect.MINI else 0
+    num_paths = _NUM_SIMULATED_PATHS if writer.dialect.is_mini else 0
     return list(answer_requests(writer, requests, tokenizer, num_paths, _SIMULATED_HORIZON))
 
 
@@ -216,7 +217,8 @@ def _measure_trust(draft: LoadableModel, work: Path, report: ReportLine) -> None
         return
     report(f"calibrating its views on {_NUM_TRUST_STORIES:,} simulated stories")
     generator = open_model(work, draft.precision, draft.engine).plain_generator(DecodingConfig())
-    answered = answer_stories(generator, _NUM_TRUST_STORIES, lambda _done, _num: None)
+    facts = open_story_facts(generator.dialect)
+    answered = answer_stories(generator, _NUM_TRUST_STORIES, lambda _done, _num: None, facts)
     write_trust(
         work, estimate_trust(answered), estimate_meaning(answered) if draft.meaning is not None else None
     )

@@ -12,9 +12,9 @@ import numpy as np
 from htfi.decoding.local_generator import LocalGenerator
 from htfi.decoding.replay_buffer import RecordedAnswer, ReplayRecord, is_holdout, news_key
 from htfi.domain.errors import IntegrityError
-from htfi.domain.generation import PromptDialect, RequestRefused
+from htfi.domain.generation import RequestRefused
 from htfi.wiring.models.loading import LoadableModel
-from htfi_train.corpus import encoded_stories
+from htfi_train.corpus import encoded_stories, open_story_facts
 from htfi_train.simulation.draft_questions import answer_requests, simulated_requests
 from htfi_train.torch.examples import (
     ALL_TOKENS,
@@ -107,8 +107,8 @@ def simulated_examples(
     writer: LocalGenerator, target: LoadableModel, seed: int, sets: AdmittedTokenSets
 ) -> Iterator[DistillationExample]:
     """Simulated stories, complete where the vocabulary has their marks, else as the target answers them."""
-    if writer.dialect is not PromptDialect.MINI:
-        requests = simulated_requests(seed, writer.dialect)
+    if not writer.dialect.is_mini:
+        requests = simulated_requests(seed, writer.dialect, facts=open_story_facts(writer.dialect))
         for exchange in answer_requests(writer, requests, target.tokenizer.digest):
             yield from examples_of(writer, exchange, sets, REHEARSAL)
     for ids, weights, _ in encoded_stories(seed, 0, str(target.folder.tokenizer_file)):

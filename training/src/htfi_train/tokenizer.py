@@ -51,11 +51,33 @@ def train_tokenizer(
         show_progress=False,
     )
     tokenizer.train_from_iterator(texts, trainer)
+    _write(tokenizer, out)
+
+
+def _write(tokenizer: Tokenizer, out: Path) -> None:
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         out.write_text(tokenizer.to_str(pretty=False), "utf-8")
     except OSError as error:
         raise InvalidInput(f"{out}: cannot be written: {error.strerror}") from error
+
+
+def extend_tokenizer(file: Path, out: Path, marks: Sequence[str]) -> None:
+    """Write the tokenizer of `file` to `out` with the marks that it lacks, behind all its tokens. Raises
+    InvalidInput.
+    """
+    try:
+        tokenizer = Tokenizer.from_str(file.read_text("utf-8"))
+    except Exception as error:  # the library raises plain Exception for whatever it cannot read
+        raise InvalidInput(f"{file}: not a tokenizer that can be read: {error}") from error
+    missing = [mark for mark in marks if tokenizer.token_to_id(mark) is None]
+    added = [AddedToken(mark, special=True, normalized=False) for mark in missing]
+    tokenizer.add_special_tokens(added)  # pyright: ignore[reportUnknownMemberType]  (its stub names no type)
+    if tokenizer.get_vocab_size() > MAX_VOCAB:
+        raise InvalidInput(
+            f"tokenizer: {tokenizer.get_vocab_size()} tokens; the vocabulary holds {MAX_VOCAB}"
+        )
+    _write(tokenizer, out)
 
 
 def _check(specials: Sequence[str], num_text_tokens: int) -> None:

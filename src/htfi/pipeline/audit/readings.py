@@ -16,6 +16,7 @@ from htfi.decoding.vocabulary import Vocabulary
 from htfi.domain.decision import Decision, GenerationTrace, NewsView, PromptItem, Rung, ViewPart
 from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.domain.events import News
+from htfi.domain.generation import PromptDialect
 from htfi.domain.news import NewsItemAudit
 from htfi.narrative.answer import ConfidenceCalibration, ParsedAnswer, parse_answer, to_view, view_grammar
 from htfi.narrative.calendar.prefetching import is_prepared_for
@@ -26,6 +27,7 @@ from htfi.narrative.deep_reader import (
     deep_reader_version,
     is_deep_reader_version,
 )
+from htfi.narrative.fact_marks import marks_of
 from htfi.narrative.influence import bound_parts, recorded_limits
 from htfi.narrative.merging import recorded_trust, unmerged
 from htfi.narrative.question import MAX_ITEMS, Question, build_prompt, reading_seed
@@ -130,6 +132,21 @@ def prompt_items(
         if shown_as != (item.id, item.available_at_ns, bool(item.symbols)):
             found.append(f"item {place + 1} that it read, {item.id}, differs from that of its news")
     return shown, found
+
+
+def fact_problems(
+    decision: Decision, read: NewsView, trace: GenerationTrace, dialect: PromptDialect
+) -> list[str]:
+    """Whether the facts that it was shown are those that the decision records; readers in words had none at first."""
+    if read.prepared or trace.shown is msgspec.UNSET or decision.news_context is None:
+        return []
+    found: list[str] = []
+    for item, audited in zip(trace.shown, decision.news_context.considered, strict=False):
+        told = () if audited.reading is msgspec.UNSET else marks_of(audited.reading)
+        shown = () if item.facts is msgspec.UNSET else item.facts
+        if shown != told and (shown or dialect is PromptDialect.MINI_FACTS):
+            found.append(f"the facts of {item.id} that it was shown are not those that its news records")
+    return found
 
 
 def item_part(item: NewsItemAudit, decision: Decision, config: NarrativeConfig) -> ViewPart:
@@ -306,6 +323,7 @@ class ReadingAuditor:
         if model is None:
             self.num_unchecked[f"the prompt and tokens, because the folder of {trace.target} is missing"] += 1
             return found
+        found += fact_problems(decision, read, trace, model.vocabulary.dialect)
         found += self._prompt_problems(question, trace, model)
         if not found:
             found += self._view_problems(decision, read, trace, question, model)
@@ -335,8 +353,16 @@ class ReadingAuditor:
             News(one.available_at_ns, one.available_at_ns, "", 0, one.id, one.headline, one.symbols)
             for one in shown
         )
-        most = max(len(items), MAX_ITEMS)
-        return Question(decision.symbol, asked_ns, known.bar_ns, items, known.context, most_items=most), found
+        question = Question(
+            decision.symbol,
+            asked_ns,
+            known.bar_ns,
+            items,
+            known.context,
+            most_items=max(len(items), MAX_ITEMS),
+            facts={one.id: one.facts for one in shown if one.facts is not msgspec.UNSET},
+        )
+        return question, found
 
     def _prompt_problems(
         self, question: Question, trace: GenerationTrace, model: WeightlessModel

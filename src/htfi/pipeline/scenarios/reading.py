@@ -15,9 +15,10 @@ from htfi.domain.events import News
 from htfi.forecasting.batch import ForecastBatch
 from htfi.forecasting.tilts import Opinion, apply_tilt, derive_tilts
 from htfi.narrative.encoding.linking import EntityLinker, is_company
+from htfi.narrative.facts.record import NewsFacts
 from htfi.narrative.headline_roles import CompanyRole, company_roles
 from htfi.narrative.influence import max_view_influence
-from htfi.narrative.question import Question
+from htfi.narrative.question import Question, facts_of
 from htfi.narrative.recent_news import RecentNews
 from htfi.narrative.text import clean
 from htfi.pipeline.scenarios.basis import ScenarioBasis
@@ -110,10 +111,11 @@ def read_hypothetical(
     Raises: DependencyUnavailable.
     """
     questions: list[Question] = []
-    state = basis.components.news.readable.state()
-    for item, asked in zip(items, places, strict=True):
+    news = basis.components.news
+    state = news.readable.state()
+    for item, facts, asked in zip(items, news.read_facts(items), places, strict=True):
         wire = _wire_with(basis, state, item)
-        questions += [_question(basis, wire, place) for place in asked]
+        questions += [_question(basis, wire, place, item, facts) for place in asked]
     views = iter(basis.reader.read(questions, READING_MS)) if questions else iter(())
     return [[next(views) for _ in asked] for asked in places]
 
@@ -193,14 +195,22 @@ def _wire_with(basis: ScenarioBasis, state: dict[str, Any], item: News) -> Recen
     return wire
 
 
-def _question(basis: ScenarioBasis, wire: RecentNews, place: int) -> Question:
+def _question(
+    basis: ScenarioBasis, wire: RecentNews, place: int, supposed: News, facts: NewsFacts | None
+) -> Question:
     symbol, series = basis.symbols[place], basis.series[place]
+    items = tuple(wire.recent(symbol, basis.as_of_ns))
+    news = basis.components.news
+    readings = news.readings(items, symbol)
+    if facts is not None:
+        readings[supposed.id] = news.reading_of(facts, symbol)
     return Question(
         symbol=symbol,
         as_of_ns=basis.as_of_ns,
         bar_ns=bar_length_ns(basis.interval),
-        items=tuple(wire.recent(symbol, basis.as_of_ns)),
+        items=items,
         context=basis.components.scaled_returns.recent(series),
+        facts=facts_of(items, readings),
     )
 
 

@@ -24,6 +24,7 @@ def command(folder: Path, precision: str, num_stories: int) -> None:
     from htfi.decoding.config import DecodingConfig
     from htfi.narrative.answer import CAUSES, CONFIDENCES
     from htfi.wiring.models.loading import open_model, write_trust
+    from htfi_train.corpus import open_story_facts
     from htfi_train.simulation.reader_calibration import (
         HORIZONS,
         MIN_STORIES,
@@ -37,7 +38,7 @@ def command(folder: Path, precision: str, num_stories: int) -> None:
     def show_progress(done: int, num: int) -> None:
         click.echo(f"\r{done:,} of {num:,} stories", err=True, nl=done == num)
 
-    answered = answer_stories(generator, num_stories, show_progress)
+    answered = answer_stories(generator, num_stories, show_progress, open_story_facts(generator.dialect))
     trust = estimate_trust(answered)
     meaning = estimate_meaning(answered) if num_stories >= MIN_STORIES else None
     write_trust(folder, trust, meaning)

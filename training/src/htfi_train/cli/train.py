@@ -31,12 +31,33 @@ from htfi.apps.options import FiniteRange
     type=click.Path(path_type=Path),
     help="tokenizer.json to use (default: a new one is trained).",
 )
-def command(out: Path, tokenizer: Path | None, **options: object) -> None:
+@click.option(
+    "--from",
+    "start_from",
+    type=click.Path(path_type=Path),
+    help="Folder with mini-target and mini-draft to go on from; they learn the marks of facts too.",
+)
+@click.option(
+    "--corpora",
+    type=click.Path(path_type=Path),
+    help="Folder of the corpora: labelled lines in its folder 'facts' word some stories.",
+)
+@click.option("--target-rate", type=FiniteRange(min=0, min_open=True), help="Peak learning rate.")
+@click.option("--draft-rate", type=FiniteRange(min=0, min_open=True), help="The same of the draft.")
+def command(
+    out: Path, tokenizer: Path | None, start_from: Path | None, corpora: Path | None, **options: object
+) -> None:
     """Train a target and its draft on simulated stories; needs the extra [train].
 
     After Ctrl-C or a crash, run the same command again to resume.
     """
     from htfi_train.trainer import parse_training_config, train_models
 
-    if not train_models(parse_training_config(**options), out, tokenizer_file=tokenizer):
+    if not train_models(
+        parse_training_config(**options),
+        out,
+        tokenizer_file=tokenizer,
+        start_from=start_from,
+        corpora=corpora,
+    ):
         raise SystemExit(130)  # what a shell reports for a program that Ctrl-C ended

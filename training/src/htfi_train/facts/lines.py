@@ -7,7 +7,7 @@
 import hashlib
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -98,25 +98,36 @@ class NamePool:
 
     def variant(self, line: FactLine, rng: random.Random, share: float) -> tuple[str, list[PartySpan]]:
         """The text and its parties, each name with probability `share` replaced by another of its sort."""
-        text, after = "", 0
-        spans: list[PartySpan] = []
         instead: dict[str, str] = {}
-        for mark in _MARK.finditer(line.marked):
-            text += line.marked[after : mark.start()]
-            role, name = PartyRole(mark[1]), mark[3]
-            pool: list[str] = []
-            if role is PartyRole.RATER:
-                pool = self._raters
-            elif line.kind.group is EventGroup.COMPANY and role in _COMPANY_ROLES and name[:1].isupper():
-                pool = self._firms
-            if pool:
-                if name not in instead:
-                    instead[name] = rng.choice(pool) if rng.random() < share else name
-                name = instead[name]
-            spans.append(PartySpan(len(text), len(text) + len(name), role, mark[2]))
-            text += name
-            after = mark.end()
-        return text + line.marked[after:], spans
+
+        def other_name(name: str, role: PartyRole) -> str:
+            pool = (
+                self._raters if role is PartyRole.RATER else self._firms if is_firm(line, name, role) else []
+            )
+            if pool and name not in instead:
+                instead[name] = rng.choice(pool) if rng.random() < share else name
+            return instead.get(name, name)
+
+        return with_names(line, other_name)
+
+
+def is_firm(line: FactLine, name: str, role: PartyRole) -> bool:
+    """Whether a party of a line is a company whose name may stand for another's."""
+    return line.kind.group is EventGroup.COMPANY and role in _COMPANY_ROLES and name[:1].isupper()
+
+
+def with_names(line: FactLine, name_of: Callable[[str, PartyRole], str]) -> tuple[str, list[PartySpan]]:
+    """The text and its parties, each called what `name_of` says."""
+    text, after = "", 0
+    spans: list[PartySpan] = []
+    for mark in _MARK.finditer(line.marked):
+        text += line.marked[after : mark.start()]
+        role = PartyRole(mark[1])
+        name = name_of(mark[3], role)
+        spans.append(PartySpan(len(text), len(text) + len(name), role, mark[2]))
+        text += name
+        after = mark.end()
+    return text + line.marked[after:], spans
 
 
 def _kind_of(name: str, where: str) -> EventKind:

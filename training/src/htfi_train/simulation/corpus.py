@@ -3,17 +3,20 @@
 The question is put by the function that the reader uses, so that a model is asked as it was taught.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
 from itertools import count
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from msgspec.structs import replace
 
 from htfi.domain.generation import ControlToken, PlainText, PromptDialect, PromptSegment, ScaledMoves
 from htfi.domain.time import NS_PER_DAY
 from htfi.narrative.answer import ParsedAnswer, ideal_answer
+from htfi.narrative.fact_marks import marks_of
 from htfi.narrative.question import Question, build_prompt
+from htfi_train.simulation.events import EventSource
+from htfi_train.simulation.rng import Rng
 from htfi_train.simulation.stories import Story, stories_of_market
 
 _AS_OF_NS = 1_000_000_000 * 10**9  # any instant: only the ages of the news are given
@@ -41,20 +44,36 @@ class TrainingSegment(NamedTuple):
 TEXT_WEIGHT, PRICES_WEIGHT, WORDS_WEIGHT, VIEW_WEIGHT, PATH_WEIGHT = 0.1, 0.05, 0.7, 2.0, 0.2
 _NUMBERS_WEIGHT = 4.0  # of direction and size: two tokens of a story that everything else leads up to
 _STORIES_PER_WORLD = 12  # most worlds hold twice as many
+_LINE_WORLDS = (2, 5)
+_NOISE = 1  # the stream of draws that spoils facts
 _SHORT_HISTORY_EVERY = 10
 _NUMBERS = 4  # marks between '<end>' and '</view>'; the first two are direction and size
 
 
-def training_passages(seed: int, start: int = 0) -> Iterator[list[TrainingSegment]]:
+class FactSource(Protocol):
+    """Gives stories the readings of their items: as they are read, or with noise, which a source of draws decides."""
+
+    def of_stories(self, stories: Iterable[Story]) -> Iterator[Story]: ...
+
+    def noisy(self, stories: Sequence[Story], rng: Rng) -> list[Story]: ...
+
+
+def training_passages(
+    seed: int, start: int = 0, facts: FactSource | None = None, lines: EventSource | None = None
+) -> Iterator[list[TrainingSegment]]:
     """Stories of `seed` from number `start` on, as parts; endless. Some are short of history, as a new series is.
 
-    Worlds hold different numbers of stories; the same number of each is taken, so that any story is found at once.
+    With `facts`, items carry what is read of them; with `lines`, two worlds in five tell their events. Worlds hold
+    different numbers of stories; the same number of each is taken, so that any story is found at once.
     """
     of_market: list[Story] = []
     for number in count(start):
         market, place = divmod(number, _STORIES_PER_WORLD)
         if place == 0 or not of_market:
-            of_market = stories_of_market(seed, market)
+            told = lines if market % _LINE_WORLDS[1] < _LINE_WORLDS[0] else None
+            of_market = stories_of_market(seed, market, told)[:_STORIES_PER_WORLD]
+            if facts is not None:
+                of_market = facts.noisy(of_market, Rng(seed, market, _NOISE))
         story = of_market[place % len(of_market)]
         if number % _SHORT_HISTORY_EVERY == 0:
             left = number // _SHORT_HISTORY_EVERY % len(story.context)
@@ -64,7 +83,7 @@ def training_passages(seed: int, start: int = 0) -> Iterator[list[TrainingSegmen
 
 def passage(story: Story) -> list[TrainingSegment]:
     """Question, answer and path of one story."""
-    prompt, _ = build_prompt(question(story), PromptDialect.MINI)
+    prompt, _ = build_prompt(question(story), PromptDialect.MINI_FACTS)
     asked = [_question_part(segment) for segment in prompt]
     asked[0] = asked[0]._replace(weight=0.0)
     return [*asked, *_answer_parts(story), *_path_parts(story)]
@@ -82,6 +101,9 @@ def question(story: Story) -> Question:
         ),
         context=story.context,
         name=story.name,
+        facts={
+            item.id: marks_of(reading) for item, reading in zip(story.items, story.readings, strict=False)
+        },
     )
 
 

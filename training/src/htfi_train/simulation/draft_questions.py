@@ -11,7 +11,7 @@ from htfi.domain.generation import Completion, GenerationRequest, PromptDialect,
 from htfi.narrative.answer import view_grammar
 from htfi.narrative.question import build_prompt, shown_items
 from htfi_train.paths.sample import sample_paths
-from htfi_train.simulation.corpus import question
+from htfi_train.simulation.corpus import FactSource, question
 from htfi_train.simulation.stories import FIRST_EVALUATION_SEED, stories_of_market
 
 JUDGING_SEED = FIRST_EVALUATION_SEED + 600_000_000  # no training's, nor the evaluation's or the calibration's
@@ -22,17 +22,18 @@ _SAMPLING = SamplingParams(temperature=1.0)
 
 
 def simulated_requests(
-    seed: int, dialect: PromptDialect, temperature: float = 1.0
+    seed: int, dialect: PromptDialect, temperature: float = 1.0, facts: FactSource | None = None
 ) -> Iterator[GenerationRequest]:
-    """Questions of many worlds as a reader would put them, endless. Their own seeds count on from 0."""
-    number = 0
-    for world in count():
-        for story in stories_of_market(seed, world)[:_STORIES_PER_WORLD]:
-            asked = question(story)
-            prompt, shared = build_prompt(asked, dialect)
-            form = view_grammar(dialect, len(shown_items(asked)))
-            yield GenerationRequest(prompt, form, number, temperature, shared=shared, kind="rehearsal")
-            number += 1
+    """Questions of many worlds as a reader would put them, endless; with `facts` of their items, if given.
+
+    Their own seeds count on from 0.
+    """
+    drawn = (story for world in count() for story in stories_of_market(seed, world)[:_STORIES_PER_WORLD])
+    for number, story in enumerate(drawn if facts is None else facts.of_stories(drawn)):
+        asked = question(story)
+        prompt, shared = build_prompt(asked, dialect)
+        form = view_grammar(dialect, len(shown_items(asked)))
+        yield GenerationRequest(prompt, form, number, temperature, shared=shared, kind="rehearsal")
 
 
 def answer_requests(

@@ -3,11 +3,13 @@
 The causes' modules under `headlines` draw them; `stories` decides what came true.
 """
 
+from collections.abc import Callable
 from enum import StrEnum
 
 import msgspec
 
 from htfi_train.simulation.companies import SimulatedAsset, factor_exposure
+from htfi_train.simulation.rng import Rng
 
 
 class NewsEventKind(StrEnum):
@@ -53,6 +55,8 @@ class NewsEvent(msgspec.Struct, frozen=True, gc=False):
     volatility_multiplier: float = 1.5
     half_life_bars: float = 2.0
     delay_bars: int = 0
+    effects: tuple[tuple[str, float], ...] | None = None  # by symbol, where they are known one by one
+    is_line: bool = False  # worded as one of `corpora/facts`, which the reader of facts learnt from
 
     @property
     def symbols(self) -> tuple[str, ...]:
@@ -61,6 +65,8 @@ class NewsEvent(msgspec.Struct, frozen=True, gc=False):
 
     def effect_on(self, asset: SimulatedAsset) -> float:
         """The effect in sigmas that the text claims for `asset`; 0 where it has none to speak of."""
+        if self.effects is not None:
+            return dict(self.effects).get(asset.symbol, 0.0)
         if asset.symbol == self.subject:
             return self.own
         if asset.symbol == self.counterpart:
@@ -70,9 +76,14 @@ class NewsEvent(msgspec.Struct, frozen=True, gc=False):
 
     def concerns(self, asset: SimulatedAsset) -> bool:
         """Whether the asset is named, or of those that such news moves; the news may still be too small to."""
+        if self.effects is not None:
+            return asset.symbol in dict(self.effects)
         return asset.symbol in self.symbols or any(
             factor_exposure(asset, factor) for factor, _ in self.factors
         )
 
+
+# Draws an event for a world of these assets; None where it finds none that fits.
+EventSource = Callable[[Rng, tuple[SimulatedAsset, ...]], NewsEvent | None]
 
 MIN_SIGMAS = 0.4

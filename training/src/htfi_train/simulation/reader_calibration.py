@@ -21,7 +21,7 @@ from htfi.narrative.answer import CONFIDENCES, ConfidenceCalibration, parse_answ
 from htfi.narrative.ports import TextGenerator
 from htfi.narrative.question import build_prompt, shown_items
 from htfi.narrative.view_calibration import ViewCalibration, move_features, width_features
-from htfi_train.simulation.corpus import question
+from htfi_train.simulation.corpus import FactSource, question
 from htfi_train.simulation.simulated_market import DECAY
 from htfi_train.simulation.stories import Story, stories
 
@@ -45,11 +45,16 @@ class AnsweredStory(NamedTuple):
 
 
 def answer_stories(
-    generator: TextGenerator, num_stories: int, progress: Callable[[int, int], None]
+    generator: TextGenerator,
+    num_stories: int,
+    progress: Callable[[int, int], None],
+    facts: FactSource | None = None,
 ) -> list[AnsweredStory]:
-    """What the model says of simulated stories. Raises: InvalidInput where it refuses one."""
+    """What the model says of simulated stories; with `facts` of their items, if given. Raises: InvalidInput where it
+    refuses one.
+    """
     found: list[AnsweredStory] = []
-    source = stories(SEED)
+    source = stories(SEED) if facts is None else facts.of_stories(stories(SEED))
     for done in range(0, num_stories, _BATCH):
         batch = list(islice(source, min(_BATCH, num_stories - done)))
         for story, answer in zip(

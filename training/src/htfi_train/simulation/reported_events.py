@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 
 from htfi_train.simulation.companies import SimulatedAsset
-from htfi_train.simulation.events import NewsEvent
+from htfi_train.simulation.events import EventSource, NewsEvent
 from htfi_train.simulation.headlines import company_news, market_news
 from htfi_train.simulation.rng import Rng
 
@@ -39,6 +39,7 @@ PATTERN_SHARES: dict[ReportPattern, float] = {
 _PATTERNS, _PATTERN_WEIGHTS = tuple(PATTERN_SHARES), tuple(PATTERN_SHARES.values())
 
 MAX_AGE_BARS = 28.0
+_MAX_LINES = 12  # drawn, until one fits
 
 
 class _Cause(IntEnum):
@@ -79,8 +80,10 @@ class ReportedEvent:
         return event.effect_on(asset) if event else 0.0
 
 
-def draw_reported_event(rng: Rng, assets: tuple[SimulatedAsset, ...]) -> ReportedEvent:
-    """What happens at one moment."""
+def draw_reported_event(
+    rng: Rng, assets: tuple[SimulatedAsset, ...], lines: EventSource | None = None
+) -> ReportedEvent:
+    """What happens at one moment; of `lines`, where they are given and the report is of one event."""
     pattern = _PATTERNS[rng.weighted_index(_PATTERN_WEIGHTS)]
     subject, other = _two_companies(rng, assets)
     age = rng.uniform_between(0.0, 1.4)
@@ -97,7 +100,7 @@ def draw_reported_event(rng: Rng, assets: tuple[SimulatedAsset, ...]) -> Reporte
         case ReportPattern.STALE:
             age = rng.uniform_between(4.2, MAX_AGE_BARS)
             leaks = ((int(age), 1),) if rng.chance(0.75) else ()
-            return ReportedEvent(pattern, draw_news_event(rng, assets), age_bars=age, leaks=leaks)
+            return ReportedEvent(pattern, draw_news_event(rng, assets, lines), age_bars=age, leaks=leaks)
         case ReportPattern.DENIED | ReportPattern.CONFIRMED:
             is_denied = pattern is ReportPattern.DENIED
             earlier, event = company_news.answered_rumour(rng, subject, not is_denied)
@@ -116,7 +119,7 @@ def draw_reported_event(rng: Rng, assets: tuple[SimulatedAsset, ...]) -> Reporte
                 earlier = company_news.draw_rumour(rng, subject)
             return ReportedEvent(pattern, event, earlier, age, rng.uniform_between(0.0, 1.4))
         case ReportPattern.FRESH | ReportPattern.LEAKED | ReportPattern.AGAINST:
-            event = draw_news_event(rng, assets)
+            event = draw_news_event(rng, assets, lines)
             sign = {ReportPattern.LEAKED: 1, ReportPattern.AGAINST: -1}.get(pattern)
             leaks = ((lag, sign),) if sign else ()
             return ReportedEvent(pattern, event, age_bars=age, leaks=leaks)
@@ -138,8 +141,14 @@ def _official_news(rng: Rng, subject: SimulatedAsset, other: SimulatedAsset) -> 
             return event
 
 
-def draw_news_event(rng: Rng, assets: tuple[SimulatedAsset, ...]) -> NewsEvent:
-    """An event that concerns at least one of the assets."""
+def draw_news_event(
+    rng: Rng, assets: tuple[SimulatedAsset, ...], lines: EventSource | None = None
+) -> NewsEvent:
+    """An event that concerns at least one of the assets; of `lines`, where they are given."""
+    for _ in range(_MAX_LINES if lines is not None else 0):
+        line = lines(rng, assets) if lines is not None else None
+        if line is not None and line.effects:
+            return line
     subject, other = _two_companies(rng, assets)
     cause = _Cause(rng.weighted_index(_CAUSE_SHARES))
     match cause:
@@ -166,8 +175,14 @@ def draw_news_event(rng: Rng, assets: tuple[SimulatedAsset, ...]) -> NewsEvent:
             return company_news.draw_earnings(rng, subject)
 
 
-def unrelated_news(rng: Rng, assets: tuple[SimulatedAsset, ...], asked: SimulatedAsset) -> NewsEvent | None:
+def unrelated_news(
+    rng: Rng, assets: tuple[SimulatedAsset, ...], asked: SimulatedAsset, lines: EventSource | None = None
+) -> NewsEvent | None:
     """News that does nothing to `asked`: of no consequence, or of consequence to others alone."""
+    for _ in range(_MAX_LINES if lines is not None else 0):
+        line = lines(rng, assets) if lines is not None else None
+        if line is not None and not line.concerns(asked):
+            return line
     companies = [asset for asset in assets if asset.company]
     branch = rng.uniform()
     if branch < 0.3:

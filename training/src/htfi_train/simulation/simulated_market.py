@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from htfi_train.simulation.companies import SimulatedAsset, draw_assets
-from htfi_train.simulation.events import ClaimStatus, NewsEvent
+from htfi_train.simulation.events import ClaimStatus, EventSource, NewsEvent
 from htfi_train.simulation.market.process import simulate
 from htfi_train.simulation.market.spec import MarketSpec
 from htfi_train.simulation.rationale import NewsSituation, rationale_sentence
@@ -76,6 +76,7 @@ class SimulatedMarket:
     bar_ns: int
     first_ns: int
     rng: Rng
+    lines: EventSource | None = None
 
 
 _NS = 1_000_000_000
@@ -84,8 +85,8 @@ _FIRST_NS = 1_104_537_600 * _NS  # 2005
 _YEARS_NS = 20 * 365 * 86400 * _NS
 
 
-def simulate_market(seed: int, number: int) -> SimulatedMarket:
-    """The market of this number: about 80 moments with news over some 600 bars."""
+def simulate_market(seed: int, number: int, lines: EventSource | None = None) -> SimulatedMarket:
+    """The market of this number: about 80 moments with news over some 600 bars; of `lines`, where they are given."""
     rng = Rng(seed, number)
     assets = draw_assets(rng, 4 + rng.integer(5), 2 + rng.integer(4))
     num_bars = 420 + rng.integer(300)
@@ -93,12 +94,12 @@ def simulate_market(seed: int, number: int) -> SimulatedMarket:
     moments: list[NewsMoment] = []
     bar = FIRST_BAR + rng.integer(8)
     while bar + HORIZON + 1 < num_bars:
-        moments.append(_draw_moment(rng, assets, bar))
+        moments.append(_draw_moment(rng, assets, bar, lines))
         bar += HORIZON + 6 + rng.integer(10)
     scaled = _apply_moments(rng, assets, moments, base)
     return SimulatedMarket(
         number, assets, {asset.symbol: asset for asset in assets}, tuple(moments), scaled,
-        rng.choice(_BARS_NS), _FIRST_NS + rng.integer(_YEARS_NS // (3600 * _NS)) * 3600 * _NS, rng,
+        rng.choice(_BARS_NS), _FIRST_NS + rng.integer(_YEARS_NS // (3600 * _NS)) * 3600 * _NS, rng, lines,
     )  # fmt: skip
 
 
@@ -108,8 +109,10 @@ def _base_returns(rng: Rng, num_assets: int, num_bars: int) -> Floats:
     return simulate(spec, (), num_bars, rng.integer(2**52)).log_returns
 
 
-def _draw_moment(rng: Rng, assets: tuple[SimulatedAsset, ...], bar: int) -> NewsMoment:
-    reported = draw_reported_event(rng, assets)
+def _draw_moment(
+    rng: Rng, assets: tuple[SimulatedAsset, ...], bar: int, lines: EventSource | None
+) -> NewsMoment:
+    reported = draw_reported_event(rng, assets, lines)
     touched: list[int] = []
     others: list[int] = []
     for place, asset in enumerate(assets):

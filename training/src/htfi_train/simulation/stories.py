@@ -7,17 +7,18 @@ others. `stories` runs simulated worlds one after the other: a world depends on 
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import msgspec
 
 from htfi.domain.errors import InvalidInput
 from htfi.domain.events import News
+from htfi.domain.news import ItemReading
 from htfi_train.simulation.companies import SimulatedAsset
-from htfi_train.simulation.events import NewsEvent
+from htfi_train.simulation.events import EventSource, NewsEvent
 from htfi_train.simulation.headlines.company_news import forged_news
 from htfi_train.simulation.headlines.style import write_headline
 from htfi_train.simulation.reported_events import ReportPattern, draw_news_event, unrelated_news
-from htfi_train.simulation.rng import Rng
 from htfi_train.simulation.simulated_market import NewsMoment, SimulatedMarket, simulate_market
 
 FIRST_EVALUATION_SEED = 1_000_000_000
@@ -54,7 +55,8 @@ class StoryTruth(msgspec.Struct, frozen=True, gc=False):
 class Story(msgspec.Struct, frozen=True, gc=False):
     """One question about one asset at one instant. `items` are newest first, `ages_bars` beside them; `context` holds
     the last 32 returns in units of the EWMA volatility before each (λ = .94), `path` the next 24, by the same
-    recursion run on."""
+    recursion run on. `from_lines` are the places of items that a line of `corpora/facts` words; `readings` are what
+    the facts of the items mean for the asset, where they were read."""
 
     items: tuple[News, ...]
     symbol: str
@@ -63,6 +65,8 @@ class Story(msgspec.Struct, frozen=True, gc=False):
     context: tuple[float, ...]
     path: tuple[float, ...]
     truth: StoryTruth
+    from_lines: tuple[int, ...] = ()
+    readings: tuple[ItemReading | None, ...] = ()
 
 
 def stories(seed: int, start: int = 0) -> Iterator[Story]:
@@ -78,9 +82,9 @@ def stories(seed: int, start: int = 0) -> Iterator[Story]:
         number += 1
 
 
-def stories_of_market(seed: int, number: int) -> list[Story]:
-    """All stories of one market, in an order that carries no information."""
-    market = simulate_market(seed, number)
+def stories_of_market(seed: int, number: int, lines: EventSource | None = None) -> list[Story]:
+    """All stories of one market, in an order that carries no information; `lines` word its events, if given."""
+    market = simulate_market(seed, number, lines)
     found = [_story(market, moment, place) for moment in market.moments for place in moment.assets]
     return market.rng.sample(found, len(found))
 
@@ -88,7 +92,7 @@ def stories_of_market(seed: int, number: int) -> list[Story]:
 def _story(market: SimulatedMarket, moment: NewsMoment, place: int) -> Story:
     asset = market.assets[place]
     outcome = moment.outcomes[place]
-    items, ages, cited, name = report_news(market, moment, asset)
+    told = report_news(market, moment, asset)
     truth = StoryTruth(
         direction=outcome.direction,
         size_sigmas=abs(outcome.realised),
@@ -96,7 +100,7 @@ def _story(market: SimulatedMarket, moment: NewsMoment, place: int) -> Story:
         confidence=outcome.confidence,
         consistency=outcome.consistency,
         cause=outcome.cause,
-        cited=cited,
+        cited=told.cited,
         rationale=outcome.rationale,
         likeliest=outcome.likeliest,
         likely_sigmas=abs(outcome.expected),
@@ -107,8 +111,9 @@ def _story(market: SimulatedMarket, moment: NewsMoment, place: int) -> Story:
     at = moment.bar + 1
     z = market.scaled[:, place]
     return Story(
-        items, asset.symbol, name, ages,
+        told.items, asset.symbol, told.name, told.ages_bars,
         tuple(z[at - CONTEXT_BARS : at].tolist()), tuple(z[at : at + PATH_BARS].tolist()), truth,
+        told.from_lines,
     )  # fmt: skip
 
 
@@ -122,10 +127,19 @@ class _Report:
     rank: int = 0
 
 
-def report_news(
-    market: SimulatedMarket, moment: NewsMoment, asked: SimulatedAsset
-) -> tuple[tuple[News, ...], tuple[float, ...], tuple[str, ...], str]:
-    """Items newest first, their ages in bars, the ids of those that matter for `asked`, and its name where it is shown.
+class ReportedNews(NamedTuple):
+    """Items newest first, their ages in bars, the ids of those that matter for the asset asked about, its name where it
+    is shown, and the places of items that a line of `corpora/facts` words."""
+
+    items: tuple[News, ...]
+    ages_bars: tuple[float, ...]
+    cited: tuple[str, ...]
+    name: str
+    from_lines: tuple[int, ...]
+
+
+def report_news(market: SimulatedMarket, moment: NewsMoment, asked: SimulatedAsset) -> ReportedNews:
+    """What is reported at a moment, as one who asks about `asked` sees it.
 
     Of rewrites the first report is cited; of two that disagree the one that holds, then the other.
     """
@@ -144,9 +158,9 @@ def report_news(
                 for _ in range(num)
             ]
     if reported.pattern is not ReportPattern.NO_NEWS:
-        reports += _unrelated_reports(rng, market.assets, asked, reported.pattern, reported.event)
+        reports += _unrelated_reports(market, asked, reported.pattern, reported.event)
     elif rng.chance(0.15):
-        reports += _unrelated_reports(rng, market.assets, asked, reported.pattern, None)
+        reports += _unrelated_reports(market, asked, reported.pattern, None)
     reports = sorted(reports[:MAX_ITEMS], key=lambda report: report.age_bars)
     # The tags or the name may be missing, but not both where only they link the news to the asset.
     is_tagged = not rng.chance(0.07)
@@ -165,24 +179,22 @@ def report_news(
         symbols = report.event.symbols if is_tagged else ()
         items.append(News(at_ns, at_ns, rng.choice(_FEED_NAMES), row, news_id, text, symbols))
     ages = tuple(round(report.age_bars, 2) for report in reports)
-    return tuple(items), ages, tuple(cited[rank] for rank in sorted(cited)), name
+    from_lines = tuple(place for place, report in enumerate(reports) if report.event.is_line)
+    return ReportedNews(tuple(items), ages, tuple(cited[rank] for rank in sorted(cited)), name, from_lines)
 
 
 def _unrelated_reports(
-    rng: Rng,
-    assets: tuple[SimulatedAsset, ...],
-    asked: SimulatedAsset,
-    pattern: ReportPattern,
-    event: NewsEvent | None,
+    market: SimulatedMarket, asked: SimulatedAsset, pattern: ReportPattern, event: NewsEvent | None
 ) -> list[_Report]:
+    rng, assets = market.rng, market.assets
     reports: list[_Report] = []
     for _ in range(rng.weighted_index(_NUM_UNRELATED_SHARES)):
-        other = unrelated_news(rng, assets, asked)
+        other = unrelated_news(rng, assets, asked, market.lines)
         if other is not None:
             reports.append(_Report(rng.uniform_between(0.0, 12.0) * rng.uniform(), other))
     if event is not None and asked.company and pattern is ReportPattern.FRESH:
         if rng.chance(0.12):  # old news about the same asset, which prices absorbed long ago
-            old = draw_news_event(rng, assets)
+            old = draw_news_event(rng, assets, market.lines)
             if old.effect_on(asked):
                 reports.append(_Report(rng.uniform_between(9.0, 30.0), old))
         elif rng.chance(0.05):

@@ -27,7 +27,7 @@ NUM_CLASSES = 5  # padding, text, prices, view, path
 CLASS_NAMES = ("padding", "text", "prices", "view", "path")
 
 Story = tuple[list[int], list[float], list[int]]  # ids, weights, classes
-Stories = Callable[[int, int, str], Iterator[Story]]
+Stories = Callable[..., Iterator[Story]]
 
 _CHUNK_STORIES = 32  # stories sent at once
 _ROUND_TO = 16  # steps of a row: whole blocks of the processor's bfloat16 products
@@ -49,10 +49,12 @@ class TrainingBatch(NamedTuple):
 
 
 class StorySource(NamedTuple):
-    """Where stories come from: 'package.module:function', called with seed, first story's number and tokenizer file."""
+    """Where stories come from: 'package.module:function', called with seed, first story's number, tokenizer file, and
+    the folder of labelled lines where there is one."""
 
     function: str
     tokenizer_file: str
+    lines_folder: str = ""
 
 
 class BatchPosition(msgspec.Struct, frozen=True):
@@ -226,7 +228,8 @@ def _worker(pipe: Connection, source: StorySource, seed: int, start: int) -> Non
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the trainer ends us
     with suppress(BrokenPipeError, ConnectionResetError):
         try:
-            stories = load_function(source.function)(seed, start, source.tokenizer_file)
+            folders = (source.lines_folder,) if source.lines_folder else ()
+            stories = load_function(source.function)(seed, start, source.tokenizer_file, *folders)
             while chunk := list(islice(stories, _CHUNK_STORIES)):
                 pipe.send(chunk)
             pipe.send(InvalidInput(f"training source {source.function!r} ended: it must be endless"))

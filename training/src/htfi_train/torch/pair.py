@@ -10,6 +10,7 @@ Gradients are added in the order of the parts, so the number of threads changes 
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -20,6 +21,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from htfi.adapters.torch.llama import Llama, tensor
+from htfi.domain.errors import InvalidInput
 from htfi_train.torch.batches import NUM_CLASSES, TrainingBatch
 from htfi_train.torch.config import TrainingConfig
 
@@ -27,6 +29,7 @@ from htfi_train.torch.config import TrainingConfig
 COUNT, TARGET_CE, DRAFT_CE, DRAFT_KL, AGREE, TARGET_HIT = range(6)
 NUM_SUMS = 6
 
+_NEW_ROW_NOISE = 0.3  # of the deviation of the embeddings that are there
 _CHUNK_POSITIONS = 1_024  # their probabilities fit in the processor's cache
 
 
@@ -104,6 +107,29 @@ class TargetDraftPair:
             draft = self._logits(self.draft, ids, picked)
         gradients, sums = _scores(target, draft, truth, weights, classes, self.config.distillation, measured)
         return torch.autograd.grad([target, draft], self._parameters, gradients), sums
+
+    def start_from(self, target: Llama, draft: Llama) -> None:
+        """Go on from another pair, of a vocabulary that these begin with. Raises InvalidInput for other sizes.
+
+        A token that is new begins at the mean of the embeddings, with a little noise.
+        """
+        for network, start in ((self.target, target), (self.draft, draft)):
+            state, given = network.state_dict(), start.state_dict()
+            num_known = start.sizes.vocab_size
+            same = replace(start.sizes, vocab_size=network.sizes.vocab_size) == network.sizes
+            if not same or num_known > network.sizes.vocab_size:
+                raise InvalidInput(
+                    "the models to start from have other sizes, or tokens that the vocabulary lacks"
+                )
+            generator = torch.Generator().manual_seed(self.config.seed)
+            for name, weights in given.items():
+                if len(weights) != len(state[name]):
+                    num_new = len(state[name]) - num_known
+                    noise = torch.randn(num_new, weights.shape[1], generator=generator)
+                    fresh = weights.mean(0) + _NEW_ROW_NOISE * weights.std() * noise
+                    weights = torch.cat((weights, fresh))
+                state[name].copy_(weights)
+            network.load_state_dict(state)
 
     def state(self) -> dict[str, Any]:
         return {

@@ -13,7 +13,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from htfi.adapters.torch.llama import find_device, tensor
+from htfi.adapters.torch.llama import find_device, load_llama, tensor
+from htfi.decoding.checkpoint.folder import ModelFolder
 from htfi_train.torch.batches import (
     CLASS_NAMES,
     NUM_CLASSES,
@@ -65,8 +66,10 @@ def train(
     vocab_size: int,
     report: Callable[[str], None],
     description: str = "",
+    start_from: tuple[ModelFolder, ModelFolder] | None = None,
 ) -> TrainingResult:
-    """Train both models on `source` until the budget is used; continue from a checkpoint in `out` if there is one.
+    """Train both models on `source` until the budget is used; continue from a checkpoint in `out` if there is one, else
+    from the weights of `start_from`, target and draft.
 
     Leaves mini-target and mini-draft (Hugging Face folders), training.jsonl and checkpoint.pt in `out`;
     SIGTERM and SIGINT end it after the step at hand, with everything saved.
@@ -79,6 +82,8 @@ def train(
     if state.step:
         rewind_log(out, state)
         report(f"resuming at step {state.step} after {state.elapsed_s / 60:.1f} minutes")
+    elif start_from is not None:
+        pair.start_from(*map(load_llama, start_from))
     run = _TrainingRun(config, out, source, pair, vocab_size, state, report, description)
     with (
         stop_on_signal() as stop,

@@ -23,6 +23,8 @@ from htfi.domain.generation import (
 )
 from htfi.narrative.answer import ideal_answer, view_grammar
 from htfi.narrative.question import MAX_ITEMS, build_prompt, shown_items
+from htfi_train.corpus import open_story_facts
+from htfi_train.facts.story_facts import StoryFacts
 from htfi_train.simulation.corpus import question, true_answer
 from htfi_train.simulation.stories import FIRST_EVALUATION_SEED, Story, stories_of_market
 
@@ -76,7 +78,7 @@ def free_text_kinds() -> tuple[PromptKind, ...]:
 
 def request(kind: PromptKind, number: int, vocabulary: Vocabulary) -> GenerationRequest:
     """The request of this kind on story `number`."""
-    story = unseen_story(number)
+    story = _story_for(number, vocabulary)
     return GenerationRequest(
         kind.prompt(story), kind.form(story, vocabulary), number, kind.temperature, kind=kind.name
     )
@@ -90,16 +92,33 @@ def unseen_story(number: int) -> Story:
 
 def free_text_prompt(number: int, vocabulary: Vocabulary) -> list[int]:
     """Truncated news as ids: any model can continue it without a grammar."""
-    return vocabulary.encode(_truncated_news(unseen_story(number)))
+    return vocabulary.encode(_truncated_news(_story_for(number, vocabulary)))
 
 
 def path_prefix(number: int, vocabulary: Vocabulary) -> list[int]:
     """A question, its true view and the mark that opens a path, as ids."""
-    return vocabulary.encode(_before_path(unseen_story(number)))
+    return vocabulary.encode(_before_path(_story_for(number, vocabulary)))
+
+
+def _story_for(number: int, vocabulary: Vocabulary) -> Story:
+    """The story, with the facts of its items where the vocabulary has their marks."""
+    is_shown = vocabulary.dialect is PromptDialect.MINI_FACTS
+    return _story_with_facts(number) if is_shown else unseen_story(number)
+
+
+@cache
+def _story_with_facts(number: int) -> Story:
+    facts = _story_facts()
+    return next(facts.of_stories([unseen_story(number)])) if facts is not None else unseen_story(number)
+
+
+@cache
+def _story_facts() -> StoryFacts | None:
+    return open_story_facts(PromptDialect.MINI_FACTS)
 
 
 def _question_prompt(story: Story) -> Prompt:
-    return build_prompt(question(story), PromptDialect.MINI)[0]
+    return build_prompt(question(story), PromptDialect.MINI_FACTS)[0]
 
 
 def _view(story: Story, vocabulary: Vocabulary) -> OutputGrammar:

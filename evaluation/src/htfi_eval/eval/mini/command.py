@@ -8,7 +8,6 @@ import click
 
 from htfi.apps.display.charts.specs import Chart, Curve, CurveChart, DotChart, DotGroup
 from htfi.decoding.config import DecodingConfig
-from htfi.domain.generation import PromptDialect
 from htfi.wiring.models.readers import ModelsConfig, open_model_pair
 from htfi_eval.commands import ProgressLine, output_options
 from htfi_eval.eval.mini import scores, table
@@ -17,6 +16,7 @@ from htfi_eval.eval.mini.evaluation import CEILING, DRAFT, TARGET, ReaderViews, 
 from htfi_eval.eval.mini.scores import EvaluationCase, MeanWithError, mean, training_cases, unseen_cases
 from htfi_eval.report import write_outputs
 from htfi_eval.results import Card, Evaluation
+from htfi_train.corpus import open_story_facts
 from htfi_train.simulation.stories import FIRST_EVALUATION_SEED
 
 _SHOWN = (TARGET, DRAFT, BaselineFeatures.WORDS.value, BaselineFeatures.ALL.value)
@@ -145,18 +145,19 @@ def command(
     an answer with perfect understanding of all that is shown. Shuffled (sh.), with other headlines under the same
     tags, a reader must fall back to chance.
     """
-    cases = unseen_cases(seed, num_stories)
     opened = open_model_pair(ModelsConfig(str(target or ""), str(draft or "")))
     models = {
         name: one.plain_generator(DecodingConfig()) for name, one in zip((TARGET, DRAFT), opened, strict=True)
     }
+    facts = next(filter(None, (open_story_facts(model.dialect) for model in models.values())), None)
+    cases = unseen_cases(seed, num_stories, facts)
     training = training_cases(num_training)
     trusts = {name: one.trust for name, one in zip((TARGET, DRAFT), opened, strict=True)}
     views = collect_views(cases, training, models, ProgressLine, trusts)
     rows, metrics = table.view_rows(views, cases), table.view_metrics(views)
     notes = table.notes(views, num_stories)
     fluency = None
-    if all(model.dialect is PromptDialect.MINI for model in models.values()):
+    if all(model.dialect.is_mini for model in models.values()):
         fluency = measure_fluency(cases, training, models[TARGET], models[DRAFT], ProgressLine)
         rows += table.fluency_rows(fluency)
         metrics |= table.fluency_metrics(fluency)

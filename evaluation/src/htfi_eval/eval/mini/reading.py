@@ -76,7 +76,7 @@ def labels(passage: Sequence[TrainingSegment]) -> list[str]:
         elif (
             kind is TokenKind.TEXT
             and isinstance(segment, PlainText)
-            and before in (ControlToken("says"), ControlToken("wide"))
+            and before not in (ControlToken("on"), ControlToken("asset"))
         ):
             label = HEADLINES
         elif kind is TokenKind.VIEW and weight:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from htfi.domain.errors import InvalidInput
 from htfi.narrative.answer import CONFIDENCES, SIZES, VOLATILITIES, ParsedAnswer
 from htfi.narrative.question import Question, shown_items
-from htfi_train.simulation.corpus import TrainingSegment, passage, question, true_answer
+from htfi_train.simulation.corpus import FactSource, TrainingSegment, passage, question, true_answer
 from htfi_train.simulation.stories import FIRST_EVALUATION_SEED, Story, stories, stories_of_market
 
 Floats = NDArray[np.float64]
@@ -227,13 +227,16 @@ class EvaluationCase:
     passage: tuple[TrainingSegment, ...]
 
 
-def unseen_cases(seed: int, num: int) -> list[EvaluationCase]:
-    """Stories of many worlds of `seed`. Raises InvalidInput for a seed that may be in the training data."""
+def unseen_cases(seed: int, num: int, facts: FactSource | None = None) -> list[EvaluationCase]:
+    """Stories of many worlds of `seed`; with `facts` of their items, if given. Raises InvalidInput for a seed that may
+    be in the training data.
+    """
     if seed < FIRST_EVALUATION_SEED:
         raise InvalidInput(
             f"--seed {seed}: training may have used it; choose {FIRST_EVALUATION_SEED} or more"
         )
-    return [_case(story) for story in islice(_spread(seed), num)]
+    drawn = islice(_spread(seed), num)
+    return [_case(story) for story in (drawn if facts is None else facts.of_stories(drawn))]
 
 
 def training_cases(num: int) -> list[EvaluationCase]:
@@ -255,7 +258,7 @@ def _case(story: Story) -> EvaluationCase:
 
 
 def shuffled(cases: Sequence[EvaluationCase]) -> list[tuple[int, EvaluationCase]]:
-    """Cases with the headlines of another story of as many items, and their places in `cases`.
+    """Cases with the headlines and facts of another story of as many items, and their places in `cases`.
 
     Tags, ages, prices and truth stay: a right answer then does not come from the words. A case whose number of
     items is unique is left out.
@@ -278,4 +281,9 @@ def _with_words_of(case: EvaluationCase, other: EvaluationCase) -> EvaluationCas
         msgspec.structs.replace(item, headline=instead.headline, body=instead.body)
         for item, instead in zip(shown_items(case.question), shown_items(other.question), strict=True)
     )
-    return replace(case, question=msgspec.structs.replace(case.question, items=items))
+    facts = {
+        item.id: other.question.facts[instead.id]
+        for item, instead in zip(items, shown_items(other.question), strict=True)
+        if instead.id in other.question.facts
+    }
+    return replace(case, question=msgspec.structs.replace(case.question, items=items, facts=facts))

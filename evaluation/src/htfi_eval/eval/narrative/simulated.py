@@ -305,11 +305,11 @@ def questions(worlds: Sequence[SimulatedMarket]) -> list[NewsQuestion]:
             as_of_ns = world.first_ns + (moment.bar + 1) * world.bar_ns
             for place in moment.assets:
                 asset, outcome = world.assets[place], moment.outcomes[place]
-                items, _, _, name = report_news(world, moment, asset)
+                told = report_news(world, moment, asset)
                 context = tuple(
                     world.scaled[moment.bar + 1 - MAX_CONTEXT_RETURNS : moment.bar + 1, place].tolist()
                 )
-                question = Question(asset.symbol, as_of_ns, world.bar_ns, items, context, name)
+                question = Question(asset.symbol, as_of_ns, world.bar_ns, told.items, context, told.name)
                 truth = NewsTruth(outcome.expected, outcome.volatility_multiplier)
                 asked.append(NewsQuestion(question, moment.bar, begin + place, world.number, truth))
         begin += len(world.assets)

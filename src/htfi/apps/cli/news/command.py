@@ -88,15 +88,20 @@ def command(
 
 def _views_of(group: "list[Understanding]") -> "dict[str, list[NewsView]]":
     """What draft and target make of a text, for each asset asked about."""
+    from htfi.narrative.facts.reading import reading_record
     from htfi.wiring.headline_views import read_headline
     from htfi.wiring.settings import load_settings
 
-    asked = [one.item for one in group if one.item.symbol]
+    asked = [one for one in group if one.item.symbol]
     if not asked or group[0].is_held:
         return {}
     headline = group[0].screened.item.headline
     return read_headline(
-        load_settings(), headline, [one.symbol for one in asked], [one.name for one in asked]
+        load_settings(),
+        headline,
+        [one.item.symbol for one in asked],
+        [one.item.name for one in asked],
+        [reading_record(one.facts, one.reading) for one in asked],
     )
 
 
