@@ -80,7 +80,7 @@ def test_every_kind_and_every_silence_has_a_mark_and_words() -> None:
 
 def test_a_record_of_another_version_gives_the_marks_that_are_known() -> None:
     other = replace(SILENT, event="moon_landing", modality="sworn", tense="future", silence="too long ago")
-    assert marks_of(other) == ("q_unclear", "lean_up", "near0")
+    assert marks_of(other) == ("e_unknown", "q_unclear", "lean_up", "near0")
 
 
 def test_our_models_get_marks_in_the_news_and_beside_the_ages() -> None:

@@ -7,8 +7,6 @@ end of the vocabulary of models that were trained with them; a vocabulary withou
 from collections.abc import Mapping, Sequence
 
 from htfi.domain.news import ItemReading
-from htfi.narrative.facts.reading import Silence
-from htfi.narrative.facts.record import EventKind, Modality, Tense
 
 FACT_MARKS_VERSION = "marks/1"  # of names, edges and order
 
@@ -18,26 +16,40 @@ NEAR_EDGES = (0.3, 0.7)  # relevance
 MIN_LEAN = 0.15  # |P(up) − P(down)|, from which what states nothing leans to a side
 MIN_KIND = 0.35  # probability, from which a kind of event is told
 
+# Kinds of event and reasons of silence as facts name them (`facts.record.EventKind`, `facts.reading.Silence`). They are
+# written out, because models were trained with them: a kind that is new to facts is unknown here until models know it.
+_KINDS = (
+    "earnings", "guidance", "sales_update", "acquisition", "divestiture", "deal", "product", "approval",
+    "trial_result", "recall", "lawsuit", "investigation", "rating", "credit_rating", "dividend",
+    "buyback", "offering", "debt", "bankruptcy", "layoffs", "management", "expansion", "disruption",
+    "cyberattack", "stake", "index_change", "split", "short_report", "routine", "inflation", "jobs",
+    "growth", "activity", "housing", "trade_balance", "fiscal", "rate_decision", "policy_guidance",
+    "asset_purchases", "fx_intervention", "supply", "inventories", "demand", "harvest",
+    "currency_policy", "election", "government", "war", "sanctions", "tariffs", "regulation",
+    "disaster", "crypto_adoption", "crypto_security", "market_move", "commentary", "trading_status",
+    "unrelated", "unknown",
+)  # fmt: skip
+_UNKNOWN, _UNCLEAR = "unknown", "q_unclear"
 _SILENCE_MARKS: Mapping[str, str] = {
-    Silence.UNRELATED: "q_unrelated",
-    Silence.OTHERS: "q_others",
-    Silence.NO_LINE: "q_no_line",
-    Silence.NEUTRAL: "q_neutral",
-    Silence.UNCLEAR: "q_unclear",
-    Silence.RECAP: "q_recap",
-    Silence.KNOWN: "q_known",
-    Silence.NO_DIRECTION: "q_either_way",
+    "not about markets": "q_unrelated",
+    "about others": "q_others",
+    "no line of the table": "q_no_line",
+    "neither good nor bad": "q_neutral",
+    "not understood well enough": _UNCLEAR,
+    "reports an old move": "q_recap",
+    "as expected": "q_known",
+    "moves it either way": "q_either_way",
 }
 _SIDES = {1: "rise", -1: "fall"}
 _SIZE_WORDS = ("slightly", "moderately", "strongly", "very strongly")
 _ITEM_WORDS = {
-    **{f"e_{kind}": kind.value.replace("_", " ") for kind in EventKind},
-    f"m_{Modality.WILL}": "announced",
-    f"m_{Modality.MAY}": "possible",
-    f"m_{Modality.DENIES}": "denied",
-    f"m_{Modality.RUMOUR}": "rumour",
-    f"t_{Tense.EXPECTED}": "expected",
-    f"t_{Tense.RECAP}": "recap of something old",
+    **{f"e_{kind}": kind.replace("_", " ") for kind in _KINDS},
+    "m_will": "announced",
+    "m_may": "possible",
+    "m_denies": "denied",
+    "m_rumour": "rumour",
+    "t_expected": "expected",
+    "t_recap": "recap of something old",
 }
 _ASSET_WORDS = {
     **{f"rise{step}": f"states up {words}" for step, words in enumerate(_SIZE_WORDS)},
@@ -63,13 +75,14 @@ def marks_of(reading: ItemReading | None) -> tuple[str, ...]:
     """
     if reading is None:
         return ()
-    kind = reading.event if reading.event_confidence >= MIN_KIND else EventKind.UNKNOWN.value
+    is_known = reading.event in _KINDS and reading.event_confidence >= MIN_KIND
+    kind = reading.event if is_known else _UNKNOWN
     told = [f"e_{kind}", f"m_{reading.modality}", f"t_{reading.tense}"]
     if reading.direction:
         told.append(f"{_SIDES[reading.direction]}{_step(reading.size_sigmas, SIZE_EDGES)}")
         told.append(f"sure{_step(abs(reading.score), SURE_EDGES)}")
     else:
-        told.append(_SILENCE_MARKS.get(reading.silence, _SILENCE_MARKS[Silence.UNCLEAR]))
+        told.append(_SILENCE_MARKS.get(reading.silence, _UNCLEAR))
         if abs(reading.score) >= MIN_LEAN:
             told.append("lean_up" if reading.score > 0.0 else "lean_down")
     told.append(f"near{_step(reading.relevance, NEAR_EDGES)}")
