@@ -89,8 +89,8 @@ def test_our_models_get_marks_in_the_news_and_beside_the_ages() -> None:
         *controls("s", "news", "h1", "on"), PlainText(" IBM"), *controls("says", "e_earnings", "m_rumour"),
         PlainText(" IBM misses"), *controls("h2", "wide", "e_earnings", "t_recap"), PlainText(" Stocks fell"),
         *controls("h3", "wide"), PlainText(" Rain"), *controls("/news", "asset"), PlainText(" IBM, Big Blue"),
-        *controls("ages", "a0", "fall3", "sure2", "near2", "a1", "q_recap", "lean_up", "near0", "a2", "prices"),
-        ScaledMoves((0.5,)),
+        *controls("ages", "a0", "h1", "fall3", "sure2", "near2"),
+        *controls("a1", "h2", "q_recap", "lean_up", "near0", "a2", "prices"), ScaledMoves((0.5,)),
     )  # fmt: skip
     turned = replace(STATED, direction=1, score=0.9)
     other = replace(TOLD, symbol="HPQ", facts=facts_of(ITEMS, {"new": turned, "old": SILENT}))

@@ -135,3 +135,23 @@ def test_training_shows_facts_where_they_are_asked_for(tmp_path: Path) -> None:
     assert texts == [part.segment.text for part in passage(story) if isinstance(part.segment, PlainText)]
     parts = next(training_passages(13, 1, facts, LineEvents(lines_of(tmp_path, TAKEOVER))))
     assert {part.kind for part in parts} >= {TokenKind.TEXT, TokenKind.VIEW, TokenKind.PATH}
+
+
+def test_a_line_may_keep_a_name_that_no_one_is_told_is_the_subjects(tmp_path: Path) -> None:
+    found = drawn(tmp_path, "## sales_update\n++ d f | {subject+ Zalando} sells more shoes than ever\n", 80)
+    kept = [event for event in found if event.is_nameless]
+    assert 30 < len(kept) < 66
+    assert {event.phrases for event in kept} == {("Zalando sells more shoes than ever",)}
+    assert all(dict(event.effects or ()).get(event.subject, 0.0) > 0.0 for event in found)
+    assert all("Zalando" not in event.phrases[0] for event in found if not event.is_nameless)
+    events = LineEvents(lines_of(tmp_path, "## deal\n++ d f | {subject+ Zalando} wins an order\n"))
+    stories = [story for number in range(9) for story in stories_of_market(4, number, events)]
+    told = [
+        one
+        for one in stories
+        if one.truth.cited and "Zalando" in one.items[0].headline and len(one.items) == 1
+    ]
+    assert told
+    for story in told:
+        assert story.name == ""
+        assert story.symbol in story.items[0].symbols

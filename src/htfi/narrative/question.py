@@ -139,8 +139,11 @@ def _mini_prompt(question: Question, ages: Sequence[float], facts: Sequence[Fact
         PlainText(f" {question.symbol}" + (f", {question.name}" if question.name else "")),
         ControlToken("ages"),
     ]
-    for age, marks in zip(ages, facts, strict=True):
-        segments += [age_mark(age), *(ControlToken(mark) for mark in marks if not is_item_mark(mark))]
+    for place, (age, marks) in enumerate(zip(ages, facts, strict=True), 1):
+        segments.append(age_mark(age))
+        if marks:  # the item's own mark again, so that what it means is found by it
+            segments.append(ControlToken(f"h{place}"))
+            segments += [ControlToken(mark) for mark in marks if not is_item_mark(mark)]
     segments += [ControlToken("prices"), ScaledMoves(question.context[-MAX_CONTEXT_RETURNS:])]
     return tuple(segments), shared
 

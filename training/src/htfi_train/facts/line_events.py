@@ -15,7 +15,7 @@ from htfi.narrative.encoding.linking import EntityLinker, is_company
 from htfi.narrative.facts.extraction import extract_facts
 from htfi.narrative.facts.reading import AssetReading, Silence, read_for
 from htfi.narrative.facts.record import EventGroup, EventKind, Modality, NewsFacts, Party, PartyRole
-from htfi_train.facts.lines import FactLine, PartySpan, is_firm, with_names
+from htfi_train.facts.lines import FactLine, PartySpan, firm_names, is_firm, with_names
 from htfi_train.simulation.companies import SimulatedAsset, company_name
 from htfi_train.simulation.events import NewsEvent, NewsEventKind
 from htfi_train.simulation.rng import Rng
@@ -27,6 +27,7 @@ _SIZE_SPREAD = 0.35  # deviation of the log of a move
 _TRAP_SHARE = 0.5  # of lines about no market that carry a company's tag
 _INVENTED_SHARE = 0.5  # of names that are neither the subject's nor the counterpart's
 _ELSEWHERE = (Silence.UNRELATED, Silence.OTHERS, Silence.NO_LINE)
+_OWN_NAME_SHARE = 0.6  # of lines with one firm that keep its name, which no one is told is the subject's
 _SIDES = {"+": 1.0, "0": 0.0, "-": -1.0}
 _CREDIBILITY = {
     Modality.DID: 0.92,
@@ -69,12 +70,20 @@ class LineEvents:
     def __call__(self, rng: Rng, assets: tuple[SimulatedAsset, ...]) -> NewsEvent | None:
         line = rng.choice(self._lines)
         subject, other = rng.sample([asset for asset in assets if asset.company], 2)
-        text, spans, called = _named(line, subject, other, rng)
-        if len(text) > MAX_LINE_CHARS:
-            return None
         is_company_news = line.kind.group is EventGroup.COMPANY
-        if is_company_news and not called and any(map(is_company, self._linker.link(text))):
-            return None  # about a firm that is none of the world's
+        names_known = is_company_news and any(map(is_company, self._linker.link(line.text)))
+        firms = firm_names(line)
+        is_nameless = len(firms) == 1 and not names_known and rng.chance(_OWN_NAME_SHARE)
+        if is_nameless:
+            (called_so,) = firms
+            text, spans = with_names(line, lambda name, _: name)
+            called = {called_so: subject}
+        else:
+            text, spans, called = _named(line, subject, other, rng)
+        if len(text) > MAX_LINE_CHARS or (
+            names_known and not called
+        ):  # or about a firm that is none of the world's
+            return None
         tagged = (subject, other)[: len(called)] if called else (subject,) if is_company_news else ()
         if line.kind is EventKind.UNRELATED and rng.chance(_TRAP_SHARE):
             tagged = (subject,)
@@ -83,7 +92,7 @@ class LineEvents:
             asset.symbol: read_for(facts, asset.symbol, asset.name)
             for asset in (tagged if is_company_news else assets)
         }
-        return _event(line, text, tagged, read, rng)
+        return replace(_event(line, text, tagged, read, rng), is_nameless=is_nameless)
 
 
 def _named(

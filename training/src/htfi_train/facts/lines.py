@@ -116,6 +116,11 @@ def is_firm(line: FactLine, name: str, role: PartyRole) -> bool:
     return line.kind.group is EventGroup.COMPANY and role in _COMPANY_ROLES and name[:1].isupper()
 
 
+def firm_names(line: FactLine) -> set[str]:
+    """The companies that a line marks, by name."""
+    return {mark[3] for mark in _MARK.finditer(line.marked) if is_firm(line, mark[3], PartyRole(mark[1]))}
+
+
 def with_names(line: FactLine, name_of: Callable[[str, PartyRole], str]) -> tuple[str, list[PartySpan]]:
     """The text and its parties, each called what `name_of` says."""
     text, after = "", 0

@@ -42,9 +42,9 @@ class TrainingSegment(NamedTuple):
 
 # Most of a return cannot be predicted, so returns count little: their noise would drown what a view teaches.
 TEXT_WEIGHT, PRICES_WEIGHT, WORDS_WEIGHT, VIEW_WEIGHT, PATH_WEIGHT = 0.1, 0.05, 0.7, 2.0, 0.2
-_NUMBERS_WEIGHT = 4.0  # of direction and size: two tokens of a story that everything else leads up to
+_NUMBERS_WEIGHT = 8.0  # of direction and size: two tokens of a story that everything else leads up to
 _STORIES_PER_WORLD = 12  # most worlds hold twice as many
-_LINE_WORLDS = (2, 5)
+_LINE_WORLDS = (3, 5)
 _NOISE = 1  # the stream of draws that spoils facts
 _SHORT_HISTORY_EVERY = 10
 _NUMBERS = 4  # marks between '<end>' and '</view>'; the first two are direction and size
@@ -63,7 +63,7 @@ def training_passages(
 ) -> Iterator[list[TrainingSegment]]:
     """Stories of `seed` from number `start` on, as parts; endless. Some are short of history, as a new series is.
 
-    With `facts`, items carry what is read of them; with `lines`, two worlds in five tell their events. Worlds hold
+    With `facts`, items carry what is read of them; with `lines`, three worlds in five tell their events. Worlds hold
     different numbers of stories; the same number of each is taken, so that any story is found at once.
     """
     of_market: list[Story] = []

@@ -56,6 +56,7 @@ class NewsEvent(msgspec.Struct, frozen=True, gc=False):
     half_life_bars: float = 2.0
     delay_bars: int = 0
     effects: tuple[tuple[str, float], ...] | None = None  # by symbol, where they are known one by one
+    is_nameless: bool = False  # the text has a name for its subject that no one is told: the tag links them
     is_line: bool = False  # worded as one of `corpora/facts`, which the reader of facts learnt from
 
     @property

@@ -163,9 +163,10 @@ def report_news(market: SimulatedMarket, moment: NewsMoment, asked: SimulatedAss
         reports += _unrelated_reports(market, asked, reported.pattern, None)
     reports = sorted(reports[:MAX_ITEMS], key=lambda report: report.age_bars)
     # The tags or the name may be missing, but not both where only they link the news to the asset.
-    is_tagged = not rng.chance(0.07)
+    is_nameless = reported.event is not None and reported.event.is_nameless
+    is_tagged = not rng.chance(0.07) or is_nameless
     is_named = not asked.company or (reported.event is not None and asked.symbol in reported.event.symbols)
-    name = "" if is_tagged and is_named and rng.chance(0.15) else asked.name
+    name = "" if is_tagged and is_named and (rng.chance(0.15) or is_nameless) else asked.name
     now_ns = market.first_ns + (moment.bar + 1) * market.bar_ns
     items: list[News] = []
     cited: dict[int, str] = {}
