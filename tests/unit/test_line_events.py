@@ -8,9 +8,9 @@ import pytest
 from htfi.domain.errors import InvalidInput
 from htfi.domain.generation import ControlToken, PlainText
 from htfi.narrative.encoding.linking import EntityLinker
-from htfi.narrative.facts.extraction import KINDS, ROLES, FactScores
+from htfi.narrative.facts.extraction import FactScores
 from htfi.narrative.facts.fact_reader import FactReader
-from htfi.narrative.facts.record import EventKind, Modality, Tense
+from htfi.narrative.facts.record import KINDS, ROLES, EventKind, Modality, Tense
 from htfi_train.facts.line_events import LineEvents
 from htfi_train.facts.lines import FactLine, read_lines
 from htfi_train.facts.story_facts import StoryFacts
