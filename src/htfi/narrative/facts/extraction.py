@@ -19,6 +19,7 @@ from htfi.narrative.facts.naming import find_name
 from htfi.narrative.facts.party_names import NamedSpan, name_spans
 from htfi.narrative.facts.policy.action import PolicyAction, PolicyInstrument, PolicyModality
 from htfi.narrative.facts.policy.decisions import find_policy_action
+from htfi.narrative.facts.prior_changes import changes_among
 from htfi.narrative.facts.record import KINDS, EventGroup, EventKind, Modality, NewsFacts, Party, Tense
 from htfi.narrative.facts.regions import find_regions, region_of_bank
 from htfi.narrative.facts.role_assignment import assigned_roles
@@ -105,6 +106,7 @@ def extract_facts(
         regions=regions,
         figures=tuple(one.figure for one in context.placed),
         surprises=tuple(surprises_among(text, context)),
+        changes=tuple(changes_among(text, context)),
         action=action,
     )
     if scores is None:

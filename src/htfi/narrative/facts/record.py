@@ -10,6 +10,7 @@ import msgspec
 
 from htfi.narrative.facts.figures import Figure
 from htfi.narrative.facts.policy.action import PolicyAction
+from htfi.narrative.facts.prior_changes import PriorChange
 from htfi.narrative.facts.surprises import Surprise
 
 FACTS_VERSION = "facts/2"  # 2: passages of the body are read
@@ -222,6 +223,7 @@ class NewsFacts(msgspec.Struct, frozen=True):
     regions: tuple[str, ...] = ()
     figures: tuple[Figure, ...] = ()
     surprises: tuple[Surprise, ...] = ()
+    changes: tuple[PriorChange, ...] = ()
     action: PolicyAction | None = None  # of a central bank, from the headline and the body
     body: BodyFacts | None = None  # None where no passage was read
     reader: str = ""  # name and digest of the network; empty where code alone read
