@@ -13,6 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from htfi.domain.decision import FidelityPlan, ViewPart
+from htfi.domain.errors import IntegrityError
 from htfi.domain.events import News
 from htfi.domain.news import (
     ItemReading,
@@ -28,9 +29,10 @@ from htfi.narrative.caching.encoded import cache_names
 from htfi.narrative.config import NarrativeConfig, RoutingConfig
 from htfi.narrative.encoding.linking import is_company
 from htfi.narrative.facts.fact_reader import FactReader, without_text
+from htfi.narrative.facts.naming import is_word_symbol
 from htfi.narrative.facts.outcomes import KindOutcomes
 from htfi.narrative.facts.reading import read_for, reading_record
-from htfi.narrative.facts.record import NewsFacts
+from htfi.narrative.facts.record import FACTS_VERSION, NewsFacts
 from htfi.narrative.facts.statements.compared import ComparedDocument, ComparedDocuments
 from htfi.narrative.facts.statements.comparison import StatementComparison
 from htfi.narrative.influence import InfluenceLimits, limits_of
@@ -46,7 +48,7 @@ from htfi.narrative.recent_news import (
     RecentNews,
     item_audit,
 )
-from htfi.narrative.routing import ABOUT_OTHERS, max_passages, max_route
+from htfi.narrative.routing import UNREAD, max_passages, max_route
 from htfi.narrative.sanitising.sanitiser import Sanitiser
 from htfi.narrative.suspicion import SuspicionMonitor
 from htfi.narrative.text import clean
@@ -281,7 +283,11 @@ class NewsProcessor:
         """The run's symbols that stand in a headline as they are written; none in a headline that is all capitals."""
         if headline.isupper():
             return []
-        return [word for word in _TICKER.findall(headline) if word in self._series_symbols and word.isupper()]
+        return [
+            word
+            for word in _TICKER.findall(headline)
+            if word in self._series_symbols and word.isupper() and not is_word_symbol(word)
+        ]
 
     def select(self, symbol: str, as_of_ns: int) -> NewsSelection:
         """The news on a symbol that was known at an instant."""
@@ -293,7 +299,7 @@ class NewsProcessor:
         noted = self._encoder_only.recent(symbol, as_of_ns, MAX_ENCODER_ITEMS)
         aside = self._set_aside.recent(symbol, as_of_ns, MAX_SET_ASIDE)
         readings = self.readings([*items, *noted, *aside], symbol)
-        elsewhere = {name for name, reading in readings.items() if reading.silence in ABOUT_OTHERS}
+        elsewhere = {name for name, reading in readings.items() if reading.silence in UNREAD}
         if elsewhere:
             aside = sorted(
                 [*aside, *(item for item in (*items, *noted) if item.id in elsewhere)],
@@ -408,9 +414,7 @@ class NewsProcessor:
     def narrator(self, reader: str, gathered: NewsSelection) -> str:
         """Who a view by this reader is from, with what reads the facts, or the encoder that reads other items."""
         if gathered.readings:
-            spoken = [
-                one for one in gathered.readings.values() if is_part(one) and one.silence not in ABOUT_OTHERS
-            ]
+            spoken = [one for one in gathered.readings.values() if is_part(one) and one.silence not in UNREAD]
             others = dict.fromkeys(map(facts_reader, spoken))
         else:
             scored = (note.scores for note in gathered.encoder_only if _has_part(note))
@@ -525,7 +529,21 @@ class NewsProcessor:
             ],
         }
 
+    def _with_current_facts(self, notes: list[NewsRecord]) -> list[NewsRecord]:
+        """The records with facts of this version: older ones are read again, from the headline, which is all that is
+        kept.
+        """
+        old = [note for note in notes if note.facts is not None and note.facts.version != FACTS_VERSION]
+        found = [] if self._facts is None else self._facts.read([one.screened.item.headline for one in old])
+        anew = {note.screened.item.id: without_text(one) for note, one in zip(old, found, strict=False)}
+        ids = {note.screened.item.id for note in old}
+        return [
+            replace(note, facts=anew.get(note.screened.item.id)) if note.screened.item.id in ids else note
+            for note in notes
+        ]
+
     def restore(self, state: dict[str, Any]) -> None:
+        """Continue from `state`. Raises: IntegrityError, for records that no version of these facts wrote."""
         self._documents.restore(state)
         self.frontier_cents = state["frontier_cents"]
         self.sanitiser.restore(state["sanitiser"])
@@ -534,7 +552,7 @@ class NewsProcessor:
         self.readable.restore(state["wire"])
         self._encoder_only.restore(state["noted"])
         self._set_aside.restore(state["aside"])
-        notes = msgspec.msgpack.decode(state["notes"], type=list[NewsRecord])
+        notes = self._with_current_facts(_decode_records(state["notes"]))
         self._records = OrderedDict((note.screened.item.id, note) for note in notes)
         self._readings = {}
         self._outcomes.restore(state.get("outcomes", {}))
@@ -543,6 +561,15 @@ class NewsProcessor:
             (symbol, deque([(name, way, at) for name, way, at in effects], maxlen=MAX_AWAITED_EFFECTS))
             for symbol, effects in state["awaited"]
         )
+
+
+def _decode_records(saved: bytes) -> list[NewsRecord]:
+    try:
+        return msgspec.msgpack.decode(saved, type=list[NewsRecord])
+    except msgspec.DecodeError as error:
+        raise IntegrityError(
+            f"the saved news was written by another version of htfi ({error}): repeat the run in a new folder"
+        ) from error
 
 
 def _has_part(note: NewsRecord) -> bool:

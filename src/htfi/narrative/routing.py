@@ -16,6 +16,7 @@ from htfi.domain.plan import PlanReason
 from htfi.narrative.config import RoutingConfig
 from htfi.narrative.facts.bodies import MAX_PASSAGES
 from htfi.narrative.facts.reading import Silence
+from htfi.narrative.facts.record import TextFault
 
 _ROUTE_OF_RUNG = {
     Rung.TEMPLATE: Route.TEMPLATE,
@@ -26,8 +27,11 @@ _ROUTE_OF_RUNG = {
 }
 
 
-# A symbol tag is a hint and no proof: an item that is not about its asset is read by no model.
+# A symbol tag is a hint and no proof: an item that is not about its asset is read by no model, nor is one that can
+# state nothing.
 ABOUT_OTHERS = frozenset({Silence.UNRELATED.value, Silence.OTHERS.value})
+_STATES_NOTHING = frozenset(one.value for one in TextFault if one is not TextFault.NONE)
+UNREAD = ABOUT_OTHERS | _STATES_NOTHING
 
 
 PASSAGE_MS = 8.0  # of one passage of a body on any machine, so that a replay reads the same passages
@@ -110,7 +114,7 @@ def max_route(
         return Route.TEMPLATE, reasons.quarantined
     if first_report:
         return Route.TEMPLATE, reasons.repeated.format(first=first_report)
-    if silence in ABOUT_OTHERS:
+    if silence in UNREAD:
         return Route.TEMPLATE, reasons.not_about.format(silence=silence)
     scored = scores is not None and bool(scores.encoder)
     if verdict is Screening.DISCOUNT:

@@ -21,6 +21,7 @@ from htfi.narrative.facts.record import (
     Party,
     PartyRole,
     Tense,
+    TextFault,
 )
 from htfi.narrative.facts.surprises import Surprise, Verdict, find_surprises
 
@@ -71,6 +72,7 @@ def with_body(facts: NewsFacts, passages: Sequence[ReadPassage]) -> NewsFacts:
         (facts.axis, facts.axis_neutral), [(one.axis, one.axis_neutral) for one in told], weights
     )
     surprises = _surprises(facts, passages)
+    is_completed = facts.fault in (TextFault.EMPTY, TextFault.CUT) and sum(weights) >= _MIN_WEIGHT
     body = _body_facts(facts, told, weights, is_contradicted=_contradicts(facts.surprises, surprises))
     return replace(
         facts,
@@ -82,6 +84,7 @@ def with_body(facts: NewsFacts, passages: Sequence[ReadPassage]) -> NewsFacts:
         regions=facts.regions or _regions(facts, told, weights),
         surprises=surprises,
         body=body,
+        fault=TextFault.NONE if is_completed else facts.fault,
     )
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from htfi.narrative.encoding.linking import EntityLinker, EntityMention
 from htfi.narrative.facts.axis_words import axis_side
+from htfi.narrative.facts.faults import text_fault
 from htfi.narrative.facts.figures import figures_in_context
 from htfi.narrative.facts.naming import find_name
 from htfi.narrative.facts.party_names import NamedSpan, name_spans
@@ -85,6 +86,8 @@ def extract_facts(
     """
     mentions = linker.mentions(text)
     context = figures_in_context(text)
+    figures = tuple(one.figure for one in context.placed)
+    surprises = tuple(surprises_among(text, context))
     action = find_policy_action(text)
     regions = _with_home(find_regions(text), action)
     known = NewsFacts(
@@ -104,10 +107,11 @@ def extract_facts(
         parties=(),
         symbols=tuple(dict.fromkeys(mention.symbol for mention in mentions)),
         regions=regions,
-        figures=tuple(one.figure for one in context.placed),
-        surprises=tuple(surprises_among(text, context)),
+        figures=figures,
+        surprises=surprises,
         changes=tuple(changes_among(text, context)),
         action=action,
+        fault=text_fault(text, figures, surprises),
     )
     if scores is None:
         return known

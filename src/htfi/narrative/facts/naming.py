@@ -18,16 +18,44 @@ west central home health energy power capital credit public service western east
 applied digital pacific atlantic china india us the de la el dr st san las los big blue green red black white
 gold silver oil gas air life world business news state city real net smart super"""
 _COMMON_WORDS = frozenset(_COMMON.split())
+_FOLLOWING = re.compile(r" ([A-Z][\w-]+)")
+# Words by which a name goes on as that of another firm.
+_FIRMS = """
+electronics rentals hospitality steel foods technologies technology healthcare health insurance bank bancorp petroleum
+airlines airways motors pictures records capital financial energy pharma pharmaceutical pharmaceuticals semiconductor
+semiconductors materials resources mining gold metals realty reit properties entertainment media systems software
+networks communications telecom industries industrial chemical chemicals therapeutics biosciences biotech laboratories
+labs holdings partners brands stores outdoor hotels resorts logistics express freight marine aerospace defense solar
+power water gas oil trust savings securities investment investments ventures university hospital foundation force
+records studios games motorsport racing cosmetics apparel paper packaging plastics tire rubber cement glass natural"""
+_FIRM_WORDS = frozenset(_FIRMS.split())
+# Symbols that are words: written alone they name nobody.
+_WORDS = """
+A AI ALL AN AND ANY APP ARE AT BE BIG CAN CEO CFO CPI ECB EPS ETF EU EV FED FOR GDP GO HAS HE IMF IPO IT NEW NEXT NOW ON
+ONE OPEN OR OUT PC PMI REAL SEE SO THE TRUE TV TWO UK UN UP US USA VERY WELL YOU"""
+_WORD_SYMBOLS = frozenset(_WORDS.split())
 _AFTER = r"(?:['’]s?)?(?![\w&])"
 
 
 def find_name(text: str, symbol: str, name: str) -> tuple[int, int] | None:
     """Where the text names an asset, in characters; the longest form of its name that is found counts first."""
-    for pattern in _patterns(symbol, name):
-        found = pattern.search(text)
-        if found is not None:
-            return found.start(1), found.end(1)
+    for pattern in _patterns(symbol, name, is_shouted=text.isupper()):
+        for found in pattern.finditer(text):
+            if not is_of_another(text, found.end(1), name):
+                return found.start(1), found.end(1)
     return None
+
+
+def is_of_another(text: str, end: int, name: str) -> bool:
+    """Whether a name that ends there goes on as another firm's: 'Delta' in 'Delta Electronics', asked for Delta Air
+    Lines.
+    """
+    following = _FOLLOWING.match(text, end)
+    return (
+        following is not None
+        and following[1].casefold() in _FIRM_WORDS
+        and following[1].casefold() not in name.casefold()
+    )
 
 
 def name_forms(name: str) -> Iterator[str]:
@@ -49,8 +77,21 @@ def name_forms(name: str) -> Iterator[str]:
             yield initials
 
 
+def is_word_symbol(symbol: str) -> bool:
+    """Whether a symbol is also a common word, so that its letters alone do not name it."""
+    return symbol in _WORD_SYMBOLS
+
+
+def has_symbol_as_word(text: str, symbol: str) -> bool:
+    """Whether a text holds a symbol that is a word, so that its tag may come from the word alone."""
+    return (
+        is_word_symbol(symbol)
+        and re.search(rf"(?<!\w){re.escape(symbol)}(?!\w)", text, re.IGNORECASE) is not None
+    )
+
+
 @lru_cache(maxsize=4096)
-def _patterns(symbol: str, name: str) -> tuple[re.Pattern[str], ...]:
+def _patterns(symbol: str, name: str, *, is_shouted: bool) -> tuple[re.Pattern[str], ...]:
     found: list[re.Pattern[str]] = []
     for form in dict.fromkeys(name_forms(name)):
         is_word = " " not in form
@@ -64,6 +105,7 @@ def _patterns(symbol: str, name: str) -> tuple[re.Pattern[str], ...]:
         tagged = re.escape(root)
         found.append(re.compile(rf"\$({tagged})(?!\w)", re.IGNORECASE))
         found.append(re.compile(rf"(?:NYSE|NASDAQ|Nasdaq|LSE|TSX|NSE|BSE)\s?:\s?({tagged})(?!\w)"))
-        if len(root) >= 3 and root.isupper():
+        found.append(re.compile(rf"\(({tagged})(?:\.\w{{1,3}})?\)"))
+        if len(root) >= 3 and root.isupper() and not is_shouted and not is_word_symbol(root):
             found.append(re.compile(rf"(?<![\w$.])({tagged})(?![\w])"))
     return tuple(found)

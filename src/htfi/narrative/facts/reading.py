@@ -16,7 +16,7 @@ from htfi.domain.news import ItemReading
 from htfi.narrative.encoding.linking import has_built_in_name, is_company
 from htfi.narrative.facts.assets import Asset, AssetKind, asset_of, is_topic, names_asset
 from htfi.narrative.facts.effects import TABLE_VERSION, SignedEffect, effects_on
-from htfi.narrative.facts.naming import find_name
+from htfi.narrative.facts.naming import find_name, has_symbol_as_word
 from htfi.narrative.facts.policy.action import PolicyAction, PolicyExpectation, PolicyModality, PolicyMove
 from htfi.narrative.facts.record import (
     BodyStance,
@@ -27,6 +27,7 @@ from htfi.narrative.facts.record import (
     Party,
     PartyRole,
     Tense,
+    TextFault,
 )
 from htfi.narrative.facts.regions import find_regions
 from htfi.narrative.facts.surprises import Side, Surprise, Verdict
@@ -45,6 +46,11 @@ class Silence(StrEnum):
     KNOWN = "as expected"
     NO_DIRECTION = "moves it either way"
     BODY_DISAGREES = "headline and body disagree"
+    EMPTY = TextFault.EMPTY.value
+    CUT = TextFault.CUT.value
+    CONTRADICTORY = TextFault.CONTRADICTORY.value
+    WITHDRAWN = TextFault.WITHDRAWN.value
+    OURSELVES = TextFault.OURSELVES.value
 
 
 class ReadingConfig(msgspec.Struct, frozen=True):
@@ -149,6 +155,8 @@ def read_for(
 ) -> AssetReading:
     """What the item means for an asset; `symbol` '' stands for whatever the item is mainly about."""
     asset = asset_of(symbol or name, name) if symbol or name else Asset("", AssetKind.EQUITY)
+    if facts.fault is not TextFault.NONE:
+        return _silent(asset, facts.relevant, Silence(facts.fault.value))
     if facts.event is EventKind.UNRELATED or facts.relevant < config.min_relevant:
         return _silent(asset, facts.relevant, Silence.UNRELATED)
     # Where code knows the side, by a decision on rates or a surprise, it replaces the network's.
@@ -184,7 +192,11 @@ def _read_equity(facts: NewsFacts, asset: Asset, axis: float | None, config: Rea
         if is_nameless and len(others) == 1 and not others[0].symbols:
             # The only firm named, and the tag's own name is unknown: it may be this firm.
             party, others, share = others[0], [], _TAGGED
-        elif others or facts.event.group is not EventGroup.COMPANY:
+        elif (
+            others
+            or facts.event.group is not EventGroup.COMPANY
+            or has_symbol_as_word(facts.text, asset.symbol)
+        ):
             return _silent(asset, 0.1, Silence.OTHERS)
         else:  # nothing is named: the tag alone says that it is about this company
             lines = effects_on(asset, facts.event, facts.regions)

@@ -177,6 +177,17 @@ class Party(msgspec.Struct, frozen=True, gc=False):
     symbols: tuple[str, ...] = ()
 
 
+class TextFault(StrEnum):
+    """Why a text states nothing, whatever its words."""
+
+    NONE = ""
+    EMPTY = "too few words"
+    CUT = "cut in the middle"
+    CONTRADICTORY = "contradicts itself"
+    WITHDRAWN = "withdrawn"
+    OURSELVES = "about a forecasting system"
+
+
 class BodyStance(StrEnum):
     """How what a body says stands to its headline."""
 
@@ -226,6 +237,7 @@ class NewsFacts(msgspec.Struct, frozen=True):
     changes: tuple[PriorChange, ...] = ()
     action: PolicyAction | None = None  # of a central bank, from the headline and the body
     body: BodyFacts | None = None  # None where no passage was read
+    fault: TextFault = TextFault.NONE
     reader: str = ""  # name and digest of the network; empty where code alone read
     version: str = FACTS_VERSION
 

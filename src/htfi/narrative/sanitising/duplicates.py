@@ -11,6 +11,7 @@ is a new story, however few its words differ by. The first item that could be be
 import struct
 import zlib
 from collections import OrderedDict
+from itertools import islice
 from typing import Any, NamedTuple
 
 import msgspec
@@ -82,6 +83,8 @@ def lsh_bands(signed: bytes) -> tuple[int, ...]:
 
 
 _MIN_LONG_TEXT_WORDS = 20  # words: in a shorter text another name makes another story
+_MAX_ORIGINALS = 64  # items of a voice among which the one that it corrects is sought
+_MIN_ORIGINAL = 0.3  # likeness of a correction to what it corrects
 _MAX_VOICES = 16  # voices stored per story
 
 
@@ -183,6 +186,19 @@ class DuplicateIndex:
         """The item of that id, if stored."""
         place = self._by_id.get(name)
         return None if place is None else self._items[place]
+
+    def own_original(self, signature: bytes, voice: str, feed: str, symbols: tuple[str, ...]) -> str:
+        """What an item that is marked as a correction corrects: the likest of its voice's newest items through the same
+        feed, on the same symbols; '' where none is like it.
+        """
+        own = (
+            one
+            for one in reversed(self._items.values())
+            if one.source == voice and one.feed == feed and set(one.symbols) == set(symbols)
+        )
+        alike = [(jaccard_estimate(signature, one.signature), one.id) for one in islice(own, _MAX_ORIGINALS)]
+        best = max(alike, key=lambda one: one[0], default=(0.0, ""))
+        return best[1] if best[0] >= _MIN_ORIGINAL else ""
 
     def _expire(self, now_ns: int) -> None:
         oldest_ns = now_ns - WINDOW_NS

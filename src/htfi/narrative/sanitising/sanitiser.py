@@ -38,7 +38,7 @@ from htfi.narrative.sanitising.sources import (
     SourceKind,
     SourceReputation,
 )
-from htfi.narrative.sanitising.text_features import TextFeatures, text_features
+from htfi.narrative.sanitising.text_features import CORRECTS, TextFeatures, text_features
 from htfi.narrative.sanitising.timestamps import TimestampChecker
 from htfi.narrative.text import cut, one_line
 
@@ -108,6 +108,9 @@ class Sanitiser:
             findings.append(instant)
         findings += self._burst_findings(item, features, alike, origin, belief)
         findings += self._contradiction_findings(item, features, alike, who)
+        if not item.corrects and features.way & CORRECTS:  # its text alone says that it corrects one
+            original = self._duplicates.own_original(alike.signature, origin.voice, item.source, item.symbols)
+            item = replace(item, corrects=original)
         if item.corrects:
             findings += self._correction_findings(item, origin)
         verdict, trust, findings = self._verdict(item, findings, belief)
