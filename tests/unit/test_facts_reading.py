@@ -49,6 +49,14 @@ def test_a_target_gains_and_its_acquirer_hardly_moves() -> None:
     assert acquirer.direction == 0
 
 
+def test_an_unsure_target_moves_as_any_party_of_the_deal() -> None:
+    sure = read_for(deal(), "HZNP", "Horizon")
+    unsure = replace(deal(), parties=tuple(replace(one, confidence=0.4) for one in deal().parties))
+    found = read_for(unsure, "HZNP", "Horizon")
+    assert (found.direction, found.role) == (sure.direction, PartyRole.TARGET)
+    assert found.size_sigmas < sure.size_sigmas / 4.0
+
+
 def test_a_plain_offer_is_good_for_its_target_where_the_text_does_not_say() -> None:
     text = "Danaher to buy Abcam for $5.7 billion"
     parties = (

@@ -13,6 +13,7 @@ from htfi.narrative.encoding.linking import EntityMention
 
 _MIN_NAMED = 0.5  # probability from which a word belongs to a party
 _MIN_BESIDE = 0.08  # the same, of a capitalised word that stands beside one which does
+_MIN_CAPITAL = 0.3  # the same, of a word with a capital among words without
 _TITLED = 0.7  # share of words with a capital from which all have one
 _WORD = re.compile(r"(?:[^\W\d_]\.){2,}|[^\W_]+(?:[.&'’+][^\W_]+)*\+?")
 _POSSESSIVE = re.compile(r"['’]s?$")
@@ -121,7 +122,7 @@ def _runs(text: str, words: Sequence[_Word]) -> list[tuple[int, int]]:
             last += 1
         if states[place]:
             run = _trimmed(text, words[place : last + 1])
-            if any(word.named >= _MIN_NAMED for word in run):
+            if any(word.named >= (_MIN_NAMED if is_titled else _MIN_CAPITAL) for word in run):
                 runs.append((run[0].start, run[-1].end))
             place = last
         place += 1
@@ -135,14 +136,10 @@ def _state(text: str, word: _Word, is_titled: bool) -> bool:
         return False
     if word.named >= _MIN_NAMED:
         return True
+    if is_titled or not written.isalpha() or not written[0].isupper():
+        return False
     opens = not text[: word.start].rstrip("\"'“‘( ") or text[: word.start].rstrip().endswith((":", ";", "."))
-    return (
-        not is_titled
-        and not opens
-        and written.isalpha()
-        and written[0].isupper()
-        and word.named >= _MIN_BESIDE
-    )
+    return word.named >= (_MIN_CAPITAL if opens else _MIN_BESIDE)
 
 
 def _trimmed(text: str, words: Sequence[_Word]) -> Sequence[_Word]:

@@ -107,6 +107,7 @@ _BESIDE_TONE = frozenset(
     }
 )
 _ROLES_WITHOUT_EFFECT = frozenset({PartyRole.RATER, PartyRole.SPEAKER, PartyRole.BYSTANDER})
+_MIN_ROLE = 0.55  # probability of a party's role from which the lines for this role speak
 _TAGGED = 0.7  # of the relevance of an item that is about an asset by its tag alone
 _COMPANY_PARTIES = frozenset(PartyRole) - {PartyRole.SPEAKER, PartyRole.REGULATOR}
 # Of a company that trades in an asset, these move the asset too.
@@ -208,7 +209,10 @@ def _read_equity(facts: NewsFacts, asset: Asset, axis: float | None, config: Rea
         score = (1.0 - weight) * score + weight * party.effect
         neutral = (1.0 - weight) * neutral + weight * (1.0 - abs(party.effect))
     relevance = share * facts.relevant * _RELEVANCE_OF_ROLE.get(party.role, 1.0)
-    lines = effects_on(asset, facts.event, facts.regions, party.role, is_named=True)
+    role = (
+        party.role if party.confidence >= _MIN_ROLE else None
+    )  # lines for a role may be many times as large
+    lines = effects_on(asset, facts.event, facts.regions, role, is_named=True)
     return _stated(asset, facts, score, neutral, lines, relevance, party.role, config)
 
 
