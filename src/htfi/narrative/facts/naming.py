@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
+from htfi.narrative.encoding.linking import has_built_in_name
+
 _ENDINGS = re.compile(
     r"[\s,]+(?:inc|corp(?:oration)?|co|company|companies|ltd|limited|plc|ag|sa|s\.a\.|se|nv|n\.v\.|ab|asa|oyj|spa|s\.p\.a\.|"
     r"llc|lp|kk|gmbh|holdings?|group|the|& co|class [a-c]|adr|cl [a-c]|com|bhd|pjsc|industries|international|"
@@ -41,14 +43,15 @@ def find_name(text: str, symbol: str, name: str) -> tuple[int, int] | None:
     """Where the text names an asset, in characters; the longest form of its name that is found counts first."""
     for pattern in _patterns(symbol, name, is_shouted=text.isupper()):
         for found in pattern.finditer(text):
-            if not is_of_another(text, found.end(1), name):
+            is_whole = found[1].casefold() == name.casefold() and not has_built_in_name(symbol)
+            if is_whole or not is_of_another(text, found.end(1), name):
                 return found.start(1), found.end(1)
     return None
 
 
 def is_of_another(text: str, end: int, name: str) -> bool:
-    """Whether a name that ends there goes on as another firm's: 'Delta' in 'Delta Electronics', asked for Delta Air
-    Lines.
+    """Whether a shorter form of a name goes on as another firm's: 'Delta' in 'Delta Electronics', asked for Delta Air
+    Lines. A name of a firm that is not known, of which nothing was left out, may go on.
     """
     following = _FOLLOWING.match(text, end)
     return (
