@@ -13,6 +13,7 @@ from htfi_eval.eval.reading.overnight import OvernightGain
 from htfi_eval.eval.reading.scores import calibration_bins, confusion_shares, sign_figures
 
 _CLASSES = ("down", "neutral", "up")
+_MIN_VIEWS = 20  # of a kind, below which its confidence is not judged
 _MAX_KINDS = 20
 _MAX_NOTATIONS = 12
 
@@ -26,6 +27,7 @@ def labelled_charts(sets: Sequence[SetReadings]) -> list[Chart]:
         _confusion(pooled),
         _reliability(sets, pooled),
         _by_kind(pooled),
+        _confidence_by_kind(pooled),
     ]  # fmt: skip
 
 
@@ -91,11 +93,39 @@ def _curve(
     )
 
 
-def _by_kind(pooled: PooledReadings) -> DotChart:
-    kinds = np.array([one.event.value for one in pooled.read])
+def _frequent(kinds: np.ndarray) -> list[str]:
     names, counts = np.unique(kinds, return_counts=True)
     order = np.argsort(-counts)[:_MAX_KINDS]
-    frequent = [str(names[place]) for place in order.tolist()]
+    return [str(names[place]) for place in order.tolist()]
+
+
+def _confidence_by_kind(pooled: PooledReadings) -> DotChart:
+    """Kinds with too few views to judge are left out."""
+    kinds = np.array([one.event.value for one in pooled.read])
+    views = (pooled.said != 0) & (pooled.labels != 0)
+    judged = [kind for kind in _frequent(kinds) if (views & (kinds == kind)).sum() >= _MIN_VIEWS]
+    inside = [views & (kinds == kind) for kind in judged]
+    right = (pooled.said == pooled.labels).astype(np.float64)
+    return DotChart(
+        "Confidence by kind of event",
+        "Mean stated confidence of views at lines labelled up or down, beside the share whose sign is right; "
+        f"kinds with at least {_MIN_VIEWS} such views.",
+        [f"{kind.replace('_', ' ')} ({int(of.sum()):,})" for kind, of in zip(judged, inside, strict=True)],
+        [
+            DotGroup("stated confidence", [_mean(pooled.confidence, pooled.weights, of) for of in inside]),
+            DotGroup("sign right", [_mean(right, pooled.weights, of) for of in inside]),
+        ],
+        unit="%",
+    )
+
+
+def _mean(values: np.ndarray, weights: np.ndarray, inside: np.ndarray) -> float:
+    return float(np.average(values[inside], weights=weights[inside]))
+
+
+def _by_kind(pooled: PooledReadings) -> DotChart:
+    kinds = np.array([one.event.value for one in pooled.read])
+    frequent = _frequent(kinds)
     figures = [
         sign_figures(pooled.labels[kinds == kind], pooled.said[kinds == kind], pooled.weights[kinds == kind])
         for kind in frequent

@@ -253,8 +253,20 @@
     Plotly.react(byId("pit"), traces, layout({ ...extra, shapes, yaxis: { rangemode: "tozero", tickvals: [0, 1, 2], title: { text: "" } } }), CONFIG);
   }
 
+  function drawStated() {
+    if (!byId("stated")) return;
+    const x = data.stated.map((p) => p[0]), y = data.stated.map((p) => p[1]);
+    const error = { type: "data", symmetric: false, array: data.stated.map((p) => p[3] - p[1]), arrayminus: data.stated.map((p) => p[1] - p[2]), color: color("accent"), thickness: 1.2, width: 4 };
+    const traces = [
+      { x: [0.5, 1], y: [0.5, 1], mode: "lines", line: { color: color("quiet"), width: 1, dash: "dot" }, hoverinfo: "skip" },
+      { x, y, error_y: error, mode: "markers", marker: { size: 7, color: color("accent") }, hovertemplate: "stated %{x:.0%}, right %{y:.0%}<extra></extra>" },
+    ];
+    const xaxis = { range: [0.48, 1.02], tickvals: [0.5, 0.6, 0.7, 0.8, 0.9, 1], tickformat: ".0%", title: { text: "stated confidence", font: { size: 13 } }, fixedrange: true, showgrid: false, zeroline: false, tickcolor: color("line") };
+    Plotly.react(byId("stated"), traces, layout({ margin: { l: 64, r: 8, t: 12, b: 44 }, xaxis, yaxis: { range: [0, 1.02], tickvals: [0, 0.25, 0.5, 0.75, 1], tickformat: ".0%", title: { text: "right", font: { size: 13 } } } }), CONFIG);
+  }
+
   function drawAll() {
-    drawFan(); drawRelative(); drawWeights(); drawReliability(); drawPit();
+    drawFan(); drawRelative(); drawWeights(); drawReliability(); drawPit(); drawStated();
     document.querySelectorAll(".which").forEach((e) => { e.textContent = bars(data.horizons[state.h]) + " ahead"; });
   }
 

@@ -87,6 +87,7 @@ def _data(survey: RunSurvey, tracks: list[dict[str, Any]]) -> dict[str, Any]:
         "weights": _weights(survey),
         "reliability": _rounded(below[:, 0]),
         "pit": _rounded(survey.pit / np.maximum(1, survey.pit.sum(axis=1, keepdims=True)) * NUM_PIT_BINS),
+        "stated": survey.stated.points(),
         "num_scored": num_scored.astype(int).tolist(),
         "tracks": tracks,
     }

@@ -22,6 +22,7 @@ from htfi.apps.cli.report.amendments import AmendmentCounts, amended_id
 from htfi.apps.cli.report.news_answers import ForecastFromPrice, NewsAnswers
 from htfi.apps.cli.report.notable import NotableDecision, NotableDecisions, summarise_decision
 from htfi.apps.cli.report.readings import ReadingOutcome, ReadingScores, TiltScore, fresh_reading
+from htfi.apps.cli.report.stated_confidence import StatedConfidence
 from htfi.domain.decision import Decision, Forecast, Regime
 from htfi.forecasting.scores import crps, pit
 from htfi.narrative.audit_summary import AuditSummary
@@ -97,6 +98,7 @@ class RunSurvey:
     amendments: AmendmentCounts = field(default_factory=AmendmentCounts)
     answers: NewsAnswers = field(default_factory=NewsAnswers)
     news: AuditSummary = field(default_factory=AuditSummary)
+    stated: StatedConfidence = field(default_factory=StatedConfidence)
 
     def interval(self, index: int) -> int:
         """The stretch of the journal's line `index`."""
@@ -198,6 +200,7 @@ def take_survey(lines: Iterable[ReleasedLine | WithheldLine], size: int) -> RunS
         waiting = pending.setdefault(tally.name, deque())
         batch += _mature(survey.axes, waiting, about.last_price, tally.num)
         _score_answers(survey, tally, about.as_of_ns)
+        survey.stated.bar_closed(tally.name, about.last_price)
         if isinstance(line, ReleasedLine):
             axes = _axes(line.decision.forecast)
             if not set(axes.names) <= set(survey.axes.names):
@@ -207,6 +210,7 @@ def take_survey(lines: Iterable[ReleasedLine | WithheldLine], size: int) -> RunS
             _take_facts(survey, line.index, line.decision)
             survey.amendments.add(line.decision)
             survey.news.add(line.decision)
+            survey.stated.add(line.decision)
             if axes == survey.axes:  # nothing else is comparable
                 waiting.append(_pending_forecast(survey, line.index, line.decision, tally))
         if len(batch) >= _BATCH:
@@ -256,6 +260,7 @@ def _add_answer(
     _take_inputs(survey, decision)
     survey.amendments.add(decision)
     survey.news.add(decision)
+    survey.stated.add(decision)
     tally = survey.series.get(decision.series)
     waiting = pending.get(decision.series)
     standing = waiting[-1] if waiting else None

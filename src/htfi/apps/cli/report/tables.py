@@ -9,6 +9,7 @@ from htfi.apps.cli.report.facts import ReportFacts
 from htfi.apps.cli.report.news_answers import MIN_INSTANTS, NewsAnswers, PairedScore
 from htfi.apps.cli.report.notable import NotableDecision
 from htfi.apps.cli.report.readings import audit_html, summary_html
+from htfi.apps.cli.report.stated_confidence import stated_html
 from htfi.apps.cli.report.survey import RunSurvey, SeriesScore
 from htfi.apps.cli.summary import BASELINE
 from htfi.apps.display.drawing import format_percent, format_price
@@ -115,7 +116,7 @@ def readings_html(survey: RunSurvey) -> str:
     late = _amendments_html(survey.amendments) if survey.amendments.has_remote_or_late else ""
     if not readers:
         return (
-            late + answers_html(survey.answers) + summary_html(survey.news)
+            late + answers_html(survey.answers) + stated_html(survey.stated) + summary_html(survey.news)
             or '<p class="note">No model read news in this run.</p>'
         )
     names = reader_names(list(readers))
@@ -143,7 +144,7 @@ def readings_html(survey: RunSurvey) -> str:
             f'<td class="text">{escape(_shorten(read.news, _TEXT_CHARS))}'
             f"{audit_html(read.audit)}</td></tr>"
         )
-    late += answers_html(survey.answers) + summary_html(survey.news)
+    late += answers_html(survey.answers) + stated_html(survey.stated) + summary_html(survey.news)
     if not rows:
         return html + late
     head = (
