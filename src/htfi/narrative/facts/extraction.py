@@ -169,10 +169,13 @@ def with_policy_action(facts: NewsFacts, body: str) -> NewsFacts:
         if action.instrument is PolicyInstrument.PURCHASES
         else EventKind.RATE_DECISION
     )
-    return replace(found, event=kind, event_confidence=_RULE_CONFIDENCE)
+    sure = max(facts.relevant, _RULE_CONFIDENCE)
+    return replace(found, event=kind, event_confidence=_RULE_CONFIDENCE, relevant=sure)
 
 
-_WITHOUT_DECISION = frozenset({EventKind.ROUTINE, EventKind.COMMENTARY, EventKind.UNKNOWN})
+_WITHOUT_DECISION = frozenset(
+    {EventKind.ROUTINE, EventKind.COMMENTARY, EventKind.REGULATION, EventKind.UNRELATED, EventKind.UNKNOWN}
+)
 
 
 def _with_home(regions: tuple[str, ...], action: PolicyAction | None) -> tuple[str, ...]:

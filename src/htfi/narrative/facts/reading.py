@@ -209,7 +209,9 @@ def _read_equity(facts: NewsFacts, asset: Asset, axis: float | None, config: Rea
         score = (1.0 - weight) * score + weight * party.effect
         neutral = (1.0 - weight) * neutral + weight * (1.0 - abs(party.effect))
     relevance = share * facts.relevant * _RELEVANCE_OF_ROLE.get(party.role, 1.0)
-    role = party.role if party.confidence >= _MIN_ROLE else None  # a line for a role may be many times as large
+    role = (
+        party.role if party.confidence >= _MIN_ROLE else None
+    )  # a line for a role may be many times as large
     lines = effects_on(asset, facts.event, facts.regions, role, is_named=True)
     return _stated(asset, facts, score, neutral, lines, relevance, party.role, config)
 
