@@ -50,9 +50,9 @@ def test_a_target_gains_and_its_acquirer_hardly_moves() -> None:
 
 
 def test_an_unsure_target_moves_as_any_party_of_the_deal() -> None:
-    sure = read_for(deal(), "HZNP", "Horizon")
+    sure = read_for(deal(), "HZNP", "Horizon Therapeutics")
     unsure = replace(deal(), parties=tuple(replace(one, confidence=0.4) for one in deal().parties))
-    found = read_for(unsure, "HZNP", "Horizon")
+    found = read_for(unsure, "HZNP", "Horizon Therapeutics")
     assert (found.direction, found.role) == (sure.direction, PartyRole.TARGET)
     assert found.size_sigmas < sure.size_sigmas / 4.0
 
