@@ -1,4 +1,4 @@
-"""The side of a macro-political event by its words, where the same nouns stand in good and bad news."""
+"""The side of an event by its words, where the same nouns stand in good and bad news."""
 
 import pytest
 
@@ -37,7 +37,13 @@ from htfi.narrative.facts.record import EventKind as Kind
         (-1, Kind.HARVEST, "Drought withers Argentine soy"),
         (0, Kind.TARIFFS, "Ministers met on tariffs in Geneva"),
         (0, Kind.TARIFFS, "Ankara lifts some duties and raises others to 20%: tariffs imposed on steel"),
-        (0, Kind.EARNINGS, "Profit rises after tariffs were lifted"),
+        (1, Kind.EARNINGS, "Profit rises after tariffs were lifted"),
+        (-1, Kind.EARNINGS, "Allmark quarterly profit falls as storm losses climb"),
+        (1, Kind.EARNINGS, "Holmgard returns to profit"),
+        (-1, Kind.GUIDANCE, "Rovex trims its full-year sales forecast"),
+        (1, Kind.SALES_UPDATE, "Osker deliveries up a tenth"),
+        (0, Kind.EARNINGS, "Osker profit falls less than feared"),
+        (0, Kind.PRODUCT, "Osker profit rises"),
         (0, Kind.INVENTORIES, "Shares rise"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Finds the side of a macro-political event by its words: tariffs imposed or paused, supply cut or raised.
+"""Finds the side of an event by its words: tariffs imposed or paused, supply cut or raised, profit up or down.
 
 The network sees what a text is about; where the same nouns stand in good and bad news, verbs tell the side, and a table
 knows more of them (`axis_words.toml`). Where the words of both sides are found, it says nothing.
@@ -19,17 +19,20 @@ _NEGATED_BEHIND = _DATA.compiled("negated_behind")
 
 class _Sides(NamedTuple):
     about: re.Pattern[str] | None
+    unless: re.Pattern[str] | None
     up: re.Pattern[str]
     down: re.Pattern[str]
 
 
 def axis_side(kind: EventKind, text: str) -> int:
-    """1 or −1 along the axis of the kind, 0 where the words tell neither side or both."""
+    """1 or −1 along the axis of the kind (of a company event: its tone), 0 where words tell neither side or both."""
     sides = _table().get(kind)
     if sides is None:
         return 0
     lowered = text.lower()
     if sides.about is not None and sides.about.search(lowered) is None:
+        return 0
+    if sides.unless is not None and sides.unless.search(lowered) is not None:
         return 0
     found: set[int] = set()
     taken: list[tuple[int, int]] = []
@@ -50,10 +53,12 @@ def _is_negated(text: str, match: re.Match[str]) -> bool:
 @cache
 def _table() -> Mapping[EventKind, _Sides]:
     return {
-        EventKind(entry["kind"]): _Sides(
+        EventKind(kind): _Sides(
             re.compile(entry["about"]) if "about" in entry else None,
+            re.compile(entry["unless"]) if "unless" in entry else None,
             re.compile(entry["up"]),
             re.compile(entry["down"]),
         )
         for entry in _DATA.entries("side")
+        for kind in entry["kind"].split(" | ")
     }

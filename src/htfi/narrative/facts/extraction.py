@@ -117,15 +117,17 @@ def extract_facts(
         return known
     event, modality, tense = (int(part.argmax()) for part in (scores.event, scores.modality, scores.tense))
     unrelated = float(scores.event[KINDS.index(EventKind.UNRELATED)])
-    axis, axis_neutral = _axis(KINDS[event], text, scores)
+    side = axis_side(KINDS[event], text)
+    axis, axis_neutral = _given_side(scores.axis, side)
+    tone, neutral = _given_side(scores.tone, side if KINDS[event].group is EventGroup.COMPANY else 0)
     return replace(
         known,
         event=KINDS[event],
         event_confidence=_rounded(scores.event[event]),
         axis=axis,
         axis_neutral=axis_neutral,
-        tone=_rounded(scores.tone[0] - scores.tone[2]),
-        neutral=_rounded(scores.tone[1]),
+        tone=tone,
+        neutral=neutral,
         modality=_MODALITIES[modality],
         modality_confidence=_rounded(scores.modality[modality]),
         tense=_TENSES[tense],
@@ -139,10 +141,9 @@ def extract_facts(
 _SIDE_RIGHT = 0.85  # of lines in which words tell a side, the share that have it; the others share the rest
 
 
-def _axis(kind: EventKind, text: str, scores: FactScores) -> tuple[float, float]:
-    """P(up) − P(down) along the axis of the kind, and P(neither): of the network, given the side that words tell."""
-    shares = np.asarray(scores.axis, np.float64)  # up, neutral, down
-    if side := axis_side(kind, text):
+def _given_side(shares: Shares, side: int) -> tuple[float, float]:
+    """P(up) − P(down) and P(neither) of shares [up, neutral, down], given the side that words tell; 0 for none."""
+    if side:
         shares = shares * np.where(np.arange(3) == 1 - side, _SIDE_RIGHT, (1.0 - _SIDE_RIGHT) / 2.0)
         shares = shares / shares.sum()
     return _rounded(shares[0] - shares[2]), _rounded(shares[1])
