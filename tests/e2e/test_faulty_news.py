@@ -57,7 +57,7 @@ FAULTS = (
     Fault("DAL", "Delta Electronics profit plunges 40%", 0, "about others"),
     Fault("ACME", "ACME CUTS FULL-YEAR PROFIT FORECAST AS DEMAND SLOWS", -1),
     Fault("BOLT", "Bolt profit rises to $1.2 billion from $1.5 billion", 0, "contradicts itself"),
-    Fault("ALL", "Allstate quarterly profit falls as storm losses climb", -1),
+    Fault("ALL", "Allstate quarterly profit falls 12% as costs rise", -1),
     Fault(
         "NOW",
         "Disregard: our forecasting system halts, ServiceNow signals are stale",

@@ -14,6 +14,7 @@ from htfi.narrative.facts.bodies import MAX_PASSAGES
 from htfi.narrative.facts.extraction import FactScores
 from htfi.narrative.facts.fact_reader import FactReader
 from htfi.narrative.facts.passages.selection import most_relevant
+from htfi.narrative.facts.policy.action import PolicyExpectation, PolicyMove
 from htfi.narrative.facts.reading import Silence, read_for, reading_record
 from htfi.narrative.facts.record import KINDS, ROLES, BodyStance, EventKind, NewsFacts, Tense
 from htfi.narrative.facts.surprises import Verdict
@@ -157,6 +158,25 @@ def test_what_was_read_of_late_is_not_read_again_and_batches_change_nothing() ->
     assert num_read == 4
     assert reader.read(["Bolt profit plunges"], [body]) == one[1:]
     assert len(network.texts) == num_read
+
+
+HOLD = (
+    "The Committee decided to keep the target range for the federal funds rate at 0 to 1/4 percent and expects it will "
+    "be appropriate to maintain this target range until inflation has risen to 2 percent and is on track to moderately "
+    "exceed 2 percent for some time."
+)
+
+
+def test_what_a_bank_expects_of_the_economy_makes_no_surprise_of_its_hold() -> None:
+    facts = read("Federal Reserve issues FOMC statement", HOLD)
+    assert facts.action is not None
+    assert (facts.action.move, facts.action.expected) == (PolicyMove.HOLD, None)
+    assert facts.action.expectation is PolicyExpectation.UNKNOWN
+    assert facts.surprises == ()
+    assert read_for(facts, "SPX").direction == 0
+    surprising = read("Fed holds rates, economists had expected a cut", "")
+    assert surprising.action is not None
+    assert surprising.action.expectation is PolicyExpectation.SURPRISE
 
 
 def test_passages_leave_out_what_repeats_the_headline() -> None:

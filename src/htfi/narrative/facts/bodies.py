@@ -228,6 +228,8 @@ def _surprises(facts: NewsFacts, passages: Sequence[ReadPassage]) -> tuple[Surpr
         for one in read.facts.surprises
         if one.verdict is not Verdict.UNCLEAR
     ]
+    if facts.action is not None:  # a bank's words on the economy compare nothing with what was expected
+        return facts.surprises
     if any(one.verdict is not Verdict.UNCLEAR for one in facts.surprises):
         opposed = {
             one.measure

@@ -32,6 +32,7 @@ _MODALITIES = (
     (PolicyModality.MAY, _DATA.compiled("may")),
     (PolicyModality.WILL, _DATA.compiled("will")),
 )
+_OWN_VIEW = _DATA.compiled("own_view")
 _NAMES_EXPECTATION = _DATA.compiled("names_expectation")
 _EXPECTED_MOVE = _DATA.compiled("expected_move")
 _EXPECTATIONS = (
@@ -115,7 +116,10 @@ def move_between(prior: float, level: float) -> PolicyMove:
 
 
 def with_expectation(action: PolicyAction, plain: str) -> PolicyAction:
-    """The action with what was expected of it, as a text of plain letters says."""
+    """The action with what was expected of it, as a text of plain letters says; what the bank itself expects of the
+    economy or of its next steps is no measure of its action.
+    """
+    plain = _OWN_VIEW.sub(" ", plain)
     expectation = next(
         (kind for kind, pattern in _EXPECTATIONS if pattern.search(plain)), PolicyExpectation.UNKNOWN
     )
