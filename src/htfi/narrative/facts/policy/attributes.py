@@ -23,6 +23,7 @@ _BASE_FORM = _DATA.compiled("base_form")
 _CLAUSE = re.compile(r"[;:](?!\d)|[a-z)%]\. |, (?!\d)| - |\b(?:but|and|as|while)\b")
 _INFINITIVE = re.compile(r"\bto [a-z]+")
 _DECIDED_TO = _DATA.compiled("decided_to")
+_FIRST_TO = _DATA.compiled("first_to")
 _PERSON = _DATA.compiled("person")
 _OTHER_FIGURES = _DATA.compiled("other_figures")
 _MODALITIES = (
@@ -61,6 +62,8 @@ def modality_of(before: str, verb: str, *, is_passive: bool) -> PolicyModality:
         _PERSON.match(before[one.end :]) for one in banks_in(before)
     ):
         return PolicyModality.MAY  # 'Fed's Bowman: further hikes may be needed'
+    if found is PolicyModality.WILL and _FIRST_TO.search(clause):
+        return PolicyModality.DID
     if found is not None:
         return found
     if is_passive and re.search(r"\bto be\b|\bto (?:stay|remain)\b", before[-24:]):

@@ -10,13 +10,17 @@ from htfi.narrative.patterns import Patterns
 _MAX_CHARS = 40_000
 _DATA = Patterns("htfi.narrative.facts.policy", "patterns.toml", "policy")
 _REGIONAL = _DATA.compiled("regional")
-_KEYS = {plain_letters(name): key for key, names in CENTRAL_BANKS.items() for name in names}
-_BANKS = re.compile(rf"\b{name_pattern(tuple(_KEYS))}(?![\w-])")
 _COUNTRIES = {
     name: key
     for key, names in Patterns("htfi.narrative.facts.policy", "patterns.toml", "countries").items()
     for name in names.split(" | ")
 }
+_KEYS = {
+    f"{before}{country}{behind}": key
+    for country, key in _COUNTRIES.items()
+    for before, behind in (("", " central bank"), ("", "'s central bank"), ("central bank of ", ""))
+} | {plain_letters(name): key for key, names in CENTRAL_BANKS.items() for name in names}
+_BANKS = re.compile(rf"\b{name_pattern(tuple(_KEYS))}(?![\w-])")
 _ACTS = Patterns("htfi.narrative.facts.policy", "patterns.toml", "country_acts").text("acts")
 _COUNTRY = re.compile(rf"(?:^|: |\*)(?P<name>{'|'.join(map(re.escape, _COUNTRIES))})(?={_ACTS})")
 _COUNTRY_FIRST = re.compile(rf"(?P<name>{'|'.join(map(re.escape, _COUNTRIES))})(?![\w'])")

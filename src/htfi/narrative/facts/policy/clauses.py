@@ -19,6 +19,8 @@ from htfi.narrative.patterns import Patterns
 
 _PARTICIPLES = frozenset({"cut", "held", "kept", "left", "set", "put", "took", "brought down"})
 _MAX_REGION_CHARS = 320  # behind a verb, for its figures
+_NOUNS = frozenset({"cut", "hike", "hold", "trim", "increase"})
+_NOT_A_SUBJECT = re.compile(r"\b(?:despite|before|ahead of|since|of|for|on|without|until) (?:the |an? )?$")
 _DATA = Patterns("htfi.narrative.facts.policy", "patterns.toml", "policy")
 _ACTIVE = _DATA.compiled("active")
 _PASSIVE = _DATA.compiled("passive")
@@ -200,6 +202,8 @@ def _from_bare_verb(plain: str) -> list[ActionClause]:
             between = plain[bank.end : match.start()]
             if match["set"] or (not between.strip() and _NO_BARE_VERB.match(match[0])):
                 continue
+            if match[0] in _NOUNS and _NOT_A_SUBJECT.search(plain[: bank.start]):
+                continue  # 'despite BoE cut'
             if _BARE_BEFORE.match(between):
                 rest = plain[match.end() : match.end() + _MAX_REGION_CHARS]
                 region = f"{_last_words(plain[: match.start()])}{rest}"  # 'odds of 25 bp Fed cut'

@@ -39,6 +39,7 @@ _SHOWS_THROUGH = _DATA.compiled("shows_through")
 _MAINTAINS_STANCE = _DATA.compiled("maintains_stance")
 _STAYS_APPROPRIATE = _DATA.compiled("stays_appropriate")
 _PAST_DECISION = _DATA.compiled("past_decision")
+_FOLLOWED = _DATA.compiled("followed")
 _PAST_BEFORE = _DATA.compiled("past_before")
 _PAST_BEHIND = _DATA.compiled("past_behind")
 _NO_STRANGER = _DATA.compiled("no_stranger")
@@ -77,11 +78,10 @@ def _in_headline(headline: str, bank: str) -> PolicyAction | None:
     named = banks_in(plain)
     if not named and not bank and not bank_named(plain):
         return None
-    found = [
-        one
-        for one in (*action_clauses(plain), *telegram_clauses(plain))
-        if not _is_past(plain, one) and not _is_of_others(plain, one, named)
-    ]
+    stated = [*action_clauses(plain), *telegram_clauses(plain)]
+    found = [one for one in stated if not _is_past(plain, one) and not _is_of_others(plain, one, named)]
+    if len(found) < len(stated) and all(one.rank < 0 for one in found):
+        return None  # 'Lenders raise rates despite BoE cut': what is left is said in passing
     found = sorted(found, key=_by_sureness)
     if not found:
         return None
@@ -91,6 +91,7 @@ def _in_headline(headline: str, bank: str) -> PolicyAction | None:
     modality = best.action.modality
     if modality is PolicyModality.DID:
         modality = _modality_of_source(plain, headline)
+    named = [one for one in named if not _FOLLOWED.search(plain[: one.start])] or named
     before = [one for one in named if one.end <= best.start + 1]
     key = before[-1].key if before else named[0].key if named else bank or bank_named(plain)
     return replace(
