@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from htfi.narrative.encoding.linking import EntityLinker, EntityMention
 from htfi.narrative.facts.axis_words import axis_side
+from htfi.narrative.facts.event_words import forbidden_kinds
 from htfi.narrative.facts.faults import text_fault
 from htfi.narrative.facts.figures import figures_in_context
 from htfi.narrative.facts.naming import find_name
@@ -115,7 +116,10 @@ def extract_facts(
     )
     if scores is None:
         return known
-    event, modality, tense = (int(part.argmax()) for part in (scores.event, scores.modality, scores.tense))
+    forbidden = forbidden_kinds(text)
+    allowed = np.array([kind not in forbidden for kind in KINDS])
+    event = int(np.where(allowed, scores.event, -1.0).argmax())
+    modality, tense = (int(part.argmax()) for part in (scores.modality, scores.tense))
     unrelated = float(scores.event[KINDS.index(EventKind.UNRELATED)])
     side = axis_side(KINDS[event], text)
     axis, axis_neutral = _given_side(scores.axis, side)

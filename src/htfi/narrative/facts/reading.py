@@ -16,6 +16,7 @@ from htfi.domain.news import ItemReading
 from htfi.narrative.encoding.linking import has_built_in_name, is_company
 from htfi.narrative.facts.assets import Asset, AssetKind, asset_of, is_topic, names_asset
 from htfi.narrative.facts.effects import TABLE_VERSION, SignedEffect, effects_on
+from htfi.narrative.facts.event_words import gives_advice, is_market_wrap, reassures, tone_side
 from htfi.narrative.facts.naming import find_name, has_symbol_as_word
 from htfi.narrative.facts.policy.action import PolicyAction, PolicyExpectation, PolicyModality, PolicyMove
 from htfi.narrative.facts.record import (
@@ -117,9 +118,11 @@ _MARKET_WIDE = frozenset({EventGroup.MACRO, EventGroup.CENTRAL_BANK, EventGroup.
 # Of releases one usual size from what was expected, prices follow in about two of three (Andersen et al. 2003).
 _MIN_SURE, _SURE_GAIN, _MAX_USUAL = 0.6, 0.08, 3.0
 _CHANGE_TONE = 0.9  # of figures better than those before; they are read rightly in 98 of 100 labelled lines
+_PHRASE_TONE = 0.7  # of set phrases
 _OF_COMPANIES = frozenset({EventGroup.COMPANY, EventGroup.NONE, EventGroup.MARKET})
 _POLICY_RATE = "policy rate"
 _MOVES = frozenset({EventKind.MARKET_MOVE, EventKind.COMMENTARY})
+_RESULTS = frozenset({EventKind.EARNINGS, EventKind.SALES_UPDATE})
 _SCHEDULED = frozenset({EventGroup.MACRO, EventGroup.CENTRAL_BANK})
 # What has been gained or lost over a long time is known.
 _LONG_MOVE = re.compile(
@@ -158,7 +161,7 @@ def read_for(
     asset = asset_of(symbol or name, name) if symbol or name else Asset("", AssetKind.EQUITY)
     if facts.fault is not TextFault.NONE:
         return _silent(asset, facts.relevant, Silence(facts.fault.value))
-    if facts.event is EventKind.UNRELATED or facts.relevant < config.min_relevant:
+    if facts.event is EventKind.UNRELATED or facts.relevant < config.min_relevant or gives_advice(facts.text):
         return _silent(asset, facts.relevant, Silence.UNRELATED)
     # Where code knows the side, by a decision on rates or a surprise, it replaces the network's.
     axis = _surprise_axis(facts) if facts.action is None else _action_axis(facts.action)
@@ -221,7 +224,7 @@ def _read_market(facts: NewsFacts, asset: Asset, axis: float | None, config: Rea
     home = facts.regions[0] if facts.regions else "US"
     index = Asset(asset.symbol, AssetKind.INDEX, asset.name, home)
     is_wide = home in _MAJOR and facts.event is not EventKind.REGULATION  # rules are those of a sector
-    if facts.event.group is EventGroup.MARKET or not is_wide:
+    if facts.event.group is EventGroup.MARKET or not is_wide or is_market_wrap(facts.text):
         return _silent(asset, 0.2, Silence.OTHERS)
     found = _read_other(facts, index, axis, config)
     return msgspec.structs.replace(
@@ -360,8 +363,15 @@ def _silence(facts: NewsFacts, score: float, neutral: float, config: ReadingConf
         return Silence.RECAP
     if facts.action is not None and facts.action.expectation is PolicyExpectation.AS_EXPECTED:
         return Silence.KNOWN
-    if facts.event.group in _SCHEDULED and _AS_EXPECTED.search(facts.text):
+    is_expected = facts.event.group in _SCHEDULED or facts.event in _RESULTS
+    if (
+        is_expected
+        and _AS_EXPECTED.search(facts.text)
+        and not any(one.is_good is not None for one in facts.surprises)
+    ):
         return Silence.KNOWN
+    if score > 0.0 and reassures(facts.text):
+        return Silence.UNCLEAR
     share = _share(score, neutral)
     if share >= config.min_share and score != 0.0:
         return Silence.NONE
@@ -385,6 +395,9 @@ def _tone(facts: NewsFacts, axis: float | None) -> tuple[float, float]:
     changes = {one.is_good for one in facts.changes}
     if not facts.surprises and len(changes) == 1:
         return (_CHANGE_TONE if True in changes else -_CHANGE_TONE), min(neutral, 1.0 - _CHANGE_TONE)
+    side = tone_side(facts.text)
+    if side:
+        return _PHRASE_TONE * side, min(neutral, 1.0 - _PHRASE_TONE)
     if facts.event.group is not EventGroup.COMPANY:
         return tone, neutral
     if len(sides) == 1 and axis is not None:

@@ -1,0 +1,66 @@
+"""What the words of a text forbid its facts to be: a kind of event without its words, and advice, which is no news.
+
+A network takes funds for coins and talks for purchases of bonds. A kind in `event_words.toml` needs its words, or must
+not have others; the likeliest kind that a text allows counts. Set phrases tell good from bad for a company.
+"""
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from typing import NamedTuple
+
+from htfi.narrative.facts.record import EventKind
+from htfi.narrative.patterns import Patterns
+
+_DATA = Patterns("htfi.narrative.facts", "event_words.toml", "words")
+_ADVICE = _DATA.compiled("advice", re.IGNORECASE)
+_MARKET_WRAP = _DATA.compiled("market_wrap", re.IGNORECASE)
+_GOOD, _BAD = _DATA.compiled("good", re.IGNORECASE), _DATA.compiled("bad", re.IGNORECASE)
+_REASSURES = _DATA.compiled("reassures", re.IGNORECASE)
+
+
+class _Words(NamedTuple):
+    needs: re.Pattern[str] | None
+    forbids: re.Pattern[str] | None
+
+
+def forbidden_kinds(text: str) -> frozenset[EventKind]:
+    """The kinds of event that a text cannot report, by its words."""
+    return frozenset(
+        kind
+        for kind, words in _table().items()
+        if (words.needs is not None and words.needs.search(text) is None)
+        or (words.forbids is not None and words.forbids.search(text) is not None)
+    )
+
+
+def gives_advice(text: str) -> bool:
+    """Whether a text advises readers, or looks back at what they would have made: no news."""
+    return _ADVICE.search(text) is not None
+
+
+def is_market_wrap(text: str) -> bool:
+    """Whether a text reports how whole markets moved."""
+    return _MARKET_WRAP.search(text) is not None
+
+
+def reassures(text: str) -> bool:
+    """Whether a company calms: 'says it has enough liquidity'. No good news: nobody had asked before."""
+    return _REASSURES.search(text) is not None
+
+
+def tone_side(text: str) -> int:
+    """1 or −1 where set phrases tell whether a text is good or bad for its company, 0 where none or both do."""
+    return int(_GOOD.search(text) is not None) - int(_BAD.search(text) is not None)
+
+
+@cache
+def _table() -> Mapping[EventKind, _Words]:
+    return {
+        EventKind(kind): _Words(
+            re.compile(entry["needs"], re.IGNORECASE) if "needs" in entry else None,
+            re.compile(entry["forbids"], re.IGNORECASE) if "forbids" in entry else None,
+        )
+        for entry in _DATA.entries("kind")
+        for kind in entry["kinds"].split()
+    }
