@@ -101,17 +101,21 @@ def _gains(
         KINDS[int(events.argmax())]
     }
     spans = [one[:2] for one in firms]
-    found: dict[int, tuple[PartyRole, float]] = {}
+    found = {
+        number: (role, _WORDING_GAIN)
+        for number, role in roles_by_wording(text, spans, numbers, kinds).items()
+    }
+    if found.keys() >= set(numbers):
+        return found
+    for number, role in roles_by_wording(text, spans, numbers, frozenset(EventKind)).items():
+        found.setdefault(number, (role, _OTHER_KIND_GAIN))
     mentions = [
         EntityMention(one.start, one.end, f"PARTY{number}")
         for one, number in zip(firms, numbers, strict=True)
     ]
     for number, ruled in zip(numbers, mention_roles(text, mentions), strict=True):
         if ruled in _ROLE_OF_RULE:
-            found[number] = _ROLE_OF_RULE[ruled], _RULE_GAIN
-    for gain, among in ((_OTHER_KIND_GAIN, frozenset(EventKind)), (_WORDING_GAIN, kinds)):
-        for number, role in roles_by_wording(text, spans, numbers, among).items():
-            found[number] = role, gain
+            found.setdefault(number, (_ROLE_OF_RULE[ruled], _RULE_GAIN))
     return found
 
 
