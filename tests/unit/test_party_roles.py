@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from htfi.narrative.encoding.linking import EntityLinker
 from htfi.narrative.facts.party_names import NamedSpan, name_spans, same_parties
 from htfi.narrative.facts.party_roles import roles_by_wording
 from htfi.narrative.facts.record import KINDS, ROLES, EventKind, PartyRole
@@ -144,6 +145,13 @@ def seen_names(text: str, seen: dict[str, float]) -> list[str]:
     tokens = np.array([word[:2] for word in words])
     named = np.array([word[2] for word in words])
     return [text[one.start : one.end] for one in name_spans(text, [], tokens, named)]
+
+
+def test_a_commodity_that_its_verb_gives_away_is_named_without_it() -> None:
+    text = "Gold slips as dollar firms"
+    tokens = np.array([(0, 4), (5, 10)])
+    found = name_spans(text, EntityLinker({}).mentions(text), tokens, np.zeros(2))
+    assert found[0] == NamedSpan(0, 4, ("GOLD",))
 
 
 def test_names_have_clean_bounds() -> None:

@@ -29,6 +29,7 @@ _BEFORE = """
 suitor bidder broker rival activist airline airlines bank lender insurer drugmaker chipmaker carmaker automaker retailer
 brewer miner shipper utility supplier customer maker fund regulator judge jury court investors investor analyst analysts
 acquisition purchase holders owner parent startup unlisted privately listed exclusive update breaking why how new"""
+_MOVES = frozenset({"falls", "rises", "hits", "slips", "gains", "eases", "settles"})
 _NO_NAME, _DESCRIPTIONS = frozenset(_BESIDE.split()), frozenset(_BEFORE.split())
 
 
@@ -60,7 +61,7 @@ def name_spans(
     """
     linked: dict[tuple[int, int], list[str]] = {}
     for mention in mentions:
-        linked.setdefault((mention.start, mention.end), []).append(mention.symbol)
+        linked.setdefault(_without_verb(text, mention), []).append(mention.symbol)
     taken = list(linked)
     if asked is not None and not _overlap(asked, taken):
         linked[asked] = []
@@ -69,6 +70,12 @@ def name_spans(
     words = [word for word in _words(text, tokens, named) if not _overlap(word[:2], taken)]
     spans += [NamedSpan(start, end, ()) for start, end in _runs(text, words)]
     return sorted(spans)
+
+
+def _without_verb(text: str, mention: EntityMention) -> tuple[int, int]:
+    """Where the name itself stands: a word may be known as a commodity by the verb behind it ('gold slips')."""
+    first, _, last = text[mention.start : mention.end].rpartition(" ")
+    return mention.start, mention.start + len(first) if first and last.casefold() in _MOVES else mention.end
 
 
 def same_parties(text: str, spans: Sequence[NamedSpan]) -> list[int]:
