@@ -12,7 +12,7 @@ from typing import NamedTuple
 from htfi.domain.events import News
 from htfi.domain.news import ScreeningFinding
 from htfi.narrative.sanitising.config import SanitiserConfig
-from htfi.narrative.sanitising.publishers import Publisher, PublisherRegistry, folded, host_of
+from htfi.narrative.sanitising.publishers import Publisher, folded, host_of, publisher_registry
 from htfi.narrative.sanitising.sources import KINDS, SourceKind
 from htfi.narrative.text import one_line
 
@@ -59,7 +59,7 @@ class ImpersonationChecker:
     """Judges where items come from; its results are cached."""
 
     def __init__(self, config: SanitiserConfig) -> None:
-        self._registry = PublisherRegistry(config.publishers)
+        self._registry = publisher_registry(config.publishers)
         self._kinds: Mapping[str, str] = dict(config.source_kinds)
         self._judged: OrderedDict[tuple[str, str, str], Provenance] = OrderedDict()
 

@@ -127,6 +127,12 @@ class PublisherRegistry:
         return None
 
 
+@lru_cache(maxsize=8)
+def publisher_registry(own: tuple[Publisher, ...]) -> PublisherRegistry:
+    """The built-in list with these; it never changes, and takes a while to build."""
+    return PublisherRegistry(own)
+
+
 def host_of(url: str) -> str:
     """The host that a link leads to, lower case; empty if it has none.
 
