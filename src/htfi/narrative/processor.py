@@ -5,7 +5,7 @@ set aside keeps its reason, so that a decision can record it.
 """
 
 import re
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -28,10 +28,11 @@ from htfi.domain.news import (
 from htfi.narrative.caching.encoded import cache_names
 from htfi.narrative.config import NarrativeConfig, RoutingConfig
 from htfi.narrative.encoding.linking import is_company
+from htfi.narrative.encoding.read_ahead import ReadAheadEncoder
+from htfi.narrative.encoding.scorer import text_to_score
+from htfi.narrative.facts.extraction import MAX_TEXT_CHARS
 from htfi.narrative.facts.fact_reader import FactReader, without_text
 from htfi.narrative.facts.naming import is_word_symbol
-from htfi.narrative.facts.outcomes import KindOutcomes
-from htfi.narrative.facts.reading import read_for, reading_record
 from htfi.narrative.facts.record import FACTS_VERSION, NewsFacts
 from htfi.narrative.facts.statements.compared import ComparedDocument, ComparedDocuments
 from htfi.narrative.facts.statements.comparison import StatementComparison
@@ -51,7 +52,8 @@ from htfi.narrative.recent_news import (
 from htfi.narrative.routing import UNREAD, max_passages, max_route
 from htfi.narrative.sanitising.sanitiser import Sanitiser
 from htfi.narrative.suspicion import SuspicionMonitor
-from htfi.narrative.text import clean
+from htfi.narrative.symbol_readings import SymbolReadings
+from htfi.narrative.text import clean, one_line
 
 DEFAULT_DEADLINE_MS = 250.0  # of a reading
 MAX_PENDING = 256  # items that are scored together
@@ -59,11 +61,9 @@ MAX_RECORDS = 8_192
 _NUM_LIFETIMES_KEPT = 2  # lifetimes: the oldest view that counts is one lifetime old, and so were its items
 MAX_ENCODER_ITEMS = 6  # items of a decision that the encoder alone reads
 MAX_SET_ASIDE = 6  # items set aside that a decision records
-MAX_AWAITED_EFFECTS = 32  # items of a symbol whose price effect is still to be observed
 _TICKER = re.compile(
     r"[A-Z][A-Z0-9.]{2,11}(?<!\.)"
 )  # three letters or more: shorter ones are common abbreviations
-_MIN_SENTIMENT = 0.3  # a weaker sentiment predicts nothing that prices could confirm
 
 
 def forget_nothing(_: Sequence[str]) -> None:
@@ -82,22 +82,23 @@ class NewsProcessor:
         secure: SuspicionMonitor,
         *,
         facts: FactReader | None = None,
+        read_ahead: ReadAheadEncoder | None = None,
         deadline_ms: float = DEFAULT_DEADLINE_MS,
         has_frontier: bool = False,
         forget: Callable[[Sequence[str]], None] = forget_nothing,
     ) -> None:
-        """`facts` reads what items say; without it, the scorer's numbers are all that is known of them. `forget` drops
-        from caches what was derived from an item that is corrected or retracted.
+        """`facts` reads what items say; without it, the scorer's numbers are all that is known of them. `read_ahead` is
+        the encoder that both read with. `forget` drops from caches what was derived from an item that is corrected or
+        retracted.
 
         `deadline_ms` is that of a reading: it limits the passages of a body that are read.
 
         With `has_frontier`, a frontier model does the deep readings, and each is charged to the budget.
         """
         self._forget_cached = forget
-        self._facts = facts
+        self._facts, self._read_ahead = facts, read_ahead
+        self._symbol_readings = SymbolReadings(config)
         self._deadline_ms = deadline_ms
-        self._outcomes = KindOutcomes()
-        self._readings: dict[str, dict[str, ItemReading]] = {}  # by item and symbol
         self._has_frontier = has_frontier
         self.frontier_cents = routing.frontier_budget_cents if has_frontier else 0.0
         self._config, self.routing = config, routing
@@ -111,13 +112,24 @@ class NewsProcessor:
         self._documents = ComparedDocuments()
         self._pending: list[ScreenedItem] = []
         self._series_symbols: set[str] = set()  # symbols of the run's series
-        self._awaited_effects: OrderedDict[str, deque[tuple[str, float, int]]] = OrderedDict()
 
     @property
     def models(self) -> dict[str, str]:
         """The scorer and the reader of facts, for the record of a decision."""
         named = {"encoder": self.scorer.version, "facts": "" if self._facts is None else self._facts.version}
         return {name: version for name, version in named.items() if version}
+
+    def expect(self, items: Sequence[News]) -> None:
+        """The items that will be received next: their texts are encoded together, when the first of them is."""
+        if self._read_ahead is None:
+            return
+        texts: dict[str, None] = {}
+        for item in items:
+            headline, body = one_line(item.headline), item.body
+            texts[text_to_score(headline, body)] = None
+            if self._facts is not None:
+                texts[headline[:MAX_TEXT_CHARS]] = None
+        self._read_ahead.expect(list(texts))
 
     def receive(self, item: News) -> ScreenedItem:
         """Take in one item, in order of `available_at_ns`. An item with a blank headline is ignored.
@@ -174,7 +186,7 @@ class NewsProcessor:
         return self._facts.read([item.headline for item in items], [item.body for item in items], budgets)
 
     def _store(self, routed: NewsRecord, facts: NewsFacts | None) -> None:
-        screened, scores = routed.screened, routed.scores
+        screened = routed.screened
         item = screened.item
         self._remove_expired(item.available_at_ns)
         if screened.verdict is Screening.PASS:  # what is held back or counts for less changes nothing
@@ -193,16 +205,8 @@ class NewsProcessor:
             self._encoder_only.add(item)
         else:
             self.readable.add(item)
-        if note.most is Route.TEMPLATE:
-            return
-        for symbol in item.symbols:
-            reading = self.reading(note, symbol)
-            if reading is not None and reading.direction:
-                self._await_price_effect(
-                    symbol, (item.id, reading.direction * reading.size_sigmas, item.available_at_ns)
-                )
-            elif reading is None and scores is not None and abs(scores.sentiment) >= _MIN_SENTIMENT:
-                self._await_price_effect(symbol, (item.id, scores.sentiment, item.available_at_ns))
+        if note.most is not Route.TEMPLATE:
+            self._symbol_readings.await_effects(note)
 
     def statement_comparison(self, name: str) -> StatementComparison | None:
         """What changed in a central bank's document since its last one, by the item's id; None for any other item, and
@@ -221,18 +225,11 @@ class NewsProcessor:
 
     def reading(self, note: NewsRecord, symbol: str) -> ItemReading | None:
         """What the facts of an item mean for a symbol now; None where none were read."""
-        if note.facts is None:
-            return None
-        by_symbol = self._readings.setdefault(note.screened.item.id, {})
-        if symbol not in by_symbol:
-            by_symbol[symbol] = self.reading_of(replace(note.facts, text=note.screened.item.headline), symbol)
-        reading = by_symbol[symbol]
-        earned = self._outcomes.earned(reading.event) if reading.direction else 0.0
-        return reading if earned == reading.earned else replace(reading, earned=earned)
+        return self._symbol_readings.reading(note, symbol)
 
     def reading_of(self, facts: NewsFacts, symbol: str) -> ItemReading:
         """What facts mean for a symbol, before anything was earned."""
-        return reading_record(facts, read_for(facts, symbol, self._config.symbol_names.get(symbol, "")))
+        return self._symbol_readings.reading_of(facts, symbol)
 
     def readings(self, items: Sequence[News], symbol: str) -> dict[str, ItemReading]:
         """What the facts of items that are held mean for a symbol now, by their ids."""
@@ -260,7 +257,7 @@ class NewsProcessor:
     def _remove(self, name: str) -> None:
         """Remove a record and its item wherever it is held: no list holds an item without a record."""
         note = self._records.pop(name)
-        self._readings.pop(name, None)
+        self._symbol_readings.forget(name)
         for wire in (self.readable, self._encoder_only, self._set_aside):
             wire.forget(name, note.screened.item.symbols)
 
@@ -483,19 +480,9 @@ class NewsProcessor:
         the bar.
         """
         self.sanitiser.observe_return(symbol, end_ns, return_sigmas)
-        awaited = self._awaited_effects.get(symbol)
-        while awaited and awaited[0][2] <= start_ns:
-            name, direction, _ = awaited.popleft()
-            self.sanitiser.learn_price_effect(name, direction, return_sigmas)
-            note = self._records.get(name)
-            if note is not None and note.facts is not None:
-                self._outcomes.learn(note.facts.event.value, direction, return_sigmas)
-
-    def _await_price_effect(self, symbol: str, effect: tuple[str, float, int]) -> None:
-        self._awaited_effects.setdefault(symbol, deque(maxlen=MAX_AWAITED_EFFECTS)).append(effect)
-        self._awaited_effects.move_to_end(symbol)
-        if len(self._awaited_effects) > self._config.max_symbols:
-            self._awaited_effects.popitem(last=False)
+        self._symbol_readings.learn_return(
+            symbol, return_sigmas, start_ns, self._records, self.sanitiser.learn_price_effect
+        )
 
     def _records_of(self, items: Sequence[News]) -> tuple[NewsRecord, ...]:
         return tuple(note for item in items if (note := self._records.get(item.id)) is not None)
@@ -508,6 +495,8 @@ class NewsProcessor:
         self._forget_cached((item_name(name),) if note is None else note.derived)
         if note is not None:
             self._remove(name)
+            if self._read_ahead is not None:
+                self._read_ahead.forget(note.screened.item.headline)
 
     def state(self) -> dict[str, Any]:
         self.score_pending()
@@ -521,12 +510,8 @@ class NewsProcessor:
             "noted": self._encoder_only.state(),
             "aside": self._set_aside.state(),
             "notes": msgspec.msgpack.encode(list(self._records.values())),
-            "outcomes": self._outcomes.state(),
             "asked": sorted(self._series_symbols),
-            "awaited": [
-                [symbol, [list(effect) for effect in effects]]
-                for symbol, effects in self._awaited_effects.items()
-            ],
+            **self._symbol_readings.state(),
         }
 
     def _with_current_facts(self, notes: list[NewsRecord]) -> list[NewsRecord]:
@@ -554,13 +539,8 @@ class NewsProcessor:
         self._set_aside.restore(state["aside"])
         notes = self._with_current_facts(_decode_records(state["notes"]))
         self._records = OrderedDict((note.screened.item.id, note) for note in notes)
-        self._readings = {}
-        self._outcomes.restore(state.get("outcomes", {}))
+        self._symbol_readings.restore(state)
         self._series_symbols = set(state["asked"])
-        self._awaited_effects = OrderedDict(
-            (symbol, deque([(name, way, at) for name, way, at in effects], maxlen=MAX_AWAITED_EFFECTS))
-            for symbol, effects in state["awaited"]
-        )
 
 
 def _decode_records(saved: bytes) -> list[NewsRecord]:

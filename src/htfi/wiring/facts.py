@@ -1,8 +1,7 @@
-"""Opens the reader of facts: the shipped encoder tuned for facts with its heads, and the names of a run's symbols."""
+"""Opens the reader of facts: the heads of facts on the shipped encoder, and the names of a run's symbols."""
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from pathlib import Path
 
 from htfi import models
 from htfi.narrative.config import EncodingConfig
@@ -10,43 +9,40 @@ from htfi.narrative.encoding.linking import EntityLinker
 from htfi.narrative.facts.extraction import FactScores
 from htfi.narrative.facts.fact_reader import FactReader
 from htfi.narrative.facts.network import FactHeads
-from htfi.wiring.news import SentenceEncoder, packed_encoder
-from htfi.wiring.settings import Settings
+from htfi.narrative.ports import TextEncoder
+from htfi.wiring.encoder import SentenceEncoder, shipped_encoder
 
 
 class ShippedFactNetwork:
-    """The tuned encoder with its heads, behind `extraction.FactNetwork`; its files are opened at the first text."""
+    """The heads of facts on the shipped encoder, behind `extraction.FactNetwork`; loaded at the first text."""
 
-    def __init__(self, folder: Path, threads: int) -> None:
-        self._folder, self._threads = folder, threads
-        self.version = (
-            f"{models.FACTS_SOURCE}@{models.DIGESTS[folder][:12]}+facts@{models.FACT_HEADS_DIGEST[:12]}"
-        )
+    def __init__(self, encoder: SentenceEncoder, shared: TextEncoder | None = None) -> None:
+        """`shared` is what others ask for the same texts too; `encoder` is behind it."""
+        self._encoder = encoder
+        self._shared: TextEncoder = shared or encoder
+        self.version = f"{encoder.version.partition(':')[0]}+facts@{models.FACT_HEADS_DIGEST[:12]}"
 
     def read(self, texts: Sequence[str]) -> list[FactScores]:
         """One per text, in order. Raises: IntegrityError, DependencyUnavailable."""
-        encoder, heads = self._opened
-        states = encoder.read(texts).states
-        return [heads.read(state, encoder.spans(text)) for state, text in zip(states, texts, strict=True)]
+        heads, states = self._heads, self._shared.read(texts).states
+        return [
+            heads.read(state, self._encoder.spans(text)) for state, text in zip(states, texts, strict=True)
+        ]
 
     @cached_property
-    def _opened(self) -> tuple[SentenceEncoder, FactHeads]:
-        """Held to their digests. Raises: IntegrityError, InvalidInput, DependencyUnavailable."""
-        encoder = packed_encoder(self._folder, models.FACTS_SOURCE, EncodingConfig(threads=self._threads))
-        return encoder, FactHeads.load(self._folder, models.FACT_HEADS_DIGEST)
-
-
-def run_fact_reader(settings: Settings) -> FactReader | None:
-    """The reader of facts of a run; None where another encoder is configured than the shipped ones. Raises:
-    IntegrityError, InvalidInput.
-    """
-    config = settings.encoding
-    return open_fact_reader(config, settings.narrative.symbol_names) if config.model == "auto" else None
+    def _heads(self) -> FactHeads:
+        """Held to their digest. Raises: IntegrityError, InvalidInput."""
+        return FactHeads.load(models.FACTS, models.FACT_HEADS_DIGEST)
 
 
 def open_fact_reader(config: EncodingConfig, names: Mapping[str, str] | None = None) -> FactReader:
-    """The reader of facts; `names` are what the symbols of a run are called. Raises: IntegrityError, InvalidInput."""
+    """A reader of facts alone, as for `htfi news`; `names` are what symbols are called. Raises: IntegrityError."""
+    return fact_reader(None if config.model == "none" else shipped_encoder(config), None, names)
+
+
+def fact_reader(
+    encoder: SentenceEncoder | None, shared: TextEncoder | None, names: Mapping[str, str] | None = None
+) -> FactReader:
+    """The reader of facts on an encoder that is open; without one, code alone reads."""
     linker = EntityLinker({symbol: [name] for symbol, name in (names or {}).items() if name})
-    if config.model == "none":
-        return FactReader(None, linker)
-    return FactReader(ShippedFactNetwork(models.FACTS, config.threads), linker)
+    return FactReader(None if encoder is None else ShippedFactNetwork(encoder, shared), linker)

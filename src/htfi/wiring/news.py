@@ -1,248 +1,46 @@
-"""Builds the reading of news of a run: encoder, heads, linker, sanitiser, suspicion, and the calendar of releases.
+"""Builds the reading of news of a run: encoder, heads, facts, linker, sanitiser, suspicion, calendar of releases."""
 
-The encoder is the MiniLM that ships in int8, or any BERT folder. It is checked against its digest when it is opened,
-and loaded at its first text.
-"""
-
-import hashlib
-import os
-import shutil
-import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
-from importlib.resources import files
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
-from htfi import models, sample
-from htfi.adapters.onnx.sentence_encoder import MAX_LEVEL, OnnxSentenceEncoder, mean_pooled, write_graph
-from htfi.adapters.onnx.session import Precision, save_graph
+from htfi import sample
 from htfi.adapters.stores.snapshot import read_whole
-from htfi.adapters.tokenizer.hugging_face import HuggingFaceTokenizer
-from htfi.decoding.checkpoint.folder import CONFIG, TOKENIZER, Architecture, ModelFolder, parse_architecture
-from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
+from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.narrative.calendar.announcements import Calendar
 from htfi.narrative.calendar.parsing import MAX_BYTES, parse_calendar
-from htfi.narrative.config import MAX_TOKENS, EncodingConfig
-from htfi.narrative.encoding.heads import Heads
+from htfi.narrative.config import EncodingConfig
 from htfi.narrative.encoding.linking import EntityLinker
+from htfi.narrative.encoding.read_ahead import ReadAheadEncoder
 from htfi.narrative.encoding.scorer import NewsScorer
-from htfi.narrative.facts.fact_reader import FactReader
-from htfi.narrative.ports import TextEmbeddings, TextEncoder
 from htfi.narrative.processor import NewsProcessor, forget_nothing
 from htfi.narrative.sanitising.sanitiser import Sanitiser
 from htfi.narrative.suspicion import SuspicionMonitor
+from htfi.wiring.encoder import heads_for, open_encoder
+from htfi.wiring.facts import fact_reader
 from htfi.wiring.models.caching import RunCache
 from htfi.wiring.settings import Settings
 
-_CHARS_PER_TOKEN = 16  # a text is cut to so many before it is split: more than words of any language need
-_BATCH_TOKENS = 512  # at once: what they come to stays in the nearest memory
-# int8-all: weights, activations and the table of words. In "int8", as older runs name it, the table was fp32.
-_PRECISION_NAMES = {Precision.INT8: "int8-all", Precision.FP32: "fp32"}
-
-
-def open_encoder(config: EncodingConfig) -> TextEncoder | None:
-    """The encoder that is configured; None where there is to be none.
-
-    Raises: IntegrityError, when the shipped files are not those that were released; InvalidInput, when a folder that
-    is named holds no encoder, or the shipped one is asked for another precision than int8.
-    """
-    if config.model == "none":
-        return None
-    if config.model in ("auto", "heads"):
-        return shipped_encoder(config)
-    return folder_encoder(Path(config.model), config)
-
-
-def shipped_encoder(config: EncodingConfig) -> "SentenceEncoder":
-    """all-MiniLM-L6-v2 in int8. Raises: IntegrityError, InvalidInput, DependencyUnavailable."""
-    if config.precision != Precision.INT8:
-        raise InvalidInput(
-            f"encoding.precision is {config.precision}, and the shipped encoder has int8 weights only: "
-            "name a folder with the full weights as encoding.model"
-        )
-    return packed_encoder(models.ENCODER, models.ENCODER_SOURCE, config)
-
-
-def packed_encoder(folder: Path, source: str, config: EncodingConfig) -> "SentenceEncoder":
-    """An encoder that ships as a written graph, held to its digest. Raises: IntegrityError, DependencyUnavailable."""
-    found, expected = files_digest(folder), models.DIGESTS[folder]
-    if found != expected:
-        raise IntegrityError(
-            f"{folder} was changed: digest {found[:12]}…, not {expected[:12]}…; reinstall htfi"
-        )
-    architecture = parse_architecture((folder / CONFIG).read_bytes(), str(folder / CONFIG))
-
-    def network(_: Callable[[str], list[int]]) -> OnnxSentenceEncoder:
-        return OnnxSentenceEncoder.of_graph(folder / models.ENCODER_GRAPH, architecture, found)
-
-    return SentenceEncoder(source, architecture, folder / TOKENIZER, config, network)
-
-
-def folder_encoder(path: Path, config: EncodingConfig) -> "SentenceEncoder":
-    """An encoder from a model folder. Raises: InvalidInput, DependencyUnavailable."""
-    folder = ModelFolder.open(path)
-    if folder.architecture.is_causal:
-        raise InvalidInput(f"{path} holds a causal network; name a BERT encoder to read with")
-    precision = Precision(config.precision)
-
-    def network(tokens: Callable[[str], list[int]]) -> OnnxSentenceEncoder:
-        return OnnxSentenceEncoder.of_folder(folder, precision, _calibration_ids(precision, tokens))
-
-    name = path.parent.name if path.name == "model" else path.name
-    source = f"{name}@{folder.digest[:12]}"
-    return SentenceEncoder(source, folder.architecture, folder.tokenizer_file, config, network)
-
-
-def pack_encoder(folder: Path, out: Path) -> str:
-    """Write the int8 graph of a model folder's encoder with its vocabulary, as it ships; the digest of the files.
-
-    Raises: InvalidInput, DependencyUnavailable.
-    """
-    opened = ModelFolder.open(folder)
-    encoder = folder_encoder(folder, EncodingConfig(model=str(folder)))
-    usual = _calibration_ids(Precision.INT8, encoder.tokens)
-    out.mkdir(parents=True, exist_ok=True)
-    save_graph(out / models.ENCODER_GRAPH, write_graph(opened, Precision.INT8, MAX_LEVEL, usual))
-    for name in (CONFIG, TOKENIZER):
-        shutil.copy(folder / name, out / name)
-    return files_digest(out)
-
-
-def files_digest(folder: Path) -> str:
-    """SHA-256 (hex) over the files of a packed encoder. Raises: IntegrityError, for one that is missing."""
-    whole = hashlib.sha256()
-    for name in (CONFIG, models.ENCODER_GRAPH, TOKENIZER):
-        try:
-            with (folder / name).open("rb") as stream:
-                whole.update(f"{name}\0{hashlib.file_digest(stream, 'sha256').hexdigest()}\n".encode())
-        except FileNotFoundError as error:
-            raise IntegrityError(f"{folder / name} is missing: reinstall htfi") from error
-        except OSError as error:
-            raise DependencyUnavailable(f"{folder / name} cannot be read: {error.strerror}") from error
-    return whole.hexdigest()
-
-
-def _calibration_ids(precision: Precision, tokens: Callable[[str], list[int]]) -> list[list[int]]:
-    """Texts of many kinds, on which the int8 encoder calibrates the range of its activations; none in float32."""
-    if precision is not Precision.INT8:
-        return []
-    table = files("htfi.narrative.encoding").joinpath("calibration_texts.toml").read_text(encoding="utf-8")
-    return [tokens(text) for text in tomllib.loads(table)["texts"]]
-
-
-class SentenceEncoder:
-    """Texts to points: tokens, states, their mean over the tokens, length 1. Texts of equal length share a batch, so
-    that none is padded. `source` names the weights, `version` also the precision and the bound on tokens."""
-
-    def __init__(
-        self,
-        source: str,
-        architecture: Architecture,
-        tokenizer_file: Path,
-        config: EncodingConfig,
-        open_network: Callable[[Callable[[str], list[int]]], OnnxSentenceEncoder],
-    ) -> None:
-        self._tokenizer_file = tokenizer_file
-        self._open_network = open_network
-        self._max_tokens = min(MAX_TOKENS, architecture.max_positions)
-        self._threads = config.threads or os.cpu_count() or 1
-        self.size = architecture.hidden_size
-        self.version = f"{source}:{_PRECISION_NAMES[Precision(config.precision)]}:{self._max_tokens}"
-
-    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """[n, D]. Raises: DependencyUnavailable, InvalidInput."""
-        return self.read(texts).points
-
-    def read(self, texts: Sequence[str]) -> TextEmbeddings:
-        """Points [n, D] and states n × [T, D]. Raises: DependencyUnavailable, InvalidInput."""
-        points = np.zeros((len(texts), self.size), np.float32)
-        states: list[NDArray[np.float32]] = [points[:0]] * len(texts)
-        tokens = [self.tokens(text) for text in texts]
-        batches = _batches([len(ids) for ids in tokens])
-        work = [np.array([tokens[place] for place in batch], np.int64) for batch in batches]
-        for batch, found in zip(batches, self._run(work), strict=True):
-            points[batch] = mean_pooled(found)
-            for row, place in enumerate(batch):
-                states[place] = found[row]
-        return TextEmbeddings(points, states)
-
-    def _run(self, work: Sequence[NDArray[np.int64]]) -> list[NDArray[np.float32]]:
-        network = self._network
-        if self._threads < 2 or len(work) < 2:
-            return [network.encode(ids) for ids in work]
-        with ThreadPoolExecutor(min(self._threads, len(work))) as pool:  # the engine lets other threads run
-            return list(pool.map(network.encode, work))
-
-    def tokens(self, text: str) -> list[int]:
-        """The ids of a text between [CLS] and [SEP], cut to the bound."""
-        inner = self._tokenizer.encode(text[: _CHARS_PER_TOKEN * self._max_tokens])
-        return [self._cls_token, *inner[: self._max_tokens - 2], self._sep_token]
-
-    def spans(self, text: str) -> NDArray[np.int64]:
-        """Where the tokens of `tokens` stand in the text, in characters, [T, 2]; [CLS] and [SEP] at (0, 0)."""
-        inner = self._tokenizer.spans(text[: _CHARS_PER_TOKEN * self._max_tokens])[: self._max_tokens - 2]
-        return np.array([(0, 0), *inner, (0, 0)], np.int64)
-
-    @cached_property
-    def _network(self) -> OnnxSentenceEncoder:
-        return self._open_network(self.tokens)
-
-    @cached_property
-    def _tokenizer(self) -> HuggingFaceTokenizer:
-        return HuggingFaceTokenizer(self._tokenizer_file)
-
-    @cached_property
-    def _cls_token(self) -> int:
-        return self._special_token("[CLS]")
-
-    @cached_property
-    def _sep_token(self) -> int:
-        return self._special_token("[SEP]")
-
-    def _special_token(self, name: str) -> int:
-        found = self._tokenizer.special(name)
-        if found is None:
-            raise InvalidInput(f"{self._tokenizer_file}: the vocabulary has no {name}; name a BERT encoder")
-        return found
-
-
-def _batches(lengths: Sequence[int]) -> list[list[int]]:
-    """Places of texts of equal length, together as many as fit, the shortest first."""
-    of_length: dict[int, list[int]] = {}
-    for place, length in enumerate(lengths):
-        of_length.setdefault(length, []).append(place)
-    batches: list[list[int]] = []
-    for length, places in sorted(of_length.items()):
-        at_once = max(_BATCH_TOKENS // length, 1)
-        batches += [places[start : start + at_once] for start in range(0, len(places), at_once)]
-    return batches
-
 
 def build_news_processor(
-    settings: Settings,
-    context: RunCache | None = None,
-    *,
-    facts: FactReader | None = None,
-    has_frontier: bool = False,
+    settings: Settings, context: RunCache | None = None, *, has_frontier: bool = False
 ) -> NewsProcessor:
     """A news processor without history; `has_frontier` where a frontier model reads in depth.
 
-    Its encoder asks `context` first, and the processor states what to forget.
+    Scores and facts are read from one pass of the encoder. Scores ask `context` first, and the processor states what
+    to forget. Facts are read by the shipped encoder alone.
 
     Raises: InvalidInput, IntegrityError, where the encoder that is configured is not what it should be.
     """
-    encoder = open_encoder(settings.encoding)
+    config, names = settings.encoding, settings.narrative.symbol_names
+    opened = open_encoder(config)
+    encoder = None if opened is None else ReadAheadEncoder(opened)
     heads = heads_for(encoder)
     cached = (
         None
         if context is None or encoder is None
         else context.wrap_encoder(encoder, heads, settings.narrative)
     )
-    linker = EntityLinker({symbol: [name] for symbol, name in settings.narrative.symbol_names.items()})
+    linker = EntityLinker({symbol: [name] for symbol, name in names.items()})
     scorer = NewsScorer(cached or encoder, cached.heads if cached else heads, linker)
     return NewsProcessor(
         settings.narrative,
@@ -250,7 +48,8 @@ def build_news_processor(
         Sanitiser(settings.sanitiser),
         scorer if context is None else context.wrap_scorer(scorer, cached),
         SuspicionMonitor(settings.suspicion),
-        facts=facts,
+        facts=fact_reader(opened, encoder, names) if config.model == "auto" else None,
+        read_ahead=encoder,
         deadline_ms=settings.pipeline.deadline_ms,
         has_frontier=has_frontier,
         forget=forget_nothing if context is None else context.tiers.forget,
@@ -264,27 +63,6 @@ def open_scorer(config: EncodingConfig, names: Mapping[str, Iterable[str]] | Non
     """
     encoder = open_encoder(config)
     return NewsScorer(encoder, heads_for(encoder), EntityLinker(names or {}))
-
-
-def open_heads() -> Heads:
-    """The shipped heads, held to their digest. Raises: IntegrityError, InvalidInput."""
-    return Heads.load(models.HEADS, models.DIGESTS[models.HEADS])
-
-
-def heads_for(encoder: TextEncoder | None) -> Heads | None:
-    """The shipped heads, where they stand on this encoder; None for another, whose points they cannot read.
-
-    Raises: IntegrityError, InvalidInput.
-    """
-    if encoder is None or models.HEADS not in models.DIGESTS:
-        return None
-    heads = open_heads()
-    return heads if _weights(heads.encoder) == _weights(encoder.version) else None
-
-
-def _weights(version: str) -> str:
-    """Name and digest alone: heads read what another precision of the same weights says."""
-    return version.partition(":")[0]
 
 
 SAMPLE_CALENDAR = "sample"  # stands for the calendar of the embedded sample

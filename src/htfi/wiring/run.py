@@ -39,7 +39,6 @@ from htfi.pipeline.view_cache import ViewCache
 from htfi.scheduling import fidelity
 from htfi.scheduling.fidelity import ReadingTimes
 from htfi.wiring.experts import open_experts
-from htfi.wiring.facts import run_fact_reader
 from htfi.wiring.feeds import describe, open_feed, resolve
 from htfi.wiring.ledger import open_ledger
 from htfi.wiring.models.caching import RunCache, open_cache
@@ -207,13 +206,14 @@ def open_run(
         closing.push(_close_keeping_error(journal.close))
         held = HeldNewsFile(folder / HELD_NEWS, saved.held if saved else None)
         closing.push(_close_keeping_error(held.close))
-        feed: EventFeed = open_feed(
+        merged = open_feed(
             specs,
             inbox=folder / INBOX,
             quarantine=quarantine,
             clock=SystemClock(),
             position=saved.feed["feed"] if saved else None,
         )
+        feed: EventFeed = merged
         closing.push(_close_keeping_error(feed.close))
         if pace is not None:
             from htfi.pipeline.intake.merged_feed import PacedFeed
@@ -227,6 +227,7 @@ def open_run(
         # Files give the same decisions on any machine: only readings of a live run are measured.
         clock = time.monotonic_ns if live else None
         loop = build_loop(settings, feed, ledger, journal, watch, readers, cache, held, clock, digest)
+        merged.announce = loop.components.news.expect
         if saved is not None:
             loop.restore(saved.loop)
         yield OpenRun(
@@ -273,9 +274,7 @@ def build_components(
     times = ReadingTimes(settings.scheduling, reading_clock)
     readings = ViewCache(readers, settings.narrative.max_symbols, times)
     has_frontier = bool(settings.models.frontier_url) and Rung.DEEP in readers
-    processor = build_news_processor(
-        settings, cache, facts=run_fact_reader(settings), has_frontier=has_frontier
-    )
+    processor = build_news_processor(settings, cache, has_frontier=has_frontier)
     calendar = open_calendar(settings.narrative.calendar)
     return Components(
         market=MarketState(settings.market),

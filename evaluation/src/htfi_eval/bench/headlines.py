@@ -27,7 +27,7 @@ from htfi.domain.news import ScreenedItem, Screening
 from htfi.domain.time import NS_PER_DAY, format_ns
 from htfi.narrative.facts.reading import read_for, reading_record
 from htfi.narrative.triggering import reasons_of
-from htfi.wiring.facts import run_fact_reader
+from htfi.wiring.facts import open_fact_reader
 from htfi.wiring.news import open_scorer
 from htfi.wiring.settings import Settings
 from htfi_eval.commands import ProgressLine, json_option, quick_option, seed_option
@@ -83,7 +83,11 @@ class ReleaseTimes:
 
 def headlines_that_matter(settings: Settings, num: int, seed: int) -> list[str]:
     """Headlines of simulated companies that no model has seen, each of which matters by its own scores."""
-    scorer, reader, found = open_scorer(settings.encoding), run_fact_reader(settings), dict[str, None]()
+    scorer, reader, found = (
+        open_scorer(settings.encoding),
+        open_fact_reader(settings.encoding),
+        dict[str, None](),
+    )
     for number in count():
         texts = [
             item.headline
@@ -95,11 +99,11 @@ def headlines_that_matter(settings: Settings, num: int, seed: int) -> list[str]:
             ScreenedItem(News(place, place, "bench", place, f"b{number}:{place}", text), Screening.PASS, 1.0)
             for place, text in enumerate(new, 1)
         ]
-        facts = [None] * len(new) if reader is None else reader.read(new)
+        facts = reader.read(new)
         for text, scores, read in zip(new, scorer.score(items), facts, strict=True):
             # each is of another series in the run, and new to it
             scores = replace(scores, novelty=1.0)
-            reading = None if read is None else reading_record(read, read_for(read, _ANY_SYMBOL))
+            reading = reading_record(read, read_for(read, _ANY_SYMBOL))
             if reasons_of(Screening.PASS, "", scores, reading, settings.triggers, is_tagged=True):
                 found[text] = None
         if len(found) >= num:

@@ -1,4 +1,4 @@
-"""`htfi bench narrative`: the time from a raw news item to its scores, and the memory of a run over many items."""
+"""`htfi bench narrative`: the time from a raw news item to its scores and facts, and the memory of a run with many."""
 
 import math
 import os
@@ -17,7 +17,7 @@ import numpy as np
 
 from htfi.domain.errors import DependencyUnavailable, MissingExtra
 from htfi.domain.time import NS_PER_S, format_ns
-from htfi.wiring.news import shipped_encoder
+from htfi.wiring.encoder import shipped_encoder
 from htfi.wiring.settings import Settings
 from htfi_eval.bench.news_timing import (
     BATCH,
@@ -202,8 +202,9 @@ def command(num_runs: int, data: Path, memory_items: int, seed: int, json_file: 
     """Time the news processor on unseen items: one by one and in batches on one core, in batches on all cores.
 
     An item is a headline and its lead. Both are sanitised and linked; the encoder reads the headline, and the lead
-    where the headline has fewer than five words. A cache hit is the whole call for an item that was read before. The
-    peer is the same model in transformers, float32, which only encodes headlines.
+    where the headline has fewer than five words; scores and facts come from the same pass. A cache hit is the whole
+    call for an item that was read before. The peer is the published encoder in transformers, float32, which only
+    encodes headlines.
 
     Then `htfi run` goes through many items with hourly prices and a calendar, in a process of its own, and its memory
     is measured on the way and at its peak. This takes minutes; --memory-items 0 leaves it out.

@@ -22,15 +22,17 @@ from htfi.domain.news import ScreenedItem, Screening
 from htfi.narrative.config import MAX_RECENT, RECENT_HALF_LIFE_NS
 from htfi.narrative.encoding.linking import EntityLinker
 from htfi.narrative.encoding.scorer import NoveltyIndex, scored_text
+from htfi.narrative.facts.fact_reader import FactReader
 from htfi.narrative.ports import TextEncoder
 from htfi.narrative.processor import NewsProcessor
 from htfi.narrative.sanitising.sanitiser import Sanitiser
-from htfi.narrative.suspicion import SuspicionMonitor
+from htfi.wiring.encoder import SentenceEncoder, heads_for
+from htfi.wiring.facts import ShippedFactNetwork
 from htfi.wiring.models.caching import CacheConfig, open_cache
-from htfi.wiring.news import heads_for, open_scorer
+from htfi.wiring.news import build_news_processor
 from htfi.wiring.settings import Settings
 from htfi_eval.bench.processes import available_cores, pin_to_core
-from htfi_eval.encoder_weights import full_weights
+from htfi_eval.encoder_weights import published_weights
 from htfi_train.simulation.stories import FIRST_EVALUATION_SEED, stories_of_market
 
 REUTERS = Path("text_price") / "reuters_news_2006_2013.parquet"
@@ -132,7 +134,7 @@ def measure(settings: Settings, pairs: Pairs, encoder: TextEncoder, peer: Embed 
     )
 
 
-def stages_us(settings: Settings, pairs: Pairs, encoder: TextEncoder) -> dict[str, float]:
+def stages_us(settings: Settings, pairs: Pairs, encoder: SentenceEncoder) -> dict[str, float]:
     """Microseconds per item of each stage, on one core; the encoder one by one and in batches."""
     items = as_news(pairs[:STAGE_ITEMS], 0)
     pin_to_core(available_cores()[0])
@@ -151,6 +153,12 @@ def stages_us(settings: Settings, pairs: Pairs, encoder: TextEncoder) -> dict[st
         points, states = encoder.read(texts)
         if heads is not None:
             found["heads"] = _us(lambda: heads.score(points, states, texts), len(items))
+        network = ShippedFactNetwork(encoder)
+        network.read(texts[:1])
+        reader = FactReader(network, linker)
+        bodies = [one.item.body for one in screened]
+        found["facts, network"] = _us(lambda: network.read(texts), len(items)) - found["encode, in batches"]
+        found["facts, whole"] = _us(lambda: reader.read(texts, bodies), len(items))
         novelty = NoveltyIndex(encoder.size, MAX_RECENT, RECENT_HALF_LIFE_NS)
         found["novelty"] = _us(
             lambda: [novelty.measure(point, (), at) for at, point in enumerate(points)], len(items)
@@ -167,13 +175,13 @@ def num_tokens(encoder: TextEncoder, pairs: Pairs) -> float:
 
 
 def open_peer() -> Embed:
-    """The same model in transformers, float32, one thread. Raises: ImportError, MissingExtra."""
+    """A model of the same size in transformers, float32, one thread. Raises: ImportError, MissingExtra."""
     torch: Any = import_module("torch")
     transformers: Any = import_module("transformers")
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
     torch.set_num_threads(1)
-    folder = full_weights()
+    folder = published_weights()
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     model = transformers.AutoModel.from_pretrained(folder).eval()
 
@@ -189,17 +197,12 @@ def open_peer() -> Embed:
 
 def _processor(settings: Settings, threads: int) -> NewsProcessor:
     """As in a run, with its models loaded."""
-    scorer = open_scorer(replace(settings.encoding, threads=threads))
+    encoding = replace(settings.encoding, threads=threads)
+    processor = build_news_processor(replace(settings, encoding=encoding))
     words = [" ".join(["warm"] * num) for num in range(1, WARM)]
     for text in words:  # every length that occurs
-        scorer.score([ScreenedItem(item, Screening.PASS, 1.0) for item in as_news([(text, "")], 0)])
-    return NewsProcessor(
-        settings.narrative,
-        settings.routing,
-        Sanitiser(settings.sanitiser),
-        scorer,
-        SuspicionMonitor(settings.suspicion),
-    )
+        processor.scorer.score([ScreenedItem(item, Screening.PASS, 1.0) for item in as_news([(text, "")], 0)])
+    return processor
 
 
 def _one_by_one(processor: NewsProcessor, pairs: Pairs) -> list[float]:
@@ -214,10 +217,11 @@ def _one_by_one(processor: NewsProcessor, pairs: Pairs) -> list[float]:
 
 
 def _in_batches(processor: NewsProcessor, pairs: Pairs) -> float:
-    """Items per second through the processor, which chooses its batches."""
+    """Items per second through the processor, which learns of them beforehand, as from a file."""
     items = as_news(pairs, WARM)
 
     def all_of_them() -> None:
+        processor.expect(items)
         for item in items:
             processor.receive(item)
         processor.score_pending()

@@ -202,11 +202,15 @@ class NewsScorer:
 
 
 def scored_text(item: ScreenedItem) -> str:
-    """The text that the encoder reads of an item: its headline, and its body after a headline of few words.
+    """The text that the encoder reads of an item."""
+    return text_to_score(item.item.headline, item.item.body)
+
+
+def text_to_score(headline: str, body: str) -> str:
+    """The headline, and the body after a headline of few words.
 
     A body takes five times as long to read as a headline and mostly repeats it at length.
     """
-    headline, body = item.item.headline, item.item.body
     if not body or headline.count(" ") + 1 >= MIN_HEADLINE_WORDS:
         return headline
     return f"{headline}\n{body}"

@@ -41,6 +41,8 @@ class MergedFeed:
         self._num_accounted = 0
         self._by_name = {source.name: source for source in self._sources}
         self._is_live = any(source.reader.live for source in self._sources)
+        self.announce: Callable[[Sequence[News]], None] = lambda _: None
+        """Learns of the news of files before it comes, in order. Only how soon an answer comes may depend on it."""
         self._silence_ns = SILENCE_NS  # after which time passes
         self._time_ns = BEFORE_ALL_NS if position is None else position["time_ns"]
         for source in self._sources:
@@ -56,6 +58,8 @@ class MergedFeed:
             self._mark_handed_out()
             self._chunk = self._take_until(until)
             self._num_handed = self._num_accounted = 0
+            if self._chunk and not self._is_live:
+                self.announce([item for item in self._chunk if isinstance(item, News)])
             for item in self._chunk:
                 self._num_handed += 1
                 if isinstance(item, RefusedItem):

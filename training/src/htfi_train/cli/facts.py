@@ -39,7 +39,7 @@ def command(base: Path, out: Path, corpora: Path, epochs: int, threads: int) -> 
     """
     from htfi.decoding.checkpoint.folder import ModelFolder
     from htfi.domain.errors import MissingExtra
-    from htfi.wiring.news import pack_encoder
+    from htfi.wiring.encoder import pack_encoder
     from htfi_train.facts.lines import read_lines
     from htfi_train.simulation.head_training import SEED, read_corpora
     from htfi_train.simulation.labelled_lines import draw_lines

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+_LETTERS = {"+": "g", "0": "n", "-": "b"}  # of tones, in the corpus of sentiment
 _EPILOG = """\b
 Examples:
   htfi models heads --out mine/heads   from the folder 'corpora'
@@ -26,16 +27,22 @@ def command(out: Path, corpora: Path) -> None:
     """Draw labelled lines from templates, encode them, fit a head per corpus, and write weights and card.
 
     Lines, encoder and seed are fixed, so the same corpora give the same bytes on the same machine; an equal digest
-    shows it. A fifth of the templates is held back first, to calibrate the probabilities and to judge.
+    shows it. A fifth of the templates is held back first, to calibrate the probabilities and to judge; for sentiment,
+    whose templates the encoder was tuned with, lines of 'facts' that it was not.
     """
     from htfi.apps.display.tables import print_table
     from htfi.narrative.config import EncodingConfig
-    from htfi.wiring.news import shipped_encoder
+    from htfi.wiring.encoder import shipped_encoder
+    from htfi_train.facts.lines import read_lines
     from htfi_train.simulation.head_training import make_heads, read_corpora
 
     found = read_corpora(corpora)
     encoder = shipped_encoder(EncodingConfig())
-    digest, judged = make_heads(found, encoder, out, lambda line: click.echo(line, err=True))
+    unseen: dict[str, list[tuple[str, str]]] = {}
+    if (corpora / "facts").is_dir():  # the encoder was tuned with lines of the templates of sentiment
+        held = [one for one in read_lines(corpora / "facts") if one.is_held_back]
+        unseen["sentiment"] = [(one.text, _LETTERS[one.tone]) for one in held]
+    digest, judged = make_heads(found, encoder, out, lambda line: click.echo(line, err=True), unseen)
     columns = ("head", "lines", "held back", "macro-F1", "calibration error", "temperature")
     rows = [
         (

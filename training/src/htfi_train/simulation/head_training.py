@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,10 +42,21 @@ def read_corpora(folder: Path) -> list[TemplateCorpus]:
     return sorted(found, key=lambda corpus: corpus.head)
 
 
+LabelledText = tuple[str, str]  # a text, and the letter of its label in the head's corpus
+
+
 def make_heads(
-    corpora: Sequence[TemplateCorpus], encoder: TextEncoder, out: Path, progress: Callable[[str], None]
+    corpora: Sequence[TemplateCorpus],
+    encoder: TextEncoder,
+    out: Path,
+    progress: Callable[[str], None],
+    unseen: Mapping[str, Sequence[LabelledText]] = MappingProxyType({}),
 ) -> tuple[str, list[HeadScore]]:
-    """Fit, calibrate and write a head per corpus; the digest of what was written, and how each did."""
+    """Fit, calibrate and write a head per corpus; the digest of what was written, and how each did.
+
+    `unseen` are by head the texts to calibrate and judge by, where the encoder was tuned with lines of its templates:
+    there a template that is held back is not new to it. Raises: InvalidInput.
+    """
     heads: list[Head] = []
     judged: list[HeadScore] = []
     card: dict[str, str | float | int] = {"licence": "Apache-2.0", "seed": SEED}
@@ -54,11 +66,16 @@ def make_heads(
         examples = encode_lines(lines, corpus, encoder)
         progress(f"{corpus.head}: fitting on {len(lines):,} lines")
         labels = tuple(corpus.labels.values())
-        held = np.array([_is_held_back(corpus, line) for line in lines])
-        first = fit_head(corpus.head, labels, _subset(examples, ~held))
-        score = _score_head(first, _subset(examples, held), len(lines))
+        if corpus.head in unseen:
+            whole = fit_head(corpus.head, labels, examples)
+            score = _score_head(whole, _unseen_examples(unseen[corpus.head], corpus, encoder), len(lines))
+        else:
+            held = np.array([_is_held_back(corpus, line) for line in lines])
+            first = fit_head(corpus.head, labels, _subset(examples, ~held))
+            score = _score_head(first, _subset(examples, held), len(lines))
+            whole = fit_head(corpus.head, labels, examples)
         judged.append(score)
-        heads.append(replace(fit_head(corpus.head, labels, examples), temperature=score.temperature))
+        heads.append(replace(whole, temperature=score.temperature))
         card |= _card_facts(corpus, score)
     return save_heads(out, heads, encoder.version, card), judged
 
@@ -71,6 +88,16 @@ def encode_lines(lines: Sequence[LabelledLine], corpus: TemplateCorpus, encoder:
     points, states = encoder.read([line.text for line in lines])
     texts = [line.text for line in lines]
     return HeadExamples(points, states, texts, targets, len(lines) / counts[targets])
+
+
+def _unseen_examples(
+    unseen: Sequence[LabelledText], corpus: TemplateCorpus, encoder: TextEncoder
+) -> HeadExamples:
+    letters = list(corpus.labels)
+    texts = [text for text, _ in unseen]
+    points, states = encoder.read(texts)
+    targets = np.array([letters.index(letter) for _, letter in unseen], dtype=np.int64)
+    return HeadExamples(points, states, texts, targets, np.ones(len(texts)))
 
 
 def calibration_error(shares: NDArray[np.float64], targets: NDArray[np.int64], num_bins: int = 10) -> float:

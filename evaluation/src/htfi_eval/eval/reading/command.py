@@ -15,6 +15,7 @@ from htfi.narrative.config import EncodingConfig
 from htfi.narrative.facts.fact_reader import FactReader
 from htfi.wiring.facts import open_fact_reader
 from htfi_eval.commands import ProgressLine, data_option, output_options, quick_option
+from htfi_eval.encoder_weights import NO_FULL_WEIGHTS, full_weights_option
 from htfi_eval.eval.prices import STAGED
 from htfi_eval.eval.reading import charts
 from htfi_eval.eval.reading.comparisons import (
@@ -47,6 +48,7 @@ from htfi_eval.eval.reading.overnight import (
 )
 from htfi_eval.eval.reading.own_lines import action_text, judge_own_lines
 from htfi_eval.eval.reading.policy import evaluate_policy
+from htfi_eval.eval.reading.precision import measure_int8
 from htfi_eval.eval.reading.staged_news import LOADERS, read_events, sampled
 from htfi_eval.report import write_outputs
 from htfi_eval.results import Card, Evaluation, TitledTable
@@ -62,6 +64,7 @@ _FIGURES = (
     ("policy_action_right", "of decisions on rates right", 0.97, True),
     ("confidence_ece", "calibration error", 0.05, False),
     ("official_held", "of official documents held back", 0.001, False),
+    ("sign_flips_int8", "of views turned round by int8", 0.005, False),
     ("overnight_strong_crps_gain", "of CRPS gained after strong overnight items", 0.005, True),
 )
 _NUM_WORST, _MAX_SHOWN = 30, 160
@@ -119,6 +122,7 @@ Examples:
     type=click.Path(path_type=Path, dir_okay=False),
     help="JSON of `htfi bench reading`, whose figures join these.",
 )
+@full_weights_option
 @output_options
 def command(
     data: Path | None,
@@ -126,6 +130,7 @@ def command(
     quick: bool,
     seed: int,
     beside: Path | None,
+    weights: Path | None,
     html_file: Path | None,
     json_file: Path | None,
 ) -> None:
@@ -133,7 +138,7 @@ def command(
 
     A section whose data are not staged is skipped and named.
     """
-    result = evaluate(data or STAGED, corpora, seed, quick=quick)
+    result = evaluate(data or STAGED, corpora, seed, weights, quick=quick)
     if beside is not None:
         result = replace(result, metrics=result.metrics | read_metrics(beside))
     write_outputs(result, json_file=json_file, html_file=html_file)
@@ -153,11 +158,11 @@ def read_metrics(file: Path) -> dict[str, float | None]:
         raise InvalidInput(f"{file}: {error}; write it with htfi bench reading --json") from error
 
 
-def evaluate(data: Path, corpora: Path, seed: int, *, quick: bool) -> Evaluation:
+def evaluate(data: Path, corpora: Path, seed: int, weights: Path | None = None, *, quick: bool) -> Evaluation:
     """All sections. Raises: DependencyUnavailable, IntegrityError, MissingExtra."""
     found = Findings()
     reader = _open({})
-    _labelled(found, data, corpora, reader, seed, quick=quick)
+    _labelled(found, data, corpora, reader, seed, weights, quick=quick)
     _own_lines(found)
     _comparisons(found, data, seed, quick=quick)
     _official(found, data)
@@ -209,7 +214,14 @@ def _open(names: Mapping[str, str]) -> FactReader:
 
 
 def _labelled(
-    found: Findings, data: Path, corpora: Path, reader: FactReader, seed: int, *, quick: bool
+    found: Findings,
+    data: Path,
+    corpora: Path,
+    reader: FactReader,
+    seed: int,
+    weights: Path | None,
+    *,
+    quick: bool,
 ) -> None:
     try:
         sets = load_labelled(data, ROWS_PER_SET if quick else None, seed)
@@ -230,6 +242,12 @@ def _labelled(
     ]
     if drawn:
         found.notes.append(f"rows drawn by the seed: {', '.join(drawn)}")
+    if weights is None:
+        found.notes.append(NO_FULL_WEIGHTS)
+        return
+    changes = measure_int8(judged, weights)
+    found.metrics |= {"sign_flips_int8": changes.flips, "views_changed_int8": changes.changes}
+    found.notes.append(f"int8 against fp32 on {changes.num_lines:,} labelled lines")
 
 
 def _own_lines(found: Findings) -> None:

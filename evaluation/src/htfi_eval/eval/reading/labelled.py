@@ -15,7 +15,7 @@ from htfi.domain.errors import InvalidInput
 from htfi.narrative.config import EncodingConfig
 from htfi.narrative.facts.fact_reader import FactReader
 from htfi.narrative.understanding import NewsText
-from htfi.wiring.news import open_heads, shipped_encoder
+from htfi.wiring.encoder import open_heads, shipped_encoder
 from htfi_eval.commands import ProgressLine
 from htfi_eval.eval.prices import read_rows
 from htfi_eval.eval.reading.readings import ReadItem, read_items
