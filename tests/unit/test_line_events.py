@@ -48,6 +48,7 @@ def test_parties_become_companies_of_the_world_with_what_the_line_means_for_each
         assert event.phrases == (f"{target.short} jumps as {acquirer.short} pays too much",)
         assert event.effect_on(target) > 0.0 > event.effect_on(acquirer)
         assert not event.concerns(ASSETS[2])
+        assert "good" in event.why  # for the target, which is the subject
     assert {event.subject for event in found} == {"NRV", "HLC"}
 
 

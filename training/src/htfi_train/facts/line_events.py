@@ -162,12 +162,15 @@ def _event(
     symbols = [asset.symbol for asset in tagged]
     concerned = {symbol: one for symbol, one in read.items() if one.silence not in _ELSEWHERE}
     up, down, neither = _REASONS[line.kind]
+    side = _SIDES[line.axis]
+    if line.kind.group is EventGroup.COMPANY and symbols and symbols[0] in concerned:
+        side = concerned[symbols[0]].direction  # the reason is that of the company that is the subject here
     return NewsEvent(
         kind=_cause(line),
         subkind=line.kind.value,
         phrases=(text,),
         slots={},
-        why={"+": up, "-": down}.get(line.axis, neither),
+        why=neither if not side else up if side > 0.0 else down,
         subject=symbols[0] if symbols else "",
         counterpart=symbols[1] if len(symbols) > 1 else "",
         credibility=_CREDIBILITY[line.modality],

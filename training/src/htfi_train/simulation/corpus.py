@@ -41,7 +41,7 @@ class TrainingSegment(NamedTuple):
 
 
 # Most of a return cannot be predicted, so returns count little: their noise would drown what a view teaches.
-TEXT_WEIGHT, PRICES_WEIGHT, WORDS_WEIGHT, VIEW_WEIGHT, PATH_WEIGHT = 0.1, 0.05, 0.7, 2.0, 0.2
+TEXT_WEIGHT, PRICES_WEIGHT, WORDS_WEIGHT, VIEW_WEIGHT, PATH_WEIGHT = 0.1, 0.05, 2.0, 2.0, 0.2
 _NUMBERS_WEIGHT = 8.0  # of direction and size: two tokens of a story that everything else leads up to
 _STORIES_PER_WORLD = 12  # most worlds hold twice as many
 _LINE_WORLDS = (3, 5)
