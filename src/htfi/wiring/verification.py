@@ -130,7 +130,7 @@ class ModelsByVersion:
     def __init__(self, config: ModelsConfig, named: Sequence[Path] = ()) -> None:
         self._config = config
         settings = [Path(folder) for folder in (config.target, config.draft) if folder]
-        self._paths = list(dict.fromkeys((*named, *settings, models.TARGET, models.DRAFT)))
+        self._paths = list(dict.fromkeys((*named, *settings, models.TARGET, models.DRAFT, *models.EARLIER)))
         self.model = cache(self._model)
         self.opened = cache(self._opened)
 
@@ -168,7 +168,7 @@ def reading_terms(settings: Settings) -> ReadingSettings:
 
 def _find_writer(version: str, named: Path | None, config: ModelsConfig, option: str) -> LoadableModel:
     """Raises: InvalidInput where the folder holds another model than wrote."""
-    candidates = [named] if named is not None else [models.TARGET, models.DRAFT]
+    candidates = [named] if named is not None else [models.TARGET, models.DRAFT, *models.EARLIER]
     found = [open_model(path, config.precision, config.engine) for path in candidates]
     for opened in (*found, *(in_full_precision(one) for one in found)):
         if opened.version == version:

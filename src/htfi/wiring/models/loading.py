@@ -238,7 +238,7 @@ def token_text(trace: GenerationTrace, named: Path | None = None) -> Callable[[i
     Raises: InvalidInput where the named folder holds another model.
     """
     digest = trace.target.rpartition("@")[2]
-    for path in (named,) if named is not None else (models.TARGET, models.DRAFT):
+    for path in (named,) if named is not None else (models.TARGET, models.DRAFT, *models.EARLIER):
         try:
             folder = ModelFolder.open(path)
             if digest and folder.digest.startswith(digest):
