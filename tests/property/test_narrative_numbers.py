@@ -18,7 +18,9 @@ FIGURE = re.compile(r"\d[\d.,:]*")
 SMALL = st.floats(-0.5, 0.5)
 HIDDEN = "\u200b\u202e\u2066\ufeff\u00ad\u3164\u034f\ufe0f\U000e0041\x1b\x00"
 HOSTILE = st.text(st.characters(exclude_categories=()), max_size=300)
-NAMES = st.from_regex(r"[a-z]{1,8}(_[a-z0-9]{1,5}){0,3}", fullmatch=True)
+NAMES = st.from_regex(r"[a-z]{1,8}(_[a-z0-9]{1,5}){0,3}", fullmatch=True).filter(
+    lambda name: "nan" not in name
+)
 DRIVERS = st.builds(FeatureDriver, NAMES, st.floats(-1e9, 1e9), st.floats(1e-9, 1e9), st.floats(1e-6, 1e6))
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from checks import nonempty
 from htfi.domain.errors import InvalidInput
 from htfi.domain.generation import ControlToken, PlainText
 from htfi.narrative.encoding.linking import EntityLinker
@@ -53,7 +54,9 @@ def test_parties_become_companies_of_the_world_with_what_the_line_means_for_each
 
 
 def test_a_line_on_the_market_moves_each_asset_by_the_table(tmp_path: Path) -> None:
-    for event in drawn(tmp_path, "## tariffs\n-- d f | White House slaps 25% tariffs on all imports\n"):
+    for event in nonempty(
+        drawn(tmp_path, "## tariffs\n-- d f | White House slaps 25% tariffs on all imports\n")
+    ):
         assert event.symbols == ()
         assert event.kind is NewsEventKind.GEOPOLITICS
         assert event.effect_on(ASSETS[2]) < 0.0 < event.effect_on(ASSETS[3])
@@ -70,7 +73,9 @@ def test_what_is_about_no_asset_of_the_world_moves_none(tmp_path: Path, line: st
 
 
 def test_what_is_known_already_moves_nothing(tmp_path: Path) -> None:
-    for event in drawn(tmp_path, "## earnings\n++ d o | Why {subject+ Puma} jumped 10% last week\n"):
+    for event in nonempty(
+        drawn(tmp_path, "## earnings\n++ d o | Why {subject+ Puma} jumped 10% last week\n")
+    ):
         assert dict(event.effects or ()) == {event.subject: 0.0}
 
 

@@ -43,7 +43,7 @@ def drawn(module) -> list[str]:
         (lambda: headlines(1), "8278fb9531d6daf8"),
         (lambda: headlines(1_000_000_000), "8faf85adefc5fe7b"),
         (lambda: truths(7), "11012651697ad600"),
-        (lambda: passages(3), "5d96f76aa83e61ce"),
+        (lambda: passages(3), "eb21e2a7921c600a"),
         (lambda: drawn(injections), "5c42a444fc048120"),
         (lambda: drawn(pumps), "be42a166b14aaeb7"),
         (lambda: drawn(honest), "99f27e581013667e"),
