@@ -4,6 +4,8 @@ from pathlib import Path
 
 import click
 
+from htfi.apps.options import FiniteRange
+
 _EPILOG = """\b
 Examples:
   htfi models facts --base minilm --out mine/facts    from 'corpora'
@@ -31,8 +33,16 @@ Examples:
 @click.option(
     "--epochs", type=click.IntRange(1, 100), default=5, show_default=True, help="Passes over the lines."
 )
+@click.option(
+    "--mean-with",
+    type=(click.Path(path_type=Path, file_okay=False), FiniteRange(min=0.0, max=1.0)),
+    metavar="FOLDER SHARE",
+    help="Another training, and its share in the mean of both weights that is packed.",
+)
 @click.option("--threads", type=click.IntRange(1, 64), default=1, show_default=True, help="Threads.")
-def command(base: Path, out: Path, corpora: Path, epochs: int, threads: int) -> None:
+def command(
+    base: Path, out: Path, corpora: Path, epochs: int, mean_with: tuple[Path, float] | None, threads: int
+) -> None:
     """Tune an encoder with heads for the kind of event, tone, axis, modality, tense and parties, and pack it in int8.
 
     One line in twelve is held back, to calibrate and to judge. Each epoch is saved; the same command continues.
@@ -60,6 +70,8 @@ def command(base: Path, out: Path, corpora: Path, epochs: int, threads: int) -> 
         ModelFolder.open(base), lines, tones, config, out, lambda line: click.echo(line, err=True)
     )
     trainer.train()
+    if mean_with is not None:
+        trainer.average_with(*mean_with)
     card = {"licence": "Apache-2.0", "seed": config.seed, "epochs": epochs, "tone_lines": len(tones)}
     heads = trainer.finish(card)
     packed = pack_encoder(out / "encoder", out / "packed")

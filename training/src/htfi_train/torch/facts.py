@@ -163,6 +163,23 @@ class FactTrainer:
                 f"right on held-out lines: {scores}"
             )
 
+    def average_with(self, folder: Path, share: float) -> None:
+        """Make the weights the mean of these and of another training's, which count `share` (0–1).
+
+        Raises: InvalidInput, where the folder holds no training of this form.
+        """
+        file = folder / CHECKPOINT
+        try:
+            other = torch.load(file, weights_only=True)["averaged"]
+            own = self.averaged.state_dict()
+            self.averaged.load_state_dict(
+                {name: (1.0 - share) * value + share * other[name] for name, value in own.items()}
+            )
+        except (OSError, KeyError, RuntimeError) as error:
+            raise InvalidInput(
+                f"{file} is no training to take the mean with: name a folder that `htfi models facts` wrote"
+            ) from error
+
     def judge(self) -> dict[str, float]:
         """The share of held-out lines, or of their tokens, that each head has right."""
         right: dict[str, list[bool]] = {}
