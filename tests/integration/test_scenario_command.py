@@ -26,7 +26,7 @@ from htfi.wiring.settings import load_settings
 
 NUM_DAYS = 260
 CPI = "US_CPI"
-MISS = "AAA warns that its sales will miss"
+MISS = "AAA reports earnings below expectations"
 
 
 def write_market(folder, num=NUM_DAYS):

@@ -72,7 +72,7 @@ def test_points_of_known_lines_stay() -> None:
     assert found[:, 0].tolist() == pytest.approx(WANTED, abs=2e-4)
 
 
-WANTED = [0.0629, -0.0356, -0.0362, -0.0353]
+WANTED = [0.0578, -0.034, -0.0558, -0.0389]
 
 
 # What packing gave of the weights that the shipped encoder was tuned from.

@@ -22,7 +22,16 @@ from htfi.narrative.facts.party_names import NamedSpan, name_spans
 from htfi.narrative.facts.policy.action import PolicyAction, PolicyInstrument, PolicyModality
 from htfi.narrative.facts.policy.decisions import find_policy_action
 from htfi.narrative.facts.prior_changes import changes_among
-from htfi.narrative.facts.record import KINDS, EventGroup, EventKind, Modality, NewsFacts, Party, Tense
+from htfi.narrative.facts.record import (
+    KINDS,
+    EventGroup,
+    EventKind,
+    Modality,
+    NewsFacts,
+    Party,
+    PartyRole,
+    Tense,
+)
 from htfi.narrative.facts.regions import find_regions, region_of_bank
 from htfi.narrative.facts.role_assignment import assigned_roles
 from htfi.narrative.facts.surprises import surprises_among
@@ -124,10 +133,14 @@ def extract_facts(
     side = axis_side(KINDS[event], text)
     axis, axis_neutral = _given_side(scores.axis, side)
     tone, neutral = _given_side(scores.tone, side if KINDS[event].group is EventGroup.COMPANY else 0)
+    parties = tuple(_parties(text, scores, mentions, find_name(text, *asked)))
+    kind, sure = KINDS[event], float(scores.event[event])
+    if sure < _SURE_KIND and _is_bought(text, parties):
+        kind, sure = EventKind.ACQUISITION, _SURE_KIND
     return replace(
         known,
-        event=KINDS[event],
-        event_confidence=_rounded(scores.event[event]),
+        event=kind,
+        event_confidence=_rounded(sure),
         axis=axis,
         axis_neutral=axis_neutral,
         tone=tone,
@@ -137,9 +150,24 @@ def extract_facts(
         tense=_TENSES[tense],
         tense_confidence=_rounded(scores.tense[tense]),
         relevant=_rounded(1.0 - unrelated),
-        parties=tuple(_parties(text, scores, mentions, find_name(text, *asked))),
+        parties=parties,
         reader=reader,
     )
+
+
+_SURE_KIND = (
+    0.6  # probability of a kind of event, below which the verb and the roles of a deal say that it is one
+)
+_IN_DEALS = frozenset({PartyRole.ACQUIRER, PartyRole.TARGET})
+_BUYS = re.compile(
+    r"\b(?:to|will|agrees to|offers to) (?:buy|acquire|take over)\b|\b(?:acquires|takeover of|bid for)\b",
+    re.I,
+)
+
+
+def _is_bought(text: str, parties: Sequence[Party]) -> bool:
+    """Whether a verb and the parties' roles say that one of them buys another."""
+    return {one.role for one in parties} >= _IN_DEALS and _BUYS.search(text) is not None
 
 
 _SIDE_RIGHT = 0.85  # of lines in which words tell a side, the share that have it; the others share the rest
