@@ -43,7 +43,10 @@ class AnyWay(Plan):
         )
 
 
-@pytest.mark.parametrize(("seed", "with_facts"), [(0, False), (1, False), (2, True)])
+@pytest.mark.parametrize(
+    ("seed", "with_facts"),
+    [pytest.param(0, False, marks=pytest.mark.slow), (1, False), (2, True)],
+)
 def test_every_reading_of_a_run_in_any_weather_is_written_again(
     tmp_path: Path, seed: int, with_facts: bool
 ) -> None:
