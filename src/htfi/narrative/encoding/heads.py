@@ -155,19 +155,9 @@ class Heads:
     @classmethod
     def load(cls, folder: Path, digest: str = "") -> "Heads":
         """Read a folder, and check its `digest` if one is given. Raises: InvalidInput, IntegrityError."""
-        try:
-            facts_bytes = (folder / METADATA_FILE).read_bytes()
-            weights = (folder / WEIGHTS_FILE).read_bytes()
-        except OSError as error:
-            raise InvalidInput(
-                f"{folder}: no heads ({error.strerror}); create them with `htfi models heads`"
-            ) from error
-        found = heads_digest(facts_bytes, weights)
-        if digest and found != digest:
-            raise IntegrityError(
-                f"{folder}: the heads were changed: digest {found[:12]}, not {digest[:12]}; reinstall, or "
-                "create them again"
-            )
+        facts_bytes, weights, found = read_heads_files(
+            folder / METADATA_FILE, folder / WEIGHTS_FILE, digest, "htfi models heads"
+        )
         try:
             facts = msgspec.json.decode(facts_bytes, type=HeadsMetadata)
         except msgspec.DecodeError as error:
@@ -261,6 +251,27 @@ def _clipped_if_needed(embeddings: Floats) -> Floats:
     flat = embeddings.ravel()
     with np.errstate(over="ignore", invalid="ignore"):
         return embeddings if float(flat @ flat) < 1e6 else clip_finite(embeddings)
+
+
+def read_heads_files(
+    metadata_file: Path, weights_file: Path, digest: str, command: str
+) -> tuple[bytes, bytes, str]:
+    """The bytes of both files of a folder's heads, and their digest; `command` is what makes such heads.
+
+    Raises: InvalidInput, where a file is missing; IntegrityError, where `digest` is given and is another.
+    """
+    folder = metadata_file.parent
+    try:
+        metadata, weights = metadata_file.read_bytes(), weights_file.read_bytes()
+    except OSError as error:
+        raise InvalidInput(f"{folder}: no heads ({error.strerror}); create them with `{command}`") from error
+    found = heads_digest(metadata, weights)
+    if digest and found != digest:
+        raise IntegrityError(
+            f"{folder}: the heads were changed: digest {found[:12]}, not {digest[:12]}; reinstall, or "
+            "create them again"
+        )
+    return metadata, weights, found
 
 
 def heads_digest(facts: bytes, weights: bytes) -> str:

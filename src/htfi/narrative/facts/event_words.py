@@ -16,6 +16,9 @@ _DATA = Patterns("htfi.narrative.facts", "event_words.toml", "words")
 _ADVICE = _DATA.compiled("advice", re.IGNORECASE)
 _MARKET_WRAP = _DATA.compiled("market_wrap", re.IGNORECASE)
 _GOOD, _BAD = _DATA.compiled("good", re.IGNORECASE), _DATA.compiled("bad", re.IGNORECASE)
+_LONG_MOVE = _DATA.compiled("long_move", re.IGNORECASE)
+_AS_EXPECTED = _DATA.compiled("as_expected", re.IGNORECASE)
+_UNDONE = _DATA.compiled("undone", re.IGNORECASE)
 _REASSURES = _DATA.compiled("reassures", re.IGNORECASE)
 
 
@@ -45,8 +48,23 @@ def is_market_wrap(text: str) -> bool:
 
 
 def reassures(text: str) -> bool:
-    """Whether a company calms: 'says it has enough liquidity'. No good news: nobody had asked before."""
+    """Whether a company calms: 'says it has enough liquidity'. No good news: it was in doubt."""
     return _REASSURES.search(text) is not None
+
+
+def reports_long_move(text: str) -> bool:
+    """Whether a text reports what was gained or lost over months: 'has gained 40% this year'."""
+    return _LONG_MOVE.search(text) is not None
+
+
+def is_as_expected(text: str) -> bool:
+    """Whether a text says that what it reports was expected."""
+    return _AS_EXPECTED.search(text) is not None
+
+
+def is_undone(text: str) -> bool:
+    """Whether a text reports that an event did not happen or was taken back: 'backs out of', 'exits bankruptcy'."""
+    return _UNDONE.search(text) is not None
 
 
 def tone_side(text: str) -> int:

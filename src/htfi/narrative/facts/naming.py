@@ -31,7 +31,7 @@ labs holdings partners brands stores outdoor hotels resorts logistics express fr
 power water gas oil trust savings securities investment investments ventures university hospital foundation force
 records studios games motorsport racing cosmetics apparel paper packaging plastics tire rubber cement glass natural"""
 _FIRM_WORDS = frozenset(_FIRMS.split())
-# Symbols that are words: written alone they name nobody.
+# Symbols that are words: written alone they name no company.
 _WORDS = """
 A AI ALL AN AND ANY APP ARE AT BE BIG CAN CEO CFO CPI ECB EPS ETF EU EV FED FOR GDP GO HAS HE IMF IPO IT NEW NEXT NOW ON
 ONE OPEN OR OUT PC PMI REAL SEE SO THE TRUE TV TWO UK UN UP US USA VERY WELL YOU"""

@@ -10,9 +10,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.domain.errors import IntegrityError, InvalidInput
+from htfi.domain.errors import InvalidInput
 from htfi.domain.files import write_atomically
-from htfi.narrative.encoding.heads import Floats, clip_finite, heads_digest, softmax
+from htfi.narrative.encoding.heads import Floats, clip_finite, heads_digest, read_heads_files, softmax
 from htfi.narrative.facts.extraction import FactScores
 from htfi.narrative.facts.record import KINDS, ROLES, Modality, Tense
 
@@ -72,17 +72,9 @@ class FactHeads:
     @classmethod
     def load(cls, folder: Path, digest: str = "") -> "FactHeads":
         """Read a folder, and check its `digest` if one is given. Raises: InvalidInput, IntegrityError."""
-        try:
-            described, raw = (folder / METADATA_FILE).read_bytes(), (folder / WEIGHTS_FILE).read_bytes()
-        except OSError as error:
-            raise InvalidInput(
-                f"{folder}: no heads of facts ({error.strerror}); create them with `htfi models facts`"
-            ) from error
-        found = heads_digest(described, raw)
-        if digest and found != digest:
-            raise IntegrityError(
-                f"{folder}: the heads were changed: digest {found[:12]}, not {digest[:12]}; reinstall htfi"
-            )
+        described, raw, found = read_heads_files(
+            folder / METADATA_FILE, folder / WEIGHTS_FILE, digest, "htfi models facts"
+        )
         try:
             metadata = msgspec.json.decode(described, type=FactHeadsMetadata)
         except msgspec.DecodeError as error:

@@ -4,8 +4,6 @@ Silence is an answer: an item that is unrelated, names others, repeats what is k
 with the reason. Pure functions; the numbers that decide are in `ReadingConfig`.
 """
 
-import math
-import re
 from collections.abc import Sequence
 from enum import StrEnum
 
@@ -16,9 +14,18 @@ from htfi.domain.news import ItemReading
 from htfi.narrative.encoding.linking import has_built_in_name, is_company
 from htfi.narrative.facts.assets import Asset, AssetKind, asset_of, is_topic, names_asset
 from htfi.narrative.facts.effects import TABLE_VERSION, SignedEffect, effects_on
-from htfi.narrative.facts.event_words import gives_advice, is_market_wrap, reassures, tone_side
+from htfi.narrative.facts.event_words import (
+    gives_advice,
+    is_as_expected,
+    is_market_wrap,
+    is_undone,
+    reassures,
+    reports_long_move,
+    tone_side,
+)
+from htfi.narrative.facts.known_sides import action_axis, sureness, surprise_axis
 from htfi.narrative.facts.naming import find_name, has_symbol_as_word
-from htfi.narrative.facts.policy.action import PolicyAction, PolicyExpectation, PolicyModality, PolicyMove
+from htfi.narrative.facts.policy.action import PolicyExpectation
 from htfi.narrative.facts.record import (
     BodyStance,
     EventGroup,
@@ -31,7 +38,6 @@ from htfi.narrative.facts.record import (
     TextFault,
 )
 from htfi.narrative.facts.regions import find_regions
-from htfi.narrative.facts.surprises import Side, Surprise, Verdict
 
 
 class Silence(StrEnum):
@@ -108,39 +114,21 @@ _BESIDE_TONE = frozenset(
     }
 )
 _ROLES_WITHOUT_EFFECT = frozenset({PartyRole.RATER, PartyRole.SPEAKER, PartyRole.BYSTANDER})
-_MIN_ROLE = 0.55  # probability of a party's role from which the lines for this role speak
+_MIN_ROLE = (
+    0.55  # probability of a party's role from which the lines for this role speak: their moves are larger
+)
 _TAGGED = 0.7  # of the relevance of an item that is about an asset by its tag alone
 _COMPANY_PARTIES = frozenset(PartyRole) - {PartyRole.SPEAKER, PartyRole.REGULATOR}
 # Of a company that trades in an asset, these move the asset too.
 _FAILURES = frozenset({EventKind.BANKRUPTCY, EventKind.CYBERATTACK, EventKind.INVESTIGATION})
 _MAJOR = frozenset({"US", "EA", "CN"})  # economies whose events move shares elsewhere
 _MARKET_WIDE = frozenset({EventGroup.MACRO, EventGroup.CENTRAL_BANK, EventGroup.POLITICS})
-# Of releases one usual size from what was expected, prices follow in about two of three (Andersen et al. 2003).
-_MIN_SURE, _SURE_GAIN, _MAX_USUAL = 0.6, 0.08, 3.0
 _CHANGE_TONE = 0.9  # of figures better than those before; they are read rightly in 98 of 100 labelled lines
 _PHRASE_TONE = 0.7  # of set phrases
 _OF_COMPANIES = frozenset({EventGroup.COMPANY, EventGroup.NONE, EventGroup.MARKET})
-_POLICY_RATE = "policy rate"
 _MOVES = frozenset({EventKind.MARKET_MOVE, EventKind.COMMENTARY})
 _RESULTS = frozenset({EventKind.EARNINGS, EventKind.SALES_UPDATE})
 _SCHEDULED = frozenset({EventGroup.MACRO, EventGroup.CENTRAL_BANK})
-# What has been gained or lost over a long time is known.
-_LONG_MOVE = re.compile(
-    r"\b(?:ha(?:s|ve|d)|is|are|was|were) (?:now |already |since |also |so far |more than |nearly |about )*"
-    r"(?:gained|risen|fallen|lost|climbed|dropped|jumped|surged|rallied|declined|slid|shed|added|soared|tumbled|"
-    r"doubled|halved|up|down)\b.{0,40}\b(?:this year|so far|year[- ]to[- ]date|ytd|"
-    r"since (?:the )?(?:start|beginning|january|its ipo)|"
-    r"(?:over|in) the (?:past|last) (?:\w+ )?(?:months?|weeks|years?))\b",
-    re.IGNORECASE,
-)
-_AS_EXPECTED = re.compile(
-    r"\b(?:as|just as|exactly as|in line with what) (?:was |were |had been |widely |broadly |markets? |analysts |"
-    r"economists |all |traders |had )*(?:expected|forecast|predicted|anticipated|flagged|signalled|foreseen|priced)\b|"
-    r"\b(?:in line with|matching|matches|matched|meets|met) (?:\w+ )?"
-    r"(?:expectations?|forecasts?|estimates?|consensus|polls?)\b|"
-    r"\bno (?:change|surprise)s?\b.{0,30}\b(?:expected|seen|polled|forecast)\b",
-    re.IGNORECASE,
-)
 _STRENGTH = {
     Modality.DID: 1.0,
     Modality.WILL: 0.9,
@@ -164,7 +152,7 @@ def read_for(
     if facts.event is EventKind.UNRELATED or facts.relevant < config.min_relevant or gives_advice(facts.text):
         return _silent(asset, facts.relevant, Silence.UNRELATED)
     # Where code knows the side, by a decision on rates or a surprise, it replaces the network's.
-    axis = _surprise_axis(facts) if facts.action is None else _action_axis(facts.action)
+    axis = surprise_axis(facts) if facts.action is None else action_axis(facts.action)
     if not symbol and not name:
         return _read_subject(facts, axis, config)
     if asset.kind is AssetKind.EQUITY:
@@ -212,9 +200,7 @@ def _read_equity(facts: NewsFacts, asset: Asset, axis: float | None, config: Rea
         score = (1.0 - weight) * score + weight * party.effect
         neutral = (1.0 - weight) * neutral + weight * (1.0 - abs(party.effect))
     relevance = share * facts.relevant * _RELEVANCE_OF_ROLE.get(party.role, 1.0)
-    role = (
-        party.role if party.confidence >= _MIN_ROLE else None
-    )  # a line for a role may be many times as large
+    role = party.role if party.confidence >= _MIN_ROLE else None
     lines = effects_on(asset, facts.event, facts.regions, role, is_named=True)
     return _stated(asset, facts, score, neutral, lines, relevance, party.role, config)
 
@@ -272,7 +258,7 @@ def _read_other(facts: NewsFacts, asset: Asset, axis: float | None, config: Read
         neutral = min(facts.neutral, 1.0 - abs(party.effect))
         return _stated(asset, facts, score, neutral, lines, facts.relevant, None, config, is_signed=True)
     if axis is not None:
-        sure = _sureness(facts, axis)
+        sure = sureness(facts, axis)
         score, neutral = axis * (2.0 * sure - 1.0), float(not axis)
     relevance = facts.relevant * (
         1.0 if is_named or asset.kind in (AssetKind.INDEX, AssetKind.CURRENCY) else 0.7
@@ -305,7 +291,7 @@ def _stated(
     silence = _silence(facts, score, neutral, config)
     if silence is Silence.NONE and sign == 0:
         silence = Silence.NO_DIRECTION
-    share = _share(score, neutral)
+    share = stronger_share(score, neutral)
     strength = _STRENGTH[facts.modality] * min(1.0, max(0.0, (share - 0.4) / 0.4))
     size = 0.0 if silence is not Silence.NONE else min(strongest.effect.size * strength, strongest.effect.cap)
     wide = (
@@ -329,12 +315,6 @@ def _stated(
 
 
 _SURE_KIND = 0.6  # probability of the kind of event, from which what such events usually mean counts
-_UNDONE = re.compile(
-    r"\b(?:collaps|block|terminat|walk\w* away|back\w* (?:out|away)|pull\w* out|call\w* off|withdr[ae]w|abandon|"
-    r"drop(?:s|ped|ping)? (?:\S+ ){0,4}(?:bid|deal|offer|takeover|plan)|scrap|end(?:s|ed)? talks|lapse|talks end|"
-    r"f[ae]ll\w* (?:through|apart)|emerg(?:e|es|ed|ing) from|exit|avoid|avert|stave|escape)\w*\b",
-    re.IGNORECASE,
-)
 
 
 def _done(facts: NewsFacts) -> int:
@@ -346,12 +326,12 @@ def _done(facts: NewsFacts) -> int:
     )
     if not is_plain:
         return 0
-    if _UNDONE.search(facts.text) is not None:
+    if is_undone(facts.text):
         return -1
     return 0 if facts.negated else 1
 
 
-def _share(score: float, neutral: float) -> float:
+def stronger_share(score: float, neutral: float) -> float:
     """The probability of the stronger side, from P(up) − P(down) and that of neither."""
     return (1.0 - neutral + abs(score)) / 2.0
 
@@ -359,20 +339,20 @@ def _share(score: float, neutral: float) -> float:
 def _silence(facts: NewsFacts, score: float, neutral: float, config: ReadingConfig) -> Silence:
     if facts.tense is Tense.RECAP and facts.tense_confidence >= config.recap:
         return Silence.RECAP
-    if facts.event in _MOVES and _LONG_MOVE.search(facts.text) is not None:
+    if facts.event in _MOVES and reports_long_move(facts.text):
         return Silence.RECAP
     if facts.action is not None and facts.action.expectation is PolicyExpectation.AS_EXPECTED:
         return Silence.KNOWN
     is_expected = facts.event.group in _SCHEDULED or facts.event in _RESULTS
     if (
         is_expected
-        and _AS_EXPECTED.search(facts.text)
+        and is_as_expected(facts.text)
         and not any(one.is_good is not None for one in facts.surprises)
     ):
         return Silence.KNOWN
     if score > 0.0 and reassures(facts.text):
         return Silence.UNCLEAR
-    share = _share(score, neutral)
+    share = stronger_share(score, neutral)
     if share >= config.min_share and score != 0.0:
         return Silence.NONE
     if facts.body is not None and facts.body.stance is BodyStance.DISAGREES:
@@ -404,59 +384,6 @@ def _tone(facts: NewsFacts, axis: float | None) -> tuple[float, float]:
         good = 1.0 if sides == {True} else -1.0
         tone, neutral = (tone + good) / 2.0, neutral / 2.0
     return tone, neutral
-
-
-_ACTION_SIDES = {
-    PolicyMove.CUT: -1.0,
-    PolicyMove.RAISE: 1.0,
-    PolicyMove.EXPAND: -1.0,
-    PolicyMove.START: -1.0,
-    PolicyMove.TAPER: 1.0,
-    PolicyMove.STOP: 1.0,
-}
-_SAID = frozenset({PolicyModality.DID, PolicyModality.WILL})
-
-
-def _action_axis(action: PolicyAction) -> float | None:
-    """The side of a central bank's action: tighter +1, easier −1, 0 as was expected; None where unknown."""
-    if action.modality not in _SAID:
-        return None
-    side = _ACTION_SIDES.get(action.move, 0.0)
-    if action.expectation is PolicyExpectation.AS_EXPECTED:
-        return 0.0
-    if action.expectation is PolicyExpectation.SMALLER:
-        return -side
-    if action.move is PolicyMove.HOLD:
-        if action.expected_move is not None:
-            return -_ACTION_SIDES[action.expected_move]
-        if action.expected is None or action.low is None or action.expected == action.low:
-            return None if action.expectation is PolicyExpectation.SURPRISE else 0.0
-        return 1.0 if action.expected < action.low else -1.0
-    return side
-
-
-def _surprise_axis(facts: NewsFacts) -> float | None:
-    """The side of the first comparison of a known measure, along the axis of its kind; None where there is none."""
-    for one in facts.surprises:
-        if one.measure == _POLICY_RATE:  # what a central bank did says more than a comparison of levels
-            continue
-        if one.verdict is Verdict.IN_LINE:
-            return 0.0
-        if one.verdict is not Verdict.UNCLEAR and one.side is not Side.UNKNOWN:
-            return (1.0 if one.verdict is Verdict.ABOVE else -1.0) * _turn(one)
-    return None
-
-
-def _sureness(facts: NewsFacts, axis: float) -> float:
-    """Probability, 0–1, that prices follow a side that code found: larger surprises are followed more often."""
-    if axis == 0.0:
-        return 0.0
-    sizes = [abs(one.usual_sizes) for one in facts.surprises if not math.isnan(one.usual_sizes)]
-    return _MIN_SURE + _SURE_GAIN * min(max(sizes, default=1.0), _MAX_USUAL)
-
-
-def _turn(surprise: Surprise) -> float:
-    return -1.0 if surprise.side is Side.BAD else 1.0
 
 
 def _party_of(facts: NewsFacts, asset: Asset) -> Party | None:

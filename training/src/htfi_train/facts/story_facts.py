@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from htfi.domain.news import ItemReading
 from htfi.narrative.facts.fact_reader import FactReader
-from htfi.narrative.facts.reading import read_for, reading_record
+from htfi.narrative.facts.reading import read_for, reading_record, stronger_share
 from htfi.narrative.facts.record import NewsFacts
 from htfi_train.facts.lines import FactLine
 from htfi_train.simulation.rng import Rng
@@ -80,8 +80,7 @@ def _is_right(facts: NewsFacts, line: FactLine) -> bool:
 
 
 def _side(score: float, neutral: float) -> str:
-    share = (1.0 - neutral + abs(score)) / 2.0
-    return "0" if neutral >= share else "+" if score > 0.0 else "-"
+    return "0" if neutral >= stronger_share(score, neutral) else "+" if score > 0.0 else "-"
 
 
 def _misread_as(facts: NewsFacts, other: NewsFacts) -> NewsFacts:

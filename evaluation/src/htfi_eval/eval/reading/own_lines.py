@@ -277,7 +277,7 @@ _DIRECTIONS = {ViewSign.UP: "up", ViewSign.NONE: "silence", ViewSign.DOWN: "down
 def _figure(
     figures: OwnLineFigures, name: str, lines: Sequence[OwnLine] | Sequence[ReadLine], right: Sequence[bool]
 ) -> None:
-    """The share over all lines, and over the half that nobody looked at."""
+    """The share over all lines, and over the half whose mistakes were not read."""
     texts = [(line.line if isinstance(line, ReadLine) else line).item.text for line in lines]
     figures.metrics[name] = _mean(right)
     figures.metrics[f"{name}_unseen_half"] = _mean(
