@@ -64,6 +64,9 @@ class ReadingConfig(msgspec.Struct, frozen=True):
     """Thresholds of a reading, all 0–1, set on the project's own lines and on a sample of the labelled sets."""
 
     min_share: float = 0.52  # probability of the side, from which it is stated
+    min_share_named: float = (
+        0.4  # the same for a company that is asked about and named: fewer such texts are neutral
+    )
     min_relevant: float = 0.5
     min_event: float = 0.3  # probability of the kind of event, for an asset that the text does not name
     recap: float = 0.7  # probability from which a recap is one
@@ -193,6 +196,7 @@ def _read_equity(facts: NewsFacts, asset: Asset, axis: float | None, config: Rea
         else:  # nothing is named: the tag alone says that it is about this company
             lines = effects_on(asset, facts.event, facts.regions)
             return _stated(asset, facts, score, neutral, lines, _TAGGED * facts.relevant, None, config)
+    config = msgspec.structs.replace(config, min_share=config.min_share_named)
     if party.role in _ROLES_WITHOUT_EFFECT and party.confidence >= 0.5 and others:
         return _silent(asset, _RELEVANCE_OF_ROLE[party.role], Silence.OTHERS, party.role)
     if others:
