@@ -205,6 +205,8 @@ def test_the_record_of_a_reading_names_its_versions_and_lines() -> None:
         ("$TSLA up again", "TSLA", "", "TSLA"),
         ("Arm to be bought by SoftBank", "ARM", "ARM Holdings", "Arm"),
         ("it is now or never", "NOW", "ServiceNow", None),
+        ("Amazon to invest in Anthropic", "AMZN", "Amazon.com", "Amazon"),
+        ("Cars recalled by the thousand", "CARS", "Cars.com", None),
         ("IT spending to rise in all regions", "IT", "Gartner", None),
         (
             "Tata Consultancy Services wins order",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from htfi.narrative.encoding.linking import MAX_SYMBOLS, EntityLinker, entity_kind
+from htfi.narrative.encoding.linking import MAX_SYMBOLS, EntityLinker, entity_kind, names_company
 
 LINKER = EntityLinker({})
 
@@ -67,3 +67,18 @@ def test_a_symbol_has_the_kind_of_its_table() -> None:
         "currencies",
         "companies",
     ]
+
+
+@pytest.mark.parametrize(
+    ("symbol", "written", "is_firm"),
+    [
+        ("NOK", "Nokia", True),
+        ("NOK", "Norwegian krone", False),
+        ("NOK", "NOK", False),
+        ("AAPL", "Apple", True),
+    ],
+)
+def test_a_symbol_that_a_currency_has_too_is_a_firms_where_the_text_names_one(
+    symbol: str, written: str, is_firm: bool
+) -> None:
+    assert names_company(symbol, written) == is_firm

@@ -68,6 +68,42 @@ CASES = [
     (DEAL, "customer[Osk Lines] cancels supplier[Rovex] order"),
     (DEAL, "partner[Rovex] and partner[Holmgard] team up on ferries"),
     (DEAL, "partner[Rovex] forms alliance with partner[Holmgard]"),
+    (TAKEOVER, "acquirer[Ambrel] calls off target[Tosk Dental] merger"),
+    (TAKEOVER, "target[Tosk Dental] plunges after court bars acquirer[Ambrel] takeover"),
+    (TAKEOVER, "target[Tosk Dental] says no to acquirer[Ambrel]"),
+    (TAKEOVER, "target[Tosk Dental] urges holders to shun acquirer[Ambrel] bid"),
+    (TAKEOVER, "target[Tosk Dental] gives in to acquirer[Ambrel]"),
+    (TAKEOVER, "acquirer[Ambrel] backs off target[Tosk Dental]"),
+    (TAKEOVER, "acquirer[Ambrel] buys seller[Quorane] clinics business"),
+    (EventKind.DIVESTITURE, "seller[Quorane] spins target[Tosk Dental] off to acquirer[Ambrel]"),
+    (STAKE, "investor[Pellard Capital] unloads 8 million subject[Quorane] shares"),
+    (TAKEOVER, "investor[Pellard Capital] ploughs $4 bln into subject[Quorane]"),
+    (RATING, "rater[Stell Marsh] names rated[Quorane] its favourite software stock"),
+    (LAWSUIT, "defendant[Wendal Audio] fends off most of plaintiff[Tresk]'s antitrust claims"),
+    (LAWSUIT, "defendant[Wendal Audio] pays plaintiff[Tresk] $40 mln to end recorder patent case"),
+    (LAWSUIT, "plaintiff[Tresk] loses appeal against defendant[Wendal Audio] in patent fight"),
+    (LAWSUIT, "defendant[Wendal Audio] did not infringe plaintiff[Tresk] patents, jury finds"),
+    (LAWSUIT, "Jury clears defendant[Wendal Audio] of breaching plaintiff[Tresk] patents"),
+    (LAWSUIT, "plaintiff[Tresk] shares double as jury awards it $40 mln from defendant[Wendal Audio]"),
+    (LAWSUIT, "plaintiff[Tresk] demands $40 mln from defendant[Wendal Audio]"),
+    (LAWSUIT, "defendant[Wendal Audio] fails to overturn plaintiff[Tresk]'s $40 mln verdict"),
+    (DEAL, "winner[Rovex] wrests ferry work from loser[Holmgard]"),
+    (DEAL, "winner[Rovex] wins customer[Osk Lines] ferry contract from loser[Holmgard]"),
+    (DEAL, "winner[Rovex] pushes loser[Holmgard] aside to win ferry order"),
+    (DEAL, "loser[Holmgard] lags winner[Rovex] in ferry sales"),
+    (DEAL, "winner[Rovex] takes loser[Holmgard]'s crown as biggest yard"),
+    (DEAL, "loser[Holmgard] sheds market share to winner[Rovex]"),
+    (DEAL, "loser[Holmgard] protests award of ferry contract to winner[Rovex]"),
+    (DEAL, "customer[Osk Lines] rejects loser[Holmgard] in favour of winner[Rovex]"),
+    (EventKind.INDEX_CHANGE, "winner[Rovex] joins FTSE 100 while loser[Holmgard] leaves"),
+    (EventKind.INDEX_CHANGE, "loser[Holmgard] makes way for winner[Rovex] in benchmark index"),
+    (DEAL, "customer[Osk Lines] to stop buying supplier[Rovex] engines"),
+    (DEAL, "customer[Osk Lines] signs engine supply deal with supplier[Rovex]"),
+    (DEAL, "customer[Osk Lines] halves purchases from supplier[Rovex]"),
+    (DEAL, "partner[Rovex] and partner[Holmgard] to build battery plant"),
+    (EventKind.GUIDANCE, "peer[Rovex] falls after rival subject[Holmgard] cuts outlook"),
+    (EventKind.GUIDANCE, "subject[Holmgard] warning bodes ill for peer[Rovex]"),
+    (LAWSUIT, "defendant[Wendal Audio] reaches $5 bln settlement with merchants"),
 ]  # fmt: skip
 _MARK = re.compile(r"([a-z]+)\[([^\]]+)\]")
 
@@ -84,7 +120,7 @@ def parsed(marked: str) -> tuple[str, list[NamedSpan], list[PartyRole]]:
 
 def by_wording(text: str, spans: list[NamedSpan], kinds: set[EventKind]) -> list[PartyRole | None]:
     numbers = same_parties(text, spans)
-    found = roles_by_wording(text, [one[:2] for one in spans], numbers, kinds)
+    found = roles_by_wording(text, [one[:2] for one in spans], numbers, kinds).of_kinds
     return [found.get(number) for number in numbers]
 
 
@@ -135,6 +171,27 @@ def test_names_of_one_company_have_one_role() -> None:
     text, spans, _ = parsed("rated[Tosk Dental] cut to sell at rater[Stell]; rated[Tosk] slides")
     found = assigned_roles(text, spans, [shares_of(PartyRole.SUBJECT, 0.4)] * 3, events_of(RATING))
     assert [role for role, _ in found] == [PartyRole.RATED, PartyRole.RATER, PartyRole.RATED]
+
+
+def test_nationalities_and_courts_take_no_place_in_a_wording() -> None:
+    text, spans, _ = parsed("winner[German] court rejects plaintiff[Tresk] plea against defendant[Wendal]")
+    found = assigned_roles(text, spans, [shares_of(PartyRole.SUBJECT, 0.3)] * 3, events_of(LAWSUIT))
+    assert [role for role, _ in found[1:]] == [PartyRole.PLAINTIFF, PartyRole.DEFENDANT]
+
+
+def test_a_company_whose_symbol_is_a_currency_has_a_role() -> None:
+    text = "Nokia sued by Tresk over patents"
+    spans = [NamedSpan(0, 5, ("NOK",)), NamedSpan(14, 19, ())]
+    found = assigned_roles(text, spans, [shares_of(PartyRole.SUBJECT, 0.3)] * 2, events_of(LAWSUIT))
+    assert [role for role, _ in found] == [PartyRole.DEFENDANT, PartyRole.PLAINTIFF]
+
+
+def test_two_partners_belong_together() -> None:
+    text, spans, _ = parsed("partner[Rovex], partner[Holmgard] talk about ferries")
+    shares = [shares_of(PartyRole.PARTNER, 0.5), shares_of(PartyRole.SUBJECT, 0.5)]
+    shares[1][ROLES.index(PartyRole.PARTNER)] = 0.3
+    found = assigned_roles(text, spans, shares, events_of(DEAL))
+    assert [role for role, _ in found] == [PartyRole.PARTNER, PartyRole.PARTNER]
 
 
 def seen_names(text: str, seen: dict[str, float]) -> list[str]:

@@ -96,15 +96,14 @@ def _role_of(
     return _ruled_role(headline, wanted, mentions)
 
 
-def mention_roles(headline: str, mentions: Sequence[EntityMention]) -> list[CompanyRole]:
-    """The role of each company that a headline mentions; mentions of one symbol are one company."""
+def mention_role(headline: str, mentions: Sequence[EntityMention], symbol: str) -> CompanyRole:
+    """The role of a company that a headline mentions by `symbol`; mentions of one symbol are one company."""
     headline = headline[:MAX_CHARS]
     inside = [one for one in mentions if one.end <= len(headline)]
-    found = {
-        symbol: _ruled_role(headline, symbol, inside)
-        for symbol in {_root_symbol(one.symbol) for one in inside}
-    }
-    return [found.get(_root_symbol(one.symbol), CompanyRole.UNCLEAR) for one in mentions]
+    wanted = _root_symbol(symbol)
+    if all(_root_symbol(one.symbol) != wanted for one in inside):
+        return CompanyRole.UNCLEAR
+    return _ruled_role(headline, wanted, inside)
 
 
 def _ruled_role(headline: str, wanted: str, mentions: Sequence[EntityMention]) -> CompanyRole:

@@ -159,6 +159,16 @@ def is_company(symbol: str) -> bool:
     return entity_kind(symbol) == "companies"
 
 
+def names_company(symbol: str, written: str) -> bool:
+    """Whether a symbol stands for a firm where a text names it so: NOK is the krone's, and Nokia's where 'Nokia' is
+    written.
+    """
+    if is_company(symbol):
+        return True
+    called = _tables()[entity_kind(symbol)][symbol].casefold()
+    return written.casefold() not in called and written != symbol
+
+
 def _symbols_of_ticker(kind: str, match: re.Match[str]) -> list[str]:
     """Symbols that a ticker stands for: BRKa is BRK.A, 7203 at T is 7203.T, a pair is both its currencies."""
     value = match[1]

@@ -7,6 +7,7 @@ from functools import lru_cache
 from htfi.narrative.encoding.linking import has_built_in_name
 
 _ENDINGS = re.compile(
+    r"(?<=\w{6})\.com$|"  # Amazon.com, but not Cars.com
     r"[\s,]+(?:inc|corp(?:oration)?|co|company|companies|ltd|limited|plc|ag|sa|s\.a\.|se|nv|n\.v\.|ab|asa|oyj|spa|s\.p\.a\.|"
     r"llc|lp|kk|gmbh|holdings?|group|the|& co|class [a-c]|adr|cl [a-c]|com|bhd|pjsc|industries|international|"
     r"technologies|pharmaceuticals?|motors?|bank|energy|systems|laboratories|stores|airlines?)\.?$",

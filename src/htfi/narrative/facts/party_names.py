@@ -29,6 +29,15 @@ _BEFORE = """
 suitor bidder broker rival activist airline airlines bank lender insurer drugmaker chipmaker carmaker automaker retailer
 brewer miner shipper utility supplier customer maker fund regulator judge jury court investors investor analyst analysts
 acquisition purchase holders owner parent startup unlisted privately listed exclusive update breaking why how new"""
+# Words in which a party is seen though none of them is one that acts: nationalities, places, courts, goods, markets.
+_NO_FIRMS = """
+american british german french italian spanish dutch swiss swedish norwegian danish finnish belgian austrian polish
+irish portuguese greek russian turkish chinese japanese korean indian australian canadian mexican brazilian israeli
+saudi european asian african scottish welsh thai us u.s. uk eu london paris berlin tokyo munich brussels beijing
+washington california texas delaware manhattan supreme high federal appeals court courts judge judges jury jurors
+arbitrator arbitrators tribunal regulator regulators shareholders investors ai ev evs suv suvs 5g 4g lng gpu gpus pc
+pcs tv tvs nfl nba fifa dax cac ftse nasdaq index covid covid-19"""
+_NO_FIRM_WORDS = frozenset(_NO_FIRMS.split())
 _MOVES = frozenset({"falls", "rises", "hits", "slips", "gains", "eases", "settles"})
 _NO_NAME, _DESCRIPTIONS = frozenset(_BESIDE.split()), frozenset(_BEFORE.split())
 
@@ -95,6 +104,12 @@ def same_parties(text: str, spans: Sequence[NamedSpan]) -> list[int]:
                 break
         numbers.append(number)
     return numbers
+
+
+def is_no_firm(text: str, name: NamedSpan) -> bool:
+    """Whether a name is made of words that name no company and no authority: 'German', 'Supreme Court', 'AI'."""
+    words = text[name.start : name.end].casefold().replace("-", " ").split()
+    return _NO_FIRM_WORDS.issuperset(words)
 
 
 def _overlap(span: tuple[int, int], others: Sequence[tuple[int, int]]) -> bool:

@@ -6,11 +6,14 @@ a name.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from itertools import chain
+from typing import NamedTuple
 
 from htfi.narrative.facts.record import EventKind, PartyRole
+from htfi.narrative.facts.wording_index import WordingIndex
 from htfi.narrative.patterns import Patterns
 
 _MAX_GAP_CHARS = 80  # between two parts of a wording, without a name
@@ -32,34 +35,59 @@ class _Wording:
 
     kinds: frozenset[EventKind]
     pattern: re.Pattern[str]
+    num_names: int  # that it needs at least
+    parts: tuple[str, ...]  # between names and gaps
     when: re.Pattern[str] | None
     unless: re.Pattern[str] | None
+
+    def roles_in(self, masked: str) -> list[dict[int, PartyRole]]:
+        """The roles that each place which holds it gives to parties, by their numbers."""
+        found = [dict(_given(match)) for match in self.pattern.finditer(masked)]
+        if not found or (self.when is not None and self.when.search(masked) is None):
+            return []
+        return [] if self.unless is not None and self.unless.search(masked) is not None else found
+
+
+class WordingRoles(NamedTuple):
+    """The role of each party by its number: by wordings for the kinds of event in question, and by all wordings."""
+
+    of_kinds: dict[int, PartyRole]
+    of_any: dict[int, PartyRole]
 
 
 def roles_by_wording(
     text: str, spans: Sequence[tuple[int, int]], parties: Sequence[int], kinds: AbstractSet[EventKind]
-) -> dict[int, PartyRole]:
-    """The role of each party that a wording of an event of these kinds gives one.
+) -> WordingRoles:
+    """The roles that wordings of an event of these kinds give, and those by wordings of any event.
 
     `spans` are the places of the names in the order of the text, none over another; `parties` number them: names of one
     company have one number.
     """
     if not spans:
-        return {}
-    masked = _masked(text, spans, parties)
-    found: dict[int, PartyRole] = {}
-    for wording in _WORDINGS:
-        if wording.kinds.isdisjoint(kinds):
-            continue
-        if wording.when is not None and wording.when.search(masked) is None:
-            continue
-        if wording.unless is not None and wording.unless.search(masked) is not None:
-            continue
-        for match in wording.pattern.finditer(masked):
-            given = dict(_given(match))
-            if all(found.get(party, role) is role for party, role in given.items()):
-                found |= given
-    return found
+        return WordingRoles({}, {})
+    masked, numbers = _masked(text, spans, parties), set(parties)
+    possible = [_WORDINGS[place] for place in _INDEX.possible(masked)]
+    possible = [wording for wording in possible if wording.num_names <= len(numbers)]
+    found = [
+        wording.roles_in(masked) if not wording.kinds.isdisjoint(kinds) else None for wording in possible
+    ]
+    of_kinds = _merged(roles for roles in found if roles)
+    if of_kinds.keys() >= numbers:
+        return WordingRoles(of_kinds, of_kinds)
+    every = (
+        wording.roles_in(masked) if roles is None else roles
+        for wording, roles in zip(possible, found, strict=True)
+    )
+    return WordingRoles(of_kinds, _merged(every))
+
+
+def _merged(places: Iterable[Sequence[dict[int, PartyRole]]]) -> dict[int, PartyRole]:
+    """What was found first counts; what would change a role of it is passed over."""
+    merged: dict[int, PartyRole] = {}
+    for given in chain.from_iterable(places):
+        if all(merged.get(party, role) is role for party, role in given.items()):
+            merged |= given
+    return merged
 
 
 def _given(match: re.Match[str]) -> Iterator[tuple[int, PartyRole]]:
@@ -93,12 +121,29 @@ def _compiled(kinds: frozenset[EventKind], entry: dict[str, str]) -> _Wording:
         else:
             pattern += _SLOT.sub(slot, part)
     when, unless = (re.compile(entry[key]) if key in entry else None for key in ("when", "unless"))
+    # A pattern that begins with a name's mark is searched for by it, which is several times as fast.
+    start = "" if pattern.startswith("(?P<") else r"(?<!\w)"
     return _Wording(
         frozenset(EventKind) if "sure" in entry else kinds,
-        re.compile(rf"(?<!\w){pattern}(?!\w)"),
+        re.compile(rf"{start}{pattern}(?!\w)"),
+        len(_SLOT.findall(entry["wording"])),
+        tuple(_parts(entry["wording"])),
         when,
         unless,
     )
+
+
+def _parts(wording: str) -> Iterator[str]:
+    """What a wording has between its names and gaps; a gap within a group is a part of the group."""
+    part, depth = "", 0
+    for piece in _PARTS.split(wording):
+        depth += len(re.findall(r"(?<!\\)\(", piece)) - len(re.findall(r"(?<!\\)\)", piece))
+        is_end = depth == 0 and _PARTS.fullmatch(piece) is not None
+        if is_end and part.strip():
+            yield part
+        part = "" if is_end else part + piece
+    if part.strip():
+        yield part
 
 
 _FAMILIES = Patterns("htfi.narrative.facts", "party_roles.toml", "kinds")
@@ -108,3 +153,4 @@ _WORDINGS = tuple(
     for family in _FAMILIES.names()
     for entry in _ENTRIES.entries(family)
 )
+_INDEX = WordingIndex([one.parts for one in _WORDINGS])

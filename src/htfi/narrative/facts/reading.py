@@ -11,7 +11,7 @@ import msgspec
 from msgspec import UNSET
 
 from htfi.domain.news import ItemReading
-from htfi.narrative.encoding.linking import has_built_in_name, is_company
+from htfi.narrative.encoding.linking import has_built_in_name, names_company
 from htfi.narrative.facts.assets import Asset, AssetKind, asset_of, is_topic, names_asset
 from htfi.narrative.facts.effects import TABLE_VERSION, SignedEffect, effects_on
 from htfi.narrative.facts.event_words import (
@@ -413,7 +413,7 @@ def _rates_country(facts: NewsFacts, asset: Asset) -> bool:
 
 def _is_asset_name(party: Party) -> bool:
     """Whether a party is an index, currency, commodity or central bank, and no company."""
-    return bool(party.symbols) and not any(is_company(one) for one in party.symbols)
+    return bool(party.symbols) and not any(names_company(one, party.name) for one in party.symbols)
 
 
 def _turn_of(party: Party | None, asset: Asset) -> float:

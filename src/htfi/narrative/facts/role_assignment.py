@@ -11,19 +11,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.narrative.encoding.linking import EntityMention, is_company
-from htfi.narrative.facts.party_names import NamedSpan, same_parties
+from htfi.narrative.encoding.linking import EntityMention, names_company
+from htfi.narrative.facts.party_names import NamedSpan, is_no_firm, same_parties
 from htfi.narrative.facts.party_roles import roles_by_wording
-from htfi.narrative.facts.record import KINDS, ROLES, EventKind, PartyRole
-from htfi.narrative.headline_roles import CompanyRole, mention_roles
+from htfi.narrative.facts.record import KINDS, ROLES, PartyRole
+from htfi.narrative.headline_roles import CompanyRole, mention_role
 
 Floats = NDArray[np.float64]
 
 _MIN_KIND = 0.15  # probability of a kind of event, from which its wordings count in full
-_MIN_SHARE = 0.01  # added to every probability: the network may be wrong by so much
+_MIN_SHARE = 0.02  # added to every probability: the network may be wrong by so much
 # Natural logarithms, set on labelled lines that the network had not seen.
-_WORDING_GAIN = 3.0  # of a role that a wording of the text's kind of event gives
-_OTHER_KIND_GAIN = 1.5  # the same, of another kind
+_WORDING_GAIN = 3.5  # of a role that a wording of the text's kind of event gives
+_OTHER_KIND_GAIN = 2.0  # the same, of another kind
 _RULE_GAIN = 1.5  # of a role that a rule of `headline_roles` gives
 _PAIR_GAIN = 2.0  # of two roles that belong together
 _REGULATOR_LEAD = 1.5
@@ -36,6 +36,9 @@ _PAIRS = (
     (PartyRole.WINNER, PartyRole.CUSTOMER),
     (PartyRole.WINNER, PartyRole.LOSER),
     (PartyRole.INVESTOR, PartyRole.SUBJECT),
+    (PartyRole.PARTNER, PartyRole.PARTNER),
+    (PartyRole.SUBJECT, PartyRole.PEER),
+    (PartyRole.REGULATOR, PartyRole.DEFENDANT),
 )
 _ROLE_OF_RULE = {
     CompanyRole.ACQUIRER: PartyRole.ACQUIRER,
@@ -68,7 +71,7 @@ def assigned_roles(
     Shapes: `shares` [roles] of each name, summing to 1; `events` [kinds].
     """
     evidence = [np.log(share + _MIN_SHARE) for share in shares]
-    firms = [place for place, one in enumerate(names) if not one.symbols or any(map(is_company, one.symbols))]
+    firms = [place for place, one in enumerate(names) if _may_be_firm(text, one)]
     numbers = same_parties(text, [names[place] for place in firms])
     by_number: dict[int, list[int]] = {}
     for place, number in zip(firms, numbers, strict=True):
@@ -79,9 +82,9 @@ def assigned_roles(
         known = sum((evidence[place] for place in places), np.zeros(len(ROLES))) / len(places)
         if number in gains:
             role, gain = gains[number]
-            surer = known[_PLACES[PartyRole.REGULATOR]] - known[_PLACES[PartyRole.PLAINTIFF]]
-            if role is PartyRole.PLAINTIFF and surer > _REGULATOR_LEAD:  # an authority sues as such
-                role = PartyRole.REGULATOR
+            if role is PartyRole.PLAINTIFF and not any(names[place].symbols for place in places):
+                surer = known[_PLACES[PartyRole.REGULATOR]] - known[_PLACES[PartyRole.PLAINTIFF]]
+                role = PartyRole.REGULATOR if surer > _REGULATOR_LEAD else role  # an authority sues as such
             known[_PLACES[role]] += gain
         companies.append(_Company(places, known))
         for place in places:
@@ -93,6 +96,14 @@ def assigned_roles(
     return found
 
 
+def _may_be_firm(text: str, name: NamedSpan) -> bool:
+    """Whether a name may be that of a firm or an authority, not of an index, a nation or a kind of goods."""
+    if name.symbols:
+        written = text[name.start : name.end]
+        return any(names_company(symbol, written) for symbol in name.symbols)
+    return not is_no_firm(text, name)
+
+
 def _gains(
     text: str, firms: Sequence[NamedSpan], numbers: Sequence[int], events: Floats
 ) -> dict[int, tuple[PartyRole, float]]:
@@ -101,21 +112,19 @@ def _gains(
         KINDS[int(events.argmax())]
     }
     spans = [one[:2] for one in firms]
-    found = {
-        number: (role, _WORDING_GAIN)
-        for number, role in roles_by_wording(text, spans, numbers, kinds).items()
-    }
+    by_wording = roles_by_wording(text, spans, numbers, kinds)
+    found = {number: (role, _OTHER_KIND_GAIN) for number, role in by_wording.of_any.items()}
+    found |= {number: (role, _WORDING_GAIN) for number, role in by_wording.of_kinds.items()}
     if found.keys() >= set(numbers):
         return found
-    for number, role in roles_by_wording(text, spans, numbers, frozenset(EventKind)).items():
-        found.setdefault(number, (role, _OTHER_KIND_GAIN))
     mentions = [
         EntityMention(one.start, one.end, f"PARTY{number}")
         for one, number in zip(firms, numbers, strict=True)
     ]
-    for number, ruled in zip(numbers, mention_roles(text, mentions), strict=True):
+    for number in set(numbers) - found.keys():
+        ruled = mention_role(text, mentions, f"PARTY{number}")
         if ruled in _ROLE_OF_RULE:
-            found.setdefault(number, (_ROLE_OF_RULE[ruled], _RULE_GAIN))
+            found[number] = _ROLE_OF_RULE[ruled], _RULE_GAIN
     return found
 
 
