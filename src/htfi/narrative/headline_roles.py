@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 from htfi.narrative.encoding.linking import EntityLinker, EntityMention, is_company
-from htfi.narrative.patterns import Patterns
+from htfi.narrative.patterns import FilteredPattern, Patterns, deferred
 
 
 class CompanyRole(StrEnum):
@@ -58,9 +58,9 @@ TWO_COMPANY_ROLES = frozenset({CompanyRole.CUSTOMER, CompanyRole.INVESTOR})  # o
 MAX_CHARS = 300  # of a headline; the roles stand in its beginning
 _DATA = Patterns("htfi.narrative", "headline_roles.toml", "parts")
 # The first that matches gives the role.
-RULES = tuple((CompanyRole[one["role"]], re.compile(one["pattern"])) for one in _DATA.entries("rules"))
+RULES = tuple((CompanyRole[one["role"]], FilteredPattern(one["pattern"])) for one in _DATA.entries("rules"))
 _RELATED = _DATA.text("related")
-_OPENS_SENTENCE = re.compile(rf"^\W*(?:¤(?:,\s*|\s+and\s+|\s*&\s*|['’]?s?\s+{_RELATED}\s+))*§")
+_OPENS_SENTENCE = deferred(rf"^\W*(?:¤(?:,\s*|\s+and\s+|\s*&\s*|['’]?s?\s+{_RELATED}\s+))*§")
 _OPENS_CLAUSE = re.compile(
     r"(?:^|[;:–—]|\b(?:after|as|while|but|when|because|before|since))\s*§['’]?s?\s+[a-z]"
 )

@@ -6,12 +6,58 @@ count. `<<name>>` stands for another value of the table, `<<table.name>>` for on
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
-from functools import cache
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache, cached_property
 from importlib.resources import files
-from typing import cast
+from typing import Any, cast
+
+from htfi.narrative.prefilter import needed_words, words_of
 
 _REFERENCE = re.compile(r"<<([\w.]+)>>")
+
+
+class _DeferredPattern:
+    """Stands for a compiled pattern; its methods are those of the pattern from their first use on."""
+
+    def __init__(self, text: str, flags: re.RegexFlag) -> None:
+        self._text, self._flags = text, flags
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        found = getattr(re.compile(self._text, self._flags), name)  # `re` keeps what it compiles
+        setattr(self, name, found)
+        return found
+
+
+def deferred(text: str, flags: re.RegexFlag = re.NOFLAG) -> re.Pattern[str]:
+    """A pattern that is compiled when it is first used: a run without news needs none of several hundred."""
+    return cast("re.Pattern[str]", _DeferredPattern(text, flags))
+
+
+class FilteredPattern:
+    """A pattern for whole texts: compiled at its first use, searched only where a text has the words that it needs."""
+
+    def __init__(self, text: str, flags: re.RegexFlag = re.NOFLAG) -> None:
+        self.text, self.flags = text, flags
+
+    def search(self, text: str) -> re.Match[str] | None:
+        return self._compiled.search(text) if self.may_match(text) else None
+
+    def finditer(self, text: str) -> Iterator[re.Match[str]]:
+        return self._compiled.finditer(text) if self.may_match(text) else iter(())
+
+    def may_match(self, text: str) -> bool:
+        """Whether a text has the words without which the pattern matches nowhere in it."""
+        return not any(map(words_of(text).isdisjoint, self._needed))
+
+    @cached_property
+    def _needed(self) -> tuple[frozenset[str], ...]:
+        return needed_words(self.text, self.flags)
+
+    @cached_property
+    def _compiled(self) -> re.Pattern[str]:
+        return re.compile(self.text, self.flags)
 
 
 class Patterns:
@@ -38,7 +84,12 @@ class Patterns:
         return self._tables[self._table].items()
 
     def compiled(self, name: str, flags: re.RegexFlag = re.NOFLAG) -> re.Pattern[str]:
-        return re.compile(self._resolved(self._table, name), flags)
+        """Compiled when it is first used."""
+        return deferred(self._resolved(self._table, name), flags)
+
+    def filtered(self, name: str, flags: re.RegexFlag = re.NOFLAG) -> FilteredPattern:
+        """For whole texts; see `FilteredPattern`."""
+        return FilteredPattern(self._resolved(self._table, name), flags)
 
     def entries(self, name: str) -> list[dict[str, str]]:
         """The tables `[[name]]` of the file, with references to this object's table resolved."""

@@ -5,12 +5,10 @@ knows more of them (`axis_words.toml`). Where the words of both sides are found,
 """
 
 import re
-from collections.abc import Mapping
-from functools import cache
 from typing import NamedTuple
 
 from htfi.narrative.facts.record import EventKind
-from htfi.narrative.patterns import Patterns
+from htfi.narrative.patterns import FilteredPattern, Patterns
 
 _DATA = Patterns("htfi.narrative.facts", "axis_words.toml", "words")
 _NEGATION = _DATA.compiled("negation")
@@ -18,15 +16,27 @@ _NEGATED_BEHIND = _DATA.compiled("negated_behind")
 
 
 class _Sides(NamedTuple):
-    about: re.Pattern[str] | None
-    unless: re.Pattern[str] | None
-    up: re.Pattern[str]
-    down: re.Pattern[str]
+    about: FilteredPattern | None
+    unless: FilteredPattern | None
+    up: FilteredPattern
+    down: FilteredPattern
+
+
+_TABLE = {
+    EventKind(kind): _Sides(
+        FilteredPattern(entry["about"]) if "about" in entry else None,
+        FilteredPattern(entry["unless"]) if "unless" in entry else None,
+        FilteredPattern(entry["up"]),
+        FilteredPattern(entry["down"]),
+    )
+    for entry in _DATA.entries("side")
+    for kind in entry["kind"].split(" | ")
+}
 
 
 def axis_side(kind: EventKind, text: str) -> int:
     """1 or −1 along the axis of the kind (of a company event: its tone), 0 where words tell neither side or both."""
-    sides = _table().get(kind)
+    sides = _TABLE.get(kind)
     if sides is None:
         return 0
     lowered = text.lower()
@@ -48,17 +58,3 @@ def axis_side(kind: EventKind, text: str) -> int:
 def _is_negated(text: str, match: re.Match[str]) -> bool:
     before, behind = text[: match.start()], text[match.end() :]
     return _NEGATION.search(before) is not None or _NEGATED_BEHIND.match(behind) is not None
-
-
-@cache
-def _table() -> Mapping[EventKind, _Sides]:
-    return {
-        EventKind(kind): _Sides(
-            re.compile(entry["about"]) if "about" in entry else None,
-            re.compile(entry["unless"]) if "unless" in entry else None,
-            re.compile(entry["up"]),
-            re.compile(entry["down"]),
-        )
-        for entry in _DATA.entries("side")
-        for kind in entry["kind"].split(" | ")
-    }

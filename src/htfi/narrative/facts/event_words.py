@@ -5,35 +5,45 @@ not have others; the likeliest kind that a text allows counts. Set phrases tell 
 """
 
 import re
-from collections.abc import Mapping
-from functools import cache
 from typing import NamedTuple
 
 from htfi.narrative.facts.record import EventKind
-from htfi.narrative.patterns import Patterns
+from htfi.narrative.patterns import FilteredPattern, Patterns
 
 _DATA = Patterns("htfi.narrative.facts", "event_words.toml", "words")
-_ADVICE = _DATA.compiled("advice", re.IGNORECASE)
-_MARKET_WRAP = _DATA.compiled("market_wrap", re.IGNORECASE)
-_GOOD, _BAD = _DATA.compiled("good", re.IGNORECASE), _DATA.compiled("bad", re.IGNORECASE)
-_LONG_MOVE = _DATA.compiled("long_move", re.IGNORECASE)
-_AS_EXPECTED = _DATA.compiled("as_expected", re.IGNORECASE)
-_UNDONE = _DATA.compiled("undone", re.IGNORECASE)
-_REASSURES = _DATA.compiled("reassures", re.IGNORECASE)
+_ADVICE = _DATA.filtered("advice", re.IGNORECASE)
+_MARKET_WRAP = _DATA.filtered("market_wrap", re.IGNORECASE)
+_GOOD, _BAD = _DATA.filtered("good", re.IGNORECASE), _DATA.filtered("bad", re.IGNORECASE)
+_LONG_MOVE = _DATA.filtered("long_move", re.IGNORECASE)
+_AS_EXPECTED = _DATA.filtered("as_expected", re.IGNORECASE)
+_UNDONE = _DATA.filtered("undone", re.IGNORECASE)
+_REASSURES = _DATA.filtered("reassures", re.IGNORECASE)
 
 
 class _Words(NamedTuple):
-    needs: re.Pattern[str] | None
-    forbids: re.Pattern[str] | None
+    kinds: tuple[EventKind, ...]
+    needs: FilteredPattern | None
+    forbids: FilteredPattern | None
+
+
+_TABLE = tuple(
+    _Words(
+        tuple(EventKind(kind) for kind in entry["kinds"].split()),
+        FilteredPattern(entry["needs"], re.IGNORECASE) if "needs" in entry else None,
+        FilteredPattern(entry["forbids"], re.IGNORECASE) if "forbids" in entry else None,
+    )
+    for entry in _DATA.entries("kind")
+)
 
 
 def forbidden_kinds(text: str) -> frozenset[EventKind]:
     """The kinds of event that a text cannot report, by its words."""
     return frozenset(
         kind
-        for kind, words in _table().items()
+        for words in _TABLE
         if (words.needs is not None and words.needs.search(text) is None)
         or (words.forbids is not None and words.forbids.search(text) is not None)
+        for kind in words.kinds
     )
 
 
@@ -70,15 +80,3 @@ def is_undone(text: str) -> bool:
 def tone_side(text: str) -> int:
     """1 or −1 where set phrases tell whether a text is good or bad for its company, 0 where none or both do."""
     return int(_GOOD.search(text) is not None) - int(_BAD.search(text) is not None)
-
-
-@cache
-def _table() -> Mapping[EventKind, _Words]:
-    return {
-        EventKind(kind): _Words(
-            re.compile(entry["needs"], re.IGNORECASE) if "needs" in entry else None,
-            re.compile(entry["forbids"], re.IGNORECASE) if "forbids" in entry else None,
-        )
-        for entry in _DATA.entries("kind")
-        for kind in entry["kinds"].split()
-    }

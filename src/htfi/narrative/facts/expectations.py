@@ -24,12 +24,12 @@ class Comparison(NamedTuple):
 
 
 _DATA = Patterns("htfi.narrative.facts", "figures.toml", "verdicts")
-_PHRASE = _DATA.compiled("phrase", re.IGNORECASE)
-_BARE = _DATA.compiled("bare", re.IGNORECASE)
-_MOVE = _DATA.compiled("surprise_move", re.IGNORECASE)
+_PHRASE = _DATA.filtered("phrase", re.IGNORECASE)
+_BARE = _DATA.filtered("bare", re.IGNORECASE)
+_MOVE = _DATA.filtered("surprise_move", re.IGNORECASE)
 _NEGATION = _DATA.compiled("negation", re.IGNORECASE)
 _FAILS = re.compile(r"fail|unable|not\b|n['’]t", re.IGNORECASE)
-_NOT_COMPARABLE = _DATA.compiled("not_comparable", re.IGNORECASE)
+_NOT_COMPARABLE = _DATA.filtered("not_comparable", re.IGNORECASE)
 _DIRECTIONS = {
     "above": 1, "more": 1, "better": 1, "below": -1, "less": -1, "worse": -1, "same": 0, "above_profit": 1, "up": 1,
     "down": -1,
@@ -65,10 +65,10 @@ def _negated(negation: str, kind: str) -> int | None:
 
 def _nearest(match: re.Match[str]) -> re.Match[str]:
     """The words nearest to the expectation: 'Beyond Meat's loss wider than expected' is wider, not beyond."""
-    later = _PHRASE.search(match.string, match.start() + 1, match.end())
+    later = match.re.search(match.string, match.start() + 1, match.end())
     while later is not None and later.end() == match.end() and later["same"] is None:
         match = later
-        later = _PHRASE.search(match.string, match.start() + 1, match.end())
+        later = match.re.search(match.string, match.start() + 1, match.end())
     return match
 
 

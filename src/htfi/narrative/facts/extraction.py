@@ -35,6 +35,7 @@ from htfi.narrative.facts.record import (
 from htfi.narrative.facts.regions import find_regions, region_of_bank
 from htfi.narrative.facts.role_assignment import assigned_roles
 from htfi.narrative.facts.surprises import surprises_among
+from htfi.narrative.patterns import FilteredPattern
 
 Shares = NDArray[np.float64]
 
@@ -75,7 +76,7 @@ class FactNetwork(Protocol):
 
 _MODALITIES, _TENSES = tuple(Modality), tuple(Tense)
 
-_NEGATION = re.compile(
+_NEGATION = FilteredPattern(
     r"\b(?:not|no|never|without|n[o']t|isn['’]t|won['’]t|doesn['’]t|didn['’]t|cannot|can['’]t|denie[sd]|deny|denial|"
     r"fails? to|failed to|refuses?|refused|rejects?|rejected|rules? out|ruled out|unlikely|"
     r"abandon(?:s|ed)|scrap(?:s|ped)|shelve[sd]|withdraw[sn]?|withdrew|drops? plan|halt(?:s|ed)|avoid(?:s|ed))\b",
@@ -159,7 +160,7 @@ _SURE_KIND = (
     0.6  # probability of a kind of event, below which the verb and the roles of a deal say that it is one
 )
 _IN_DEALS = frozenset({PartyRole.ACQUIRER, PartyRole.TARGET})
-_BUYS = re.compile(
+_BUYS = FilteredPattern(
     r"\b(?:to|will|agrees to|offers to) (?:buy|acquire|take over)\b|\b(?:acquires|takeover of|bid for)\b",
     re.I,
 )

@@ -7,14 +7,15 @@ from itertools import pairwise
 from htfi.narrative.facts.figures import Figure
 from htfi.narrative.facts.record import TextFault
 from htfi.narrative.facts.surprises import Side, Surprise, Verdict
+from htfi.narrative.patterns import FilteredPattern, deferred
 
 _WORD = re.compile(r"[^\W\d_]{2,}|[\u3040-\u9fff\uac00-\ud7af]")
 _MIN_WORDS = 2
-_CUT = re.compile(
+_CUT = FilteredPattern(
     r"\b(?:to|by|of|the|an?|and|or|than|that|as|its|their|with|from|at|agrees|was|were|is|are)\s*(?:…|\.\.\.)?$",
     re.IGNORECASE,
 )
-_WITHDRAWN = re.compile(
+_WITHDRAWN = FilteredPattern(
     r"^\W*(?:withdrawn|retract(?:ed|ion)|story withdrawn|kill(?:ed)? story|delete[ds]? alert|cancel(?:led)? alert)\b|"
     r"\bplease (?:disregard|ignore)\b|\bsent in error\b|\b(?:alert|story|headline)s? (?:is|are|was|were) withdrawn\b",
     re.IGNORECASE,
@@ -24,7 +25,7 @@ _ACTS = (
     r"(?:halts?|halted|fails?|failed|stops?|stopped|pauses?|paused|resumes?|is|was|are|were|goes|went|now|gives?|scores?|"
     r"sees?|says?|predicts?|forecasts?|expects?|suspends?|crash\w*)"
 )
-_OURSELVES = re.compile(
+_OURSELVES = FilteredPattern(
     rf"\bHTFI\b|"
     rf"\bour (?:own )?(?:\w+ )?(?:models?|forecasts?|signals?|forecasting system)\b(?! years?| (?-i:[A-Z0-9]))|"
     rf"^(?:(?:the|our|a|an) )?{_SYSTEM}\b(?: \w+)? {_ACTS}\b",
@@ -38,9 +39,9 @@ _DOWN = (
     r"(?:fall\w*|fell|drop\w*|slip\w*|declin\w*|decreas\w*|eas(?:es?|ed)|slow\w*|plung\w*|tumbl\w*|dip\w*|slid\w*|"
     r"down)"
 )
-_MOVED = re.compile(rf"\b(?:(?P<up>{_UP})|(?P<down>{_DOWN}))\b[^.;]{{0,40}}?\bto\s*$", re.IGNORECASE)
-_FROM = re.compile(r"^[\s,(]*(?:[a-z]+ ){0,4}?from (?:an? )?(?:\w+ ){0,2}$", re.IGNORECASE)
-_CLOSES = re.compile(
+_MOVED = deferred(rf"\b(?:(?P<up>{_UP})|(?P<down>{_DOWN}))\b[^.;]{{0,40}}?\bto\s*$", re.IGNORECASE)
+_FROM = deferred(r"^[\s,(]*(?:[a-z]+ ){0,4}?from (?:an? )?(?:\w+ ){0,2}$", re.IGNORECASE)
+_CLOSES = FilteredPattern(
     rf"\b{_UP}\b[^.;]* to (?:close|end|finish)\w* (?:lower|down)\b|"
     rf"\b{_DOWN}\b[^.;]* to (?:close|end|finish)\w* (?:higher|up)\b",
     re.IGNORECASE,
@@ -50,8 +51,8 @@ _LOSS = re.compile(r"\bloss(?:es)?\b[^.;,]{0,24}$", re.IGNORECASE)
 _REACH = 60  # characters before a figure in which its verb stands
 
 
-_BETTER = re.compile(r"\b(?:beat\w*|above|tops?|topped|exceed\w*)\b", re.IGNORECASE)
-_WORSE = re.compile(r"\b(?:miss\w*|below|short of|trail\w*|lag\w*)\b", re.IGNORECASE)
+_BETTER = FilteredPattern(r"\b(?:beat\w*|above|tops?|topped|exceed\w*)\b", re.IGNORECASE)
+_WORSE = FilteredPattern(r"\b(?:miss\w*|below|short of|trail\w*|lag\w*)\b", re.IGNORECASE)
 
 
 def text_fault(text: str, figures: Sequence[Figure], surprises: Sequence[Surprise]) -> TextFault:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from htfi.narrative.calendar.headlines import parse_number
-from htfi.narrative.patterns import Patterns
+from htfi.narrative.patterns import FilteredPattern, Patterns
 
 MAX_FIGURES = 64  # of one text
 _MAX_SCANNED_CHARS = 20_000  # figures stand early in a report; what is behind this is not searched
@@ -67,7 +67,7 @@ def _named(table: str) -> dict[str, str]:
     return {name: one["is"] for one in _DATA.entries(table) for name in one["names"].split(", ")}
 
 
-def _compiled(name: str) -> re.Pattern[str]:
+def _filtered(name: str) -> FilteredPattern:
     """A pattern in which {scales}, {units} and the like stand for the names of these tables, the longest first."""
     text = _DATA.text(name)
     for table in (
@@ -83,13 +83,13 @@ def _compiled(name: str) -> re.Pattern[str]:
         text = text.replace(
             "{" + table + "}", "|".join(re.escape(one).replace(r"\ ", r"[\s-]?") for one in names)
         )
-    return re.compile(text, re.IGNORECASE)
+    return FilteredPattern(text, re.IGNORECASE)
 
 
 _DATA = Patterns("htfi.narrative.facts", "figures.toml", "figures")
-_FIGURE = _compiled("figure")
-_CONTINENTAL_FIGURE = _compiled("continental_figure")
-_CONTINENTAL_WORDS = _DATA.compiled("continental_words", re.IGNORECASE)
+_FIGURE = _filtered("figure")
+_CONTINENTAL_FIGURE = _filtered("continental_figure")
+_CONTINENTAL_WORDS = _DATA.filtered("continental_words", re.IGNORECASE)
 _NOT_A_FIGURE = _DATA.compiled("not_a_figure", re.IGNORECASE)
 _NAME_BEFORE = _DATA.compiled("name_before", re.IGNORECASE)
 _RANGE_JOINT = _DATA.compiled("range_joint", re.IGNORECASE)

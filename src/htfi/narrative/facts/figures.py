@@ -16,7 +16,7 @@ from htfi.narrative.facts.expectations import Comparison, find_comparisons
 from htfi.narrative.facts.figure_scan import MAX_FIGURES, Figure, FigureRole, FigureUnit, scan_figures
 from htfi.narrative.facts.measures import Mention, find_mentions
 from htfi.narrative.facts.tables import table_roles
-from htfi.narrative.patterns import Patterns
+from htfi.narrative.patterns import Patterns, deferred
 
 __all__ = [
     "MAX_FIGURES",
@@ -68,7 +68,7 @@ _DATA = Patterns("htfi.narrative.facts", "figures.toml", "roles")
 
 
 def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.IGNORECASE)
+    return deferred(pattern, re.IGNORECASE)
 
 
 _EXPECTED = _DATA.text("expected_words")
@@ -98,7 +98,7 @@ _REMARK = _DATA.compiled("remark", re.IGNORECASE)
 _FILLER = _DATA.compiled("filler", re.IGNORECASE)
 _SUFFIX = _compiled(_DATA.text("suffix"))
 _PRIOR_SUFFIX = _compiled(_DATA.text("prior_suffix"))
-_HARD_BREAK = re.compile(_DATA.text("hard_break"))
+_HARD_BREAK = _DATA.compiled("hard_break")
 _SOFT_BREAKS = tuple(_compiled(_DATA.text(name)) for name in ("closing", "opening", "dash", "comma"))
 _IS_MEASURED = _compiled(  # 'inflation expectations' are what is measured
     r"(?:inflation|price|orders?|economic|business|export|output|zew|ifo)\s+(?:expectations?|exp\.?|forecasts?)$"

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from htfi.narrative.patterns import Patterns
+from htfi.narrative.patterns import FilteredPattern, Patterns
 
 _MAX_BEFORE = 160  # characters before a figure in which the name of what it measures is looked for
 _MAX_AFTER = 60
@@ -26,7 +26,7 @@ class Measure(NamedTuple):
     """What a figure measures, with its usual surprise in its unit, or as a share of what was expected."""
 
     name: str
-    pattern: re.Pattern[str]
+    pattern: FilteredPattern
     side: Side
     usual: float
     is_share: bool = False
@@ -44,7 +44,7 @@ class Mention(NamedTuple):
 MEASURE_DATA = Patterns("htfi.narrative.facts", "measures.toml", "parts")
 MEASURES = tuple(
     Measure(
-        one["name"], re.compile(one["pattern"], re.IGNORECASE), Side(one["side"]), float(one["usual"]),
+        one["name"], FilteredPattern(one["pattern"], re.IGNORECASE), Side(one["side"]), float(one["usual"]),
         one["unit"] == "share",
     )
     for one in MEASURE_DATA.entries("measure")

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 
+from htfi.narrative.patterns import FilteredPattern
+
 EURO_AREA = "EA"
 _IN_EURO_AREA = frozenset({"DE", "FR", "IT", "ES"})
 
@@ -46,8 +48,8 @@ def is_within(region: str, whole: str) -> bool:
 
 
 @cache
-def _patterns() -> Mapping[str, re.Pattern[str]]:
-    found: dict[str, re.Pattern[str]] = {}
+def _patterns() -> Mapping[str, FilteredPattern]:
+    found: dict[str, FilteredPattern] = {}
     for region, entry in _read().items():
         words = [word.strip() for word in entry["words"].split("|")]
         exact = [word for word in words if not word.islower()]
@@ -55,7 +57,7 @@ def _patterns() -> Mapping[str, re.Pattern[str]]:
         parts = [rf"(?<![\w.])(?:{'|'.join(re.escape(word) for word in exact)})(?!\w)"]
         if loose:
             parts.append(rf"(?i:(?<!\w)(?:{'|'.join(re.escape(word) for word in loose)})(?!\w))")
-        found[region] = re.compile("|".join(parts))
+        found[region] = FilteredPattern("|".join(parts))
     return found
 
 

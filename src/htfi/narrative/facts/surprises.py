@@ -20,6 +20,7 @@ from htfi.narrative.facts.figures import (
     figures_in_context,
 )
 from htfi.narrative.facts.measures import MEASURE_DATA, PER_SHARE, Measure, Side, measure_at
+from htfi.narrative.patterns import FilteredPattern
 
 __all__ = ["Side", "Surprise", "Verdict", "find_surprises"]
 _MIN_RELATIVE = 1e-9
@@ -58,7 +59,7 @@ class Surprise:
         return (self.verdict is Verdict.ABOVE) == (self.side is Side.GOOD)
 
 
-_OTHER = Measure("other", re.compile(""), Side.UNKNOWN, math.nan)
+_OTHER = Measure("other", FilteredPattern(""), Side.UNKNOWN, math.nan)
 _FALLS = MEASURE_DATA.compiled("falls", re.IGNORECASE)
 _FALLS_AFTER = MEASURE_DATA.compiled("falls_after", re.IGNORECASE)
 _DRAW = MEASURE_DATA.compiled("draw", re.IGNORECASE)

@@ -13,10 +13,10 @@ from htfi.narrative.facts.policy.action import (
 )
 from htfi.narrative.facts.policy.banks import banks_in
 from htfi.narrative.facts.policy.rate_figures import find_steps, levels_apart
-from htfi.narrative.patterns import Patterns
+from htfi.narrative.patterns import Patterns, deferred
 
 _DATA = Patterns("htfi.narrative.facts.policy", "patterns.toml", "policy")
-_RESERVES = re.compile(rf"\b{_DATA.text('reserves')}\b")
+_RESERVES = deferred(rf"\b{_DATA.text('reserves')}\b")
 _LENDING = _DATA.compiled("lending")
 _UNCHANGED = _DATA.compiled("unchanged")
 _BASE_FORM = _DATA.compiled("base_form")

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from htfi.narrative.calendar.announcements import CENTRAL_BANKS
 from htfi.narrative.calendar.headlines import name_pattern, plain_letters
-from htfi.narrative.patterns import Patterns
+from htfi.narrative.patterns import FilteredPattern, Patterns, deferred
 
 _MAX_CHARS = 40_000
 _DATA = Patterns("htfi.narrative.facts.policy", "patterns.toml", "policy")
@@ -20,11 +20,11 @@ _KEYS = {
     for country, key in _COUNTRIES.items()
     for before, behind in (("", " central bank"), ("", "'s central bank"), ("central bank of ", ""))
 } | {plain_letters(name): key for key, names in CENTRAL_BANKS.items() for name in names}
-_BANKS = re.compile(rf"\b{name_pattern(tuple(_KEYS))}(?![\w-])")
+_BANKS = FilteredPattern(rf"\b{name_pattern(tuple(_KEYS))}(?![\w-])")
 _ACTS = Patterns("htfi.narrative.facts.policy", "patterns.toml", "country_acts").text("acts")
-_COUNTRY = re.compile(rf"(?:^|: |\*)(?P<name>{'|'.join(map(re.escape, _COUNTRIES))})(?={_ACTS})")
-_COUNTRY_FIRST = re.compile(rf"(?P<name>{'|'.join(map(re.escape, _COUNTRIES))})(?![\w'])")
-_COMMITTEES = [(one["bank"], re.compile(one["pattern"])) for one in _DATA.entries("committees")]
+_COUNTRY = FilteredPattern(rf"(?:^|: |\*)(?P<name>{'|'.join(map(re.escape, _COUNTRIES))})(?={_ACTS})")
+_COUNTRY_FIRST = deferred(rf"(?P<name>{'|'.join(map(re.escape, _COUNTRIES))})(?![\w'])")
+_COMMITTEES = [(one["bank"], FilteredPattern(one["pattern"])) for one in _DATA.entries("committees")]
 
 
 class BankMention(NamedTuple):
@@ -62,7 +62,10 @@ def bank_named(text: str) -> str:
     """The key of the first central bank that a text names, by its name or that of its committee; '' for none."""
     plain = plain_letters(" ".join(text[:_MAX_CHARS].split()))
     named = banks_in(plain)
-    if named:
-        return named[0].key
+    return named[0].key if named else committee_named(plain)
+
+
+def committee_named(plain: str) -> str:
+    """The key of the bank whose committee plain letters name first; '' for none."""
     places = [(match.start(), key) for key, pattern in _COMMITTEES if (match := pattern.search(plain))]
     return min(places)[1] if places else ""

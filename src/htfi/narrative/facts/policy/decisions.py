@@ -13,7 +13,13 @@ from typing import NamedTuple
 from htfi.narrative.calendar.headlines import plain_letters
 from htfi.narrative.facts.policy.action import PolicyAction, PolicyInstrument, PolicyModality, PolicyMove
 from htfi.narrative.facts.policy.attributes import move_between
-from htfi.narrative.facts.policy.banks import BankMention, bank_named, banks_in, begins_with_country
+from htfi.narrative.facts.policy.banks import (
+    BankMention,
+    bank_named,
+    banks_in,
+    begins_with_country,
+    committee_named,
+)
 from htfi.narrative.facts.policy.clauses import ActionClause, action_clauses
 from htfi.narrative.facts.policy.rate_figures import find_levels, find_steps
 from htfi.narrative.facts.policy.telegrams import telegram_clauses, with_row_figures
@@ -76,7 +82,7 @@ def find_policy_action(headline: str, body: str = "", bank: str = "") -> PolicyA
 def _in_headline(headline: str, bank: str) -> PolicyAction | None:
     plain = plain_letters(" ".join(headline[:MAX_HEADLINE_CHARS].split()))
     named = banks_in(plain)
-    if not named and not bank and not bank_named(plain):
+    if not named and not bank and not committee_named(plain):
         return None
     stated = [*action_clauses(plain), *telegram_clauses(plain)]
     found = [one for one in stated if not _is_past(plain, one) and not _is_of_others(plain, one, named)]

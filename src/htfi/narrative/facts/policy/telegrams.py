@@ -5,7 +5,6 @@ rules over the row of tags say what was done, whatever verb the headline has, or
 for any clause, from the words before.
 """
 
-import re
 from dataclasses import replace
 from itertools import groupby
 from typing import NamedTuple
@@ -14,7 +13,7 @@ from htfi.narrative.facts.policy.action import PolicyAction, PolicyInstrument, P
 from htfi.narrative.facts.policy.banks import banks_in
 from htfi.narrative.facts.policy.clauses import ActionClause, made_clause
 from htfi.narrative.facts.policy.rate_figures import find_steps, levels_apart
-from htfi.narrative.patterns import Patterns
+from htfi.narrative.patterns import Patterns, deferred
 
 _DATA = Patterns("htfi.narrative.facts.policy", "patterns.toml", "telegrams")
 _WORDS = _DATA.compiled("words")
@@ -24,15 +23,13 @@ _SIDES = (
 )
 _RULES = (
     *(
-        (move, re.compile(one["tags"].translate(side)))
+        (move, deferred(one["tags"].translate(side)))
         for one in _DATA.entries("moves")
         for move, side in _SIDES
     ),
-    *((PolicyMove.RAISE, re.compile(one["tags"])) for one in _DATA.entries("raises")),
-    *((PolicyMove.HOLD, re.compile(one["tags"])) for one in _DATA.entries("holds")),
-    *(
-        (PolicyMove.START, re.compile(one["tags"])) for one in _DATA.entries("levels")
-    ),  # as the two levels say
+    *((PolicyMove.RAISE, deferred(one["tags"])) for one in _DATA.entries("raises")),
+    *((PolicyMove.HOLD, deferred(one["tags"])) for one in _DATA.entries("holds")),
+    *((PolicyMove.START, deferred(one["tags"])) for one in _DATA.entries("levels")),  # as the two levels say
 )
 _MAX_REGION_CHARS = 200
 _RANK = 1  # below a clause that is read by its verb and alike in figures
