@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 from htfi.narrative.encoding.linking import EntityLinker, EntityMention, is_company
-from htfi.narrative.patterns import FilteredPattern, Patterns, deferred
+from htfi.narrative.patterns import FilteredPattern, Patterns, PatternTable, deferred
 
 
 class CompanyRole(StrEnum):
@@ -59,6 +59,7 @@ MAX_CHARS = 300  # of a headline; the roles stand in its beginning
 _DATA = Patterns("htfi.narrative", "headline_roles.toml", "parts")
 # The first that matches gives the role.
 RULES = tuple((CompanyRole[one["role"]], FilteredPattern(one["pattern"])) for one in _DATA.entries("rules"))
+_RULE_TABLE = PatternTable(rule for _, rule in RULES)
 _RELATED = _DATA.text("related")
 _OPENS_SENTENCE = deferred(rf"^\W*(?:¤(?:,\s*|\s+and\s+|\s*&\s*|['’]?s?\s+{_RELATED}\s+))*§")
 _OPENS_CLAUSE = re.compile(
@@ -110,7 +111,8 @@ def _ruled_role(headline: str, wanted: str, mentions: Sequence[EntityMention]) -
     """The role that the first rule gives to the company `wanted`, a symbol without its market."""
     masked = _mask(headline, wanted, mentions)
     alone = all(_root_symbol(one.symbol) == wanted for one in mentions)
-    for role, rule in RULES:
+    for place in _RULE_TABLE.candidates(masked):
+        role, rule = RULES[place]
         if rule.search(masked):
             return CompanyRole.SUBJECT if alone and role in TWO_COMPANY_ROLES else role
     is_subject = alone or _OPENS_SENTENCE.match(masked) or _OPENS_CLAUSE.search(masked)

@@ -6,7 +6,7 @@ count. `<<name>>` stands for another value of the table, `<<table.name>>` for on
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from importlib.resources import files
 from typing import Any, cast
@@ -49,15 +49,44 @@ class FilteredPattern:
 
     def may_match(self, text: str) -> bool:
         """Whether a text has the words without which the pattern matches nowhere in it."""
-        return not any(map(words_of(text).isdisjoint, self._needed))
+        return not any(map(words_of(text).isdisjoint, self.needed))
 
     @cached_property
-    def _needed(self) -> tuple[frozenset[str], ...]:
+    def needed(self) -> tuple[frozenset[str], ...]:
+        """See `prefilter.needed_words`."""
         return needed_words(self.text, self.flags)
 
     @cached_property
     def _compiled(self) -> re.Pattern[str]:
         return re.compile(self.text, self.flags)
+
+
+class PatternTable:
+    """Patterns of which a text has few: those that may match it are found by its words, whatever their number."""
+
+    def __init__(self, patterns: Iterable[FilteredPattern]) -> None:
+        self.patterns = tuple(patterns)
+
+    def candidates(self, text: str) -> list[int]:
+        """The places of the patterns that may match in a text, rising."""
+        by_word, unfiltered = self._index
+        words = words_of(text)
+        found = set(unfiltered)
+        for word in by_word.keys() & words:
+            found.update(by_word[word])
+        return [place for place in sorted(found) if self.patterns[place].may_match(text)]
+
+    @cached_property
+    def _index(self) -> tuple[Mapping[str, Sequence[int]], Sequence[int]]:
+        """The places by the words of the rarest set that each pattern needs, and of those that need none."""
+        by_word: dict[str, list[int]] = {}
+        unfiltered: list[int] = []
+        for place, pattern in enumerate(self.patterns):
+            for word in pattern.needed[0] if pattern.needed else ():
+                by_word.setdefault(word, []).append(place)
+            if not pattern.needed:
+                unfiltered.append(place)
+        return by_word, unfiltered
 
 
 class Patterns:

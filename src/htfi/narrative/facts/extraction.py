@@ -235,8 +235,8 @@ def _parties(
     for name in name_spans(text, mentions, scores.spans, named, asked):
         inside = (scores.spans[:, 0] < name.end) & (scores.spans[:, 1] > name.start)
         if inside.any() and len(seen) < MAX_PARTIES:
-            roles = scores.roles[inside].mean(axis=0)[:-1]
-            effects = scores.effects[inside].mean(axis=0)
+            roles = _mean(scores.roles[inside])[:-1]
+            effects = _mean(scores.effects[inside])
             seen.append(_Seen(name, roles / max(float(roles.sum()), 1e-9), _rounded(effects[0] - effects[2])))
     roles = assigned_roles(text, [one.name for one in seen], [one.roles for one in seen], scores.event)
     return [
@@ -246,6 +246,10 @@ def _parties(
         )
         for one, (role, sure) in zip(seen, roles, strict=True)
     ]  # fmt: skip
+
+
+def _mean(rows: Shares) -> Shares:
+    return np.add.reduce(rows, axis=0) / len(rows)
 
 
 def _rounded(value: float | np.floating) -> float:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from htfi.narrative.patterns import FilteredPattern, Patterns
+from htfi.narrative.patterns import FilteredPattern, Patterns, PatternTable
 
 _MAX_BEFORE = 160  # characters before a figure in which the name of what it measures is looked for
 _MAX_AFTER = 60
@@ -49,6 +49,7 @@ MEASURES = tuple(
     )
     for one in MEASURE_DATA.entries("measure")
 )  # fmt: skip
+_TABLE = PatternTable(measure.pattern for measure in MEASURES)
 PER_SHARE = next(measure for measure in MEASURES if measure.name == "earnings per share")
 
 
@@ -57,7 +58,8 @@ def find_mentions(text: str) -> list[Mention]:
     found = sorted(
         (
             Mention(match.start(), match.end(), order, measure)
-            for order, measure in enumerate(MEASURES)
+            for order in _TABLE.candidates(text)
+            for measure in (MEASURES[order],)
             for match in measure.pattern.finditer(text)
         ),
         key=lambda one: (one.start, one.order),

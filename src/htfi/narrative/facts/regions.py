@@ -2,11 +2,11 @@
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
 
-from htfi.narrative.patterns import FilteredPattern
+from htfi.narrative.patterns import FilteredPattern, PatternTable
 
 EURO_AREA = "EA"
 _IN_EURO_AREA = frozenset({"DE", "FR", "IT", "ES"})
@@ -14,10 +14,11 @@ _IN_EURO_AREA = frozenset({"DE", "FR", "IT", "ES"})
 
 def find_regions(text: str) -> tuple[str, ...]:
     """The economies that a text names, in the order of their first mention."""
+    regions, table = _patterns()
     first = {
-        region: found.start()
-        for region, pattern in _patterns().items()
-        if (found := pattern.search(text)) is not None
+        regions[place]: found.start()
+        for place in table.candidates(text)
+        if (found := table.patterns[place].search(text)) is not None
     }
     return tuple(sorted(first, key=first.__getitem__))
 
@@ -48,7 +49,8 @@ def is_within(region: str, whole: str) -> bool:
 
 
 @cache
-def _patterns() -> Mapping[str, FilteredPattern]:
+def _patterns() -> tuple[Sequence[str], PatternTable]:
+    """The economies and their patterns."""
     found: dict[str, FilteredPattern] = {}
     for region, entry in _read().items():
         words = [word.strip() for word in entry["words"].split("|")]
@@ -58,7 +60,7 @@ def _patterns() -> Mapping[str, FilteredPattern]:
         if loose:
             parts.append(rf"(?i:(?<!\w)(?:{'|'.join(re.escape(word) for word in loose)})(?!\w))")
         found[region] = FilteredPattern("|".join(parts))
-    return found
+    return tuple(found), PatternTable(found.values())
 
 
 @cache
