@@ -9,7 +9,7 @@ import shutil
 import tomllib
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
+from functools import cached_property, lru_cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from htfi.narrative.encoding.heads import Heads
 from htfi.narrative.ports import TextEmbeddings, TextEncoder
 
 _CHARS_PER_TOKEN = 16  # a text is cut to so many before it is split: more than words of any language need
+_MAX_KEPT = 128  # texts whose tokens are kept
 _BATCH_TOKENS = 512  # at once: what they come to stays in the nearest memory
 # int8-all: weights, activations and the table of words. In "int8", as older runs name it, the table was fp32.
 _PRECISION_NAMES = {Precision.INT8: "int8-all", Precision.FP32: "fp32"}
@@ -168,13 +169,18 @@ class SentenceEncoder:
 
     def tokens(self, text: str) -> list[int]:
         """The ids of a text between [CLS] and [SEP], cut to the bound."""
-        inner = self._tokenizer.encode(text[: _CHARS_PER_TOKEN * self._max_tokens])
+        inner, _ = self._encoded(text[: _CHARS_PER_TOKEN * self._max_tokens])
         return [self._cls_token, *inner[: self._max_tokens - 2], self._sep_token]
 
     def spans(self, text: str) -> NDArray[np.int64]:
         """Where the tokens of `tokens` stand in the text, in characters, [T, 2]; [CLS] and [SEP] at (0, 0)."""
-        inner = self._tokenizer.spans(text[: _CHARS_PER_TOKEN * self._max_tokens])[: self._max_tokens - 2]
-        return np.array([(0, 0), *inner, (0, 0)], np.int64)
+        _, inner = self._encoded(text[: _CHARS_PER_TOKEN * self._max_tokens])
+        return np.array([(0, 0), *inner[: self._max_tokens - 2], (0, 0)], np.int64)
+
+    @cached_property
+    def _encoded(self) -> Callable[[str], tuple[list[int], list[tuple[int, int]]]]:
+        """Ids and spans of a text; those of the last texts are kept, as spans are asked for after ids."""
+        return lru_cache(maxsize=_MAX_KEPT)(self._tokenizer.encode_with_spans)
 
     @cached_property
     def _network(self) -> OnnxSentenceEncoder:

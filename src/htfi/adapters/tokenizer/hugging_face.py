@@ -63,12 +63,12 @@ class HuggingFaceTokenizer:
             self._tokenizer.encode(_without_surrogates(text), add_special_tokens=False), text
         )
 
-    def spans(self, text: str) -> list[tuple[int, int]]:
-        """Where each id of `encode` stands in the text, in characters; (0, 0) where that is not known."""
+    def encode_with_spans(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        """The ids, and where each stands in the text, in characters; (0, 0) where that is not known."""
         encoding = self._tokenizer.encode(_without_surrogates(text), add_special_tokens=False)
-        if self._controls.isdisjoint(encoding.ids):
-            return list(encoding.offsets)
-        return [(0, 0)] * len(self.encode(text))
+        ids = self._checked(encoding, text)
+        is_whole = self._controls.isdisjoint(encoding.ids)
+        return ids, encoding.offsets if is_whole else [(0, 0)] * len(ids)
 
     def decode(self, ids: Sequence[int]) -> str:
         plain = [index for index in ids if index not in self._special_ids and 0 <= index < self._size]

@@ -181,10 +181,8 @@ class Heads:
             )
         token_weights, token_biases, scale, bias = self._stacked
         rows = np.empty((len(points), len(bias)))
-        for place, point in enumerate(_clipped_if_needed(points)):
-            rows[place] = _head_logits(
-                point, _clipped_if_needed(states[place]), token_weights, token_biases, scale
-            )
+        for place, point in enumerate(clip_finite(points)):
+            rows[place] = _head_logits(point, clip_finite(states[place]), token_weights, token_biases, scale)
         rows += bias
         probabilities: dict[str, NDArray[np.float64]] = {}
         start = 0
@@ -237,20 +235,17 @@ def save_heads(
 
 def softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
     """Along the last axis."""
-    powers = np.exp(logits - logits.max(axis=-1, keepdims=True))
-    return powers / powers.sum(axis=-1, keepdims=True)
+    powers = np.exp(logits - np.maximum.reduce(logits, axis=-1, keepdims=True))
+    return powers / np.add.reduce(powers, axis=-1, keepdims=True)
 
 
 def clip_finite(embeddings: Floats) -> Floats:
     """Embeddings of a failing encoder made finite: not-a-number becomes 0, everything lies within ±1000."""
-    return np.clip(np.nan_to_num(embeddings, nan=0.0, posinf=1e3, neginf=-1e3), -1e3, 1e3).astype(np.float32)
-
-
-def _clipped_if_needed(embeddings: Floats) -> Floats:
-    """`clip_finite`, skipped if no number can be out of bounds: each is below the length of all."""
     flat = embeddings.ravel()
     with np.errstate(over="ignore", invalid="ignore"):
-        return embeddings if float(flat @ flat) < 1e6 else clip_finite(embeddings)
+        if flat.dtype == np.float32 and float(flat @ flat) < 1e6:  # each is below the length of all
+            return embeddings
+    return np.clip(np.nan_to_num(embeddings, nan=0.0, posinf=1e3, neginf=-1e3), -1e3, 1e3).astype(np.float32)
 
 
 def read_heads_files(

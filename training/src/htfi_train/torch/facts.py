@@ -299,7 +299,7 @@ class FactTrainer:
             raise InvalidInput(
                 f"{self._base.path}: the vocabulary has no [CLS] and [SEP]; name a BERT encoder"
             )
-        inner, spans = self._tokenizer.encode(text), self._tokenizer.spans(text)
+        inner, spans = self._tokenizer.encode_with_spans(text)
         return [first, *inner[: MAX_TOKENS - 2], last], [(0, 0), *spans[: MAX_TOKENS - 2], (0, 0)]
 
     @staticmethod
