@@ -76,7 +76,7 @@ def fifty_mb(handler: BaseHTTPRequestHandler) -> None:
         handler.wfile.write(b"a" * 1_000_000)
 
 
-BOMB = gzip.compress(gzip.compress(b"a" * 200_000_000, 9), 9)
+BOMB = gzip.compress(gzip.compress(b"a" * 20_000_000))  # more than a body may have
 ENTITIES = (
     '<!DOCTYPE lolz [<!ENTITY a "ha">'
     + "".join(f'<!ENTITY a{n} "{f"&a{n - 1};" * 10}">' for n in range(1, 10))
@@ -111,7 +111,7 @@ FAULTS: dict[str, tuple[Reply | Callable[[BaseHTTPRequestHandler], None], str, s
         "50000000 bytes",
     ),
     "bomb": (
-        Reply(gzip.compress(b"a" * 50_000_000, 9), 200, {"Content-Encoding": "gzip"}),
+        Reply(gzip.compress(b"a" * 20_000_000), 200, {"Content-Encoding": "gzip"}),
         "too_long",
         "at most",
     ),

@@ -4,6 +4,7 @@ import json
 import shutil
 import socket
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,9 @@ from htfi.adapters.chronos.model import ChronosModel, open_foundation
 from htfi.domain.errors import InvalidInput
 from htfi.forecasting.config import LEVELS
 
-pytest.importorskip("chronos", reason="the extra [foundation] is not installed")
+pytestmark = pytest.mark.skipif(
+    find_spec("chronos") is None, reason="the extra [foundation] is not installed"
+)
 
 HORIZONS = (1, 5, 22)
 SIZES = {"d_model": 16, "d_kv": 4, "d_ff": 32, "num_layers": 1, "num_heads": 4, "dropout_rate": 0.0}

@@ -3,6 +3,8 @@
 import ast
 import re
 from collections import defaultdict
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -35,6 +37,15 @@ RETIRED = frozenset(
 ALLOWED = frozenset({"has_room", "make_room", "truncate_to_room"})  # space in a buffer, as everybody says
 
 
+def statements(node: ast.AST) -> Iterator[ast.AST]:
+    """All that stand in it, however deep; a definition is one, so no expression is looked into."""
+    for field in ("body", "orelse", "finalbody", "handlers", "cases"):
+        for child in getattr(node, field, ()):
+            yield child
+            yield from statements(child)
+
+
+@cache
 def definitions() -> list[tuple[Path, str, bool]]:
     """(module, name, is a class at module level) of all that is defined; modules are named too."""
     found: list[tuple[Path, str, bool]] = []
@@ -42,7 +53,7 @@ def definitions() -> list[tuple[Path, str, bool]]:
         for path in sorted(package.rglob("*.py")):
             tree = ast.parse(path.read_text(encoding="utf-8"))
             found.append((path, path.stem, False))
-            for node in ast.walk(tree):
+            for node in statements(tree):
                 if isinstance(node, ast.ClassDef):
                     found.append((path, node.name, node in tree.body))
                 elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -51,16 +62,13 @@ def definitions() -> list[tuple[Path, str, bool]]:
     return found
 
 
-DEFINED = definitions()
-
-
 def words(name: str) -> set[str]:
     return {part.lower() for part in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)}
 
 
 def test_a_class_name_means_one_thing() -> None:
     places: dict[str, list[str]] = defaultdict(list)
-    for path, name, is_class in DEFINED:
+    for path, name, is_class in definitions():
         if is_class:
             places[name].append(str(path.relative_to(ROOT)))
     twice = {name: where for name, where in places.items() if len(where) > 1}
@@ -70,7 +78,7 @@ def test_a_class_name_means_one_thing() -> None:
 def test_each_word_of_the_glossary_stands_where_it_says() -> None:
     entries = ENTRY.findall(GLOSSARY)
     assert len(entries) > 40
-    defined = {(str(path), name) for path, name, _ in DEFINED}
+    defined = {(str(path), name) for path, name, _ in definitions()}
     missing = [
         (word, file, name)
         for word, file, name in entries
@@ -87,7 +95,7 @@ def test_a_word_has_one_entry() -> None:
 def test_retired_words_name_nothing() -> None:
     used = sorted(
         f"{path.relative_to(ROOT)}: {name}"
-        for path, name, _ in DEFINED
+        for path, name, _ in definitions()
         if words(name) & RETIRED and name.strip("_") not in ALLOWED
     )
     assert not used
