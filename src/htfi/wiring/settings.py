@@ -14,6 +14,7 @@ import sys
 import tomllib
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, asdict, dataclass, field, fields, replace
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, cast
@@ -231,9 +232,14 @@ def decode_settings(data: bytes, *, to_verify: bool = False) -> Settings:
 
 def constant(table: str, key: str) -> Any:
     """The constant that a key of a table stands for; None where there is none."""
-    kind = cast("type[Any]", type(getattr(Settings(), table)))
     name = _CONSTANT_NAMES.get((table, key), key.upper())
-    return vars(sys.modules[kind.__module__]).get(name)
+    return vars(sys.modules[_table_types()[table].__module__]).get(name)
+
+
+@cache
+def _table_types() -> dict[str, type[Any]]:
+    settings = Settings()
+    return {item.name: type(getattr(settings, item.name)) for item in fields(Settings)}
 
 
 class SettingInfo(NamedTuple):
