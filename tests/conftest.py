@@ -4,6 +4,7 @@ import fcntl
 import os
 import shutil
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +100,14 @@ def made_once(tmp_path_factory: pytest.TempPathFactory) -> MadeOnce:
         return folder
 
     return made
+
+
+@pytest.fixture
+def models_opened_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For a test that replays many readings: a model's folder is opened once, so it must not change meanwhile."""
+    from htfi.wiring import verification
+
+    monkeypatch.setattr(verification, "open_model", cache(verification.open_model))
 
 
 @pytest.fixture

@@ -19,6 +19,8 @@ from htfi.wiring.ledger import open_ledger_readonly
 from htfi.wiring.verification import replay_reading
 from random_pair import write_random_pair
 
+pytestmark = pytest.mark.usefixtures("models_opened_once")
+
 NUM_DAYS = 48
 RULES = ("rejection", "entropy_aware")
 ENVIRONMENT = {

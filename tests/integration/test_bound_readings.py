@@ -31,6 +31,8 @@ from htfi.wiring.verification import ModelsByVersion, reading_terms, recompute_a
 from late_network import ListFeed, ListOutlet, days
 from random_pair import write_random_pair
 
+pytestmark = pytest.mark.usefixtures("models_opened_once")
+
 Change = Callable[[Decision, Decision], Decision]
 MEANING = ViewCalibration(
     (1, 5, 22), tuple(((0.1,) * NUM_MOVE_FEATURES,) * 3), tuple(((0.01,) * NUM_WIDTH_FEATURES,) * 3)

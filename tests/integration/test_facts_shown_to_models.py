@@ -24,6 +24,8 @@ from htfi.wiring.verification import ModelsByVersion, reading_terms, recompute_a
 from late_network import ListFeed, ListOutlet, days, with_market_news
 from random_pair import write_random_pair
 
+pytestmark = pytest.mark.usefixtures("models_opened_once")
+
 
 class Recorded(NamedTuple):
     """A run whose readings are partly provisional, and its decisions."""

@@ -24,6 +24,8 @@ from htfi.wiring.verification import recompute_all, replay_reading
 from late_network import ListFeed, ListOutlet, days
 from random_pair import write_random_pair
 
+pytestmark = pytest.mark.usefixtures("models_opened_once")
+
 NUM_DAYS = 40
 
 

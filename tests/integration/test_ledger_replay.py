@@ -18,6 +18,8 @@ from htfi.wiring.ledger import open_ledger_readonly
 from htfi.wiring.verification import replay_reading
 from random_pair import write_random_pair
 
+pytestmark = pytest.mark.usefixtures("models_opened_once")
+
 NUM_DAYS = 48
 LONG_MS = 100_000.0  # nothing hurries, so the target reads
 

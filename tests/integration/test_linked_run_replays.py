@@ -24,6 +24,8 @@ from late_network import ListFeed, ListOutlet, days, with_market_news
 from linked_world import FakeCloud, Plan, World, WorldTransport
 from random_pair import write_random_pair
 
+pytestmark = pytest.mark.usefixtures("models_opened_once")
+
 
 class AnyWay(Plan):
     """Places each request somewhere else and otherwise, by dice."""
