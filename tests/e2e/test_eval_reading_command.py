@@ -1,16 +1,17 @@
 """`htfi eval reading` through its command, on a tiny folder of data: figures, a page, and what is missing by name."""
 
 import json
-import subprocess
-import sys
+from collections.abc import Callable
 from datetime import date, timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+Htfi = Callable[..., str]
 LINES = (
     ("Harbour Foods raises full-year profit forecast", "positive", None),
     ("Harbour Foods cuts full-year profit forecast as costs rise", "negative", None),
@@ -74,18 +75,14 @@ def _write_prices_and_news(folder: Path) -> None:
     pq.write_table(pa.Table.from_pylist(news), folder / "text_price/reuters_news_2006_2013.parquet")
 
 
-def _run(data: Path, out: Path) -> subprocess.CompletedProcess[str]:
+def _run(htfi: Htfi, data: Path, out: Path) -> dict[str, Any]:
     words = ["eval", "reading", "--quick", "--data", str(data), "--corpora", str(out / "none")]
-    words += ["--json", str(out / "reading.json"), "--html", str(out / "reading.html")]
-    return subprocess.run(
-        [sys.executable, "-m", "htfi", *words], capture_output=True, text=True, timeout=240, check=False, cwd=out
-    )  # fmt: skip
+    htfi(*words, "--json", str(out / "reading.json"), "--html", str(out / "reading.html"))
+    return json.loads((out / "reading.json").read_text())
 
 
-def test_figures_a_page_and_what_is_missing(data: Path, tmp_path: Path) -> None:
-    done = _run(data, tmp_path)
-    assert done.returncode == 0, done.stderr
-    told = json.loads((tmp_path / "reading.json").read_text())
+def test_figures_a_page_and_what_is_missing(data: Path, tmp_path: Path, htfi: Htfi) -> None:
+    told = _run(htfi, data, tmp_path)
     metrics = told["metrics"]
     assert metrics["sign_right"] == 1.0
     assert metrics["fires_on_neutral"] == 0.0
@@ -110,11 +107,10 @@ def test_figures_a_page_and_what_is_missing(data: Path, tmp_path: Path) -> None:
     assert "Prices: does the sign agree?" in page
 
 
-def test_an_empty_folder_still_gives_the_figures_of_the_projects_own_lines(tmp_path: Path) -> None:
-    done = _run(tmp_path, tmp_path)
-    assert done.returncode == 0, done.stderr
-    told = json.loads((tmp_path / "reading.json").read_text())
+def test_an_empty_folder_still_gives_the_figures_of_the_projects_own_lines(
+    tmp_path: Path, htfi: Htfi
+) -> None:
+    told = _run(htfi, tmp_path, tmp_path)
     assert "sign_right" not in told["metrics"]
     assert told["metrics"]["role_right"] > 0.0
     assert "labelled sets" in " ".join(told["notes"])
-    assert "Traceback" not in done.stderr

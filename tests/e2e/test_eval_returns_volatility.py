@@ -39,7 +39,7 @@ def _panel(
     return file
 
 
-def _htfi(*args: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+def _process(*args: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "htfi", "eval", *args],
         capture_output=True,
@@ -50,31 +50,31 @@ def _htfi(*args: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_returns_of_an_own_file_give_a_table_a_page_and_figures(tmp_path: Path) -> None:
-    file = _panel(tmp_path / "mine.csv")
-    done = _htfi("returns", str(file), "--fast", "--json", "out.json", "--html", "out.html", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    told = json.loads((tmp_path / "out.json").read_text())
+def test_returns_of_an_own_file_give_a_table_a_page_and_figures(
+    tmp_path: Path, htfi: Callable[..., str]
+) -> None:
+    file, figures, page = _panel(tmp_path / "mine.csv"), tmp_path / "out.json", tmp_path / "out.html"
+    htfi("eval", "returns", str(file), "--fast", "--json", str(figures), "--html", str(page))
+    told = json.loads(figures.read_text())
     assert 0.5 < told["metrics"]["crps_vs_ewma"] < 1.1
     names = {row["forecaster"] for row in told["rows"]}
     assert {"fused", "random_walk", "ewma_gaussian", "constant_walk"} <= names
     rival = next(row for row in told["rows"] if row["forecaster"] == "ewma_gaussian" and row["bars"] == 1)
     assert rival["p, Holm"] >= rival["q, BH"] >= 0.0
-    assert "<svg" in (tmp_path / "out.html").read_text()
+    assert "<svg" in page.read_text()
 
 
-def test_volatility_of_an_own_file_stands_beside_har(tmp_path: Path) -> None:
-    file = _panel(tmp_path / "mine.csv")
-    done = _htfi("volatility", str(file), "--fast", "--json", "out.json", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    told = json.loads((tmp_path / "out.json").read_text())
+def test_volatility_of_an_own_file_stands_beside_har(tmp_path: Path, htfi: Callable[..., str]) -> None:
+    file, figures = _panel(tmp_path / "mine.csv"), tmp_path / "out.json"
+    htfi("eval", "volatility", str(file), "--fast", "--json", str(figures))
+    told = json.loads(figures.read_text())
     assert 0.1 < told["metrics"]["qlike_vs_har"] < 10.0
     assert {"har_rolling", "har_expanding", "fused"} <= {row["forecaster"] for row in told["rows"]}
 
 
 @pytest.mark.parametrize("what", ["returns", "volatility"])
 def test_a_history_that_is_too_short_is_a_reason_in_one_line(tmp_path: Path, what: str) -> None:
-    done = _htfi(what, str(_panel(tmp_path / "short.csv", num=12)), "--fast", cwd=tmp_path)
+    done = _process(what, str(_panel(tmp_path / "short.csv", num=12)), "--fast", cwd=tmp_path)
     assert done.returncode != 0
     assert "Traceback" not in done.stderr
     assert "short" in done.stderr.splitlines()[-1]

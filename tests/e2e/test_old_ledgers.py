@@ -1,17 +1,15 @@
 """Ledgers that earlier versions left behind verify, replay and are read by the code as it stands."""
 
-import subprocess
-import sys
 import tarfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from htfi.apps.cli.main import cli
 from htfi.domain.decision import Decision, PolicyOutcome, decode_decision
 from htfi.wiring.ledger import open_ledger_readonly
 
+Htfi = Callable[..., str]
 LEDGERS = Path(__file__).parents[1] / "data" / "ledgers"
 ROOTS = {
     "run-0.1.0": "8ff65e94d3b7be38b5fdbc552b361cc38b6eea2e2cbeee277f5a840af2f0f415",
@@ -41,14 +39,6 @@ def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return parent / request.param
 
 
-def htfi(*arguments: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "htfi", *arguments], capture_output=True, text=True, timeout=120
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 def decisions(folder: Path) -> list[Decision]:
     ledger = open_ledger_readonly(folder)
     try:
@@ -72,21 +62,19 @@ def test_the_archives_hold_what_their_page_says(folder: Path) -> None:
         assert any(decision.news_context is not None for decision in made)
 
 
-def test_an_old_ledger_verifies_to_its_root(folder: Path) -> None:
+def test_an_old_ledger_verifies_to_its_root(folder: Path, htfi: Htfi) -> None:
     assert ROOTS[folder.name] in htfi("ledger", "verify", str(folder), "--recompute")
 
 
-def test_every_reading_of_an_old_ledger_replays(folder: Path) -> None:
+@pytest.mark.usefixtures("models_opened_once")
+def test_every_reading_of_an_old_ledger_replays(folder: Path, htfi: Htfi) -> None:
     read = [decision.id for decision in decisions(folder) if decision.view and decision.view.trace]
     assert len(read) >= 4
-    assert "replayed" in htfi("ledger", "replay", str(folder), read[0])
-    for decision in read[1:]:
-        done = CliRunner().invoke(cli, ["ledger", "replay", str(folder), decision])
-        assert done.exit_code == 0, done.output
-        assert "replayed" in done.output
+    for decision in read:
+        assert "replayed" in htfi("ledger", "replay", str(folder), decision)
 
 
-def test_an_old_ledger_is_shown_audited_proved_and_reported(folder: Path, tmp_path: Path) -> None:
+def test_an_old_ledger_is_shown_audited_proved_and_reported(folder: Path, tmp_path: Path, htfi: Htfi) -> None:
     decision = decisions(folder)[-1]
     assert decision.symbol in htfi("ledger", "show", str(folder), decision.id)
     assert decision.symbol in htfi("ledger", "audit", str(folder), decision.id)

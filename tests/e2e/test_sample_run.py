@@ -42,9 +42,9 @@ def test_the_summary_tells_scores_speed_root_and_report(sample_run: Path) -> Non
 
 
 def test_a_second_run_elsewhere_and_in_another_zone_has_the_same_root(
-    sample_run: Path, htfi: Htfi, tmp_path: Path
+    sample_run: Path, htfi_process: Htfi, tmp_path: Path
 ) -> None:
-    htfi(
+    htfi_process(
         "run",
         "--plain",
         "--no-report",
