@@ -1,6 +1,7 @@
 """What many tests share: made-up decisions that look like a run's, reproducible from a seed."""
 
 import fcntl
+import gc
 import os
 import shutil
 from collections.abc import Callable, Sequence
@@ -35,6 +36,12 @@ for _size in (
     "LINES",
 ):  # pytest-xdist sets them for its processes: commands would fold what they print
     os.environ.pop(_size, None)
+
+
+def pytest_collection_finish() -> None:
+    """What was imported and collected stays: no collection of garbage needs to look through it again."""
+    gc.freeze()
+
 
 LEVELS = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 # standard normal quantiles at LEVELS

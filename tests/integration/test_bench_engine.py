@@ -12,7 +12,7 @@ pytest.importorskip("onnxruntime")
 
 from htfi.decoding.checkpoint.folder import ModelFolder, config_json
 from htfi_eval.bench import engine
-from htfi_eval.bench.engine import top1_agreement
+from htfi_eval.bench.engine import story_texts, top1_agreement
 from htfi_eval.bench.targets import TARGET, minimal_work, num_parameters, write_target
 
 SMALL = dataclasses.replace(
@@ -45,6 +45,7 @@ def test_bench_reports_each_engine_that_is_there_and_a_line_for_the_one_that_is_
     monkeypatch.setattr(engine, "TARGET", SMALL)
     monkeypatch.setattr(engine, "PEER_ENGINES", ("transformers", "llama-cpp-python"))
     monkeypatch.setattr(engine, "CASES", ((1, 1), (1, 8), (16, 8)))
+    monkeypatch.setattr(engine, "story_texts", lambda folder: story_texts(folder, num_texts=5))
     done = CliRunner().invoke(engine.command, ["--runs", "1", "--json", str(tmp_path / "engine.json")])
     assert done.exit_code == 0, done.output
     body = json.loads((tmp_path / "engine.json").read_text())
