@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from htfi.domain.errors import HtfiError
 from htfi.narrative.merging import READER_SEPARATOR
 from htfi.wiring.ledger import open_ledger_readonly
 from late_network import told
@@ -194,16 +195,16 @@ def with_another_tokenizer(pair: tuple[Path, Path], folder: Path) -> Path:
 def test_a_draft_that_cannot_serve_stops_the_start_with_one_line(
     sources: list[Path],
     pair: tuple[Path, Path],
-    start: Callable[..., Process],
+    run_here: Callable[..., None],
     tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
     spoil: Callable[[tuple[Path, Path], Path], Path],
     told: str,
 ) -> None:
     draft = spoil(pair, tmp_path / "spoilt")
-    run = start(sources, tmp_path / "out", "--target", str(pair[0]), "--draft", str(draft))
-    _, errors = run.communicate(timeout=60)
-    (line,) = errors.decode().splitlines()
-    assert run.returncode == 1
-    assert told in line
-    assert "spoilt" in line
+    with pytest.raises(HtfiError, match=told) as refusal:
+        run_here(sources, tmp_path / "out", "--target", str(pair[0]), "--draft", str(draft))
+    assert "spoilt" in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+    assert capfd.readouterr().err == ""
     assert not (tmp_path / "out" / "decisions.jsonl").exists()
