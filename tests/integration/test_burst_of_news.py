@@ -21,13 +21,13 @@ from htfi.wiring.settings import Settings, load_settings, override
 from late_network import START_NS, ListFeed, ListOutlet, told
 
 BAR_NS = 60 * NS_PER_S
-NUM_SYMBOLS, HISTORY, BURST, NUM_BARS = 500, 21, 22, 26
+NUM_SYMBOLS, HISTORY, BURST, NUM_BARS = 500, 6, 7, 11
 SYMBOLS = [f"S{place:03d}" for place in range(NUM_SYMBOLS)]
 DEADLINE_MS = 250.0
 
 
 def feed(seed: int = 0) -> list[FeedItem]:
-    """Minute bars of all symbols. Two have news before bar 21, all within a second before bar 22, one before bar 25."""
+    """Minute bars of all symbols. Two have news before bar 6, all within a second before bar 7, one before bar 10."""
     dice = random.Random(seed)
     items: list[FeedItem] = []
     about = {HISTORY: SYMBOLS[:2], BURST: SYMBOLS, NUM_BARS - 1: SYMBOLS[7:8]}
@@ -85,6 +85,7 @@ class Clock:
 
 def settings() -> Settings:
     found = override(load_settings(environment={}), "encoding", model="none")
+    found = override(found, "forecasting", history_bars=5)
     found = override(found, "narrative", half_life_ns=40 * NS_PER_S)  # news is forgotten after two minutes
     return override(found, "pipeline", deadline_ms=DEADLINE_MS, group_ms=3.6e6)
 
