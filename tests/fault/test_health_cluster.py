@@ -12,7 +12,7 @@ from htfi.scheduling.health.messages import NodeHealthMetrics
 from watch_cluster import Cluster, Link
 
 CLOUDS = ("north", "south", "west")
-SEEDS = (1, 2)
+SEEDS = (1, pytest.param(2, marks=pytest.mark.slow))
 ROLE = "desk:alpha"
 CONFIG = HealthConfig(voters=CLOUDS)
 
@@ -361,7 +361,9 @@ def _storm(cluster: Cluster) -> None:
                     cluster.connect(one, other)
 
 
-@pytest.mark.parametrize("seed", [21, 22, 23, pytest.param(range(30, 70), marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "seed", [21, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (22, 23, range(30, 70)))]
+)
 def test_after_any_storm_all_are_well_to_each_other_and_one_leads(seed: int | range) -> None:
     for each in nonempty(seed if isinstance(seed, range) else (seed,)):
         cluster = _cluster(each)

@@ -59,12 +59,19 @@ def _log(out: Path) -> list[dict[str, float]]:
     return [msgspec.json.decode(line) for line in (out / saving.LOG).read_bytes().splitlines()]
 
 
-def test_both_models_learn_and_come_to_agree(tmp_path: Path) -> None:
-    trained = _train(tmp_path, TINY)
-    measured = [line for line in _log(tmp_path) if "target_ce_path" in line]
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, TrainingResult]:
+    """The folder of a whole training, and how it ended. Only read it."""
+    folder = tmp_path_factory.mktemp("trained")
+    return folder, _train(folder, TINY)
+
+
+def test_both_models_learn_and_come_to_agree(trained: tuple[Path, TrainingResult]) -> None:
+    folder, result = trained
+    measured = [line for line in _log(folder) if "target_ce_path" in line]
     first, last = measured[0], measured[-1]
-    assert trained.finished
-    assert trained.tokens >= 40_000
+    assert result.finished
+    assert result.tokens >= 40_000
     for name in ("target_ce_path", "draft_ce_path", "target_ce_view", "draft_ce_view"):
         assert last[name] < 0.4 * first[name], name
     # At first both say the same nothing; then the target runs ahead, and at last the draft has followed.
@@ -260,9 +267,9 @@ def test_sizes_that_do_not_fit_are_refused() -> None:
         LlamaSizes(hidden=32, layers=1, heads=3, kv_heads=2, head_dim=8, intermediate=8)
 
 
-def test_a_pair_goes_on_from_another_with_more_tokens(tmp_path: Path) -> None:
-    _train(tmp_path / "one", TINY)
-    begin = tuple(ModelFolder.open(tmp_path / "one" / name) for name in ("mini-target", "mini-draft"))
+def test_a_pair_goes_on_from_another_with_more_tokens(trained: tuple[Path, TrainingResult]) -> None:
+    one, _ = trained
+    begin = tuple(ModelFolder.open(one / name) for name in ("mini-target", "mini-draft"))
     pair = TargetDraftPair(TINY, VOCAB + 3, torch.device("cpu"))
     pair.start_from(*map(load_llama, begin))
     ids = torch.arange(24).reshape(2, 12)
@@ -282,9 +289,11 @@ def test_a_pair_goes_on_from_another_with_more_tokens(tmp_path: Path) -> None:
         pair.start_from(*map(load_llama, begin[::-1]))
 
 
-def test_a_run_that_starts_from_a_pair_is_better_at_once_and_resumes(tmp_path: Path) -> None:
-    _train(tmp_path / "one", TINY)
-    begin = tuple(ModelFolder.open(tmp_path / "one" / name) for name in ("mini-target", "mini-draft"))
+def test_a_run_that_starts_from_a_pair_is_better_at_once_and_resumes(
+    trained: tuple[Path, TrainingResult], tmp_path: Path
+) -> None:
+    one, _ = trained
+    begin = tuple(ModelFolder.open(one / name) for name in ("mini-target", "mini-draft"))
     file = write_tokenizer(tmp_path / "tokenizer.json")
     (tmp_path / "two").mkdir()
     short = msgspec.structs.replace(TINY, tokens=2_000)
@@ -294,7 +303,7 @@ def test_a_run_that_starts_from_a_pair_is_better_at_once_and_resumes(tmp_path: P
         return train(config, tmp_path / "two", source, VOCAB, lambda _: None, start_from=begin)  # type: ignore[arg-type]
 
     go_on(short)
-    fresh, further = _log(tmp_path / "one")[0], _log(tmp_path / "two")[0]
+    fresh, further = _log(one)[0], _log(tmp_path / "two")[0]
     assert further["target_ce_view"] < 0.7 * fresh["target_ce_view"]
     step = _log(tmp_path / "two")[-1]["step"]
     assert go_on(msgspec.structs.replace(short, tokens=4_000)).step > step
