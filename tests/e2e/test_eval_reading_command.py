@@ -1,8 +1,9 @@
 """`htfi eval reading` through its command, on a tiny folder of data: figures, a page, and what is missing by name."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import date, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+
+from htfi_eval.eval.reading import command
 
 Htfi = Callable[..., str]
 LINES = (
@@ -21,6 +24,14 @@ LINES = (
     ("Ridgeway Steel files its annual report", "neutral", "Ridgeway Steel"),
 )
 RELEASES = (("CPI m/m", "0.4%", "0.2%", 0.4, 0.2), ("Retail Sales m/m", "-0.3%", "0.1%", -0.3, 0.1))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def own_lines_judged_once() -> Iterator[None]:
+    """The project's own lines take most of the time, and do not depend on the folder of data."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(command, "judge_own_lines", cache(command.judge_own_lines))
+        yield
 
 
 @pytest.fixture

@@ -104,7 +104,7 @@ def trigger_of(decision: Decision) -> NewsTrigger:
 @pytest.fixture(scope="module")
 def folder(made_once: Callable[[str, Callable[[Path], object]], Path], htfi: Htfi) -> Path:
     def make(folder: Path) -> None:
-        sources = write_sources(folder / "sources", (*ITEMS, *flood(1_000)))
+        sources = write_sources(folder / "sources", (*ITEMS, *flood(400)))
         (folder / "summary.txt").write_text(htfi("run", *sources, "--plain", "--out", str(folder / "run")))
 
     return made_once("news-between-bars", make)
