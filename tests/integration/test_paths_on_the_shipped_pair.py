@@ -101,7 +101,7 @@ def drawn(
         (1, 64, SamplingParams(1.0)),
         (5, 33, SamplingParams(0.7, top_k=20)),
         (12, 24, SamplingParams(1.0, top_p=0.9)),
-        (12, 24, SamplingParams(1.6)),
+        pytest.param(12, 24, SamplingParams(1.6), marks=pytest.mark.slow),
         (3, 24, SamplingParams(0.0)),
         (40, 9, SamplingParams(1.0)),
     ],

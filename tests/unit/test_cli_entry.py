@@ -3,9 +3,11 @@
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from htfi.apps.cli.main import main
 from htfi.market.config import parse_clock
 
 HEAVY = ("numpy", "pyarrow", "plotly", "rich", "cryptography", "sqlite3", "websockets", "msgspec")
@@ -63,13 +65,23 @@ def test_every_bar_clock_that_the_help_of_run_names_is_one() -> None:
         (["forecast", "no-such.csv"], "no-such.csv"),
     ],
 )
-def test_a_wrong_argument_is_one_line_that_names_it(arguments: list[str], told: str, tmp_path) -> None:
+def test_a_wrong_argument_is_one_line_that_names_it(
+    arguments: list[str],
+    told: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
     if arguments[0] == "run":
         arguments = [*arguments, "--out", str(tmp_path / "out")]
-    done = run(*arguments)
-    assert done.returncode == 1
-    lines = done.stderr.splitlines()
-    assert len(lines) == 1, done.stderr
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")  # which `main` sets for its process
+    monkeypatch.setattr(sys, "argv", ["htfi", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 1
+    errors = capfd.readouterr().err
+    lines = errors.splitlines()
+    assert len(lines) == 1, errors
     assert lines[0].startswith("htfi: ")
     assert told in lines[0]
 
