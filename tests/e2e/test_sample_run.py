@@ -1,17 +1,24 @@
 """The embedded sample, run as a person runs it: what comes out, and that it comes out the same again."""
 
+import os
 import re
 import shutil
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow.parquet as pq
+import pytest
 
 from checks import nonempty
 from htfi.domain.decision import decode_decision
 from htfi.wiring.ledger import open_ledger_readonly
 
 Htfi = Callable[..., str]
+NUM_SO_FAR = 700  # of some 2,000 decisions
 
 
 def root(folder: Path) -> str:
@@ -41,20 +48,30 @@ def test_the_summary_tells_scores_speed_root_and_report(sample_run: Path) -> Non
         assert told in summary
 
 
+ELSEWHERE = {"TZ": "Asia/Tokyo", "PYTHONHASHSEED": "7", "LC_ALL": "C"}
+
+
+@pytest.mark.slow
 def test_a_second_run_elsewhere_and_in_another_zone_has_the_same_root(
     sample_run: Path, htfi_process: Htfi, tmp_path: Path
 ) -> None:
-    htfi_process(
-        "run",
-        "--plain",
-        "--no-report",
-        "--out",
-        str(tmp_path),
-        TZ="Asia/Tokyo",
-        PYTHONHASHSEED="7",
-        LC_ALL="C",
-    )
+    htfi_process("run", "--plain", "--no-report", "--out", str(tmp_path), **ELSEWHERE)
     assert root(tmp_path) == root(sample_run)
+
+
+def test_a_run_elsewhere_that_is_stopped_has_decided_the_same_so_far(
+    sample_run: Path, tmp_path: Path
+) -> None:
+    words = [sys.executable, "-m", "htfi", "run", "--plain", "--no-report", "--out", str(tmp_path)]
+    run = subprocess.Popen(words, env={**os.environ, **ELSEWHERE}, stdout=subprocess.DEVNULL)
+    journal = tmp_path / "decisions.jsonl"
+    while run.poll() is None and not (journal.exists() and journal.read_bytes().count(b"\n") >= NUM_SO_FAR):
+        time.sleep(0.1)
+    run.send_signal(signal.SIGTERM)
+    assert run.wait(timeout=60) == 130
+    found = journal.read_bytes()
+    assert found.count(b"\n") >= NUM_SO_FAR
+    assert (sample_run / "decisions.jsonl").read_bytes().startswith(found)
 
 
 def test_the_same_command_again_finds_nothing_more_to_do(
