@@ -3,9 +3,10 @@
 import ast
 import re
 from collections import defaultdict
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+
+from sure_checks import statements
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = (ROOT / "src/htfi", ROOT / "evaluation/src/htfi_eval", ROOT / "training/src/htfi_train")
@@ -35,14 +36,6 @@ RETIRED = frozenset(
     ]
 )
 ALLOWED = frozenset({"has_room", "make_room", "truncate_to_room"})  # space in a buffer, as everybody says
-
-
-def statements(node: ast.AST) -> Iterator[ast.AST]:
-    """All that stand in it, however deep; a definition is one, so no expression is looked into."""
-    for field in ("body", "orelse", "finalbody", "handlers", "cases"):
-        for child in getattr(node, field, ()):
-            yield child
-            yield from statements(child)
 
 
 @cache

@@ -37,10 +37,10 @@ RETIRED = re.compile(
 
 def messages(path: Path) -> Iterator[tuple[int, str]]:
     """The texts of a module but its docstrings, which are for programmers; those of commands are their help."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
     docstrings = {
         id(node.body[0].value)
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
         and node.body
         and isinstance(node.body[0], ast.Expr)
@@ -49,7 +49,7 @@ def messages(path: Path) -> Iterator[tuple[int, str]]:
             for one in getattr(node, "decorator_list", [])
         )
     }
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.JoinedStr):
             yield (
                 node.lineno,
