@@ -8,8 +8,6 @@ from collections.abc import Mapping, Sequence
 
 from htfi.domain.news import ItemReading
 
-FACT_MARKS_VERSION = "marks/1"  # of names, edges and order
-
 SIZE_EDGES = (0.35, 0.7, 1.3)  # daily standard deviations of a stated move
 SURE_EDGES = (0.5, 0.7, 0.9)  # |P(up) − P(down)| of a stated direction
 NEAR_EDGES = (0.3, 0.7)  # relevance

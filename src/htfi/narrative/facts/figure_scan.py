@@ -150,11 +150,6 @@ def scan_figures(text: str) -> list[Figure]:
     return found
 
 
-def is_continental_text(text: str) -> bool:
-    """Whether words of a language with decimal commas stand in the text."""
-    return _CONTINENTAL_WORDS.search(text[:_MAX_SCANNED_CHARS]) is not None
-
-
 def _is_no_figure(text: str, match: re.Match[str]) -> bool:
     """Whether it is a year, a date, a term, or part of a name as in 'S&P500', 'Q2', 'IPCA-15' or 'FTSE 100'."""
     if match["number"] is None:

@@ -56,9 +56,6 @@ _BEGINS_WITH_SPEAKER = _DATA.compiled("begins_with_speaker")
 _NO_SPEAKER = re.compile(r"\b(?:rates?|policy|bank|cut|hike|hold|surprise|straight|statement)\b")
 _OF_COMMITTEE = re.compile(r"(?:the )?(?:mpc|board|committee|council|we)\b")
 _REMAIN_AT = _DATA.compiled("remain_at")
-_DISCOUNT = re.compile(
-    r"\bdiscount rate from (?P<levels>[^.]{5,60}?percent)|(?P<step>[\w /-]{2,20}point) (?:increase|decrease|reduction)"
-)
 
 
 def find_policy_action(headline: str, body: str = "", bank: str = "") -> PolicyAction | None:
