@@ -22,13 +22,9 @@ from htfi.adapters.stores.journal_check import ExpectedRows, LedgerEntries, RowD
 from htfi.domain.decision import FidelityPlan, PolicyOutcome, PolicyVerdict, amendment_id
 from htfi.domain.errors import DependencyUnavailable, IntegrityError
 from htfi.domain.files import atomic_writer
-from htfi.domain.imports import barred
 
 pa: Any = pyarrow  # ships no types
 pq: Any = pyarrow.parquet
-
-with barred("pandas"):  # which the first array imports where it is installed: a fifth of a short run
-    pa.array([])
 
 TABLE = "decisions.parquet"
 _AMENDED = amendment_id("")  # how a line that keeps its decision back says that it amends another

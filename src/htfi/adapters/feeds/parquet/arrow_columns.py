@@ -11,16 +11,11 @@ import pyarrow
 import pyarrow.compute
 from numpy.typing import NDArray
 
-from htfi.domain.imports import barred
 from htfi.pipeline.intake.spec import UNITS
 from htfi.pipeline.intake.times import MAX_TIME_NS, MIN_TIME_NS, FileTimestamp
 
 pa: Any = pyarrow  # ships no types
 pc: Any = pyarrow.compute
-
-with barred("pandas"):  # which the first array imports where it is installed: a fifth of a short run
-    pa.array([])
-
 Column = Any  # a pyarrow.Array
 Batch = Any  # a pyarrow.RecordBatch
 Mask = NDArray[np.bool_]
