@@ -64,9 +64,7 @@ class ReadingConfig(msgspec.Struct, frozen=True):
     """Thresholds of a reading, all 0–1, set on the project's own lines and on a sample of the labelled sets."""
 
     min_share: float = 0.52  # probability of the side, from which it is stated
-    min_share_named: float = (
-        0.4  # the same for a company that is asked about and named: fewer such texts are neutral
-    )
+    min_share_named: float = 0.46  # the same for a company that is asked about and named
     min_relevant: float = 0.5
     min_event: float = 0.3  # probability of the kind of event, for an asset that the text does not name
     recap: float = 0.7  # probability from which a recap is one
