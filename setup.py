@@ -1,7 +1,7 @@
-"""Compile the hot paths where a C compiler is at hand: the market's, GARCH's, the choice of tokens, the network in C.
+"""Compile the hot paths where a C compiler is at hand: market, GARCH, record, the choice of tokens, the network in C.
 
-The modules of the market and of GARCH are plain Python; the .pxd file beside each gives Cython its C types. Without a
-compiler the same files run interpreted, tokens are chosen by numpy, and models run on the general engine.
+The modules of the first three are plain Python; the .pxd file beside each gives Cython its C types. Without a compiler
+the same files run interpreted, tokens are chosen by numpy, and models run on the general engine.
 """
 
 import tomllib
@@ -53,6 +53,7 @@ EXTRAS = {
 MARKET = Path("src/htfi/market")
 HOT = ("regime", "samples", "book", "bars", "series", "kernel")
 FORECASTING = Path("src/htfi/forecasting")
+RECORD = Path("src/htfi/pipeline/record")
 DECODING = Path("src/htfi/decoding")
 NATIVE = Path("src/htfi/adapters/native")
 
@@ -74,6 +75,7 @@ FAST = ["-O3", "-g0", "-std=gnu11", "-fno-math-errno", "-fno-trapping-math", "-f
 # What goes missing together, by the folder it is compiled into.
 LOST = {
     MARKET: "the market kernel will run interpreted, about 40 times slower",
+    RECORD: "the ledger's entries will be packed interpreted, several times slower",
     FORECASTING: "GARCH will be fitted interpreted, about 300 times slower",
     DECODING: "tokens will be chosen by numpy, several times slower",
     NATIVE: "small models will run on the general engine, several times slower",
@@ -101,7 +103,8 @@ class BuildGroups(build_ext):
 def typed(folder: Path, name: str) -> Extension:
     """One hot module, with its types."""
     sources, types = [str(folder / f"{name}.py")], [str(folder / f"{name}.pxd")]
-    return Extension(f"htfi.{folder.name}.{name}", sources, depends=types, extra_compile_args=FLAGS)
+    package = ".".join(folder.relative_to("src").parts)
+    return Extension(f"{package}.{name}", sources, depends=types, extra_compile_args=FLAGS)
 
 
 def choosing() -> Extension:
@@ -127,7 +130,11 @@ setup(
     extras_require=EXTRAS,
     ext_modules=[
         *cythonize(
-            [*(typed(MARKET, name) for name in HOT), typed(FORECASTING, "garch_core")],
+            [
+                *(typed(MARKET, name) for name in HOT),
+                typed(FORECASTING, "garch_core"),
+                typed(RECORD, "ticks"),
+            ],
             language_level=3,
             compiler_directives=DIRECTIVES,
             quiet=True,

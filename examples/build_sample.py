@@ -7,8 +7,6 @@ VIX_high, VIX_low and VIX_close by date (datasets/finance-vix), and the ticks of
 docs/sample.md says more. The headlines and the policy rate are written by hand and are not touched.
 """
 
-# ruff: noqa: INP001, T201 (a script that a person starts; what it prints goes into docs/sample.md)
-
 import argparse
 import gzip
 import hashlib

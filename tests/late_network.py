@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from htfi.domain.decision import Receipt, Rung
+from htfi.domain.decision import Decision, Receipt, Rung
 from htfi.domain.events import Bar, FeedItem, News
 from htfi.domain.generation import (
     Completion,
@@ -146,7 +146,7 @@ class ListOutlet:
     def num_released(self) -> int:
         return len(self.released)
 
-    def release(self, receipt: Receipt, entry: bytes) -> None:
+    def release(self, receipt: Receipt, entry: bytes, decision: Decision | None = None) -> None:
         assert receipt.index == len(self.released)
         self.released.append(entry)
 

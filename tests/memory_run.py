@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from htfi.domain.decision import Receipt
+from htfi.domain.decision import Decision, Receipt
 from htfi.domain.errors import LedgerUnavailable
 from htfi.domain.events import FeedItem
 from htfi.governance.ledger.merkle import leaf_hash
@@ -69,7 +69,7 @@ class MemoryOutlet:
     def num_released(self) -> int:
         return len(self.released)
 
-    def release(self, receipt: Receipt, entry: bytes) -> None:
+    def release(self, receipt: Receipt, entry: bytes, decision: Decision | None = None) -> None:
         self.released.append((receipt, entry))
         self.log.append(f"release {receipt.index}")
 

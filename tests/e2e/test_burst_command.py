@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from htfi.domain.decision import Decision, decode_decision
+from htfi.domain.decision import Decision
 from htfi.domain.plan import LadderInputs, PlanReason, Rung
+from htfi.pipeline.record.entry import decode_entry
 from htfi.wiring.ledger import open_ledger_readonly
 from late_network import told
 
@@ -71,7 +72,7 @@ def decisions(burst: Path) -> dict[int, list[Decision]]:
     """The decisions of each bar in which a reading was planned, as the ledger has them."""
     ledger = open_ledger_readonly(burst)
     try:
-        found = [decode_decision(entry) for entry in ledger.entries()]
+        found = [decode_entry(entry) for entry in ledger.entries()]
     finally:
         ledger.close()
     bars: dict[int, list[Decision]] = {QUIET: [], BURST: [], AFTER: []}

@@ -12,8 +12,9 @@ from click.testing import CliRunner
 from msgspec import UNSET
 
 from htfi.apps.cli.main import cli
-from htfi.domain.decision import Decision, decode_decision
+from htfi.domain.decision import Decision
 from htfi.domain.news import ItemReading
+from htfi.pipeline.record.entry import decode_entry
 from htfi.wiring.ledger import open_ledger_readonly
 
 DAY_S = 86_400
@@ -152,7 +153,7 @@ def decisions(
 
     ledger = open_ledger_readonly(made_once("faulty-news", make) / "run")
     try:
-        return [decode_decision(entry) for entry in ledger.entries()]
+        return [decode_entry(entry) for entry in ledger.entries()]
     finally:
         ledger.close()
 

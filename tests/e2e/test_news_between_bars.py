@@ -15,8 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 from msgspec import UNSET
 
-from htfi.domain.decision import Decision, NewsTrigger, decode_decision
+from htfi.domain.decision import Decision, NewsTrigger
 from htfi.domain.time import NS_PER_S
+from htfi.pipeline.record.entry import decode_entry
 from htfi.wiring.ledger import open_ledger_readonly
 
 Htfi = Callable[..., str]
@@ -91,7 +92,7 @@ def write_sources(folder: Path, items: Sequence[Item]) -> list[str]:
 def decisions_of(folder: Path) -> list[Decision]:
     ledger = open_ledger_readonly(folder)
     try:
-        return [decode_decision(entry) for entry in ledger.entries()]
+        return [decode_entry(entry) for entry in ledger.entries()]
     finally:
         ledger.close()
 

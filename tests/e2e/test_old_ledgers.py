@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from htfi.domain.decision import Decision, PolicyOutcome, decode_decision
+from htfi.domain.decision import Decision, PolicyOutcome, encode_decision
+from htfi.pipeline.record.entry import decode_entry, encode_entry, entry_json
 from htfi.wiring.ledger import open_ledger_readonly
 
 Htfi = Callable[..., str]
@@ -17,6 +18,7 @@ ROOTS = {
     "run-narrator-2": "4c200c00632928887ae3390d73c2da356b58381413fb0ad82e28669121e1a912",
     "run-templates-5": "e2eeb764d546bc29247cdea0e5256806a3de9ff2b8b3388fb173b6f640220da9",
     "run-fidelity-3": "39274227faad8f9f96479188f801a97f296a2e81be05b018c77e0415ec5bcdd4",
+    "run-record-2": "9faa6b2341c833fc57c065f82f4ab7debcb4d320b22e51a7f97f2960b1dd6f94",
     "edge-narrator-2": "cc84292926196039eace35eadf0fbb080c6f9a40ced35237baf00a7ba51cfa64",
     "edge-templates-5": "0a7dbe1fda5b212bb5cb8452834cd7af97b00c8d13dc2b872f9768ac93d8f224",
 }
@@ -27,6 +29,7 @@ NUM_ENTRIES = {
     "edge-narrator-2": (29, 7),
     "run-templates-5": (25, 3),
     "run-fidelity-3": (33, 5),
+    "run-record-2": (38, 9),
     "edge-templates-5": (37, 15),
 }
 
@@ -42,7 +45,7 @@ def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 def decisions(folder: Path) -> list[Decision]:
     ledger = open_ledger_readonly(folder)
     try:
-        return [decode_decision(entry) for entry in ledger.entries()]
+        return [decode_entry(entry) for entry in ledger.entries()]
     finally:
         ledger.close()
 
@@ -60,6 +63,13 @@ def test_the_archives_hold_what_their_page_says(folder: Path) -> None:
     else:
         assert sum(decision.verdict.outcome is PolicyOutcome.WITHHOLD for decision in made) >= 11
         assert any(decision.news_context is not None for decision in made)
+
+
+def test_its_decisions_come_out_of_the_new_form_as_they_went_in(folder: Path) -> None:
+    made = decisions(folder)
+    entries = [encode_entry(decision) for decision in made]
+    assert [decode_entry(entry) for entry in entries] == made
+    assert [entry_json(entry) for entry in entries] == [encode_decision(decision) for decision in made]
 
 
 def test_an_old_ledger_verifies_to_its_root(folder: Path, htfi: Htfi) -> None:

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from checks import nonempty
-from htfi.domain.decision import decode_decision
+from htfi.pipeline.record.entry import decode_entry
 from htfi.wiring.ledger import open_ledger_readonly
 
 Htfi = Callable[..., str]
@@ -91,7 +91,7 @@ def test_every_entry_can_be_derived_again_and_its_table_row_agrees(sample_run: P
     ledger = open_ledger_readonly(sample_run)
     assert table.num_rows == ledger.size
     for index in range(0, ledger.size, 97):
-        decision = decode_decision(ledger.entry(index))
+        decision = decode_entry(ledger.entry(index))
         row = table.slice(index, 1).to_pylist()[0]
         assert (row["id"], row["last_price"]) == (decision.id, decision.last_price)
     ledger.close()
@@ -110,7 +110,7 @@ def test_october_2008_is_a_shock_and_early_2007_is_not(sample_run: Path) -> None
     ledger = open_ledger_readonly(sample_run)
     regimes = {}
     for entry in ledger.entries():
-        decision = decode_decision(entry)
+        decision = decode_entry(entry)
         if decision.symbol == "SPX":
             regimes[decision.id.partition("@")[2][:10]] = decision.regime
     ledger.close()
@@ -122,7 +122,7 @@ def test_nothing_is_decided_before_it_could_be_known(sample_run: Path) -> None:
     ledger = open_ledger_readonly(sample_run)
     last_ns = 0
     for entry in nonempty(ledger.entries()):
-        decision = decode_decision(entry)
+        decision = decode_entry(entry)
         assert decision.as_of_ns >= decision.circumstances.bar_end_ns
         assert decision.as_of_ns >= last_ns
         last_ns = decision.as_of_ns

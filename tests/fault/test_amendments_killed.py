@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from htfi.domain.decision import Decision, decode_decision
+from htfi.domain.decision import Decision
 from htfi.domain.events import FeedItem, News, TimePassed, Trade
 from htfi.domain.time import NS_PER_S
 from htfi.governance.ledger.log import TransparencyLog
 from htfi.pipeline.audit.recompute import AmendmentAuditor, check_entry
+from htfi.pipeline.record.entry import decode_entry
 from htfi.pipeline.run_state import decode_state, encode_state
 from htfi.pipeline.weighing import without_view
 from htfi.wiring.ledger import open_ledger
@@ -55,7 +56,7 @@ def run_whole(
 
 def check_whole(entries: list[bytes], refused: int = 0) -> list[Decision]:
     """Every decision with a provisional view is amended once, by one after it that says of all else the same."""
-    found = [decode_decision(entry) for entry in entries]
+    found = [decode_entry(entry) for entry in entries]
     assert max(Counter(decision.id for decision in found).values()) == 1
     first = {decision.id: place for place, decision in enumerate(found)}
     amended = [decision for decision in found if decision.amends]

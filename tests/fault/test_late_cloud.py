@@ -10,7 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from htfi.apps.cli.main import cli
-from htfi.domain.decision import Decision, Rung, decode_decision
+from htfi.domain.decision import Decision, Rung
+from htfi.pipeline.record.entry import decode_entry
 from htfi.wiring.ledger import open_ledger_readonly
 from htfi.wiring.verification import recompute_all
 from link_processes import Stage, environment, finish, wait_for_lines, write_sources
@@ -29,7 +30,7 @@ def decisions(out: Path) -> list[Decision]:
     log = open_ledger_readonly(out)
     try:
         recompute_all(out, log, log.size, lambda _done, _total: None)
-        return [decode_decision(entry) for entry in log.entries()]
+        return [decode_entry(entry) for entry in log.entries()]
     finally:
         log.close()
 

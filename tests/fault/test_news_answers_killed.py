@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from htfi.domain.decision import Decision, decode_decision
+from htfi.domain.decision import Decision
 from htfi.domain.time import NS_PER_DAY, format_ns
+from htfi.pipeline.record.entry import decode_entry
 from htfi.wiring.ledger import open_ledger_readonly
 
 MAPPING = """[[source]]
@@ -117,7 +118,7 @@ def wait_for_answers(folder: Path, run: Process, num: int) -> None:
 def decisions(folder: Path) -> list[Decision]:
     ledger = open_ledger_readonly(folder / "run")
     try:
-        return [decode_decision(entry) for entry in ledger.entries()]
+        return [decode_entry(entry) for entry in ledger.entries()]
     finally:
         ledger.close()
 

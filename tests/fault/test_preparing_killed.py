@@ -8,7 +8,7 @@ import pytest
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from htfi.domain.decision import Decision, Rung, decode_decision, encode_decision
+from htfi.domain.decision import Decision, Rung, encode_decision
 from htfi.domain.events import Bar, FeedItem, MacroAnnouncement, News, TimePassed
 from htfi.domain.plan import PlanReason
 from htfi.domain.time import NS_PER_DAY, NS_PER_S, format_ns
@@ -16,6 +16,7 @@ from htfi.narrative.ports import NewsReader
 from htfi.narrative.readers import ModelReader, TemplateReader
 from htfi.pipeline.audit.recompute import AmendmentAuditor, check_entry
 from htfi.pipeline.loop import DecisionLoop
+from htfi.pipeline.record.entry import decode_entry
 from htfi.pipeline.run_state import decode_state, encode_state
 from htfi.wiring.ledger import open_ledger
 from htfi.wiring.run import build_loop
@@ -120,7 +121,7 @@ def entries_of(loop: DecisionLoop) -> list[bytes]:
 
 
 def check(entries: Sequence[bytes]) -> list[Decision]:
-    found = [decode_decision(entry) for entry in entries]
+    found = [decode_entry(entry) for entry in entries]
     settings = load_settings(environment={})
     amendments = AmendmentAuditor(entries.__getitem__)
     for decision, entry in zip(found, entries, strict=True):
@@ -214,10 +215,8 @@ def test_killed_at_any_entry_and_from_any_state_it_goes_on_to_the_same_entries(
 
     loop.run(save)
     assert entries_of(loop) == whole
-    served = [
-        k for k, entry in enumerate(whole) if decode_decision(entry).plan.rung_after_release is not None
-    ]
-    amended = [k for k, entry in enumerate(whole) if decode_decision(entry).amends]
+    served = [k for k, entry in enumerate(whole) if decode_entry(entry).plan.rung_after_release is not None]
+    amended = [k for k, entry in enumerate(whole) if decode_entry(entry).amends]
     cuts = [*dice.sample(served, 2), *(k + 1 for k in dice.sample(served, 1)), *dice.sample(amended, 2)]
     for cut in dict.fromkeys(cuts):
         states = [state for state in saved if state[1] <= cut]
@@ -254,7 +253,7 @@ def test_without_a_calendar_nothing_is_prepared(tmp_path: Path) -> None:
 
 
 def test_what_was_changed_in_a_record_is_named(whole: list[bytes]) -> None:
-    found = [decode_decision(entry) for entry in whole]
+    found = [decode_entry(entry) for entry in whole]
     place = next(k for k, one in enumerate(found) if one.plan.rung_after_release is not None)
     one = found[place]
     later = next(k for k, other in enumerate(found) if other.amends == one.id)

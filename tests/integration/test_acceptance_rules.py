@@ -12,9 +12,10 @@ from msgspec.structs import replace
 
 from checks import nonempty
 from htfi.apps.cli.main import cli
-from htfi.domain.decision import Decision, GenerationTrace, decode_decision
+from htfi.domain.decision import Decision, GenerationTrace
 from htfi.domain.errors import IntegrityError
 from htfi.domain.generation import RuleTrace
+from htfi.pipeline.record.entry import decode_entry
 from htfi.wiring.ledger import open_ledger_readonly
 from htfi.wiring.verification import replay_reading
 from random_pair import write_random_pair
@@ -78,7 +79,7 @@ def runs(
 def decisions(run: Path) -> Iterator[Decision]:
     log = open_ledger_readonly(run)
     try:
-        yield from [decode_decision(entry) for entry in log.entries()]
+        yield from [decode_entry(entry) for entry in log.entries()]
     finally:
         log.close()
 

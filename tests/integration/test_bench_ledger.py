@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from htfi.domain.decision import decode_decision, encode_decision
+from htfi.domain.decision import encode_decision
+from htfi.pipeline.record.entry import decode_entry
 from htfi_eval.bench import ledger as bench
 
 
@@ -44,4 +45,4 @@ def test_absent_peer_is_a_line_in_the_table(tmp_path: Path, monkeypatch: pytest.
 def test_bench_entries_are_canonical_decisions_and_the_same_for_one_seed() -> None:
     entries = bench.decision_like_entries(5, seed=3)
     assert entries == bench.decision_like_entries(5, seed=3)
-    assert [encode_decision(decode_decision(entry)) for entry in entries] == entries
+    assert [encode_decision(decode_entry(entry)) for entry in entries] == entries

@@ -14,7 +14,7 @@ from divided_generator import Divided
 from htfi.adapters.stores.decisions import DecisionJournal
 from htfi.adapters.stores.snapshot import write_whole
 from htfi.apps.cli.main import cli
-from htfi.domain.decision import Decision, GenerationTrace, NewsView, Rung, decode_decision, encode_decision
+from htfi.domain.decision import Decision, GenerationTrace, NewsView, Rung, encode_decision
 from htfi.narrative.answer import ConfidenceCalibration
 from htfi.narrative.deep_reader import DeepReader
 from htfi.narrative.merging import merge_views
@@ -22,6 +22,7 @@ from htfi.narrative.ports import NewsReader
 from htfi.narrative.readers import ModelReader, TemplateReader
 from htfi.narrative.view_calibration import NUM_MOVE_FEATURES, NUM_WIDTH_FEATURES, ViewCalibration
 from htfi.pipeline.audit.readings import ReadingAuditor
+from htfi.pipeline.record.entry import decode_entry
 from htfi.wiring.ledger import open_ledger, open_ledger_readonly
 from htfi.wiring.models.loading import open_model, write_trust
 from htfi.wiring.models.readers import in_full_precision
@@ -92,7 +93,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Ledger:
     ledger = open_ledger(folder, origin=LEDGER_ORIGIN)
     feed = ListFeed(days(44, ("AAA", "BBB"), news_every=3))
     build_loop(settings, feed, ledger, ListOutlet(), readers=readers).run(lambda: None)
-    decisions = [decode_decision(entry) for entry in ledger.entries()]
+    decisions = [decode_entry(entry) for entry in ledger.entries()]
     ledger.close()
     return Ledger(folder, pair, settings, decisions, ModelsByVersion(settings.models))
 

@@ -8,13 +8,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from htfi.domain.decision import Decision, NewsView, decode_decision, encode_decision
+from htfi.domain.decision import Decision, NewsView, encode_decision
 from htfi.domain.events import Bar, FeedItem, News
 from htfi.domain.plan import LadderInputs, PlanReason, Rung
 from htfi.domain.time import NS_PER_MS, NS_PER_S
 from htfi.narrative.question import Question
 from htfi.narrative.readers import TemplateReader
 from htfi.pipeline.audit.recompute import AmendmentAuditor, check_entry
+from htfi.pipeline.record.entry import decode_entry
 from htfi.wiring.ledger import open_ledger
 from htfi.wiring.run import build_loop
 from htfi.wiring.settings import Settings, load_settings, override
@@ -119,7 +120,7 @@ def run(
 
 def at_bar(entries: Sequence[bytes], minute: int) -> list[Decision]:
     as_of_ns = START_NS + minute * BAR_NS
-    found = [decode_decision(entry) for entry in entries]
+    found = [decode_entry(entry) for entry in entries]
     return [one for one in found if one.as_of_ns == as_of_ns and not one.amends]
 
 
@@ -173,7 +174,7 @@ def test_every_rung_is_derived_again_from_its_record(burst: tuple[list[bytes], C
     entries, _ = burst
     amendments, known = AmendmentAuditor(entries.__getitem__), settings()
     for entry in entries:
-        digest = decode_decision(entry).settings_digest
+        digest = decode_entry(entry).settings_digest
         found = check_entry(entry, digest, known.policy, amendments, known.routing, fidelity=known.scheduling)
         assert found == []
     loaded = next(one for one in at_bar(entries, BURST) if one.plan.rung is Rung.EDGE)
@@ -192,7 +193,7 @@ def test_a_slow_reader_lowers_the_rung_and_a_resumed_run_takes_the_recorded_one(
     }
     assert len(measured) >= 2
     assert max(measured.values()) <= DEADLINE_MS
-    instants = [decode_decision(entry).as_of_ns for entry in slow]
+    instants = [decode_entry(entry).as_of_ns for entry in slow]
     begun = instants.index(START_NS + BURST * BAR_NS)
     for cut in (begun + 200, len(slow) - 3):
         again, _ = run(tmp_path / f"cut {cut}", edge_ms=1.0, speculative_ms=1.0, entries=slow[:cut])

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from htfi.apps.cli.report.survey import take_survey
 from htfi.apps.cli.report.tables import readings_html
-from htfi.domain.decision import Decision, PolicyOutcome, Rung, decode_decision, encode_decision
+from htfi.domain.decision import Decision, PolicyOutcome, Rung, encode_decision
 from htfi.domain.events import FeedItem
 from htfi.domain.generation import Completion, GenerationRequest, RequestRefused
 from htfi.narrative.deep_reader import DeepReader
@@ -17,6 +17,7 @@ from htfi.narrative.ports import NewsReader
 from htfi.narrative.readers import ModelReader, TemplateReader
 from htfi.pipeline.audit.recompute import AmendmentAuditor, check_entry
 from htfi.pipeline.loop import DecisionLoop
+from htfi.pipeline.record.entry import decode_entry
 from htfi.pipeline.run_state import decode_state, encode_state
 from htfi.wiring.ledger import open_ledger
 from htfi.wiring.outputs import ReleasedLine
@@ -75,7 +76,7 @@ def entries_of(loop: DecisionLoop) -> list[bytes]:
 
 
 def check(entries: Sequence[bytes]) -> list[Decision]:
-    found = [decode_decision(entry) for entry in entries]
+    found = [decode_entry(entry) for entry in entries]
     amendments, policy = AmendmentAuditor(entries.__getitem__), load_settings(environment={}).policy
     for decision, entry in zip(found, entries, strict=True):
         assert check_entry(entry, decision.settings_digest, policy, amendments) == []
@@ -204,7 +205,7 @@ def test_killed_at_any_entry_it_goes_on_to_the_same_entries(
 
     loop.run(save)
     loop.recorder.ledger.close()
-    places = [place for place, entry in enumerate(whole) if decode_decision(entry).amends]
+    places = [place for place, entry in enumerate(whole) if decode_entry(entry).amends]
     cuts = [
         *dice.sample(places, 2),
         *(place + 1 for place in dice.sample(places, 1)),
@@ -271,7 +272,7 @@ def test_a_reading_in_depth_that_is_refused_leaves_the_first_answer(tmp_path: Pa
 
 
 def test_what_was_changed_in_a_record_is_named(whole: list[bytes]) -> None:
-    found = [decode_decision(entry) for entry in whole]
+    found = [decode_entry(entry) for entry in whole]
     place = next(k for k, one in enumerate(found) if one.amends and one.forecast.tilt is not None)
     one = found[place]
     tilt = one.forecast.tilt

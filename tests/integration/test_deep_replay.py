@@ -9,9 +9,10 @@ from msgspec.structs import replace
 
 from htfi.adapters.stores.snapshot import write_whole
 from htfi.apps.cli.main import cli
-from htfi.domain.decision import Decision, Rung, decode_decision
+from htfi.domain.decision import Decision, Rung
 from htfi.narrative.answer import ConfidenceCalibration
 from htfi.narrative.view_calibration import NUM_MOVE_FEATURES, NUM_WIDTH_FEATURES, ViewCalibration
+from htfi.pipeline.record.entry import decode_entry
 from htfi.wiring.ledger import open_ledger, open_ledger_readonly
 from htfi.wiring.models.loading import write_trust
 from htfi.wiring.models.readers import open_readers
@@ -72,7 +73,7 @@ def done(settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> tuple[
 def decisions(folder: Path) -> Iterator[Decision]:
     log = open_ledger_readonly(folder)
     try:
-        yield from [decode_decision(entry) for entry in log.entries()]
+        yield from [decode_entry(entry) for entry in log.entries()]
     finally:
         log.close()
 

@@ -18,12 +18,12 @@ NUM_DAYS = 48
 REPORT = """
 import json, sys
 from pathlib import Path
-from htfi.domain.decision import decode_decision
+from htfi.pipeline.record.entry import decode_entry
 from htfi.wiring.ledger import open_ledger_readonly
 from htfi.wiring.verification import replay_reading
 run, target = Path(sys.argv[1]), Path(sys.argv[2])
 log = open_ledger_readonly(run)
-found = [decode_decision(entry) for entry in log.entries()]
+found = [decode_entry(entry) for entry in log.entries()]
 log.close()
 read = [one for one in found if one.view and one.view.trace and one.view.trace.strategy == "repeat"]
 problems = [problem for one in read for problem in replay_reading(one, run, target).problems]

@@ -11,9 +11,10 @@ from click.testing import CliRunner
 
 import htfi
 from htfi.apps.cli.main import cli
-from htfi.domain.decision import Decision, PolicyOutcome, decode_decision
+from htfi.domain.decision import Decision, PolicyOutcome
 from htfi.domain.errors import IntegrityError
 from htfi.governance.policy import NUM_VERSIONS, VERSION
+from htfi.pipeline.record.entry import decode_entry
 from htfi.wiring.ledger import open_ledger_readonly
 
 PACKAGE = Path(htfi.__file__).parent
@@ -68,7 +69,7 @@ def made_by(prices: Path, folder: Path, package: Path) -> list[Decision]:
 def decisions(folder: Path) -> list[Decision]:
     ledger = open_ledger_readonly(folder)
     try:
-        return [decode_decision(entry) for entry in ledger.entries()]
+        return [decode_entry(entry) for entry in ledger.entries()]
     finally:
         ledger.close()
 

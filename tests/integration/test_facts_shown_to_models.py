@@ -11,11 +11,12 @@ from msgspec.structs import replace
 from checks import nonempty
 from divided_generator import Divided
 from htfi.adapters.stores.snapshot import write_whole
-from htfi.domain.decision import Decision, GenerationTrace, PromptItem, Rung, decode_decision
+from htfi.domain.decision import Decision, GenerationTrace, PromptItem, Rung
 from htfi.narrative.fact_marks import FACT_MARKS, marks_of
 from htfi.narrative.ports import NewsReader
 from htfi.narrative.readers import ModelReader, TemplateReader
 from htfi.pipeline.audit.readings import ReadingAuditor
+from htfi.pipeline.record.entry import decode_entry
 from htfi.wiring.ledger import open_ledger, open_ledger_readonly
 from htfi.wiring.models.loading import open_model
 from htfi.wiring.run import LEDGER_ORIGIN, build_loop
@@ -62,7 +63,7 @@ def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     items = with_market_news(days(30, ("AAA", "BBB"), news_every=4))
     ledger = open_ledger(folder, origin=LEDGER_ORIGIN)
     build_loop(settings, ListFeed(items), ledger, ListOutlet(), readers=readers).run(lambda: None)
-    decisions = [decode_decision(entry) for entry in ledger.entries()]
+    decisions = [decode_entry(entry) for entry in ledger.entries()]
     ledger.close()
     return Recorded(folder, pair, settings, decisions)
 

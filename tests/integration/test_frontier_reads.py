@@ -4,12 +4,13 @@ from pathlib import Path
 
 from chat_server import ChatServer, chat_server
 
-from htfi.domain.decision import Decision, Rung, decode_decision
+from htfi.domain.decision import Decision, Rung
 from htfi.domain.events import Bar, FeedItem, News
 from htfi.domain.news import Route
 from htfi.narrative.ports import Closable
 from htfi.narrative.readers import TemplateReader
 from htfi.pipeline.audit.recompute import AmendmentAuditor, check_entry
+from htfi.pipeline.record.entry import decode_entry
 from htfi.wiring.ledger import open_ledger
 from htfi.wiring.models.readers import open_readers
 from htfi.wiring.run import build_loop
@@ -66,7 +67,7 @@ def decide(settings: Settings, folder: Path) -> list[Decision]:
     for entry in entries:
         found = check_entry(entry, settings_digest(settings), settings.policy, amendments, settings.routing)
         assert found == []
-    return [decode_decision(entry) for entry in entries]
+    return [decode_entry(entry) for entry in entries]
 
 
 def test_what_is_worth_it_is_read_by_the_frontier_model_once_it_is_released(tmp_path: Path) -> None:

@@ -11,11 +11,12 @@ from checks import nonempty
 from divided_generator import Divided
 from htfi.adapters.stores.snapshot import write_whole
 from htfi.apps.cli.main import cli
-from htfi.domain.decision import Decision, GenerationTrace, NewsView, Rung, decode_decision, encode_decision
+from htfi.domain.decision import Decision, GenerationTrace, NewsView, Rung, encode_decision
 from htfi.domain.errors import IntegrityError
 from htfi.narrative.ports import NewsReader
 from htfi.narrative.readers import ModelReader, TemplateReader
 from htfi.pipeline.audit.replay import reading_of
+from htfi.pipeline.record.entry import decode_entry
 from htfi.wiring.ledger import open_ledger, open_ledger_readonly
 from htfi.wiring.models.loading import open_model
 from htfi.wiring.run import LEDGER_ORIGIN, build_loop
@@ -61,7 +62,7 @@ def run(pair: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Pa
 def decisions(run: Path) -> list[Decision]:
     log = open_ledger_readonly(run)
     try:
-        return [decode_decision(entry) for entry in log.entries()]
+        return [decode_entry(entry) for entry in log.entries()]
     finally:
         log.close()
 
@@ -151,7 +152,7 @@ def test_a_ledger_with_amendments_is_derived_again_and_tampering_is_named(run: P
     check(run, entries)
     place, amended = next((k, one) for k, one in enumerate(decisions(run)) if one.amends)
     first = next(k for k, one in enumerate(decisions(run)) if one.id == amended.amends)
-    before = decode_decision(entries[first])
+    before = decode_entry(entries[first])
     assert amended.view is not None
     parts = amended.rationale.template.rsplit("+", 1)
     said = {"confirming": "amending", "amending": "confirming"}

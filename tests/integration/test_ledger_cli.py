@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from htfi.apps.cli.main import main
-from htfi.domain.decision import decode_decision
+from htfi.pipeline.record.entry import decode_entry, entry_json
 from htfi.wiring.ledger import open_ledger, open_ledger_readonly
 from htfi_eval.bench.ledger import decision_like_entries
 
@@ -89,7 +89,7 @@ def test_inclusion_proof_is_checked_without_the_ledger(htfi: Run, folder: Path, 
     assert code == 0
     spicy = tmp_path / "12.tlog-proof"
     spicy.write_text(text)
-    name = decode_decision(ENTRIES[12]).id
+    name = decode_entry(ENTRIES[12]).id
     for file, size in ((proof, 300), (spicy, 100)):
         code, out, err = htfi("check-proof", file, "--key", key)
         assert (code, err) == (0, "")
@@ -167,7 +167,7 @@ def test_proof_at_a_size_never_signed_names_the_nearest(htfi: Run, folder: Path,
 
 
 def test_show_explains_one_decision(htfi: Run, folder: Path) -> None:
-    decision = decode_decision(ENTRIES[12])
+    decision = decode_entry(ENTRIES[12])
     code, out, _ = htfi("show", folder, 12)
     assert code == 0
     for text in (
@@ -182,7 +182,7 @@ def test_show_explains_one_decision(htfi: Run, folder: Path) -> None:
         assert text in out
     assert "".join(decision.rationale.text.split()) in "".join(out.split())
     assert htfi("show", folder, decision.id)[1] == out
-    assert htfi("show", folder, 12, "--json")[1] == ENTRIES[12].decode() + "\n"
+    assert htfi("show", folder, 12, "--json")[1] == entry_json(ENTRIES[12]).decode() + "\n"
 
 
 def test_show_without_a_number_gives_the_head(htfi: Run, folder: Path) -> None:

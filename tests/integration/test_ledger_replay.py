@@ -11,9 +11,10 @@ from click.testing import CliRunner
 from msgspec.structs import replace
 
 from htfi.apps.cli.main import cli
-from htfi.domain.decision import Decision, decode_decision
+from htfi.domain.decision import Decision
 from htfi.domain.errors import InvalidInput
 from htfi.pipeline.audit.replay import reading_of
+from htfi.pipeline.record.entry import decode_entry
 from htfi.wiring.ledger import open_ledger_readonly
 from htfi.wiring.verification import replay_reading
 from random_pair import write_random_pair
@@ -65,7 +66,7 @@ def run(pair: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Pa
 def decisions(run: Path) -> Iterator[Decision]:
     log = open_ledger_readonly(run)
     try:
-        yield from [decode_decision(entry) for entry in log.entries()]
+        yield from [decode_entry(entry) for entry in log.entries()]
     finally:
         log.close()
 

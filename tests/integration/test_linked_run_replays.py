@@ -12,9 +12,10 @@ from htfi.decoding.config import EdgeConfig
 from htfi.decoding.link.client.generator import ExpectedTarget, LinkedGenerator
 from htfi.decoding.link.frames import DraftMode
 from htfi.decoding.link.ports import PlacementQuery, PlannedPlacement
-from htfi.domain.decision import Rung, decode_decision
+from htfi.domain.decision import Rung
 from htfi.narrative.ports import NewsReader
 from htfi.narrative.readers import ModelReader, TemplateReader
+from htfi.pipeline.record.entry import decode_entry
 from htfi.wiring.ledger import open_ledger, open_ledger_readonly
 from htfi.wiring.models.loading import open_model
 from htfi.wiring.run import LEDGER_ORIGIN, build_loop
@@ -111,7 +112,7 @@ def test_every_reading_of_a_run_in_any_weather_is_written_again(
     log = open_ledger_readonly(run)
     try:
         recompute_all(run, log, log.size, lambda *_: None)
-        found = [decode_decision(entry) for entry in log.entries()]
+        found = [decode_entry(entry) for entry in log.entries()]
     finally:
         log.close()
     worded = [one for one in found if one.view is not None and one.view.trace is not None]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from htfi.domain.decision import Decision, NewsView, decode_decision, encode_decision
+from htfi.domain.decision import Decision, NewsView, encode_decision
 from htfi.domain.events import Bar, FeedItem, News
 from htfi.domain.news import Route
 from htfi.domain.plan import LadderInputs, PlanReason, Rung
@@ -19,6 +19,7 @@ from htfi.narrative.question import Question
 from htfi.narrative.readers import TemplateReader
 from htfi.pipeline.audit.readings import ReadingAuditor, ReadingSettings
 from htfi.pipeline.audit.recompute import AmendmentAuditor, check_entry
+from htfi.pipeline.record.entry import decode_entry
 from htfi.scheduling.fidelity import is_encoder_trial, is_trial
 from htfi.wiring.ledger import open_ledger
 from htfi.wiring.run import build_loop
@@ -109,7 +110,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[bytes], Countin
 
 
 def with_news(entries: Sequence[bytes]) -> list[Decision]:
-    found = [decode_decision(entry) for entry in entries]
+    found = [decode_entry(entry) for entry in entries]
     return [one for one in found if one.news_context is not None]
 
 
@@ -142,7 +143,7 @@ def problems_of(entries: Sequence[bytes]) -> list[str]:
         problem
         for entry in entries
         for problem in check_entry(
-            entry, decode_decision(entry).settings_digest, known.policy, amendments, known.routing,
+            entry, decode_entry(entry).settings_digest, known.policy, amendments, known.routing,
             known.suspicion, readings, known.sanitiser, known.scheduling,
         )
         if "generation of its view" not in problem
@@ -158,9 +159,9 @@ def test_an_auditor_derives_each_plan_route_and_view_again(
     place = next(
         place
         for place, entry in enumerate(entries)
-        if PlanReason.LOW_INFLUENCE in decode_decision(entry).plan.reasons
+        if PlanReason.LOW_INFLUENCE in decode_entry(entry).plan.reasons
     )
-    low = decode_decision(entries[place])
+    low = decode_entry(entries[place])
     assert isinstance(low.plan.inputs, LadderInputs)
     loud = replace(low.plan.inputs, speculative_influence=1.0)
     forged = encode_decision(replace(low, plan=replace(low.plan, inputs=loud)))

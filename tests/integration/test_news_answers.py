@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from htfi.domain.decision import Decision, NewsTrigger, TriggerItem, decode_decision, encode_decision
+from htfi.domain.decision import Decision, NewsTrigger, TriggerItem, encode_decision
 from htfi.domain.events import Bar, FeedItem, News, Quote, Trade
 from htfi.domain.time import NS_PER_DAY, NS_PER_S
 from htfi.forecasting.between_bars import remaining_ticks
@@ -19,6 +19,7 @@ from htfi.pipeline.audit.recompute import AmendmentAuditor, check_entry
 from htfi.pipeline.audit.triggers import TriggerAuditor
 from htfi.pipeline.loop import DecisionLoop
 from htfi.pipeline.news_triggers import NewsTriggers
+from htfi.pipeline.record.entry import decode_entry
 from htfi.pipeline.run_state import decode_state, encode_state
 from htfi.wiring.settings import load_settings, override
 from memory_run import MemoryLedger, loop_over
@@ -69,7 +70,7 @@ def run(items: Sequence[FeedItem], made=SETTINGS) -> tuple[DecisionLoop, MemoryL
 
 
 def decisions(ledger: MemoryLedger) -> list[Decision]:
-    return [decode_decision(entry) for entry in ledger.entries]
+    return [decode_entry(entry) for entry in ledger.entries]
 
 
 def trigger_of(decision: Decision) -> NewsTrigger:
@@ -90,7 +91,7 @@ def problems(entries: Sequence[bytes]) -> list[str]:
     )
     found: list[str] = []
     for entry in entries:
-        digest = decode_decision(entry).settings_digest
+        digest = decode_entry(entry).settings_digest
         found += check_entry(
             entry,
             digest,
@@ -157,7 +158,7 @@ def test_an_answer_that_does_not_follow_is_found(
 ) -> None:
     entries = list(whole[1].entries)
     place = next(place for place, one in enumerate(decisions(whole[1])) if one.is_between_bars)
-    entries[place] = encode_decision(change(decode_decision(entries[place])))
+    entries[place] = encode_decision(change(decode_entry(entries[place])))
     assert any(words in problem for problem in problems(entries)), problems(entries)
 
 
@@ -166,7 +167,7 @@ def test_answers_in_too_quick_a_succession_are_found(whole: tuple[DecisionLoop, 
     strict = dataclasses.replace(SETTINGS.triggers, min_interval_s=86_400.0, max_per_hour=1)
     auditor = TriggerAuditor(strict, entries.__getitem__)
     one = next(one for one in decisions(whole[1]) if one.is_between_bars)
-    found = [problem for entry in entries for problem in auditor.problems(decode_decision(entry))]
+    found = [problem for entry in entries for problem in auditor.problems(decode_entry(entry))]
     assert found == []  # a day apart
     again = auditor.problems(replace(one, as_of_ns=one.as_of_ns + 40 * NS_PER_DAY))
     later = auditor.problems(replace(one, as_of_ns=one.as_of_ns + 40 * NS_PER_DAY + NS_PER_S))
@@ -279,7 +280,7 @@ def test_a_run_whose_triggers_are_off_makes_the_bytes_of_one_without_any(drawn) 
     aside = [replace(one, symbols=()) for one in news]
     _, on = run(ordered(days(), aside))
     _, off = run(ordered(days(), aside), OFF)
-    digest = decode_decision(on.entries[0]).settings_digest
+    digest = decode_entry(on.entries[0]).settings_digest
     assert on.entries == [
-        encode_decision(replace(decode_decision(entry), settings_digest=digest)) for entry in off.entries
+        encode_decision(replace(decode_entry(entry), settings_digest=digest)) for entry in off.entries
     ]

@@ -7,13 +7,14 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from htfi.domain.decision import MEDIAN_SHARE, Decision, Rung, decode_decision, encode_decision
+from htfi.domain.decision import MEDIAN_SHARE, Decision, Rung, encode_decision
 from htfi.domain.events import FeedItem, News
 from htfi.forecasting.track_record import NarratorTrackRecords
 from htfi.narrative.deep_reader import DeepReader
 from htfi.narrative.ports import NewsReader
 from htfi.narrative.readers import ModelReader, TemplateReader
 from htfi.pipeline.audit.recompute import AmendmentAuditor, check_entry
+from htfi.pipeline.record.entry import decode_entry
 from htfi.pipeline.weighing import numeric_quantiles
 from htfi.wiring.ledger import open_ledger
 from htfi.wiring.run import build_loop
@@ -87,7 +88,7 @@ def moved(decision: Decision) -> float:
 
 
 def test_at_full_weight_no_reading_moves_the_band_further_than_it_may(told: Sequence[bytes]) -> None:
-    found = [decode_decision(entry) for entry in told]
+    found = [decode_entry(entry) for entry in told]
     weighed = [one for one in found if one.forecast.tilt is not None]
     assert {Rung.SPECULATIVE, Rung.DEEP, Rung.SECURE} <= {one.plan.rung for one in weighed}
     assert any(one.amends for one in weighed)
@@ -101,8 +102,8 @@ def test_at_full_weight_no_reading_moves_the_band_further_than_it_may(told: Sequ
 
 def test_an_auditor_derives_the_bound_again(told: Sequence[bytes]) -> None:
     made = settings()
-    loudest = max(told, key=lambda entry: moved(decode_decision(entry)))
-    first = decode_decision(loudest)
+    loudest = max(told, key=lambda entry: moved(decode_entry(entry)))
+    first = decode_entry(loudest)
     assert first.news_context is not None
     assert first.forecast.tilt is not None
 
@@ -131,7 +132,7 @@ def test_every_entry_passes_an_audit(runs: Sequence[Sequence[bytes]]) -> None:
     for entries in runs:
         amendments = AmendmentAuditor(entries.__getitem__)
         for entry in entries:
-            digest = decode_decision(entry).settings_digest
+            digest = decode_entry(entry).settings_digest
             found = check_entry(
                 entry, digest, made.policy, amendments, made.routing, made.suspicion, sanitiser=made.sanitiser
             )

@@ -15,10 +15,10 @@ from click.testing import CliRunner
 
 from htfi.apps.cli.run import command as run
 from htfi.apps.cli.scenario.command import command
-from htfi.domain.decision import decode_decision
 from htfi.domain.errors import DependencyUnavailable, HtfiError, IntegrityError, InvalidInput
 from htfi.forecasting.scenarios.positions import equal_positions
 from htfi.forecasting.scenarios.requests import ScenarioKind, ScenarioRequest
+from htfi.pipeline.record.entry import decode_entry
 from htfi.pipeline.scenarios.answers import answer_scenarios, forecast_today
 from htfi.pipeline.scenarios.reading import forecast_now
 from htfi.wiring.scenario import open_basis
@@ -106,7 +106,7 @@ def test_today_is_what_the_newest_decisions_say(market):
     now = forecast_now(ground)
     newest = {}
     for line in (market / "run" / "decisions.jsonl").read_bytes().splitlines():
-        decision = decode_decision(json.dumps(json.loads(line)["decision"]).encode())
+        decision = decode_entry(json.dumps(json.loads(line)["decision"]).encode())
         newest[decision.series] = decision
     for place, series in enumerate(ground.series):
         assert now.batch.quantiles[place].tolist() == newest[series].forecast.quantiles

@@ -12,7 +12,7 @@ from htfi.adapters.stores.admissions import AdmissionsFile, read_admissions, req
 from htfi.adapters.stores.held_news import HELD_NEWS, HeldNewsFile
 from htfi.apps.cli.ledger.audit import audit_command
 from htfi.apps.cli.suspicion import command as secure_command
-from htfi.domain.decision import Decision, GenerationTrace, Rung, decode_decision
+from htfi.domain.decision import Decision, GenerationTrace, Rung
 from htfi.domain.errors import InvalidInput
 from htfi.domain.events import Bar, FeedItem, News
 from htfi.domain.news import Screening
@@ -21,6 +21,7 @@ from htfi.narrative.ports import NewsReader
 from htfi.narrative.readers import ModelReader, TemplateReader
 from htfi.pipeline.audit.recompute import AmendmentAuditor, check_entry
 from htfi.pipeline.operator_actions import OperatorFeed
+from htfi.pipeline.record.entry import decode_entry
 from htfi.wiring.ledger import open_ledger
 from htfi.wiring.models.loading import token_text
 from htfi.wiring.models.readers import ModelsConfig, open_model_pair
@@ -109,7 +110,7 @@ def run(folder: Path, *, asks: bool = False, again: Path | None = None) -> list[
 
 def decisions(entries: Sequence[bytes], symbol: str) -> dict[int, Decision]:
     """By day, counted from 0."""
-    found = [decode_decision(entry) for entry in entries]
+    found = [decode_entry(entry) for entry in entries]
     return {(one.as_of_ns - START_NS) // NS_PER_DAY - 1: one for one in found if one.symbol == symbol}
 
 
@@ -150,7 +151,7 @@ def test_under_suspicion_no_view_weighs_more_than_it_may_and_an_auditor_checks_i
     assert tilt is None or max(tilt.weight) <= settings.suspicion.max_view_weight
     amendments = AmendmentAuditor(poisoned[1].__getitem__)
     for entry in poisoned[1]:
-        digest = decode_decision(entry).settings_digest
+        digest = decode_entry(entry).settings_digest
         assert (
             check_entry(entry, digest, settings.policy, amendments, settings.routing, settings.suspicion)
             == []

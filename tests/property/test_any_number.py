@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from examples import examples
-from htfi.domain.decision import decode_decision, encode_decision
+from htfi.domain.decision import encode_decision
 from htfi.domain.errors import IntegrityError
 from htfi.domain.events import (
     MAX_LOG_RETURN,
@@ -30,6 +30,7 @@ from htfi.pipeline.audit.recompute import check_entry
 from htfi.pipeline.intake.cells import MAX_SERIES_CHARS, RepairedBar
 from htfi.pipeline.intake.rows import RowParser
 from htfi.pipeline.intake.spec import SourceSpec
+from htfi.pipeline.record.entry import decode_entry, entry_json
 from htfi.wiring.settings import load_settings, settings_digest
 from memory_run import MemoryLedger, loop_over
 
@@ -105,9 +106,9 @@ def check_any_numbers(rows: list[dict[str, Any]]) -> None:
     assert ledger.size > 0
     digest = settings_digest(SETTINGS)
     for entry in ledger.entries:
-        decision = decode_decision(entry)
+        decision = decode_entry(entry)
         assert encode_decision(decision) == entry
-        assert all(map(math.isfinite, numbers_in(msgspec.json.decode(entry))))
+        assert all(map(math.isfinite, numbers_in(msgspec.json.decode(entry_json(entry)))))
         assert max(abs(q) for row in decision.forecast.quantiles for q in row) <= MAX_LOG_RETURN
         assert check_entry(entry, digest, SETTINGS.policy) == []
 
@@ -146,7 +147,7 @@ def test_a_calendar_of_thousands_of_series_leaves_entries_that_the_ledger_takes(
     ledger = run_over([*rows, *usual_rows()])
     assert ledger.size > 0
     assert max(map(len, ledger.entries)) < MAX_ENTRY_BYTES
-    macro = [name for name in decode_decision(ledger.entries[-1]).features if name.startswith("macro_")]
+    macro = [name for name in decode_entry(ledger.entries[-1]).features if name.startswith("macro_")]
     assert len(macro) == MAX_MACRO_FEATURES
     assert macro[-1] == "macro_x"
     assert macro[0].startswith(f"macro_{3_000 - MAX_MACRO_FEATURES + 1}_x")
@@ -154,7 +155,7 @@ def test_a_calendar_of_thousands_of_series_leaves_entries_that_the_ledger_takes(
 
 @pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
 def test_a_number_that_is_not_finite_is_never_encoded(number: float) -> None:
-    decision = decode_decision(run_over(list(usual_rows())).entries[-1])
+    decision = decode_entry(run_over(list(usual_rows())).entries[-1])
     broken = [
         msgspec.structs.replace(decision, features=decision.features | {"x": number}),
         msgspec.structs.replace(decision, last_price=number),

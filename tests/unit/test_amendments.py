@@ -18,7 +18,6 @@ from htfi.domain.decision import (
     PolicyVerdict,
     Receipt,
     Rung,
-    decode_decision,
     encode_decision,
 )
 from htfi.domain.errors import IntegrityError, InvalidInput
@@ -33,6 +32,7 @@ from htfi.narrative.readers import ModelReader
 from htfi.pipeline.amendments import PendingAmendments, wait_until
 from htfi.pipeline.config import PipelineConfig
 from htfi.pipeline.loop import DecisionLoop
+from htfi.pipeline.record.entry import decode_entry
 from htfi.pipeline.run_state import decode_state, encode_state
 from htfi.pipeline.view_cache import ReadRequest, ViewCache
 from late_network import DRAFT, NUM_TOKENS, LateAuthor, ListOutlet, days, loop_over, written
@@ -87,7 +87,7 @@ def question(symbol: str = "A", as_of_ns: int = DAY_NS) -> Question:
 
 
 def decisions(ledger: MemoryLedger) -> list[Decision]:
-    return [decode_decision(entry) for entry in ledger.entries]
+    return [decode_entry(entry) for entry in ledger.entries]
 
 
 def started(author: LateAuthor, num_days: int = 30, **pipeline: float) -> tuple[DecisionLoop, MemoryLedger]:

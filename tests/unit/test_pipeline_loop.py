@@ -4,12 +4,13 @@ import dataclasses
 
 import pytest
 
-from htfi.domain.decision import Decision, PolicyOutcome, Receipt, decode_decision
+from htfi.domain.decision import Decision, PolicyOutcome, Receipt
 from htfi.domain.errors import IntegrityError, LedgerUnavailable
 from htfi.domain.events import Bar, FeedItem, News, Quote, TimePassed, Trade
 from htfi.domain.time import NS_PER_DAY, NS_PER_S
 from htfi.governance.config import PolicyConfig
 from htfi.pipeline.loop import DecisionLoop
+from htfi.pipeline.record.entry import decode_entry
 from htfi.pipeline.series import split_decision_points
 from memory_run import MemoryLedger, loop_over
 
@@ -48,7 +49,7 @@ def run(loop: DecisionLoop) -> None:
 
 
 def decisions(ledger: MemoryLedger) -> list[Decision]:
-    return [decode_decision(entry) for entry in ledger.entries]
+    return [decode_entry(entry) for entry in ledger.entries]
 
 
 def test_every_decision_is_recorded_before_it_is_released() -> None:

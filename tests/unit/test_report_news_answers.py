@@ -179,7 +179,7 @@ def test_the_view_shows_an_answer_beside_the_closes(make_decisions):
     assert shown.history[-1] == decisions[-1].last_price
 
 
-def test_a_decision_on_a_bar_has_neither_field_in_its_bytes(make_decisions):
+def test_a_decision_on_a_bar_has_neither_field_as_json(make_decisions):
     (decision,) = make_decisions(1)
     assert b"trigger" not in encode_decision(decision)
     assert b'"trigger":"news","news_trigger":{"items"' in encode_decision(answer_to(decision, 0.0))

@@ -397,11 +397,3 @@ def _num_none_fields(decision: Decision) -> int:
 def decode_decision(entry: bytes) -> Decision:
     """The inverse of `encode_decision`. Raises: msgspec.ValidationError."""
     return _DECODER.decode(entry)
-
-
-def try_decode_decision(entry: bytes) -> Decision | None:
-    """The decision that an entry holds, None where it is something else."""
-    try:
-        return decode_decision(entry)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
-from htfi.domain.decision import Receipt
+from htfi.domain.decision import Decision, Receipt
 from htfi.domain.events import FeedItem, QuarantinedRow
 
 Position = dict[str, Any]  # plain JSON values
@@ -82,7 +82,9 @@ class DecisionSink(Protocol):
         """How many ledger entries, from the first on, it has dealt with. Kept for good."""
         ...
 
-    def release(self, receipt: Receipt, entry: bytes) -> None: ...
+    def release(self, receipt: Receipt, entry: bytes, decision: Decision | None = None) -> None:
+        """Take the next entry; `decision` is what it holds, where that is at hand."""
+        ...
 
     def flush(self) -> None:
         """Hand what was taken to the operating system. Raises: DependencyUnavailable."""

@@ -7,17 +7,18 @@ asked for again, so that the run comes to the same bytes. What was recorded but 
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import UNSET
 
-from htfi.domain.decision import Decision, NewsView, PolicyOutcome, Receipt, decode_decision, encode_decision
+from htfi.domain.decision import Decision, NewsView, PolicyOutcome, Receipt, encode_decision
 from htfi.domain.errors import IntegrityError, LedgerUnavailable
 from htfi.domain.plan import LadderInputs
 from htfi.domain.time import NS_PER_MS
 from htfi.governance.ledger.merkle import leaf_hash
 from htfi.narrative.merging import unmerged
 from htfi.pipeline.ports import DecisionLedger, DecisionSink
+from htfi.pipeline.record.entry import decode_entry, encode_entry, encode_like
 
 
 class LedgerCursor:
@@ -32,15 +33,16 @@ class LedgerCursor:
         """Whether the ledger holds what this run decides next."""
         return self.position < self._ledger.size
 
-    def advance(self, entry: bytes, decision_id: str) -> bool:
+    def advance(self, decision: Decision) -> bool:
         """Go past one decision; whether the ledger holds it already. Raises: IntegrityError where it holds another."""
         index = self.position
         self.position += 1
         if index >= self._ledger.size:
             return False
-        if self._ledger.entry(index) != entry:
+        recorded = self._ledger.entry(index)
+        if recorded != encode_like(decision, recorded):
             raise IntegrityError(
-                f"decision {index} ({decision_id}) differs from its entry in the ledger: "
+                f"decision {index} ({decision.id}) differs from its entry in the ledger: "
                 "the inputs, the settings or the code changed since; use a new folder"
             )
         return True
@@ -48,7 +50,7 @@ class LedgerCursor:
     def next_decision(self, ahead: int = 0) -> Decision | None:
         """What the ledger holds where the next decision, or the one so far ahead of it, will stand."""
         index = self.position + ahead
-        return decode_decision(self._ledger.entry(index)) if index < self._ledger.size else None
+        return decode_entry(self._ledger.entry(index)) if index < self._ledger.size else None
 
     def next_inputs(self, ahead: int, symbol: str, as_of_ns: int) -> LadderInputs | None:
         """What the ladder saw for that decision, where it is of this symbol and instant: it is not measured again."""
@@ -82,6 +84,13 @@ def unmerged_view(decision: Decision) -> NewsView | None:
     return unmerged(decision.view) if decision.view is not None else None
 
 
+class _PendingEntry(NamedTuple):
+    """A decision of the open group, and its entry."""
+
+    entry: bytes
+    decision: Decision
+
+
 class DecisionRecorder:
     """Holds back at most `group_entries` decisions for at most `group_ms`; 0 ms commits at every decision point.
 
@@ -96,9 +105,12 @@ class DecisionRecorder:
         group_entries: int,
         group_ms: float,
         elapsed_ns: Callable[[], int],
+        compact: bool = False,
     ) -> None:
+        """`compact`: new entries have the form of `record.entry.encode_entry`, else they are JSON."""
         self.ledger = ledger
         self.sink = sink
+        self._encode = encode_entry if compact else encode_decision
         self.cursor = LedgerCursor(ledger)
         self.num_decided = 0
         self.num_withheld = 0
@@ -106,7 +118,7 @@ class DecisionRecorder:
         self._group_entries = group_entries
         self._group_ns = round(group_ms * NS_PER_MS)
         self.elapsed_ns = elapsed_ns
-        self._pending: list[bytes] = []
+        self._pending: list[_PendingEntry] = []
         self._oldest_ns = 0
 
     def release_recorded(self) -> None:
@@ -131,25 +143,25 @@ class DecisionRecorder:
     def decision(self, index: int) -> Decision:
         """What this run has recorded at an index, durably or in the open group."""
         first_pending = self.num_recorded - len(self._pending)
-        entry = self._pending[index - first_pending] if index >= first_pending else self.ledger.entry(index)
-        return decode_decision(entry)
+        if index >= first_pending:
+            return self._pending[index - first_pending].decision
+        return decode_entry(self.ledger.entry(index))
 
     def record(self, decision: Decision) -> int:
         """Take one decision into the open group, unless the ledger holds it already; its index.
 
         Raises: IntegrityError where the ledger holds another one there.
         """
-        entry = encode_decision(decision)
         index = self.num_recorded
         if decision.amends:
             self.num_amended += 1
         else:
             self.num_decided += 1
             self.num_withheld += decision.verdict.outcome is PolicyOutcome.WITHHOLD
-        if not self.cursor.advance(entry, decision.id):
+        if not self.cursor.advance(decision):
             if not self._pending:
                 self._oldest_ns = self.elapsed_ns()
-            self._pending.append(entry)
+            self._pending.append(_PendingEntry(self._encode(decision), decision))
         return index
 
     def maintain_ledger(self) -> None:
@@ -170,14 +182,14 @@ class DecisionRecorder:
         if not (now or due or len(self._pending) >= self._group_entries):
             return
         try:
-            receipts = self.ledger.append(self._pending)
+            receipts = self.ledger.append([one.entry for one in self._pending])
         except LedgerUnavailable as error:
             raise LedgerUnavailable(
                 f"{error}; {len(self._pending)} decisions are held back, none was released unrecorded: "
                 "solve this and run the same command again"
             ) from error
-        for receipt, entry in zip(receipts, self._pending, strict=True):
-            self.sink.release(receipt, entry)
+        for receipt, one in zip(receipts, self._pending, strict=True):
+            self.sink.release(receipt, one.entry, one.decision)
         self.sink.flush()
         self._pending.clear()
 

@@ -32,6 +32,7 @@ from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInp
 from htfi.domain.files import altered_lines, remove_temporary_files, restrict_to_owner
 from htfi.governance.ledger.log import LogReader
 from htfi.pipeline.ports import Position
+from htfi.pipeline.record.entry import decode_entry
 from htfi.wiring.ledger import DATABASE, SIGNING_KEY, is_running, open_ledger_readonly
 from htfi.wiring.models.caching import CACHE_FOLDER
 from htfi.wiring.settings import SETTINGS_FILE
@@ -129,10 +130,6 @@ __all__ = [
 ]
 
 RERUN_HINT = "repeat the run's command, which writes the file from the ledger"
-
-
-class _SettingsDigest(msgspec.Struct):
-    settings_digest: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +272,7 @@ def _settings_problem(folder: Path, log: LogReader, size: int) -> str:
     if data is None or not size:
         return ""
     try:
-        digest = msgspec.json.decode(log.entry(size - 1), type=_SettingsDigest).settings_digest
+        digest = decode_entry(log.entry(size - 1)).settings_digest
     except msgspec.DecodeError:
         return ""
     return "" if sha256(data).hexdigest() == digest else "is not the settings of the recorded decisions"

@@ -156,11 +156,12 @@ def open_run(
     watch: Callable[[Decision], None] = lambda _: None,
     edge: "EdgeNode | None" = None,
     releases: Path | None = None,
+    compact: bool = False,
 ) -> Generator[OpenRun]:
     """A run in `folder`, new or taken up where it was left; everything is closed on the way out.
 
     With an `edge` the news is read by its readers, whose targets are elsewhere. `releases` is the released.jsonl of a
-    run that this one repeats.
+    run that this one repeats. `compact`: new entries of the ledger have the compact form.
 
     Raises: InvalidInput, IntegrityError, DependencyUnavailable.
     """
@@ -226,7 +227,9 @@ def open_run(
             settings = override(settings, "pipeline", group_ms=0.0)
         # Files give the same decisions on any machine: only readings of a live run are measured.
         clock = time.monotonic_ns if live else None
-        loop = build_loop(settings, feed, ledger, journal, watch, readers, cache, held, clock, digest)
+        loop = build_loop(
+            settings, feed, ledger, journal, watch, readers, cache, held, clock, digest, compact
+        )
         merged.announce = loop.components.news.expect
         if saved is not None:
             loop.restore(saved.loop)
@@ -299,10 +302,11 @@ def build_loop(
     held: HeldNewsStore | None = None,
     reading_clock: Callable[[], int] | None = None,
     digest: str = "",
+    compact: bool = False,
 ) -> DecisionLoop:
     """The loop over any feed, ledger and sink, with new components; `held` keeps the news in quarantine.
 
-    `digest` is that of the run's settings.json, where it has one.
+    `digest` is that of the run's settings.json, where it has one; `compact` as in `open_run`.
     """
     components = build_components(settings, readers, cache, reading_clock)
     recorder = DecisionRecorder(
@@ -311,6 +315,7 @@ def build_loop(
         group_entries=settings.pipeline.group_entries,
         group_ms=settings.pipeline.group_ms,
         elapsed_ns=time.monotonic_ns,
+        compact=compact,
     )
     terms = RunContext(
         pipeline=settings.pipeline,

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from htfi.adapters.stores.admissions import read_admissions, request_suspicion_reset
-from htfi.domain.decision import try_decode_decision
 from htfi.domain.errors import InvalidInput
 from htfi.narrative.text import clean
 from htfi.pipeline.operator_actions import MAX_REASON_CHARS, ResetOrder
+from htfi.pipeline.record.entry import try_decode_entry
 from htfi.wiring.ledger import is_running, open_ledger_readonly
 from htfi.wiring.quarantine import require_run_folder
 
@@ -50,7 +50,7 @@ def read_status(folder: Path, report: ProgressCallback) -> SuspicionStatus:
     try:
         size = log.size
         for done, entry in enumerate(log.entries(0, size), 1):
-            decision = try_decode_decision(entry)
+            decision = try_decode_entry(entry)
             if decision is not None and not decision.amends:
                 why = decision.news_context.suspicion if decision.news_context is not None else ""
                 is_current[decision.symbol] = bool(why)

@@ -11,7 +11,7 @@ import msgspec
 from htfi import models
 from htfi.adapters.stores.snapshot import read_whole
 from htfi.decoding.vocabulary import Vocabulary
-from htfi.domain.decision import Decision, encode_decision, try_decode_decision
+from htfi.domain.decision import Decision
 from htfi.domain.errors import HtfiError, IntegrityError, InvalidInput
 from htfi.governance.ledger.log import LogReader
 from htfi.pipeline.audit.readings import ReadingAuditor, ReadingSettings, WeightlessModel
@@ -20,6 +20,7 @@ from htfi.pipeline.audit.replay import ModelRole, ReplayedReading, ReplayModel
 from htfi.pipeline.audit.replay import replay_reading as replay
 from htfi.pipeline.audit.token_text import TokenText
 from htfi.pipeline.audit.triggers import TriggerAuditor
+from htfi.pipeline.record.entry import try_decode_entry
 from htfi.wiring.models.loading import LoadableModel, open_model
 from htfi.wiring.models.readers import ModelsConfig, in_full_precision
 from htfi.wiring.settings import SETTINGS_FILE, Settings, decode_settings
@@ -107,15 +108,15 @@ def unsupported_views(
     amendments = AmendmentAuditor(earlier.__getitem__)
     readings = ReadingAuditor(reading_terms(settings), ModelsByVersion(settings.models, named).model)
     found: list[str] = []
-    wanted = {encode_decision(decision): decision.id for decision in asked}
+    wanted = {decision.id for decision in asked}
     for entry in entries:
         earlier.append(entry)
-        decision = try_decode_decision(entry)
+        decision = try_decode_entry(entry)
         if decision is None:
             continue
         changed = amendments.problems(decision)
-        if entry in wanted:
-            found += [f"{wanted[entry]}: {problem}" for problem in readings.problems(decision) + changed]
+        if decision.id in wanted:
+            found += [f"{decision.id}: {problem}" for problem in readings.problems(decision) + changed]
         else:
             readings.history.add(decision)
     return found, list(readings.num_unchecked)

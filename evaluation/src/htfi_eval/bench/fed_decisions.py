@@ -13,7 +13,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from htfi.domain.decision import Decision, NewsView, Rung, decode_decision
+from htfi.domain.decision import Decision, NewsView, Rung
 from htfi.domain.events import FeedItem, MacroAnnouncement, News, Trade
 from htfi.domain.generation import SpeculationStats
 from htfi.domain.time import NS_PER_S, parse_timestamp
@@ -22,6 +22,7 @@ from htfi.narrative.calendar.prefetching import prepared_label
 from htfi.narrative.ports import NewsReader
 from htfi.narrative.question import Question
 from htfi.narrative.rationale.amendment import OTHER_DIRECTION_AFTER_NEWS, SAME_DIRECTION_AFTER_NEWS, has_part
+from htfi.pipeline.record.entry import decode_entry
 from htfi.wiring.ledger import open_ledger
 from htfi.wiring.models.readers import open_readers
 from htfi.wiring.news import SAMPLE_CALENDAR, open_calendar
@@ -166,7 +167,7 @@ def run(decisions: Sequence[FedDecision], seed: int, *, buffered: bool) -> list[
         ledger = open_ledger(Path(folder), origin="htfi.bench", durable=False)
         outlet = _FirstReleaseJournal(Path(folder))
         _drive(settings, items_around_decisions(decisions, seed), readers, ledger, outlet, by_item)
-        _count([decode_decision(ledger.entry(index)) for index in range(ledger.size)], decisions, by_item)
+        _count([decode_entry(ledger.entry(index)) for index in range(ledger.size)], decisions, by_item)
         outlet.close()
         ledger.close()
     return [by_item[one.item.id] for one in decisions]

@@ -3,7 +3,7 @@
 One line for every ledger entry, in the ledger's order, so that the last line is the release cursor. No reader takes
 what the file says for a decision: each makes its line from the ledger's entry.
 
-  released   {"index":N,"leaf_hash":"…","decision":{the entry's exact bytes}}
+  released   {"index":N,"leaf_hash":"…","decision":{the entry as JSON}}
   kept back  {"index":N,"leaf_hash":"…","withheld":true,"id":…,"last_price":…,"reasons":[…]}: no forecast
 """
 
@@ -17,9 +17,17 @@ from typing import BinaryIO
 
 import msgspec
 
-from htfi.domain.decision import Decision, DecisionTrigger, PolicyOutcome, PolicyVerdict, Receipt, Regime
+from htfi.domain.decision import (
+    Decision,
+    DecisionTrigger,
+    PolicyOutcome,
+    PolicyVerdict,
+    Receipt,
+    Regime,
+)
 from htfi.domain.errors import DependencyUnavailable, IntegrityError
 from htfi.domain.files import open_private
+from htfi.pipeline.record.entry import entry_json
 
 JOURNAL = "decisions.jsonl"
 
@@ -110,14 +118,14 @@ class DecisionJournal:
     def num_released(self) -> int:
         return self._num_released
 
-    def release(self, receipt: Receipt, entry: bytes) -> None:
+    def release(self, receipt: Receipt, entry: bytes, decision: Decision | None = None) -> None:
         """Take the next entry of the ledger. Raises: IntegrityError when it is not the next one."""
         if receipt.index != self._num_released:
             raise IntegrityError(
                 f"{self._path}: entry {receipt.index} cannot follow {self._num_released - 1}: "
                 "the journal and the ledger are of different runs"
             )
-        line = journal_line(receipt, entry)
+        line = journal_line(receipt, entry, decision)
         self._pending.append(line)
         self._pending_bytes += len(line)
         self._num_released += 1
@@ -203,13 +211,20 @@ def line_subject(line: ReleasedLine | WithheldLine) -> Decision | WithheldLine:
     return line.decision if isinstance(line, ReleasedLine) else line
 
 
-def journal_line(receipt: Receipt, entry: bytes) -> bytes:
-    """The line of an entry, its end included."""
+def journal_line(receipt: Receipt, entry: bytes, decision: Decision | None = None) -> bytes:
+    """The line of an entry, its end included; `decision` is what the entry holds, where that is at hand.
+
+    Raises: IntegrityError where it is no decision.
+    """
+    try:
+        told = entry_json(entry, decision)
+    except msgspec.DecodeError as error:
+        raise IntegrityError(f"entry {receipt.index}: {error}") from error
     head = b'{"index":%d,"leaf_hash":"%s",' % (receipt.index, receipt.leaf_hash.encode())
-    verdict = entry.rfind(_VERDICT) + len(_VERDICT)
-    if not entry.startswith(PolicyOutcome.WITHHOLD.encode(), verdict):
-        return b'%s"decision":%s}\n' % (head, entry)
-    about = _WITHHELD_FIELDS_DECODER.decode(entry)
+    verdict = told.rfind(_VERDICT) + len(_VERDICT)
+    if not told.startswith(PolicyOutcome.WITHHOLD.encode(), verdict):
+        return b'%s"decision":%s}\n' % (head, told)
+    about = _WITHHELD_FIELDS_DECODER.decode(told)
     fields = {
         "id": about.id,
         "symbol": about.symbol,

@@ -10,11 +10,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Generic, TypeVar
 
+import msgspec
+
 from htfi.adapters.stores.decisions import JOURNAL, journal_line, line_index, whole_lines
-from htfi.domain.decision import Receipt
+from htfi.domain.decision import Receipt, decode_decision
 from htfi.domain.errors import DependencyUnavailable
 from htfi.domain.files import atomic_writer
 from htfi.governance.ledger.merkle import leaf_hash
+from htfi.pipeline.record.entry import encode_entry
 
 _MAX_NAMED = 1_000  # of a kind; more are counted only
 _MAX_LISTED = 5
@@ -172,10 +175,14 @@ def check_journal(
     path = folder / JOURNAL
 
     def is_recorded(line: bytes) -> bool:
-        decision = line.partition(b'"decision":')[2][:-2]
-        head = _LINE_HEAD % leaf_hash(decision).hex().encode()
+        told = line.partition(b'"decision":')[2][:-2]
+        try:
+            forms = (told, encode_entry(decode_decision(told)))
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return False
         last = entries.at(entries.size - 1) if entries.size else b""
-        return head in line[: len(head) + 32] and decision != last
+        heads = [_LINE_HEAD % leaf_hash(form).hex().encode() for form in forms]
+        return any(head in line[: len(head) + 32] for head in heads) and last not in forms
 
     expected = ExpectedRows(entries.size, entries.lines(), entries.line, line_index, is_recorded)
     try:

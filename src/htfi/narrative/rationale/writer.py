@@ -21,8 +21,8 @@ MIN_JUMP_SIGMAS = 4.0
 MAX_EQUAL_SPREAD = 0.01  # weights closer together than this name no leader
 
 _OPENINGS_WITH_MOVE = ("shock", "after_jump")
-_DRIVER_SLOTS = ("driver_a", "driver_b", "driver_c")
-_HEADLINE_SLOTS = (("headline_a", "age_a"), ("headline_b", "age_b"), ("headline_c", "age_c"))
+DRIVER_SLOTS = ("driver_a", "driver_b", "driver_c")
+HEADLINE_SLOTS = (("headline_a", "age_a"), ("headline_b", "age_b"), ("headline_c", "age_c"))
 _DRIVERS = ("no_drivers", "one_driver", "two_drivers", "three_drivers")
 _HEADLINES = ("", "one_headline", "two_headlines", "three_headlines")
 
@@ -65,7 +65,7 @@ def write_rationale(
     width = high - low
     unit = phrasing.unit(width)
     slots = {
-        "series": _series(symbol, interval),
+        "series": series_slot(symbol, interval),
         "state": phrasing.state(regime),
         "bar": phrasing.bar(interval),
         **phrasing.band_slots(last_price, low, high, unit),
@@ -82,7 +82,7 @@ def write_rationale(
     stated = drivers[:3]
     if stated or has_usual:
         template += "+" + _DRIVERS[len(stated)]
-        for name, driver in zip(_DRIVER_SLOTS, stated, strict=False):
+        for name, driver in zip(DRIVER_SLOTS, stated, strict=False):
             slots[name] = phrasing.driver(driver)
     if weights:
         template += "+" + _expert_part(weights, phrasing, slots)
@@ -125,7 +125,7 @@ def news_parts(
     parts: list[str] = []
     if cited:
         parts.append(_HEADLINES[len(cited)])
-        for (name, age), item in zip(_HEADLINE_SLOTS, cited, strict=False):
+        for (name, age), item in zip(HEADLINE_SLOTS, cited, strict=False):
             slots[name] = quote(item.headline)
             slots[age] = phrasing.age(as_of_ns - item.available_at_ns)
     opinion = phrasing.view_slots(view, symbol) if view is not None else {}
@@ -148,7 +148,7 @@ def news_parts(
 
 def cited_headlines(rationale: Rationale) -> dict[str, str]:
     """The headlines that a rationale cites, quoted, by the id of their item."""
-    slots = (rationale.slots.get(name, "") for name, _ in _HEADLINE_SLOTS)
+    slots = (rationale.slots.get(name, "") for name, _ in HEADLINE_SLOTS)
     return {item: headline for item, headline in zip(rationale.cited, slots, strict=False) if headline}
 
 
@@ -189,5 +189,6 @@ def _expert_part(weights: Mapping[str, float], phrasing: Phrasing, slots: dict[s
 
 
 @lru_cache(maxsize=4096)
-def _series(symbol: str, interval: str) -> str:
+def series_slot(symbol: str, interval: str) -> str:
+    """What a series is called in a sentence."""
     return clean(series_id(symbol, interval), 80)

@@ -16,8 +16,6 @@ from htfi.domain.decision import (
     NewsView,
     Rung,
     amendment_id,
-    decode_decision,
-    encode_decision,
 )
 from htfi.domain.errors import InvalidInput
 from htfi.domain.plan import PlanReason
@@ -36,6 +34,7 @@ from htfi.narrative.sanitising.config import SanitiserConfig
 from htfi.pipeline.amendments import comparison_part, recorded_comparison_part
 from htfi.pipeline.audit.readings import ReadingAuditor
 from htfi.pipeline.audit.triggers import TriggerAuditor
+from htfi.pipeline.record.entry import decode_entry, encode_like
 from htfi.pipeline.weighing import forecast_problems, is_influence_bounded, suspicion_problems, without_view
 from htfi.scheduling.config import FidelityConfig
 from htfi.scheduling.fidelity import follows, is_high_value, is_prepared, plan_problems
@@ -126,7 +125,7 @@ class AmendmentAuditor:
                 *found,
                 f"it amends {decision.amends}, which is not an earlier provisional decision, or is already amended",
             ]
-        first = decode_decision(self._entry(first_index))
+        first = decode_entry(self._entry(first_index))
         if self._due:
             self._due.popleft()
             return found + _amendment_problems(first, decision, self._lead)
@@ -224,11 +223,11 @@ def check_entry(
     standing one.
     Raises: msgspec.ValidationError where the entry is not a decision.
     """
-    decision = decode_decision(entry)
+    decision = decode_entry(entry)
     problems: list[str] = []
     if decision.settings_digest != settings_digest:
         problems.append("it was made under settings other than those in settings.json")
-    if encode_decision(decision) != entry:
+    if encode_like(decision, entry) != entry:
         problems.append("the entry is not in canonical form")
     problems += forecast_problems(decision)
     problems += _rationale_problems(decision)

@@ -16,7 +16,7 @@ from htfi.decoding.sessions import KVSessions
 from htfi.decoding.strategies.recorded import RecordedStrategy
 from htfi.decoding.strategies.sampled import SampledStrategy
 from htfi.decoding.vocabulary import Vocabulary
-from htfi.domain.decision import Decision, GenerationTrace, NewsView, try_decode_decision
+from htfi.domain.decision import Decision, GenerationTrace, NewsView
 from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.domain.generation import Completion, GenerationRequest, RequestRefused, RuleTrace
 from htfi.narrative.answer import ConfidenceCalibration, ParsedAnswer, parse_answer, view_grammar
@@ -25,6 +25,7 @@ from htfi.narrative.merging import unmerged
 from htfi.narrative.view_calibration import ViewCalibration
 from htfi.pipeline.audit.readings import first_difference
 from htfi.pipeline.audit.token_text import TokenText
+from htfi.pipeline.record.entry import try_decode_entry
 
 
 class ModelRole(StrEnum):
@@ -77,11 +78,11 @@ class ReplayedReading:
 
 def newest_reading(entries: Iterable[bytes]) -> Decision:
     """The last decision for which a model of ours read. Raises: InvalidInput where there is none."""
-    newest: bytes | None = None
+    found: Decision | None = None
     for entry in entries:
-        if b'"wording":{' in entry:
-            newest = entry
-    found = try_decode_decision(newest) if newest is not None else None
+        decision = try_decode_entry(entry)
+        if decision is not None and decision.view is not None and decision.view.trace is not None:
+            found = decision
     if found is None:
         raise InvalidInput("no decision here has a reading by a local model: there is nothing to replay")
     return found
@@ -100,7 +101,7 @@ def reading_of(decision: Decision, entries: Iterable[bytes]) -> Decision:
     read = unmerged(view)
     if read is not None:
         for entry in entries:
-            found = try_decode_decision(entry)
+            found = try_decode_entry(entry)
             if found is None or found.series != decision.series or found.as_of_ns != read.as_of_ns:
                 continue
             kept = unmerged(found.view) if found.view is not None else None

@@ -8,12 +8,13 @@ from collections.abc import Callable
 
 from msgspec import UNSET
 
-from htfi.domain.decision import Decision, NewsTrigger, decode_decision, news_decision_id
+from htfi.domain.decision import Decision, NewsTrigger, news_decision_id
 from htfi.domain.time import NS_PER_S, format_ns
 from htfi.forecasting.between_bars import remaining_ticks
 from htfi.market.config import is_intraday
 from htfi.narrative.config import TriggersConfig
 from htfi.narrative.triggering import VERSION, reasons_of
+from htfi.pipeline.record.entry import decode_entry
 
 _HOUR_NS = 3600 * NS_PER_S
 
@@ -43,7 +44,7 @@ class TriggerAuditor:
         standing_index = self._standing.get(decision.series)
         if standing_index is None:
             return [*found, "it answers news before its series had a decision"]
-        return found + _standing_problems(decision, trigger, decode_decision(self._entry(standing_index)))
+        return found + _standing_problems(decision, trigger, decode_entry(self._entry(standing_index)))
 
     def _rule_problems(self, decision: Decision) -> list[str]:
         config, at_ns, found = self._config, decision.as_of_ns, list[str]()

@@ -8,10 +8,11 @@ import msgspec
 
 from htfi.apps.cli.ledger.entries import find, progress, show_statements
 from htfi.apps.cli.ledger.options import FOLDER
-from htfi.domain.decision import Decision, decode_decision, try_decode_decision
+from htfi.domain.decision import Decision
 from htfi.domain.errors import InvalidInput
 from htfi.narrative.audit import AuditSection, TokenSpeller, explain_decision
 from htfi.narrative.audit_summary import AuditSummary
+from htfi.pipeline.record.entry import decode_entry, try_decode_entry
 from htfi.wiring.ledger import open_ledger_readonly
 
 _TITLE_STYLE = "bold cyan"
@@ -46,7 +47,7 @@ def audit_command(folder: Path, which: str | None, as_json: bool, target: Path |
             with progress(f"reading {folder}", log.size) as advance:
                 entries = _advancing(log.entries(), log.size, advance)
                 sections = AuditSummary.of(
-                    found for entry in entries if (found := try_decode_decision(entry))
+                    found for entry in entries if (found := try_decode_entry(entry))
                 ).sections()
             subject = {"run": folder.name}
         else:
@@ -68,22 +69,15 @@ def audit_command(folder: Path, which: str | None, as_json: bool, target: Path |
 
 def _decision(index: int, entry: bytes) -> Decision:
     try:
-        return decode_decision(entry)
+        return decode_entry(entry)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidInput(f"entry {index} is not a decision of this version: {error}") from error
 
 
 def _newest_with_news(decision: Decision, entries: Iterable[bytes]) -> Decision | None:
     """The provisional decision that this one amends."""
-    wanted = decision.amends.encode()
-    for entry in entries:
-        if (
-            wanted in entry
-            and (found := try_decode_decision(entry)) is not None
-            and found.id == decision.amends
-        ):
-            return found
-    return None
+    every = (try_decode_entry(entry) for entry in entries)
+    return next((found for found in every if found is not None and found.id == decision.amends), None)
 
 
 def _advancing(entries: Iterable[bytes], total: int, advance: Callable[[int, int], None]) -> Iterator[bytes]:

@@ -24,9 +24,9 @@ from htfi.apps.cli.ledger.options import (
 from htfi.apps.cli.ledger.proofs import check_proof_command, cosign_command, keygen_command, prove_command
 from htfi.apps.cli.ledger.replay import replay_command
 from htfi.domain.counts import counted
-from htfi.domain.decision import try_decode_decision
 from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
 from htfi.governance.ledger.export import json_line, static_files
+from htfi.pipeline.record.entry import entry_json, try_decode_entry
 from htfi.wiring.ledger import open_ledger_readonly
 from htfi.wiring.outputs import check_outputs
 
@@ -147,11 +147,19 @@ def show(folder: Path, which: str | None, as_json: bool) -> None:
     finally:
         log.close()
     if as_json:
-        click.echo(entry)
+        click.echo(entry_json(entry))
     else:
         view.show_entry(index, entry)
-        if (decision := try_decode_decision(entry)) is not None:
+        if (decision := try_decode_entry(entry)) is not None:
             view.show_statements(folder, decision)
+
+
+def _exported(index: int, entry: bytes) -> bytes:
+    """The line of an entry; with the decision as JSON beside an entry of a form that people cannot read."""
+    line = json_line(index, entry)
+    if b'"entry":' not in line[:120] or try_decode_entry(entry) is None:
+        return line
+    return line[:-2] + b',"decision":' + entry_json(entry) + b"}\n"
 
 
 @command.command(short_help="Write static files that other tools can verify.")
@@ -171,7 +179,7 @@ def export(folder: Path, out: Path) -> None:
         with view.progress(f"exporting {folder}", size) as advance:
             for path, content in static_files(log, size, advance):
                 write_file(out / path, content)
-        _write_lines(out / "entries.jsonl", (json_line(*item) for item in enumerate(log.entries(0, size))))
+        _write_lines(out / "entries.jsonl", (_exported(*item) for item in enumerate(log.entries(0, size))))
     finally:
         log.close()
     click.echo(

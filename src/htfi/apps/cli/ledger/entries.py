@@ -6,23 +6,19 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import click
-import msgspec
 from msgspec import UNSET
 
-from htfi.domain.decision import Decision, NewsTilt, try_decode_decision
+from htfi.domain.decision import Decision, NewsTilt
 from htfi.domain.errors import InvalidInput
 from htfi.domain.time import format_ns
 from htfi.governance.ledger.log import LogReader
+from htfi.pipeline.record.entry import try_decode_entry
 
 NUM_NEWEST = 10
 MIN_SIZE_FOR_BAR = 20_000  # fewer entries are done before a bar could be read
 SHOWN_LEVELS = (0.01, 0.05, 0.1, 0.5, 0.9, 0.95, 0.99)  # seven columns fit a terminal of 80
 
 _STYLES = {"calm": "green", "normal": "cyan", "stressed": "yellow", "shock": "bold red"}
-
-
-class _EntryName(msgspec.Struct):
-    id: str
 
 
 @contextmanager
@@ -46,10 +42,8 @@ def progress(title: str, total: int) -> Generator[Callable[[int, int], None]]:
 
 def decision_id(entry: bytes) -> str | None:
     """The id of a recorded decision; None where the entry is something else."""
-    try:
-        return msgspec.json.decode(entry, type=_EntryName).id
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None
+    decision = try_decode_entry(entry)
+    return None if decision is None else decision.id
 
 
 def find(log: LogReader, which: str) -> tuple[int, bytes]:
@@ -57,7 +51,7 @@ def find(log: LogReader, which: str) -> tuple[int, bytes]:
     if which.isdecimal():
         return int(which), log.entry(int(which))
     for index, entry in enumerate(log.entries()):
-        if which.encode() in entry and decision_id(entry) == which:
+        if decision_id(entry) == which:
             return index, entry
     raise InvalidInput(f"the ledger has no decision '{which}': `htfi ledger show DIR` lists the newest")
 
@@ -87,7 +81,7 @@ def show_head(log: LogReader) -> None:
     rows: list[list[str | Text]] = []
     start = max(0, size - NUM_NEWEST)
     for index, entry in enumerate(log.entries(start, size), start):
-        decision = try_decode_decision(entry)
+        decision = try_decode_entry(entry)
         if decision is None:
             rows.append([str(index), repr(entry[:40]), "", "", ""])
             continue
@@ -104,7 +98,7 @@ def show_entry(index: int, entry: bytes) -> None:
 
     from htfi.apps.display.tables import console, print_facts, print_line, print_table
 
-    decision = try_decode_decision(entry)
+    decision = try_decode_entry(entry)
     if decision is None:
         click.echo(f"entry {index}, {len(entry):,} bytes, is not a decision of this version:")
         click.echo(entry)

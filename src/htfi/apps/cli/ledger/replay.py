@@ -8,9 +8,9 @@ from msgspec import UnsetType
 
 from htfi.apps.cli.ledger.entries import find
 from htfi.apps.cli.ledger.options import DRAFT, FOLDER, TARGET
-from htfi.domain.decision import decode_decision
 from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.narrative.audit import rule_note
+from htfi.pipeline.record.entry import decode_entry
 from htfi.wiring.ledger import open_ledger_readonly
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def replay_command(folder: Path, which: str | None, target: Path | None, draft: 
         else:
             index, entry = find(log, which)
             try:
-                decision = decode_decision(entry)
+                decision = decode_entry(entry)
             except ValueError as error:
                 raise InvalidInput(f"entry {index} is not a decision of this version: {error}") from error
             read_for = reading_of(decision, log.entries(0, index))

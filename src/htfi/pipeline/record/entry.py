@@ -1,0 +1,208 @@
+"""Entries of the ledger: `encode_entry` writes version 2, compact and canonical; `decode_entry` reads every version.
+
+Version 1 is the decision's JSON (`domain.decision.encode_decision`), which begins with '{'. Version 2 is a MessagePack
+array [2, models, fields, forecast, rationale, id] (docs/record.md). `fields` are those of `Decision` that are not named
+here; `id` is nil where it follows from series and instant. Values are packed by their types (`fields`), the forecast's
+tables as whole numbers (`ticks`), of the rationale what is needed to word it again (`wording`). Equal decisions give
+equal bytes.
+"""
+
+from array import array
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from itertools import chain
+from typing import Any
+
+import msgspec
+
+from htfi.domain.decision import (
+    TICKS_PER_UNIT,
+    Decision,
+    Forecast,
+    NewsTilt,
+    Rationale,
+    amendment_id,
+    decode_decision,
+    encode_decision,
+    news_decision_id,
+)
+from htfi.domain.errors import IntegrityError, InvalidInput
+from htfi.domain.time import format_ns
+from htfi.pipeline.record.fields import Plain, Texts, packer_of, struct_packer
+from htfi.pipeline.record.ticks import pack_rows, pack_scaled, unpack_rows
+from htfi.pipeline.record.wording import RationaleFacts, facts_of, worded
+from htfi.pipeline.record.words import WORDS
+
+VERSION = 2
+_MILLIONTHS = 1e6
+PACKED_APART = frozenset(
+    {"id", "models", "forecast", "rationale"}
+)  # fields of a decision with a place of their own
+_FIELDS = struct_packer(Decision, PACKED_APART)
+_MODELS = packer_of(dict[str, str])
+_TILT, _FLOATS = packer_of(NewsTilt), packer_of(list[float])
+_TABLE, _RATIONALE = packer_of(list[list[float]]), packer_of(RationaleFacts)
+_ENCODER, _DECODER = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder()
+_NO_RATIONALE = Rationale("", "", {}, [], [])
+
+
+def encode_entry(decision: Decision) -> bytes:
+    """Version 2 of a decision's entry. Raises: IntegrityError where a number is not finite."""
+    try:
+        return _ENCODER.encode(_packed(decision))
+    except IntegrityError as error:
+        raise IntegrityError(
+            f"{decision.id}: a number is not finite and cannot be recorded: {error}"
+        ) from error
+
+
+def _packed(decision: Decision) -> list[Plain]:
+    models, texts = _packed_models(decision.models)
+    fields = _FIELDS.pack(decision, texts)
+    forecast = _pack_forecast(decision.forecast, texts)
+    rationale = _RATIONALE.pack(facts_of(decision), texts)
+    name = None if decision.id == _usual_id(decision) else texts.pack(decision.id)
+    return [VERSION, models, fields, forecast, rationale, name]
+
+
+def decode_entry(entry: bytes) -> Decision:
+    """The decision of an entry of any version. Raises: msgspec.ValidationError where it is none."""
+    if _is_json(entry):
+        return decode_decision(entry)
+    try:
+        version, models, fields, forecast, rationale, name = _DECODER.decode(entry)
+        if version != VERSION:
+            raise ValueError(f"version {version}, this program knows {VERSION}: update htfi")
+        texts = _WORDS.copy()
+        named = _MODELS.unpack(models, texts)
+        values: dict[str, Any] = _FIELDS.unpack(fields, texts)
+        decision = Decision(
+            id="", models=named, forecast=_unpack_forecast(forecast, texts), rationale=_NO_RATIONALE, **values
+        )
+        decision = msgspec.structs.replace(
+            decision, rationale=worded(_RATIONALE.unpack(rationale, texts), decision)
+        )
+        found = _usual_id(decision) if name is None else texts.unpack(name)
+    except (
+        ValueError,
+        TypeError,
+        IndexError,
+        KeyError,
+        OverflowError,
+        InvalidInput,
+        msgspec.DecodeError,
+    ) as error:
+        raise msgspec.ValidationError(f"not an entry of a decision: {error}") from error
+    return msgspec.structs.replace(decision, id=found)
+
+
+_WORDS = Texts(WORDS)
+
+
+@lru_cache(maxsize=64)
+def _models_of(items: tuple[tuple[str, str], ...]) -> tuple[Plain, Texts]:
+    texts = _WORDS.copy()
+    return _MODELS.pack(dict(items), texts), texts
+
+
+def _packed_models(models: Mapping[str, str]) -> tuple[Plain, Texts]:
+    """The versions of a run's parts, the same in most of its entries, and the texts after them."""
+    packed, texts = _models_of(tuple(models.items()))
+    return packed, texts.copy()
+
+
+def try_decode_entry(entry: bytes) -> Decision | None:
+    """The decision that an entry holds, None where it is something else."""
+    try:
+        return decode_entry(entry)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+
+
+def encode_like(decision: Decision, entry: bytes) -> bytes:
+    """The decision in the version of another entry: a ledger of version 1 goes on in its own."""
+    return encode_decision(decision) if _is_json(entry) else encode_entry(decision)
+
+
+def entry_json(entry: bytes, decision: Decision | None = None) -> bytes:
+    """The decision of an entry as JSON: of version 1 its bytes. `decision` is what it holds, where that is at hand.
+
+    Raises: msgspec.ValidationError.
+    """
+    return entry if _is_json(entry) else encode_decision(decision or decode_entry(entry))
+
+
+def _is_json(entry: bytes) -> bool:
+    return entry[:1] == b"{"
+
+
+def _usual_id(decision: Decision) -> str:
+    instant = format_ns(decision.as_of_ns)
+    first = f"{decision.series}@{instant}"
+    if decision.is_between_bars:
+        first = news_decision_id(decision.series, instant)
+    return amendment_id(first) if decision.amends else first
+
+
+def _pack_forecast(forecast: Forecast, texts: Texts) -> Plain:
+    """[horizons, levels, expert names, ticks, weights' names, weights, calibration, tilt]: `ticks` are the rows of the
+    fused quantiles, then those of each expert; floats instead of bytes where they are no whole ticks or millionths.
+    """
+    names = list(forecast.expert_ticks)
+    width = len(forecast.levels)
+    weight_names = list(forecast.weights)
+    weights = [row for table in forecast.weights.values() for row in table]
+    zones = len(weights[0]) if weights else 1
+    return [
+        list(forecast.horizons),
+        _FLOATS.pack(forecast.levels, texts),
+        [texts.pack(name) for name in names],
+        pack_rows(
+            array("q", chain.from_iterable(chain.from_iterable(forecast.expert_ticks.values()))), width
+        ),
+        _pack_whole(forecast.quantiles, TICKS_PER_UNIT, width, texts),
+        None if weight_names == names else [texts.pack(name) for name in weight_names],
+        zones,
+        _pack_whole(weights, _MILLIONTHS, zones, texts),
+        _FLOATS.pack(forecast.calibration, texts),
+        None if forecast.tilt is None else _TILT.pack(forecast.tilt, texts),
+    ]
+
+
+def _pack_whole(rows: Sequence[Sequence[float]], scale: float, width: int, texts: Texts) -> Plain:
+    """The rows as whole numbers of 1/`scale`; as floats where a value is no such number exactly."""
+    packed = pack_scaled(array("d", chain.from_iterable(rows)), scale, width)
+    return _TABLE.pack(rows, texts) if packed is None else packed
+
+
+def _unpack_forecast(packed: Plain, texts: Texts) -> Forecast:
+    horizons, levels, experts, ticks, fused, weight_names, zones, weights, calibration, tilt = packed
+    num, width = len(horizons), len(levels)
+    levels = tuple(_FLOATS.unpack(levels, texts))
+    names = [texts.unpack(name) for name in experts]
+    rows = unpack_rows(ticks, width)
+    quantiles = _unpack_whole(fused, TICKS_PER_UNIT, width, texts)
+    weighed = names if weight_names is None else [texts.unpack(name) for name in weight_names]
+    shares = _unpack_whole(weights, _MILLIONTHS, zones, texts)
+    if len(rows) != num * len(names) or len(shares) != num * len(weighed) or len(quantiles) != num:
+        raise ValueError(f"{len(rows)} rows of quantiles for {len(names)} experts")
+    return Forecast(
+        horizons=tuple(horizons),
+        levels=levels,
+        quantiles=quantiles,
+        expert_ticks=_by_name(names, rows, num),
+        weights=_by_name(weighed, shares, num),
+        calibration=_FLOATS.unpack(calibration, texts),
+        tilt=None if tilt is None else _TILT.unpack(tilt, texts),
+    )
+
+
+def _unpack_whole(packed: Plain, scale: float, width: int, texts: Texts) -> list[list[float]]:
+    if isinstance(packed, bytes):
+        return [[number / scale for number in row] for row in unpack_rows(packed, width)]
+    return _TABLE.unpack(packed, texts)
+
+
+def _by_name(names: Sequence[str], rows: Sequence[Any], num: int) -> dict[str, Any]:
+    """Rows of several tables, `num` each, by name."""
+    return {name: list(rows[place * num : (place + 1) * num]) for place, name in enumerate(names)}

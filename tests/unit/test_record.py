@@ -1,0 +1,148 @@
+"""Entries of version 2: exact, canonical, refused where they are none, and laid out as docs/record.md says."""
+
+import json
+import math
+import subprocess
+import sys
+from array import array
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from htfi.domain.decision import decode_decision, encode_decision
+from htfi.domain.errors import IntegrityError
+from htfi.domain.plan import PlanReason
+from htfi.narrative.rationale.versions import PHRASINGS
+from htfi.pipeline.record import ticks
+from htfi.pipeline.record.entry import decode_entry, encode_entry, encode_like, entry_json
+from htfi.pipeline.record.ticks import pack_rows, pack_scaled, unpack_rows
+from htfi.pipeline.record.wording import SLOT_ORDER
+from htfi.pipeline.record.words import WORDS
+from htfi.wiring.ledger import open_ledger
+from record_layout import layout
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_a_decision_comes_out_as_it_went_in(make_decisions):
+    decisions = make_decisions(40, ("SPX", "VIX"), withhold_every=7)
+    entries = [encode_entry(decision) for decision in decisions]
+    assert [decode_entry(entry) for entry in entries] == decisions
+    assert [entry_json(entry) for entry in entries] == [encode_decision(decision) for decision in decisions]
+    assert [encode_entry(decode_entry(entry)) for entry in entries] == entries
+
+
+def test_an_entry_of_version_1_is_read_and_compared_in_its_own_form(make_decisions):
+    (decision,) = make_decisions(1)
+    recorded = encode_decision(decision)
+    assert decode_entry(recorded) == decode_decision(recorded)
+    assert encode_like(decision, recorded) == recorded
+    assert encode_like(decision, encode_entry(decision)) == encode_entry(decision)
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
+def test_a_number_that_is_not_finite_is_refused_in_one_line(make_decisions, number):
+    (decision,) = make_decisions(1)
+    with pytest.raises(IntegrityError, match=r"SPX/1d@.*not finite") as caught:
+        encode_entry(msgspec.structs.replace(decision, last_price=number))
+    assert "\n" not in str(caught.value)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(cut=st.floats(0, 1), place=st.floats(0, 1), byte=st.integers(0, 255))
+def test_damaged_bytes_are_refused_or_another_decision(make_decisions, cut, place, byte):
+    (decision,) = make_decisions(1)
+    entry = encode_entry(decision)
+    with pytest.raises(msgspec.DecodeError):
+        decode_entry(entry[: int(cut * (len(entry) - 1))] or b"\xc1")
+    changed = bytearray(entry)
+    changed[int(place * (len(entry) - 1))] = byte
+    try:
+        found = decode_entry(bytes(changed))
+    except msgspec.DecodeError:
+        return
+    assert bytes(changed) == entry or found != decision or encode_entry(found) != bytes(changed)
+
+
+def test_a_later_version_is_named(make_decisions):
+    entry = bytearray(encode_entry(*make_decisions(1)))
+    entry[1] = 3
+    with pytest.raises(msgspec.ValidationError, match="version 3, this program knows 2: update htfi"):
+        decode_entry(bytes(entry))
+
+
+ROWS = st.integers(1, 15).flatmap(
+    lambda width: st.lists(
+        st.lists(st.integers(-(2**60), 2**60), min_size=width, max_size=width), min_size=1, max_size=6
+    )
+)
+
+
+@given(rows=ROWS, mirrored=st.booleans())
+def test_rows_of_whole_numbers_come_out_as_they_went_in(rows, mirrored):
+    if mirrored:
+        rows = [[(one - other) // 2 for one, other in zip(row, reversed(row), strict=True)] for row in rows]
+        rows = [row if row == [-one for one in reversed(row)] else [0] * len(row) for row in rows]
+    width = len(rows[0])
+    packed = pack_rows(array("q", [one for row in rows for one in row]), width)
+    assert unpack_rows(packed, width) == rows
+    if mirrored:
+        assert len(packed) <= len(rows) * (1 + 8 * ((width + 1) // 2))
+
+
+@given(numbers=st.lists(st.floats(-1e5, 1e5), min_size=1, max_size=13))
+def test_numbers_are_packed_only_where_they_are_exact(numbers):
+    packed = pack_scaled(array("d", numbers), 1e6, len(numbers))
+    if packed is not None:
+        back = [one / 1e6 for one in unpack_rows(packed, len(numbers))[0]]
+        assert [repr(one) for one in back] == [repr(one) for one in numbers]
+    assert pack_scaled(array("d", [round(one, 6) + 0.0 for one in numbers]), 1e6, len(numbers)) is not None
+
+
+def test_the_interpreted_module_packs_the_same_bytes():
+    source = (ROOT / "src/htfi/pipeline/record/ticks.py").read_text(encoding="utf-8")
+    interpreted: dict[str, object] = {"__file__": "ticks.py", "__name__": "interpreted"}
+    exec(compile(source, "ticks.py", "exec"), interpreted)
+    assert ticks.COMPILED or ticks.pack_rows.__module__ == "htfi.pipeline.record.ticks"
+    for width in (1, 2, 13):
+        values = array("q", [(-1) ** n * n**9 for n in range(6 * width)])
+        assert interpreted["pack_rows"](values, width) == pack_rows(values, width)  # type: ignore[operator]
+        floats = array("d", [value / 1e10 for value in values])
+        assert interpreted["pack_scaled"](floats, 1e10, width) == pack_scaled(floats, 1e10, width)  # type: ignore[operator]
+
+
+def test_the_page_states_the_layout():
+    page = (ROOT / "docs/record.md").read_text(encoding="utf-8")
+    assert layout() in page, (
+        "docs/record.md differs from the types: fields and members are added at the end only"
+    )
+    assert f"`{'` `'.join(WORDS)}`" in page, "the known texts of version 2 may not change"
+    assert ", ".join(f"`{slot}`" for slot in SLOT_ORDER) in page
+    for version, phrasing in PHRASINGS.items():
+        parts = [*phrasing.sentences.openings, *phrasing.sentences.parts]
+        assert f"| `{version}` | {', '.join(parts)} |" in page
+
+
+def test_the_independent_reader_reads_a_ledger(tmp_path, make_decisions):
+    decisions = make_decisions(3)
+    ledger = open_ledger(tmp_path, origin="htfi.example/run", durable=False)
+    ledger.append([encode_entry(decision) for decision in decisions])
+    ledger.close()
+    words = [sys.executable, "-I", str(ROOT / "examples/read_record.py"), str(tmp_path / "ledger.db"), "2"]
+    told = subprocess.run(words, capture_output=True, text=True, check=True, timeout=60).stdout
+    assert "'symbol': 'SPX'" in told
+    middle = decisions[2].forecast.quantiles[0][6] * 100
+    assert f"50% {middle:+.4f}%" in told
+
+
+def test_reasons_are_places(make_decisions):
+    (decision,) = make_decisions(1)
+    plan = msgspec.structs.replace(
+        decision.plan, legacy_reason_text=msgspec.UNSET, reason_codes=(PlanReason.TRIAL,)
+    )
+    entry = encode_entry(msgspec.structs.replace(decision, plan=plan))
+    assert b"trial" not in entry
+    assert json.loads(entry_json(entry))["plan"]["reasons"] == ["trial"]
