@@ -3,10 +3,10 @@
 import re
 
 import pytest
-from tests.unit.test_party_roles import CASES, parsed
 
 from htfi.narrative.facts.party_roles import _INDEX, _WORDINGS  # pyright: ignore[reportPrivateUsage]
 from htfi.narrative.facts.wording_index import WordingIndex, first_letters
+from role_cases import CASES, parsed
 
 
 @pytest.mark.parametrize(
