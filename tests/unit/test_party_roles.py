@@ -9,7 +9,10 @@ from numpy.typing import NDArray
 
 from htfi.narrative.encoding.linking import EntityLinker
 from htfi.narrative.facts.party_names import NamedSpan, name_spans, same_parties
-from htfi.narrative.facts.party_roles import roles_by_wording
+from htfi.narrative.facts.party_roles import (
+    _TABLE,  # pyright: ignore[reportPrivateUsage]
+    roles_by_wording,
+)
 from htfi.narrative.facts.record import KINDS, ROLES, EventKind, PartyRole
 from htfi.narrative.facts.role_assignment import assigned_roles
 from role_cases import CASES, DEAL, LAWSUIT, RATING, TAKEOVER, parsed
@@ -37,6 +40,27 @@ def test_a_wording_of_another_kind_of_event_does_not_count() -> None:
     text, spans, _ = parsed("acquirer[Ambrel] eyes target[Tosk]")
     assert by_wording(text, spans, {TAKEOVER}) == [PartyRole.ACQUIRER, PartyRole.TARGET]
     assert by_wording(text, spans, {EventKind.INFLATION}) == [None, None]
+
+
+def test_no_wording_that_a_text_holds_is_left_out() -> None:
+    held = 0
+    for _, marked in CASES:
+        text, spans, _ = parsed(marked)
+        lowered = re.sub(r"\s+", " ", text.lower())
+        for number, one in enumerate(spans):
+            lowered = lowered.replace(text[one.start : one.end].lower(), f"§{number}")
+        possible = set(_TABLE.candidates(lowered))
+        found = {
+            place for place, one in enumerate(_TABLE.patterns) if re.search(one.text, lowered, one.flags)
+        }
+        assert found <= possible
+        held += len(found)
+    assert held >= len(CASES)
+
+
+def test_every_wording_names_words_without_which_it_is_not_searched_for() -> None:
+    assert len(_TABLE.patterns) > 200
+    assert [one.text for one in _TABLE.patterns if not one.needed] == []
 
 
 def shares_of(role: PartyRole, share: float) -> NDArray[np.float64]:

@@ -120,14 +120,17 @@ def _is_digit(node: _Node) -> bool:
 
 def _beginnings(nodes: Sequence[_Node], begun: str, found: set[str], depth: int) -> bool:
     """Adds how the first words of a sequence begin, of which `begun` has been read; False where that is not known."""
+    num_read = 0
+    while num_read < len(nodes) and len(begun) < _LONG and (letter := _letter(nodes[num_read])):
+        begun, num_read = begun + letter, num_read + 1
     if len(begun) == _LONG:
         found.add(begun)
         return True
     if len(found) > _MAX_WORDS or depth > _MAX_DEPTH:
         return False
-    if not nodes:
+    if num_read == len(nodes):
         return _add_open(begun, found)
-    node, rest = nodes[0], nodes[1:]
+    node, rest = nodes[num_read], nodes[num_read + 1 :]
     match node[0], node[1]:
         case (("LITERAL" | "IN"), _):
             return _begin_with(_characters(node), rest, begun, found, depth)
@@ -206,6 +209,11 @@ def _characters(node: _Node) -> _Characters:
             return _joined(_characters(member) for member in members)
         case _:
             return _UNKNOWN
+
+
+def _letter(node: _Node) -> str:
+    """The letter that a node is, in small; '' where it may be anything else."""
+    return next(iter(_character(chr(node[1])).letters), "") if node[0] == "LITERAL" else ""
 
 
 @cache

@@ -13,16 +13,17 @@ from itertools import chain
 from typing import NamedTuple
 
 from htfi.narrative.facts.record import EventKind, PartyRole
-from htfi.narrative.facts.wording_index import WordingIndex
-from htfi.narrative.patterns import Patterns
+from htfi.narrative.patterns import FilteredPattern, Patterns, PatternTable
 
 _MAX_GAP_CHARS = 80  # between two parts of a wording, without a name
 _NAME = r"§\d+"
 _LIST = rf"{_NAME}(?:(?:, and |, | and | & | or |-|/){_NAME})*"
-_GAP = rf"(?!\w)[^§;:]{{1,{_MAX_GAP_CHARS}}}?(?<!\w)"
-_FAR = r"(?!\w)[^;]+?(?<!\w)"
+_GAPS = {
+    " .. ": rf"(?!\w)[^§;:]{{1,{_MAX_GAP_CHARS}}}?(?<!\w)",
+    " ... ": r"(?!\w)[^;]+?(?<!\w)",
+}
+_BETWEEN = re.compile(r" \.\.\.? ")
 _SLOT = re.compile(r"<(\w+?)(\d?)(\+?)>")
-_PARTS = re.compile(r"(\s\.\.\.?\s|<\w+\+?>)")
 # What is taken out of a text or ends a clause in it.
 _BRACKETS = re.compile(r"\s*\([^()]{0,40}\)")
 _CLAUSE_ENDS = re.compile(r"\s[-–—]{1,2}\s|(?<=[a-z%]{3})\.\s|\.\.\.|…|[?!]\s|\s\|\s")
@@ -34,11 +35,10 @@ class _Wording:
     """One wording of an event of `kinds`; its groups are named after the roles that they give."""
 
     kinds: frozenset[EventKind]
-    pattern: re.Pattern[str]
+    pattern: FilteredPattern
     num_names: int  # that it needs at least
-    parts: tuple[str, ...]  # between names and gaps
-    when: re.Pattern[str] | None
-    unless: re.Pattern[str] | None
+    when: FilteredPattern | None
+    unless: FilteredPattern | None
 
     def roles_in(self, masked: str) -> list[dict[int, PartyRole]]:
         """The roles that each place which holds it gives to parties, by their numbers."""
@@ -66,7 +66,7 @@ def roles_by_wording(
     if not spans:
         return WordingRoles({}, {})
     masked, numbers = _masked(text, spans, parties), set(parties)
-    possible = [_WORDINGS[place] for place in _INDEX.possible(masked)]
+    possible = [_WORDINGS[place] for place in _TABLE.candidates(masked)]
     possible = [wording for wording in possible if wording.num_names <= len(numbers)]
     found = [
         wording.roles_in(masked) if not wording.kinds.isdisjoint(kinds) else None for wording in possible
@@ -108,49 +108,28 @@ def _masked(text: str, spans: Sequence[tuple[int, int]], parties: Sequence[int])
     return " ".join(re.sub(r"^\W*(§\d+): (?=to |in |buys|agrees)", r"\1 ", whole).split())
 
 
-def _compiled(kinds: frozenset[EventKind], entry: dict[str, str]) -> _Wording:
+def _wording(kinds: frozenset[EventKind], entry: dict[str, str]) -> _Wording:
     def slot(match: re.Match[str]) -> str:
         return f"(?P<{match[1]}{match[2]}>{_LIST if match[3] else _NAME})"
 
-    pattern = ""
-    for part in _PARTS.split(entry["wording"]):
-        if part == " .. ":
-            pattern += _GAP
-        elif part == " ... ":
-            pattern += _FAR
-        else:
-            pattern += _SLOT.sub(slot, part)
-    when, unless = (re.compile(entry[key]) if key in entry else None for key in ("when", "unless"))
+    pattern = _BETWEEN.sub(lambda found: _GAPS[found[0]], _SLOT.sub(slot, entry["wording"]))
+    when, unless = (FilteredPattern(entry[key]) if key in entry else None for key in ("when", "unless"))
     # A pattern that begins with a name's mark is searched for by it, which is several times as fast.
     start = "" if pattern.startswith("(?P<") else r"(?<!\w)"
     return _Wording(
         frozenset(EventKind) if "sure" in entry else kinds,
-        re.compile(rf"{start}{pattern}(?!\w)"),
+        FilteredPattern(rf"{start}{pattern}(?!\w)"),
         len(_SLOT.findall(entry["wording"])),
-        tuple(_parts(entry["wording"])),
         when,
         unless,
     )
 
 
-def _parts(wording: str) -> Iterator[str]:
-    """What a wording has between its names and gaps; a gap within a group is a part of the group."""
-    part, depth = "", 0
-    for piece in _PARTS.split(wording):
-        depth += len(re.findall(r"(?<!\\)\(", piece)) - len(re.findall(r"(?<!\\)\)", piece))
-        is_end = depth == 0 and _PARTS.fullmatch(piece) is not None
-        if is_end and part.strip():
-            yield part
-        part = "" if is_end else part + piece
-    if part.strip():
-        yield part
-
-
 _FAMILIES = Patterns("htfi.narrative.facts", "party_roles.toml", "kinds")
 _ENTRIES = Patterns("htfi.narrative.facts", "party_roles.toml", "parts")
 _WORDINGS = tuple(
-    _compiled(frozenset(map(EventKind, _FAMILIES.words(family))), entry)
+    _wording(frozenset(map(EventKind, _FAMILIES.words(family))), entry)
     for family in _FAMILIES.names()
     for entry in _ENTRIES.entries(family)
 )
-_INDEX = WordingIndex([one.parts for one in _WORDINGS])
+_TABLE = PatternTable(one.pattern for one in _WORDINGS)
