@@ -91,3 +91,26 @@ def test_a_pace_that_is_no_number_of_sense_is_refused(pace: str) -> None:
     done = run("run", f"--pace={pace}")
     assert done.returncode == 2
     assert "Invalid value for '--pace'" in done.stderr
+
+
+READS_PRICES = """
+import sys
+from pathlib import Path
+from htfi import sample
+from htfi.domain.decision import Rung
+from htfi.wiring.run import open_run
+from htfi.wiring.settings import load_settings
+
+prices = [str(file) for file in sample.paths() if file.suffix == ".parquet"]
+assert len(prices) == 4
+with open_run(load_settings(), Path(sys.argv[1]), prices) as run:
+    assert Rung.SPECULATIVE in run.loop.components.views.rungs
+    run.run_to_end(lambda: run.loop.stop() if run.loop.recorder.num_decided > 100 else None)
+print([name for name in ("onnxruntime", "onnx", "pandas", "torch", "httpx", "grpc") if name in sys.modules])
+"""
+
+
+def test_prices_are_decided_on_without_the_libraries_that_models_need(tmp_path: Path) -> None:
+    arguments = [sys.executable, "-c", READS_PRICES, str(tmp_path / "run")]
+    done = subprocess.run(arguments, capture_output=True, text=True, timeout=60)
+    assert done.stdout.splitlines()[-1:] == ["[]"], done.stderr

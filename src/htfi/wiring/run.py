@@ -133,8 +133,10 @@ class OpenRun:
 
 @contextmanager
 def deferred_garbage_collection() -> Generator[None]:
-    """No cyclic collection inside: a full one takes 20 ms in the middle of a decision. The loop makes no cycles."""
-    gc.collect()
+    """No cyclic collection inside: a full one takes 20 ms in the middle of a decision. The loop makes no cycles.
+
+    What lives before is not looked at again: it is modules and models, nearly all of which last as long as the process.
+    """
     gc.freeze()
     gc.disable()
     try:

@@ -10,15 +10,14 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import msgspec
 import numpy as np
-import onnxruntime
 from numpy.typing import NDArray
-from onnxruntime import capi
 
 from htfi.decoding.checkpoint.weights import CheckpointWeights, open_safetensors, write_safetensors
 from htfi.domain.errors import DependencyUnavailable, HtfiError
@@ -70,22 +69,33 @@ def all_weights(written: WrittenGraph, weights: CheckpointWeights) -> Iterator[t
         yield name, *weight_of(written, weights, name)
 
 
-ort: Any = onnxruntime  # which ships no types
-ort.disable_telemetry_events()  # the package's variable has done so, unless onnxruntime was imported before it
-_ORT_ERRORS: tuple[type[Exception], ...] = (
-    *(
-        getattr(cast("Any", capi).onnxruntime_pybind11_state, name)
-        for name in (
-            "EPFail",
-            "Fail",
-            "InvalidArgument",
-            "InvalidGraph",
-            "InvalidProtobuf",
-            "NotImplemented",
-            "RuntimeException",
-        )
-    ),
-    MemoryError,
+class _Runtime(NamedTuple):
+    """onnxruntime, which ships no types, and what it raises."""
+
+    ort: Any
+    errors: tuple[type[Exception], ...]
+
+
+@cache
+def _runtime() -> _Runtime:
+    """Imported when the first session opens: a run that reads no news opens none."""
+    import onnxruntime
+    from onnxruntime import capi
+
+    ort: Any = onnxruntime
+    ort.disable_telemetry_events()  # the package's variable has done so, unless onnxruntime was imported before it
+    raised = cast("Any", capi).onnxruntime_pybind11_state
+    return _Runtime(ort, (*(getattr(raised, name) for name in _ERROR_NAMES), MemoryError))
+
+
+_ERROR_NAMES = (
+    "EPFail",
+    "Fail",
+    "InvalidArgument",
+    "InvalidGraph",
+    "InvalidProtobuf",
+    "NotImplemented",
+    "RuntimeException",
 )
 _BFLOAT16 = 16  # TensorProto.BFLOAT16
 
@@ -95,6 +105,7 @@ class OnnxSession:
 
     def __init__(self, written: WrittenGraph, weights: CheckpointWeights, threads: int) -> None:
         """Raises: DependencyUnavailable, when onnxruntime cannot run the graph."""
+        ort, errors = _runtime()
         options = ort.SessionOptions()
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
@@ -114,7 +125,7 @@ class OnnxSession:
         options.add_external_initializers(names, self._arrays)
         try:
             self._session = ort.InferenceSession(written.content, options, providers=["CPUExecutionProvider"])
-        except _ORT_ERRORS as error:
+        except errors as error:
             raise DependencyUnavailable(f"onnxruntime cannot open the graph: {_first_line(error)}") from error
         for array in arrays:
             _release_pages(array)
@@ -123,11 +134,12 @@ class OnnxSession:
         """Raises: DependencyUnavailable."""
         try:
             return cast("list[NDArray[np.float32]]", self._session.run(outputs, dict(inputs)))
-        except _ORT_ERRORS as error:
+        except _runtime().errors as error:
             raise DependencyUnavailable(f"onnxruntime cannot run the graph: {_first_line(error)}") from error
 
 
 def _as_ort_value(array: Array, kind: str) -> Any:
+    ort = _runtime().ort
     if kind == "BF16":
         return ort.OrtValue.ortvalue_from_numpy_with_onnx_type(array, _BFLOAT16)
     return ort.OrtValue.ortvalue_from_numpy(array)

@@ -154,7 +154,6 @@ def execute_run(
     from rich.console import Console
 
     from htfi.apps.cli.nonblocking import nonblocking_output
-    from htfi.apps.cli.summary import print_summary
     from htfi.apps.cli.view.display import open_view
     from htfi.apps.cli.view.state import ViewModel
     from htfi.wiring.run import open_run
@@ -196,6 +195,8 @@ def execute_run(
                     f"stdout closed; the decisions are in {folder}: run the command again to resume"
                 ) from None
             view.update(model.snapshot(collect_counters(run, edge)))
+        from htfi.apps.cli.summary import print_summary  # after the run, which it would only delay
+
         ending.extend(OUTPUTS_S)
         outputs = write_outputs(run, folder, with_report=report)
         ending.extend(CLOSING_S)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import Any
+from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -19,6 +19,7 @@ pc: Any = pyarrow.compute
 Column = Any  # a pyarrow.Array
 Batch = Any  # a pyarrow.RecordBatch
 Mask = NDArray[np.bool_]
+_Number = TypeVar("_Number", np.float64, np.int64, np.int32, np.uint64, np.uint8)
 _FIRST_DAY, _LAST_DAY = (date(1900, 1, 1) - date(1970, 1, 1)).days, (date(2200, 1, 1) - date(1970, 1, 1)).days
 _HASH_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _NULL_HASH = np.uint64(0xD1B54A32D192ED03)
@@ -76,17 +77,17 @@ def numbers(column: Column) -> FloatColumn:
     kind = column.type
     if not (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
         raise ColumnNeedsRowParser
-    null = column.is_null().to_numpy(zero_copy_only=False)
-    values = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-    return FloatColumn(values, null)
+    null = ~_valid(column)
+    values = _stored(column.cast(pa.float64(), safe=False), np.float64)
+    return FloatColumn(np.where(null, np.nan, values) if column.null_count else values, null)
 
 
 def timestamps(column: Column, zone: ZoneInfo | None, unit: str) -> TimestampColumn:
     """Raises: ColumnNeedsRowParser."""
     kind = column.type
-    good = column.is_valid().to_numpy(zero_copy_only=False)
+    good = _valid(column)
     if pa.types.is_date32(kind):
-        days = column.cast(pa.int32()).fill_null(0).to_numpy().astype(np.int64)
+        days = _filled(column, np.int32).astype(np.int64)
         return TimestampColumn(days, good & (days >= _FIRST_DAY) & (days < _LAST_DAY), is_date=True)
     if pa.types.is_timestamp(kind):
         if kind.tz is None and (zone is None or zone.key != "UTC"):
@@ -94,7 +95,7 @@ def timestamps(column: Column, zone: ZoneInfo | None, unit: str) -> TimestampCol
         unit = kind.unit
     elif not pa.types.is_int64(kind) or not unit:
         raise ColumnNeedsRowParser
-    counts = column.cast(pa.int64()).fill_null(0).to_numpy()
+    counts = _filled(column, np.int64)
     factor = UNITS[unit]
     good = good & (counts >= -(-MIN_TIME_NS // factor)) & (counts < MAX_TIME_NS // factor)
     return TimestampColumn(np.where(good, counts, 0) * factor, good)
@@ -112,7 +113,7 @@ def texts(column: Column) -> TextColumn:
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)) or column.dictionary.null_count:
         raise ColumnNeedsRowParser
     words = column.dictionary.to_pylist()
-    codes = column.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    codes = _codes(column)
     stripped = np.array([*(word.strip() for word in words), ""], object)
     return TextColumn(stripped[codes], words, codes)
 
@@ -125,10 +126,9 @@ def text_bytes(batch: Batch) -> NDArray[np.int64]:
         values = column.dictionary if coded else column
         if not _is_text(values.type):
             continue
-        lengths = pc.binary_length(values).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+        lengths = _text_lengths(values)
         if coded:
-            places = column.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-            lengths = np.append(lengths, 0)[places]
+            lengths = np.append(lengths, 0)[_codes(column)]
         total += lengths
     return total
 
@@ -146,16 +146,60 @@ def row_hashes(batch: Batch) -> NDArray[np.uint64]:
         for column in batch.columns:
             bits = _bits(column)
             if column.null_count:
-                bits = np.where(column.is_null().to_numpy(zero_copy_only=False), _NULL_HASH, bits)
+                bits = np.where(_valid(column), bits, _NULL_HASH)
             mixed = (mixed ^ bits) * _HASH_MULTIPLIER
             mixed ^= mixed >> np.uint64(29)
     return mixed
+
+
+def take_rows(batch: Batch, places: NDArray[np.int64]) -> Batch:
+    """The rows at these places, in their order."""
+    return batch.take(pa.Array.from_buffers(pa.int64(), len(places), [None, pa.py_buffer(places)]))
 
 
 def row_cells(batch: Batch) -> list[dict[str, Any]]:
     """Rows as the row parser takes them; timestamps keep their nanoseconds."""
     columns = {name: _values(batch.column(place)) for place, name in enumerate(batch.schema.names)}
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+# `Array.to_numpy`, `fill_null` and `pyarrow.array` import pandas where it is installed, which takes longer than the
+# rest of a short run's start; buffers are read without it.
+
+
+def _stored(column: Column, kind: type[_Number]) -> NDArray[_Number]:
+    """The stored numbers of a column of that width; a null's is arbitrary. Read-only where the file's."""
+    data = column.buffers()[1]
+    if data is None or not len(column):
+        return np.zeros(len(column), kind)
+    return np.frombuffer(data, kind, len(column), column.offset * np.dtype(kind).itemsize)
+
+
+def _filled(column: Column, kind: type[_Number]) -> NDArray[_Number]:
+    """The same, 0 where null."""
+    values = _stored(column, kind)
+    return np.where(_valid(column), values, kind(0)) if column.null_count else values
+
+
+def _valid(column: Column) -> Mask:
+    bits = column.buffers()[0]
+    if not column.null_count or bits is None:
+        return np.full(len(column), column.null_count == 0)
+    ends = column.offset + len(column)
+    return np.unpackbits(np.frombuffer(bits, np.uint8), count=ends, bitorder="little")[column.offset :].view(
+        bool
+    )
+
+
+def _text_lengths(column: Column) -> NDArray[np.int64]:
+    """In bytes; 0 where null."""
+    return _filled(pc.binary_length(column).cast(pa.int64()), np.int64)
+
+
+def _codes(column: Column) -> NDArray[np.int64]:
+    """The places of a dictionary column's texts; -1 where null."""
+    codes = _stored(column.indices.cast(pa.int64()), np.int64)
+    return np.where(_valid(column.indices), codes, -1) if column.indices.null_count else codes
 
 
 def _is_text(kind: Any) -> bool:
@@ -174,9 +218,9 @@ def _truncate(column: Column, most_bytes: int, kept_chars: int) -> Column:
         )
     if not _is_text(column.type):
         return column
-    long = pc.greater(pc.binary_length(column), most_bytes)
-    if not pc.any(long).as_py():
+    if not (_text_lengths(column) > most_bytes).any():
         return column
+    long = pc.greater(pc.binary_length(column), most_bytes)
     binary = pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type)
     begin = (pc.binary_slice if binary else pc.utf8_slice_codeunits)(column, 0, kept_chars)
     return pc.if_else(long, begin, column)
@@ -185,15 +229,17 @@ def _truncate(column: Column, most_bytes: int, kept_chars: int) -> Column:
 def _bits(column: Column) -> NDArray[np.uint64]:
     kind = column.type
     if pa.types.is_floating(kind):
-        return column.cast(pa.float64()).fill_null(0.0).to_numpy().view(np.uint64)
+        return _filled(column.cast(pa.float64()), np.float64).view(np.uint64)
+    if pa.types.is_uint64(kind):
+        return _filled(column, np.uint64)
     if pa.types.is_integer(kind):
-        return column.fill_null(0).to_numpy().astype(np.int64).view(np.uint64)
+        return _filled(column.cast(pa.int64()), np.int64).view(np.uint64)
     if pa.types.is_boolean(kind):
-        return column.fill_null(False).to_numpy(zero_copy_only=False).astype(np.uint64)
+        return _filled(column.cast(pa.uint8()), np.uint8).astype(np.uint64)
     if pa.types.is_timestamp(kind):
-        return column.cast(pa.int64()).fill_null(0).to_numpy().view(np.uint64)
+        return _filled(column, np.int64).view(np.uint64)
     if pa.types.is_date32(kind):
-        return column.cast(pa.int32()).fill_null(0).to_numpy().astype(np.int64).view(np.uint64)
+        return _filled(column, np.int32).astype(np.int64).view(np.uint64)
     try:
         found = texts(column)
     except ColumnNeedsRowParser:

@@ -11,7 +11,14 @@ import pyarrow.compute
 import pyarrow.parquet
 from numpy.typing import NDArray
 
-from htfi.adapters.feeds.parquet.arrow_columns import Batch, row_cells, row_hashes, text_bytes, truncate_texts
+from htfi.adapters.feeds.parquet.arrow_columns import (
+    Batch,
+    row_cells,
+    row_hashes,
+    take_rows,
+    text_bytes,
+    truncate_texts,
+)
 from htfi.adapters.feeds.parquet.columnwise import ColumnwiseParser
 from htfi.adapters.feeds.records import MAX_ROW_BYTES
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
@@ -217,7 +224,7 @@ class ParquetReader:
         items: list[Any] = [None] * batch.num_rows
         for place, event in zip(clean.tolist(), build(clean, (clean + num_before + 1).tolist()), strict=True):
             items[place] = event
-        for place, row in zip(doubted.tolist(), row_cells(batch.take(pa.array(doubted))), strict=True):
+        for place, row in zip(doubted.tolist(), row_cells(take_rows(batch, doubted)), strict=True):
             items[place] = self._parser.parse(row, num_before + place + 1)
         return items
 
