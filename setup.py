@@ -1,7 +1,7 @@
-"""Compile the hot paths where a C compiler is at hand: market, GARCH, record, the choice of tokens, the network in C.
+"""Compile the hot paths where a C compiler is at hand: market, GARCH, record, log and exp, tokens, the network in C.
 
 The modules of the first three are plain Python; the .pxd file beside each gives Cython its C types. Without a compiler
-the same files run interpreted, tokens are chosen by numpy, and models run on the general engine.
+the same files run interpreted, numpy takes logarithms and chooses tokens, and models run on the general engine.
 """
 
 import tomllib
@@ -55,7 +55,9 @@ HOT = ("regime", "samples", "book", "bars", "series", "kernel")
 FORECASTING = Path("src/htfi/forecasting")
 RECORD = Path("src/htfi/pipeline/record")
 DECODING = Path("src/htfi/decoding")
+DOMAIN = Path("src/htfi/domain")
 NATIVE = Path("src/htfi/adapters/native")
+PORTABLE = str(DOMAIN / "portable_math.h")
 
 DIRECTIVES = {
     "annotation_typing": False,  # the .pxd files say what is typed
@@ -77,6 +79,7 @@ LOST = {
     MARKET: "the market kernel will run interpreted, about 40 times slower",
     RECORD: "the ledger's entries will be packed interpreted, several times slower",
     FORECASTING: "GARCH will be fitted interpreted, about 300 times slower",
+    DOMAIN: "logarithms and powers will be taken by numpy, several times slower on short arrays",
     DECODING: "tokens will be chosen by numpy, several times slower",
     NATIVE: "small models will run on the general engine, several times slower",
 }
@@ -112,7 +115,17 @@ def choosing() -> Extension:
     return Extension(
         "htfi.decoding.choosing_core",
         [str(DECODING / "choosing_core.c")],
-        depends=[str(DECODING / "choosing.h")],
+        depends=[str(DECODING / "choosing.h"), PORTABLE],
+        extra_compile_args=EXACT,
+    )
+
+
+def portable() -> Extension:
+    """Logarithms and powers, with the bits that numpy's basic operations give."""
+    return Extension(
+        "htfi.domain.portable_core",
+        [str(DOMAIN / "portable_core.c")],
+        depends=[PORTABLE],
         extra_compile_args=EXACT,
     )
 
@@ -120,7 +133,7 @@ def choosing() -> Extension:
 def native() -> Extension:
     """The network in C."""
     names = ("matmul", "model", "attention", "forward", "chain")
-    headers = [str(DECODING / "choosing.h"), *(str(NATIVE / f"{name}.h") for name in names)]
+    headers = [PORTABLE, str(DECODING / "choosing.h"), *(str(NATIVE / f"{name}.h") for name in names)]
     return Extension(
         "htfi.adapters.native.core", [str(NATIVE / "core.c")], depends=headers, extra_compile_args=FAST
     )
@@ -140,6 +153,7 @@ setup(
             quiet=True,
         ),
         choosing(),
+        portable(),
         native(),
     ],
     cmdclass={"build_ext": BuildGroups},

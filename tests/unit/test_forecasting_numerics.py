@@ -1,11 +1,13 @@
 """The room's own log, exp, linear solver and quantile tables against independent ones."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from checks import nonempty
 from htfi.domain import portable_math as exact
@@ -38,6 +40,39 @@ def test_log_and_exp_give_the_bits_they_gave_when_written():
     assert exact.log(np.array([0.1, 0.7, 1.5, 1234.5678])).tolist() == logs
     powers = [0.9048374180359595, 0.4965853037914095, 0.22313016014842982]
     assert exact.exp(-np.array([0.1, 0.7, 1.5])).tolist() == powers
+
+
+def bits_of(function: Callable[[exact.Array], exact.Array], x: exact.Array) -> NDArray[np.uint64]:
+    with np.errstate(all="ignore"):
+        return function(x).view(np.uint64)
+
+
+@pytest.mark.skipif(exact.core is None, reason="log and exp were not compiled")
+def test_log_and_exp_have_the_same_bits_compiled_and_by_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(5)
+    positive = [*np.exp(rng.normal(0.0, 50.0, 20_000)), *(1.0 + rng.normal(0.0, 1e-8, 5_000))]
+    numbers = [*rng.normal(0.0, 300.0, 20_000), *rng.normal(0.0, 1.0, 20_000), *rng.normal(0.0, 1e-9, 5_000)]
+    edges = [
+        5e-324,
+        1e-310,
+        2.2250738585072014e-308,
+        0.0,
+        -0.0,
+        1.0,
+        -1.0,
+        700.0,
+        -700.5,
+        1e300,
+        math.inf,
+        math.nan,
+    ]
+    logs, powers = np.array([*positive, *edges[:6], math.inf]), np.array([*numbers, *edges, -math.inf])
+    compiled = bits_of(exact.log, logs), bits_of(exact.exp, powers)
+    strided = bits_of(exact.exp, powers[: len(powers) // 2 * 2].reshape(-1, 2).T)
+    monkeypatch.setattr(exact, "core", None)
+    assert np.array_equal(compiled[0], bits_of(exact.log, logs))
+    assert np.array_equal(compiled[1], bits_of(exact.exp, powers))
+    assert np.array_equal(strided, bits_of(exact.exp, powers[: len(powers) // 2 * 2].reshape(-1, 2).T))
 
 
 def test_solve_agrees_with_lapack():

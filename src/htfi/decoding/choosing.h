@@ -1,6 +1,6 @@
 /* The choice of a token among the admitted: argmax of logits over temperature plus the shared noise.
  *
- * It follows noise.py, exact.py and sampling.py operation by operation. The choice that outputs rest on is compiled
+ * It follows noise.py and sampling.py operation by operation. The choice that outputs rest on is compiled
  * without fused multiply-add and takes no sum in another order, so that its tokens are theirs on any machine; a draft's
  * is compiled with its network.
  */
@@ -13,6 +13,8 @@
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
+
+#include "../domain/portable_math.h"
 
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
 #ifndef HTFI_X86
@@ -44,20 +46,6 @@ INLINE int64_t bin_of(uint64_t bits)
 {
     union { double number; int64_t bits; } hash = {(double)(int64_t)bits + 1.0};
     return (hash.bits >> CUT) - FIRST_BIN;
-}
-
-static double exact_log(double x) /* domain/exact.py */
-{
-    int exponent;
-    double mantissa = frexp(x, &exponent);
-    if (mantissa < 0.7071067811865476) mantissa = 2.0 * mantissa, exponent -= 1;
-    const double power = (double)exponent, f = (mantissa - 1.0) / (mantissa + 1.0), square = f * f;
-    double series = 1.0 / 21.0;
-    for (int k = 19; k > 0; k -= 2) {
-        series *= square;
-        series += 1.0 / k;
-    }
-    return power * 6.93147180369123816490e-01 + (2.0 * f * series + power * 1.90821492927058770002e-10);
 }
 
 static double gumbel_of(uint64_t bits)

@@ -1,0 +1,6 @@
+from typing import Any
+
+from numpy.typing import NDArray
+
+def fill_log(x: NDArray[Any], found: NDArray[Any], /) -> None: ...
+def fill_exp(x: NDArray[Any], found: NDArray[Any], /) -> None: ...
