@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from htfi.domain import portable_math as exact
-from htfi.forecasting.columns import SeriesColumns
+from htfi.forecasting.columns import SeriesColumns, distinct
 from htfi.forecasting.config import CALIBRATION_GAIN, SHARED_CALIBRATION_GAIN, ForecastConfig
 from htfi.forecasting.fusion import MaturedForecasts
 
@@ -50,19 +50,15 @@ class Calibration:
         own[batch.index] = _clamp_stretch(own[batch.index] + self._own_gains * surprise)
         shared = self.shared
         shared.grow(int(batch.groups.max()) + 1)
-        for group in np.unique(batch.groups).tolist():
-            of_group = batch.groups == group
-            for regime in range(self._num_regimes):
-                applies = of_group[:, None] & (batch.regimes == regime)
-                mean_surprise = np.where(applies, surprise, 0.0).sum(axis=0) / batch.num_series[group]
-                spans = shared["bars"][group, regime] / self._horizons
-                gain = (
-                    np.maximum(self._shared_gain, _INITIAL_STEP / (spans + _INITIAL_SPANS)) / self._horizons
-                )
-                moved = shared["log_stretch"][group, regime] + gain * mean_surprise
-                shared["log_stretch"][group, regime] = _clamp_stretch(moved)
-                num = (applies & batch.known).sum(axis=0)
-                shared["bars"][group, regime] += num / batch.num_series[group]
+        of_regime = batch.regimes == np.arange(self._num_regimes)[:, None, None]  # [R, n, H]
+        for group in distinct(batch.groups):
+            applies = of_regime & (batch.groups == group)[:, None]
+            mean_surprise = np.where(applies, surprise, 0.0).sum(axis=1) / batch.num_series[group]  # [R, H]
+            spans = shared["bars"][group] / self._horizons
+            gain = np.maximum(self._shared_gain, _INITIAL_STEP / (spans + _INITIAL_SPANS)) / self._horizons
+            moved = shared["log_stretch"][group] + gain * mean_surprise
+            shared["log_stretch"][group] = _clamp_stretch(moved)
+            shared["bars"][group] += (applies & batch.known).sum(axis=1) / batch.num_series[group]
 
     def stretch(
         self, index: NDArray[np.intp], groups: NDArray[np.int64], regimes: NDArray[np.int64]

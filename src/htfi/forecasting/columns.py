@@ -56,6 +56,16 @@ class SeriesColumns(dict[str, NDArray[Any]]):
             self.num_rows = len(saved)
 
 
+def distinct(numbers: NDArray[np.int64]) -> list[int]:
+    """The distinct numbers of a few, rising."""
+    return sorted(set(numbers.tolist()))
+
+
+def row_means(window: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The mean of each row [n] of a window [n, W]: `window.mean(axis=1)` without its overhead."""
+    return np.add.reduce(window, axis=1) / window.shape[1]
+
+
 def push_window(column: NDArray[Any], rows: slice | NDArray[np.intp], newest: NDArray[Any]) -> NDArray[Any]:
     """Shift a window [N, W] of these rows by one and write the newest [n] last; the window after it."""
     window = np.concatenate([column[rows][:, 1:], newest[:, None]], axis=1)

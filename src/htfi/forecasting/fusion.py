@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from htfi.domain import portable_math as exact
 from htfi.domain.decision import TICKS_PER_UNIT
 from htfi.domain.events import MAX_LOG_RETURN
-from htfi.forecasting.columns import SeriesColumns
+from htfi.forecasting.columns import SeriesColumns, distinct
 from htfi.forecasting.scores import integration_weights
 
 Array = NDArray[np.float64]
@@ -139,15 +139,14 @@ class CrpsAggregation:
         width = np.maximum(mixed[..., -1] - mixed[..., 0], 1e-12)
         slope = self._cells * ((outcome[..., None] < mixed) - self._levels) / width[..., None]  # [n, H, Q]
         gains = slope[:, :, None] * (mixed[:, :, None] - experts.swapaxes(1, 2))  # [n, H, K, Q]
-        in_zones: list[Array] = [(gains * share).sum(axis=-1) for share in self._shares]
-        regret: Array = np.stack(in_zones, axis=-1)  # [n, H, K, Z]
+        regret: Array = (gains[..., None, :] * self._shares).sum(axis=-1)  # [n, H, K, Z]
         counted = known[:, :, None, None]
         regret = np.where(counted & np.isfinite(regret), regret, 0.0)
         keep = np.where(counted, round(0.5 ** (1.0 / self._half_life), 12), 1.0)
         across: Whole = np.arange(known.shape[1], dtype=np.int64)
-        for awake in (np.zeros_like(batch.regimes), 1 + batch.regimes):
-            self._step(self.columns, (batch.index[:, None], awake, across), regret, keep)
-        for group in np.unique(batch.groups).tolist():
+        awake = np.stack([np.zeros_like(batch.regimes), 1 + batch.regimes])  # [2, n, H]
+        self._step(self.columns, (batch.index[:, None], awake, across), regret, keep)
+        for group in distinct(batch.groups):
             self._pool(group, batch, regret)
 
     def _pool(self, group: int, batch: MaturedForecasts, regret: Array) -> None:
@@ -161,11 +160,11 @@ class CrpsAggregation:
             pooled["owed"][group], pooled["owed_share"][group] = 0.0, 0.0
             pooled["end_ns"][group] = end_ns
         regimes, known = batch.regimes[of_group], batch.known[of_group]
-        for awake in range(self._num_awake):
-            applies = known if awake == 0 else known & (regimes == awake - 1)  # [n, H]
-            summed = np.where(applies[:, :, None, None], regret[of_group], 0.0).sum(axis=0)
-            pooled["owed"][group, awake] += summed / batch.num_series[group]
-            pooled["owed_share"][group, awake] += applies.sum(axis=0) / batch.num_series[group]
+        of_regime = regimes == np.arange(self._num_awake - 1)[:, None, None]
+        applies = np.concatenate([known[None], known & of_regime])  # [1 + R, n, H]
+        summed = np.where(applies[..., None, None], regret[of_group], 0.0).sum(axis=1)
+        pooled["owed"][group] += summed / batch.num_series[group]
+        pooled["owed_share"][group] += applies.sum(axis=1) / batch.num_series[group]
 
     def _step(self, columns: SeriesColumns, at: tuple[Any, ...], regret: Array, keep: Array) -> None:
         largest, square = columns["largest"][at] * keep, columns["square"][at] * keep
@@ -216,14 +215,12 @@ class CrpsAggregation:
         is_ready: NDArray[np.bool_],
     ) -> Array:
         """The weight of each expert [n, H, K, Z], for all times and in this regime, up to a common factor."""
-        found: list[tuple[Array, Array]] = []
-        for awake in (np.zeros_like(regimes), 1 + regimes):
-            rates = self._rates(columns["largest"][rows, awake], columns["square"][rows, awake])
-            found.append((rates, np.where(is_ready, rates * columns["regret"][rows, awake], _MIN_SCORE)))
-        best = np.maximum(found[0][1], found[1][1]).max(axis=2, keepdims=True)
-        return sum(
-            (rates * exact.exp(score - best) * is_ready for rates, score in found), np.zeros_like(best)
-        )
+        awake = np.stack([np.zeros_like(regimes), 1 + regimes])  # [2, n]
+        rates = self._rates(columns["largest"][rows, awake], columns["square"][rows, awake])
+        score = np.where(is_ready, rates * columns["regret"][rows, awake], _MIN_SCORE)  # [2, n, H, K, Z]
+        best = np.maximum(score[0], score[1]).max(axis=2, keepdims=True)
+        shares = rates * exact.exp(score - best) * is_ready
+        return shares[0] + shares[1]
 
     def _rates(self, largest: Array, square: Array) -> Array:
         return np.minimum(

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from htfi.domain import portable_math as exact
-from htfi.forecasting.columns import SeriesColumns
+from htfi.forecasting.columns import SeriesColumns, distinct
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.panel import BarBatch, Rows
 from htfi.forecasting.shapes import ResidualShapes, scale_shape
@@ -212,7 +212,7 @@ class PooledShape:
         away = np.where(known, size - series["size"][bars.rows], 0.0)
         series["size"][bars.rows] += gain * away
         series["num"][bars.rows] = np.minimum(num + known, _SIZE_BARS)
-        for group in np.unique(bars.group).tolist():
+        for group in distinct(bars.group):
             of_group = bars.group == group
             num_series = max(int((group_of == group).sum()), 1)
             self._count(group, places[of_group].astype(np.int64), size[of_group], known[of_group], num_series)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -16,6 +17,11 @@ def integration_weights(levels: Sequence[float]) -> Array:
     inner = [(a + b) / 2 for a, b in pairwise(levels)]
     edges = np.array([0.0, *inner, 1.0])
     return edges[1:] - edges[:-1]
+
+
+@lru_cache(maxsize=8)
+def _doubled_weights(levels: tuple[float, ...]) -> Array:
+    return 2.0 * integration_weights(levels)
 
 
 def pinball(quantiles: Array, outcome: Array, levels: Array) -> Array:
@@ -34,10 +40,10 @@ def crps(quantiles: Array, outcome: Array, levels: Array) -> Array:
     A proper score of the quantiles given. For a Gaussian on the default 13 levels its mean is 0.8% below
     the closed form, the tails beyond 1% and 99% being held at those quantiles.
     """
-    cells = 2.0 * integration_weights(levels.tolist())
+    cells = _doubled_weights(tuple(levels.tolist()))
     losses = pinball(quantiles, outcome, levels)
     losses *= cells
-    return losses.sum(axis=-1)
+    return np.add.reduce(losses, axis=-1)
 
 
 def coverage(low: Array, high: Array, outcome: Array) -> float:

@@ -163,14 +163,14 @@ class NarratorTrackRecords:
         outcome: Array,
     ) -> None:
         scale = np.maximum(plain[:, self._high] - plain[:, self._low], 1e-12) / BAND_SIGMAS
-        numbers = crps(plain, outcome, self._levels)
-        scores = [self._null_scores(record, j, plain, outcome, scale)]
-        for weight_level in WEIGHT_LEVELS[1:]:
-            tilted = apply_tilt(plain, *tilt, np.full(len(plain), weight_level), self._median)
-            scores.append(crps(tilted, outcome, self._levels))
-        released = crps(weighted, outcome, self._levels)
-        root = math.sqrt(len(plain))
-        losses = np.array([float(((score - numbers) / scale).sum()) / root for score in scores])
+        tilted = [
+            apply_tilt(plain, *tilt, np.full(len(plain), weight_level), self._median)
+            for weight_level in WEIGHT_LEVELS[1:]
+        ]
+        without = self._null_reading(record, j, plain, outcome, scale)
+        scores = crps(np.stack([plain, weighted, without, *tilted]), outcome, self._levels)  # [2 + W, n]
+        numbers, released = scores[0], scores[1]
+        losses = ((scores[2:] - numbers) / scale).sum(axis=1) / math.sqrt(len(plain))  # [W]
         record.rung[j] = record.rung[j] * self._keep + losses[0]
         losses[0] = (
             min(0.0, record.rung[j]) - record.losses[j, 0] * self._keep
@@ -185,8 +185,10 @@ class NarratorTrackRecords:
         record.plain[j] += float(numbers.sum())
         record.told[j] += float(released.sum())
 
-    def _null_scores(self, record: _TrackRecord, j: int, plain: Array, outcome: Array, scale: Array) -> Array:
-        """The null reader's scores [n] of forecasts [n, Q], before it learns from their outcomes."""
+    def _null_reading(
+        self, record: _TrackRecord, j: int, plain: Array, outcome: Array, scale: Array
+    ) -> Array:
+        """What the null reader makes of forecasts [n, Q], [n, Q], before it learns from their outcomes."""
         away = plain - plain[:, self._median : self._median + 1]
         factor = float(exact.exp(record.bell[j : j + 1])[0])
         loud = plain + (factor - 1.0) * away
@@ -195,7 +197,7 @@ class NarratorTrackRecords:
         record.square[j] += gradient * gradient
         bell = record.bell[j] - _NULL_STEP * gradient / math.sqrt(record.square[j])
         record.bell[j] = min(max(bell, -_MAX_NULL_STRETCH), _MAX_NULL_STRETCH)
-        return crps(loud, outcome, self._levels)
+        return loud
 
     def rows(self) -> list[TrackRecordRow]:
         """By narrator and horizon, those that have a score."""

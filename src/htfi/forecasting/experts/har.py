@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from htfi.domain import portable_math as exact
-from htfi.forecasting.columns import push_window
+from htfi.forecasting.columns import push_window, row_means
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.panel import SIGMA_FLOOR, BarBatch
 from htfi.forecasting.regression import RegressionExpert, clamp_logs
@@ -47,7 +47,7 @@ class HarExpert(RegressionExpert):
         level = columns["level"][rows]
         level = level + (bars.variance - level) / np.minimum(bars.age + 1.0, _LEVEL_BARS)
         month = push_window(columns["month"], rows, bars.variance)
-        means = [level, bars.variance, month[:, -_WEEK:].mean(axis=1), month.mean(axis=1)]
+        means = [level, bars.variance, row_means(month[:, -_WEEK:]), row_means(month)]
         regressors = np.stack(means, axis=1)  # [n, 4]
         columns["level"][rows], columns["newest"][rows] = level, regressors
         fitted = (regressors[:, None] * self._fit.columns["beta"][rows]).sum(axis=2)  # [n, H]
@@ -59,7 +59,7 @@ class HarExpert(RegressionExpert):
     def learn(self, bars: BarBatch) -> None:
         columns, rows, age = self._columns, bars.rows, bars.age
         past = push_window(columns["var"], rows, bars.variance)
-        means = np.stack([past[:, -h:].mean(axis=1) for h in self._horizons], axis=1)  # [n, H]
+        means = np.stack([row_means(past[:, -h:]) for h in self._horizons], axis=1)  # [n, H]
         at, across = bars.index[:, None], np.arange(len(self._horizons))
         slots = (age[:, None] - self._horizons) % self._longest
         matured = age[:, None] - self._horizons >= _MONTH - 1
@@ -115,7 +115,7 @@ class LogRangeHarExpert(RegressionExpert):
     def learn(self, bars: BarBatch) -> None:
         columns, rows, age = self._columns, bars.rows, bars.age
         past = push_window(columns["var"], rows, bars.variance)
-        means = np.stack([past[:, -h:].mean(axis=1) for h in self._horizons], axis=1)  # [n, H]
+        means = np.stack([row_means(past[:, -h:]) for h in self._horizons], axis=1)  # [n, H]
         at, slots = bars.index[:, None], (age[:, None] - self._horizons) % self._longest
         matured = age[:, None] - self._horizons >= _MONTH - 1
         target = exact.log(means) - columns["levels"][at, slots]
@@ -133,8 +133,8 @@ class LogRangeHarExpert(RegressionExpert):
         shocks = push_window(self._columns["shock"], bars.rows, bars.returns / bars.usual)
         features = np.ones((len(level), len(_LOG_PRIOR)))
         features[:, 1] = log_var - level
-        features[:, 2] = logs[:, -_WEEK:].mean(axis=1) - level
-        features[:, 3] = logs.mean(axis=1) - level
-        features[:, 4] = shocks[:, -_WEEK:].mean(axis=1)
-        features[:, 5] = shocks.mean(axis=1)
+        features[:, 2] = row_means(logs[:, -_WEEK:]) - level
+        features[:, 3] = row_means(logs) - level
+        features[:, 4] = row_means(shocks[:, -_WEEK:])
+        features[:, 5] = row_means(shocks)
         return clamp_logs(features)

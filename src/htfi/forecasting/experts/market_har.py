@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from htfi.domain import portable_math as exact
-from htfi.forecasting.columns import SeriesColumns, push_window
+from htfi.forecasting.columns import SeriesColumns, distinct, push_window, row_means
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.panel import BarBatch, Rows
 from htfi.forecasting.regression import PooledRegression, PooledShape, clamp_logs
@@ -139,7 +139,7 @@ class MarketHarExpert:
         columns["is_grown"][rows] = age >= _MONTH - 1  # short histories do not count to the market
         regressors = self._own_features(bars, level)
         market = np.zeros((len(age), _NUM_MARKET_FEATURES))
-        for group in np.unique(bars.group).tolist():
+        for group in distinct(bars.group):
             market[bars.group == group] = self._market_features(group, bars)
         regressors[:, _MARKET] = market[:, :-1]
         above = columns["told"][rows] - market
@@ -152,12 +152,12 @@ class MarketHarExpert:
     def learn(self, bars: BarBatch) -> None:
         columns, rows, age = self._columns, bars.rows, bars.age
         past = push_window(columns["var"], rows, bars.variance)
-        means = np.stack([past[:, -h:].mean(axis=1) for h in self._horizons], axis=1)  # [n, H]
+        means = np.stack([row_means(past[:, -h:]) for h in self._horizons], axis=1)  # [n, H]
         at, slots = bars.index[:, None], (age[:, None] - self._horizons) % self._longest
         matured = age[:, None] - self._horizons >= _MONTH - 1
         target = clamp_logs(exact.log(means) - columns["levels"][at, slots])
         known = columns["group"][: columns.num_rows]
-        for group in np.unique(bars.group).tolist():
+        for group in distinct(bars.group):
             place = np.flatnonzero(bars.group == group)
             num_series = max(int((known == group).sum()), 1)
             x = columns["regressors"][at[place], slots[place]]
@@ -175,12 +175,12 @@ class MarketHarExpert:
         x = np.zeros((len(level), len(_PRIOR)))
         x[:, 0] = 1.0
         x[:, 1] = bars.log_variance - level
-        x[:, 2] = logs[:, -_WEEK:].mean(axis=1) - level
-        x[:, 3] = logs.mean(axis=1) - level
-        x[:, 4] = shocks[:, -_WEEK:].mean(axis=1)
-        x[:, 5] = shocks.mean(axis=1)
+        x[:, 2] = row_means(logs[:, -_WEEK:]) - level
+        x[:, 3] = row_means(logs) - level
+        x[:, 4] = row_means(shocks[:, -_WEEK:])
+        x[:, 5] = row_means(shocks)
         x[:, 6] = louds[:, -1]
-        x[:, 7] = louds.mean(axis=1)
+        x[:, 7] = row_means(louds)
         x = clamp_logs(x)
         inputs = [x[:, 1], x[:, 2], x[:, 3], shocks[:, -1], x[:, 4], x[:, 5], x[:, 6]]
         columns["told"][rows] = clamp_logs(np.stack(inputs, axis=1))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from htfi.domain import portable_math as exact
 from htfi.domain.time import NS_PER_DAY, NS_PER_S
-from htfi.forecasting.columns import push_window
+from htfi.forecasting.columns import push_window, row_means
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.panel import BarBatch
 from htfi.forecasting.regression import RegressionExpert, clamp_logs
@@ -113,7 +113,7 @@ class SeasonalExpert(RegressionExpert):
         slot = columns["slot"][rows]
         pattern = self._pattern(bars.index, slot)
         past = push_window(columns["even"], rows, bars.variance * exact.exp(-pattern))
-        means = np.stack([past[:, -h:].mean(axis=1) for h in self._horizons], axis=1)  # [n, H]
+        means = np.stack([row_means(past[:, -h:]) for h in self._horizons], axis=1)  # [n, H]
         at, at_slots = bars.index[:, None], (age[:, None] - self._horizons) % self._longest
         matured = age[:, None] - self._horizons >= _MIN_BARS - 1
         target = exact.log(np.maximum(means, 1e-300)) - columns["levels"][at, at_slots]

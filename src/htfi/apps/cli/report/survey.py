@@ -23,7 +23,7 @@ from htfi.apps.cli.report.news_answers import ForecastFromPrice, NewsAnswers
 from htfi.apps.cli.report.notable import NotableDecision, NotableDecisions, summarise_decision
 from htfi.apps.cli.report.readings import ReadingOutcome, ReadingScores, TiltScore, fresh_reading
 from htfi.apps.cli.report.stated_confidence import StatedConfidence
-from htfi.domain.decision import Decision, Forecast, Regime
+from htfi.domain.decision import TICKS_PER_UNIT, Decision, Forecast, Regime
 from htfi.forecasting.scores import crps, pit
 from htfi.narrative.audit_summary import AuditSummary
 from htfi.pipeline.weighing import numeric_quantiles
@@ -286,7 +286,7 @@ def _score_answers(survey: RunSurvey, tally: SeriesScore, at_ns: int) -> None:
 
 
 def _axes(forecast: Forecast) -> ForecastAxes:
-    return ForecastAxes(forecast.horizons, forecast.levels, (FUSED, *sorted(forecast.experts)))
+    return ForecastAxes(forecast.horizons, forecast.levels, (FUSED, *sorted(forecast.expert_ticks)))
 
 
 def _count_line(survey: RunSurvey, line: ReleasedLine | WithheldLine) -> SeriesScore:
@@ -317,8 +317,8 @@ def _pending_forecast(
     survey: RunSurvey, index: int, decision: Decision, tally: SeriesScore
 ) -> _PendingForecast:
     forecast = decision.forecast
-    experts = [forecast.experts[name] for name in survey.axes.names[1:]]
-    quantiles = np.array([forecast.quantiles, *experts], np.float32)  # [K, H, Q]
+    experts = np.array([forecast.expert_ticks[name] for name in survey.axes.names[1:]], np.float64)
+    quantiles = np.array([forecast.quantiles, *(experts / TICKS_PER_UNIT)], np.float32)  # [K, H, Q]
     return _PendingForecast(
         decision.id,
         tally.num,
@@ -347,8 +347,9 @@ def _take_facts(survey: RunSurvey, index: int, decision: Decision) -> None:
     stretch = survey.interval(index)
     if decision.forecast.horizons != survey.axes.horizons:
         return
-    for k, name in enumerate(survey.axes.names[1:]):
-        survey.weights[stretch, :, k] += decision.forecast.shares.get(name, 0.0)
+    shares, nothing = decision.forecast.shares, [0.0] * len(survey.axes.horizons)
+    weights = [shares.get(name, nothing) for name in survey.axes.names[1:]]  # [K−1, H]
+    survey.weights[stretch] += np.array(weights).T
     survey.num_weights[stretch] += 1
 
 
