@@ -19,6 +19,7 @@ from htfi_eval.bench.ticks import command as ticks
 from htfi_eval.bench.ticks import peers as tick_peers
 from htfi_eval.bench.ticks.decisions import SampleRun, time_sample_run
 from htfi_eval.bench.ticks.replay import events_of, read_batches
+from htfi_eval.bench.ticks.startup import StartTiming, time_start, write_inputs
 from htfi_eval.main import bench
 
 METRICS = {
@@ -72,7 +73,8 @@ def test_bench_prints_a_table_and_writes_the_figures(files, tmp_path: Path, monk
     monkeypatch.setattr(ticks, "NUM_BARS", 30)
     monkeypatch.setattr(ticks, "MANY_SYMBOLS", 200)
     monkeypatch.setattr(ticks, "MANY_BARS", 25)
-    monkeypatch.setattr(ticks, "time_sample_run", lambda: SampleRun(0.5, 4.0, 2_500.0))
+    monkeypatch.setattr(ticks, "time_sample_run", lambda: SampleRun(4.0, 2_500.0))
+    monkeypatch.setattr(ticks, "time_start", lambda: StartTiming(0.02, 0.3, 0.5, 0.6, 1.25))
     out = tmp_path / "ticks.json"
     arguments = [
         "ticks",
@@ -96,6 +98,10 @@ def test_bench_prints_a_table_and_writes_the_figures(files, tmp_path: Path, monk
     assert rows["200 bars to release"]["p99 µs"] > rows["100 bars to release"]["p50 µs"]
     assert 200 < body["metrics"]["entry_bytes"] < 20_000
     assert rows["htfi run: embedded sample"]["s"] == body["metrics"]["sample_run_s"] == 4.0
+    assert rows["htfi run: first decision"]["s"] == body["metrics"]["first_decision_s"] == 1.25
+    stages = ["start: interpreter", "start: and imports", "start: and models opened"]
+    taken_s = [rows[what]["s"] for what in (*stages, "htfi run: first decision, no news")]
+    assert taken_s == [0.02, 0.3, 0.5, 0.6]
     told = [*rows, *body["notes"]]  # a peer that is not installed is a note
     assert any(what.startswith("trades: polars") for what in told)
     assert any(what.startswith("event: river") for what in told)
@@ -104,8 +110,28 @@ def test_bench_prints_a_table_and_writes_the_figures(files, tmp_path: Path, monk
 @pytest.mark.slow
 def test_a_run_of_the_sample_is_timed_from_the_start_of_its_process() -> None:
     run = time_sample_run()
-    assert 0 < run.first_decision_s < run.total_s
+    assert run.total_s > 0
     assert 500 < run.disk_bytes_per_decision < 50_000
+
+
+@pytest.mark.slow
+def test_the_first_decision_is_timed_with_a_reading_and_without_news() -> None:
+    start = time_start()
+    assert 0 < start.interpreter_s < start.imports_s < start.models_s
+    assert start.interpreter_s < start.without_news_s
+    assert start.imports_s < start.first_decision_s
+
+
+def test_inputs_of_the_start_are_seeded_and_have_a_headline_on_the_day_of_the_first_forecast(
+    tmp_path: Path,
+) -> None:
+    again = tmp_path / "again"
+    again.mkdir()
+    (prices, news), (prices_again, _) = write_inputs(tmp_path), write_inputs(again)
+    rows = prices.read_text().splitlines()
+    assert rows == prices_again.read_text().splitlines()
+    assert len(rows) == 31
+    assert json.loads(news.read_text())["ts"][:10] == rows[20].split(",")[0]
 
 
 def test_peer_that_is_not_installed_is_a_line_in_the_table(monkeypatch) -> None:

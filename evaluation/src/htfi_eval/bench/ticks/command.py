@@ -23,6 +23,7 @@ from htfi.market.state import MarketState
 from htfi_eval.bench.ticks.decisions import bar_to_release, time_sample_run
 from htfi_eval.bench.ticks.peers import BATCH_PEERS, EVENT_PEERS, TickPeer
 from htfi_eval.bench.ticks.replay import count_rows, events_of, read_batches
+from htfi_eval.bench.ticks.startup import time_start
 from htfi_eval.commands import json_option, runs_option
 from htfi_eval.report import write_outputs
 from htfi_eval.results import Evaluation
@@ -67,7 +68,8 @@ def command(trades: Path | None, quotes: Path | None, num_runs: int, json_file: 
     an event that updates all features, bars and the regime, and one that also reads them; a replay by columns from
     Parquet files, and the share of its kernel; the trades alone, beside libraries that compute bars, realised and
     bipower variance and a volatility; peak memory of a replay; the time from the close of all bars to the release
-    of their decisions; the size of a ledger entry; `htfi run` on the embedded sample, from the start of its process.
+    of their decisions; the size of a ledger entry; from the start of a process, its stages up to the first decision,
+    with news that models read and without, and the whole of `htfi run` on the embedded sample.
 
     \b
     Examples:
@@ -239,18 +241,25 @@ def _decision_rows(num_runs: int) -> tuple[list[Row], dict[str, float]]:
 
 
 def _run_rows(num_runs: int) -> tuple[list[Row], dict[str, float]]:
-    """`htfi run` on the embedded sample; one run before the first that counts writes what is cached on disk."""
-    time_sample_run()
-    runs = [time_sample_run() for _ in range(num_runs)]
+    """Whole runs in processes of their own, in turn; one of each before those that count fills the caches on disk."""
+    timed = [(time_start(), time_sample_run()) for _ in range(1 + num_runs)][1:]
+    starts, runs = [start for start, _ in timed], [run for _, run in timed]
     found = {
         "disk_bytes_per_decision": median(run.disk_bytes_per_decision for run in runs),
-        "first_decision_s": median(run.first_decision_s for run in runs),
+        "first_decision_s": median(start.first_decision_s for start in starts),
         "sample_run_s": median(run.total_s for run in runs),
+    }
+    stages = {
+        "start: interpreter": median(start.interpreter_s for start in starts),
+        "start: and imports": median(start.imports_s for start in starts),
+        "start: and models opened": median(start.models_s for start in starts),
+        "htfi run: first decision, no news": median(start.without_news_s for start in starts),
+        "htfi run: first decision": found["first_decision_s"],
+        "htfi run: embedded sample": found["sample_run_s"],
     }
     return [
         {"what": "htfi run: all files, a decision", "bytes": found["disk_bytes_per_decision"]},
-        {"what": "htfi run: first decision", "s": found["first_decision_s"]},
-        {"what": "htfi run: embedded sample", "s": found["sample_run_s"]},
+        *({"what": what, "s": taken_s} for what, taken_s in stages.items()),
     ], found
 
 

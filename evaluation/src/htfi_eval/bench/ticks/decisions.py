@@ -1,6 +1,5 @@
 """Times decisions through the real loop, from a bar's close to their release, and a whole run of the sample."""
 
-import math
 import random
 import subprocess
 import sys
@@ -14,7 +13,7 @@ from htfi.domain.errors import DependencyUnavailable
 from htfi.domain.events import Trade
 from htfi.domain.time import NS_PER_S
 from htfi.wiring.ledger import open_ledger, open_ledger_readonly
-from htfi.wiring.outputs import JOURNAL, DecisionJournal
+from htfi.wiring.outputs import DecisionJournal
 from htfi.wiring.run import build_loop, deferred_garbage_collection
 from htfi.wiring.settings import load_settings, override
 from htfi_eval.item_feed import ItemFeed
@@ -81,7 +80,6 @@ def bar_to_release(num_symbols: int, num_bars: int, seed: int) -> ReleaseTiming:
 class SampleRun:
     """One `htfi run` of the embedded sample with default settings, from the start of its process."""
 
-    first_decision_s: float
     total_s: float
     disk_bytes_per_decision: float  # of all files in its folder
 
@@ -91,23 +89,16 @@ def time_sample_run() -> SampleRun:
     with tempfile.TemporaryDirectory(prefix="htfi-bench-") as parent:
         folder = Path(parent) / "run"
         began_s = time.perf_counter()
-        process = subprocess.Popen(
+        done = subprocess.run(
             [sys.executable, "-m", "htfi", "run", "--plain", "--out", str(folder)],
-            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False,
         )  # fmt: skip
-        first_s = float("nan")
-        while process.poll() is None:
-            journal = folder / JOURNAL
-            if math.isnan(first_s) and journal.exists() and journal.stat().st_size:
-                first_s = time.perf_counter() - began_s
-            time.sleep(0.001 if math.isnan(first_s) else 0.01)
         total_s = time.perf_counter() - began_s
-        _, errors = process.communicate()
-        if process.returncode:
-            reason = (errors.strip().splitlines() or ["no reason given"])[-1]
+        if done.returncode:
+            reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
             raise DependencyUnavailable(f"htfi run on the embedded sample failed: {reason}")
         num_bytes = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
         log = open_ledger_readonly(folder)
         num_decisions = log.size
         log.close()
-    return SampleRun(first_s, total_s, num_bytes / num_decisions)
+    return SampleRun(total_s, num_bytes / num_decisions)
