@@ -3,6 +3,7 @@
 The `htfi` command: its table of subcommands, and the one place where an error becomes one line.
 """
 
+import gc
 import os
 import sys
 from importlib import import_module
@@ -13,6 +14,8 @@ import click
 from htfi import __version__
 from htfi.domain.errors import HtfiError, MissingExtra
 
+# New objects after which Python looks for cycles. At its usual 700 a start looks 200 times and finds none.
+_COLLECTION_THRESHOLD = 100_000
 # Packages of the distributions that a run does not need, and the extra that installs each.
 OPTIONAL_PACKAGES = {"htfi_eval": "eval", "htfi_train": "train"}
 
@@ -125,6 +128,7 @@ def cli() -> None:
 def main() -> None:
     """Entry point: expected errors end as one line on stderr and exit status 1."""
     os.environ["HF_HUB_OFFLINE"] = "1"  # models are folders; nothing asks a hub for them, or for news of them
+    gc.set_threshold(_COLLECTION_THRESHOLD)
     try:
         cli()
     except HtfiError as error:
