@@ -22,6 +22,7 @@ from htfi.adapters.onnx.session import Precision, save_graph
 from htfi.adapters.tokenizer.hugging_face import HuggingFaceTokenizer
 from htfi.decoding.checkpoint.folder import CONFIG, TOKENIZER, Architecture, ModelFolder, parse_architecture
 from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
+from htfi.domain.file_digests import DigestFile, file_digest
 from htfi.narrative.config import MAX_TOKENS, EncodingConfig
 from htfi.narrative.encoding.heads import Heads
 from htfi.narrative.ports import TextEmbeddings, TextEncoder
@@ -33,7 +34,7 @@ _BATCH_TOKENS = 512  # at once: what they come to stays in the nearest memory
 _PRECISION_NAMES = {Precision.INT8: "int8-all", Precision.FP32: "fp32"}
 
 
-def open_encoder(config: EncodingConfig) -> "SentenceEncoder | None":
+def open_encoder(config: EncodingConfig, digest_file: DigestFile = file_digest) -> "SentenceEncoder | None":
     """The encoder that is configured; None where there is to be none.
 
     Raises: IntegrityError, when the shipped files are not those that were released; InvalidInput, when a folder that
@@ -42,23 +43,25 @@ def open_encoder(config: EncodingConfig) -> "SentenceEncoder | None":
     if config.model == "none":
         return None
     if config.model in ("auto", "heads"):
-        return shipped_encoder(config)
-    return folder_encoder(Path(config.model), config)
+        return shipped_encoder(config, digest_file)
+    return folder_encoder(Path(config.model), config, digest_file)
 
 
-def shipped_encoder(config: EncodingConfig) -> "SentenceEncoder":
+def shipped_encoder(config: EncodingConfig, digest_file: DigestFile = file_digest) -> "SentenceEncoder":
     """The encoder tuned for facts, in int8. Raises: IntegrityError, InvalidInput, DependencyUnavailable."""
     if config.precision != Precision.INT8:
         raise InvalidInput(
             f"encoding.precision is {config.precision}, and the shipped encoder has int8 weights only: "
             "name a folder with the full weights as encoding.model"
         )
-    return packed_encoder(models.FACTS, models.FACTS_SOURCE, config)
+    return packed_encoder(models.FACTS, models.FACTS_SOURCE, config, digest_file)
 
 
-def packed_encoder(folder: Path, name: str, config: EncodingConfig) -> "SentenceEncoder":
+def packed_encoder(
+    folder: Path, name: str, config: EncodingConfig, digest_file: DigestFile = file_digest
+) -> "SentenceEncoder":
     """An encoder that ships as a written graph, held to its digest. Raises: IntegrityError, DependencyUnavailable."""
-    found, expected = files_digest(folder), models.DIGESTS[folder]
+    found, expected = files_digest(folder, digest_file), models.DIGESTS[folder]
     if found != expected:
         raise IntegrityError(
             f"{folder} was changed: digest {found[:12]}…, not {expected[:12]}…; reinstall htfi"
@@ -72,9 +75,11 @@ def packed_encoder(folder: Path, name: str, config: EncodingConfig) -> "Sentence
     return SentenceEncoder(source, architecture, folder / TOKENIZER, config, network)
 
 
-def folder_encoder(path: Path, config: EncodingConfig) -> "SentenceEncoder":
+def folder_encoder(
+    path: Path, config: EncodingConfig, digest_file: DigestFile = file_digest
+) -> "SentenceEncoder":
     """An encoder from a model folder. Raises: InvalidInput, DependencyUnavailable."""
-    folder = ModelFolder.open(path)
+    folder = ModelFolder.open(path, digest_file)
     if folder.architecture.is_causal:
         raise InvalidInput(f"{path} holds a causal network; name a BERT encoder to read with")
     precision = Precision(config.precision)
@@ -102,13 +107,12 @@ def pack_encoder(folder: Path, out: Path) -> str:
     return files_digest(out)
 
 
-def files_digest(folder: Path) -> str:
+def files_digest(folder: Path, digest_file: DigestFile = file_digest) -> str:
     """SHA-256 (hex) over the files of a packed encoder. Raises: IntegrityError, for one that is missing."""
     whole = hashlib.sha256()
     for name in (CONFIG, models.ENCODER_GRAPH, TOKENIZER):
         try:
-            with (folder / name).open("rb") as stream:
-                whole.update(f"{name}\0{hashlib.file_digest(stream, 'sha256').hexdigest()}\n".encode())
+            whole.update(f"{name}\0{digest_file(folder / name)}\n".encode())
         except FileNotFoundError as error:
             raise IntegrityError(f"{folder / name} is missing: reinstall htfi") from error
         except OSError as error:

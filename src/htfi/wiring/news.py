@@ -6,6 +6,7 @@ from pathlib import Path
 from htfi import sample
 from htfi.adapters.stores.snapshot import read_whole
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
+from htfi.domain.file_digests import DigestFile, file_digest
 from htfi.narrative.calendar.announcements import Calendar
 from htfi.narrative.calendar.parsing import MAX_BYTES, parse_calendar
 from htfi.narrative.config import EncodingConfig
@@ -22,7 +23,11 @@ from htfi.wiring.settings import Settings
 
 
 def build_news_processor(
-    settings: Settings, context: RunCache | None = None, *, has_frontier: bool = False
+    settings: Settings,
+    context: RunCache | None = None,
+    *,
+    has_frontier: bool = False,
+    digest_file: DigestFile = file_digest,
 ) -> NewsProcessor:
     """A news processor without history; `has_frontier` where a frontier model reads in depth.
 
@@ -32,7 +37,7 @@ def build_news_processor(
     Raises: InvalidInput, IntegrityError, where the encoder that is configured is not what it should be.
     """
     config, names = settings.encoding, settings.narrative.symbol_names
-    opened = open_encoder(config)
+    opened = open_encoder(config, digest_file)
     encoder = None if opened is None else ReadAheadEncoder(opened)
     heads = heads_for(encoder)
     cached = (

@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from htfi import __version__
+from htfi.adapters.onnx.session import default_cache_folder
 from htfi.adapters.stores.admissions import AdmissionsFile
 from htfi.adapters.stores.decisions import JOURNAL, DecisionJournal
 from htfi.adapters.stores.held_news import HELD_NEWS, HeldNewsFile, QuarantineFile
 from htfi.adapters.stores.snapshot import SnapshotFile, read_whole, write_whole
 from htfi.domain.decision import Decision, Rung
 from htfi.domain.errors import DependencyUnavailable, IntegrityError
+from htfi.domain.file_digests import DigestFile, FileDigestCache, file_digest
 from htfi.domain.time import SystemClock
 from htfi.forecasting.forecaster import Forecaster
 from htfi.governance import policy
@@ -169,6 +171,7 @@ def open_run(
     """
     specs = resolve(files, mapping)
     sources = [{"name": info.name, "settings": info.settings} for info in describe(specs)]
+    digest_file = _cached_digests()
     with ExitStack() as closing:
         ledger = open_ledger(
             folder, origin=LEDGER_ORIGIN
@@ -182,7 +185,7 @@ def open_run(
             closing.enter_context(edge.peer_log.recording(folder, edge.monitor.changes()))
             readers = edge.readers
         else:
-            readers = open_readers(settings.models, settings.narrative, settings.decoding, cache)
+            readers = open_readers(settings.models, settings.narrative, settings.decoding, cache, digest_file)
             for reader in readers.values():
                 if isinstance(reader, Closable):
                     closing.push(_close_keeping_error(reader.close))
@@ -230,7 +233,7 @@ def open_run(
         # Files give the same decisions on any machine: only readings of a live run are measured.
         clock = time.monotonic_ns if live else None
         loop = build_loop(
-            settings, feed, ledger, journal, watch, readers, cache, held, clock, digest, compact
+            settings, feed, ledger, journal, watch, readers, cache, held, clock, digest, compact, digest_file
         )
         merged.announce = loop.components.news.expect
         if saved is not None:
@@ -238,6 +241,14 @@ def open_run(
         yield OpenRun(
             loop, ledger, quarantine, resume, settings.pipeline.snapshot_s, loop.recorder.num_decided, cache
         )
+
+
+def _cached_digests() -> DigestFile:
+    """Digests of models' files, those that have not changed from the cache of this machine, where there is a home."""
+    try:
+        return FileDigestCache(default_cache_folder() / "digests").digest
+    except RuntimeError:  # nobody has a home here
+        return file_digest
 
 
 def _load_saved_state(resume: RunStateStore, folder: Path, ledger: TransparencyLog) -> SavedRun | None:
@@ -273,13 +284,14 @@ def build_components(
     readers: Mapping[Rung, NewsReader] | None = None,
     cache: RunCache | None = None,
     reading_clock: Callable[[], int] | None = None,
+    digest_file: DigestFile = file_digest,
 ) -> Components:
     """New components, without history. Without readers news is cited and not read."""
     readers = readers or {Rung.TEMPLATE: TemplateReader(settings.narrative)}
     times = ReadingTimes(settings.scheduling, reading_clock)
     readings = ViewCache(readers, settings.narrative.max_symbols, times)
     has_frontier = bool(settings.models.frontier_url) and Rung.DEEP in readers
-    processor = build_news_processor(settings, cache, has_frontier=has_frontier)
+    processor = build_news_processor(settings, cache, has_frontier=has_frontier, digest_file=digest_file)
     calendar = open_calendar(settings.narrative.calendar)
     return Components(
         market=MarketState(settings.market),
@@ -305,12 +317,14 @@ def build_loop(
     reading_clock: Callable[[], int] | None = None,
     digest: str = "",
     compact: bool = False,
+    digest_file: DigestFile = file_digest,
 ) -> DecisionLoop:
     """The loop over any feed, ledger and sink, with new components; `held` keeps the news in quarantine.
 
-    `digest` is that of the run's settings.json, where it has one; `compact` as in `open_run`.
+    `digest` is that of the run's settings.json, where it has one; `compact` as in `open_run`; `digest_file` gives those
+    of the encoder's files.
     """
-    components = build_components(settings, readers, cache, reading_clock)
+    components = build_components(settings, readers, cache, reading_clock, digest_file)
     recorder = DecisionRecorder(
         ledger,
         outlet,

@@ -16,6 +16,7 @@ import msgspec
 from htfi.decoding.checkpoint.rope import Rope, parse_rope
 from htfi.decoding.checkpoint.weights import CheckpointWeights, open_weights
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
+from htfi.domain.file_digests import DigestFile, file_digest
 
 _T = TypeVar("_T", int, float, bool, str)
 
@@ -225,7 +226,6 @@ class _Config:
 
 CONFIG = "config.json"
 TOKENIZER = "tokenizer.json"
-_CHUNK_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -235,9 +235,10 @@ class ModelFolder:
     path: Path
     architecture: Architecture
     weights: CheckpointWeights
+    digest_file: DigestFile = file_digest
 
     @classmethod
-    def open(cls, path: Path) -> "ModelFolder":
+    def open(cls, path: Path, digest_file: DigestFile = file_digest) -> "ModelFolder":
         """Read config.json and the headers of the weights.
 
         Raises: InvalidInput if the folder or one of its files is missing, damaged or of an unknown architecture.
@@ -253,7 +254,7 @@ class ModelFolder:
             raise InvalidInput(f"{path} holds no {CONFIG}: name a Hugging Face model folder") from error
         except OSError as error:
             raise DependencyUnavailable(f"{config} cannot be read: {error}") from error
-        return cls(path, parse_architecture(content, str(config)), open_weights(path))
+        return cls(path, parse_architecture(content, str(config)), open_weights(path), digest_file)
 
     @property
     def tokenizer_file(self) -> Path:
@@ -271,16 +272,9 @@ class ModelFolder:
             names.append(TOKENIZER)
         whole = hashlib.sha256()
         for name in names:
-            whole.update(f"{name}\0{_file_digest(self.path / name)}\n".encode())
+            file = self.path / name
+            try:
+                whole.update(f"{name}\0{self.digest_file(file)}\n".encode())
+            except OSError as error:
+                raise DependencyUnavailable(f"{file} cannot be read: {error}") from error
         return whole.hexdigest()
-
-
-def _file_digest(file: Path) -> str:
-    digest = hashlib.sha256()
-    try:
-        with file.open("rb") as stream:
-            while chunk := stream.read(_CHUNK_BYTES):
-                digest.update(chunk)
-    except OSError as error:
-        raise DependencyUnavailable(f"{file} cannot be read: {error}") from error
-    return digest.hexdigest()

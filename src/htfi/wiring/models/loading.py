@@ -25,6 +25,7 @@ from htfi.decoding.strategies.recorded import RecordedStrategy
 from htfi.decoding.vocabulary import Vocabulary
 from htfi.domain.decision import GenerationTrace
 from htfi.domain.errors import DependencyUnavailable, HtfiError, IntegrityError, InvalidInput, require_extra
+from htfi.domain.file_digests import DigestFile, file_digest
 from htfi.domain.files import write_atomically
 from htfi.narrative.answer import UNCALIBRATED, ConfidenceCalibration
 from htfi.narrative.view_calibration import ViewCalibration
@@ -155,9 +156,11 @@ def load_torch_network(folder: ModelFolder, precision: str) -> Network:
     return TorchNetwork(folder, dtype=TORCH_PRECISIONS[precision])
 
 
-def open_model(path: Path, precision: str, engine: str = "onnx") -> LoadableModel:
+def open_model(
+    path: Path, precision: str, engine: str = "onnx", digest_file: DigestFile = file_digest
+) -> LoadableModel:
     """Check a model's folder without loading it. Raises: InvalidInput; IntegrityError for a changed shipped one."""
-    folder = ModelFolder.open(path)
+    folder = ModelFolder.open(path, digest_file)
     expected = models.DIGESTS.get(path)
     if expected is not None and folder.digest != expected:
         raise IntegrityError(

@@ -21,6 +21,7 @@ from htfi.decoding.replay_buffer import RecordingGenerator
 from htfi.decoding.vocabulary import Vocabulary
 from htfi.domain.decision import Rung
 from htfi.domain.errors import InvalidInput
+from htfi.domain.file_digests import DigestFile, file_digest
 from htfi.domain.generation import Completion, GenerationRequest, RequestRefused, SpeculationStats
 from htfi.domain.settings import setting
 from htfi.narrative.config import NarrativeConfig
@@ -62,13 +63,15 @@ class ModelsConfig:
             )
 
 
-def open_model_pair(config: ModelsConfig) -> tuple[LoadableModel, LoadableModel]:
+def open_model_pair(
+    config: ModelsConfig, digest_file: DigestFile = file_digest
+) -> tuple[LoadableModel, LoadableModel]:
     """Target and draft, checked to share their vocabulary.
 
     Raises: InvalidInput, IntegrityError.
     """
     target, draft = (
-        open_model(Path(named) if named else shipped, config.precision, config.engine)
+        open_model(Path(named) if named else shipped, config.precision, config.engine, digest_file)
         for named, shipped in ((config.target, models.TARGET), (config.draft, models.DRAFT))
     )
     if target.tokenizer.digest != draft.tokenizer.digest:
@@ -84,6 +87,7 @@ def open_readers(
     narrative: NarrativeConfig,
     decoding: DecodingConfig,
     cache: RunCache | None = None,
+    digest_file: DigestFile = file_digest,
 ) -> dict[Rung, NewsReader]:
     """The reader of each rung that has one: none, the draft, the target, the target in full precision.
 
@@ -92,7 +96,7 @@ def open_readers(
     readers: dict[Rung, NewsReader] = {Rung.TEMPLATE: TemplateReader(narrative)}
     if not (config.target or config.draft or models.DIGESTS):
         return readers
-    target, draft = open_model_pair(config)
+    target, draft = open_model_pair(config, digest_file)
     if cache is not None:
         prefixes = cache.prompt_blocks(narrative)
         target, draft = replace(target, prompt_blocks=prefixes), replace(draft, prompt_blocks=prefixes)
