@@ -127,10 +127,14 @@ def test_a_bench_calls_no_other_machine(work: Path, home: Path) -> None:
     assert (done.status, done.attempts) == (0, []), done.output
 
 
-def test_all_that_is_kept_outside_the_run_is_written_graphs(work: Path, home: Path) -> None:
+def test_all_that_is_kept_outside_the_run_is_written_graphs_and_digests(work: Path, home: Path) -> None:
     kept = files_of(home)
-    assert kept
-    assert [name for name in kept if not re.fullmatch(r"\.cache/htfi/[\w.]+\.graph", name)] == []
+    digests = [name for name in kept if re.fullmatch(r"\.cache/htfi/digests/[0-9a-f]{64}\.json", name)]
+    graphs = [name for name in kept if re.fullmatch(r"\.cache/htfi/[\w.]+\.graph", name)]
+    assert graphs
+    assert digests
+    assert sorted(graphs + digests) == sorted(kept)
+    assert [name for name in digests if re.search(r"[/\\]|htfi|mini", (home / name).read_text())] == []
 
 
 @pytest.mark.skipif(not _REPORTS, reason="this onnxruntime has no telemetry")
