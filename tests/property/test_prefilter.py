@@ -1,6 +1,8 @@
 """A prefilter never hides a match: whatever the pattern and the text, the search finds what plain search finds."""
 
+import json
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,8 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from htfi import narrative
 from htfi.narrative.facts import extraction
-from htfi.narrative.patterns import FilteredPattern
+from htfi.narrative.patterns import KNOWN_WORDS, FilteredPattern, pattern_name
 from htfi.narrative.prefilter import needed_words, words_of
 
 CORPORA = Path(__file__).parents[2] / "corpora"
@@ -121,3 +124,22 @@ def test_patterns_of_facts_find_the_same_in_the_lines_of_the_corpora() -> None:
             num_skipped += not pattern.may_match(line)
     assert num_found > 100
     assert num_skipped > 0.8 * len(lines) * 200
+
+
+def test_words_that_the_package_names_are_those_that_its_patterns_need() -> None:
+    """Where it fails: python tests/needed_words.py > src/htfi/narrative/needed_words.json"""
+    root = Path(__file__).parents[2]
+    found = subprocess.run(
+        [sys.executable, "tests/needed_words.py"], cwd=root, capture_output=True, encoding="utf-8", check=True
+    ).stdout
+    assert found.count('": [') > 500
+    assert found == (root / "src/htfi/narrative" / KNOWN_WORDS).read_text(encoding="utf-8")
+
+
+def test_a_pattern_has_the_words_that_the_package_names_for_it_and_another_derives_them() -> None:
+    named = json.loads((Path(narrative.__file__).with_name(KNOWN_WORDS)).read_text(encoding="utf-8"))
+    pattern = next(one for one in _filtered(list(vars(extraction).values())) if named[pattern_name(one)])
+    assert pattern.needed == needed_words(pattern.text, pattern.flags)
+    other = FilteredPattern(r"\bzebras? graze")
+    assert pattern_name(other) not in named
+    assert other.needed == needed_words(other.text)

@@ -8,8 +8,11 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
+from hashlib import blake2b
 from importlib.resources import files
 from typing import Any, cast
+
+import msgspec
 
 from htfi.narrative.prefilter import needed_words, words_of
 
@@ -54,11 +57,32 @@ class FilteredPattern:
     @cached_property
     def needed(self) -> tuple[frozenset[str], ...]:
         """See `prefilter.needed_words`."""
-        return needed_words(self.text, self.flags)
+        known = _known_words().get(pattern_name(self))
+        if known is None:
+            return needed_words(self.text, self.flags)
+        return tuple(frozenset(words.split()) for words in known)
 
     @cached_property
     def _compiled(self) -> re.Pattern[str]:
         return re.compile(self.text, self.flags)
+
+
+KNOWN_WORDS = "needed_words.json"
+
+
+def pattern_name(pattern: FilteredPattern) -> str:
+    """Names a pattern by its text and flags (hex)."""
+    return blake2b(f"{int(pattern.flags)} {pattern.text}".encode(), digest_size=8).hexdigest()
+
+
+@cache
+def _known_words() -> Mapping[str, Sequence[str]]:
+    """What `needed_words` finds for this package's patterns, by `pattern_name`: to derive it takes a third of a second.
+
+    Each set is one text of words. A pattern that is not named derives its own; `tests/needed_words.py` writes the file.
+    """
+    content = files("htfi.narrative").joinpath(KNOWN_WORDS).read_bytes()
+    return msgspec.json.decode(content, type=dict[str, list[str]])
 
 
 class PatternTable:

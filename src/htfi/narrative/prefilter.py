@@ -9,6 +9,7 @@ import importlib
 import re
 from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
+from math import fsum
 from typing import Any, NamedTuple, cast
 
 _LONG, _SHORT = 6, 4  # letters by which words are known
@@ -65,8 +66,10 @@ def _plain(part: Any) -> Any:
 
 
 def _frequency(words: Iterable[str]) -> float:
-    """Roughly how often one of them stands in a text."""
-    return sum(_COMMON_COST if word in _COMMON_WORDS or word == _DIGIT else 1.0 / len(word) for word in words)
+    """Roughly how often one of them stands in a text, in whatever order they come."""
+    return fsum(
+        _COMMON_COST if word in _COMMON_WORDS or word == _DIGIT else 1.0 / len(word) for word in words
+    )
 
 
 def _sets(nodes: Sequence[_Node], behind: Sequence[_Node], *, is_begun: bool) -> list[Words]:
