@@ -32,10 +32,14 @@ WORDS = [
     "§",
     "x-ray",
     "skiing",
+    "the",
+    "u",
+    "k",
 ]
 PARTS = [
     "rates?", "cut", r"unemploy\w*", r"c[ou]ts?", "skiing", "über", r"\d+", r"U\.S\.", "§", r"x-?ray", r"\w+",
-   r"[a-z]+",    r"\s+", " ", r"\b", r"(?<!\w)", r"(?!\w)", r"(?=cut)", r"(?<=\s)", "^", "$", "[^.]", "s", "",
+    r"[a-z]+", "of", "the ", r"u\.k\.",
+    r"\s+", " ", r"\b", r"(?<!\w)", r"(?!\w)", r"(?=cut)", r"(?<=\s)", "^", "$", "[^.]", "s", "",
 ]  # fmt: skip
 
 
@@ -89,6 +93,10 @@ def test_every_form_of_a_letter_is_known() -> None:
         (r"\bnon-?farm", [{"non", "nonfar"}]),
         (r"rate|\bcut\b", []),  # 'corporate' has the first
         (r"(?i)\bq\d", [{"#"}]),
+        # What stands in most texts tells least.
+        (r"\b(?:of the fed|a\s+cut|rate)\b", [{"fed", "cut", "rate"}, {"of", "cut", "rate"}]),
+        (r"\bu\.k\.", [{"k"}]),
+        (r"\b(?:in|of)\b", [{"in", "of"}]),
     ],
 )
 def test_needed_words_are_those_of_the_pattern(pattern: str, needed: list[set[str]]) -> None:

@@ -14,9 +14,23 @@ from typing import Any, cast
 
 import msgspec
 
-from htfi.narrative.prefilter import needed_words, words_of
+from htfi.narrative.prefilter import ANY_DIGIT, Words, needed_words, words_of
 
 _REFERENCE = re.compile(r"<<([\w.]+)>>")
+
+
+def one_of(names: Iterable[str]) -> str:
+    """A pattern of any of these names, the longest first; what several begin with is compared once."""
+    behind: dict[str, list[str]] = {}
+    may_end = False
+    for name in sorted(set(names)):
+        if name:
+            behind.setdefault(name[0], []).append(name[1:])
+        may_end = may_end or not name
+    branches = [re.escape(first) + one_of(rests) for first, rests in behind.items()]
+    if len(branches) == 1 and not may_end:
+        return branches[0]
+    return f"(?:{'|'.join(branches)})" + "?" * (may_end and bool(branches)) if branches else ""
 
 
 class _DeferredPattern:
@@ -52,10 +66,10 @@ class FilteredPattern:
 
     def may_match(self, text: str) -> bool:
         """Whether a text has the words without which the pattern matches nowhere in it."""
-        return not any(map(words_of(text).isdisjoint, self.needed))
+        return _has_each(words_of(text), self.needed)
 
     @cached_property
-    def needed(self) -> tuple[frozenset[str], ...]:
+    def needed(self) -> tuple[Words, ...]:
         """See `prefilter.needed_words`."""
         known = _known_words().get(pattern_name(self))
         if known is None:
@@ -85,6 +99,14 @@ def _known_words() -> Mapping[str, Sequence[str]]:
     return msgspec.json.decode(content, type=dict[str, list[str]])
 
 
+def _has_each(words: Words, needed: Iterable[Words]) -> bool:
+    """Whether words are there of each needed set."""
+    for one in needed:  # noqa: SIM110 -- this stands in the way of every pattern, and `any` takes twice as long
+        if words.isdisjoint(one):
+            return False
+    return True
+
+
 class PatternTable:
     """Patterns of which a text has few: those that may match it are found by its words, whatever their number."""
 
@@ -98,15 +120,17 @@ class PatternTable:
         found = set(unfiltered)
         for word in by_word.keys() & words:
             found.update(by_word[word])
-        return [place for place in sorted(found) if self.patterns[place].may_match(text)]
+        return [place for place in sorted(found) if _has_each(words, self.patterns[place].needed)]
 
     @cached_property
     def _index(self) -> tuple[Mapping[str, Sequence[int]], Sequence[int]]:
-        """The places by the words of the rarest set that each pattern needs, and of those that need none."""
+        """The places by the words of the rarest set that each pattern needs, and of those that need none. Where many
+        patterns need a digit, most texts have one: another set tells more.
+        """
         by_word: dict[str, list[int]] = {}
         unfiltered: list[int] = []
         for place, pattern in enumerate(self.patterns):
-            for word in pattern.needed[0] if pattern.needed else ():
+            for word in min(pattern.needed, key=ANY_DIGIT.__eq__, default=()):
                 by_word.setdefault(word, []).append(place)
             if not pattern.needed:
                 unfiltered.append(place)

@@ -18,29 +18,33 @@ _MAX_SETS = 3
 _MAX_DEPTH = 150
 _COMMON_COST = 5.0  # of a word that stands in most texts, beside words that seldom do
 _COMMON = """
-a after all an and are as at be been by for from has have he in into is it its more new no not of on or over says some
-than that the this to up was were will with"""
+a after all an and are as at be been by for from has have he in into is it its more new no not of on or over s says some
+than that the this to u up was were will with"""
 _COMMON_WORDS = frozenset(_COMMON.split())
-_WORD, _ANY_DIGIT = re.compile(r"\w+"), re.compile(r"\d")
+_WORD, _DIGIT_SIGN = re.compile(r"\w+"), re.compile(r"\d")
 _DIGIT = "#"
-_OTHER_CASES = str.maketrans({"ı": "i", "ſ": "s"})  # what the engine takes for i and s where case is ignored
 _parser: Any = importlib.import_module("re._parser")
 
 Words = frozenset[str]
+ANY_DIGIT: Words = frozenset({_DIGIT})
 _Node = tuple[str, Any]  # the name of an operation and its argument, as in the trees of `re`
 
 
 @lru_cache(maxsize=16)  # several patterns ask for the same text
 def words_of(text: str) -> Words:
     """The words of a text as `needed_words` knows them, in small letters."""
-    if not text.isascii():
-        text = text.replace("İ", "i")
-    lowered = text.lower()
-    if not text.isascii():
-        lowered = lowered.translate(_OTHER_CASES)
+    if text.isascii():
+        return _words_of_lowered(text.lower())
+    # The engine takes other letters too for i and s where case is ignored.
+    return _words_of_lowered(text.replace("İ", "i").lower().replace("ı", "i").replace("ſ", "s"))
+
+
+@lru_cache(maxsize=16)  # patterns ask for a text as it is, and in small letters
+def _words_of_lowered(lowered: str) -> Words:
     words = set(_WORD.findall(lowered))
-    known = [word[:_LONG] for word in words] + [word[:_SHORT] + "*" for word in words]
-    return frozenset([*known, _DIGIT] if _ANY_DIGIT.search(lowered) else known)
+    known = [word[:_LONG] for word in words]
+    known += [word[:_SHORT] + "*" for word in words if len(word) >= _SHORT]
+    return frozenset([*known, _DIGIT] if _DIGIT_SIGN.search(lowered) else known)
 
 
 def needed_words(pattern: str, flags: re.RegexFlag = re.NOFLAG) -> tuple[Words, ...]:
@@ -104,7 +108,7 @@ def _sets_inside(node: _Node, rest: Sequence[_Node], is_begun: bool) -> list[Wor
         case "ASSERT", (direction, nodes):
             return _sets(nodes, (), is_begun=is_begun and direction > 0)
         case _:
-            return [frozenset({_DIGIT})] if _is_digit(node) else []
+            return [ANY_DIGIT] if _is_digit(node) else []
 
 
 def _is_digit(node: _Node) -> bool:
@@ -140,8 +144,7 @@ def _beginnings(nodes: Sequence[_Node], begun: str, found: set[str], depth: int)
         case "AT", place:
             if not begun or place in ("AT_BEGINNING", "AT_BEGINNING_STRING", "AT_NON_BOUNDARY"):
                 return _beginnings(rest, begun, found, depth + 1)
-            found.add(begun)
-            return True
+            return _add_word(begun, rest, found, depth)
         case "SUBPATTERN", (_, flags, _, inner):
             return not flags & re.ASCII and _beginnings([*inner, *rest], begun, found, depth + 1)
         case "ATOMIC_GROUP", inner:
@@ -152,8 +155,7 @@ def _beginnings(nodes: Sequence[_Node], begun: str, found: set[str], depth: int)
             return _begin_with_repeat(node, rest, begun, found, depth)
         case (("ASSERT" | "ASSERT_NOT"), _):
             if begun and _ends_word(node):
-                found.add(begun)
-                return True
+                return _add_word(begun, rest, found, depth)
             return _beginnings(rest, begun, found, depth + 1)  # what it asks besides only narrows the matches
         case _:
             return _add_open(begun, found)
@@ -188,10 +190,21 @@ def _begin_with(
         return _add_open(begun, found)
     if next_one.may_be_other:
         if begun:
-            found.add(begun)
+            _add_word(begun, rest, found, depth)
         elif not _beginnings(rest, "", found, depth + 1):
             return False
     return all(_beginnings(rest, begun + letter, found, depth + 1) for letter in sorted(next_one.letters))
+
+
+def _add_word(begun: str, rest: Sequence[_Node], found: set[str], depth: int) -> bool:
+    """Adds a word that ends before `rest`; in place of one that stands in most texts those behind it, if known."""
+    behind: set[str] = set()
+    is_common = begun in _COMMON_WORDS and _beginnings(rest, "", behind, depth + 1 + _MAX_DEPTH // 2)  # once
+    if is_common and _frequency(behind) < _COMMON_COST:
+        found |= behind
+    else:
+        found.add(begun)
+    return True
 
 
 def _add_open(begun: str, found: set[str]) -> bool:

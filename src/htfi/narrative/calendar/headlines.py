@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from htfi.narrative.patterns import Patterns
+from htfi.narrative.patterns import Patterns, one_of
 
 _FRACTIONS = {"½": "1/2", "¼": "1/4", "¾": "3/4", "⅛": "1/8", "⅜": "3/8", "⅝": "5/8", "⅞": "7/8"}
 _NUMBER_WORDS = {
@@ -40,6 +40,8 @@ class HeadlineFigure(NamedTuple):
 
 def plain_letters(text: str) -> str:
     """Lower case, with fractions and dashes as ASCII."""
+    if text.isascii():
+        return text.lower()
     for sign, decimals in _FRACTIONS.items():
         if sign in text:
             text = re.sub(rf"(\d) ?{sign}", rf"\1-{decimals}", text).replace(sign, decimals)
@@ -165,8 +167,7 @@ def first_sentence(body: str) -> str:
 @lru_cache(maxsize=512)
 def name_pattern(names: tuple[str, ...]) -> str:
     """A pattern for any of the names, the longest first, in plain letters."""
-    ordered = sorted({plain_letters(name) for name in names}, key=lambda name: (-len(name), name))
-    return "(?:" + "|".join(re.escape(name) for name in ordered) + ")"
+    return f"(?:{one_of(map(plain_letters, names))})"
 
 
 UP = _DATA.text("up")

@@ -1,12 +1,11 @@
 """Finds the economies that a text is about (`regions.toml`), and the economy of a currency."""
 
-import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
 
-from htfi.narrative.patterns import FilteredPattern, PatternTable
+from htfi.narrative.patterns import FilteredPattern, PatternTable, one_of
 
 EURO_AREA = "EA"
 _IN_EURO_AREA = frozenset({"DE", "FR", "IT", "ES"})
@@ -56,9 +55,9 @@ def _patterns() -> tuple[Sequence[str], PatternTable]:
         words = [word.strip() for word in entry["words"].split("|")]
         exact = [word for word in words if not word.islower()]
         loose = [word for word in words if word.islower()]
-        parts = [rf"(?<![\w.])(?:{'|'.join(re.escape(word) for word in exact)})(?!\w)"]
+        parts = [rf"(?<![\w.]){one_of(exact)}(?!\w)"]
         if loose:
-            parts.append(rf"(?i:(?<!\w)(?:{'|'.join(re.escape(word) for word in loose)})(?!\w))")
+            parts.append(rf"(?i:(?<!\w){one_of(loose)}(?!\w))")
         found[region] = FilteredPattern("|".join(parts))
     return tuple(found), PatternTable(found.values())
 

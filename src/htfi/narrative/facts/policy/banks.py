@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from htfi.narrative.calendar.announcements import CENTRAL_BANKS
 from htfi.narrative.calendar.headlines import name_pattern, plain_letters
-from htfi.narrative.patterns import FilteredPattern, Patterns, deferred
+from htfi.narrative.patterns import FilteredPattern, Patterns, PatternTable, deferred
 
 _MAX_CHARS = 40_000
 _DATA = Patterns("htfi.narrative.facts.policy", "patterns.toml", "policy")
@@ -24,7 +24,8 @@ _BANKS = FilteredPattern(rf"\b{name_pattern(tuple(_KEYS))}(?![\w-])")
 _ACTS = Patterns("htfi.narrative.facts.policy", "patterns.toml", "country_acts").text("acts")
 _COUNTRY = FilteredPattern(rf"(?:^|: |\*)(?P<name>{'|'.join(map(re.escape, _COUNTRIES))})(?={_ACTS})")
 _COUNTRY_FIRST = deferred(rf"(?P<name>{'|'.join(map(re.escape, _COUNTRIES))})(?![\w'])")
-_COMMITTEES = [(one["bank"], FilteredPattern(one["pattern"])) for one in _DATA.entries("committees")]
+_COMMITTEES = tuple(one["bank"] for one in _DATA.entries("committees"))
+_COMMITTEE_TABLE = PatternTable(FilteredPattern(one["pattern"]) for one in _DATA.entries("committees"))
 
 
 class BankMention(NamedTuple):
@@ -67,5 +68,9 @@ def bank_named(text: str) -> str:
 
 def committee_named(plain: str) -> str:
     """The key of the bank whose committee plain letters name first; '' for none."""
-    places = [(match.start(), key) for key, pattern in _COMMITTEES if (match := pattern.search(plain))]
+    places = [
+        (match.start(), _COMMITTEES[place])
+        for place in _COMMITTEE_TABLE.candidates(plain)
+        if (match := _COMMITTEE_TABLE.patterns[place].search(plain))
+    ]
     return min(places)[1] if places else ""
