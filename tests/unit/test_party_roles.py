@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from htfi.narrative.encoding.linking import EntityLinker
 from htfi.narrative.facts.party_names import NamedSpan, name_spans, same_parties
 from htfi.narrative.facts.party_roles import (
-    _TABLE,  # pyright: ignore[reportPrivateUsage]
+    _WORDINGS_BY_NAMES,  # pyright: ignore[reportPrivateUsage]
     roles_by_wording,
 )
 from htfi.narrative.facts.record import KINDS, ROLES, EventKind, PartyRole
@@ -40,6 +40,9 @@ def test_a_wording_of_another_kind_of_event_does_not_count() -> None:
     text, spans, _ = parsed("acquirer[Ambrel] eyes target[Tosk]")
     assert by_wording(text, spans, {TAKEOVER}) == [PartyRole.ACQUIRER, PartyRole.TARGET]
     assert by_wording(text, spans, {EventKind.INFLATION}) == [None, None]
+
+
+_TABLE = _WORDINGS_BY_NAMES[-1][1]
 
 
 def test_no_wording_that_a_text_holds_is_left_out() -> None:

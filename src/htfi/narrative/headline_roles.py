@@ -8,6 +8,8 @@ finds the role before a model reads. The rules are patterns over a masked senten
 import re
 from collections.abc import Sequence
 from enum import StrEnum
+from itertools import chain
+from typing import NamedTuple
 
 from htfi.narrative.encoding.linking import EntityLinker, EntityMention, is_company
 from htfi.narrative.patterns import FilteredPattern, Patterns, PatternTable, deferred
@@ -94,23 +96,35 @@ def _role_of(
     wanted = _root_symbol(symbol)
     if not any(_root_symbol(one.symbol) == wanted for one in mentions):
         return CompanyRole.NOT_NAMED if linker.knows(symbol) else CompanyRole.UNCLEAR
-    return _ruled_role(headline, wanted, mentions)
+    return _ruled_role(_sentence(headline, mentions), wanted)
 
 
-def mention_role(headline: str, mentions: Sequence[EntityMention], symbol: str) -> CompanyRole:
-    """The role of a company that a headline mentions by `symbol`; mentions of one symbol are one company."""
+def mention_roles(
+    headline: str, mentions: Sequence[EntityMention], symbols: Sequence[str]
+) -> list[CompanyRole]:
+    """The role of each company that a headline mentions by a symbol; mentions of one symbol are one company."""
     headline = headline[:MAX_CHARS]
-    inside = [one for one in mentions if one.end <= len(headline)]
-    wanted = _root_symbol(symbol)
-    if all(_root_symbol(one.symbol) != wanted for one in inside):
-        return CompanyRole.UNCLEAR
-    return _ruled_role(headline, wanted, inside)
+    sentence = _sentence(headline, [one for one in mentions if one.end <= len(headline)])
+    return [
+        _ruled_role(sentence, wanted) if wanted in sentence.named else CompanyRole.UNCLEAR
+        for wanted in map(_root_symbol, symbols)
+    ]
 
 
-def _ruled_role(headline: str, wanted: str, mentions: Sequence[EntityMention]) -> CompanyRole:
+class _Sentence(NamedTuple):
+    """A headline by its mentions: the words before, between and behind them, the company of each that lies over none
+    before it, and all companies named; companies are symbols without their market.
+    """
+
+    words: list[str]
+    companies: list[str]
+    named: frozenset[str]
+
+
+def _ruled_role(sentence: _Sentence, wanted: str) -> CompanyRole:
     """The role that the first rule gives to the company `wanted`, a symbol without its market."""
-    masked = _mask(headline, wanted, mentions)
-    alone = all(_root_symbol(one.symbol) == wanted for one in mentions)
+    masked = _masked(sentence, wanted)
+    alone = len(sentence.named) == 1
     for place in _RULE_TABLE.candidates(masked):
         role, rule = RULES[place]
         if rule.search(masked):
@@ -130,8 +144,15 @@ def _root_symbol(symbol: str) -> str:
     return symbol.upper().partition(".")[0] if symbol[:1].isalpha() else symbol.upper()
 
 
-def _mask(headline: str, wanted: str, mentions: Sequence[EntityMention]) -> str:
-    """The headline with § for the company and ¤ for others; in lower case where every word begins with a capital."""
+def _masked(sentence: _Sentence, wanted: str) -> str:
+    """The headline with § for the company and ¤ for others."""
+    first, *others = sentence.words
+    marks = ["§" if one == wanted else "¤" for one in sentence.companies]
+    return first + "".join(chain.from_iterable(zip(marks, others, strict=True)))
+
+
+def _sentence(headline: str, mentions: Sequence[EntityMention]) -> _Sentence:
+    """In lower case where every word begins with a capital."""
     named = {word for one in mentions for word in headline[one.start : one.end].split()}
     plain = [word for word in headline.split() if word[:1].isalpha() and word not in named]
     is_titled = sum(word[0].isupper() for word in plain) > 0.7 * len(plain)
@@ -141,14 +162,14 @@ def _mask(headline: str, wanted: str, mentions: Sequence[EntityMention]) -> str:
             return text.lower()
         return text[:1].lower() + text[1:] if is_first and text[1:2].islower() else text
 
-    parts: list[str] = []
+    words: list[str] = []
+    companies: list[str] = []
     after = 0
     for one in mentions:
         if one.start < after:
             continue
-        parts += [
-            lower(headline[after : one.start], after == 0),
-            "§" if _root_symbol(one.symbol) == wanted else "¤",
-        ]
+        words.append(lower(headline[after : one.start], after == 0))
+        companies.append(_root_symbol(one.symbol))
         after = one.end
-    return "".join([*parts, lower(headline[after:], after == 0)])
+    words.append(lower(headline[after:], after == 0))
+    return _Sentence(words, companies, frozenset(_root_symbol(one.symbol) for one in mentions))

@@ -75,6 +75,7 @@ class FactNetwork(Protocol):
 
 
 _MODALITIES, _TENSES = tuple(Modality), tuple(Tense)
+_UNRELATED = KINDS.index(EventKind.UNRELATED)
 
 _NEGATION = FilteredPattern(
     r"\b(?:not|no|never|without|n[o']t|isn['’]t|won['’]t|doesn['’]t|didn['’]t|cannot|can['’]t|denie[sd]|deny|denial|"
@@ -126,11 +127,13 @@ def extract_facts(
     )
     if scores is None:
         return known
+    event = int(scores.event.argmax())
     forbidden = forbidden_kinds(text)
-    allowed = np.array([kind not in forbidden for kind in KINDS])
-    event = int(np.where(allowed, scores.event, -1.0).argmax())
+    if KINDS[event] in forbidden:
+        allowed = np.array([kind not in forbidden for kind in KINDS])
+        event = int(np.where(allowed, scores.event, -1.0).argmax())
     modality, tense = (int(part.argmax()) for part in (scores.modality, scores.tense))
-    unrelated = float(scores.event[KINDS.index(EventKind.UNRELATED)])
+    unrelated = float(scores.event[_UNRELATED])
     side = axis_side(KINDS[event], text)
     axis, axis_neutral = _given_side(scores.axis, side)
     tone, neutral = _given_side(scores.tone, side if KINDS[event].group is EventGroup.COMPANY else 0)
@@ -179,7 +182,8 @@ def _given_side(shares: Shares, side: int) -> tuple[float, float]:
     if side:
         shares = shares * np.where(np.arange(3) == 1 - side, _SIDE_RIGHT, (1.0 - _SIDE_RIGHT) / 2.0)
         shares = shares / shares.sum()
-    return _rounded(shares[0] - shares[2]), _rounded(shares[1])
+    up, neutral, down = shares.tolist()
+    return _rounded(up - down), _rounded(neutral)
 
 
 def with_policy_action(facts: NewsFacts, body: str) -> NewsFacts:
@@ -232,9 +236,10 @@ def _parties(
     """Names that are linked, and those in which the network sees a party, in the order of the text."""
     named = 1.0 - scores.roles[:, -1]
     seen: list[_Seen] = []
+    starts, ends = scores.spans[:, 0], scores.spans[:, 1]
     for name in name_spans(text, mentions, scores.spans, named, asked):
-        inside = (scores.spans[:, 0] < name.end) & (scores.spans[:, 1] > name.start)
-        if inside.any() and len(seen) < MAX_PARTIES:
+        (inside,) = ((starts < name.end) & (ends > name.start)).nonzero()
+        if len(inside) and len(seen) < MAX_PARTIES:
             roles = _mean(scores.roles[inside])[:-1]
             effects = _mean(scores.effects[inside])
             seen.append(_Seen(name, roles / max(float(roles.sum()), 1e-9), _rounded(effects[0] - effects[2])))

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from htfi.narrative.facts.figures import Figure
 from htfi.narrative.facts.record import TextFault
@@ -11,10 +11,11 @@ from htfi.narrative.patterns import FilteredPattern, deferred
 
 _WORD = re.compile(r"[^\W\d_]{2,}|[\u3040-\u9fff\uac00-\ud7af]")
 _MIN_WORDS = 2
-_CUT = FilteredPattern(
+_CUT = deferred(
     r"\b(?:to|by|of|the|an?|and|or|than|that|as|its|their|with|from|at|agrees|was|were|is|are)\s*(?:…|\.\.\.)?$",
     re.IGNORECASE,
 )
+_MAX_CUT_CHARS = 6  # of the last word of a text that is cut
 _WITHDRAWN = FilteredPattern(
     r"^\W*(?:withdrawn|retract(?:ed|ion)|story withdrawn|kill(?:ed)? story|delete[ds]? alert|cancel(?:led)? alert)\b|"
     r"\bplease (?:disregard|ignore)\b|\bsent in error\b|\b(?:alert|story|headline)s? (?:is|are|was|were) withdrawn\b",
@@ -41,6 +42,7 @@ _DOWN = (
 )
 _MOVED = deferred(rf"\b(?:(?P<up>{_UP})|(?P<down>{_DOWN}))\b[^.;]{{0,40}}?\bto\s*$", re.IGNORECASE)
 _FROM = deferred(r"^[\s,(]*(?:[a-z]+ ){0,4}?from (?:an? )?(?:\w+ ){0,2}$", re.IGNORECASE)
+_TO_CLOSE = FilteredPattern(r" to (?:close|end|finish)", re.IGNORECASE)  # what `_CLOSES` needs, sooner found
 _CLOSES = FilteredPattern(
     rf"\b{_UP}\b[^.;]* to (?:close|end|finish)\w* (?:lower|down)\b|"
     rf"\b{_DOWN}\b[^.;]* to (?:close|end|finish)\w* (?:higher|up)\b",
@@ -57,21 +59,26 @@ _WORSE = FilteredPattern(r"\b(?:miss\w*|below|short of|trail\w*|lag\w*)\b", re.I
 
 def text_fault(text: str, figures: Sequence[Figure], surprises: Sequence[Surprise]) -> TextFault:
     """Why a headline can state nothing; `NONE` for one that can."""
-    words = _WORD.findall(text)
-    if len(words) < _MIN_WORDS:
+    if len([*islice(_WORD.finditer(text), _MIN_WORDS)]) < _MIN_WORDS:
         return TextFault.EMPTY
     if _WITHDRAWN.search(text):
         return TextFault.WITHDRAWN
     if _OURSELVES.search(text):
         return TextFault.OURSELVES
     if (
-        _CLOSES.search(text)
+        (_TO_CLOSE.search(text) and _CLOSES.search(text))
         or _moves_against_figures(text, figures)
         or _is_profit_and_loss(text, figures)
         or _compares_against_figures(text, surprises)
     ):
         return TextFault.CONTRADICTORY
-    return TextFault.CUT if _CUT.search(text) else TextFault.NONE
+    return TextFault.CUT if _is_cut(text) else TextFault.NONE
+
+
+def _is_cut(text: str) -> bool:
+    """Whether the last word of a text needs another."""
+    end = len(text.rstrip().rstrip("….").rstrip())
+    return _CUT.search(text, max(end - _MAX_CUT_CHARS, 0)) is not None
 
 
 def _moves_against_figures(text: str, figures: Sequence[Figure]) -> bool:

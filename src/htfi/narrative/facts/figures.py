@@ -34,7 +34,7 @@ _RANK_BEST, _RANK_NAMED, _RANK_COMPANY, _RANK_WHISPER, _RANK_INHERITED = 3, 2, 1
 
 
 class FigureContext(NamedTuple):
-    """The placed figures of a text, and what else of it was found on the way."""
+    """The placed figures of a text, its comparisons in words, and the measures that either may be of."""
 
     placed: list["PlacedFigure"]
     comparisons: list[Comparison]
@@ -85,13 +85,13 @@ _MONTH_ONLY = _compiled(
 )
 _IN_MONTH = _compiled(rf"\s*[(,]?\s*(?:in|for|im|en|em|in\s+the|i)\s+(?:the\s+)?{_DATA.text('month')}")
 _YEAR_ON_YEAR = _DATA.compiled("year_on_year", re.IGNORECASE)
-_VERSUS = _DATA.compiled("versus", re.IGNORECASE)
-_SINCE = _DATA.compiled("since", re.IGNORECASE)
-_VERB_BEFORE = _DATA.compiled("verb_before", re.IGNORECASE)
-_BEAT_BEFORE = _DATA.compiled("beat_before", re.IGNORECASE)
-_CHANGED_BY = _DATA.compiled("changed_by", re.IGNORECASE)
+_VERSUS = _DATA.filtered("versus", re.IGNORECASE)
+_SINCE = _DATA.filtered("since", re.IGNORECASE)
+_VERB_BEFORE = _DATA.filtered("verb_before", re.IGNORECASE)
+_BEAT_BEFORE = _DATA.filtered("beat_before", re.IGNORECASE)
+_CHANGED_BY = _DATA.filtered("changed_by", re.IGNORECASE)
 _CHANGED_TO = _DATA.compiled("changed_to", re.IGNORECASE)
-_DIFFERENCE_BEFORE = _DATA.compiled("difference_before", re.IGNORECASE)
+_DIFFERENCE_BEFORE = _DATA.filtered("difference_before", re.IGNORECASE)
 _DIFFERENCE_AFTER = _DATA.compiled("difference_after", re.IGNORECASE)
 _REMARK = _DATA.compiled("remark", re.IGNORECASE)
 _FILLER = _DATA.compiled("filler", re.IGNORECASE)
@@ -120,7 +120,10 @@ def figures_in_context(text: str) -> FigureContext:
     """The figures with their roles, grouped by comparison, and the comparisons and measures named in words."""
     figures = scan_figures(text)
     reach = text[: figures[-1].end + 2 * _MAX_AFTER] if figures else text[:2_000]
-    comparisons, mentions = find_comparisons(reach), find_mentions(reach)
+    comparisons = find_comparisons(reach)
+    if not figures and not comparisons:
+        return FigureContext([], [], [])
+    mentions = find_mentions(reach)
     masked = _masked(reach, comparisons, figures)
     by_table = table_roles(reach, figures)
     sides = _sides(masked, figures)

@@ -118,13 +118,23 @@ def _overlap(span: tuple[int, int], others: Sequence[tuple[int, int]]) -> bool:
 
 def _words(text: str, tokens: NDArray[np.int64], named: NDArray[np.float64]) -> list[_Word]:
     """The words of the text, each with the largest probability of its tokens."""
-    found: list[_Word] = []
-    for match in _WORD.finditer(text):
-        end = match.start() + len(_POSSESSIVE.sub("", match[0]))
-        inside = (tokens[:, 0] < end) & (tokens[:, 1] > match.start())
-        if inside.any():
-            found.append(_Word(match.start(), end, float(named[inside].max())))
-    return found
+    spans = [
+        (match.start(), match.start() + len(_without_possessive(match[0]))) for match in _WORD.finditer(text)
+    ]
+    if not spans:
+        return []
+    places = np.array(spans)  # [W, 2]
+    inside = (tokens[:, 0] < places[:, 1:]) & (tokens[:, 1] > places[:, :1])  # [W, T]
+    largest = np.where(inside, named, -np.inf).max(axis=1, initial=-np.inf)  # [W]
+    return [
+        _Word(start, end, share)
+        for (start, end), share in zip(spans, largest.tolist(), strict=True)
+        if share > -np.inf
+    ]
+
+
+def _without_possessive(word: str) -> str:
+    return _POSSESSIVE.sub("", word) if "'" in word or "’" in word else word
 
 
 def _runs(text: str, words: Sequence[_Word]) -> list[tuple[int, int]]:
@@ -154,6 +164,8 @@ def _runs(text: str, words: Sequence[_Word]) -> list[tuple[int, int]]:
 def _state(text: str, word: _Word, is_titled: bool) -> bool:
     """Whether a word may belong to a name."""
     written = text[word.start : word.end]
+    if written.isalpha() and written.islower():  # most words
+        return False
     if not any(char.isupper() or char.isdigit() for char in written) or written.casefold() in _NO_NAME:
         return False
     if word.named >= _MIN_NAMED:

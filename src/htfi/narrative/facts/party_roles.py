@@ -17,6 +17,7 @@ from htfi.narrative.patterns import FilteredPattern, Patterns, PatternTable
 
 _MAX_GAP_CHARS = 80  # between two parts of a wording, without a name
 _NAME = r"§\d+"
+_NAMES = re.compile(_NAME)
 _LIST = rf"{_NAME}(?:(?:, and |, | and | & | or |-|/){_NAME})*"
 _GAPS = {
     " .. ": rf"(?!\w)[^§;:]{{1,{_MAX_GAP_CHARS}}}?(?<!\w)",
@@ -27,7 +28,8 @@ _SLOT = re.compile(r"<(\w+?)(\d?)(\+?)>")
 # What is taken out of a text or ends a clause in it.
 _BRACKETS = re.compile(r"\s*\([^()]{0,40}\)")
 _CLAUSE_ENDS = re.compile(r"\s[-–—]{1,2}\s|(?<=[a-z%]{3})\.\s|\.\.\.|…|[?!]\s|\s\|\s")
-_QUOTES = re.compile(r"[\"“”‘*]")
+_QUOTES = '"“”‘*'
+_HEADED = re.compile(r"^\W*(§\d+): (?=to |in |buys|agrees)")  # '§1: to buy'
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +68,8 @@ def roles_by_wording(
     if not spans:
         return WordingRoles({}, {})
     masked, numbers = _masked(text, spans, parties), set(parties)
-    possible = [_WORDINGS[place] for place in _TABLE.candidates(masked)]
-    possible = [wording for wording in possible if wording.num_names <= len(numbers)]
+    wordings, table = _WORDINGS_BY_NAMES[min(len(numbers), len(_WORDINGS_BY_NAMES)) - 1]
+    possible = [wordings[place] for place in table.candidates(masked)]
     found = [
         wording.roles_in(masked) if not wording.kinds.isdisjoint(kinds) else None for wording in possible
     ]
@@ -92,7 +94,7 @@ def _merged(places: Iterable[Sequence[dict[int, PartyRole]]]) -> dict[int, Party
 
 def _given(match: re.Match[str]) -> Iterator[tuple[int, PartyRole]]:
     for group, names in match.groupdict().items():
-        for name in re.findall(_NAME, names or ""):
+        for name in _NAMES.findall(names or ""):
             yield int(name[1:]), PartyRole(group.rstrip("0123456789"))
 
 
@@ -104,8 +106,14 @@ def _masked(text: str, spans: Sequence[tuple[int, int]], parties: Sequence[int])
         parts += [text[after:start], f"§{party}"]
         after = end
     whole = "".join([*parts, text[after:]]).lower().replace("’", "'")
-    whole = _CLAUSE_ENDS.sub(" ; ", _QUOTES.sub("", _BRACKETS.sub("", whole)))
-    return " ".join(re.sub(r"^\W*(§\d+): (?=to |in |buys|agrees)", r"\1 ", whole).split())
+    if "(" in whole:
+        whole = _BRACKETS.sub("", whole)
+    for sign in _QUOTES:
+        whole = whole.replace(sign, "")
+    whole = _CLAUSE_ENDS.sub(" ; ", whole)
+    if ": " in whole:
+        whole = _HEADED.sub(r"\1 ", whole)
+    return " ".join(whole.split())
 
 
 def _wording(kinds: frozenset[EventKind], entry: dict[str, str]) -> _Wording:
@@ -132,4 +140,13 @@ _WORDINGS = tuple(
     for family in _FAMILIES.names()
     for entry in _ENTRIES.entries(family)
 )
-_TABLE = PatternTable(one.pattern for one in _WORDINGS)
+_MAX_NAMES = max(one.num_names for one in _WORDINGS)
+
+
+def _of_names(num: int) -> tuple[Sequence[_Wording], PatternTable]:
+    """The wordings of texts with so many names."""
+    wordings = [one for one in _WORDINGS if one.num_names <= num]
+    return wordings, PatternTable(one.pattern for one in wordings)
+
+
+_WORDINGS_BY_NAMES = tuple(_of_names(num) for num in range(1, _MAX_NAMES + 1))

@@ -15,7 +15,7 @@ from htfi.narrative.encoding.linking import EntityMention, names_company
 from htfi.narrative.facts.party_names import NamedSpan, is_no_firm, same_parties
 from htfi.narrative.facts.party_roles import roles_by_wording
 from htfi.narrative.facts.record import KINDS, ROLES, PartyRole
-from htfi.narrative.headline_roles import CompanyRole, mention_role
+from htfi.narrative.headline_roles import CompanyRole, mention_roles
 
 Floats = NDArray[np.float64]
 
@@ -54,6 +54,7 @@ _ROLE_OF_RULE = {
     CompanyRole.COMPARED: PartyRole.PEER,
 }
 _PLACES = {role: place for place, role in enumerate(ROLES)}
+_PAIR_PLACES = [(_PLACES[role], _PLACES[other]) for role, other in _PAIRS]
 
 
 class _Company(NamedTuple):
@@ -89,11 +90,12 @@ def assigned_roles(
         companies.append(_Company(places, known))
         for place in places:
             evidence[place] = known
-    found = [_likeliest(one) for one in evidence]
-    for company, role in _best_pair(companies):
-        for place in company.names:
-            found[place] = role, _probability(company.evidence, role)
-    return found
+    paired = {
+        place: (role, _probability(company.evidence, role))
+        for company, role in _best_pair(companies)
+        for place in company.names
+    }
+    return [paired[place] if place in paired else _likeliest(one) for place, one in enumerate(evidence)]
 
 
 def _may_be_firm(text: str, name: NamedSpan) -> bool:
@@ -108,9 +110,8 @@ def _gains(
     text: str, firms: Sequence[NamedSpan], numbers: Sequence[int], events: Floats
 ) -> dict[int, tuple[PartyRole, float]]:
     """What wordings and rules say of the companies: the role, and what it is worth."""
-    kinds = {KINDS[int(place)] for place in np.flatnonzero(events >= _MIN_KIND)} | {
-        KINDS[int(events.argmax())]
-    }
+    likely: list[int] = (events >= _MIN_KIND).nonzero()[0].tolist()
+    kinds = {KINDS[place] for place in [*likely, int(events.argmax())]}
     spans = [one[:2] for one in firms]
     by_wording = roles_by_wording(text, spans, numbers, kinds)
     found = {number: (role, _OTHER_KIND_GAIN) for number, role in by_wording.of_any.items()}
@@ -121,8 +122,10 @@ def _gains(
         EntityMention(one.start, one.end, f"PARTY{number}")
         for one, number in zip(firms, numbers, strict=True)
     ]
-    for number in set(numbers) - found.keys():
-        ruled = mention_role(text, mentions, f"PARTY{number}")
+    others = sorted(set(numbers) - found.keys())
+    for number, ruled in zip(
+        others, mention_roles(text, mentions, [f"PARTY{one}" for one in others]), strict=True
+    ):
         if ruled in _ROLE_OF_RULE:
             found[number] = _ROLE_OF_RULE[ruled], _RULE_GAIN
     return found
@@ -131,14 +134,13 @@ def _gains(
 def _best_pair(companies: Sequence[_Company]) -> list[tuple[_Company, PartyRole]]:
     """The two companies that most likely stand in roles that belong together; none where none likely do."""
     best, found = 0.0, list[tuple[_Company, PartyRole]]()
-    for one, other in permutations(companies, 2):
-        alone = float(one.evidence.max() + other.evidence.max())
-        for role, other_role in _PAIRS:
-            gain = (
-                float(one.evidence[_PLACES[role]] + other.evidence[_PLACES[other_role]]) - alone + _PAIR_GAIN
-            )
+    known: list[tuple[_Company, list[float]]] = [(one, one.evidence.tolist()) for one in companies]
+    for (one, own), (other, others) in permutations(known, 2):
+        alone = max(own) + max(others)
+        for place, other_place in _PAIR_PLACES:
+            gain = own[place] + others[other_place] - alone + _PAIR_GAIN
             if gain > best:
-                best, found = gain, [(one, role), (other, other_role)]
+                best, found = gain, [(one, ROLES[place]), (other, ROLES[other_place])]
     return found
 
 

@@ -60,11 +60,11 @@ class Surprise:
 
 
 _OTHER = Measure("other", FilteredPattern(""), Side.UNKNOWN, math.nan)
-_FALLS = MEASURE_DATA.compiled("falls", re.IGNORECASE)
+_FALLS = MEASURE_DATA.filtered("falls", re.IGNORECASE)
 _FALLS_AFTER = MEASURE_DATA.compiled("falls_after", re.IGNORECASE)
-_DRAW = MEASURE_DATA.compiled("draw", re.IGNORECASE)
-_LOSSES = MEASURE_DATA.compiled("losses", re.IGNORECASE)
-_NO_LOSSES = MEASURE_DATA.compiled("no_losses", re.IGNORECASE)
+_DRAW = MEASURE_DATA.filtered("draw", re.IGNORECASE)
+_LOSSES = MEASURE_DATA.filtered("losses", re.IGNORECASE)
+_NO_LOSSES = MEASURE_DATA.filtered("no_losses", re.IGNORECASE)
 _GAINS = MEASURE_DATA.compiled("gains", re.IGNORECASE)
 _GAAP = re.compile(r"(?<!non-)(?<!non )\bgaap\b", re.IGNORECASE)
 _NON_GAAP = re.compile(r"\bnon[- ]gaap\b|\badj(?:usted)?\b", re.IGNORECASE)

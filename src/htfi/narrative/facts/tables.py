@@ -30,6 +30,8 @@ class _Cell(NamedTuple):
 
 def table_roles(text: str, figures: Sequence[Figure]) -> dict[int, FigureRole]:
     """The roles of the figures, by their place in `figures`, that a table or a legend gives."""
+    if not figures:
+        return {}
     return _by_columns(text, figures) or _by_legend(text, figures)
 
 
