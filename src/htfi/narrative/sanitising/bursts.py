@@ -16,7 +16,7 @@ from htfi.narrative.sanitising.config import (
     MAX_SYMBOLS,
     SanitiserConfig,
 )
-from htfi.narrative.sanitising.duplicates import jaccard_estimate
+from htfi.narrative.sanitising.duplicates import jaccard_estimates
 from htfi.narrative.sanitising.sources import NS_PER_HOUR, decayed
 
 BURST_RULE = "burst"
@@ -128,8 +128,10 @@ class BurstDetector:
     def _judge(self, item: BurstItem, shelf: _SymbolActivity, symbol: str) -> BurstResult:
         alike: list[BurstItem] = []
         repeated: list[BurstItem] = []
-        for _, one in list(shelf.items)[-_MAX_COMPARED:]:
-            if (found := jaccard_estimate(item.signature, one.signature)) < _MIN_SIMILARITY:
+        compared = [one for _, one in list(shelf.items)[-_MAX_COMPARED:]]
+        shares = jaccard_estimates(item.signature, [one.signature for one in compared])
+        for one, found in zip(compared, shares, strict=True):
+            if found < _MIN_SIMILARITY:
                 continue
             alike.append(one)
             # A feed that writes by a pattern fills in other names, or other figures market-wide.

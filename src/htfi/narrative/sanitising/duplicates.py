@@ -11,6 +11,7 @@ is a new story, however few its words differ by. The first item that could be be
 import struct
 import zlib
 from collections import OrderedDict
+from collections.abc import Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -29,6 +30,7 @@ _BAND_STRUCT = struct.Struct(f"<{NUM_BANDS}I")
 _SEED = 0x48544649
 _MIX, _JOIN = np.uint32(0x9E3779B1), np.uint32(0x85EBCA6B)
 _CHANCE_AGREEMENT = 1.0 / 256.0
+_NO_SIGNATURE = bytes(NUM_HASHES)
 
 
 def _draw() -> tuple[np.ndarray, np.ndarray]:
@@ -69,10 +71,20 @@ def jaccard_estimate(one: bytes, other: bytes) -> float:
     """The estimated share of words and pairs of words that two texts have in common, 0–1."""
     if not one or not other:
         return 0.0
-    if one == other:
-        return 1.0
-    same = int(np.count_nonzero(np.frombuffer(one, np.uint8) == np.frombuffer(other, np.uint8)))
-    return max(same / NUM_HASHES - _CHANCE_AGREEMENT, 0.0)
+    return _likeness(int(np.count_nonzero(np.frombuffer(one, np.uint8) == np.frombuffer(other, np.uint8))))
+
+
+def jaccard_estimates(one: bytes, others: Sequence[bytes]) -> list[float]:
+    """`jaccard_estimate` of one text with each of several."""
+    if not one or not others:
+        return [0.0] * len(others)
+    signed = np.frombuffer(b"".join([other or _NO_SIGNATURE for other in others]), np.uint8)
+    same = np.count_nonzero(signed.reshape(-1, NUM_HASHES) == np.frombuffer(one, np.uint8), axis=1)
+    return [_likeness(num) if other else 0.0 for num, other in zip(same.tolist(), others, strict=True)]
+
+
+def _likeness(num_same: int) -> float:
+    return 1.0 if num_same == NUM_HASHES else max(num_same / NUM_HASHES - _CHANCE_AGREEMENT, 0.0)
 
 
 def lsh_bands(signed: bytes) -> tuple[int, ...]:

@@ -85,7 +85,11 @@ def _may_hold_codes(text: str) -> bool:
     if has_signs and _CODED.search(text) is not None:
         return True
     return (
-        sum(token[0] in "0123456789.-·−–_" or _PAIR.fullmatch(token) is not None for token in tokens) >= _MANY
+        sum(
+            token[0] in "0123456789.-·−–_" or (len(token) == 2 and _PAIR.fullmatch(token) is not None)
+            for token in tokens
+        )
+        >= _MANY
     )
 
 
@@ -276,6 +280,8 @@ def _unknown_word_runs(text: str) -> list[str]:
     runs: list[str] = []
     run: list[str] = []
     for word in (*tokens, ""):
+        if not run and word in known:
+            continue
         bare = word.strip(".,:;!?\"'()[]").lower()
         if bare.isalpha() and (bare not in known or (run and len(bare) <= 2)):
             run.append(word)

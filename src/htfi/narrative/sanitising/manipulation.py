@@ -137,9 +137,7 @@ def find_manipulation(text: str, undone: Deobfuscated) -> tuple[ScreeningFinding
     strongest: dict[str, ScreeningFinding] = {}
     raw = text[:_MAX_RAW_CHARS]
     has_marks = "<" in raw or "[" in raw or "#" in raw or "`" in raw or '"' in raw
-    if (
-        has_marks or (":" in raw and not _TEMPLATE_WORDS.isdisjoint(wording.tokens(undone.text.lower())))
-    ) and _TEMPLATES.search(raw):
+    if (has_marks or (":" in raw and _has_template_word(undone.text.lower()))) and _TEMPLATES.search(raw):
         _keep_strongest(
             strongest,
             ScreeningFinding("injection", 0.9, "contains the marks of a chat template or of a tool call"),
@@ -152,6 +150,11 @@ def find_manipulation(text: str, undone: Deobfuscated) -> tuple[ScreeningFinding
         strength = _CASHTAG_FLOOD if num_cashtags >= _FLOOD_OF_CASHTAGS else _CASHTAG_LIST
         _keep_strongest(strongest, ScreeningFinding("cashtags", strength, f"names {num_cashtags} tickers"))
     return tuple(strongest.values())
+
+
+def _has_template_word(lower: str) -> bool:
+    is_possible = any(word in lower for word in _TEMPLATE_WORDS)
+    return is_possible and not _TEMPLATE_WORDS.isdisjoint(wording.tokens(lower))
 
 
 def _examine_text(

@@ -62,7 +62,7 @@ def fold_text(text: str) -> str:
 
 def has_wide(text: str) -> bool:
     """Whether a text holds letters of a script that is written without spaces."""
-    return _ANY_WIDE.search(text) is not None
+    return not text.isascii() and _ANY_WIDE.search(text) is not None
 
 
 def kinds_in(text: str, words: Iterable[str] | None = None) -> tuple[frozenset[str], ...]:
@@ -112,10 +112,11 @@ def _marked(words: list[str]) -> Iterator[MarkedSentence]:
 def _goes_on(words: list[str], at: int, rest: tuple[str, ...]) -> bool:
     if at + len(rest) > len(words):
         return False
-    return all(
-        any(form.startswith(entry[:-1]) if entry[-1] == "*" else form == entry for form in _forms(word))
-        for word, entry in zip(words[at : at + len(rest)], rest, strict=True)
-    )
+    for place, entry in enumerate(rest, at):
+        forms = _forms(words[place])
+        if not (any(form.startswith(entry[:-1]) for form in forms) if entry[-1] == "*" else entry in forms):
+            return False
+    return True
 
 
 def _marked_wide(part: str) -> Iterator[MarkedSentence]:

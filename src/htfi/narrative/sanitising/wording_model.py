@@ -92,10 +92,11 @@ def _sentences(
             left, right, num, num_words, num_known, before, calls = 0.0, 0.0, 0, 0, 0, _START, False
             if token in _ENDS:
                 continue
-        word = token if token.isalpha() else _plain(token)
+        is_word = token.isalpha()
+        word = token if is_word else _plain(token)
         known = found(word)
         one, two = known or _NO_WEIGHT
-        if token.isalpha():
+        if is_word:
             num_words += 1
             num_known += known is not None
             calls = calls or token in call_words
