@@ -7,12 +7,13 @@ from msgspec.structs import replace
 
 from htfi.domain.events import News
 from htfi.domain.news import ScreenedItem, Screening
-from htfi.narrative.caching.encoded import CachedEncoder, CachedScorer, cache_names
+from htfi.narrative.caching.encoded import CachedScorer, CachedTextReader, cache_names
 from htfi.narrative.caching.tier import EventClock
 from htfi.narrative.caching.tiers import MemoryTier, OuterTier, TieredCache
 from htfi.narrative.encoding.heads import Head, Heads
 from htfi.narrative.encoding.linking import EntityLinker
 from htfi.narrative.encoding.scorer import NewsScorer, scored_text
+from htfi.narrative.encoding.text_reading import EncoderTextReader
 from htfi.narrative.ports import TextEmbeddings
 
 DAY = 86_400 * 10**9
@@ -79,13 +80,14 @@ HEADS = made_up_heads()
 
 
 def scoring(encoder: Letters, cache: TieredCache, time: EventClock) -> CachedScorer:
-    cached = CachedEncoder(encoder, HEADS, cache, b"who", 3 * DAY)
-    return CachedScorer(NewsScorer(cached, cached.heads, EntityLinker({})), cached, time)
+    num_labels = {name: len(head.labels) for name, head in HEADS.heads.items()}
+    cached = CachedTextReader(EncoderTextReader(encoder, HEADS), num_labels, cache, b"who", 3 * DAY)
+    return CachedScorer(NewsScorer(cached, HEADS, EntityLinker({})), cached, time)
 
 
 def test_scores_are_the_same_cold_warm_and_without_a_cache(cache: TieredCache, time: EventClock) -> None:
     items = [item(1, "Fed cuts rates"), item(2, "Fed cuts rates"), item(3, "Oil falls")]
-    alone = NewsScorer(Letters(), HEADS, EntityLinker({})).score(items)
+    alone = NewsScorer(EncoderTextReader(Letters(), HEADS), HEADS, EntityLinker({})).score(items)
     encoder = Letters()
     assert scoring(encoder, cache, time).score(items) == alone
     assert encoder.asked == ["Fed cuts rates", "Oil falls"]
@@ -121,12 +123,12 @@ def test_a_tagged_items_point_stays_in_this_process(cache: TieredCache, time: Ev
 
 def test_texts_that_nobody_told_of_are_not_kept(cache: TieredCache, far: Far) -> None:
     encoder = Letters()
-    cached = CachedEncoder(encoder, None, cache, b"who", DAY)
+    cached = CachedTextReader(EncoderTextReader(encoder, None), {}, cache, b"who", DAY)
     for _ in range(2):
-        np.testing.assert_array_equal(cached.encode(["a", "b", "a"])[0], cached.encode(["a"])[0])
+        assert cached.read(["a", "b", "a"])[0] == cached.read(["a"])[0]
     cache.flush()
     assert (len(far), len(encoder.asked)) == (0, 6)
-    assert cached.encode([]).shape == (0, 26)
+    assert cached.read([]) == []
 
 
 def test_a_value_that_is_no_point_is_worked_out_anew(cache: TieredCache, time: EventClock) -> None:

@@ -12,6 +12,7 @@ from htfi.narrative.answer import CAUSES
 from htfi.narrative.encoding.heads import Head, Heads
 from htfi.narrative.encoding.linking import EntityLinker
 from htfi.narrative.encoding.scorer import NewsScorer, scored_text
+from htfi.narrative.encoding.text_reading import EncoderTextReader
 from htfi.narrative.ports import TextEmbeddings
 
 SIZE = 16
@@ -59,7 +60,7 @@ def item(at: int, headline: str, body: str = "", num_alike: int = 1) -> Screened
 
 
 def scorer() -> NewsScorer:
-    return NewsScorer(Letters(), heads(), EntityLinker({}))
+    return NewsScorer(EncoderTextReader(Letters(), heads()), heads(), EntityLinker({}))
 
 
 ITEMS = [item(at, f"Boeing tells of {word} orders today", "$AAPL too") for at, word in enumerate("abcabdea")]

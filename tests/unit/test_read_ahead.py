@@ -4,90 +4,79 @@ import numpy as np
 import pytest
 
 from htfi.domain.events import News
-from htfi.narrative.encoding.read_ahead import MAX_AHEAD, MAX_HELD_TOKENS, ReadAheadEncoder
-from htfi.narrative.ports import TextEmbeddings
+from htfi.narrative.encoding.read_ahead import MAX_AHEAD, MAX_HELD, ReadAheadTextReader
+from htfi.narrative.encoding.text_reading import TextReading
 from htfi.pipeline.intake.merged_feed import MergedFeed
 from htfi.wiring.news import build_news_processor
 from htfi.wiring.settings import Settings
 
 
 class Counts:
-    """Texts as counts of three letters, a state per word, and the batches that were asked."""
+    """Texts as counts of three letters, and the batches that were asked."""
 
     version, size = "counts@1", 3
 
     def __init__(self) -> None:
         self.batches: list[list[str]] = []
 
-    def encode(self, texts):
-        return self.read(texts).points
-
     def read(self, texts):
         self.batches.append(list(texts))
-        points = np.array([[text.count(letter) + 0.5 for letter in "abc"] for text in texts], np.float32)
-        states = [
-            np.outer(np.arange(len(text.split())), point) for text, point in zip(texts, points, strict=True)
-        ]
-        return TextEmbeddings(points, states)
-
-
-def same(one: TextEmbeddings, other: TextEmbeddings) -> bool:
-    pairs = zip(one.states, other.states, strict=True)
-    return np.array_equal(one.points, other.points) and all(np.array_equal(a, b) for a, b in pairs)
+        points = [np.array([text.count(letter) + 0.5 for letter in "abc"], "<f4") for text in texts]
+        return [TextReading(point.tobytes(), {}) for point in points]
 
 
 TEXTS = [f"a b {'c ' * number}" for number in range(7)]
 
 
 def test_what_is_expected_is_read_with_the_first_text_and_not_again() -> None:
-    encoder = Counts()
-    ahead = ReadAheadEncoder(encoder)
+    reader = Counts()
+    ahead = ReadAheadTextReader(reader)
     ahead.expect(TEXTS)
-    assert same(ahead.read(TEXTS[:1]), Counts().read(TEXTS[:1]))
-    assert encoder.batches == [TEXTS]
-    assert same(ahead.read(TEXTS[3:]), Counts().read(TEXTS[3:]))
-    assert len(encoder.batches) == 1
+    assert ahead.read(TEXTS[:1]) == Counts().read(TEXTS[:1])
+    assert reader.batches == [TEXTS]
+    assert ahead.read(TEXTS[3:]) == Counts().read(TEXTS[3:])
+    assert len(reader.batches) == 1
 
 
 def test_several_readers_of_one_text_cost_one_pass() -> None:
-    encoder = Counts()
-    ahead = ReadAheadEncoder(encoder)
+    reader = Counts()
+    ahead = ReadAheadTextReader(reader)
     for _ in range(3):
         ahead.read(["a b", "b c", "a b"])
-    assert encoder.batches == [["a b", "b c"]]
+    assert reader.batches == [["a b", "b c"]]
 
 
 def test_no_more_is_read_ahead_than_the_bound_and_the_rest_with_the_next_text() -> None:
-    encoder = Counts()
-    ahead = ReadAheadEncoder(encoder)
+    reader = Counts()
+    ahead = ReadAheadTextReader(reader)
     texts = [f"a {number}" for number in range(2 * MAX_AHEAD)]
     ahead.expect(texts)
     ahead.read(texts[:1])
     ahead.read(texts[MAX_AHEAD + 1 : MAX_AHEAD + 2])
-    assert [len(batch) for batch in encoder.batches] == [MAX_AHEAD + 1, MAX_AHEAD - 1]
+    assert [len(batch) for batch in reader.batches] == [MAX_AHEAD + 1, MAX_AHEAD - 1]
 
 
 def test_what_is_held_is_bounded_and_what_is_gone_is_read_again() -> None:
-    encoder = Counts()
-    ahead = ReadAheadEncoder(encoder)
-    long = [f"{number} " + "a " * 99 for number in range(MAX_HELD_TOKENS // 50)]
-    for text in long:
+    reader = Counts()
+    ahead = ReadAheadTextReader(reader)
+    many = [f"{number} a" for number in range(MAX_HELD + 5)]
+    for text in many:
         ahead.read([text])
-    assert sum(len(one.states) for one in ahead._held.values()) <= MAX_HELD_TOKENS
-    ahead.read(long[-1:])
-    assert len(encoder.batches) == len(long)
-    ahead.read(long[:1])
-    assert len(encoder.batches) == len(long) + 1
+    assert len(ahead._held) == MAX_HELD
+    ahead.read(many[-1:])
+    assert len(reader.batches) == len(many)
+    ahead.read(many[:1])
+    assert len(reader.batches) == len(many) + 1
 
 
 def test_a_withdrawn_item_is_forgotten_with_its_body() -> None:
-    encoder = Counts()
-    ahead = ReadAheadEncoder(encoder)
+    reader = Counts()
+    ahead = ReadAheadTextReader(reader)
     ahead.read(["a b", "a b\nwith a body", "c"])
     ahead.forget("a b")
     ahead.read(["c"])
     ahead.read(["a b"])
-    assert encoder.batches[1:] == [["a b"]]
+    assert reader.batches[1:] == [["a b"]]
 
 
 def news(number: int, headline: str) -> News:

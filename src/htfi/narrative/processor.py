@@ -28,8 +28,9 @@ from htfi.domain.news import (
 from htfi.narrative.caching.encoded import cache_names
 from htfi.narrative.config import NarrativeConfig, RoutingConfig
 from htfi.narrative.encoding.linking import is_company
-from htfi.narrative.encoding.read_ahead import ReadAheadEncoder
+from htfi.narrative.encoding.read_ahead import ReadAheadTextReader
 from htfi.narrative.encoding.scorer import text_to_score
+from htfi.narrative.facts.bodies import num_passages_worth
 from htfi.narrative.facts.extraction import MAX_TEXT_CHARS
 from htfi.narrative.facts.fact_reader import FactReader, without_text
 from htfi.narrative.facts.naming import is_word_symbol
@@ -82,13 +83,13 @@ class NewsProcessor:
         secure: SuspicionMonitor,
         *,
         facts: FactReader | None = None,
-        read_ahead: ReadAheadEncoder | None = None,
+        read_ahead: ReadAheadTextReader | None = None,
         deadline_ms: float = DEFAULT_DEADLINE_MS,
         has_frontier: bool = False,
         forget: Callable[[Sequence[str]], None] = forget_nothing,
     ) -> None:
-        """`facts` reads what items say; without it, the scorer's numbers are all that is known of them. `read_ahead` is
-        the encoder that both read with. `forget` drops from caches what was derived from an item that is corrected or
+        """`facts` reads what items say; without it, the scorer's numbers are all that is known of them. `read_ahead`
+        reads the texts that both need. `forget` drops from caches what was derived from an item that is corrected or
         retracted.
 
         `deadline_ms` is that of a reading: it limits the passages of a body that are read.
@@ -182,8 +183,18 @@ class NewsProcessor:
         if self._facts is None:
             return []
         items = [one.screened.item for one in routed]
-        budgets = [max_passages(one.most, self._deadline_ms) for one in routed]
-        return self._facts.read([item.headline for item in items], [item.body for item in items], budgets)
+
+        def num_passages(place: int, facts: NewsFacts) -> int:
+            item = items[place]
+            allowed = max_passages(routed[place].most, self._deadline_ms)
+            if not allowed:
+                return 0
+            readings = [self.reading_of(facts, symbol) for symbol in item.symbols]
+            return min(allowed, num_passages_worth(facts, item.body, readings))
+
+        return self._facts.read(
+            [item.headline for item in items], [item.body for item in items], num_passages
+        )
 
     def _store(self, routed: NewsRecord, facts: NewsFacts | None) -> None:
         screened = routed.screened

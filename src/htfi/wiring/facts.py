@@ -9,10 +9,10 @@ from htfi import models
 from htfi.narrative.config import EncodingConfig
 from htfi.narrative.encoding.heads import Head, cue_ids
 from htfi.narrative.encoding.linking import EntityLinker
-from htfi.narrative.facts.extraction import FactScores
-from htfi.narrative.facts.fact_reader import FactReader
+from htfi.narrative.facts.extraction import FactScores, extract_facts
+from htfi.narrative.facts.fact_reader import FactReader, encode_facts
 from htfi.narrative.facts.network import FactHeads
-from htfi.narrative.ports import TextEncoder
+from htfi.narrative.ports import TextEmbeddings
 from htfi.wiring.encoder import SentenceEncoder, open_heads, shipped_encoder
 
 _SENTIMENT_LABELS = ("positive", "neutral", "negative")  # in the order of a tone: up, neutral, down
@@ -25,10 +25,8 @@ class ShippedFactNetwork:
     labelled sets each is wrong where the other is not.
     """
 
-    def __init__(self, encoder: SentenceEncoder, shared: TextEncoder | None = None) -> None:
-        """`shared` is what others ask for the same texts too; `encoder` is behind it."""
+    def __init__(self, encoder: SentenceEncoder) -> None:
         self._encoder = encoder
-        self._shared: TextEncoder = shared or encoder
         self.version = (
             f"{encoder.version.partition(':')[0]}+facts@{models.FACT_HEADS_DIGEST[:12]}"
             f"+heads@{models.DIGESTS[models.HEADS][:12]}"
@@ -36,8 +34,12 @@ class ShippedFactNetwork:
 
     def read(self, texts: Sequence[str]) -> list[FactScores]:
         """One per text, in order. Raises: IntegrityError, DependencyUnavailable."""
+        return self.scores(texts, self._encoder.read(texts))
+
+    def scores(self, texts: Sequence[str], embeddings: TextEmbeddings) -> list[FactScores]:
+        """One per text, in order, from what the encoder gave for it. Raises: IntegrityError."""
         heads, sentiment = self._heads, self._sentiment
-        points, states = self._shared.read(texts)
+        points, states = embeddings
         moods = sentiment.probabilities(points, states, [cue_ids(text) for text in texts])
         moods = moods[:, [sentiment.labels.index(label) for label in _SENTIMENT_LABELS]]
         found: list[FactScores] = []
@@ -57,14 +59,30 @@ class ShippedFactNetwork:
         return open_heads().heads["sentiment"]
 
 
+class HeadlineFacts:
+    """The facts of headlines for whoever asks, behind `encoding.text_reading.FactExtractor`."""
+
+    def __init__(self, network: ShippedFactNetwork, linker: EntityLinker) -> None:
+        self._network, self._linker = network, linker
+
+    def extract(self, texts: Sequence[str], embeddings: TextEmbeddings) -> list[bytes]:
+        """One per text, in order, for `FactReader` to decode. Raises: IntegrityError."""
+        return [
+            encode_facts(extract_facts(text, scores, self._linker, self._network.version))
+            for text, scores in zip(texts, self._network.scores(texts, embeddings), strict=True)
+        ]
+
+
+def symbol_linker(names: Mapping[str, str] | None = None) -> EntityLinker:
+    """What finds the companies and assets that a text names; `names` are what symbols are called."""
+    return EntityLinker({symbol: [name] for symbol, name in (names or {}).items() if name})
+
+
 def open_fact_reader(config: EncodingConfig, names: Mapping[str, str] | None = None) -> FactReader:
     """A reader of facts alone, as for `htfi news`; `names` are what symbols are called. Raises: IntegrityError."""
-    return fact_reader(None if config.model == "none" else shipped_encoder(config), None, names)
+    return fact_reader(None if config.model == "none" else shipped_encoder(config), names)
 
 
-def fact_reader(
-    encoder: SentenceEncoder | None, shared: TextEncoder | None, names: Mapping[str, str] | None = None
-) -> FactReader:
+def fact_reader(encoder: SentenceEncoder | None, names: Mapping[str, str] | None = None) -> FactReader:
     """The reader of facts on an encoder that is open; without one, code alone reads."""
-    linker = EntityLinker({symbol: [name] for symbol, name in (names or {}).items() if name})
-    return FactReader(None if encoder is None else ShippedFactNetwork(encoder, shared), linker)
+    return FactReader(None if encoder is None else ShippedFactNetwork(encoder), symbol_linker(names))

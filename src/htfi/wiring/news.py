@@ -11,13 +11,15 @@ from htfi.narrative.calendar.announcements import Calendar
 from htfi.narrative.calendar.parsing import MAX_BYTES, parse_calendar
 from htfi.narrative.config import EncodingConfig
 from htfi.narrative.encoding.linking import EntityLinker
-from htfi.narrative.encoding.read_ahead import ReadAheadEncoder
+from htfi.narrative.encoding.read_ahead import ReadAheadTextReader
 from htfi.narrative.encoding.scorer import NewsScorer
+from htfi.narrative.encoding.text_reading import EncoderTextReader
+from htfi.narrative.facts.fact_reader import FactReader
 from htfi.narrative.processor import NewsProcessor, forget_nothing
 from htfi.narrative.sanitising.sanitiser import Sanitiser
 from htfi.narrative.suspicion import SuspicionMonitor
 from htfi.wiring.encoder import heads_for, open_encoder
-from htfi.wiring.facts import fact_reader
+from htfi.wiring.facts import HeadlineFacts, ShippedFactNetwork, fact_reader, symbol_linker
 from htfi.wiring.models.caching import RunCache
 from htfi.wiring.settings import Settings
 
@@ -38,23 +40,28 @@ def build_news_processor(
     """
     config, names = settings.encoding, settings.narrative.symbol_names
     opened = open_encoder(config, digest_file)
-    encoder = None if opened is None else ReadAheadEncoder(opened)
-    heads = heads_for(encoder)
-    cached = (
-        None
-        if context is None or encoder is None
-        else context.wrap_encoder(encoder, heads, settings.narrative)
-    )
     linker = EntityLinker({symbol: [name] for symbol, name in names.items()})
-    scorer = NewsScorer(cached or encoder, cached.heads if cached else heads, linker)
+    if opened is None:
+        texts = ahead = cached = heads = None
+        facts = fact_reader(None, names) if config.model == "auto" else None
+    else:
+        heads = heads_for(opened)
+        network = ShippedFactNetwork(opened) if config.model == "auto" else None
+        headlines = None if network is None else HeadlineFacts(network, symbol_linker(names))
+        ahead = ReadAheadTextReader(EncoderTextReader(opened, heads, headlines))
+        version = "" if network is None else network.version
+        cached = None if context is None else context.wrap_texts(ahead, heads, version, settings.narrative)
+        texts = cached or ahead
+        facts = None if network is None else FactReader(network, symbol_linker(names), texts)
+    scorer = NewsScorer(texts, heads, linker)
     return NewsProcessor(
         settings.narrative,
         settings.routing,
         Sanitiser(settings.sanitiser),
         scorer if context is None else context.wrap_scorer(scorer, cached),
         SuspicionMonitor(settings.suspicion),
-        facts=fact_reader(opened, encoder, names) if config.model == "auto" else None,
-        read_ahead=encoder,
+        facts=facts,
+        read_ahead=ahead,
         deadline_ms=settings.pipeline.deadline_ms,
         has_frontier=has_frontier,
         forget=forget_nothing if context is None else context.tiers.forget,
@@ -67,7 +74,9 @@ def open_scorer(config: EncodingConfig, names: Mapping[str, Iterable[str]] | Non
     Raises: IntegrityError, InvalidInput, where the encoder or the heads are not what they should be.
     """
     encoder = open_encoder(config)
-    return NewsScorer(encoder, heads_for(encoder), EntityLinker(names or {}))
+    heads = heads_for(encoder)
+    reader = None if encoder is None else EncoderTextReader(encoder, heads)
+    return NewsScorer(reader, heads, EntityLinker(names or {}))
 
 
 SAMPLE_CALENDAR = "sample"  # stands for the calendar of the embedded sample

@@ -22,6 +22,7 @@ from htfi.domain.news import ScreenedItem, Screening
 from htfi.narrative.config import MAX_RECENT, RECENT_HALF_LIFE_NS
 from htfi.narrative.encoding.linking import EntityLinker
 from htfi.narrative.encoding.scorer import NoveltyIndex, scored_text
+from htfi.narrative.encoding.text_reading import EncoderTextReader
 from htfi.narrative.facts.fact_reader import FactReader
 from htfi.narrative.ports import TextEncoder
 from htfi.narrative.processor import NewsProcessor
@@ -234,7 +235,8 @@ def _cache_hit_us(settings: Settings, encoder: TextEncoder, pairs: Pairs) -> flo
     cache = open_cache(CacheConfig(folder="none"), None, click.echo)
     if cache is None:
         return float("nan")
-    cached = cache.wrap_encoder(encoder, heads_for(encoder), settings.narrative)
+    heads = heads_for(encoder)
+    cached = cache.wrap_texts(EncoderTextReader(encoder, heads), heads, "", settings.narrative)
     items = [ScreenedItem(item, Screening.PASS, 1.0) for item in as_news(pairs, 0)]
     times: list[float] = []
     for turn in range(2):
@@ -242,7 +244,6 @@ def _cache_hit_us(settings: Settings, encoder: TextEncoder, pairs: Pairs) -> flo
             start = perf_counter_ns()
             cached.expect_items([item])
             cached.read([scored_text(item)])
-            cached.last_shares()
             if turn:
                 times.append((perf_counter_ns() - start) / 1e3)
     return median(times)

@@ -43,7 +43,7 @@ class OnnxSentenceEncoder:
         """Raises: DependencyUnavailable."""
         self._architecture = architecture
         self._digest = digest
-        self._session = OnnxSession(written, weights, threads)
+        self._session = OnnxSession(written, weights, threads, keeps_memory=True)
 
     @classmethod
     def of_folder(

@@ -103,8 +103,14 @@ _BFLOAT16 = 16  # TensorProto.BFLOAT16
 class OnnxSession:
     """A graph that is ready to run. Weights come from the folder's memory map; onnxruntime may copy them."""
 
-    def __init__(self, written: WrittenGraph, weights: CheckpointWeights, threads: int) -> None:
-        """Raises: DependencyUnavailable, when onnxruntime cannot run the graph."""
+    def __init__(
+        self, written: WrittenGraph, weights: CheckpointWeights, threads: int, *, keeps_memory: bool = False
+    ) -> None:
+        """`keeps_memory`: passes of many sizes follow each other, and what the largest took is kept for the next; else
+        it is given back after each, which costs a pass of some MB more time than it computes on some systems.
+
+        Raises: DependencyUnavailable, when onnxruntime cannot run the graph.
+        """
         ort, errors = _runtime()
         options = ort.SessionOptions()
         options.intra_op_num_threads = threads
@@ -113,8 +119,7 @@ class OnnxSession:
         # Above it are layouts of convolutions, of which our graphs have none: looking for them takes 5 to 18 ms.
         options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
         options.enable_mem_pattern = False  # a pattern fits one shape, and ours change with every pass
-        # An arena of its own for each session would keep what its largest pass took; passes are no slower without.
-        options.enable_cpu_mem_arena = False
+        options.enable_cpu_mem_arena = keeps_memory
         # A waiting thread that spins takes the core from other threads.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         self._arrays: list[Any] = []

@@ -15,9 +15,9 @@ from htfi.domain.errors import InvalidInput
 from htfi.domain.news import TRUST_STEPS, NewsScores, ScreenedItem
 from htfi.narrative.answer import CAUSES
 from htfi.narrative.config import MAX_RECENT, RECENT_HALF_LIFE_NS
-from htfi.narrative.encoding.heads import Head, Heads
+from htfi.narrative.encoding.heads import Heads
 from htfi.narrative.encoding.linking import EntityLinker
-from htfi.narrative.ports import TextEncoder
+from htfi.narrative.encoding.text_reading import TextReader, TextReading, points_of
 
 _SCALE = np.float32(
     254
@@ -123,35 +123,33 @@ class NoveltyIndex:
 
 MIN_HEADLINE_WORDS = 5  # of a headline that is read without its body
 
-LabelShares = Mapping[str, NDArray[np.float64]]  # by head, [n, labels]
-
 
 class NewsScorer:
-    """Scores in the order of the items; batching changes no bit."""
+    """Scores in the order of the items; batching changes no bit. `heads` are those that `reader` reads with."""
 
-    def __init__(self, encoder: TextEncoder | None, heads: Heads | None, linker: EntityLinker) -> None:
-        self._encoder, self._heads, self._linker = encoder, heads, linker
-        size = 1 if encoder is None else encoder.size
+    def __init__(self, reader: TextReader | None, heads: Heads | None, linker: EntityLinker) -> None:
+        self._reader, self._linker = reader, linker
+        self._labels = {} if heads is None else {name: head.labels for name, head in heads.heads.items()}
+        size = 1 if reader is None else reader.size
         self._novelty = NoveltyIndex(size, MAX_RECENT, RECENT_HALF_LIFE_NS)
-        self.version = "" if encoder is None else encoder.version
-        if encoder is not None and heads is not None:
+        self.version = "" if reader is None else reader.version
+        if reader is not None and heads is not None:
             self.version += f"+heads@{heads.digest[:12]}"
 
     def score(self, items: Sequence[ScreenedItem]) -> list[NewsScores]:
         """One result per item, in order; each item then counts for novelty. Raises: DependencyUnavailable."""
         links = [self._linker.link(f"{item.item.headline}\n{item.item.body}") for item in items]
-        if self._encoder is None or not items:
+        if self._reader is None or not items:
             return [
                 _scores_without_encoder(item, symbols) for item, symbols in zip(items, links, strict=True)
             ]
-        texts = [scored_text(item) for item in items]
-        points, states = self._encoder.read(texts)
-        probabilities: LabelShares = {} if self._heads is None else self._heads.score(points, states, texts)
+        readings = self._reader.read([scored_text(item) for item in items])
+        points = points_of(readings, self._reader.size)
         rows: list[NewsScores] = []
-        for place, (item, symbols) in enumerate(zip(items, links, strict=True)):
+        for item, symbols, reading, point in zip(items, links, readings, points, strict=True):
             about = (*item.item.symbols, *symbols)
-            novelty = self._novelty.measure(points[place], about, item.item.available_at_ns)
-            rows.append(self._scores(probabilities, place, novelty, symbols))
+            novelty = self._novelty.measure(point, about, item.item.available_at_ns)
+            rows.append(self._scores(reading, novelty, symbols))
         return rows
 
     def stances(self, texts: Sequence[str]) -> list[float]:
@@ -159,35 +157,35 @@ class NewsScorer:
 
         0 for all without an encoder. Raises: DependencyUnavailable.
         """
-        if self._encoder is None or self._heads is None or not texts:
+        if self._reader is None or not self._labels or not texts:
             return [0.0] * len(texts)
-        points, states = self._encoder.read(texts)
-        probabilities: LabelShares = self._heads.score(points, states, texts)
-        heads = self._heads.heads
-        return [
-            _signed_share(heads, probabilities, "stance", "hawkish", "dovish", place)
-            for place in range(len(texts))
-        ]
+        return [self._signed_share(one, "stance", "hawkish", "dovish") for one in self._reader.read(texts)]
 
-    def _scores(
-        self, probabilities: LabelShares, place: int, novelty: int, symbols: tuple[str, ...]
-    ) -> NewsScores:
-        heads: Mapping[str, Head] = {} if self._heads is None else self._heads.heads
+    def _scores(self, reading: TextReading, novelty: int, symbols: tuple[str, ...]) -> NewsScores:
         event, confidence = CAUSES[0], 0.0
-        if "event" in probabilities:
-            shares = probabilities["event"][place]
+        if "event" in self._labels:
+            shares = reading.labels("event")
             best = int(shares.argmax())
-            event, confidence = heads["event"].labels[best], _in_thousandths(shares[best])
+            event, confidence = self._labels["event"][best], _in_thousandths(shares[best])
         return NewsScores(
-            sentiment=_signed_share(heads, probabilities, "sentiment", "positive", "negative", place),
-            stance=_signed_share(heads, probabilities, "stance", "hawkish", "dovish", place),
+            sentiment=self._signed_share(reading, "sentiment", "positive", "negative"),
+            stance=self._signed_share(reading, "stance", "hawkish", "dovish"),
             event=event,
             event_confidence=confidence,
-            relevance=_in_thousandths(_share(heads, probabilities, "relevance", "relevant", place, 0.5)),
+            relevance=_in_thousandths(self._share(reading, "relevance", "relevant", 0.5)),
             novelty=novelty / TRUST_STEPS,
             symbols=symbols,
             encoder=self.version,
         )
+
+    def _signed_share(self, reading: TextReading, head: str, up: str, down: str) -> float:
+        """P(up) − P(down)."""
+        return _in_thousandths(self._share(reading, head, up, 0.0) - self._share(reading, head, down, 0.0))
+
+    def _share(self, reading: TextReading, head: str, label: str, without: float) -> float:
+        """The probability of a label; `without` where there is no such head."""
+        labels = self._labels.get(head)
+        return without if labels is None else float(reading.labels(head)[labels.index(label)])
 
     def state(self) -> dict[str, Any]:
         """What counts for novelty, as plain values."""
@@ -219,26 +217,6 @@ def text_to_score(headline: str, body: str) -> str:
 def _scores_without_encoder(item: ScreenedItem, symbols: tuple[str, ...]) -> NewsScores:
     """Without an encoder: neither good nor bad, perhaps relevant, new unless repeated."""
     return NewsScores(0.0, 0.0, CAUSES[0], 0.0, 0.5, round(1.0 / max(item.num_alike, 1), 3), symbols)
-
-
-def _signed_share(
-    heads: Mapping[str, Head], probabilities: LabelShares, head: str, up: str, down: str, place: int
-) -> float:
-    """P(up) − P(down)."""
-    return _in_thousandths(
-        _share(heads, probabilities, head, up, place, 0.0)
-        - _share(heads, probabilities, head, down, place, 0.0)
-    )
-
-
-def _share(
-    heads: Mapping[str, Head], probabilities: LabelShares, head: str, label: str, place: int, without: float
-) -> float:
-    return (
-        float(probabilities[head][place][heads[head].labels.index(label)])
-        if head in probabilities
-        else without
-    )
 
 
 def _in_thousandths(value: float) -> float:

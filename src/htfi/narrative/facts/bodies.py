@@ -9,9 +9,11 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from htfi.domain.news import ItemReading
 from htfi.narrative.encoding.linking import is_company
 from htfi.narrative.facts.passages.quotations import Quotation
 from htfi.narrative.facts.passages.selection import Passage
+from htfi.narrative.facts.reading import Silence
 from htfi.narrative.facts.record import (
     BodyFacts,
     BodyStance,
@@ -26,6 +28,8 @@ from htfi.narrative.facts.record import (
 from htfi.narrative.facts.surprises import Surprise, Verdict, find_surprises
 
 MAX_PASSAGES = 4  # of a body, however long it is, that the network reads
+MAX_LEAD_CHARS = 700  # of a body that is the first sentences of a story: one passage has most of what it says
+_SURE_NEUTRAL = 0.7  # confidence of "neither good nor bad" from which a body does not change it
 # Weights: a headline that states a side counts at least twice as much as all passages together.
 _OF_PASSAGE, _MAX_OF_BODY = 0.35, 0.5
 _MIN_OF_HEADLINE = 0.3  # of one that states no side
@@ -42,7 +46,52 @@ _KIND_SHARE = 0.8  # of its probability that such a kind keeps
 _MAX_FOUND = 4  # parties and comparisons that a body adds
 _VAGUE = frozenset({EventKind.ROUTINE, EventKind.UNKNOWN})
 _NO_EVENT = _VAGUE | {EventKind.UNRELATED, EventKind.COMMENTARY, EventKind.MARKET_MOVE}
+_WITH_RESULT = frozenset(
+    {
+        EventKind.EARNINGS,
+        EventKind.GUIDANCE,
+        EventKind.SALES_UPDATE,
+        EventKind.APPROVAL,
+        EventKind.TRIAL_RESULT,
+        EventKind.RATING,
+        EventKind.CREDIT_RATING,
+        EventKind.DIVIDEND,
+    }
+)  # kinds that turn out well or badly: where the headline does not say how, the body does
 _BY_TONE = frozenset({EventGroup.COMPANY, EventGroup.MARKET, EventGroup.CRYPTO, EventGroup.NONE})
+
+
+_SETTLED = frozenset(
+    {
+        Silence.UNRELATED,
+        Silence.OTHERS,
+        Silence.RECAP,
+        Silence.KNOWN,
+        Silence.CONTRADICTORY,
+        Silence.WITHDRAWN,
+        Silence.OURSELVES,
+    }
+)
+
+
+def num_passages_worth(facts: NewsFacts, body: str, readings: Sequence[ItemReading]) -> int:
+    """How many passages of a body are worth reading: none where the headline settles what the item means for each asset
+    that is asked about; one of a lead, unless the headline leaves open what happened or how it turned out; else up to
+    `MAX_PASSAGES`.
+
+    `facts` are those of the headline, `readings` what it means for these assets; without any, nothing is settled.
+    """
+    is_vague = facts.event in _VAGUE or facts.event_confidence < _UNSURE_KIND
+    is_open = is_vague or facts.event.group is not EventGroup.COMPANY or facts.event in _WITH_RESULT
+    if readings and all(_is_settled(one, is_open=is_open) for one in readings):
+        return 0
+    return 1 if len(body) <= MAX_LEAD_CHARS and not is_open else MAX_PASSAGES
+
+
+def _is_settled(reading: ItemReading, *, is_open: bool) -> bool:
+    if reading.silence in _SETTLED:
+        return True
+    return reading.silence == Silence.NEUTRAL and reading.confidence >= _SURE_NEUTRAL and not is_open
 
 
 class ReadPassage(NamedTuple):

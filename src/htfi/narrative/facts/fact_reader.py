@@ -2,11 +2,13 @@
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+import msgspec
 from msgspec.structs import replace
 
 from htfi.narrative.encoding.linking import EntityLinker
+from htfi.narrative.encoding.text_reading import TextReader
 from htfi.narrative.facts.bodies import MAX_PASSAGES, ReadPassage, is_quoted, with_body
 from htfi.narrative.facts.extraction import (
     MAX_TEXT_CHARS,
@@ -23,14 +25,33 @@ _MAX_KEPT = 1_024  # texts whose facts are kept: wires repeat headlines, stories
 
 Asked = tuple[str, str]  # symbol and name
 _NOTHING: Asked = ("", "")
+MaxPassages = Callable[[int, NewsFacts], int]  # of the body at a place, from the facts of its headline
+
+
+def _all_passages(place: int, facts: NewsFacts) -> int:
+    del place, facts
+    return MAX_PASSAGES
+
+
+_ENCODER, _DECODER = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder(NewsFacts)
+
+
+def encode_facts(facts: NewsFacts) -> bytes:
+    """The facts of a headline for a `TextReading`."""
+    return _ENCODER.encode(facts)
 
 
 class FactReader:
     """Texts to facts, in order. The same text gives the same facts, whatever the batch."""
 
-    def __init__(self, network: FactNetwork | None, linker: EntityLinker) -> None:
-        """Without a network, code alone reads, and bodies count for what central banks decided alone."""
-        self._network, self._linker = network, linker
+    def __init__(
+        self, network: FactNetwork | None, linker: EntityLinker, headlines: TextReader | None = None
+    ) -> None:
+        """Without a network, code alone reads, and bodies count for what central banks decided alone.
+
+        `headlines` has read headlines already, for others too, with the same network and names.
+        """
+        self._network, self._linker, self._headlines = network, linker, headlines
         self.version = "" if network is None else network.version
         self._kept: OrderedDict[bytes, NewsFacts] = OrderedDict()  # by digest of the text, newest last
 
@@ -38,47 +59,58 @@ class FactReader:
         self,
         texts: Sequence[str],
         bodies: Sequence[str] = (),
-        max_passages: Sequence[int] = (),
+        max_passages: MaxPassages = _all_passages,
         asked: Sequence[Asked] = (),
     ) -> list[NewsFacts]:
         """One record per headline, with the body below it where there is one.
 
-        `max_passages` says for each how many passages of its body the network may read, at most and by default
-        `MAX_PASSAGES`; headlines and passages are read in one batch. `asked` are symbol and name of what is asked
-        about, per headline; '' where nothing is. Raises: DependencyUnavailable.
+        `max_passages` says how many passages of a body the network may read, given the facts of its headline. Headlines
+        are read in one batch, then all passages. `asked` are symbol and name of what is asked about, per headline; ''
+        where nothing is. Raises: DependencyUnavailable.
         """
         texts = [text[:MAX_TEXT_CHARS] for text in texts]
         bodies = bodies or [""] * len(texts)
         asked = asked or [_NOTHING] * len(texts)
-        budgets = max_passages or [MAX_PASSAGES] * len(texts)
+        found = self._read_headlines(texts, asked)
         chosen = [
-            self._passages(text, body, budget)
-            for text, body, budget in zip(texts, bodies, budgets, strict=True)
+            self._passages(facts, body, place, max_passages)
+            for place, (facts, body) in enumerate(zip(found, bodies, strict=True))
         ]
-        found = self._read_texts(
-            [
-                *zip(texts, asked, strict=True),
-                *(
-                    (_clipped(one), whom)
-                    for of_body, whom in zip(chosen, asked, strict=True)
-                    for one in of_body
-                ),
-            ]
+        below = self._read_texts(
+            [(_clipped(one), whom) for of_body, whom in zip(chosen, asked, strict=True) for one in of_body]
         )
         joined: list[NewsFacts] = []
-        for text, body, passages, whom in zip(texts, bodies, chosen, asked, strict=True):
+        for facts, body, passages, whom in zip(found, bodies, chosen, asked, strict=True):
             quotations = find_quotations(body) if passages else []
             read = [
-                ReadPassage(one, found[_clipped(one), whom], is_quoted(one, quotations)) for one in passages
+                ReadPassage(one, below[_clipped(one), whom], is_quoted(one, quotations)) for one in passages
             ]
-            joined.append(with_body(with_policy_action(found[text, whom], body), read))
+            joined.append(with_body(with_policy_action(facts, body), read))
         return joined
 
-    def _passages(self, text: str, body: str, budget: int) -> tuple[Passage, ...]:
-        if self._network is None or not body or budget <= 0:
+    def _read_headlines(self, texts: Sequence[str], asked: Sequence[Asked]) -> list[NewsFacts]:
+        known: dict[str, NewsFacts] = {}
+        if self._headlines is not None:
+            of_all = [text for text, whom in zip(texts, asked, strict=True) if whom == _NOTHING]
+            readings = zip(of_all, self._headlines.read(of_all), strict=True)
+            known = {text: _DECODER.decode(one.facts) for text, one in readings if one.facts}
+        unknown = [one for one in zip(texts, asked, strict=True) if one[1] != _NOTHING or one[0] not in known]
+        found = self._read_texts(unknown)
+        return [
+            found[text, whom] if (text, whom) in found else known[text]
+            for text, whom in zip(texts, asked, strict=True)
+        ]
+
+    def _passages(
+        self, facts: NewsFacts, body: str, place: int, max_passages: MaxPassages
+    ) -> tuple[Passage, ...]:
+        if self._network is None or not body:
             return ()
-        names = {text[one.start : one.end] for one in self._linker.mentions(text)}
-        return most_relevant(body, text, names, min(budget, MAX_PASSAGES))
+        num = max_passages(place, facts)
+        if num <= 0:
+            return ()
+        names = {facts.text[one.start : one.end] for one in self._linker.mentions(facts.text)}
+        return most_relevant(body, facts.text, names, min(num, MAX_PASSAGES))
 
     def _read_texts(self, texts: Sequence[tuple[str, Asked]]) -> dict[tuple[str, Asked], NewsFacts]:
         """The facts of each text by itself, for whom it is asked; those that were read of late are not read again."""

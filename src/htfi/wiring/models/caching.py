@@ -21,13 +21,14 @@ from htfi.domain.decision import Rung
 from htfi.domain.errors import InvalidInput, is_installed, require_extra
 from htfi.domain.settings import check_bounds, setting
 from htfi.narrative.caching.cached_reader import ViewCachePolicy, with_cache
-from htfi.narrative.caching.encoded import CachedEncoder, CachedScorer
+from htfi.narrative.caching.encoded import CachedScorer, CachedTextReader
 from htfi.narrative.caching.tier import MAX_SECRET_BYTES, EventClock, identity, lifetime_ns
 from htfi.narrative.caching.tiers import MemoryTier, OuterTier, TieredCache
 from htfi.narrative.config import MIN_WEIGHT, NarrativeConfig
 from htfi.narrative.deep_reader import DeepReader
 from htfi.narrative.encoding.heads import Heads
-from htfi.narrative.ports import ItemScorer, NewsReader, TextEncoder
+from htfi.narrative.encoding.text_reading import TextReader
+from htfi.narrative.ports import ItemScorer, NewsReader
 from htfi.wiring.models.loading import LoadableModel
 
 CACHE_FOLDER = "context"  # in a run's folder
@@ -111,18 +112,20 @@ class RunCache:
             cached[rung] = with_cache(readers[rung], keeping)
         return cached
 
-    def wrap_scorer(self, scorer: ItemScorer, encoder: CachedEncoder | None) -> ItemScorer:
-        """The scorer, telling `encoder`, which it asks, whose texts come."""
-        return scorer if encoder is None else CachedScorer(scorer, encoder, self.time)
+    def wrap_scorer(self, scorer: ItemScorer, reader: CachedTextReader | None) -> ItemScorer:
+        """The scorer, telling `reader`, which it asks, whose texts come."""
+        return scorer if reader is None else CachedScorer(scorer, reader, self.time)
 
-    def wrap_encoder(
-        self, encoder: TextEncoder, heads: Heads | None, narrative: NarrativeConfig
-    ) -> CachedEncoder:
-        """The encoder and its heads behind the cache."""
+    def wrap_texts(
+        self, reader: TextReader, heads: Heads | None, facts: str, narrative: NarrativeConfig
+    ) -> CachedTextReader:
+        """A reader of texts behind the cache; `facts` is the version of what reads their facts, '' where none does."""
         life_ns = lifetime_ns(narrative.half_life_ns, MIN_WEIGHT)
         judges = heads.digest if heads is not None else ""
-        shape = identity((encoder.version, judges, code_digest(), machine_digest()))
-        return CachedEncoder(encoder, heads, self.tiers, shape, life_ns)
+        names = repr(sorted(narrative.symbol_names.items()))
+        shape = identity((reader.version, judges, facts, names, code_digest(), machine_digest()))
+        num_labels = {} if heads is None else {name: len(one.labels) for name, one in heads.heads.items()}
+        return CachedTextReader(reader, num_labels, self.tiers, shape, life_ns)
 
     def prompt_blocks(self, narrative: NarrativeConfig) -> Callable[[Network], SharedKVBlocks] | None:
         """What gives a network the prompts that were read elsewhere; None where they are not kept."""
