@@ -192,6 +192,9 @@ class EncodingConfig:
     threads: Annotated[int, Meta(ge=0, le=64)] = setting(
         1, "threads that share a batch; 0 uses all cores", "threads"
     )
+    processes: Annotated[int, Meta(ge=1, le=2)] = setting(
+        2, "2: news of files is read ahead in a process of its own, where there is a core for it", "processes"
+    )
 
     def __post_init__(self) -> None:
         check_bounds("encoding", self)

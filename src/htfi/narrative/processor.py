@@ -40,6 +40,7 @@ from htfi.narrative.facts.statements.comparison import StatementComparison
 from htfi.narrative.influence import InfluenceLimits, limits_of
 from htfi.narrative.merging import READER_SEPARATOR
 from htfi.narrative.ports import ItemScorer
+from htfi.narrative.preparing import ItemsAhead, PreparedItem
 from htfi.narrative.question import MAX_ITEMS, item_name
 from htfi.narrative.readers import facts_reader, is_part, part_from_reading, part_from_scores, part_reader
 from htfi.narrative.recent_news import (
@@ -98,6 +99,7 @@ class NewsProcessor:
         """
         self._forget_cached = forget
         self._facts, self._read_ahead = facts, read_ahead
+        self.items_ahead: ItemsAhead | None = None  # set by a run whose news is known beforehand
         self._symbol_readings = SymbolReadings(config)
         self._deadline_ms = deadline_ms
         self._has_frontier = has_frontier
@@ -121,8 +123,10 @@ class NewsProcessor:
         return {name: version for name, version in named.items() if version}
 
     def expect(self, items: Sequence[News]) -> None:
-        """The items that will be received next: their texts are encoded together, when the first of them is."""
-        if self._read_ahead is None:
+        """The items that will be received next: they are prepared elsewhere, or their texts are read together when the
+        first of them is.
+        """
+        if self._read_ahead is None or (self.items_ahead is not None and self.items_ahead.expect(items)):
             return
         texts: dict[str, None] = {}
         for item in items:
@@ -140,7 +144,10 @@ class NewsProcessor:
         name = clean(item.id, MAX_ID_CHARS) or f"{item.source}:{item.row}"
         if item.released_by:  # the item was held back until now
             self._forget_item(name)
-        screened = self.sanitiser.screen(replace(item, id=name))
+        prepared = None if self.items_ahead is None else self.items_ahead.take(item)
+        screened = self.sanitiser.screen(replace(item, id=name), None if prepared is None else prepared.shown)
+        if prepared is not None:
+            self._hold(prepared)
         self.suspicion_monitor.observe(self.sanitiser.take_incidents(), item.available_at_ns)
         for gone in self.sanitiser.take_invalidated():
             self._forget_item(gone)
@@ -150,6 +157,15 @@ class NewsProcessor:
         if len(self._pending) >= MAX_PENDING:
             self.score_pending()
         return screened
+
+    def _hold(self, prepared: PreparedItem) -> None:
+        """Hold what was read of an item until it is scored."""
+        if self._read_ahead is None or self._facts is None:
+            return
+        for text, reading in prepared.texts:
+            self._read_ahead.hold(text, reading)
+        for facts in prepared.passages:
+            self._facts.keep(facts)
 
     def score_pending(self) -> None:
         """Score the items that arrived and store them. Raises: DependencyUnavailable."""

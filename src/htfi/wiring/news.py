@@ -10,15 +10,16 @@ from htfi.domain.file_digests import DigestFile, file_digest
 from htfi.narrative.calendar.announcements import Calendar
 from htfi.narrative.calendar.parsing import MAX_BYTES, parse_calendar
 from htfi.narrative.config import EncodingConfig
+from htfi.narrative.encoding.heads import Heads
 from htfi.narrative.encoding.linking import EntityLinker
 from htfi.narrative.encoding.read_ahead import ReadAheadTextReader
 from htfi.narrative.encoding.scorer import NewsScorer
-from htfi.narrative.encoding.text_reading import EncoderTextReader
+from htfi.narrative.encoding.text_reading import EncoderTextReader, TextReader
 from htfi.narrative.facts.fact_reader import FactReader
 from htfi.narrative.processor import NewsProcessor, forget_nothing
 from htfi.narrative.sanitising.sanitiser import Sanitiser
 from htfi.narrative.suspicion import SuspicionMonitor
-from htfi.wiring.encoder import heads_for, open_encoder
+from htfi.wiring.encoder import SentenceEncoder, heads_for, open_encoder, shipped_encoder
 from htfi.wiring.facts import HeadlineFacts, ShippedFactNetwork, fact_reader, symbol_linker
 from htfi.wiring.models.caching import RunCache
 from htfi.wiring.settings import Settings
@@ -47,8 +48,7 @@ def build_news_processor(
     else:
         heads = heads_for(opened)
         network = ShippedFactNetwork(opened) if config.model == "auto" else None
-        headlines = None if network is None else HeadlineFacts(network, symbol_linker(names))
-        ahead = ReadAheadTextReader(EncoderTextReader(opened, heads, headlines))
+        ahead = ReadAheadTextReader(_text_reader(opened, heads, network, names))
         version = "" if network is None else network.version
         cached = None if context is None else context.wrap_texts(ahead, heads, version, settings.narrative)
         texts = cached or ahead
@@ -66,6 +66,28 @@ def build_news_processor(
         has_frontier=has_frontier,
         forget=forget_nothing if context is None else context.tiers.forget,
     )
+
+
+def open_readers_of_items(settings: Settings) -> tuple[TextReader, FactReader]:
+    """The readers of texts and of facts with which a run of `encoding.model = "auto"` reads, without its caches.
+
+    Raises: InvalidInput, IntegrityError.
+    """
+    names = settings.narrative.symbol_names
+    opened = shipped_encoder(settings.encoding)
+    network = ShippedFactNetwork(opened)
+    texts = _text_reader(opened, heads_for(opened), network, names)
+    return texts, FactReader(network, symbol_linker(names), texts)
+
+
+def _text_reader(
+    encoder: SentenceEncoder,
+    heads: Heads | None,
+    network: ShippedFactNetwork | None,
+    names: Mapping[str, str],
+) -> EncoderTextReader:
+    headlines = None if network is None else HeadlineFacts(network, symbol_linker(names))
+    return EncoderTextReader(encoder, heads, headlines)
 
 
 def open_scorer(config: EncodingConfig, names: Mapping[str, Iterable[str]] | None = None) -> NewsScorer:

@@ -47,6 +47,7 @@ from htfi.wiring.models.caching import RunCache, open_cache
 from htfi.wiring.models.readers import open_readers
 from htfi.wiring.models.speculation import warn
 from htfi.wiring.news import build_news_processor, open_calendar
+from htfi.wiring.news_ahead import NewsAhead, reads_ahead
 from htfi.wiring.outputs import (
     INBOX,
     QUARANTINE,
@@ -235,7 +236,11 @@ def open_run(
         loop = build_loop(
             settings, feed, ledger, journal, watch, readers, cache, held, clock, digest, compact, digest_file
         )
-        merged.announce = loop.components.news.expect
+        news = loop.components.news
+        merged.announce = news.expect
+        if not live and reads_ahead(settings):
+            news.items_ahead = ahead = NewsAhead(settings, warn)
+            closing.push(_close_keeping_error(ahead.close))
         if saved is not None:
             loop.restore(saved.loop)
         yield OpenRun(

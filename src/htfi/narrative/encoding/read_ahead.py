@@ -26,6 +26,10 @@ class ReadAheadTextReader:
         """The texts that will be asked for next; those that were expected before are forgotten."""
         self._expected = dict.fromkeys(texts)
 
+    def hold(self, text: str, reading: TextReading) -> None:
+        """Hold what was read elsewhere."""
+        self._held[text] = reading
+
     def forget(self, headline: str) -> None:
         """Forget what was read of an item that was withdrawn: its headline, alone or with its body."""
         for text in [text for text in self._held if text.startswith(headline)]:

@@ -41,6 +41,11 @@ def encode_facts(facts: NewsFacts) -> bytes:
     return _ENCODER.encode(facts)
 
 
+def decode_facts(facts: bytes) -> NewsFacts:
+    """The facts that `encode_facts` wrote."""
+    return _DECODER.decode(facts)
+
+
 class FactReader:
     """Texts to facts, in order. The same text gives the same facts, whatever the batch."""
 
@@ -88,12 +93,27 @@ class FactReader:
             joined.append(with_body(with_policy_action(facts, body), read))
         return joined
 
+    def passages(
+        self, headlines: Sequence[NewsFacts], bodies: Sequence[str], max_passages: MaxPassages
+    ) -> list[tuple[NewsFacts, ...]]:
+        """The facts of the passages that `read` would join with those of headlines that nothing is asked about."""
+        chosen = [
+            self._passages(facts, body, place, max_passages)
+            for place, (facts, body) in enumerate(zip(headlines, bodies, strict=True))
+        ]
+        found = self._read_texts([(_clipped(one), _NOTHING) for of_body in chosen for one in of_body])
+        return [tuple(found[_clipped(one), _NOTHING] for one in of_body) for of_body in chosen]
+
+    def keep(self, facts: NewsFacts) -> None:
+        """Keep the facts of a text that was read elsewhere, for when it is asked for."""
+        self._kept[_digest(facts.text, _NOTHING)] = facts
+
     def _read_headlines(self, texts: Sequence[str], asked: Sequence[Asked]) -> list[NewsFacts]:
         known: dict[str, NewsFacts] = {}
         if self._headlines is not None:
             of_all = [text for text, whom in zip(texts, asked, strict=True) if whom == _NOTHING]
             readings = zip(of_all, self._headlines.read(of_all), strict=True)
-            known = {text: _DECODER.decode(one.facts) for text, one in readings if one.facts}
+            known = {text: decode_facts(one.facts) for text, one in readings if one.facts}
         unknown = [one for one in zip(texts, asked, strict=True) if one[1] != _NOTHING or one[0] not in known]
         found = self._read_texts(unknown)
         return [

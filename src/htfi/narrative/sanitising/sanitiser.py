@@ -55,6 +55,14 @@ _PLAIN_ORDER = 0.8  # an honest title may sound like an order nearly as much
 _FEED_BLAME_SHARE = 0.2  # of a voice's blame that falls on the feed it came through
 
 
+class UndisguisedText(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """An item's headline and body without hidden text and disguises, and what was found on the way."""
+
+    headline: str
+    body: str
+    findings: tuple[ScreeningFinding, ...]
+
+
 class ScreeningIncident(msgspec.Struct, frozen=True, gc=False):
     """An item was held back: its source, its symbols, the rule, and when it came."""
 
@@ -81,10 +89,18 @@ class Sanitiser:
         self._invalidated: list[str] = []
         self._now_ns = 0
 
-    def screen(self, item: News) -> ScreenedItem:
-        """The item cleaned, with a verdict and its reasons."""
+    def screen(self, item: News, shown: UndisguisedText | None = None) -> ScreenedItem:
+        """The item cleaned, with a verdict and its reasons; `shown` is its `undisguise`, where that was done before."""
         self._now_ns = now_ns = max(item.available_at_ns, self._now_ns)
-        item, findings = self._deobfuscated(item)
+        shown = shown or self.undisguise(item)
+        findings = list(shown.findings)
+        item = replace(
+            item,
+            id=_clean(item.id, MAX_ID_CHARS) or f"{item.source}:{item.row}",
+            headline=shown.headline,
+            body=shown.body,
+            corrects=_clean(item.corrects, MAX_ID_CHARS),
+        )
         if len(item.symbols) > (most := MAX_SYMBOLS_MOVED):
             findings.append(
                 ScreeningFinding(
@@ -117,12 +133,10 @@ class Sanitiser:
         verdict, trust = self._newcomer_verdict(item, origin, verdict, trust, findings)
         return self._record(item, features, alike, origin, verdict, trust, findings)
 
-    def _deobfuscated(self, item: News) -> tuple[News, list[ScreeningFinding]]:
-        """The item without hidden text and disguises, and the findings on them."""
-        findings: list[ScreeningFinding] = []
+    def undisguise(self, item: News) -> UndisguisedText:
+        """The item's text without hidden text and disguises, and the findings on them; of the item alone."""
         headline = deobfuscate(item.headline, MAX_HEADLINE_CHARS)
-        findings += headline.findings
-        findings += find_manipulation(item.headline, headline)
+        findings = [*headline.findings, *find_manipulation(item.headline, headline)]
         body = item.body
         if body:
             undone = deobfuscate(table_rows_as_sentences(body), MAX_LONG_BODY_CHARS)
@@ -132,16 +146,7 @@ class Sanitiser:
             findings += undone.findings
             findings += find_manipulation(body, undone)
             body = undone.text
-        return (
-            replace(
-                item,
-                id=_clean(item.id, MAX_ID_CHARS) or f"{item.source}:{item.row}",
-                headline=headline.text,
-                body=body,
-                corrects=_clean(item.corrects, MAX_ID_CHARS),
-            ),
-            findings,
-        )
+        return UndisguisedText(headline.text, body, tuple(findings))
 
     def _provenance(self, item: News) -> Provenance:
         """Where an item comes from; an item's link proves nothing in a feed that is new here."""

@@ -58,7 +58,7 @@ def open_draft_process(
         config.block_tokens,
         config.max_batch,
         ranked_by,
-        core_for_draft(_usable_cores(), os.cpu_count() or 1),
+        core_for_draft(usable_cores(), os.cpu_count() or 1),
     )
     command = [sys.executable, "-m", __name__, msgspec.json.encode(process).decode()]
     return DraftProcess(command, report, patience)
@@ -66,7 +66,7 @@ def open_draft_process(
 
 def has_core_for_draft() -> bool:
     """Whether a draft could run beside us: on one core it would only take turns with the target."""
-    return core_for_draft(_usable_cores(), os.cpu_count() or 1) >= 0
+    return core_for_draft(usable_cores(), os.cpu_count() or 1) >= 0
 
 
 def core_for_draft(ours: list[int], num_cores: int) -> int:
@@ -77,7 +77,7 @@ def core_for_draft(ours: list[int], num_cores: int) -> int:
     return others[-1] if others else -1
 
 
-def _usable_cores() -> list[int]:
+def usable_cores() -> list[int]:
     if hasattr(os, "sched_getaffinity"):
         return sorted(os.sched_getaffinity(0))
     return list(range(os.cpu_count() or 1))

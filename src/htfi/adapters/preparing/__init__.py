@@ -1,0 +1,1 @@
+"""A process of its own that prepares what is known to follow."""

@@ -1,0 +1,118 @@
+"""Reads the news of files ahead in a process of its own, and is that process (`python -m htfi.wiring.news_ahead`).
+
+The child opens encoder, heads and names as the run does. What it answers depends on the item alone, so decisions do not
+depend on whether it lives.
+"""
+
+import os
+import signal
+import sys
+from collections import deque
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from htfi.adapters.preparing.process import PreparingProcess, serve
+from htfi.domain.events import News
+from htfi.narrative.preparing import MAX_TOGETHER, ItemPreparer, PreparedItem
+from htfi.narrative.sanitising.sanitiser import Sanitiser
+from htfi.narrative.symbol_readings import SymbolReadings
+from htfi.wiring.models.draft_process import usable_cores
+from htfi.wiring.settings import Settings, decode_settings, encode_settings
+
+MIN_ITEMS = 128  # that a run announces at least, before a process is worth its start
+_ENCODER = msgspec.msgpack.Encoder()
+_ITEM, _PREPARED = msgspec.msgpack.Decoder(News), msgspec.msgpack.Decoder(PreparedItem)
+
+
+def reads_ahead(settings: Settings) -> bool:
+    """Whether news of files may be read in another process: there is a core for it, and facts are read."""
+    config = settings.encoding
+    return config.model == "auto" and config.processes > 1 and len(usable_cores()) > 1
+
+
+class NewsAhead:
+    """Behind `preparing.ItemsAhead`. The child starts when enough items were announced."""
+
+    def __init__(self, settings: Settings, notify: Callable[[str], None]) -> None:
+        self._settings, self._notify = settings, notify
+        self._process: PreparingProcess | None = None
+        self._num_announced = 0
+        self._next: deque[News] = deque()  # announced, not received
+        self._num_sent = 0  # of these
+
+    def expect(self, items: Sequence[News]) -> bool:
+        """See `ItemsAhead.expect`."""
+        self._num_announced += len(items)
+        self._drop_answers(len(self._next))
+        self._next = deque(items)
+        if self._process is None:
+            if self._num_announced < MIN_ITEMS:
+                return False
+            command = [sys.executable, "-m", __name__]
+            self._process = PreparingProcess(command, encode_settings(self._settings), self._notify)
+        if self._process.has_failed:
+            return False
+        self._send()
+        return True
+
+    def take(self, item: News) -> PreparedItem | None:
+        """See `ItemsAhead.take`."""
+        process = self._process
+        if process is None or item not in self._next:  # one that a person released was announced before
+            return None
+        while True:
+            is_sent = self._num_sent > 0
+            before = self._next.popleft()
+            answer = process.take() if is_sent else None
+            self._num_sent -= is_sent
+            if before == item:
+                break
+        if not is_sent:
+            self._send()
+        return None if answer is None else _PREPARED.decode(answer)
+
+    def close(self) -> None:
+        if self._process is not None:
+            self._process.close()
+
+    def _drop_answers(self, num: int) -> None:
+        """Take the answers to items that will not be received."""
+        for _ in range(min(num, self._num_sent)):
+            assert self._process is not None
+            self._process.take()
+        self._num_sent = 0
+
+    def _send(self) -> None:
+        """Send what was announced and is still to come, once the child can answer."""
+        process = self._process
+        if process is None or not process.is_ready or self._num_sent:
+            return
+        for item in self._next:
+            process.send(_ENCODER.encode(item))
+        self._num_sent = len(self._next)
+
+
+def main() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a person interrupts the run
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    serve(_open_work, MAX_TOGETHER)
+
+
+def _open_work(start: bytes) -> Callable[[Sequence[bytes]], list[bytes]]:
+    from htfi.wiring.news import open_readers_of_items
+
+    settings = decode_settings(start)
+    texts, facts = open_readers_of_items(settings)
+    undisguise = Sanitiser(settings.sanitiser).undisguise
+    preparer = ItemPreparer(undisguise, texts, facts, SymbolReadings(settings.narrative))
+    texts.read(["Shares rise as profit beats forecasts"])  # what is loaded late is loaded now
+
+    def work(items: Sequence[bytes]) -> list[bytes]:
+        return [_ENCODER.encode(one) for one in preparer.prepare([_ITEM.decode(item) for item in items])]
+
+    return work
+
+
+if __name__ == "__main__":
+    main()
