@@ -1,0 +1,50 @@
+"""A run whose news is read ahead in another process has the ledger of one that reads for itself."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from htfi.wiring.news_ahead import MIN_ITEMS
+
+BODY = (
+    "Shares of IBM fell 4% after the firm cut its outlook. Analysts had expected a profit of $2.10 a share."
+)
+LINES = (
+    "IBM cuts its outlook after a weak quarter",
+    "  IBM   wins a large order from the army  ",
+    "IBM up",
+    "Microsoft to buy Acme for $2 billion",
+    "Marathon world record falls in Berlin",
+    "IBM reports results for its third quarter",
+)
+
+
+def write_inputs(folder: Path) -> None:
+    rows = ["start,symbol,interval,open,high,low,close"]
+    close = 100.0
+    for day in range(60):
+        close *= 1.01 if day % 3 else 0.985
+        start = f"2024-{1 + day // 28:02d}-{1 + day % 28:02d}T00:00:00Z"
+        rows.append(f"{start},IBM,1d,{close:.4f},{close * 1.01:.4f},{close * 0.99:.4f},{close:.4f}")
+    (folder / "prices.csv").write_text("\n".join(rows) + "\n")
+    lines = [
+        f'{{"ts": "2024-{1 + day // 28:02d}-{1 + day % 28:02d}T{hour:02d}:00:00Z", "id": "n{day}-{hour}", '
+        f'"headline": "{LINES[(day + hour) % len(LINES)]} {day}", "symbols": ["IBM"], "body": "{BODY}"}}'
+        for day in range(25, 55)
+        for hour in range(8, 18)
+    ]
+    assert len(lines) > 2 * MIN_ITEMS
+    (folder / "wire.jsonl").write_text("\n".join(lines) + "\n")
+
+
+def test_the_ledger_is_the_same(tmp_path: Path, htfi: Callable[..., str]) -> None:
+    write_inputs(tmp_path)
+    files = [str(tmp_path / name) for name in ("prices.csv", "wire.jsonl")]
+    roots: list[str] = []
+    for processes in ("1", "2"):
+        out = str(tmp_path / f"run{processes}")
+        told = htfi("run", *files, "--out", out, "--plain", "--no-report", HTFI_ENCODING__PROCESSES=processes)
+        found = re.search(r"entries, root ([0-9a-f]{64})", told)
+        assert found is not None
+        roots.append(found[1])
+    assert roots[0] == roots[1]
