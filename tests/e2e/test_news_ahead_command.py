@@ -41,9 +41,9 @@ def test_the_ledger_is_the_same(tmp_path: Path, htfi: Callable[..., str]) -> Non
     write_inputs(tmp_path)
     files = [str(tmp_path / name) for name in ("prices.csv", "wire.jsonl")]
     roots: list[str] = []
-    for processes in ("1", "2"):
-        out = str(tmp_path / f"run{processes}")
-        told = htfi("run", *files, "--out", out, "--plain", "--no-report", HTFI_ENCODING__PROCESSES=processes)
+    for threads in ("1", "2"):
+        out = str(tmp_path / f"run{threads}")
+        told = htfi("run", *files, "--out", out, "--plain", "--no-report", HTFI_ENCODING__THREADS=threads)
         found = re.search(r"entries, root ([0-9a-f]{64})", told)
         assert found is not None
         roots.append(found[1])

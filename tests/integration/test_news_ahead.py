@@ -119,7 +119,7 @@ def test_few_items_start_no_process() -> None:
 def test_one_core_or_one_process_reads_in_the_run(monkeypatch) -> None:
     monkeypatch.setattr(news_ahead, "usable_cores", lambda: [0, 1])
     assert reads_ahead(Settings())
-    assert not reads_ahead(override(Settings(), "encoding", processes=1))
+    assert not reads_ahead(override(Settings(), "encoding", threads=1))
     assert not reads_ahead(override(Settings(), "encoding", model="none"))
     monkeypatch.setattr(news_ahead, "usable_cores", lambda: [0])
     assert not reads_ahead(Settings())

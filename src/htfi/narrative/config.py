@@ -190,10 +190,9 @@ class EncodingConfig:
     )
     precision: str = setting("int8", "int8 or fp32")
     threads: Annotated[int, Meta(ge=0, le=64)] = setting(
-        1, "threads that share a batch; 0 uses all cores", "threads"
-    )
-    processes: Annotated[int, Meta(ge=1, le=2)] = setting(
-        2, "2: news of files is read ahead in a process of its own, where there is a core for it", "processes"
+        0,
+        "threads that share a batch, 0 for all cores; from 2 cores on, news of files is read ahead in another process",
+        "threads",
     )
 
     def __post_init__(self) -> None:

@@ -18,7 +18,7 @@ from htfi.narrative.preparing import MAX_TOGETHER, ItemPreparer, PreparedItem
 from htfi.narrative.sanitising.sanitiser import Sanitiser
 from htfi.narrative.symbol_readings import SymbolReadings
 from htfi.wiring.models.draft_process import usable_cores
-from htfi.wiring.settings import Settings, decode_settings, encode_settings
+from htfi.wiring.settings import Settings, decode_settings, encode_settings, override
 
 MIN_ITEMS = 128  # that a run announces at least, before a process is worth its start
 _ENCODER = msgspec.msgpack.Encoder()
@@ -27,8 +27,8 @@ _ITEM, _PREPARED = msgspec.msgpack.Decoder(News), msgspec.msgpack.Decoder(Prepar
 
 def reads_ahead(settings: Settings) -> bool:
     """Whether news of files may be read in another process: there is a core for it, and facts are read."""
-    config = settings.encoding
-    return config.model == "auto" and config.processes > 1 and len(usable_cores()) > 1
+    config, num = settings.encoding, len(usable_cores())
+    return config.model == "auto" and min(config.threads or num, num) > 1
 
 
 class NewsAhead:
@@ -102,7 +102,7 @@ def main() -> None:
 def _open_work(start: bytes) -> Callable[[Sequence[bytes]], list[bytes]]:
     from htfi.wiring.news import open_readers_of_items
 
-    settings = decode_settings(start)
+    settings = override(decode_settings(start), "encoding", threads=1)
     texts, facts = open_readers_of_items(settings)
     undisguise = Sanitiser(settings.sanitiser).undisguise
     preparer = ItemPreparer(undisguise, texts, facts, SymbolReadings(settings.narrative))

@@ -190,8 +190,7 @@ def encode_settings(settings: Settings, *, earlier_names: bool = False) -> bytes
     shaping["narrative"]["calendar"] = ""  # nor where a calendar lies: its digest stands in the decisions
     shaping["forecasting"]["foundation"] = ""  # its version, a digest of the model, stands in the decisions
     shaping["models"] = {"engine": settings.models.engine, "precision": settings.models.precision}
-    for key in ("threads", "processes"):
-        del shaping["encoding"][key]
+    del shaping["encoding"]["threads"]
     if settings.encoding.model != "none":  # decisions name the encoder by its digest
         del shaping["encoding"]["model"]
     decoding = settings.decoding
