@@ -128,7 +128,7 @@ def _exactly(kind: type) -> Callable[[Plain, Texts], Any]:
         del texts
         if type(packed) is not kind:
             raise TypeError(f"{type(packed).__name__} where {kind.__name__} belongs")
-        return cast("list[Plain]", packed)
+        return packed
 
     return unpack
 
@@ -226,6 +226,7 @@ class _Field(NamedTuple):
     pack: Callable[[Any, Texts], Plain]
     unpack: Callable[[Plain, Texts], Any]
     default: Any  # `msgspec.NODEFAULT` where there is none
+    default_type: type[Any]
 
 
 def struct_packer(kind: type[msgspec.Struct], without: frozenset[str] = frozenset()) -> Packer:
@@ -234,17 +235,15 @@ def struct_packer(kind: type[msgspec.Struct], without: frozenset[str] = frozense
     """
     hints = get_type_hints(kind)
     fields = [
-        _Field(one.name, *packer_of(hints[one.name]), _default_of(one))
+        _Field(one.name, *packer_of(hints[one.name]), default := _default_of(one), _type_of(default))
         for one in msgspec.structs.fields(kind)
         if one.name not in without
     ]
 
-    packers = [(field.name, field.pack, field.default, _type_of(field.default)) for field in fields]
-
     def pack(value: Any, texts: Texts) -> Plain:
         found: list[Plain] = []
         last = 0
-        for place, (name, pack_one, default, default_type) in enumerate(packers, 1):
+        for place, (name, pack_one, _, default, default_type) in enumerate(fields, 1):
             held = getattr(value, name)
             is_default = held is default or (
                 type(held) is default_type and held == default and (held or repr(held) == repr(default))
