@@ -145,8 +145,10 @@ def _usual_id(decision: Decision) -> str:
 
 
 def _pack_forecast(forecast: Forecast, texts: Texts) -> Plain:
-    """[horizons, levels, expert names, ticks, weights' names, weights, calibration, tilt]: `ticks` are the rows of the
-    fused quantiles, then those of each expert; floats instead of bytes where they are no whole ticks or millionths.
+    """[horizons, levels, expert names, ticks, fused quantiles, weighed names, zones, weights, calibration, tilt].
+
+    `ticks` are the rows of each expert; of quantiles and weights the rows are floats instead of bytes where they are no
+    whole ticks or millionths.
     """
     names = list(forecast.expert_ticks)
     width = len(forecast.levels)
