@@ -17,14 +17,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from htfi.domain.decision import (
-    Decision,
-    DecisionTrigger,
-    PolicyOutcome,
-    PolicyVerdict,
-    Receipt,
-    Regime,
-)
+from htfi.domain.decision import Decision, DecisionTrigger, PolicyOutcome, PolicyVerdict, Receipt, Regime
 from htfi.domain.errors import DependencyUnavailable, IntegrityError
 from htfi.domain.files import open_private
 from htfi.pipeline.record.entry import entry_json
