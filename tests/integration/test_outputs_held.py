@@ -170,6 +170,19 @@ def test_lines_of_a_ledger_that_was_cut_are_kept(folder: Path, make_decisions, w
     assert (folder / JOURNAL).read_bytes() == whole
 
 
+def test_a_line_of_a_later_version_behind_the_end_is_an_entry_that_the_ledger_lost(folder: Path) -> None:
+    path = folder / JOURNAL
+    entry = b'{"id":"SPX/1d@2999-01-01T00:00:00Z","later":1}'
+    line = b'{"index":%d,"leaf_hash":"%s","decision":%s}\n' % (NUM, leaf_hash(entry).hex().encode(), entry)
+    whole = path.read_bytes() + line
+    path.write_bytes(whole)
+    assert (
+        "the last 1 are of entries that the ledger does not hold: it was replaced or cut" in wrong(folder)[0]
+    )
+    assert mend(folder) == ""
+    assert path.read_bytes() == whole
+
+
 def test_a_run_that_goes_on_is_verified_beside(folder: Path, make_decisions, monkeypatch) -> None:
     """Entries that have no line yet, and lines that were released while somebody looked."""
     ledger = open_ledger(folder, origin="htfi.example/run")

@@ -6,6 +6,7 @@ repairs, before it releases anything.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -176,10 +177,11 @@ def check_journal(
 
     def is_recorded(line: bytes) -> bool:
         told = line.partition(b'"decision":')[2][:-2]
-        try:
-            forms = (told, encode_entry(decode_decision(told)))
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            return False
+        forms = [told]
+        with suppress(
+            msgspec.DecodeError, UnicodeDecodeError
+        ):  # of a version that this program does not know
+            forms.append(encode_entry(decode_decision(told)))
         last = entries.at(entries.size - 1) if entries.size else b""
         heads = [_LINE_HEAD % leaf_hash(form).hex().encode() for form in forms]
         return any(head in line[: len(head) + 32] for head in heads) and last not in forms
