@@ -108,14 +108,13 @@ def unsupported_views(
     amendments = AmendmentAuditor(earlier.__getitem__)
     readings = ReadingAuditor(reading_terms(settings), ModelsByVersion(settings.models, named).model)
     found: list[str] = []
-    wanted = {decision.id for decision in asked}
     for entry in entries:
         earlier.append(entry)
         decision = try_decode_entry(entry)
         if decision is None:
             continue
         changed = amendments.problems(decision)
-        if decision.id in wanted:
+        if decision in asked:
             found += [f"{decision.id}: {problem}" for problem in readings.problems(decision) + changed]
         else:
             readings.history.add(decision)
