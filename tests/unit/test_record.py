@@ -12,12 +12,26 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from htfi.domain.decision import decode_decision, encode_decision
+from htfi.domain.decision import (
+    Decision,
+    DecisionTrigger,
+    GenerationTrace,
+    NewsView,
+    decode_decision,
+    encode_decision,
+)
 from htfi.domain.errors import IntegrityError
 from htfi.domain.plan import PlanReason
 from htfi.narrative.rationale.versions import PHRASINGS
 from htfi.pipeline.record import ticks
-from htfi.pipeline.record.entry import decode_entry, encode_entry, encode_like, entry_json
+from htfi.pipeline.record.entry import (
+    decode_entry,
+    encode_entry,
+    encode_like,
+    entry_id,
+    entry_json,
+    has_reading,
+)
 from htfi.pipeline.record.ticks import pack_rows, pack_scaled, unpack_rows
 from htfi.pipeline.record.wording import SLOT_ORDER
 from htfi.pipeline.record.words import WORDS
@@ -72,6 +86,47 @@ def test_a_later_version_is_named(make_decisions):
     entry[1] = 3
     with pytest.raises(msgspec.ValidationError, match="version 3, this program knows 2: update htfi"):
         decode_entry(bytes(entry))
+
+
+def variants(decision: Decision) -> list[Decision]:
+    """The decision with each form of id that entries leave out, and with one that they spell."""
+    replace, name = msgspec.structs.replace, decision.id
+    news = replace(decision, id=f"{name}/news", trigger=DecisionTrigger.NEWS)
+    return [
+        decision,
+        replace(decision, id=f"{name}/amended", amends=name),
+        news,
+        replace(news, id=f"{name}/news/amended", amends=news.id),
+        replace(decision, id="another"),
+        replace(decision, id=decision.settings_digest),
+        replace(decision, symbol="A", id=f"A/1d@{name.partition('@')[2]}"),
+        replace(decision, symbol="edge", interval="edge", id=f"edge/edge@{name.partition('@')[2]}"),
+    ]
+
+
+@pytest.mark.parametrize("encode", [encode_decision, encode_entry])
+def test_the_id_is_read_without_the_rest(make_decisions, encode):
+    decisions = variants(*make_decisions(1))
+    entries = [encode(decision) for decision in decisions]
+    assert [entry_id(entry) for entry in entries] == [decision.id for decision in decisions]
+    assert [decode_entry(entry).id for entry in entries] == [decision.id for decision in decisions]
+    strange = (b"", b"{}", b"{", b"\x96", b"\x93\x01\x02\x03", b"\x96\x03\x90\x90\x90\x90\xc0", b"words")
+    assert [entry_id(entry) for entry in strange] == [None] * len(strange)
+
+
+@pytest.mark.parametrize("encode", [encode_decision, encode_entry])
+def test_a_reading_is_found_without_the_rest(make_decisions, encode):
+    (decision,) = make_decisions(1)
+    trace = GenerationTrace("target", "draft", "chain", 1, 1.0, 1, (1, 2), (3,), ())
+    view = NewsView(0.5, 1.0, 1.0, 0.5, (), decision.as_of_ns, 10**9)
+    replace = msgspec.structs.replace
+    asked = [
+        replace(decision, view=None),
+        replace(decision, view=view),
+        replace(decision, view=replace(view, trace=trace)),
+    ]
+    assert [has_reading(encode(one)) for one in asked] == [False, False, True]
+    assert not any(has_reading(strange) for strange in (b"", b"{}", b"\x96", b"\x93\x01\x02\x03", b"words"))
 
 
 ROWS = st.integers(1, 15).flatmap(

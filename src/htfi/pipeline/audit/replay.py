@@ -25,7 +25,7 @@ from htfi.narrative.merging import unmerged
 from htfi.narrative.view_calibration import ViewCalibration
 from htfi.pipeline.audit.readings import first_difference
 from htfi.pipeline.audit.token_text import TokenText
-from htfi.pipeline.record.entry import try_decode_entry
+from htfi.pipeline.record.entry import has_reading, try_decode_entry
 
 
 class ModelRole(StrEnum):
@@ -78,11 +78,11 @@ class ReplayedReading:
 
 def newest_reading(entries: Iterable[bytes]) -> Decision:
     """The last decision for which a model of ours read. Raises: InvalidInput where there is none."""
-    found: Decision | None = None
+    newest: bytes | None = None
     for entry in entries:
-        decision = try_decode_entry(entry)
-        if decision is not None and decision.view is not None and decision.view.trace is not None:
-            found = decision
+        if has_reading(entry):
+            newest = entry
+    found = None if newest is None else try_decode_entry(newest)
     if found is None:
         raise InvalidInput("no decision here has a reading by a local model: there is nothing to replay")
     return found

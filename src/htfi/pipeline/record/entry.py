@@ -20,30 +20,46 @@ from htfi.domain.decision import (
     Decision,
     Forecast,
     NewsTilt,
+    NewsView,
     Rationale,
     amendment_id,
     decode_decision,
     encode_decision,
     news_decision_id,
+    series_id,
 )
 from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.domain.time import format_ns
-from htfi.pipeline.record.fields import Plain, Texts, packer_of, struct_packer
+from htfi.pipeline.record.fields import Plain, Texts, field_place, packer_of, struct_packer
 from htfi.pipeline.record.ticks import pack_rows, pack_scaled, unpack_rows
 from htfi.pipeline.record.wording import RationaleFacts, facts_of, worded
 from htfi.pipeline.record.words import WORDS
 
 VERSION = 2
+
+
+class _EntryName(msgspec.Struct):
+    id: str
+
+
 _MILLIONTHS = 1e6
 PACKED_APART = frozenset(
     {"id", "models", "forecast", "rationale"}
 )  # fields of a decision with a place of their own
 _FIELDS = struct_packer(Decision, PACKED_APART)
+_VIEW, _AMENDS, _TRIGGER = (
+    field_place(Decision, name, PACKED_APART) for name in ("view", "amends", "trigger")
+)
+_TRACE = field_place(NewsView, "trace")
 _MODELS = packer_of(dict[str, str])
 _TILT, _FLOATS = packer_of(NewsTilt), packer_of(list[float])
 _TABLE, _RATIONALE = packer_of(list[list[float]]), packer_of(RationaleFacts)
 _ENCODER, _DECODER = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder()
+_NAME_DECODER = msgspec.json.Decoder(_EntryName)
 _NO_RATIONALE = Rationale("", "", {}, [], [])
+_UNPACKING_ERRORS = (
+    ValueError, TypeError, IndexError, KeyError, OverflowError, InvalidInput, msgspec.DecodeError
+)  # fmt: skip
 
 
 def encode_entry(decision: Decision) -> bytes:
@@ -67,7 +83,7 @@ def _packed(decision: Decision) -> list[Plain]:
 
 def decode_entry(entry: bytes) -> Decision:
     """The decision of an entry of any version. Raises: msgspec.ValidationError where it is none."""
-    if _is_json(entry):
+    if is_json(entry):
         return decode_decision(entry)
     try:
         version, models, fields, forecast, rationale, name = _DECODER.decode(entry)
@@ -83,15 +99,7 @@ def decode_entry(entry: bytes) -> Decision:
             decision, rationale=worded(_RATIONALE.unpack(rationale, texts), decision)
         )
         found = _usual_id(decision) if name is None else texts.unpack(name)
-    except (
-        ValueError,
-        TypeError,
-        IndexError,
-        KeyError,
-        OverflowError,
-        InvalidInput,
-        msgspec.DecodeError,
-    ) as error:
+    except _UNPACKING_ERRORS as error:
         raise msgspec.ValidationError(f"not an entry of a decision: {error}") from error
     return msgspec.structs.replace(decision, id=found)
 
@@ -119,9 +127,46 @@ def try_decode_entry(entry: bytes) -> Decision | None:
         return None
 
 
+def entry_id(entry: bytes) -> str | None:
+    """The id of the decision that an entry holds, without decoding the rest; None where it is something else."""
+    try:
+        if is_json(entry):
+            return _NAME_DECODER.decode(entry).id
+        version, models, fields, _, _, name = _DECODER.decode(entry)
+        if version != VERSION:
+            return None
+        if isinstance(name, int):
+            return decode_entry(entry).id
+        texts = _WORDS.copy()
+        if name is not None:
+            return texts.unpack(name)
+        _MODELS.unpack(models, texts)
+        symbol, interval = texts.unpack(fields[0]), texts.unpack(fields[1])
+        is_between_bars, is_amended = (_packed_field(fields, place) for place in (_TRIGGER, _AMENDS))
+        return _id_of(series_id(symbol, interval), fields[2], is_between_bars, is_amended)
+    except _UNPACKING_ERRORS:
+        return None
+
+
+def has_reading(entry: bytes) -> bool:
+    """Whether an entry of a decision holds what a model of ours wrote for it, without decoding the rest."""
+    if is_json(entry):
+        return b'"wording":{' in entry
+    try:
+        fields = _DECODER.decode(entry)[2]
+        return _packed_field(fields, _VIEW) and _packed_field(fields[_VIEW], _TRACE)
+    except _UNPACKING_ERRORS:
+        return False
+
+
+def _packed_field(packed: Sequence[Plain], place: int) -> bool:
+    """Whether a packed struct has something other than the default in a field."""
+    return place < len(packed) and packed[place] is not None
+
+
 def encode_like(decision: Decision, entry: bytes) -> bytes:
     """The decision in the version of another entry: a ledger of version 1 goes on in its own."""
-    return encode_decision(decision) if _is_json(entry) else encode_entry(decision)
+    return encode_decision(decision) if is_json(entry) else encode_entry(decision)
 
 
 def entry_json(entry: bytes, decision: Decision | None = None) -> bytes:
@@ -129,19 +174,22 @@ def entry_json(entry: bytes, decision: Decision | None = None) -> bytes:
 
     Raises: msgspec.ValidationError.
     """
-    return entry if _is_json(entry) else encode_decision(decision or decode_entry(entry))
+    return entry if is_json(entry) else encode_decision(decision or decode_entry(entry))
 
 
-def _is_json(entry: bytes) -> bool:
+def is_json(entry: bytes) -> bool:
+    """Whether an entry is of version 1, a decision as JSON."""
     return entry[:1] == b"{"
 
 
 def _usual_id(decision: Decision) -> str:
-    instant = format_ns(decision.as_of_ns)
-    first = f"{decision.series}@{instant}"
-    if decision.is_between_bars:
-        first = news_decision_id(decision.series, instant)
-    return amendment_id(first) if decision.amends else first
+    return _id_of(decision.series, decision.as_of_ns, decision.is_between_bars, bool(decision.amends))
+
+
+def _id_of(series: str, as_of_ns: int, is_between_bars: bool, is_amended: bool) -> str:
+    instant = format_ns(as_of_ns)
+    first = news_decision_id(series, instant) if is_between_bars else f"{series}@{instant}"
+    return amendment_id(first) if is_amended else first
 
 
 def _pack_forecast(forecast: Forecast, texts: Texts) -> Plain:

@@ -273,6 +273,11 @@ def struct_packer(kind: type[msgspec.Struct], without: frozenset[str] = frozense
     return Packer(pack, unpack)
 
 
+def field_place(kind: type[msgspec.Struct], name: str, without: frozenset[str] = frozenset()) -> int:
+    """Where a field stands among those that the packer of a struct packs."""
+    return [one.name for one in msgspec.structs.fields(kind) if one.name not in without].index(name)
+
+
 def _type_of(value: Any) -> type[Any]:
     return cast("type[Any]", type(value))
 

@@ -12,7 +12,7 @@ from htfi.domain.decision import Decision
 from htfi.domain.errors import InvalidInput
 from htfi.narrative.audit import AuditSection, TokenSpeller, explain_decision
 from htfi.narrative.audit_summary import AuditSummary
-from htfi.pipeline.record.entry import decode_entry, try_decode_entry
+from htfi.pipeline.record.entry import decode_entry, entry_id, try_decode_entry
 from htfi.wiring.ledger import open_ledger_readonly
 
 _TITLE_STYLE = "bold cyan"
@@ -76,8 +76,8 @@ def _decision(index: int, entry: bytes) -> Decision:
 
 def _newest_with_news(decision: Decision, entries: Iterable[bytes]) -> Decision | None:
     """The provisional decision that this one amends."""
-    every = (try_decode_entry(entry) for entry in entries)
-    return next((found for found in every if found is not None and found.id == decision.amends), None)
+    first = next((entry for entry in entries if entry_id(entry) == decision.amends), None)
+    return None if first is None else try_decode_entry(first)
 
 
 def _advancing(entries: Iterable[bytes], total: int, advance: Callable[[int, int], None]) -> Iterator[bytes]:

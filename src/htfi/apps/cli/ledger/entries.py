@@ -12,7 +12,7 @@ from htfi.domain.decision import Decision, NewsTilt
 from htfi.domain.errors import InvalidInput
 from htfi.domain.time import format_ns
 from htfi.governance.ledger.log import LogReader
-from htfi.pipeline.record.entry import try_decode_entry
+from htfi.pipeline.record.entry import entry_id, try_decode_entry
 
 NUM_NEWEST = 10
 MIN_SIZE_FOR_BAR = 20_000  # fewer entries are done before a bar could be read
@@ -40,25 +40,19 @@ def progress(title: str, total: int) -> Generator[Callable[[int, int], None]]:
         yield advance
 
 
-def decision_id(entry: bytes) -> str | None:
-    """The id of a recorded decision; None where the entry is something else."""
-    decision = try_decode_entry(entry)
-    return None if decision is None else decision.id
-
-
 def find(log: LogReader, which: str) -> tuple[int, bytes]:
     """An entry by its number or its decision's id. Raises: InvalidInput where there is none."""
     if which.isdecimal():
         return int(which), log.entry(int(which))
     for index, entry in enumerate(log.entries()):
-        if decision_id(entry) == which:
+        if entry_id(entry) == which:
             return index, entry
     raise InvalidInput(f"the ledger has no decision '{which}': `htfi ledger show DIR` lists the newest")
 
 
 def rationale_opening(entry: bytes) -> str:
     """An entry in a few words: the decision's id, or its first bytes."""
-    return decision_id(entry) or repr(entry[:60])
+    return entry_id(entry) or repr(entry[:60])
 
 
 def show_head(log: LogReader) -> None:
