@@ -24,9 +24,10 @@ from htfi.apps.cli.ledger.options import (
 from htfi.apps.cli.ledger.proofs import check_proof_command, cosign_command, keygen_command, prove_command
 from htfi.apps.cli.ledger.replay import replay_command
 from htfi.domain.counts import counted
+from htfi.domain.decision import encode_decision
 from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
 from htfi.governance.ledger.export import json_line, static_files
-from htfi.pipeline.record.entry import entry_json, try_decode_entry
+from htfi.pipeline.record.entry import entry_json, is_json, try_decode_entry
 from htfi.wiring.ledger import open_ledger_readonly
 from htfi.wiring.outputs import check_outputs
 
@@ -157,9 +158,8 @@ def show(folder: Path, which: str | None, as_json: bool) -> None:
 def _exported(index: int, entry: bytes) -> bytes:
     """The line of an entry; with the decision as JSON beside an entry of a form that people cannot read."""
     line = json_line(index, entry)
-    if b'"entry":' not in line[:120] or try_decode_entry(entry) is None:
-        return line
-    return line[:-2] + b',"decision":' + entry_json(entry) + b"}\n"
+    decision = None if is_json(entry) else try_decode_entry(entry)
+    return line if decision is None else line[:-2] + b',"decision":' + encode_decision(decision) + b"}\n"
 
 
 @command.command(short_help="Write static files that other tools can verify.")
