@@ -18,7 +18,7 @@ from htfi.narrative.rationale.amendment import (
 )
 from htfi.narrative.rationale.phrasing import SLOT, Phrasing, fill
 from htfi.narrative.rationale.versions import PHRASINGS
-from htfi.narrative.rationale.writer import write_rationale
+from written_rationale import write_rationale
 
 HOUR_NS = 3_600 * 10**9
 ITEMS = [

@@ -10,9 +10,9 @@ from htfi.domain.decision import FeatureDriver, Regime
 from htfi.domain.events import News
 from htfi.narrative.rationale.phrasing import Phrasing, fill
 from htfi.narrative.rationale.versions import PHRASINGS
-from htfi.narrative.rationale.writer import write_rationale
 from htfi.narrative.recent_news import RecentNews
 from htfi.narrative.text import clean, quote
+from written_rationale import write_rationale
 
 FIGURE = re.compile(r"\d[\d.,:]*")
 SMALL = st.floats(-0.5, 0.5)

@@ -231,7 +231,7 @@ def test_an_amendment_follows_what_was_recorded_meanwhile_and_later_decisions_ke
     author = Silent()
     loop, ledger = started(author, num_days=40)
     seen: list[str] = []
-    loop.learning.watcher = lambda decision: seen.append(decision.id)
+    loop.recorder.watcher = lambda decision: seen.append(decision.id)
     num_items = 0
 
     def answer() -> None:

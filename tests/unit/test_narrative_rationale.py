@@ -10,7 +10,7 @@ from htfi.domain.errors import InvalidInput
 from htfi.domain.events import News
 from htfi.narrative.rationale.phrasing import Phrasing, fill
 from htfi.narrative.rationale.versions import CURRENT, PHRASINGS, phrasing_of
-from htfi.narrative.rationale.writer import write_rationale
+from written_rationale import write_rationale
 
 HOUR_NS = 3_600 * 10**9
 SPREAD = FeatureDriver("spread_bps", 3.1, 1.3, 3.1 / 1.3)

@@ -100,6 +100,11 @@ class Forecast(msgspec.Struct, frozen=True):
         }
 
     @property
+    def first_shares(self) -> dict[str, float]:
+        """Each expert's mean weight over the zones at the first horizon."""
+        return {name: sum(by_horizon[0]) / len(by_horizon[0]) for name, by_horizon in self.weights.items()}
+
+    @property
     def experts(self) -> dict[str, Quantiles]:
         """The experts' quantiles [H, Q] as log returns, by name."""
         return {
@@ -232,7 +237,11 @@ class FeatureDriver(msgspec.Struct, frozen=True):
 
 
 class Rationale(msgspec.Struct, frozen=True):
-    """Why, in words. Every figure in `text` is a slot that code computed."""
+    """Why, in words. Every figure in `text` is a slot that code computed.
+
+    One that was stated and not worded yet has no text, and the slots alone that nothing else in its decision gives
+    (`pipeline.record.wording.with_words`).
+    """
 
     text: str
     template: str

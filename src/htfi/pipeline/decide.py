@@ -8,7 +8,6 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from htfi.domain.decision import (
-    BAND_LEVELS,
     BarCircumstances,
     Decision,
     DecisionInputs,
@@ -35,7 +34,7 @@ from htfi.narrative.influence import bound_view, max_view_influence
 from htfi.narrative.merging import merge_views, supported_trust
 from htfi.narrative.question import Question, facts_of
 from htfi.narrative.rationale.drivers import find_drivers
-from htfi.narrative.rationale.writer import write_rationale
+from htfi.narrative.rationale.writer import state_rationale
 from htfi.narrative.recent_news import NO_NEWS
 from htfi.narrative.routing import cap_plan
 from htfi.narrative.triggering import VERSION as TRIGGERS_VERSION
@@ -305,7 +304,7 @@ def plan_deep_readings(
 def make_decision(
     series_context: SeriesContext, inputs: DecisionInputs, components: Components, context: RunContext
 ) -> Decision:
-    """The decision on a series, judged by policy, with its rationale."""
+    """The decision on a series, judged by policy, with its rationale as it is stated, without words."""
     bar, request, features, forecast = (
         series_context.bar,
         series_context.request,
@@ -316,21 +315,17 @@ def make_decision(
     as_of_ns, plan = request.question.as_of_ns, request.plan
     low, high = forecast.central_band
     usual = components.typical_features.magnitudes(request.series)
-    rationale = write_rationale(
+    rationale = state_rationale(
         symbol=bar.symbol,
-        interval=bar.interval,
         regime=series_context.regime,
-        last_price=series_context.last_price,
-        low=low,
-        high=high,
+        width=high - low,
         as_of_ns=as_of_ns,
-        coverage=BAND_LEVELS[1] - BAND_LEVELS[0],
         previous_width=components.band_widths.get(request.series),
         last_return=features.get("return_last"),
         last_sigmas=features.get("return_sigmas"),
         drivers=find_drivers(features, usual),
         has_usual=bool(usual),
-        weights={name: weights[0] for name, weights in forecast.shares.items()},
+        weights=forecast.first_shares,
         headlines=components.news.items(series_context.view.cited) if series_context.view else (),
         view=series_context.view,
         tilt=forecast.tilt,

@@ -41,13 +41,9 @@ from htfi.pipeline.series import ClosedBars, DecisionPoint, SeriesContext, split
 
 
 class OutcomeLearning:
-    """Weights and scores of forecasts, the records of news sources, usual feature values; then the watcher.
+    """Weights and scores of forecasts, the records of news sources, usual feature values."""
 
-    `watcher` is called with each decision, once it is released.
-    """
-
-    def __init__(self, components: Components, watcher: Callable[[Decision], None]) -> None:
-        self.watcher = watcher
+    def __init__(self, components: Components) -> None:
         self._components = components
         self._has_new_bars = False  # a decision point has passed that nothing has learnt from yet
         self._decisions: list[Decision] = []
@@ -76,7 +72,6 @@ class OutcomeLearning:
                 components.typical_features.learn(decision.series, decision.features)
                 last_return = decision.features.get("return_last", 0.0)
                 components.scaled_returns.learn(decision.series, last_return)
-            self.watcher(decision)
         self._decisions.clear()
 
     def _judge_sources(self, decision: Decision) -> None:
@@ -89,7 +84,7 @@ class OutcomeLearning:
 
 
 class DecisionLoop:
-    """One feed in, one ledger and one sink out. `watcher` gets each decision once it is released.
+    """One feed in, one ledger and one sink out.
 
     A run that ends while amendments are pending polls for them as long as `keep_waiting`, which waits a little, agrees.
     """
@@ -100,7 +95,6 @@ class DecisionLoop:
         components: Components,
         recorder: DecisionRecorder,
         context: RunContext,
-        watcher: Callable[[Decision], None] = lambda _: None,
         keep_waiting: Callable[[], bool] = lambda: False,
         held_news: HeldNewsStore | None = None,
     ) -> None:
@@ -112,7 +106,7 @@ class DecisionLoop:
         self.bars = ClosedBars(components.market)
         self.late = LateViews(recorder, components, context)
         self.triggers = NewsTriggers(context.triggers)
-        self.learning = OutcomeLearning(components, watcher)
+        self.learning = OutcomeLearning(components)
         self.num_events = 0
         self.now_ns = 0
         self.num_deep_reads_skipped = 0  # decisions for whose reading in depth there was no time

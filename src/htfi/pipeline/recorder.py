@@ -1,9 +1,10 @@
 """Record, then release: no decision leaves before its entry is durable, and none leaves twice. The loop owns one.
 
-Entries are committed in groups. A run goes on from its last saved state, so the decisions that were recorded after it
-are made once more: `LedgerCursor` follows them in the ledger, they must come out the same and are not appended again.
-What depends on more than the inputs (a view that a model read, an answer that came late) is taken from there and not
-asked for again, so that the run comes to the same bytes. What was recorded but not yet released is released first.
+Entries are committed in groups. As soon as a group is durable its decisions go to the subscriber; then their words are
+made, and sink and watcher get them. A run goes on from its last saved state, so the decisions that were recorded after
+it are made once more: `LedgerCursor` follows them in the ledger, they must come out the same and are not appended
+again. What depends on more than the inputs (a view that a model read, an answer that came late) is taken from there and
+not asked for again, so that the run comes to the same bytes. What was recorded but not yet released is released first.
 """
 
 from collections.abc import Callable
@@ -19,6 +20,16 @@ from htfi.governance.ledger.merkle import leaf_hash
 from htfi.narrative.merging import unmerged
 from htfi.pipeline.ports import DecisionLedger, DecisionSink
 from htfi.pipeline.record.entry import decode_entry, encode_entry, encode_like
+from htfi.pipeline.record.wording import with_words
+
+Subscriber = Callable[[Receipt, Decision], None]
+"""Gets each decision that is not withheld, with its receipt, as soon as it is durable: its rationale is stated and has
+no words yet (`record.wording.with_words`).
+"""
+
+
+def no_subscriber(receipt: Receipt, decision: Decision) -> None:
+    """For a run whose decisions are read from its files alone."""
 
 
 class LedgerCursor:
@@ -106,11 +117,18 @@ class DecisionRecorder:
         group_ms: float,
         elapsed_ns: Callable[[], int],
         compact: bool = False,
+        subscriber: Subscriber = no_subscriber,
+        watcher: Callable[[Decision], None] = lambda _: None,
     ) -> None:
-        """`compact`: new entries have the form of `record.entry.encode_entry`, else they are JSON."""
+        """`compact`: new entries have the form of `record.entry.encode_entry`, else they are JSON.
+
+        `watcher` gets each decision, those withheld and those made again as well, with the words of its rationale.
+        """
         self.ledger = ledger
         self.sink = sink
-        self._encode = encode_entry if compact else encode_decision
+        self.watcher = watcher
+        self._subscriber = subscriber
+        self._compact = compact
         self.cursor = LedgerCursor(ledger)
         self.num_decided = 0
         self.num_withheld = 0
@@ -144,7 +162,7 @@ class DecisionRecorder:
         """What this run has recorded at an index, durably or in the open group."""
         first_pending = self.num_recorded - len(self._pending)
         if index >= first_pending:
-            return self._pending[index - first_pending].decision
+            return with_words(self._pending[index - first_pending].decision)
         return decode_entry(self.ledger.entry(index))
 
     def record(self, decision: Decision) -> int:
@@ -158,10 +176,14 @@ class DecisionRecorder:
         else:
             self.num_decided += 1
             self.num_withheld += decision.verdict.outcome is PolicyOutcome.WITHHOLD
-        if not self.cursor.advance(decision):
-            if not self._pending:
-                self._oldest_ns = self.elapsed_ns()
-            self._pending.append(_PendingEntry(self._encode(decision), decision))
+        if self.cursor.advance(decision):
+            self.watcher(with_words(decision))
+            return index
+        if not self._pending:
+            self._oldest_ns = self.elapsed_ns()
+        decision = decision if self._compact else with_words(decision)
+        entry = encode_entry(decision) if self._compact else encode_decision(decision)
+        self._pending.append(_PendingEntry(entry, decision))
         return index
 
     def maintain_ledger(self) -> None:
@@ -188,10 +210,16 @@ class DecisionRecorder:
                 f"{error}; {len(self._pending)} decisions are held back, none was released unrecorded: "
                 "solve this and run the same command again"
             ) from error
-        for receipt, one in zip(receipts, self._pending, strict=True):
-            self.sink.release(receipt, one.entry, one.decision)
+        released, self._pending = self._pending, []
+        for receipt, one in zip(receipts, released, strict=True):
+            if one.decision.verdict.outcome is not PolicyOutcome.WITHHOLD:
+                self._subscriber(receipt, one.decision)
+        worded = [with_words(one.decision) for one in released]
+        for receipt, one, decision in zip(receipts, released, worded, strict=True):
+            self.sink.release(receipt, one.entry, decision)
         self.sink.flush()
-        self._pending.clear()
+        for decision in worded:
+            self.watcher(decision)
 
     def state(self) -> dict[str, Any]:
         counts = {"decided": self.num_decided, "withheld": self.num_withheld, "amended": self.num_amended}

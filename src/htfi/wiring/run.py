@@ -34,7 +34,7 @@ from htfi.pipeline.loop import DecisionLoop
 from htfi.pipeline.operator_actions import HeldNewsStore, OperatorFeed
 from htfi.pipeline.ports import DecisionLedger, DecisionSink, EventFeed, RowQuarantine
 from htfi.pipeline.prepared_views import PreparedViews
-from htfi.pipeline.recorder import DecisionRecorder
+from htfi.pipeline.recorder import DecisionRecorder, Subscriber, no_subscriber
 from htfi.pipeline.run_state import LedgerTruncated, RunStateStore, SavedRun
 from htfi.pipeline.view_cache import READINGS_VERSION as READINGS
 from htfi.pipeline.view_cache import ViewCache
@@ -323,11 +323,12 @@ def build_loop(
     digest: str = "",
     compact: bool = False,
     digest_file: DigestFile = file_digest,
+    subscriber: Subscriber = no_subscriber,
 ) -> DecisionLoop:
     """The loop over any feed, ledger and sink, with new components; `held` keeps the news in quarantine.
 
     `digest` is that of the run's settings.json, where it has one; `compact` as in `open_run`; `digest_file` gives those
-    of the encoder's files.
+    of the encoder's files; `subscriber` gets each decision at the moment of its release.
     """
     components = build_components(settings, readers, cache, reading_clock, digest_file)
     recorder = DecisionRecorder(
@@ -337,6 +338,8 @@ def build_loop(
         group_ms=settings.pipeline.group_ms,
         elapsed_ns=time.monotonic_ns,
         compact=compact,
+        subscriber=subscriber,
+        watcher=watch,
     )
     terms = RunContext(
         pipeline=settings.pipeline,
@@ -358,4 +361,4 @@ def build_loop(
         triggers=settings.triggers,
     )
     linger = wait_until(settings.pipeline.late_wait_ms, time.monotonic, time.sleep)
-    return DecisionLoop(feed, components, recorder, terms, watch, linger, held)
+    return DecisionLoop(feed, components, recorder, terms, linger, held)

@@ -1,6 +1,7 @@
 """Writes why a forecast is what it is: prepared sentences of a version, filled only from slots that code computed.
 
-The main path calls `write_rationale` once per decision; `amendment` and auditors use the parts.
+The main path calls `state_rationale` once per decision, which chooses the sentences; words are made for whoever reads
+them (`slots_that_follow`). `amendment` and auditors use the parts.
 """
 
 from collections.abc import Mapping, Sequence
@@ -8,11 +9,11 @@ from functools import lru_cache
 
 from msgspec import UNSET
 
-from htfi.domain.decision import FeatureDriver, NewsTilt, NewsView, Rationale, Regime, series_id
+from htfi.domain.decision import BAND_LEVELS, FeatureDriver, NewsTilt, NewsView, Rationale, Regime, series_id
 from htfi.domain.events import News
 from htfi.domain.plan import FidelityPlan, LadderInputs, PlanReason, Rung
 from htfi.narrative.merging import find_contradictions
-from htfi.narrative.rationale.phrasing import Phrasing, fill
+from htfi.narrative.rationale.phrasing import Phrasing, slots_in
 from htfi.narrative.rationale.versions import CURRENT
 from htfi.narrative.text import clean, quote
 
@@ -20,23 +21,19 @@ MIN_WIDER_RATIO, MAX_NARROWER_RATIO = 1.10, 1.0 / 1.10  # the band against the o
 MIN_JUMP_SIGMAS = 4.0
 MAX_EQUAL_SPREAD = 0.01  # weights closer together than this name no leader
 
-_OPENINGS_WITH_MOVE = ("shock", "after_jump")
+_COVERAGE = f"{100.0 * (BAND_LEVELS[1] - BAND_LEVELS[0]):.3g}%"
 DRIVER_SLOTS = ("driver_a", "driver_b", "driver_c")
 HEADLINE_SLOTS = (("headline_a", "age_a"), ("headline_b", "age_b"), ("headline_c", "age_c"))
 _DRIVERS = ("no_drivers", "one_driver", "two_drivers", "three_drivers")
 _HEADLINES = ("", "one_headline", "two_headlines", "three_headlines")
 
 
-def write_rationale(
+def state_rationale(
     *,
     symbol: str,
-    interval: str,
     regime: Regime,
-    last_price: float,
-    low: float,
-    high: float,
+    width: float,
     as_of_ns: int,
-    coverage: float = 0.9,
     previous_width: float | None = None,
     last_return: float | None = None,
     last_sigmas: float | None = None,
@@ -52,54 +49,96 @@ def write_rationale(
     plan: FidelityPlan | None = None,
     phrasing: Phrasing = CURRENT,
 ) -> Rationale:
-    """One paragraph for one forecast, from plain values, in the words of `phrasing`.
+    """What one paragraph on one forecast says, from plain values: its sentences in `phrasing`, its drivers and cited
+    items. It has no text yet, and of its slots those alone that nothing else in the decision gives: the width before
+    and the headlines.
 
-    Units: `low` and `high` bound the central `coverage` band of the next bar's log return; `previous_width` is the
-    width of the band forecast one bar ago; `last_return` is the latest log return, and `last_sigmas` its size in the
-    standard deviations then expected. `weights` are the experts' at the first horizon. `headlines` are cleaned, newest
-    first; `view` is what a reader made of them, and `tilt` what that changed in the forecast. A deeper reading follows
-    because numbers and news disagree (`deepening`) or because of what the news is worth (`consulting`); `suspected`
-    marks suspected manipulation; `plan` shows whether load lowered the rung. At most three drivers and three headlines
-    are stated; without a driver, `has_usual` says that there was something usual to compare with.
+    Units: `width` is that of the central band of the next bar's log return, `previous_width` that of the band forecast
+    one bar ago; `last_return` is the latest log return, and `last_sigmas` its size in the standard deviations then
+    expected. `weights` are the experts' at the first horizon. `headlines` are cleaned, newest first; `view` is what a
+    reader made of them, and `tilt` what that changed in the forecast. A deeper reading follows because numbers and news
+    disagree (`deepening`) or because of what the news is worth (`consulting`); `suspected` marks suspected
+    manipulation; `plan` shows whether load lowered the rung. At most three drivers and three headlines are stated;
+    without a driver, `has_usual` says that there was something usual to compare with.
     """
-    width = high - low
+    slots: dict[str, str] = {}
     unit = phrasing.unit(width)
-    slots = {
-        "series": series_slot(symbol, interval),
-        "state": phrasing.state(regime),
-        "bar": phrasing.bar(interval),
-        **phrasing.band_slots(last_price, low, high, unit),
-        "coverage": f"{100.0 * coverage:.3g}%",
-    }
-    if previous_width is None or last_return is None:
-        template = "first"
-    else:
-        slots["width"] = phrasing.width(width, unit)
+    template = "first"
+    if previous_width is not None and last_return is not None:
         slots["previous_width"] = phrasing.width(previous_width, unit)
         template = _opening(regime, width, previous_width, last_sigmas)
-        if template in _OPENINGS_WITH_MOVE:
-            slots.update(phrasing.last_move_slots(last_return, last_sigmas or 0.0))
     stated = drivers[:3]
     if stated or has_usual:
         template += "+" + _DRIVERS[len(stated)]
-        for name, driver in zip(DRIVER_SLOTS, stated, strict=False):
-            slots[name] = phrasing.driver(driver)
     if weights:
-        template += "+" + _expert_part(weights, phrasing, slots)
+        is_led = max(weights.values()) - min(weights.values()) >= MAX_EQUAL_SPREAD
+        template += "+leader" if is_led else "+equal_experts"
     cited = headlines[:3]
-    parts = news_parts(
-        cited, view, symbol, as_of_ns, slots, tilt=tilt, unit=unit, deepening=deepening, phrasing=phrasing
-    )
-    template += "".join(f"+{part}" for part in parts)
+    if cited or view is not None:
+        known: dict[str, str] = {}
+        parts = news_parts(
+            cited, view, symbol, as_of_ns, known, tilt=tilt, unit=unit, deepening=deepening, phrasing=phrasing
+        )
+        template += "".join(f"+{part}" for part in parts)
+        slots |= {name: known[name] for pair in HEADLINE_SLOTS[: len(cited)] for name in pair}
     if consulting:
         template += "+consulting"
     if suspected:
         template += "+suspected"
     if plan is not None and PlanReason.HIGH_LOAD in plan.reasons and plan.inputs is not UNSET:
         template += "+loaded"
-        slots.update(load_slots(plan.rung, plan.inputs))
-    text = fill(template, slots, phrasing)
-    return Rationale(text, template, slots, list(stated), [item.id for item in cited])
+    return Rationale("", template, slots, list(stated), [item.id for item in cited])
+
+
+def slots_that_follow(
+    stated: Rationale,
+    *,
+    symbol: str,
+    interval: str,
+    regime: Regime,
+    last_price: float,
+    low: float,
+    high: float,
+    last_return: float | None,
+    last_sigmas: float | None,
+    weights: Mapping[str, float],
+    view: NewsView | None,
+    tilt: NewsTilt | None,
+    plan: FidelityPlan | None,
+    phrasing: Phrasing,
+) -> dict[str, str]:
+    """The slots of a stated rationale that follow from plain values; of itself its sentences and drivers count, and
+    whether it states the width before. Units as in `state_rationale`; `low` and `high` bound the band in log return.
+    """
+    wanted = slots_in(stated.template, phrasing)
+    unit = phrasing.unit(high - low)
+    slots = {
+        "series": series_slot(symbol, interval),
+        "state": phrasing.state(regime),
+        "bar": phrasing.bar(interval),
+        **phrasing.band_slots(last_price, low, high, unit),
+        "coverage": _COVERAGE,
+    }
+    if "previous_width" in stated.slots:
+        slots["width"] = phrasing.width(high - low, unit)
+    if "last_move" in wanted and last_return is not None:
+        slots |= phrasing.last_move_slots(last_return, last_sigmas or 0.0)
+    for name, driver in zip(DRIVER_SLOTS, stated.drivers, strict=False):
+        slots[name] = phrasing.driver(driver)
+    if "expert" in wanted:
+        leader = max(weights, key=weights.__getitem__)
+        slots |= {"expert": phrasing.expert(leader), "expert_weight": f"{100.0 * weights[leader]:.0f}%"}
+    if view is not None and "reader" in wanted:
+        slots |= phrasing.view_slots(view, symbol)
+    if tilt is not None and "tilt_weight" in wanted:
+        slots |= phrasing.tilt_slots(tilt, unit)
+    if tilt is not None and "divergence" in wanted:
+        slots["divergence"] = phrasing.divergence(tilt)
+    if view is not None and "prepared" in wanted:
+        slots["prepared"] = phrasing.prepared(view)
+    if plan is not None and "waiting" in wanted and plan.inputs is not UNSET:
+        slots |= load_slots(plan.rung, plan.inputs)
+    return slots
 
 
 def load_slots(rung: Rung, inputs: LadderInputs) -> dict[str, str]:
@@ -172,20 +211,6 @@ def _opening(regime: Regime, width: float, previous_width: float, last_sigmas: f
     if width >= MIN_WIDER_RATIO * previous_width:
         return "widening"
     return "narrowing" if width <= MAX_NARROWER_RATIO * previous_width else "steady"
-
-
-def _expert_part(weights: Mapping[str, float], phrasing: Phrasing, slots: dict[str, str]) -> str:
-    leader, most, least = "", -1.0, 2.0
-    for name, weight in weights.items():
-        if weight > most:
-            leader, most = name, weight
-        if weight < least:
-            least = weight
-    if most - least < MAX_EQUAL_SPREAD:
-        return "equal_experts"
-    slots["expert"] = phrasing.expert(leader)
-    slots["expert_weight"] = f"{100.0 * most:.0f}%"
-    return "leader"
 
 
 @lru_cache(maxsize=4096)

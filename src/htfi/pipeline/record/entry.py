@@ -32,7 +32,7 @@ from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.domain.time import format_ns
 from htfi.pipeline.record.fields import Plain, Texts, field_place, packer_of, struct_packer
 from htfi.pipeline.record.ticks import pack_rows, pack_scaled, unpack_rows
-from htfi.pipeline.record.wording import RationaleFacts, facts_of, worded
+from htfi.pipeline.record.wording import RationaleFacts, facts_of, with_words, worded
 from htfi.pipeline.record.words import WORDS
 
 VERSION = 2
@@ -164,9 +164,14 @@ def _packed_field(packed: Sequence[Plain], place: int) -> bool:
     return place < len(packed) and packed[place] is not None
 
 
+def encode_worded(decision: Decision) -> bytes:
+    """Version 1 of a decision's entry, JSON with its words. Raises: IntegrityError as `encode_entry`."""
+    return encode_decision(with_words(decision))
+
+
 def encode_like(decision: Decision, entry: bytes) -> bytes:
     """The decision in the version of another entry: a ledger of version 1 goes on in its own."""
-    return encode_decision(decision) if is_json(entry) else encode_entry(decision)
+    return encode_worded(decision) if is_json(entry) else encode_entry(decision)
 
 
 def entry_json(entry: bytes, decision: Decision | None = None) -> bytes:
@@ -174,7 +179,7 @@ def entry_json(entry: bytes, decision: Decision | None = None) -> bytes:
 
     Raises: msgspec.ValidationError.
     """
-    return entry if is_json(entry) else encode_decision(decision or decode_entry(entry))
+    return entry if is_json(entry) else encode_worded(decision or decode_entry(entry))
 
 
 def is_json(entry: bytes) -> bool:

@@ -1,27 +1,25 @@
 """A rationale as what is needed to word it again: its template, and of its slots what the decision does not give.
 
 A slot that follows from the decision is left out, as long as the phrasing of the recorded version gives just what the
-rationale holds; what differs is spelled. So the words come out exactly as they were, whatever made them.
+rationale holds; what differs is spelled. So the words come out exactly as they were, whatever made them. A rationale
+that was stated (`narrative.rationale.writer.state_rationale`) has no words until somebody reads them: `with_words`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 
 import msgspec
 from msgspec import UNSET
 
-from htfi.domain.decision import BAND_LEVELS, Decision, FeatureDriver, Rationale
-from htfi.narrative.rationale.phrasing import Phrasing, fill, slots_in
+from htfi.domain.decision import Decision, FeatureDriver, Rationale
+from htfi.narrative.rationale.phrasing import Phrasing, fill
 from htfi.narrative.rationale.versions import MODEL_KEY, PHRASINGS, phrasing_of
-from htfi.narrative.rationale.writer import DRIVER_SLOTS, HEADLINE_SLOTS, load_slots, series_slot
+from htfi.narrative.rationale.writer import DRIVER_SLOTS, HEADLINE_SLOTS, slots_that_follow
 from htfi.narrative.text import quote
-
-_COVERAGE = f"{100.0 * (BAND_LEVELS[1] - BAND_LEVELS[0]):.3g}%"
-_PREVIOUS_WIDTH = "previous_width"
 
 # In the order in which a rationale has them. The list may grow at its end.
 SLOT_ORDER = (
-    "series", "state", "bar", "low_price", "high_price", "low", "high", "coverage", "width", _PREVIOUS_WIDTH,
+    "series", "state", "bar", "low_price", "high_price", "low", "high", "coverage", "width", "previous_width",
     "last_move", "last_sigmas", *DRIVER_SLOTS, "expert", "expert_weight",
     *(name for pair in HEADLINE_SLOTS for name in pair),
     "reader", "volatility", "confidence", "consistency", "direction", "size", "words", "settled", "tokens",
@@ -52,25 +50,33 @@ class RationaleFacts(msgspec.Struct, frozen=True):
 
 
 def facts_of(decision: Decision) -> RationaleFacts:
-    """What words the decision's rationale again."""
+    """What words the decision's rationale again, whether it has its words or was stated only."""
     rationale, slots = decision.rationale, decision.rationale.slots
     phrasing = PHRASINGS.get(decision.models.get(MODEL_KEY, ""))
     places = None if phrasing is None else _places_of(rationale.template, phrasing)
     drivers = _driver_facts(decision)
     if phrasing is None or places is None or drivers is None or not _PLACES.keys() >= slots.keys():
+        return RationaleFacts(whole=with_words(decision).rationale)
+    cited = tuple(rationale.cited)
+    if not rationale.text:
+        given = _headlines(decision, cited, phrasing) if cited else {}
+        return RationaleFacts(places, drivers, cited, _spelled(slots, given))
+    is_in_order = sorted(slots, key=_PLACES.__getitem__) == [*slots]
+    if not is_in_order or fill(rationale.template, slots, phrasing) != rationale.text:
         return RationaleFacts(whole=rationale)
     given = _following(decision, rationale, phrasing)
-    facts = RationaleFacts(
-        places,
-        drivers,
-        tuple(rationale.cited),
-        {_PLACES[name]: words for name, words in slots.items() if given.get(name) != words},
-        tuple(_PLACES[name] for name in given if name not in slots),
-    )
-    in_order = sorted(slots, key=_PLACES.__getitem__) == [*slots]
-    if not in_order or fill(rationale.template, slots, phrasing) != rationale.text:
-        return RationaleFacts(whole=rationale)
-    return facts
+    absent = tuple(_PLACES[name] for name in given if name not in slots)
+    return RationaleFacts(places, drivers, cited, _spelled(slots, given), absent)
+
+
+def with_words(decision: Decision) -> Decision:
+    """The decision with the words of its rationale, where that was stated only."""
+    stated = decision.rationale
+    if stated.text:
+        return decision
+    phrasing = phrasing_of(decision.models)
+    slots = _following(decision, stated, phrasing) | stated.slots
+    return msgspec.structs.replace(decision, rationale=_filled(stated, slots, phrasing))
 
 
 def worded(facts: RationaleFacts, decision: Decision) -> Rationale:
@@ -88,58 +94,43 @@ def worded(facts: RationaleFacts, decision: Decision) -> Rationale:
         drivers.append(FeatureDriver(name, value, one.usual, abs(value) / one.usual))
     template = "+".join(names[place] for place in facts.template)
     spelled = {SLOT_ORDER[place]: words for place, words in facts.spelled.items()}
-    known = Rationale("", template, spelled, drivers, list(facts.cited))
-    slots = _following(decision, known, phrasing) | spelled
+    stated = Rationale("", template, spelled, drivers, list(facts.cited))
+    slots = _following(decision, stated, phrasing) | spelled
     for place in facts.absent:
         del slots[SLOT_ORDER[place]]
+    return _filled(stated, slots, phrasing)
+
+
+def _spelled(slots: Mapping[str, str], given: Mapping[str, str]) -> dict[int, str]:
+    return {_PLACES[name]: words for name, words in slots.items() if given.get(name) != words}
+
+
+def _filled(stated: Rationale, slots: Mapping[str, str], phrasing: Phrasing) -> Rationale:
     slots = {name: slots[name] for name in SLOT_ORDER if name in slots}
-    return Rationale(fill(template, slots, phrasing), template, slots, drivers, known.cited)
+    text = fill(stated.template, slots, phrasing)
+    return Rationale(text, stated.template, slots, stated.drivers, stated.cited)
 
 
 def _following(decision: Decision, rationale: Rationale, phrasing: Phrasing) -> dict[str, str]:
-    """The slots that follow from a decision; of the rationale, template, drivers and cited items count, and whether it
-    states the band's width before.
-    """
-    wanted = slots_in(rationale.template, phrasing)
+    """The slots of a rationale that follow from its decision."""
     low, high = decision.forecast.central_band
-    unit = phrasing.unit(high - low)
-    slots = {
-        "series": series_slot(decision.symbol, decision.interval),
-        "state": phrasing.state(decision.regime),
-        "bar": phrasing.bar(decision.interval),
-        **phrasing.band_slots(decision.last_price, low, high, unit),
-        "coverage": _COVERAGE,
-    }
-    if _PREVIOUS_WIDTH in rationale.slots:
-        slots["width"] = phrasing.width(high - low, unit)
-    if "last_move" in wanted and "return_last" in decision.features:
-        sigmas = decision.features.get("return_sigmas") or 0.0
-        slots |= phrasing.last_move_slots(decision.features["return_last"], sigmas)
-    for name, driver in zip(DRIVER_SLOTS, rationale.drivers, strict=False):
-        slots[name] = phrasing.driver(driver)
-    if "expert" in wanted:
-        slots |= _leader(decision, phrasing)
-    if rationale.cited:
-        slots |= _headlines(decision, rationale.cited, phrasing)
-    view, tilt = decision.view, decision.forecast.tilt
-    if view is not None and "reader" in wanted:
-        slots |= phrasing.view_slots(view, decision.symbol)
-    if tilt is not None and "tilt_weight" in wanted:
-        slots |= phrasing.tilt_slots(tilt, unit)
-    if tilt is not None and "divergence" in wanted:
-        slots["divergence"] = phrasing.divergence(tilt)
-    if view is not None and "prepared" in wanted:
-        slots["prepared"] = phrasing.prepared(view)
-    if "waiting" in wanted and decision.plan.inputs is not UNSET:
-        slots |= load_slots(decision.plan.rung, decision.plan.inputs)
-    return slots
-
-
-def _leader(decision: Decision, phrasing: Phrasing) -> dict[str, str]:
-    zones = {name: by_horizon[0] for name, by_horizon in decision.forecast.weights.items()}
-    shares = {name: sum(weights) / len(weights) for name, weights in zones.items()}
-    leader = max(shares, key=shares.__getitem__)
-    return {"expert": phrasing.expert(leader), "expert_weight": f"{100.0 * shares[leader]:.0f}%"}
+    slots = slots_that_follow(
+        rationale,
+        symbol=decision.symbol,
+        interval=decision.interval,
+        regime=decision.regime,
+        last_price=decision.last_price,
+        low=low,
+        high=high,
+        last_return=decision.features.get("return_last"),
+        last_sigmas=decision.features.get("return_sigmas"),
+        weights=decision.forecast.first_shares,
+        view=decision.view,
+        tilt=decision.forecast.tilt,
+        plan=decision.plan,
+        phrasing=phrasing,
+    )
+    return slots | _headlines(decision, rationale.cited, phrasing) if rationale.cited else slots
 
 
 def _headlines(decision: Decision, cited: Sequence[str], phrasing: Phrasing) -> dict[str, str]:

@@ -1,0 +1,41 @@
+"""A rationale with its words, from plain values: as the main path states it and readers get it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from htfi.domain.decision import FeatureDriver, NewsTilt, NewsView, Rationale, Regime
+from htfi.narrative.rationale.phrasing import Phrasing, fill
+from htfi.narrative.rationale.versions import CURRENT
+from htfi.narrative.rationale.writer import slots_that_follow, state_rationale
+from htfi.pipeline.record.wording import SLOT_ORDER
+
+
+def write_rationale(
+    *,
+    symbol: str,
+    interval: str,
+    regime: Regime,
+    last_price: float,
+    low: float,
+    high: float,
+    last_return: float | None = None,
+    last_sigmas: float | None = None,
+    drivers: Sequence[FeatureDriver] = (),
+    weights: Mapping[str, float] | None = None,
+    view: NewsView | None = None,
+    tilt: NewsTilt | None = None,
+    phrasing: Phrasing = CURRENT,
+    **stated_by: Any,
+) -> Rationale:
+    stated = state_rationale(
+        symbol=symbol, regime=regime, width=high - low, last_return=last_return, last_sigmas=last_sigmas,
+        drivers=drivers, weights=weights, view=view, tilt=tilt, phrasing=phrasing, **stated_by,
+    )  # fmt: skip
+    slots = stated.slots | slots_that_follow(
+        stated, symbol=symbol, interval=interval, regime=regime, last_price=last_price, low=low, high=high,
+        last_return=last_return, last_sigmas=last_sigmas, weights=weights or {}, view=view, tilt=tilt,
+        plan=stated_by.get("plan"), phrasing=phrasing,
+    )  # fmt: skip
+    slots = {name: slots[name] for name in SLOT_ORDER if name in slots}
+    text = fill(stated.template, slots, phrasing)
+    return Rationale(text, stated.template, slots, stated.drivers, stated.cited)
