@@ -146,7 +146,7 @@ setup(
             [
                 *(typed(MARKET, name) for name in HOT),
                 typed(FORECASTING, "garch_core"),
-                typed(RECORD, "ticks"),
+                *(typed(RECORD, name) for name in ("plain", "ticks")),
             ],
             language_level=3,
             compiler_directives=DIRECTIVES,

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from array import array
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -23,7 +24,7 @@ from htfi.domain.decision import (
 from htfi.domain.errors import IntegrityError
 from htfi.domain.plan import PlanReason
 from htfi.narrative.rationale.versions import PHRASINGS
-from htfi.pipeline.record import ticks
+from htfi.pipeline.record import plain, ticks
 from htfi.pipeline.record.entry import (
     decode_entry,
     encode_entry,
@@ -157,16 +158,50 @@ def test_numbers_are_packed_only_where_they_are_exact(numbers):
     assert pack_scaled(array("d", [round(one, 6) + 0.0 for one in numbers]), 1e6, len(numbers)) is not None
 
 
+def interpreted_module(name: str) -> dict[str, Any]:
+    source = (ROOT / f"src/htfi/pipeline/record/{name}.py").read_text(encoding="utf-8")
+    interpreted: dict[str, Any] = {"__file__": f"{name}.py", "__name__": "interpreted"}
+    exec(compile(source, f"{name}.py", "exec"), interpreted)
+    return interpreted
+
+
+FLOATS = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(10**8), 10**8).map(
+    lambda n: n / 1e3
+)
+
+
+@given(number=FLOATS)
+def test_a_float_is_packed_as_thousandths_where_these_are_exact(number):
+    packed = plain.pack_float(number)
+    interpreted = interpreted_module("plain")["pack_float"](number)
+    assert (type(interpreted), repr(interpreted)) == (type(packed), repr(packed))
+    back = packed / 1000.0 if isinstance(packed, int) else packed
+    assert repr(back) == repr(number)
+    thousandths = round(number * 1e3) if abs(number) < 2e6 else None
+    is_exact = thousandths is not None and repr(thousandths / 1e3) == repr(number)
+    assert isinstance(packed, int) == is_exact or abs(number) >= 2e6
+
+
+def test_texts_are_spelled_once_compiled_or_not():
+    places = (plain.TextPlaces({"known": 0}), interpreted_module("plain")["TextPlaces"]({"known": 0}))
+    told = ["known", "to", "to", "spelled", "spelled", "ab" * 32, "ab" * 32, "AB" * 32]
+    packed = [[one.pack(text) for text in told] for one in places]
+    assert packed[0] == packed[1] == [0, "to", "to", "spelled", 1, b"\xab" * 32, 2, "AB" * 32]
+    assert places[0].places() == places[1].places() == {"known": 0, "spelled": 1, "ab" * 32: 2, "AB" * 32: 3}
+    features = {"spelled": 0.5, "rest": 1.0 / 3.0}
+    assert plain.pack_floats(features, places[0]) == [1, 500, "rest", 1.0 / 3.0]
+    spelled = plain.SpelledTexts(["known"])
+    assert [spelled.unpack(one) for one in packed[0]] == told
+
+
 def test_the_interpreted_module_packs_the_same_bytes():
-    source = (ROOT / "src/htfi/pipeline/record/ticks.py").read_text(encoding="utf-8")
-    interpreted: dict[str, object] = {"__file__": "ticks.py", "__name__": "interpreted"}
-    exec(compile(source, "ticks.py", "exec"), interpreted)
+    interpreted = interpreted_module("ticks")
     assert ticks.COMPILED or ticks.pack_rows.__module__ == "htfi.pipeline.record.ticks"
     for width in (1, 2, 13):
         values = array("q", [(-1) ** n * n**9 for n in range(6 * width)])
-        assert interpreted["pack_rows"](values, width) == pack_rows(values, width)  # type: ignore[operator]
+        assert interpreted["pack_rows"](values, width) == pack_rows(values, width)
         floats = array("d", [value / 1e10 for value in values])
-        assert interpreted["pack_scaled"](floats, 1e10, width) == pack_scaled(floats, 1e10, width)  # type: ignore[operator]
+        assert interpreted["pack_scaled"](floats, 1e10, width) == pack_scaled(floats, 1e10, width)
 
 
 def test_the_page_states_the_layout():

@@ -127,7 +127,7 @@ class DecisionRecorder:
         self.ledger = ledger
         self.sink = sink
         self.watcher = watcher
-        self._subscriber = subscriber
+        self.subscriber = subscriber
         self._compact = compact
         self.cursor = LedgerCursor(ledger)
         self.num_decided = 0
@@ -213,7 +213,7 @@ class DecisionRecorder:
         released, self._pending = self._pending, []
         for receipt, one in zip(receipts, released, strict=True):
             if one.decision.verdict.outcome is not PolicyOutcome.WITHHOLD:
-                self._subscriber(receipt, one.decision)
+                self.subscriber(receipt, one.decision)
         worded = [with_words(one.decision) for one in released]
         for receipt, one, decision in zip(receipts, released, worded, strict=True):
             self.sink.release(receipt, one.entry, decision)

@@ -8,9 +8,8 @@ equal bytes.
 """
 
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
-from itertools import chain
 from typing import Any
 
 import msgspec
@@ -30,7 +29,8 @@ from htfi.domain.decision import (
 )
 from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.domain.time import format_ns
-from htfi.pipeline.record.fields import Plain, Texts, field_place, packer_of, struct_packer
+from htfi.pipeline.record.fields import field_place, packer_of, struct_packer
+from htfi.pipeline.record.plain import Plain, SpelledTexts, TextPlaces, flat
 from htfi.pipeline.record.ticks import pack_rows, pack_scaled, unpack_rows
 from htfi.pipeline.record.wording import RationaleFacts, facts_of, with_words, worded
 from htfi.pipeline.record.words import WORDS
@@ -43,6 +43,7 @@ class _EntryName(msgspec.Struct):
 
 
 _MILLIONTHS = 1e6
+_Table = Sequence[Sequence[float]]
 PACKED_APART = frozenset(
     {"id", "models", "forecast", "rationale"}
 )  # fields of a decision with a place of their own
@@ -73,7 +74,8 @@ def encode_entry(decision: Decision) -> bytes:
 
 
 def _packed(decision: Decision) -> list[Plain]:
-    models, texts = _packed_models(decision.models)
+    models, known = _packed_models(tuple(decision.models.items()))
+    texts = TextPlaces(known)
     fields = _FIELDS.pack(decision, texts)
     forecast = _pack_forecast(decision.forecast, texts)
     rationale = _RATIONALE.pack(facts_of(decision), texts)
@@ -89,7 +91,7 @@ def decode_entry(entry: bytes) -> Decision:
         version, models, fields, forecast, rationale, name = _DECODER.decode(entry)
         if version != VERSION:
             raise ValueError(f"version {version}, this program knows {VERSION}: update htfi")
-        texts = _WORDS.copy()
+        texts = SpelledTexts(WORDS)
         named = _MODELS.unpack(models, texts)
         values: dict[str, Any] = _FIELDS.unpack(fields, texts)
         decision = Decision(
@@ -104,19 +106,14 @@ def decode_entry(entry: bytes) -> Decision:
     return msgspec.structs.replace(decision, id=found)
 
 
-_WORDS = Texts(WORDS)
+_KNOWN = {text: place for place, text in enumerate(WORDS)}
 
 
 @lru_cache(maxsize=64)
-def _models_of(items: tuple[tuple[str, str], ...]) -> tuple[Plain, Texts]:
-    texts = _WORDS.copy()
-    return _MODELS.pack(dict(items), texts), texts
-
-
-def _packed_models(models: Mapping[str, str]) -> tuple[Plain, Texts]:
-    """The versions of a run's parts, the same in most of its entries, and the texts after them."""
-    packed, texts = _models_of(tuple(models.items()))
-    return packed, texts.copy()
+def _packed_models(items: tuple[tuple[str, str], ...]) -> tuple[Plain, dict[str, int]]:
+    """The versions of a run's parts, the same in most of its entries, and the places of texts after them."""
+    texts = TextPlaces(_KNOWN)
+    return _MODELS.pack(dict(items), texts), texts.places()
 
 
 def try_decode_entry(entry: bytes) -> Decision | None:
@@ -137,7 +134,7 @@ def entry_id(entry: bytes) -> str | None:
             return None
         if isinstance(name, int):
             return decode_entry(entry).id
-        texts = _WORDS.copy()
+        texts = SpelledTexts(WORDS)
         if name is not None:
             return texts.unpack(name)
         _MODELS.unpack(models, texts)
@@ -191,13 +188,16 @@ def _usual_id(decision: Decision) -> str:
     return _id_of(decision.series, decision.as_of_ns, decision.is_between_bars, bool(decision.amends))
 
 
+_instant_text = lru_cache(maxsize=8)(format_ns)  # all series of a decision point share it
+
+
 def _id_of(series: str, as_of_ns: int, is_between_bars: bool, is_amended: bool) -> str:
-    instant = format_ns(as_of_ns)
+    instant = _instant_text(as_of_ns)
     first = news_decision_id(series, instant) if is_between_bars else f"{series}@{instant}"
     return amendment_id(first) if is_amended else first
 
 
-def _pack_forecast(forecast: Forecast, texts: Texts) -> Plain:
+def _pack_forecast(forecast: Forecast, texts: TextPlaces) -> Plain:
     """[horizons, levels, expert names, ticks, fused quantiles, weighed names, zones, weights, calibration, tilt].
 
     `ticks` are the rows of each expert; of quantiles and weights the rows are floats instead of bytes where they are no
@@ -206,31 +206,34 @@ def _pack_forecast(forecast: Forecast, texts: Texts) -> Plain:
     names = list(forecast.expert_ticks)
     width = len(forecast.levels)
     weight_names = list(forecast.weights)
-    weights = [row for table in forecast.weights.values() for row in table]
-    zones = len(weights[0]) if weights else 1
+    tables = list(forecast.weights.values())
+    zones = len(tables[0][0]) if tables else 1
     return [
         list(forecast.horizons),
-        _FLOATS.pack(forecast.levels, texts),
+        _packed_levels(forecast.levels),
         [texts.pack(name) for name in names],
-        pack_rows(
-            array("q", chain.from_iterable(chain.from_iterable(forecast.expert_ticks.values()))), width
-        ),
-        _pack_whole(forecast.quantiles, TICKS_PER_UNIT, width, texts),
+        pack_rows(array("q", flat(forecast.expert_ticks.values())), width),
+        _pack_whole([forecast.quantiles], TICKS_PER_UNIT, width, texts),
         None if weight_names == names else [texts.pack(name) for name in weight_names],
         zones,
-        _pack_whole(weights, _MILLIONTHS, zones, texts),
+        _pack_whole(tables, _MILLIONTHS, zones, texts),
         _FLOATS.pack(forecast.calibration, texts),
         None if forecast.tilt is None else _TILT.pack(forecast.tilt, texts),
     ]
 
 
-def _pack_whole(rows: Sequence[Sequence[float]], scale: float, width: int, texts: Texts) -> Plain:
-    """The rows as whole numbers of 1/`scale`; as floats where a value is no such number exactly."""
-    packed = pack_scaled(array("d", chain.from_iterable(rows)), scale, width)
-    return _TABLE.pack(rows, texts) if packed is None else packed
+@lru_cache(maxsize=64)
+def _packed_levels(levels: tuple[float, ...]) -> Plain:
+    return _FLOATS.pack(levels, TextPlaces({}))
 
 
-def _unpack_forecast(packed: Plain, texts: Texts) -> Forecast:
+def _pack_whole(tables: Sequence[_Table], scale: float, width: int, texts: TextPlaces) -> Plain:
+    """The rows of tables as whole numbers of 1/`scale`; as floats where a value is no such number exactly."""
+    packed = pack_scaled(array("d", flat(tables)), scale, width)
+    return _TABLE.pack([row for table in tables for row in table], texts) if packed is None else packed
+
+
+def _unpack_forecast(packed: Plain, texts: SpelledTexts) -> Forecast:
     horizons, levels, experts, ticks, fused, weight_names, zones, weights, calibration, tilt = packed
     num, width = len(horizons), len(levels)
     levels = tuple(_FLOATS.unpack(levels, texts))
@@ -252,7 +255,7 @@ def _unpack_forecast(packed: Plain, texts: Texts) -> Forecast:
     )
 
 
-def _unpack_whole(packed: Plain, scale: float, width: int, texts: Texts) -> list[list[float]]:
+def _unpack_whole(packed: Plain, scale: float, width: int, texts: SpelledTexts) -> list[list[float]]:
     if isinstance(packed, bytes):
         return [[number / scale for number in row] for row in unpack_rows(packed, width)]
     return _TABLE.unpack(packed, texts)

@@ -1,4 +1,4 @@
-"""The texts that every entry of version 2 knows: a place below their number refers to one of them (`fields.Texts`).
+"""The texts that every entry of version 2 knows: a place below their number refers to one of them (`plain.TextPlaces`).
 
 Once a ledger has entries of this version the list stays as it is; another list is another version.
 """

@@ -1,0 +1,23 @@
+cimport cython
+
+cdef double _MAX_THOUSANDTHS
+
+cdef class TextPlaces:
+    cdef public dict known
+    cdef public dict spelled
+
+    cpdef object pack(self, object text)
+    cpdef dict places(self)
+
+cdef class SpelledTexts:
+    cdef public list texts
+
+    cpdef str unpack(self, object packed)
+
+@cython.locals(scaled=double, whole="long long")
+cpdef object pack_float(double value)
+
+cpdef list pack_floats(object mapping, TextPlaces texts)
+
+@cython.locals(found=list)
+cpdef list flat(object tables)

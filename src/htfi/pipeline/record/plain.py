@@ -1,0 +1,91 @@
+"""Plain values of an entry: its texts, each spelled once and referred to by its place after that, and its numbers.
+
+Compiled where a compiler is at hand (plain.pxd): the same values either way.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from htfi.domain.errors import IntegrityError
+
+COMPILED = not __file__.endswith(".py")
+MIN_TEXT_CHARS = 3  # of a text that later ones may refer to
+_MAX_THOUSANDTHS = 2147483648.0
+_HEX = re.compile(r"[0-9a-f]{64}")
+
+Plain = Any  # nil, boolean, integer, float, text, bytes, or an array of such
+
+
+class TextPlaces:
+    """The texts of an entry that is packed, by their places: those `known` before, then as they are spelled."""
+
+    def __init__(self, known: dict[str, int]) -> None:
+        self.known = known  # shared: it is never changed
+        self.spelled: dict[str, int] = {}
+
+    def pack(self, text: str) -> Plain:
+        """Its place where an equal text came before, else the text; 64 hexadecimal digits as their 32 bytes."""
+        place = self.known.get(text)
+        if place is None:
+            place = self.spelled.get(text)
+        if place is not None:
+            return place
+        if len(text) >= MIN_TEXT_CHARS:
+            self.spelled[text] = len(self.known) + len(self.spelled)
+        return bytes.fromhex(text) if len(text) == 64 and _HEX.fullmatch(text) else text
+
+    def places(self) -> dict[str, int]:
+        """All of them, to go on from."""
+        return {**self.known, **self.spelled}
+
+
+class SpelledTexts:
+    """The texts of an entry that is unpacked: those `known` before, then as they were spelled."""
+
+    def __init__(self, known: Iterable[str]) -> None:
+        self.texts = list(known)
+
+    def unpack(self, packed: Plain) -> str:
+        """Raises: ValueError, TypeError, IndexError where it is neither a text nor the place of one."""
+        if isinstance(packed, int) and not isinstance(packed, bool):
+            if packed < 0:
+                raise ValueError(f"no text has the place {packed}")
+            return self.texts[packed]
+        text = packed.hex() if isinstance(packed, bytes) else packed
+        if not isinstance(text, str):
+            raise TypeError(f"{type(packed).__name__} where a text belongs")
+        if len(text) >= MIN_TEXT_CHARS:
+            self.texts.append(text)
+        return text
+
+
+def pack_float(value: float) -> float | int:
+    """Thousandths where they are exact. Raises: IntegrityError where it is not finite."""
+    scaled = value * 1000.0
+    if -_MAX_THOUSANDTHS < scaled < _MAX_THOUSANDTHS:
+        whole = int(scaled + 0.5) if scaled >= 0.0 else -int(0.5 - scaled)
+        if whole / 1000.0 == value and (whole != 0 or math.copysign(1.0, value) > 0.0):
+            return whole
+    elif not math.isfinite(value):
+        raise IntegrityError(str(value))
+    return float(value)
+
+
+def pack_floats(mapping: Mapping[str, float], texts: TextPlaces) -> list[Plain]:
+    """A map of texts to floats: keys and values in turn."""
+    found: list[Plain] = []
+    for key, value in mapping.items():
+        found.append(texts.pack(key))
+        found.append(pack_float(value))
+    return found
+
+
+def flat(tables: Iterable[Sequence[Sequence[Any]]]) -> list[Any]:
+    """The numbers of tables, row by row."""
+    found: list[Any] = []
+    for table in tables:
+        for row in table:
+            found += row
+    return found
