@@ -32,7 +32,8 @@ from htfi.narrative.readers import ModelReader
 from htfi.pipeline.amendments import PendingAmendments, wait_until
 from htfi.pipeline.config import PipelineConfig
 from htfi.pipeline.loop import DecisionLoop
-from htfi.pipeline.record.entry import decode_entry
+from htfi.pipeline.record.entry import decode_entry, encode_entry
+from htfi.pipeline.record.wording import with_words
 from htfi.pipeline.run_state import decode_state, encode_state
 from htfi.pipeline.view_cache import ReadRequest, ViewCache
 from late_network import DRAFT, NUM_TOKENS, LateAuthor, ListOutlet, days, loop_over, written
@@ -94,6 +95,21 @@ def started(author: LateAuthor, num_days: int = 30, **pipeline: float) -> tuple[
     ledger = MemoryLedger()
     items = days(num_days, SYMBOLS, news_every=4)
     return loop_over(items, author, ledger, ListOutlet(), **{"late_wait_ms": 0.0, **pipeline}), ledger
+
+
+def test_an_entry_is_the_same_before_and_after_the_rationale_has_its_words() -> None:
+    author = LateAuthor(3)
+    loop, ledger = started(author, num_days=60)
+    stated: list[Decision] = []
+    loop.recorder.subscriber = lambda _, decision: stated.append(decision)
+    loop.run(lambda: None)
+    found = decisions(ledger)
+    released = [one for one in found if one.verdict.outcome is not PolicyOutcome.WITHHOLD]
+    assert any(one.amends for one in released)
+    assert any(one.view is not None and one.view.trace is not None for one in released)
+    assert [with_words(one) for one in stated] == released
+    assert [encode_entry(one) for one in found] == ledger.entries
+    assert sum(not one.rationale.text for one in stated) > 40
 
 
 def test_a_provisional_view_names_who_began_it_and_who_finished_it() -> None:

@@ -9,9 +9,12 @@ from htfi.domain.errors import IntegrityError, LedgerUnavailable
 from htfi.domain.events import Bar, FeedItem, News, Quote, TimePassed, Trade
 from htfi.domain.time import NS_PER_DAY, NS_PER_S
 from htfi.governance.config import PolicyConfig
+from htfi.governance.ledger.merkle import leaf_hash
 from htfi.pipeline.loop import DecisionLoop
 from htfi.pipeline.record.entry import decode_entry
+from htfi.pipeline.record.wording import with_words
 from htfi.pipeline.series import split_decision_points
+from htfi.wiring.settings import load_settings, override
 from memory_run import MemoryLedger, loop_over
 
 START_NS = 15_000 * NS_PER_DAY
@@ -60,6 +63,32 @@ def test_every_decision_is_recorded_before_it_is_released() -> None:
     for index in range(ledger.size):
         assert log.index(f"record {index}") < log.index(f"release {index}")
     assert len(set(log)) == len(log)
+
+
+def test_a_subscriber_gets_what_is_released_before_the_sink_and_nothing_that_is_withheld() -> None:
+    settings = override(load_settings(environment={}), "policy", restricted_symbols=("B",))
+    loop, ledger, _ = loop_over(days("A", "B"), settings=settings)
+    got: list[tuple[Receipt, Decision]] = []
+
+    def subscribe(receipt: Receipt, decision: Decision) -> None:
+        got.append((receipt, decision))
+        ledger.log.append(f"subscriber {receipt.index}")
+
+    watched: list[Decision] = []
+    loop.recorder.subscriber, loop.recorder.watcher = subscribe, watched.append
+    run(loop)
+    found = decisions(ledger)
+    assert {one.verdict.outcome is PolicyOutcome.WITHHOLD for one in found} == {True, False}
+    assert [receipt.index for receipt, _ in got] == [
+        index for index, one in enumerate(found) if one.verdict.outcome is not PolicyOutcome.WITHHOLD
+    ]
+    for receipt, decision in got:
+        assert receipt.leaf_hash == leaf_hash(ledger.entries[receipt.index]).hex()
+        assert not decision.rationale.text
+        assert with_words(decision) == found[receipt.index]
+        order = [ledger.log.index(f"{act} {receipt.index}") for act in ("record", "subscriber", "release")]
+        assert order == sorted(order)
+    assert watched == found
 
 
 def test_series_that_close_together_share_their_moment_and_inputs() -> None:

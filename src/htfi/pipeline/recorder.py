@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 
 from msgspec import UNSET
 
-from htfi.domain.decision import Decision, NewsView, PolicyOutcome, Receipt, encode_decision
+from htfi.domain.decision import Decision, NewsView, PolicyOutcome, Receipt
 from htfi.domain.errors import IntegrityError, LedgerUnavailable
 from htfi.domain.plan import LadderInputs
 from htfi.domain.time import NS_PER_MS
 from htfi.governance.ledger.merkle import leaf_hash
 from htfi.narrative.merging import unmerged
 from htfi.pipeline.ports import DecisionLedger, DecisionSink
-from htfi.pipeline.record.entry import decode_entry, encode_entry, encode_like
+from htfi.pipeline.record.entry import decode_entry, encode_like, encoder_like
 from htfi.pipeline.record.wording import with_words
 
 Subscriber = Callable[[Receipt, Decision], None]
@@ -116,11 +116,10 @@ class DecisionRecorder:
         group_entries: int,
         group_ms: float,
         elapsed_ns: Callable[[], int],
-        compact: bool = False,
         subscriber: Subscriber = no_subscriber,
         watcher: Callable[[Decision], None] = lambda _: None,
     ) -> None:
-        """`compact`: new entries have the form of `record.entry.encode_entry`, else they are JSON.
+        """A ledger that ends with entries as JSON goes on with JSON; else new entries are of version 2.
 
         `watcher` gets each decision, those withheld and those made again as well, with the words of its rationale.
         """
@@ -128,7 +127,8 @@ class DecisionRecorder:
         self.sink = sink
         self.watcher = watcher
         self.subscriber = subscriber
-        self._compact = compact
+        newest = ledger.entry(ledger.size - 1) if ledger.size else b""
+        self._encode = encoder_like(newest)
         self.cursor = LedgerCursor(ledger)
         self.num_decided = 0
         self.num_withheld = 0
@@ -181,9 +181,7 @@ class DecisionRecorder:
             return index
         if not self._pending:
             self._oldest_ns = self.elapsed_ns()
-        decision = decision if self._compact else with_words(decision)
-        entry = encode_entry(decision) if self._compact else encode_decision(decision)
-        self._pending.append(_PendingEntry(entry, decision))
+        self._pending.append(_PendingEntry(self._encode(decision), decision))
         return index
 
     def maintain_ledger(self) -> None:

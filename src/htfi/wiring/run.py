@@ -161,12 +161,11 @@ def open_run(
     watch: Callable[[Decision], None] = lambda _: None,
     edge: "EdgeNode | None" = None,
     releases: Path | None = None,
-    compact: bool = False,
 ) -> Generator[OpenRun]:
     """A run in `folder`, new or taken up where it was left; everything is closed on the way out.
 
     With an `edge` the news is read by its readers, whose targets are elsewhere. `releases` is the released.jsonl of a
-    run that this one repeats. `compact`: new entries of the ledger have the compact form.
+    run that this one repeats.
 
     Raises: InvalidInput, IntegrityError, DependencyUnavailable.
     """
@@ -234,7 +233,7 @@ def open_run(
         # Files give the same decisions on any machine: only readings of a live run are measured.
         clock = time.monotonic_ns if live else None
         loop = build_loop(
-            settings, feed, ledger, journal, watch, readers, cache, held, clock, digest, compact, digest_file
+            settings, feed, ledger, journal, watch, readers, cache, held, clock, digest, digest_file
         )
         news = loop.components.news
         merged.announce = news.expect
@@ -321,14 +320,13 @@ def build_loop(
     held: HeldNewsStore | None = None,
     reading_clock: Callable[[], int] | None = None,
     digest: str = "",
-    compact: bool = False,
     digest_file: DigestFile = file_digest,
     subscriber: Subscriber = no_subscriber,
 ) -> DecisionLoop:
     """The loop over any feed, ledger and sink, with new components; `held` keeps the news in quarantine.
 
-    `digest` is that of the run's settings.json, where it has one; `compact` as in `open_run`; `digest_file` gives those
-    of the encoder's files; `subscriber` gets each decision at the moment of its release.
+    `digest` is that of the run's settings.json, where it has one; `digest_file` gives those of the encoder's files;
+    `subscriber` gets each decision at the moment of its release.
     """
     components = build_components(settings, readers, cache, reading_clock, digest_file)
     recorder = DecisionRecorder(
@@ -337,7 +335,6 @@ def build_loop(
         group_entries=settings.pipeline.group_entries,
         group_ms=settings.pipeline.group_ms,
         elapsed_ns=time.monotonic_ns,
-        compact=compact,
         subscriber=subscriber,
         watcher=watch,
     )

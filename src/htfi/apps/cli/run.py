@@ -64,7 +64,6 @@ To resume a run that was stopped or killed, run the same command again.
     help="released.jsonl of a run to repeat, with its admissions of news.",
 )
 @click.option("--stdout", "to_stdout", is_flag=True, help="Also write each decision to standard output.")
-@click.option("--compact", is_flag=True, help="Record in the compact form, a quarter of the bytes.")
 @click.option("--plain", is_flag=True, help="Print plain lines instead of the live view.")
 @click.option("--report/--no-report", default=True, show_default=True, help="Write report.html at the end.")
 def command(
@@ -79,7 +78,6 @@ def command(
     pace: float | None,
     releases: Path | None,
     to_stdout: bool,
-    compact: bool,
     plain: bool,
     report: bool,
 ) -> None:
@@ -99,7 +97,6 @@ def command(
         mirror=FileIO(1, "wb", closefd=False) if to_stdout else None,
         pace=pace,
         releases=releases,
-        compact=compact,
         plain=plain,
         report=report,
     )
@@ -145,7 +142,6 @@ def execute_run(
     report: bool,
     edge: "EdgeNode | None" = None,
     releases: Path | None = None,
-    compact: bool = False,
 ) -> None:
     """Run to the end or until interrupted; exits with 130 then. Without files it is the embedded sample.
 
@@ -177,7 +173,6 @@ def execute_run(
         watch=model.record,
         edge=edge,
         releases=releases,
-        compact=compact,
     )
     with opened as run:
         ends = graceful_shutdown(run.loop.stop, STOP_S, "the run")

@@ -8,7 +8,7 @@ equal bytes.
 """
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -166,9 +166,14 @@ def encode_worded(decision: Decision) -> bytes:
     return encode_decision(with_words(decision))
 
 
+def encoder_like(entry: bytes) -> Callable[[Decision], bytes]:
+    """What encodes decisions in the version of an entry: a ledger of version 1 goes on in its own."""
+    return encode_worded if is_json(entry) else encode_entry
+
+
 def encode_like(decision: Decision, entry: bytes) -> bytes:
-    """The decision in the version of another entry: a ledger of version 1 goes on in its own."""
-    return encode_worded(decision) if is_json(entry) else encode_entry(decision)
+    """The decision in the version of another entry."""
+    return encoder_like(entry)(decision)
 
 
 def entry_json(entry: bytes, decision: Decision | None = None) -> bytes:

@@ -230,6 +230,8 @@ def _decision_rows(num_runs: int) -> tuple[list[Row], dict[str, float]]:
         timings = [bar_to_release(num_symbols, num_bars, SEED + run) for run in range(num_runs)]
         runs = [np.array(timing.elapsed_ms) * 1e3 for timing in timings]
         rows.append(_latency_row(f"{num_symbols:,} bars to release", runs))
+        written = [np.array(timing.written_ms) * 1e3 for timing in timings]
+        rows.append(_latency_row(f"{num_symbols:,} bars to decisions.jsonl", written))
         p99_ms.append(_percentile(runs, 99) / 1e3)
         sizes.append(median(timing.entry_bytes for timing in timings))
     rows.append({"what": "ledger entry, no reading", "bytes": sizes[0]})
