@@ -19,7 +19,7 @@ from htfi.pipeline.audit.recompute import AmendmentAuditor, check_entry
 from htfi.pipeline.audit.triggers import TriggerAuditor
 from htfi.pipeline.loop import DecisionLoop
 from htfi.pipeline.news_triggers import NewsTriggers
-from htfi.pipeline.record.entry import decode_entry
+from htfi.pipeline.record.entry import decode_entry, encode_entry
 from htfi.pipeline.run_state import decode_state, encode_state
 from htfi.wiring.settings import load_settings, override
 from memory_run import MemoryLedger, loop_over
@@ -282,5 +282,5 @@ def test_a_run_whose_triggers_are_off_makes_the_bytes_of_one_without_any(drawn) 
     _, off = run(ordered(days(), aside), OFF)
     digest = decode_entry(on.entries[0]).settings_digest
     assert on.entries == [
-        encode_decision(replace(decode_entry(entry), settings_digest=digest)) for entry in off.entries
+        encode_entry(replace(decode_entry(entry), settings_digest=digest)) for entry in off.entries
     ]

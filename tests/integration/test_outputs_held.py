@@ -4,7 +4,7 @@ import io
 import json
 import random
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -22,7 +22,15 @@ from htfi.governance.ledger.log import LogReader
 from htfi.governance.ledger.merkle import leaf_hash
 from htfi.wiring import outputs
 from htfi.wiring.ledger import open_ledger, open_ledger_readonly
-from htfi.wiring.outputs import RecordedRun, check_outputs, recorded_run, write_parquet
+from htfi.wiring.outputs import (
+    LONG_INPUT_BYTES,
+    OutputFile,
+    RecordedRun,
+    check_outputs,
+    choose_outputs,
+    recorded_run,
+    write_parquet,
+)
 from htfi.wiring.run import open_run
 from htfi.wiring.settings import Settings, override
 
@@ -274,3 +282,65 @@ def test_a_run_taken_up_again_mends_its_files_and_tells_nobody_twice(tmp_path: P
     later = go()
     assert before[0] + later == files[0].read_bytes()
     assert json.loads(later.splitlines()[0])["index"] == len(lines)
+
+
+LONG = [LONG_INPUT_BYTES + 1]
+
+
+@pytest.mark.parametrize(
+    ("there", "asked", "num_bytes", "is_piped", "chosen"),
+    [
+        ((), None, [10], False, "jsonl,parquet"),
+        ((), None, [LONG_INPUT_BYTES // 2, LONG_INPUT_BYTES // 2], False, "jsonl,parquet"),
+        ((), None, LONG, False, "parquet"),
+        ((), None, [*LONG, None], False, "jsonl,parquet"),
+        ((), None, LONG, True, "jsonl,parquet"),
+        ((), "jsonl", LONG, False, "jsonl"),
+        ((), "parquet", [10], False, "parquet"),
+        ((), "", [10], False, ""),
+        ((), "", [10], True, "jsonl"),
+        ((JOURNAL,), None, LONG, False, "jsonl,parquet"),
+        ((JOURNAL,), "parquet", LONG, False, "jsonl,parquet"),
+        (("decisions.parquet",), "", LONG, False, "parquet"),
+    ],
+)
+def test_the_files_of_a_run_follow_from_what_is_asked_and_what_is_there(
+    tmp_path: Path,
+    there: Sequence[str],
+    asked: str | None,
+    num_bytes: list[int | None],
+    is_piped: bool,
+    chosen: str,
+) -> None:
+    for name in there:
+        (tmp_path / name).touch()
+    wanted = None if asked is None else [OutputFile(name) for name in asked.split(",") if name]
+    found = choose_outputs(tmp_path, wanted, num_bytes, is_piped=is_piped)
+    assert ",".join(sorted(found)) == chosen
+
+
+def test_a_run_writes_the_files_that_are_asked_for_and_makes_up_for_those_it_left(tmp_path: Path) -> None:
+    prices, folder, whole = tmp_path / "prices.csv", tmp_path / "run", tmp_path / "whole"
+    rows = [f"2024-01-{1 + day:02}T21:00:00Z,AAA,{100 + day % 5}\n" for day in range(31)]
+    prices.write_text("ts,symbol,close\n" + "".join(rows))
+
+    def go(folder: Path, *options: str) -> set[str]:
+        words = ["run", str(prices), "--plain", "--no-report", "--out", str(folder), *options]
+        done = CliRunner().invoke(cli, words, catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+        assert wrong(folder) == []
+        return {JOURNAL, "decisions.parquet"} & {file.name for file in folder.iterdir()}
+
+    assert go(whole) == {JOURNAL, "decisions.parquet"}
+    assert go(folder, "--outputs", "none") == set()
+    assert go(folder, "--outputs", "parquet") == {"decisions.parquet"}
+    assert go(folder, "--outputs", "jsonl") == {JOURNAL, "decisions.parquet"}
+    lines = (folder / JOURNAL).read_bytes()
+    assert lines == (whole / JOURNAL).read_bytes()
+    assert lines.count(b"\n") > 5
+    prices.write_text("ts,symbol,close\n" + "".join(rows) + "2024-02-01T21:00:00Z,AAA,103\n")
+    assert go(folder, "--outputs", "none") == {JOURNAL, "decisions.parquet"}
+    assert (folder / JOURNAL).read_bytes().count(b"\n") == lines.count(b"\n") + 1
+    refused = CliRunner().invoke(cli, ["run", str(prices), "--outputs", "csv", "--out", str(tmp_path / "no")])
+    assert "'csv': name jsonl, parquet, both with a comma, or none" in f"{refused.exception}{refused.output}"
+    assert not (tmp_path / "no").exists()

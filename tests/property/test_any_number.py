@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from examples import examples
-from htfi.domain.decision import encode_decision
+from htfi.domain.decision import decode_decision, encode_decision
 from htfi.domain.errors import IntegrityError
 from htfi.domain.events import (
     MAX_LOG_RETURN,
@@ -30,7 +30,7 @@ from htfi.pipeline.audit.recompute import check_entry
 from htfi.pipeline.intake.cells import MAX_SERIES_CHARS, RepairedBar
 from htfi.pipeline.intake.rows import RowParser
 from htfi.pipeline.intake.spec import SourceSpec
-from htfi.pipeline.record.entry import decode_entry, entry_json
+from htfi.pipeline.record.entry import decode_entry, encode_entry, entry_json
 from htfi.wiring.settings import load_settings, settings_digest
 from memory_run import MemoryLedger, loop_over
 
@@ -107,7 +107,8 @@ def check_any_numbers(rows: list[dict[str, Any]]) -> None:
     digest = settings_digest(SETTINGS)
     for entry in ledger.entries:
         decision = decode_entry(entry)
-        assert encode_decision(decision) == entry
+        assert encode_entry(decision) == entry
+        assert decode_decision(encode_decision(decision)) == decision
         assert all(map(math.isfinite, numbers_in(msgspec.json.decode(entry_json(entry)))))
         assert max(abs(q) for row in decision.forecast.quantiles for q in row) <= MAX_LOG_RETURN
         assert check_entry(entry, digest, SETTINGS.policy) == []

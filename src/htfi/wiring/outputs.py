@@ -4,9 +4,10 @@ The folder is private to its owner; what a killed run had begun is removed. No f
 """
 
 import stat
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import StrEnum
 from hashlib import sha256
 from pathlib import Path
 
@@ -55,6 +56,34 @@ _FOLDERS = (INBOX, CACHE_FOLDER)
 _OWNED_FILES = (STATE, SETTINGS_FILE, JOURNAL, TABLE, STATEMENTS)  # nobody else replaces these
 
 Notify = Callable[[str], None]
+
+LONG_INPUT_BYTES = 128 * 1024  # of all files together: about a thousand rows of CSV
+
+
+class OutputFile(StrEnum):
+    """A file that a run derives from its ledger, and that may be left out."""
+
+    LINES = "jsonl"
+    TABLE = "parquet"
+
+
+def choose_outputs(
+    folder: Path, asked: Collection[OutputFile] | None, num_bytes: Sequence[int | None], *, is_piped: bool
+) -> frozenset[OutputFile]:
+    """The derived files of a run: those asked for, else the table of long files and both of all else.
+
+    `num_bytes` are the sizes of its sources, None of one without end. Who reads a pipe needs the lines, which say what
+    he has got; a file that is there is kept whole.
+    """
+    is_long = None not in num_bytes and sum(num or 0 for num in num_bytes) > LONG_INPUT_BYTES
+    chosen = set(OutputFile) if asked is None else set(asked)
+    if asked is None and is_long:
+        chosen.remove(OutputFile.LINES)
+    if is_piped or (folder / JOURNAL).exists():
+        chosen.add(OutputFile.LINES)
+    if (folder / TABLE).exists():
+        chosen.add(OutputFile.TABLE)
+    return frozenset(chosen)
 
 
 def claim_folder(folder: Path, report: Notify) -> None:
@@ -176,7 +205,7 @@ def write_parquet(folder: Path, log: LogReader) -> Path:
 
 
 def check_outputs(folder: Path, log: LogReader) -> tuple[list[str], list[str]]:
-    """What holds of the files beside a ledger that was verified, and what does not, a line each.
+    """What holds of the files that lie beside a ledger that was verified, and what does not, a line each.
 
     During the run its newest entries may not have been released yet.
     """
@@ -197,8 +226,6 @@ def check_outputs(folder: Path, log: LogReader) -> tuple[list[str], list[str]]:
             wrong.append(f"{error}: {RERUN_HINT}")
             continue
         if found is None:
-            if name == JOURNAL and entries.size and (folder / SETTINGS_FILE).exists() and not going_on:
-                wrong.append(f"{folder / name} is missing; {RERUN_HINT}")
             continue
         if found.num_beyond:
             wrong.append(

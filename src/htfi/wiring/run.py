@@ -2,7 +2,7 @@
 
 import gc
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from htfi import __version__
 from htfi.adapters.onnx.session import default_cache_folder
 from htfi.adapters.stores.admissions import AdmissionsFile
-from htfi.adapters.stores.decisions import JOURNAL, DecisionJournal
+from htfi.adapters.stores.decisions import JOURNAL, DecisionJournal, NullJournal
 from htfi.adapters.stores.held_news import HELD_NEWS, HeldNewsFile, QuarantineFile
 from htfi.adapters.stores.snapshot import SnapshotFile, read_whole, write_whole
 from htfi.domain.decision import Decision, Rung
@@ -52,7 +52,9 @@ from htfi.wiring.outputs import (
     INBOX,
     QUARANTINE,
     STATE,
+    OutputFile,
     changed_since_save,
+    choose_outputs,
     claim_folder,
     recorded_run,
     repair_journal,
@@ -90,6 +92,7 @@ class OpenRun:
     resume: RunStateStore
     snapshot_s: float
     num_resumed: int  # decisions made before this start
+    outputs: frozenset[OutputFile]
     cache: RunCache | None = None
 
     def rejected_sources(self) -> list[str]:
@@ -161,16 +164,18 @@ def open_run(
     watch: Callable[[Decision], None] = lambda _: None,
     edge: "EdgeNode | None" = None,
     releases: Path | None = None,
+    outputs: Collection[OutputFile] | None = None,
 ) -> Generator[OpenRun]:
     """A run in `folder`, new or taken up where it was left; everything is closed on the way out.
 
     With an `edge` the news is read by its readers, whose targets are elsewhere. `releases` is the released.jsonl of a
-    run that this one repeats.
+    run that this one repeats. `outputs` are the derived files wanted (`choose_outputs`).
 
     Raises: InvalidInput, IntegrityError, DependencyUnavailable.
     """
     specs = resolve(files, mapping)
-    sources = [{"name": info.name, "settings": info.settings} for info in describe(specs)]
+    infos = describe(specs)
+    sources = [{"name": info.name, "settings": info.settings} for info in infos]
     digest_file = _cached_digests()
     with ExitStack() as closing:
         ledger = open_ledger(
@@ -205,11 +210,15 @@ def open_run(
         write_whole(folder / SETTINGS_FILE, stated)
         quarantine = QuarantineFile(folder / QUARANTINE, saved.quarantine if saved else None)
         closing.push(_close_keeping_error(quarantine.close))
-        mended = repair_journal(folder, recorded_run(ledger).entries, saved.num_released if saved else 0)
-        if mended:
-            warn(f"{folder / JOURNAL} did not match the ledger ({mended}): it is written again")
-        journal = DecisionJournal(folder, mirror)
-        closing.push(_close_keeping_error(journal.close))
+        sizes = [info.num_bytes for info in infos]
+        chosen = choose_outputs(folder, outputs, sizes, is_piped=mirror is not None)
+        outlet: DecisionSink = NullJournal(ledger.size)
+        if OutputFile.LINES in chosen:
+            mended = repair_journal(folder, recorded_run(ledger).entries, saved.num_released if saved else 0)
+            if mended:
+                warn(f"{folder / JOURNAL} did not match the ledger ({mended}): it is written again")
+            outlet = DecisionJournal(folder, mirror)
+        closing.push(_close_keeping_error(outlet.close))
         held = HeldNewsFile(folder / HELD_NEWS, saved.held if saved else None)
         closing.push(_close_keeping_error(held.close))
         merged = open_feed(
@@ -233,7 +242,7 @@ def open_run(
         # Files give the same decisions on any machine: only readings of a live run are measured.
         clock = time.monotonic_ns if live else None
         loop = build_loop(
-            settings, feed, ledger, journal, watch, readers, cache, held, clock, digest, digest_file
+            settings, feed, ledger, outlet, watch, readers, cache, held, clock, digest, digest_file
         )
         news = loop.components.news
         merged.announce = news.expect
@@ -243,7 +252,14 @@ def open_run(
         if saved is not None:
             loop.restore(saved.loop)
         yield OpenRun(
-            loop, ledger, quarantine, resume, settings.pipeline.snapshot_s, loop.recorder.num_decided, cache
+            loop,
+            ledger,
+            quarantine,
+            resume,
+            settings.pipeline.snapshot_s,
+            loop.recorder.num_decided,
+            chosen,
+            cache,
         )
 
 

@@ -84,7 +84,7 @@ def _processor_s(files: Sequence[Path]) -> tuple[float, int]:
     """User and system time of `htfi run`, and the decisions that it released, amendments not counted."""
     with TemporaryDirectory(prefix="htfi-bench-") as name:
         out = Path(name) / "run"
-        words = ["run", *map(str, files), "--out", str(out), "--plain", "--no-report"]
+        words = ["run", *map(str, files), "--out", str(out), "--plain", "--no-report", "--outputs", "jsonl"]
         process = subprocess.Popen(
             [sys.executable, "-m", "htfi", *words],
             stdin=subprocess.DEVNULL,

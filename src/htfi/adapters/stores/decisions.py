@@ -167,6 +167,21 @@ class DecisionJournal:
             os.close(self._file)
 
 
+class NullJournal:
+    """Null sink of a run without decisions.jsonl: what the ledger holds counts as released, and nothing is written."""
+
+    def __init__(self, num_recorded: int) -> None:
+        self.num_released = num_recorded
+
+    def release(self, receipt: Receipt, entry: bytes, decision: Decision | None = None) -> None:
+        del entry, decision
+        self.num_released = receipt.index + 1
+
+    def flush(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
 def whole_lines(journal: Path, num_bytes: int | None = None) -> Iterator[bytes]:
     """The journal's lines as they stand, of its first bytes only, without an unfinished last one. Raises: OSError."""
     left = journal.stat().st_size if num_bytes is None else num_bytes

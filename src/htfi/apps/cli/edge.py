@@ -2,10 +2,14 @@
 
 from io import FileIO
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from htfi.apps.options import FiniteRange
+from htfi.apps.options import FiniteRange, outputs_option
+
+if TYPE_CHECKING:
+    from htfi.wiring.outputs import OutputFile
 
 EPILOG = """\b
 Examples:
@@ -43,6 +47,7 @@ If a cloud is late, the edge's draft model answers. That decision is provisional
 @click.option("--draft", help="Folder of the edge's draft model.")
 @click.option("--pace", type=FiniteRange(min=0, min_open=True), help="Replay at this multiple of real time.")
 @click.option("--stdout", "to_stdout", is_flag=True, help="Also write each decision to standard output.")
+@outputs_option
 @click.option("--plain", is_flag=True, help="Print plain lines instead of the live view.")
 @click.option("--report/--no-report", default=True, show_default=True, help="Write report.html at the end.")
 def command(
@@ -62,6 +67,7 @@ def command(
     draft: str | None,
     pace: float | None,
     to_stdout: bool,
+    outputs: "frozenset[OutputFile] | None",
     plain: bool,
     report: bool,
 ) -> None:
@@ -89,6 +95,7 @@ def command(
             out,
             mirror=edge.leader_only(FileIO(1, "wb", closefd=False)) if to_stdout else None,
             pace=pace,
+            outputs=outputs,
             plain=plain,
             report=report,
             edge=edge,

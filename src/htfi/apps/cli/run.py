@@ -14,11 +14,12 @@ import click
 
 from htfi import sample
 from htfi.apps.cli.signals import graceful_shutdown
-from htfi.apps.options import FiniteRange
+from htfi.apps.options import FiniteRange, outputs_option
 from htfi.decoding.config import RULES
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 
 if TYPE_CHECKING:
+    from htfi.wiring.outputs import OutputFile
     from htfi.wiring.settings import Settings
 
 EPILOG = """\b
@@ -64,6 +65,7 @@ To resume a run that was stopped or killed, run the same command again.
     help="released.jsonl of a run to repeat, with its admissions of news.",
 )
 @click.option("--stdout", "to_stdout", is_flag=True, help="Also write each decision to standard output.")
+@outputs_option
 @click.option("--plain", is_flag=True, help="Print plain lines instead of the live view.")
 @click.option("--report/--no-report", default=True, show_default=True, help="Write report.html at the end.")
 def command(
@@ -78,13 +80,14 @@ def command(
     pace: float | None,
     releases: Path | None,
     to_stdout: bool,
+    outputs: "frozenset[OutputFile] | None",
     plain: bool,
     report: bool,
 ) -> None:
     """Forecast a stream of prices and news; record each decision, then release it.
 
-    Without files it replays the embedded sample. The run's folder then holds decisions.jsonl and decisions.parquet, the
-    ledger, the quarantine and report.html.
+    Without files it replays the embedded sample. The run's folder then holds the ledger, decisions.parquet and
+    decisions.jsonl as --outputs says, the quarantine and report.html.
     """
     from htfi.apps.cli.run import execute_run
     from htfi.wiring.settings import load_settings
@@ -97,6 +100,7 @@ def command(
         mirror=FileIO(1, "wb", closefd=False) if to_stdout else None,
         pace=pace,
         releases=releases,
+        outputs=outputs,
         plain=plain,
         report=report,
     )
@@ -142,6 +146,7 @@ def execute_run(
     report: bool,
     edge: "EdgeNode | None" = None,
     releases: Path | None = None,
+    outputs: "frozenset[OutputFile] | None" = None,
 ) -> None:
     """Run to the end or until interrupted; exits with 130 then. Without files it is the embedded sample.
 
@@ -173,6 +178,7 @@ def execute_run(
         watch=model.record,
         edge=edge,
         releases=releases,
+        outputs=outputs,
     )
     with opened as run:
         ends = graceful_shutdown(run.loop.stop, STOP_S, "the run")
@@ -193,10 +199,10 @@ def execute_run(
         from htfi.apps.cli.summary import print_summary  # after the run, which it would only delay
 
         ending.extend(OUTPUTS_S)
-        outputs = write_outputs(run, folder, with_report=report)
+        written = write_outputs(run, folder, with_report=report)
         ending.extend(CLOSING_S)
         nodes = collect_counters(run, edge) if edge is not None else None
-        print_summary(console, run, outputs, time.perf_counter() - started_s, nodes)
+        print_summary(console, run, written, time.perf_counter() - started_s, nodes)
     if run.loop.stopped:
         click.echo("htfi: stopped; run the same command again to resume", err=True)
         sys.exit(EXIT_INTERRUPTED)
@@ -206,18 +212,19 @@ def execute_run(
 
 
 def write_outputs(run: "OpenRun", folder: Path, *, with_report: bool) -> list[Path]:
-    """Make the table and the page from the ledger; the files worth naming."""
+    """Make the table, where it is wanted, and the page from the ledger; the files worth naming."""
     from htfi.apps.cli.report.command import write_report
-    from htfi.wiring.outputs import JOURNAL, write_parquet
+    from htfi.wiring.outputs import JOURNAL, OutputFile, write_parquet
     from htfi.wiring.statement_file import write_statements
 
-    outputs = [folder / JOURNAL]
+    written = [folder / JOURNAL] if OutputFile.LINES in run.outputs else []
     write_statements(folder, run.loop.components.news.compared_documents())
     if run.loop.recorder.num_decided:
-        outputs.append(write_parquet(folder, run.ledger))
+        if OutputFile.TABLE in run.outputs:
+            written.append(write_parquet(folder, run.ledger))
         if with_report:
-            outputs.insert(0, write_report(folder))
-    return outputs
+            written.insert(0, write_report(folder))
+    return written
 
 
 def collect_counters(run: "OpenRun", edge: "EdgeNode | None" = None) -> "RunCounters":
