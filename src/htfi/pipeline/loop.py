@@ -278,7 +278,7 @@ class DecisionLoop:
 
     def _learn_now(self) -> None:
         if self.learning.is_due:
-            self.recorder.commit(now=True)
+            self.recorder.commit()  # in a live run every group is due: no decision waits for what is learnt
             self.learn()
 
     def _finish(self) -> None:
