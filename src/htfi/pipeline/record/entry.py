@@ -7,7 +7,6 @@ tables as whole numbers (`ticks`), of the rationale what is needed to word it ag
 equal bytes.
 """
 
-from array import array
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
@@ -30,7 +29,7 @@ from htfi.domain.decision import (
 from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.domain.time import format_ns
 from htfi.pipeline.record.fields import field_place, packer_of, struct_packer
-from htfi.pipeline.record.plain import Plain, SpelledTexts, TextPlaces, flat
+from htfi.pipeline.record.plain import Plain, SpelledTexts, TextPlaces, floats, whole_numbers
 from htfi.pipeline.record.ticks import pack_rows, pack_scaled, unpack_rows
 from htfi.pipeline.record.wording import RationaleFacts, facts_of, with_words, worded
 from htfi.pipeline.record.words import WORDS
@@ -217,7 +216,7 @@ def _pack_forecast(forecast: Forecast, texts: TextPlaces) -> Plain:
         list(forecast.horizons),
         _packed_levels(forecast.levels),
         [texts.pack(name) for name in names],
-        pack_rows(array("q", flat(forecast.expert_ticks.values())), width),
+        pack_rows(whole_numbers(forecast.expert_ticks.values()), width),
         _pack_whole([forecast.quantiles], TICKS_PER_UNIT, width, texts),
         None if weight_names == names else [texts.pack(name) for name in weight_names],
         zones,
@@ -234,7 +233,7 @@ def _packed_levels(levels: tuple[float, ...]) -> Plain:
 
 def _pack_whole(tables: Sequence[_Table], scale: float, width: int, texts: TextPlaces) -> Plain:
     """The rows of tables as whole numbers of 1/`scale`; as floats where a value is no such number exactly."""
-    packed = pack_scaled(array("d", flat(tables)), scale, width)
+    packed = pack_scaled(floats(tables), scale, width)
     return _TABLE.pack([row for table in tables for row in table], texts) if packed is None else packed
 
 

@@ -14,10 +14,13 @@ cdef class SpelledTexts:
 
     cpdef str unpack(self, object packed)
 
-@cython.locals(scaled=double, whole="long long")
+@cython.locals(scaled=double, size="long long", whole="long long")
 cpdef object pack_float(double value)
 
 cpdef list pack_floats(object mapping, TextPlaces texts)
 
-@cython.locals(found=list)
-cpdef list flat(object tables)
+@cython.locals(flat=list, numbers="long long[::1]", place=Py_ssize_t)
+cpdef object whole_numbers(object tables)
+
+@cython.locals(flat=list, numbers="double[::1]", place=Py_ssize_t)
+cpdef object floats(object tables)

@@ -5,6 +5,7 @@ Compiled where a compiler is at hand (plain.pxd): the same values either way.
 
 import math
 import re
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -65,7 +66,8 @@ def pack_float(value: float) -> float | int:
     """Thousandths where they are exact. Raises: IntegrityError where it is not finite."""
     scaled = value * 1000.0
     if -_MAX_THOUSANDTHS < scaled < _MAX_THOUSANDTHS:
-        whole = int(scaled + 0.5) if scaled >= 0.0 else -int(0.5 - scaled)
+        size = int(scaled + 0.5 if scaled >= 0.0 else 0.5 - scaled)
+        whole = size if scaled >= 0.0 else -size
         if whole / 1000.0 == value and (whole != 0 or math.copysign(1.0, value) > 0.0):
             return whole
     elif not math.isfinite(value):
@@ -82,10 +84,27 @@ def pack_floats(mapping: Mapping[str, float], texts: TextPlaces) -> list[Plain]:
     return found
 
 
-def flat(tables: Iterable[Sequence[Sequence[Any]]]) -> list[Any]:
+def whole_numbers(tables: Iterable[Sequence[Sequence[int]]]) -> "array[int]":
     """The numbers of tables, row by row."""
-    found: list[Any] = []
+    flat: list[int] = []
     for table in tables:
         for row in table:
-            found += row
+            flat += row
+    found = array("q", bytes(8 * len(flat)))
+    numbers = memoryview(found)
+    for place in range(len(flat)):
+        numbers[place] = flat[place]
+    return found
+
+
+def floats(tables: Iterable[Sequence[Sequence[float]]]) -> "array[float]":
+    """The numbers of tables, row by row."""
+    flat: list[float] = []
+    for table in tables:
+        for row in table:
+            flat += row
+    found = array("d", bytes(8 * len(flat)))
+    numbers: Any = memoryview(found)
+    for place in range(len(flat)):
+        numbers[place] = flat[place]
     return found

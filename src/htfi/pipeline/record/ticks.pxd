@@ -11,6 +11,7 @@ cdef double _MAX_SCALED
 cpdef bytes pack_rows(object values, Py_ssize_t width)
 
 @cython.locals(
-    numbers="const double[::1]", found="long long[::1]", place=Py_ssize_t, value=double, scaled=double, tick="long long",
+    numbers="const double[::1]", found="long long[::1]", place=Py_ssize_t, value=double, scaled=double, size="long long",
+    tick="long long",
 )
 cpdef object pack_scaled(object values, double scale, Py_ssize_t width)

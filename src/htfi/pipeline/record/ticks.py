@@ -65,7 +65,8 @@ def pack_scaled(values: "array[float]", scale: float, width: int) -> bytes | Non
         scaled = value * scale
         if not -_MAX_SCALED < scaled < _MAX_SCALED:
             return None
-        tick = int(scaled + 0.5) if scaled >= 0.0 else -int(0.5 - scaled)
+        size = int(scaled + 0.5 if scaled >= 0.0 else 0.5 - scaled)
+        tick = size if scaled >= 0.0 else -size
         if tick / scale != value or (tick == 0 and math.copysign(1.0, value) < 0.0):
             return None
         found[place] = tick

@@ -6,7 +6,7 @@ that was stated (`narrative.rationale.writer.state_rationale`) has no words unti
 """
 
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 
 import msgspec
 from msgspec import UNSET
@@ -171,6 +171,7 @@ def _part_places(phrasing: Phrasing) -> dict[str, int]:
     return {name: place for place, name in enumerate(_part_names(phrasing))}
 
 
+@lru_cache(maxsize=512)
 def _places_of(template: str, phrasing: Phrasing) -> tuple[int, ...] | None:
     """None where the version has no such opening or part."""
     opening, *parts = template.split("+")
