@@ -6,8 +6,7 @@ from typing import Any
 from htfi.domain.decision import FeatureDriver, NewsTilt, NewsView, Rationale, Regime
 from htfi.narrative.rationale.phrasing import Phrasing, fill
 from htfi.narrative.rationale.versions import CURRENT
-from htfi.narrative.rationale.writer import slots_that_follow, state_rationale
-from htfi.pipeline.record.wording import SLOT_ORDER
+from htfi.narrative.rationale.writer import in_slot_order, slots_that_follow, state_rationale
 
 
 def write_rationale(
@@ -36,6 +35,6 @@ def write_rationale(
         last_return=last_return, last_sigmas=last_sigmas, weights=weights or {}, view=view, tilt=tilt,
         plan=stated_by.get("plan"), phrasing=phrasing,
     )  # fmt: skip
-    slots = {name: slots[name] for name in SLOT_ORDER if name in slots}
+    slots = in_slot_order(slots)
     text = fill(stated.template, slots, phrasing)
     return Rationale(text, stated.template, slots, stated.drivers, stated.cited)

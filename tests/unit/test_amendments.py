@@ -33,7 +33,7 @@ from htfi.pipeline.amendments import PendingAmendments, wait_until
 from htfi.pipeline.config import PipelineConfig
 from htfi.pipeline.loop import DecisionLoop
 from htfi.pipeline.record.entry import decode_entry, encode_entry
-from htfi.pipeline.record.wording import with_words
+from htfi.pipeline.record.wording import facts_of, with_words
 from htfi.pipeline.run_state import decode_state, encode_state
 from htfi.pipeline.view_cache import ReadRequest, ViewCache
 from late_network import DRAFT, NUM_TOKENS, LateAuthor, ListOutlet, days, loop_over, written
@@ -109,6 +109,7 @@ def test_an_entry_is_the_same_before_and_after_the_rationale_has_its_words() -> 
     assert any(one.view is not None and one.view.trace is not None for one in released)
     assert [with_words(one) for one in stated] == released
     assert [encode_entry(one) for one in found] == ledger.entries
+    assert all(facts_of(one).whole is None for one in found)
     assert sum(not one.rationale.text for one in stated) > 40
 
 

@@ -24,6 +24,7 @@ from htfi.domain.decision import (
 from htfi.domain.errors import IntegrityError
 from htfi.domain.plan import PlanReason
 from htfi.narrative.rationale.versions import PHRASINGS
+from htfi.narrative.rationale.writer import SLOT_ORDER
 from htfi.pipeline.record import plain, ticks
 from htfi.pipeline.record.entry import (
     decode_entry,
@@ -34,7 +35,6 @@ from htfi.pipeline.record.entry import (
     has_reading,
 )
 from htfi.pipeline.record.ticks import pack_rows, pack_scaled, unpack_rows
-from htfi.pipeline.record.wording import SLOT_ORDER
 from htfi.pipeline.record.words import WORDS
 from htfi.wiring.ledger import open_ledger
 from record_layout import layout

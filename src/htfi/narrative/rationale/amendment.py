@@ -9,7 +9,7 @@ from htfi.domain.decision import NewsTilt, NewsView, Rationale
 from htfi.domain.events import News
 from htfi.narrative.rationale.phrasing import SLOT, Phrasing, fill, fill_parts
 from htfi.narrative.rationale.versions import MODEL_KEY, PHRASINGS
-from htfi.narrative.rationale.writer import news_parts
+from htfi.narrative.rationale.writer import in_slot_order, news_parts
 
 PREPARED = "prepared"
 PROVISIONAL_PARTS = ("provisional", "still_provisional", PREPARED)
@@ -60,6 +60,7 @@ def amend_rationale(
     cited = headlines[:3]
     parts += news_parts(cited, view, symbol, as_of_ns, slots, tilt=tilt, unit=unit, phrasing=phrasing)
     template = "+".join([opening, *parts, ending])
+    slots = in_slot_order(slots)
     text = fill(template, slots, phrasing)
     return Rationale(text, template, slots, first.drivers, [item.id for item in cited])
 

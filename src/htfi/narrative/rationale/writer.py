@@ -24,6 +24,14 @@ MAX_EQUAL_SPREAD = 0.01  # weights closer together than this name no leader
 _COVERAGE = f"{100.0 * (BAND_LEVELS[1] - BAND_LEVELS[0]):.3g}%"
 DRIVER_SLOTS = ("driver_a", "driver_b", "driver_c")
 HEADLINE_SLOTS = (("headline_a", "age_a"), ("headline_b", "age_b"), ("headline_c", "age_c"))
+# In the order in which a rationale has them. The list may grow at its end.
+SLOT_ORDER = (
+    "series", "state", "bar", "low_price", "high_price", "low", "high", "coverage", "width", "previous_width",
+    "last_move", "last_sigmas", *DRIVER_SLOTS, "expert", "expert_weight",
+    *(name for pair in HEADLINE_SLOTS for name in pair),
+    "reader", "volatility", "confidence", "consistency", "direction", "size", "words", "settled", "tokens",
+    "tilt_weight", "median_move", "band_change", "divergence", "prepared", "waiting", "time_left", "reader_rung",
+)  # fmt: skip
 _DRIVERS = ("no_drivers", "one_driver", "two_drivers", "three_drivers")
 _HEADLINES = ("", "one_headline", "two_headlines", "three_headlines")
 
@@ -139,6 +147,11 @@ def slots_that_follow(
     if plan is not None and "waiting" in wanted and plan.inputs is not UNSET:
         slots |= load_slots(plan.rung, plan.inputs)
     return slots
+
+
+def in_slot_order(slots: Mapping[str, str]) -> dict[str, str]:
+    """The slots in the order in which every rationale has them."""
+    return {name: slots[name] for name in SLOT_ORDER if name in slots}
 
 
 def load_slots(rung: Rung, inputs: LadderInputs) -> dict[str, str]:

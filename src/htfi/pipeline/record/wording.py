@@ -14,17 +14,9 @@ from msgspec import UNSET
 from htfi.domain.decision import Decision, FeatureDriver, Rationale
 from htfi.narrative.rationale.phrasing import Phrasing, fill
 from htfi.narrative.rationale.versions import MODEL_KEY, PHRASINGS, phrasing_of
-from htfi.narrative.rationale.writer import DRIVER_SLOTS, HEADLINE_SLOTS, slots_that_follow
+from htfi.narrative.rationale.writer import HEADLINE_SLOTS, SLOT_ORDER, in_slot_order, slots_that_follow
 from htfi.narrative.text import quote
 
-# In the order in which a rationale has them. The list may grow at its end.
-SLOT_ORDER = (
-    "series", "state", "bar", "low_price", "high_price", "low", "high", "coverage", "width", "previous_width",
-    "last_move", "last_sigmas", *DRIVER_SLOTS, "expert", "expert_weight",
-    *(name for pair in HEADLINE_SLOTS for name in pair),
-    "reader", "volatility", "confidence", "consistency", "direction", "size", "words", "settled", "tokens",
-    "tilt_weight", "median_move", "band_change", "divergence", "prepared", "waiting", "time_left", "reader_rung",
-)  # fmt: skip
 _PLACES = {name: place for place, name in enumerate(SLOT_ORDER)}
 
 
@@ -61,7 +53,7 @@ def facts_of(decision: Decision) -> RationaleFacts:
     if not rationale.text:
         given = _headlines(decision, cited, phrasing) if cited else {}
         return RationaleFacts(places, drivers, cited, _spelled(slots, given))
-    is_in_order = sorted(slots, key=_PLACES.__getitem__) == [*slots]
+    is_in_order = [*in_slot_order(slots)] == [*slots]
     if not is_in_order or fill(rationale.template, slots, phrasing) != rationale.text:
         return RationaleFacts(whole=rationale)
     given = _following(decision, rationale, phrasing)
@@ -106,7 +98,7 @@ def _spelled(slots: Mapping[str, str], given: Mapping[str, str]) -> dict[int, st
 
 
 def _filled(stated: Rationale, slots: Mapping[str, str], phrasing: Phrasing) -> Rationale:
-    slots = {name: slots[name] for name in SLOT_ORDER if name in slots}
+    slots = in_slot_order(slots)
     text = fill(stated.template, slots, phrasing)
     return Rationale(text, stated.template, slots, stated.drivers, stated.cited)
 
