@@ -17,7 +17,7 @@ from htfi.market.state import MarketState
 from htfi_eval import commands
 from htfi_eval.bench.ticks import command as ticks
 from htfi_eval.bench.ticks import peers as tick_peers
-from htfi_eval.bench.ticks.decisions import SampleRun, time_sample_run
+from htfi_eval.bench.ticks.decisions import WholeRun, time_sample_run
 from htfi_eval.bench.ticks.replay import events_of, read_batches
 from htfi_eval.bench.ticks.startup import StartTiming, time_start, write_inputs
 from htfi_eval.main import bench
@@ -73,7 +73,8 @@ def test_bench_prints_a_table_and_writes_the_figures(files, tmp_path: Path, monk
     monkeypatch.setattr(ticks, "NUM_BARS", 30)
     monkeypatch.setattr(ticks, "MANY_SYMBOLS", 200)
     monkeypatch.setattr(ticks, "MANY_BARS", 25)
-    monkeypatch.setattr(ticks, "time_sample_run", lambda: SampleRun(4.0, 2_500.0))
+    monkeypatch.setattr(ticks, "time_sample_run", lambda: WholeRun(4.0, 9_000.0))
+    monkeypatch.setattr(ticks, "time_long_run", lambda seed: WholeRun(4.0, 2_500.0))
     monkeypatch.setattr(ticks, "time_start", lambda: StartTiming(0.02, 0.3, 0.5, 0.6, 1.25))
     out = tmp_path / "ticks.json"
     arguments = [

@@ -39,5 +39,5 @@ outputs_option = click.option(
     metavar="FILES",
     callback=_output_files,
     help="Files made from the ledger: jsonl, parquet, both with a comma, or none. By default parquet for files of more "
-    "than 128 KiB together, else both.",
+    "than 512 KiB together, else both.",
 )

@@ -57,7 +57,7 @@ _OWNED_FILES = (STATE, SETTINGS_FILE, JOURNAL, TABLE, STATEMENTS)  # nobody else
 
 Notify = Callable[[str], None]
 
-LONG_INPUT_BYTES = 128 * 1024  # of all files together: about a thousand rows of CSV
+LONG_INPUT_BYTES = 512 * 1024  # of all files together: some eight thousand rows of CSV
 
 
 class OutputFile(StrEnum):

@@ -12,7 +12,7 @@ from pathlib import Path
 from htfi.domain.decision import Decision, Receipt
 from htfi.domain.errors import DependencyUnavailable
 from htfi.domain.events import Trade
-from htfi.domain.time import NS_PER_S
+from htfi.domain.time import NS_PER_DAY, NS_PER_S, format_ns
 from htfi.wiring.ledger import open_ledger, open_ledger_readonly
 from htfi.wiring.outputs import DecisionJournal
 from htfi.wiring.run import build_loop, deferred_garbage_collection
@@ -21,6 +21,7 @@ from htfi_eval.item_feed import ItemFeed
 
 BAR_S = 60
 TRADES_PER_BAR = 4
+LONG_SERIES, LONG_DAYS = 100, 120
 START_NS = 1_380_000_000 * NS_PER_S // (BAR_S * NS_PER_S) * (BAR_S * NS_PER_S)
 
 
@@ -94,28 +95,52 @@ def bar_to_release(num_symbols: int, num_bars: int, seed: int) -> ReleaseTiming:
 
 
 @dataclass(frozen=True, slots=True)
-class SampleRun:
-    """One `htfi run` of the embedded sample with default settings, from the start of its process."""
+class WholeRun:
+    """One `htfi run` with default settings, from the start of its process."""
 
     total_s: float
     disk_bytes_per_decision: float  # of all files in its folder
 
 
-def time_sample_run() -> SampleRun:
-    """Raises: DependencyUnavailable where the run fails."""
+def time_sample_run() -> WholeRun:
+    """The embedded sample. Raises: DependencyUnavailable where the run fails."""
     with tempfile.TemporaryDirectory(prefix="htfi-bench-") as parent:
-        folder = Path(parent) / "run"
-        began_s = time.perf_counter()
-        done = subprocess.run(
-            [sys.executable, "-m", "htfi", "run", "--plain", "--out", str(folder)],
-            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False,
-        )  # fmt: skip
-        total_s = time.perf_counter() - began_s
-        if done.returncode:
-            reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
-            raise DependencyUnavailable(f"htfi run on the embedded sample failed: {reason}")
-        num_bytes = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-        log = open_ledger_readonly(folder)
-        num_decisions = log.size
-        log.close()
-    return SampleRun(total_s, num_bytes / num_decisions)
+        return _time_run(Path(parent) / "run", "the embedded sample")
+
+
+def time_long_run(seed: int) -> WholeRun:
+    """Daily bars of `LONG_SERIES` series, in a file that counts as long. Raises: DependencyUnavailable."""
+    with tempfile.TemporaryDirectory(prefix="htfi-bench-") as parent:
+        prices = Path(parent) / "prices.csv"
+        _write_daily_bars(prices, seed)
+        return _time_run(Path(parent) / "run", "daily bars", str(prices))
+
+
+def _write_daily_bars(file: Path, seed: int) -> None:
+    rng, closes = random.Random(seed), [100.0] * LONG_SERIES
+    with file.open("w", encoding="utf-8") as rows:
+        rows.write("start,symbol,interval,open,high,low,close\n")
+        for day in range(LONG_DAYS):
+            start = format_ns(START_NS + day * NS_PER_DAY)
+            for symbol in range(LONG_SERIES):
+                opened = closes[symbol]
+                closes[symbol] = close = opened * (1 + rng.gauss(0, 0.01))
+                bar = f"{opened:.4f},{max(opened, close):.4f},{min(opened, close):.4f},{close:.4f}"
+                rows.write(f"{start},S{symbol:03d},1d,{bar}\n")
+
+
+def _time_run(folder: Path, what: str, *files: str) -> WholeRun:
+    began_s = time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, "-m", "htfi", "run", *files, "--plain", "--out", str(folder)],
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False,
+    )  # fmt: skip
+    total_s = time.perf_counter() - began_s
+    if done.returncode:
+        reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+        raise DependencyUnavailable(f"htfi run on {what} failed: {reason}")
+    num_bytes = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+    log = open_ledger_readonly(folder)
+    num_decisions = log.size
+    log.close()
+    return WholeRun(total_s, num_bytes / num_decisions)
