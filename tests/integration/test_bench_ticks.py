@@ -74,7 +74,7 @@ def test_bench_prints_a_table_and_writes_the_figures(files, tmp_path: Path, monk
     monkeypatch.setattr(ticks, "MANY_SYMBOLS", 200)
     monkeypatch.setattr(ticks, "MANY_BARS", 25)
     monkeypatch.setattr(ticks, "time_sample_run", lambda: WholeRun(4.0, 9_000.0))
-    monkeypatch.setattr(ticks, "time_long_run", lambda seed: WholeRun(4.0, 2_500.0))
+    monkeypatch.setattr(ticks, "time_long_run", lambda _: WholeRun(4.0, 2_500.0))
     monkeypatch.setattr(ticks, "time_start", lambda: StartTiming(0.02, 0.3, 0.5, 0.6, 1.25))
     out = tmp_path / "ticks.json"
     arguments = [
