@@ -3,8 +3,8 @@
 import os
 import re
 import sys
-import time
 import tarfile
+import time
 from collections.abc import Iterator, Mapping
 from importlib import resources
 from pathlib import Path
