@@ -16,77 +16,21 @@ import msgspec
 import numpy as np
 import pyarrow
 import pyarrow.parquet
+from msgspec import UNSET
 
-from htfi.adapters.stores.decisions import is_withheld
 from htfi.adapters.stores.journal_check import ExpectedRows, LedgerEntries, RowDifferences, compare_rows
-from htfi.domain.decision import FidelityPlan, PolicyOutcome, PolicyVerdict, amendment_id
+from htfi.domain.decision import PolicyOutcome, Receipt
 from htfi.domain.errors import DependencyUnavailable, IntegrityError
 from htfi.domain.files import atomic_writer
+from htfi.pipeline.record.entry import decode_entry, entry_axes
 
 pa: Any = pyarrow  # ships no types
 pq: Any = pyarrow.parquet
 
 TABLE = "decisions.parquet"
-_AMENDED = amendment_id("")  # how a line that keeps its decision back says that it amends another
-_ROWS_PER_GROUP = 256  # lines with all that was considered of their news, as Python has them: some 40 kB each
-
-
-class _ForecastColumns(msgspec.Struct):
-    """The fused part of a forecast: experts and weights stay in the journal."""
-
-    horizons: tuple[int, ...]
-    levels: tuple[float, ...]
-    quantiles: list[list[float]]
-
-
-class _RationaleColumns(msgspec.Struct):
-    text: str
-
-
-class _SubjectColumns(msgspec.Struct):
-    id: str
-    symbol: str
-    interval: str
-    as_of_ns: int
-    last_price: float
-    regime: str
-
-
-class _EntryColumns(_SubjectColumns):
-    plan: FidelityPlan
-    forecast: _ForecastColumns
-    rationale: _RationaleColumns
-    verdict: PolicyVerdict
-    amends: str = ""
-    trigger: str | None = None
-
-
-class _ReleasedColumns(msgspec.Struct):
-    index: int
-    leaf_hash: str
-    decision: _EntryColumns
-
-
-class _WithheldColumns(_SubjectColumns):
-    index: int
-    leaf_hash: str
-    reasons: list[str]
-    trigger: str | None = None
-
-
-class _Axes(msgspec.Struct):
-    horizons: tuple[int, ...]
-    levels: tuple[float, ...]
-
-
-class _AxesOfEntry(msgspec.Struct):
-    forecast: _Axes
-    trigger: str | None = None
-
-
-class _AxesOfLine(msgspec.Struct):
-    decision: _AxesOfEntry | None = None
-    trigger: str | None = None  # of a line that keeps its decision back
+_ROWS_PER_GROUP = (
+    256  # entries with all that was considered of their news, as Python has them: some 40 kB each
+)
 
 
 class _Columns(NamedTuple):
@@ -95,10 +39,6 @@ class _Columns(NamedTuple):
     cells: "list[QuantileKey]"
     has_triggers: bool
 
-
-_AXES_DECODER = msgspec.json.Decoder(_AxesOfLine)
-_RELEASED_DECODER = msgspec.json.Decoder(_ReleasedColumns)
-_WITHHELD_DECODER = msgspec.json.Decoder(_WithheldColumns)
 
 QuantileKey = tuple[int, float]  # horizon, level
 
@@ -146,7 +86,7 @@ def check_parquet(folder: Path, entries: LedgerEntries) -> RowDifferences | None
             return RowDifferences(num_rows=file.metadata.num_rows, num_accounted=file.metadata.num_rows)
 
         def row(index: int) -> tuple[Any, ...]:
-            return next(_rows([_table([entries.line(index)], columns, schema)]))
+            return next(_rows([_table([entries.entry(index)], columns, schema)]))
 
         made = _rows(_tables(entries, columns, schema))
         return compare_rows(
@@ -185,8 +125,8 @@ def _rows(tables: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
 
 
 def _tables(entries: LedgerEntries, columns: _Columns, schema: Any) -> Iterator[Any]:
-    lines = entries.lines()
-    while group := list(islice(lines, _ROWS_PER_GROUP)):
+    found = entries.entries()
+    while group := list(islice(found, _ROWS_PER_GROUP)):
         yield _table(group, columns, schema)
 
 
@@ -194,11 +134,10 @@ def _columns(entries: LedgerEntries) -> _Columns:
     """Every horizon and level that any decision has, in order, and whether any was made because of news."""
     axes: set[tuple[tuple[int, ...], tuple[float, ...]]] = set()
     has_triggers = False
-    for line in entries.lines():
-        found = _AXES_DECODER.decode(line)
-        if (decision := found.decision) is not None:
-            axes.add((decision.forecast.horizons, decision.forecast.levels))
-        has_triggers |= bool(found.trigger if decision is None else decision.trigger)
+    for _, entry in entries.entries():
+        found = entry_axes(entry)
+        axes.add((found.horizons, found.levels))
+        has_triggers |= found.is_triggered
     cells = {(horizon, level) for horizons, levels in axes for horizon in horizons for level in levels}
     return _Columns(sorted(cells), has_triggers)
 
@@ -233,39 +172,41 @@ def _column_name(cell: QuantileKey) -> str:
     return f"h{cell[0]}_q{whole:0>2}" + (f"_{rest}" if rest else "")
 
 
-def _table(group: list[bytes], columns: _Columns, schema: Any) -> Any:
+def _table(group: list[tuple[Receipt, bytes]], columns: _Columns, schema: Any) -> Any:
     cells = columns.cells
     place = {cell: k for k, cell in enumerate(cells)}
     quantiles = np.full((len(cells), len(group)), np.nan)
     facts: list[tuple[Any, ...]] = []
-    for n, line in enumerate(group):
-        if is_withheld(line):
-            withheld = _WITHHELD_DECODER.decode(line)
-            first = withheld.id.removesuffix(_AMENDED)
-            ending = (
-                None,
-                PolicyOutcome.WITHHOLD.value,
-                withheld.reasons,
-                None,
-                first if first != withheld.id else None,
-                *([withheld.trigger] if columns.has_triggers else []),
+    for n, (receipt, entry) in enumerate(group):
+        decision = decode_entry(entry, with_experts=False)
+        is_withheld = decision.verdict.outcome is PolicyOutcome.WITHHOLD
+        if not is_withheld:
+            forecast = decision.forecast
+            for horizon, row in zip(forecast.horizons, forecast.quantiles, strict=True):
+                for level, value in zip(forecast.levels, row, strict=True):
+                    quantiles[place[horizon, level], n] = value
+        facts.append(
+            (
+                receipt.index,
+                receipt.leaf_hash,
+                decision.id,
+                decision.symbol,
+                decision.interval,
+                decision.as_of_ns,
+                decision.last_price,
+                decision.regime.value,
+                None if is_withheld else decision.plan.rung.value,
+                decision.verdict.outcome.value,
+                decision.verdict.reasons,
+                None if is_withheld else decision.rationale.text,
+                decision.amends or None,
+                *(
+                    [None if decision.trigger is UNSET else decision.trigger.value]
+                    if columns.has_triggers
+                    else []
+                ),
             )
-            facts.append((*_beginning(withheld.index, withheld.leaf_hash, withheld), *ending))
-            continue
-        released = _RELEASED_DECODER.decode(line)
-        entry, forecast = released.decision, released.decision.forecast
-        ending = (
-            entry.plan.rung.value,
-            entry.verdict.outcome.value,
-            entry.verdict.reasons,
-            entry.rationale.text,
-            entry.amends or None,
-            *([entry.trigger] if columns.has_triggers else []),
         )
-        facts.append((*_beginning(released.index, released.leaf_hash, entry), *ending))
-        for horizon, row in zip(forecast.horizons, forecast.quantiles, strict=True):
-            for level, value in zip(forecast.levels, row, strict=True):
-                quantiles[place[horizon, level], n] = value
     values = [*zip(*facts, strict=True), *quantiles]
     # from_pandas: a NaN is a forecast that is not there
     arrays = [
@@ -273,16 +214,3 @@ def _table(group: list[bytes], columns: _Columns, schema: Any) -> Any:
         for column, field in zip(values, schema, strict=True)
     ]
     return pa.Table.from_arrays(arrays, schema=schema)
-
-
-def _beginning(index: int, leaf_hash: str, about: _SubjectColumns) -> tuple[Any, ...]:
-    return (
-        index,
-        leaf_hash,
-        about.id,
-        about.symbol,
-        about.interval,
-        about.as_of_ns,
-        about.last_price,
-        about.regime,
-    )

@@ -159,14 +159,22 @@ class LedgerEntries:
     stream: Callable[[], Iterator[tuple[bytes, bytes]]]  # entry, its leaf hash
     at: Callable[[int], bytes]
 
+    def entries(self) -> Iterator[tuple[Receipt, bytes]]:
+        """Each entry with its receipt."""
+        for index, (entry, leaf) in enumerate(self.stream()):
+            yield Receipt(index, leaf.hex()), entry
+
+    def entry(self, index: int) -> tuple[Receipt, bytes]:
+        entry = self.at(index)
+        return Receipt(index, leaf_hash(entry).hex()), entry
+
     def lines(self) -> Iterator[bytes]:
         """The journal's lines as they should be."""
-        for index, (entry, leaf) in enumerate(self.stream()):
-            yield journal_line(Receipt(index, leaf.hex()), entry)
+        for receipt, entry in self.entries():
+            yield journal_line(receipt, entry)
 
     def line(self, index: int) -> bytes:
-        entry = self.at(index)
-        return journal_line(Receipt(index, leaf_hash(entry).hex()), entry)
+        return journal_line(*self.entry(index))
 
 
 def check_journal(

@@ -9,16 +9,20 @@ equal bytes.
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from htfi.domain.decision import (
     TICKS_PER_UNIT,
     Decision,
+    DecisionTrigger,
     Forecast,
     NewsTilt,
     NewsView,
+    PolicyOutcome,
+    PolicyVerdict,
     Rationale,
     amendment_id,
     decode_decision,
@@ -41,21 +45,33 @@ class _EntryName(msgspec.Struct):
     id: str
 
 
+class _ForecastAxes(msgspec.Struct):
+    horizons: tuple[int, ...]
+    levels: tuple[float, ...]
+
+
+class _EntryAxes(msgspec.Struct):
+    forecast: _ForecastAxes
+    verdict: PolicyVerdict
+    trigger: DecisionTrigger | UnsetType = UNSET
+
+
 _MILLIONTHS = 1e6
 _Table = Sequence[Sequence[float]]
 PACKED_APART = frozenset(
     {"id", "models", "forecast", "rationale"}
 )  # fields of a decision with a place of their own
 _FIELDS = struct_packer(Decision, PACKED_APART)
-_VIEW, _AMENDS, _TRIGGER = (
-    field_place(Decision, name, PACKED_APART) for name in ("view", "amends", "trigger")
+_VIEW, _AMENDS, _TRIGGER, _VERDICT = (
+    field_place(Decision, name, PACKED_APART) for name in ("view", "amends", "trigger", "verdict")
 )
+_WITHHELD_PLACE = tuple(PolicyOutcome).index(PolicyOutcome.WITHHOLD)
 _TRACE = field_place(NewsView, "trace")
 _MODELS = packer_of(dict[str, str])
 _TILT, _FLOATS = packer_of(NewsTilt), packer_of(list[float])
 _TABLE, _RATIONALE = packer_of(list[list[float]]), packer_of(RationaleFacts)
 _ENCODER, _DECODER = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder()
-_NAME_DECODER = msgspec.json.Decoder(_EntryName)
+_NAME_DECODER, _AXES_DECODER = msgspec.json.Decoder(_EntryName), msgspec.json.Decoder(_EntryAxes)
 _NO_RATIONALE = Rationale("", "", {}, [], [])
 _UNPACKING_ERRORS = (
     ValueError, TypeError, IndexError, KeyError, OverflowError, InvalidInput, msgspec.DecodeError
@@ -82,8 +98,11 @@ def _packed(decision: Decision) -> list[Plain]:
     return [VERSION, models, fields, forecast, rationale, name]
 
 
-def decode_entry(entry: bytes) -> Decision:
-    """The decision of an entry of any version. Raises: msgspec.ValidationError where it is none."""
+def decode_entry(entry: bytes, *, with_experts: bool = True) -> Decision:
+    """The decision of an entry of any version. Without experts, their quantiles may be left out.
+
+    Raises: msgspec.ValidationError where it is none.
+    """
     if is_json(entry):
         return decode_decision(entry)
     try:
@@ -93,9 +112,8 @@ def decode_entry(entry: bytes) -> Decision:
         texts = SpelledTexts(WORDS)
         named = _MODELS.unpack(models, texts)
         values: dict[str, Any] = _FIELDS.unpack(fields, texts)
-        decision = Decision(
-            id="", models=named, forecast=_unpack_forecast(forecast, texts), rationale=_NO_RATIONALE, **values
-        )
+        whole = _unpack_forecast(forecast, texts, with_experts=with_experts)
+        decision = Decision(id="", models=named, forecast=whole, rationale=_NO_RATIONALE, **values)
         decision = msgspec.structs.replace(
             decision, rationale=worded(_RATIONALE.unpack(rationale, texts), decision)
         )
@@ -153,6 +171,35 @@ def has_reading(entry: bytes) -> bool:
         return _packed_field(fields, _VIEW) and _packed_field(fields[_VIEW], _TRACE)
     except _UNPACKING_ERRORS:
         return False
+
+
+class EntryAxes(NamedTuple):
+    """What says which columns a table of decisions has: horizons and levels of an entry, none where policy kept it
+    back, and whether news triggered it.
+    """
+
+    horizons: tuple[int, ...]
+    levels: tuple[float, ...]
+    is_triggered: bool
+
+
+def entry_axes(entry: bytes) -> EntryAxes:
+    """The axes of an entry, without decoding the rest. Raises: msgspec.ValidationError where it is no decision."""
+    if is_json(entry):
+        told = _AXES_DECODER.decode(entry)
+        axes = EntryAxes(told.forecast.horizons, told.forecast.levels, told.trigger is not UNSET)
+        is_withheld = told.verdict.outcome is PolicyOutcome.WITHHOLD
+    else:
+        try:
+            version, _, fields, forecast, _, _ = _DECODER.decode(entry)
+            if version != VERSION:
+                raise ValueError(f"version {version}, this program knows {VERSION}: update htfi")
+            levels = tuple(_FLOATS.unpack(forecast[1], SpelledTexts(())))
+            axes = EntryAxes(tuple(forecast[0]), levels, _packed_field(fields, _TRIGGER))
+            is_withheld = fields[_VERDICT][0] == _WITHHELD_PLACE
+        except _UNPACKING_ERRORS as error:
+            raise msgspec.ValidationError(f"not an entry of a decision: {error}") from error
+    return EntryAxes((), (), axes.is_triggered) if is_withheld else axes
 
 
 def _packed_field(packed: Sequence[Plain], place: int) -> bool:
@@ -237,22 +284,23 @@ def _pack_whole(tables: Sequence[_Table], scale: float, width: int, texts: TextP
     return _TABLE.pack([row for table in tables for row in table], texts) if packed is None else packed
 
 
-def _unpack_forecast(packed: Plain, texts: SpelledTexts) -> Forecast:
+def _unpack_forecast(packed: Plain, texts: SpelledTexts, *, with_experts: bool) -> Forecast:
     horizons, levels, experts, ticks, fused, weight_names, zones, weights, calibration, tilt = packed
     num, width = len(horizons), len(levels)
     levels = tuple(_FLOATS.unpack(levels, texts))
     names = [texts.unpack(name) for name in experts]
-    rows = unpack_rows(ticks, width)
+    rows = unpack_rows(ticks, width) if with_experts else []
     quantiles = _unpack_whole(fused, TICKS_PER_UNIT, width, texts)
     weighed = names if weight_names is None else [texts.unpack(name) for name in weight_names]
     shares = _unpack_whole(weights, _MILLIONTHS, zones, texts)
-    if len(rows) != num * len(names) or len(shares) != num * len(weighed) or len(quantiles) != num:
+    has_rows = len(rows) == num * len(names) or not with_experts
+    if not has_rows or len(shares) != num * len(weighed) or len(quantiles) != num:
         raise ValueError(f"{len(rows)} rows of quantiles for {len(names)} experts")
     return Forecast(
         horizons=tuple(horizons),
         levels=levels,
         quantiles=quantiles,
-        expert_ticks=_by_name(names, rows, num),
+        expert_ticks=_by_name(names, rows, num) if with_experts else {},
         weights=_by_name(weighed, shares, num),
         calibration=_FLOATS.unpack(calibration, texts),
         tilt=None if tilt is None else _TILT.unpack(tilt, texts),
