@@ -11,7 +11,7 @@ from htfi.domain.events import News
 from htfi.narrative.encoding.scorer import text_to_score
 from htfi.narrative.encoding.text_reading import TextReader, TextReading
 from htfi.narrative.facts.bodies import num_passages_worth
-from htfi.narrative.facts.fact_reader import FactReader, decode_facts
+from htfi.narrative.facts.fact_reader import FactReader, no_passages
 from htfi.narrative.facts.record import NewsFacts
 from htfi.narrative.sanitising.sanitiser import UndisguisedText
 from htfi.narrative.symbol_readings import SymbolReadings
@@ -20,11 +20,27 @@ MAX_TOGETHER = 64  # items that are prepared in one pass of the encoder
 
 
 class PreparedItem(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """One item: its cleaned text, what was read of it as a whole, and the facts of the passages of its body."""
+    """One item: its cleaned text, what was read of it as a whole, and its facts.
+
+    `alone` are those without any passage of the body, `whole` with the passages that are worth reading for `symbols`;
+    None where that is the same. `passages` are the facts of these, each by itself.
+    """
 
     shown: UndisguisedText
     texts: tuple[tuple[str, TextReading], ...]
-    passages: tuple[NewsFacts, ...]
+    symbols: tuple[str, ...]
+    alone: NewsFacts | None = None
+    whole: NewsFacts | None = None
+    passages: tuple[NewsFacts, ...] = ()
+
+    def facts(self, symbols: tuple[str, ...], max_passages: int) -> NewsFacts | None:
+        """The facts of an item on these symbols, of whose body so many passages may be read; None where they were not
+        worked out.
+        """
+        if max_passages == 0 or self.whole is None:
+            return self.alone if max_passages == 0 or symbols == self.symbols else None
+        num = 0 if self.whole.body is None else self.whole.body.num_passages
+        return self.whole if symbols == self.symbols and num <= max_passages else None
 
 
 class ItemsAhead(Protocol):
@@ -62,19 +78,25 @@ class ItemPreparer:
         ]
         unique = list(dict.fromkeys(text for texts in wanted for text in texts))
         read = dict(zip(unique, self._texts.read(unique), strict=True))
-        with_facts = [
-            place for place, one in enumerate(shown) if one.headline and read[one.headline].facts and one.body
-        ]
-        headlines = [decode_facts(read[shown[place].headline].facts) for place in with_facts]
+        with_facts = [place for place, one in enumerate(shown) if one.headline and read[one.headline].facts]
+        headlines = [shown[place].headline for place in with_facts]
+        bodies = [shown[place].body for place in with_facts]
 
         def num_passages(number: int, facts: NewsFacts) -> int:
-            place = with_facts[number]
-            readings = [self._readings.reading_of(facts, symbol) for symbol in items[place].symbols]
-            return num_passages_worth(facts, shown[place].body, readings)
+            readings = [
+                self._readings.reading_of(facts, symbol) for symbol in items[with_facts[number]].symbols
+            ]
+            return num_passages_worth(facts, bodies[number], readings)
 
-        found = self._facts.passages(headlines, [shown[place].body for place in with_facts], num_passages)
-        below = dict(zip(with_facts, found, strict=True))
-        return [
-            PreparedItem(one, tuple((text, read[text]) for text in texts), below.get(place, ()))
-            for place, (one, texts) in enumerate(zip(shown, wanted, strict=True))
+        below = self._facts.passages(self._facts.read(headlines), bodies, num_passages)
+        alone = self._facts.read(headlines, bodies, no_passages)
+        whole = self._facts.read(headlines, bodies, num_passages)
+        made = [
+            PreparedItem(one, tuple((text, read[text]) for text in texts), item.symbols)
+            for item, one, texts in zip(items, shown, wanted, strict=True)
         ]
+        for place, first, joined, passages in zip(with_facts, alone, whole, below, strict=True):
+            made[place] = msgspec.structs.replace(
+                made[place], alone=first, whole=None if joined == first else joined, passages=passages
+            )
+        return made

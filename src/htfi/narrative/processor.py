@@ -99,6 +99,7 @@ class NewsProcessor:
         """
         self._forget_cached = forget
         self._facts, self._read_ahead = facts, read_ahead
+        self._prepared: dict[str, PreparedItem] = {}  # of items that are not scored yet
         self.items_ahead: ItemsAhead | None = None  # set by a run whose news is known beforehand
         self._symbol_readings = SymbolReadings(config)
         self._deadline_ms = deadline_ms
@@ -147,7 +148,7 @@ class NewsProcessor:
         prepared = None if self.items_ahead is None else self.items_ahead.take(item)
         screened = self.sanitiser.screen(replace(item, id=name), None if prepared is None else prepared.shown)
         if prepared is not None:
-            self._hold(prepared)
+            self._hold(screened.item.id, prepared)
         self.suspicion_monitor.observe(self.sanitiser.take_incidents(), item.available_at_ns)
         for gone in self.sanitiser.take_invalidated():
             self._forget_item(gone)
@@ -158,10 +159,11 @@ class NewsProcessor:
             self.score_pending()
         return screened
 
-    def _hold(self, prepared: PreparedItem) -> None:
+    def _hold(self, name: str, prepared: PreparedItem) -> None:
         """Hold what was read of an item until it is scored."""
         if self._read_ahead is None or self._facts is None:
             return
+        self._prepared[name] = prepared
         for text, reading in prepared.texts:
             self._read_ahead.hold(text, reading)
         for facts in prepared.passages:
@@ -180,6 +182,7 @@ class NewsProcessor:
         ]
         readable = [one for one in routed if one.screened.verdict is not Screening.QUARANTINE]
         read = iter(self._read_facts(readable))
+        self._prepared.clear()
         for one in routed:
             self._store(one, None if one.screened.verdict is Screening.QUARANTINE else next(read, None))
 
@@ -199,18 +202,26 @@ class NewsProcessor:
         if self._facts is None:
             return []
         items = [one.screened.item for one in routed]
+        allowed = [max_passages(one.most, self._deadline_ms) for one in routed]
+        found = [
+            None if (known := self._prepared.get(item.id)) is None else known.facts(item.symbols, num)
+            for item, num in zip(items, allowed, strict=True)
+        ]
+        unread = [place for place, facts in enumerate(found) if facts is None]
 
-        def num_passages(place: int, facts: NewsFacts) -> int:
-            item = items[place]
-            allowed = max_passages(routed[place].most, self._deadline_ms)
-            if not allowed:
+        def num_passages(number: int, facts: NewsFacts) -> int:
+            item, num = items[unread[number]], allowed[unread[number]]
+            if not num:
                 return 0
             readings = [self.reading_of(facts, symbol) for symbol in item.symbols]
-            return min(allowed, num_passages_worth(facts, item.body, readings))
+            return min(num, num_passages_worth(facts, item.body, readings))
 
-        return self._facts.read(
-            [item.headline for item in items], [item.body for item in items], num_passages
+        headlines, bodies = (
+            [items[place].headline for place in unread],
+            [items[place].body for place in unread],
         )
+        read = iter(self._facts.read(headlines, bodies, num_passages))
+        return [next(read) if facts is None else facts for facts in found]
 
     def _store(self, routed: NewsRecord, facts: NewsFacts | None) -> None:
         screened = routed.screened

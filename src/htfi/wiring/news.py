@@ -76,7 +76,7 @@ def open_readers_of_items(settings: Settings) -> tuple[TextReader, FactReader]:
     names = settings.narrative.symbol_names
     opened = shipped_encoder(settings.encoding)
     network = ShippedFactNetwork(opened)
-    texts = _text_reader(opened, heads_for(opened), network, names)
+    texts = ReadAheadTextReader(_text_reader(opened, heads_for(opened), network, names))
     return texts, FactReader(network, symbol_linker(names), texts)
 
 

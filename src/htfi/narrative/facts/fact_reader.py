@@ -33,6 +33,12 @@ def _all_passages(place: int, facts: NewsFacts) -> int:
     return MAX_PASSAGES
 
 
+def no_passages(place: int, facts: NewsFacts) -> int:
+    """For headlines whose bodies count for what central banks decided alone."""
+    del place, facts
+    return 0
+
+
 _ENCODER, _DECODER = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder(NewsFacts)
 
 
