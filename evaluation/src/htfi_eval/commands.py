@@ -20,6 +20,9 @@ _FOLDER = click.Path(path_type=Path, file_okay=False)
 
 json_option = click.option("--json", "json_file", type=_FILE, help="Write the figures to FILE.")
 html_option = click.option("--html", "html_file", type=_FILE, help="Write a page to FILE.")
+history_option = click.option(
+    "--history", "history_file", type=_FILE, help="Append the figures to FILE, and compare with earlier ones."
+)
 data_option = click.option("--data", type=_FOLDER, help="Folder of the staged data.")
 quick_option = click.option(
     "--quick", is_flag=True, help="One short run: a check that it works, not a measurement."
@@ -37,6 +40,11 @@ def seed_option(default: int, of: str) -> Decorator:
 def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """`--html FILE` and `--json FILE`."""
     return html_option(json_option(command))
+
+
+def figures_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """`--json FILE` and `--history FILE`, of every benchmark."""
+    return json_option(history_option(command))
 
 
 class ProgressLine:

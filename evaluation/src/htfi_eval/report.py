@@ -14,6 +14,8 @@ from htfi.apps.display.charts.figures import chart_html
 from htfi.apps.display.charts.frame import number
 from htfi.apps.display.page import page_html, resource
 from htfi.domain.errors import InvalidInput
+from htfi_eval.better import unlisted_metrics
+from htfi_eval.history_file import record_result
 from htfi_eval.results import (
     Card,
     Evaluation,
@@ -29,11 +31,25 @@ MAX_CARDS = 12
 LONG_TABLE = 40  # rows above which a table is collapsed
 
 
-def write_outputs(result: Evaluation, *, json_file: Path | None, html_file: Path | None = None) -> None:
-    """Print the table and write the requested files. Raises DependencyUnavailable if one cannot be written."""
+def write_outputs(
+    result: Evaluation,
+    *,
+    json_file: Path | None,
+    html_file: Path | None = None,
+    history_file: Path | None = None,
+) -> None:
+    """Print the table and write the requested files; append the figures to the history if there is one.
+
+    Raises DependencyUnavailable if a file cannot be written.
+    """
     print_result(result, json_file)
     if html_file is not None:
         write_page(html_file, result)
+    if result.kind == "bench":
+        unlisted = unlisted_metrics(result.name, result.metrics)
+        assert not unlisted, f"better.py does not say which way {', '.join(unlisted)} is better"
+    if history_file is not None:
+        record_result(history_file, result)
 
 
 def write_page(file: Path, evaluation: Evaluation) -> None:

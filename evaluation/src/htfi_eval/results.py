@@ -37,7 +37,8 @@ class TitledTable(msgspec.Struct, frozen=True):
 class Evaluation(msgspec.Struct, kw_only=True):
     """The result of one `htfi eval NAME` or `htfi bench NAME`. `lead` is the main result in one sentence.
 
-    `tables` follow the table of `rows`.
+    `tables` follow the table of `rows`. `data` names what was measured on where no option does: figures of other data
+    are not compared with these.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Evaluation(msgspec.Struct, kw_only=True):
     commit: str = ""
     device: str = ""
     kind: str = "eval"  # or "bench"
+    data: str = ""
 
 
 def print_result(result: Evaluation, json_file: Path | None) -> None:
@@ -79,9 +81,9 @@ def print_result(result: Evaluation, json_file: Path | None) -> None:
         "metrics": metrics, "rows": rows, "notes": notes, "title": result.title, "lead": result.lead,
         "cards": msgspec.to_builtins(result.cards),
         "charts": msgspec.to_builtins(result.charts, enc_hook=_builtin),
-        "tables": msgspec.to_builtins(result.tables, enc_hook=_builtin),
+        "tables": msgspec.to_builtins(result.tables, enc_hook=_builtin), "data": result.data,
     }  # fmt: skip
-    optional = ("notes", "title", "lead", "cards", "charts", "tables")
+    optional = ("notes", "title", "lead", "cards", "charts", "tables", "data")
     kept = {key: value for key, value in body.items() if value or key not in optional}
     write_file(json_file, json.dumps(_finite(kept), indent=2, allow_nan=False) + "\n")
     click.echo(f"figures written to {json_file}", err=True)
@@ -126,15 +128,18 @@ def commit() -> str:
 
 def device() -> str:
     """The processor, system and Python that the figures were measured on."""
-    model = platform.processor() or platform.machine()
+    return f"{processor()}, {platform.system()}, Python {platform.python_version()}"
+
+
+def processor() -> str:
+    """The kind of processor, as the system names it."""
     try:
         for line in Path("/proc/cpuinfo").read_text().splitlines():
             if line.startswith("model name"):
-                model = line.partition(":")[2].strip()
-                break
+                return line.partition(":")[2].strip()
     except OSError:
         pass
-    return f"{model}, {platform.system()}, Python {platform.python_version()}"
+    return platform.processor() or platform.machine()
 
 
 def _builtin(value: Any) -> Any:

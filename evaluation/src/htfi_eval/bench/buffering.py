@@ -29,7 +29,7 @@ from htfi_eval.bench.fed_decisions import (
     run,
     sample_policy_rates,
 )
-from htfi_eval.commands import json_option, quick_option
+from htfi_eval.commands import figures_options, quick_option
 from htfi_eval.report import write_outputs
 from htfi_eval.results import Evaluation
 
@@ -134,9 +134,11 @@ QUICK = 5
     type=click.Path(path_type=Path, file_okay=False),
     help="Folder of news texts to match to the decisions.",
 )
-@json_option
+@figures_options
 @click.option("--seed", default=SEED, show_default=True, help="Seed of the prices around the announcements.")
-def command(quick: bool, data: Path | None, json_file: Path | None, seed: int) -> None:
+def command(
+    quick: bool, data: Path | None, json_file: Path | None, history_file: Path | None, seed: int
+) -> None:
     """Measure the time from a scheduled announcement's headline to the first decision that uses it.
 
     The Fed decisions of the embedded sample are announced in the middle of minute bars of three series, once with a
@@ -164,7 +166,7 @@ def command(quick: bool, data: Path | None, json_file: Path | None, seed: int) -
     result = Evaluation(
         name="buffering", kind="bench", metrics=dict(figures), rows=rows, notes=notes, seed=seed
     )
-    write_outputs(result, json_file=json_file)
+    write_outputs(result, json_file=json_file, history_file=history_file)
 
 
 def metrics(

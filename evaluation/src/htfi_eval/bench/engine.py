@@ -21,7 +21,7 @@ from htfi.wiring.models.loading import load_network, open_model
 from htfi_eval.bench.engine_worker import MACHINE, OUR_ENGINES, PEER_ENGINES
 from htfi_eval.bench.processes import WorkerProcess, available_cores
 from htfi_eval.bench.targets import TARGET, MinimalWork, minimal_work, write_target
-from htfi_eval.commands import json_option, runs_option
+from htfi_eval.commands import figures_options, runs_option
 from htfi_eval.report import write_outputs
 from htfi_eval.results import Evaluation
 from htfi_train.simulation.corpus import training_passages
@@ -45,8 +45,8 @@ EngineRuns = list[dict[str, float]]  # of each run: milliseconds of every engine
 
 @click.command("engine", short_help="Decode and verify steps, against transformers and openvino.")
 @runs_option(MIN_RUNS)
-@json_option
-def command(num_runs: int, json_file: Path | None) -> None:
+@figures_options
+def command(num_runs: int, json_file: Path | None, history_file: Path | None) -> None:
     """Measure one pass of a random Llama of 56M parameters after 128 tokens, on one core, in milliseconds.
 
     A row is a number of texts times a number of new tokens: 1×1 is a decode step, 1×8 verifies eight drafted tokens.
@@ -77,7 +77,7 @@ def command(num_runs: int, json_file: Path | None) -> None:
         rows=rows + agreement_rows,
         seed=SEED,
     )
-    write_outputs(result, json_file=json_file)
+    write_outputs(result, json_file=json_file, history_file=history_file)
 
 
 def _measure(scratch: Path, num_runs: int) -> tuple[dict[tuple[int, int], EngineRuns], dict[str, str]]:

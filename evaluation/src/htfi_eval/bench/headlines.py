@@ -30,7 +30,7 @@ from htfi.narrative.triggering import reasons_of
 from htfi.wiring.facts import open_fact_reader
 from htfi.wiring.news import open_scorer
 from htfi.wiring.settings import Settings
-from htfi_eval.commands import ProgressLine, json_option, quick_option, seed_option
+from htfi_eval.commands import ProgressLine, figures_options, quick_option, seed_option
 from htfi_eval.report import write_outputs
 from htfi_eval.results import Evaluation
 from htfi_train.simulation.stories import FIRST_EVALUATION_SEED, stories_of_market
@@ -277,8 +277,8 @@ def release_rows(found: Mapping[str, ReleaseTimes]) -> list[dict[str, Any]]:
 @click.command("headlines", short_help="Time from a headline to the decision it triggers.")
 @quick_option
 @seed_option(SEED, "headlines and prices")
-@json_option
-def command(quick: bool, seed: int, json_file: Path | None) -> None:
+@figures_options
+def command(quick: bool, seed: int, json_file: Path | None, history_file: Path | None) -> None:
     """Time a live run from the arrival of a headline to the release of its decision.
 
     With facts, the encoder alone reads; with the target, the target does before the release. Headlines are of
@@ -299,4 +299,4 @@ def command(quick: bool, seed: int, json_file: Path | None) -> None:
         notes=[RELEASE_NOTE],
         seed=seed,
     )
-    write_outputs(result, json_file=json_file)
+    write_outputs(result, json_file=json_file, history_file=history_file)

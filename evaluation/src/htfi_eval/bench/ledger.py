@@ -30,7 +30,7 @@ from htfi.domain.decision import (
 )
 from htfi.governance.ledger.log import TransparencyLog
 from htfi.wiring.ledger import open_ledger, open_ledger_readonly
-from htfi_eval.commands import json_option
+from htfi_eval.commands import figures_options
 from htfi_eval.report import write_outputs
 from htfi_eval.results import Evaluation
 
@@ -48,13 +48,13 @@ _EXPERTS = ("ewma", "har", "fhs", "random_walk")
 
 @click.command("ledger", short_help="Appends per second, verification, proofs.")
 @click.option("--entries", "num_entries", default=100_000, show_default=True, type=click.IntRange(1000))
-@json_option
+@figures_options
 @click.option(
     "--folder",
     type=click.Path(path_type=Path, file_okay=False),
     help="Folder on the disk to measure.  [default: the current one]",
 )
-def command(num_entries: int, json_file: Path | None, folder: Path | None) -> None:
+def command(num_entries: int, json_file: Path | None, history_file: Path | None, folder: Path | None) -> None:
     """Measure the ledger with decision-like entries of about 6 KB, on a real disk.
 
     \b
@@ -72,7 +72,7 @@ def command(num_entries: int, json_file: Path | None, folder: Path | None) -> No
         rows += _peer_rows(scratch, entries, min(num_entries, NUM_TIMED_ENTRIES))
         metrics = {"appends_per_s": appends_per_s, "verify_100k_s": verify_s * 100_000 / num_entries}
         result = Evaluation(name="ledger", kind="bench", metrics=dict(metrics), rows=rows, seed=SEED)
-        write_outputs(result, json_file=json_file)
+        write_outputs(result, json_file=json_file, history_file=history_file)
     finally:
         shutil.rmtree(scratch)
 

@@ -33,7 +33,7 @@ from htfi_eval.bench.news_timing import (
     open_peer,
     stages_us,
 )
-from htfi_eval.commands import json_option, runs_option
+from htfi_eval.commands import figures_options, runs_option
 from htfi_eval.report import write_outputs
 from htfi_eval.results import Evaluation
 
@@ -197,8 +197,10 @@ STAGED = Path("../shared/data")
     help="Items of the run whose memory is measured; 0: none.",
 )
 @click.option("--seed", default=SEED, show_default=True)
-@json_option
-def command(num_runs: int, data: Path, memory_items: int, seed: int, json_file: Path | None) -> None:
+@figures_options
+def command(
+    num_runs: int, data: Path, memory_items: int, seed: int, json_file: Path | None, history_file: Path | None
+) -> None:
     """Time the news processor on unseen items: one by one and in batches on one core, in batches on all cores.
 
     An item is a headline and its lead. Both are sanitised and linked; the encoder reads the headline, and the lead
@@ -245,9 +247,15 @@ def command(num_runs: int, data: Path, memory_items: int, seed: int, json_file: 
         metrics["run_memory_mb"] = watched.peak_mb
         rows += _memory_rows(watched)
     result = Evaluation(
-        name="narrative", kind="bench", metrics=dict(metrics), rows=rows, notes=notes, seed=seed
+        name="narrative",
+        kind="bench",
+        metrics=dict(metrics),
+        rows=rows,
+        notes=notes,
+        seed=seed,
+        data=found.source,
     )
-    write_outputs(result, json_file=json_file)
+    write_outputs(result, json_file=json_file, history_file=history_file)
 
 
 def _peer() -> tuple[Embed | None, str]:

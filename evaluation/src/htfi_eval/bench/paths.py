@@ -18,7 +18,7 @@ from htfi_eval.bench.decode.prompts import SEED
 from htfi_eval.bench.paths_worker import FEWEST_PASSES, LEAST_TIME, PLAIN, PathSetTiming
 from htfi_eval.bench.processes import WorkerProcess, available_cores
 from htfi_eval.bench.targets import COST_60M, write_heavy_target
-from htfi_eval.commands import json_option, quick_option
+from htfi_eval.commands import figures_options, quick_option
 from htfi_eval.report import write_outputs
 from htfi_eval.results import Evaluation
 
@@ -76,8 +76,8 @@ Passes = dict[PathsCase, list[list[int]]]  # of the method with the fewest passe
 
 @click.command("paths", short_help="Many price paths at once, against plain sampling.")
 @quick_option
-@json_option
-def command(quick: bool, json_file: Path | None) -> None:
+@figures_options
+def command(quick: bool, json_file: Path | None, history_file: Path | None) -> None:
     """Measure drawing N price paths of H steps after one unseen prefix, on one core, including reading the prefix.
 
     Plain sampling draws one token of every path in each pass of the target. 'fewest passes' verifies all the rest of
@@ -101,7 +101,7 @@ def command(quick: bool, json_file: Path | None) -> None:
     drawn = sum(len(one) for of in runs.values() for one in of)
     rows.append({"what": f"sets of paths that differ from plain sampling: {unlike} of {drawn}"})
     result = Evaluation(name="paths", kind="bench", metrics=dict(metrics(runs, passes)), rows=rows, seed=SEED)
-    write_outputs(result, json_file=json_file)
+    write_outputs(result, json_file=json_file, history_file=history_file)
 
 
 def _measure_cases(scratch: Path, effort: PathsWorkload) -> tuple[Runs, Passes]:

@@ -29,7 +29,7 @@ from htfi_eval.bench.headlines import (
 )
 from htfi_eval.bench.news_timing import REUTERS, load_news_texts
 from htfi_eval.bench.processes import available_cores
-from htfi_eval.commands import ProgressLine, json_option, quick_option, runs_option, seed_option
+from htfi_eval.commands import ProgressLine, figures_options, quick_option, runs_option, seed_option
 from htfi_eval.report import write_outputs
 from htfi_eval.results import Evaluation
 
@@ -267,8 +267,10 @@ def _rows(file: Path) -> list[dict[str, Any]]:
 )
 @seed_option(SEED, "the simulated set")
 @quick_option
-@json_option
-def command(num_runs: int, data: Path, seed: int, quick: bool, json_file: Path | None) -> None:
+@figures_options
+def command(
+    num_runs: int, data: Path, seed: int, quick: bool, json_file: Path | None, history_file: Path | None
+) -> None:
     """Time of `htfi run` with news over that of the same run without.
 
     Both runs of a pair have the usual settings and follow each other, from start to end; the ratio is the median over
@@ -320,5 +322,13 @@ def command(num_runs: int, data: Path, seed: int, quick: bool, json_file: Path |
     notes = [f"{len(available_cores())} cores; medians of {num} pairs of runs", RELEASE_NOTE]
     if len(sets) == 1 and not quick:
         notes.append("staged data were not found: these figures are of simulated prices and headlines")
-    result = Evaluation(name="reading", kind="bench", metrics=metrics, rows=rows, notes=notes, seed=seed)
-    write_outputs(result, json_file=json_file)
+    result = Evaluation(
+        name="reading",
+        kind="bench",
+        metrics=metrics,
+        rows=rows,
+        notes=notes,
+        seed=seed,
+        data="; ".join(of.name for of in sets),
+    )
+    write_outputs(result, json_file=json_file, history_file=history_file)

@@ -43,7 +43,7 @@ from htfi_eval.bench.decode.prompts import SEED, PromptKind, prompt_kinds, reque
 from htfi_eval.bench.decode.worker import TRANSFORMERS, absent_peers
 from htfi_eval.bench.processes import WorkerProcess, available_cores
 from htfi_eval.bench.targets import COST_60M, COST_200M, TargetSize, write_heavy_target
-from htfi_eval.commands import output_options, quick_option
+from htfi_eval.commands import history_option, output_options, quick_option
 from htfi_eval.report import write_outputs, write_page
 from htfi_eval.results import Evaluation
 
@@ -121,7 +121,10 @@ QUICK = DecodeWorkload(num_shipped_runs=1, num_heavy_runs=1, num_peer_runs=1, co
 @click.option("--explain", is_flag=True, help="Print the rounds of two answers instead.")
 @quick_option
 @output_options
-def command(explain: bool, quick: bool, html_file: Path | None, json_file: Path | None) -> None:
+@history_option
+def command(
+    explain: bool, quick: bool, html_file: Path | None, json_file: Path | None, history_file: Path | None
+) -> None:
     """Measure every method of decoding on unseen prompts, on one core, one request at a time.
 
     All methods generate the same tokens and differ in time alone. In each run every method answers the same new
@@ -167,7 +170,7 @@ def command(explain: bool, quick: bool, html_file: Path | None, json_file: Path 
     )
     best = measurements.best_method(runs[0])
     result.charts = charts(runs, best, CHAIN_OF_8)
-    write_outputs(result, json_file=json_file)
+    write_outputs(result, json_file=json_file, history_file=history_file)
     if html_file is not None:
         result.rows += [
             measurements.table_row(of, kind, method) for of in runs for kind in of.kinds for method in of.ways

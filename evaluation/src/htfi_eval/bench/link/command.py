@@ -39,7 +39,7 @@ from htfi_eval.bench.link.runs import (
 from htfi_eval.bench.link.setup import FleetResult, LinkSetup, link_conditions, measure_fleet, open_link_setup
 from htfi_eval.bench.processes import available_cores, pin_to_core
 from htfi_eval.bench.targets import COST_200M, write_heavy_target
-from htfi_eval.commands import output_options, quick_option
+from htfi_eval.commands import history_option, output_options, quick_option
 from htfi_eval.report import write_outputs
 from htfi_eval.results import Evaluation
 
@@ -76,8 +76,15 @@ QUICK = LinkWorkload(num_runs=1, num_steps=2, num_edges=4, span_s=1.0, num_silen
 )
 @quick_option
 @output_options
+@history_option
 def command(
-    rtt: str, jitter: float, targets: str, quick: bool, json_file: Path | None, html_file: Path | None
+    rtt: str,
+    jitter: float,
+    targets: str,
+    quick: bool,
+    json_file: Path | None,
+    history_file: Path | None,
+    html_file: Path | None,
 ) -> None:
     """Measure an edge and a cloud, two processes under mutual TLS, over a link that delays every byte.
 
@@ -121,7 +128,7 @@ def command(
         seed=SEED,
     )
     result.charts = charts(findings.runs)
-    write_outputs(result, json_file=json_file, html_file=html_file)
+    write_outputs(result, json_file=json_file, html_file=html_file, history_file=history_file)
 
 
 @dataclass(slots=True)

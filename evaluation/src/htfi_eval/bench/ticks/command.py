@@ -24,7 +24,7 @@ from htfi_eval.bench.ticks.decisions import bar_to_release, time_long_run, time_
 from htfi_eval.bench.ticks.peers import BATCH_PEERS, EVENT_PEERS, TickPeer
 from htfi_eval.bench.ticks.replay import count_rows, events_of, read_batches
 from htfi_eval.bench.ticks.startup import time_start
-from htfi_eval.commands import json_option, runs_option
+from htfi_eval.commands import figures_options, runs_option
 from htfi_eval.report import write_outputs
 from htfi_eval.results import Evaluation
 
@@ -60,8 +60,10 @@ class TickFiles:
     "--quotes", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="Parquet of quotes."
 )
 @runs_option(MIN_RUNS)
-@json_option
-def command(trades: Path | None, quotes: Path | None, num_runs: int, json_file: Path | None) -> None:
+@figures_options
+def command(
+    trades: Path | None, quotes: Path | None, num_runs: int, json_file: Path | None, history_file: Path | None
+) -> None:
     """Measure one event, a replay, a decision and a whole run, each on one core.
 
     Without files the staged week in ../shared/data/hf is used where there is one, else the embedded morning. Rows:
@@ -92,9 +94,9 @@ def command(trades: Path | None, quotes: Path | None, num_runs: int, json_file: 
     result = Evaluation(
         name="ticks", kind="bench", metrics={**metrics, **decision_metrics, **run_metrics}, seed=SEED,
         rows=[*event_rows, *batch_rows, *memory_rows, *decision_rows, *run_rows],
-        notes=[_data_note(ticks, num_runs)],
+        notes=[_data_note(ticks, num_runs)], data=ticks.label,
     )  # fmt: skip
-    write_outputs(result, json_file=json_file)
+    write_outputs(result, json_file=json_file, history_file=history_file)
 
 
 def choose_files(trades: Path | None, quotes: Path | None, staged: Path = STAGED) -> TickFiles:
