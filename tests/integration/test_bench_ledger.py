@@ -29,6 +29,11 @@ def test_bench_reports_both_figures_and_leaves_nothing_behind(
     assert "append, groups of 256" in told
     assert "verify 2,000 entries" in told
     assert any(what.startswith("pymerkle") for what in told)
+    floors = {row["what"]: row["the floor is"] for row in body["rows"] if row.get("floor", 0) > 0}
+    assert len(floors) == 2 * len(bench.BATCH_SIZES) + 3
+    assert floors["append, groups of 256"].endswith("one SQLite transaction of them, synced")
+    assert floors["append, groups of 256, no disk sync"].endswith("one SQLite transaction of them")
+    assert floors["verify 2,000 entries"].startswith("median s: reading the file, SHA-256 of each entry")
     assert list(scratch.iterdir()) == []
 
 

@@ -18,7 +18,7 @@ from htfi_eval import commands
 from htfi_eval.bench.ticks import command as ticks
 from htfi_eval.bench.ticks import peers as tick_peers
 from htfi_eval.bench.ticks.decisions import WholeRun, time_sample_run
-from htfi_eval.bench.ticks.replay import events_of, read_batches
+from htfi_eval.bench.ticks.replay import count_columns, events_of, read_batches
 from htfi_eval.bench.ticks.startup import StartTiming, time_start, write_inputs
 from htfi_eval.main import bench
 
@@ -103,6 +103,13 @@ def test_bench_prints_a_table_and_writes_the_figures(files, tmp_path: Path, monk
     stages = ["start: interpreter", "start: and imports", "start: and models opened"]
     taken_s = [rows[what]["s"] for what in (*stages, "htfi run: first decision, no news")]
     assert taken_s == [0.02, 0.3, 0.5, 0.6]
+    floors = {what for what, row in rows.items() if row.get("floor", 0) > 0 and row["the floor is"]}
+    assert floors == {
+        "event: update", "event: update, read", "batch: from files", "batch: kernel", "trades: from file",
+        "100 bars to release", "200 bars to release", "start: and imports", "start: and models opened",
+        "htfi run: first decision, no news", "htfi run: first decision", "htfi run: embedded sample",
+    }  # fmt: skip
+    assert rows["start: and imports"]["× floor"] == 0.3 / 0.02
     told = [*rows, *body["notes"]]  # a peer that is not installed is a note
     assert any(what.startswith("trades: polars") for what in told)
     assert any(what.startswith("event: river") for what in told)
@@ -153,6 +160,10 @@ def test_staged_week_is_taken_where_there_is_one_else_the_sample(tmp_path: Path,
     assert ticks.choose_files(files[0], None, tmp_path).files == [files[0]]
     with pytest.raises(InvalidInput, match="needs --trades"):
         ticks.choose_files(None, files[1], tmp_path)
+
+
+def test_columns_alone_are_read_to_their_end(files) -> None:
+    assert [count_columns(file) for file in files] == [2_000, 2_000]
 
 
 def test_sample_is_read_to_features() -> None:

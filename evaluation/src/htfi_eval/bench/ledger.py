@@ -4,7 +4,7 @@ import random
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import median, quantiles
@@ -29,7 +29,8 @@ from htfi.domain.decision import (
     encode_decision,
 )
 from htfi.governance.ledger.log import TransparencyLog
-from htfi.wiring.ledger import open_ledger, open_ledger_readonly
+from htfi.wiring.ledger import DATABASE, open_ledger, open_ledger_readonly
+from htfi_eval.bench.floors import Floor, record_times, tile_read_times, verify_s, with_floor
 from htfi_eval.commands import figures_options
 from htfi_eval.report import write_outputs
 from htfi_eval.results import Evaluation
@@ -39,6 +40,7 @@ BATCH_SIZES = (100, 256, 1000)
 TARGET_BATCH_SIZE = 256
 NUM_RUNS = 5
 NUM_TIMED_ENTRIES = 20_000  # per run: long enough for SQLite's own checkpoints to count
+NUM_FLOOR_ENTRIES = 5_000  # per run: the median group of a floor, not its checkpoints
 NUM_PROOFS = 500
 SEED = 7
 
@@ -57,6 +59,9 @@ _EXPERTS = ("ewma", "har", "fhs", "random_walk")
 def command(num_entries: int, json_file: Path | None, history_file: Path | None, folder: Path | None) -> None:
     """Measure the ledger with decision-like entries of about 6 KB, on a real disk.
 
+    Beside a figure stands its floor: what the machine needs for the work that cannot be left out, measured in the same
+    run, and how many times as much we need.
+
     \b
     Examples:
       htfi bench ledger
@@ -67,10 +72,10 @@ def command(num_entries: int, json_file: Path | None, history_file: Path | None,
         entries = decision_like_entries(2048, SEED)
         rows, appends_per_s = _append_rows(scratch, entries, min(num_entries, NUM_TIMED_ENTRIES))
         full = scratch / "full"
-        read_rows, verify_s = _verify_and_prove_rows(full, entries, num_entries)
+        read_rows, verified_s = _verify_and_prove_rows(full, entries, num_entries)
         rows += read_rows
         rows += _peer_rows(scratch, entries, min(num_entries, NUM_TIMED_ENTRIES))
-        metrics = {"appends_per_s": appends_per_s, "verify_100k_s": verify_s * 100_000 / num_entries}
+        metrics = {"appends_per_s": appends_per_s, "verify_100k_s": verified_s * 100_000 / num_entries}
         result = Evaluation(name="ledger", kind="bench", metrics=dict(metrics), rows=rows, seed=SEED)
         write_outputs(result, json_file=json_file, history_file=history_file)
     finally:
@@ -133,8 +138,19 @@ def _append_rows(scratch: Path, entries: Sequence[bytes], num: int) -> tuple[lis
             if durable and group == TARGET_BATCH_SIZE:
                 target_rate = rate
             what = f"append, groups of {group}" + ("" if durable else ", no disk sync")
-            rows.append(_row(what, [t for times in runs for t in times], rate))
+            row = _row(what, [t for times in runs for t in times], rate)
+            rows.append(
+                with_floor(row, "p50 ms", _record_floor(scratch / "floor", entries, num, group, durable))
+            )
     return rows, target_rate
+
+
+def _record_floor(file: Path, entries: Sequence[bytes], num: int, group: int, durable: bool) -> Floor:
+    """Of one group, in milliseconds."""
+    groups = list(_groups(entries, min(num, NUM_FLOOR_ENTRIES), group))
+    times = [one for _ in range(NUM_RUNS) for one in record_times(file, groups, durable=durable)]
+    what = "SHA-256 of the same bytes, one SQLite transaction of them"
+    return Floor(median(times) * 1e3, what + (", synced" if durable else ""))
 
 
 def _timed_appends(
@@ -142,14 +158,19 @@ def _timed_appends(
 ) -> list[float]:
     log = open_ledger(folder, origin=ORIGIN, durable=durable)
     times: list[float] = []
-    for start in range(0, num, group):
-        batch = [entries[index % len(entries)] for index in range(start, min(start + group, num))]
+    for batch in _groups(entries, num, group):
         began = time.perf_counter()
         log.append(batch)
         times.append(time.perf_counter() - began)
     log.close()
     shutil.rmtree(folder)
     return times
+
+
+def _groups(entries: Sequence[bytes], num: int, size: int) -> Iterator[list[bytes]]:
+    """`num` entries in groups, taken in turn."""
+    for start in range(0, num, size):
+        yield [entries[index % len(entries)] for index in range(start, min(start + size, num))]
 
 
 def _verify_and_prove_rows(
@@ -166,18 +187,23 @@ def _verify_and_prove_rows(
     inclusion = [_timed(partial(view.inclusion_proof, index)) for index in indices]
     consistency = [_timed(partial(view.consistency_proof, index + 1)) for index in indices]
     view.close()
-    verify_s = median(verify_times)
+    whole_s = median(verify_times)
+    read_s = median(verify_s(folder / DATABASE, entries, num) for _ in range(NUM_RUNS))
+    tiles_s = median(tile_read_times(folder / DATABASE, indices, num))
+    verified = {"what": f"verify {num:,} entries", "entries/s": num / whole_s, "median s": whole_s}
+    read = Floor(read_s, "reading the file, SHA-256 of each entry, one signature check")
+    tiles = Floor(tiles_s * 1e3, "reading a tile of each level from SQLite")
     rows = [
-        {"what": f"verify {num:,} entries", "entries/s": num / verify_s, "median s": verify_s},
-        _row("inclusion proof", inclusion),
-        _row("consistency proof", consistency),
+        with_floor(verified, "median s", read),
+        with_floor(_row("inclusion proof", inclusion), "p50 ms", tiles),
+        with_floor(_row("consistency proof", consistency), "p50 ms", tiles),
     ]
-    return rows, verify_s
+    return rows, whole_s
 
 
 def _fill(log: TransparencyLog, entries: Sequence[bytes], num: int) -> None:
-    for start in range(0, num, 1000):
-        log.append([entries[index % len(entries)] for index in range(start, min(start + 1000, num))])
+    for group in _groups(entries, num, 1000):
+        log.append(group)
 
 
 def _peer_rows(scratch: Path, entries: Sequence[bytes], num: int) -> list[dict[str, Any]]:
@@ -190,11 +216,7 @@ def _peer_rows(scratch: Path, entries: Sequence[bytes], num: int) -> list[dict[s
     runs: list[list[float]] = []
     for run in range(NUM_RUNS):
         tree = _peer_tree(pymerkle, scratch / f"peer{run}.db")
-        times: list[float] = []
-        for start in range(0, num, group):
-            batch = [entries[index % len(entries)] for index in range(start, min(start + group, num))]
-            times.append(_timed(partial(tree.append_entries, batch)))
-        runs.append(times)
+        runs.append([_timed(partial(tree.append_entries, batch)) for batch in _groups(entries, num, group)])
         tree.close()
     rate = median(num / sum(times) for times in runs)
     rows.append(_row(f"pymerkle append, groups of {group}", [t for times in runs for t in times], rate))

@@ -4,7 +4,6 @@ Items are staged Reuters headlines where there are any, else headlines of the si
 any run.
 """
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -15,6 +14,7 @@ from time import perf_counter_ns
 from typing import Any
 
 import click
+import msgspec
 import numpy as np
 
 from htfi.domain.events import News
@@ -32,7 +32,8 @@ from htfi.wiring.facts import ShippedFactNetwork
 from htfi.wiring.models.caching import CacheConfig, open_cache
 from htfi.wiring.news import build_news_processor
 from htfi.wiring.settings import Settings
-from htfi_eval.bench.processes import available_cores, pin_to_core
+from htfi_eval.bench.floors import lookup_s
+from htfi_eval.bench.processes import on_one_core
 from htfi_eval.encoder_weights import published_weights
 from htfi_train.simulation.stories import FIRST_EVALUATION_SEED, stories_of_market
 
@@ -105,6 +106,7 @@ class ThroughputRun:
     one_core_items_per_s: float
     all_cores_items_per_s: float
     cache_hit_us: float
+    cache_floor_us: float  # to hash the text, find the same bytes in a table and copy them
     peer_ms: float  # NaN where there is no peer
     peer_batch_items_per_s: float
 
@@ -115,14 +117,11 @@ Embed = Callable[[Sequence[str]], object]
 def measure(settings: Settings, pairs: Pairs, encoder: TextEncoder, peer: Embed | None) -> ThroughputRun:
     """One run over new items. Processors start without history, with their models loaded."""
     singles, batch, shared = pairs[:ITEMS], pairs[ITEMS : ITEMS + BATCH], pairs[ITEMS + BATCH :]
-    pin_to_core(available_cores()[0])
-    try:
+    with on_one_core():
         times_ms = _one_by_one(_processor(settings, 1), singles)
         one_core = _in_batches(_processor(settings, 1), batch)
-        hit_us = _cache_hit_us(settings, encoder, singles)
+        hit_us, lookup_us = _cache_hit_us(settings, encoder, singles)
         peer_ms, peer_rate = _peer(peer, [headline for headline, _ in singles])
-    finally:
-        _all_cores()
     every = _in_batches(_processor(settings, 0), shared)
     return ThroughputRun(
         float(np.percentile(times_ms, 50)),
@@ -130,6 +129,7 @@ def measure(settings: Settings, pairs: Pairs, encoder: TextEncoder, peer: Embed 
         one_core,
         every,
         hit_us,
+        lookup_us,
         peer_ms,
         peer_rate,
     )
@@ -138,8 +138,7 @@ def measure(settings: Settings, pairs: Pairs, encoder: TextEncoder, peer: Embed 
 def stages_us(settings: Settings, pairs: Pairs, encoder: SentenceEncoder) -> dict[str, float]:
     """Microseconds per item of each stage, on one core; the encoder one by one and in batches."""
     items = as_news(pairs[:STAGE_ITEMS], 0)
-    pin_to_core(available_cores()[0])
-    try:
+    with on_one_core():
         sanitiser, linker, heads = Sanitiser(settings.sanitiser), EntityLinker({}), heads_for(encoder)
         encoder.read([pair[0] for pair in pairs[-WARM:]])
         found: dict[str, float] = {}
@@ -165,8 +164,6 @@ def stages_us(settings: Settings, pairs: Pairs, encoder: SentenceEncoder) -> dic
             lambda: [novelty.measure(point, (), at) for at, point in enumerate(points)], len(items)
         )
         return found
-    finally:
-        _all_cores()
 
 
 def num_tokens(encoder: TextEncoder, pairs: Pairs) -> float:
@@ -230,23 +227,27 @@ def _in_batches(processor: NewsProcessor, pairs: Pairs) -> float:
     return 1e6 / _us(all_of_them, len(items))
 
 
-def _cache_hit_us(settings: Settings, encoder: TextEncoder, pairs: Pairs) -> float:
-    """Microseconds to the embedding and probabilities of an item read before: the median of whole calls."""
+def _cache_hit_us(settings: Settings, encoder: TextEncoder, pairs: Pairs) -> tuple[float, float]:
+    """Microseconds to the embedding and probabilities of an item read before, the median of whole calls; its floor."""
     cache = open_cache(CacheConfig(folder="none"), None, click.echo)
     if cache is None:
-        return float("nan")
+        return float("nan"), float("nan")
     heads = heads_for(encoder)
     cached = cache.wrap_texts(EncoderTextReader(encoder, heads), heads, "", settings.narrative)
     items = [ScreenedItem(item, Screening.PASS, 1.0) for item in as_news(pairs, 0)]
     times: list[float] = []
+    texts: list[str] = []
+    values: list[bytes] = []
     for turn in range(2):
         for item in items:
             start = perf_counter_ns()
             cached.expect_items([item])
-            cached.read([scored_text(item)])
+            found = cached.read([scored_text(item)])
             if turn:
                 times.append((perf_counter_ns() - start) / 1e3)
-    return median(times)
+                texts.append(scored_text(item))
+                values.append(msgspec.msgpack.encode(found[0]))
+    return median(times), lookup_s(texts, values) * 1e6
 
 
 def _peer(peer: Embed | None, headlines: list[str]) -> tuple[float, float]:
@@ -265,8 +266,3 @@ def _us(work: Callable[[], object], num: int) -> float:
     start = perf_counter_ns()
     work()
     return (perf_counter_ns() - start) / 1e3 / num
-
-
-def _all_cores() -> None:
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, range(os.cpu_count() or 1))

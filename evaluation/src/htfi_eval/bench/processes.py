@@ -5,7 +5,8 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,18 @@ def pin_to_core(core: int) -> None:
     """Pin this process to one core where the system allows it."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {core})
+
+
+@contextmanager
+def on_one_core() -> Generator[None]:
+    """Pins this process to the core for measurement, and gives it back its cores at the end."""
+    cores = available_cores()
+    pin_to_core(cores[0])
+    try:
+        yield
+    finally:
+        if hasattr(os, "sched_setaffinity"):
+            os.sched_setaffinity(0, cores)
 
 
 def send_answer(answer: object) -> None:

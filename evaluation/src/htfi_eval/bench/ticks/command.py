@@ -20,7 +20,9 @@ from htfi.domain.events import Quote, Trade
 from htfi.market.config import MarketConfig
 from htfi.market.kernel import COMPILED
 from htfi.market.state import MarketState
+from htfi_eval.bench.floors import Floor, with_floor
 from htfi_eval.bench.ticks.decisions import bar_to_release, time_long_run, time_sample_run
+from htfi_eval.bench.ticks.floors import EmptyMarket, copying_floor, decoding_floor, recording_floor
 from htfi_eval.bench.ticks.peers import BATCH_PEERS, EVENT_PEERS, TickPeer
 from htfi_eval.bench.ticks.replay import count_rows, events_of, read_batches
 from htfi_eval.bench.ticks.startup import time_start
@@ -71,7 +73,8 @@ def command(
     Parquet files, and the share of its kernel; the trades alone, beside libraries that compute bars, realised and
     bipower variance and a volatility; peak memory of a replay; the time from the close of all bars to the release
     of their decisions; the size of a ledger entry; from the start of a process, its stages up to the first decision,
-    with news that models read and without, and the whole of `htfi run` on the embedded sample.
+    with news that models read and without, and the whole of `htfi run` on the embedded sample. Beside a figure stands
+    its floor: what the machine needs for the work that cannot be left out, measured in the same run.
 
     \b
     Examples:
@@ -128,7 +131,10 @@ def _event_rows(ticks: TickFiles, num_runs: int) -> tuple[list[Row], float, floa
     updates = [_timed_events(events, reads=False) for _ in range(num_runs)]
     reads = [_timed_events(events, reads=True) for _ in range(num_runs)]
     p50_us, p99_us = _percentile(reads, 50), _percentile(reads, 99)
-    rows = [_latency_row("event: update", updates), _latency_row("event: update, read", reads)]
+    rows = [
+        _event_row("event: update", events, updates, reads=False),
+        _event_row("event: update, read", events, reads, reads=True),
+    ]
     for peer in EVENT_PEERS:
         row = _in_table(peer.name, lambda peer=peer: _latency_row(peer.name, peer.runs(events, num_runs)))
         if "p50 µs" in row:
@@ -137,9 +143,17 @@ def _event_rows(ticks: TickFiles, num_runs: int) -> tuple[list[Row], float, floa
     return rows, p50_us, p99_us
 
 
-def _timed_events(events: Sequence[Trade | Quote], *, reads: bool) -> Any:
-    """Microseconds of each event, the clock's own ~0.05 µs included. Shape: [events]."""
-    market = MarketState(MarketConfig())
+def _event_row(what: str, events: Sequence[Trade | Quote], runs: Sequence[Any], *, reads: bool) -> Row:
+    idle = [_timed_events(events, reads=reads, market=EmptyMarket()) for _ in runs]
+    floor = Floor(_percentile(idle, 50), "the clock, and calls that do nothing")
+    return with_floor(_latency_row(what, runs), "p50 µs", floor)
+
+
+def _timed_events(
+    events: Sequence[Trade | Quote], *, reads: bool, market: MarketState | EmptyMarket | None = None
+) -> Any:
+    """Microseconds of each event in a new market or in `market`, the clock's own ~0.05 µs included. Shape: [events]."""
+    market = market or MarketState(MarketConfig())
     taken_ns = np.empty(len(events), np.int64)
     clock = time.perf_counter_ns
     for place, event in enumerate(events):
@@ -167,9 +181,13 @@ def _batch_rows(ticks: TickFiles, num_runs: int) -> tuple[list[Row], float]:
     num_trades = count_rows(ticks.trades)
     alone = [num_trades / timed_replay([ticks.trades])[1] for _ in range(num_runs)]
     rows = [
-        _rate_row("batch: from files", num_rows, whole),
-        _rate_row("batch: kernel", num_rows, kernel),
-        _rate_row("trades: from file", num_trades, alone),
+        with_floor(
+            _rate_row("batch: from files", num_rows, whole), "M/s", decoding_floor(ticks.files, num_runs)
+        ),
+        with_floor(_rate_row("batch: kernel", num_rows, kernel), "M/s", copying_floor(ticks.files, num_runs)),
+        with_floor(
+            _rate_row("trades: from file", num_trades, alone), "M/s", decoding_floor([ticks.trades], num_runs)
+        ),
     ]
     for peer in BATCH_PEERS:
         row = _in_table(peer.name, lambda peer=peer: _peer_rates(peer, ticks.trades, num_trades, num_runs))
@@ -231,11 +249,13 @@ def _decision_rows(num_runs: int) -> tuple[list[Row], dict[str, float]]:
     for num_symbols, num_bars in ((NUM_SYMBOLS, NUM_BARS), (MANY_SYMBOLS, MANY_BARS)):
         timings = [bar_to_release(num_symbols, num_bars, SEED + run) for run in range(num_runs)]
         runs = [np.array(timing.elapsed_ms) * 1e3 for timing in timings]
-        rows.append(_latency_row(f"{num_symbols:,} bars to release", runs))
+        num_bytes = median(timing.entry_bytes for timing in timings)
+        row = _latency_row(f"{num_symbols:,} bars to release", runs)
+        rows.append(with_floor(row, "p50 µs", recording_floor(num_symbols, round(num_bytes))))
         written = [np.array(timing.written_ms) * 1e3 for timing in timings]
         rows.append(_latency_row(f"{num_symbols:,} bars to decisions.jsonl", written))
         p99_ms.append(_percentile(runs, 99) / 1e3)
-        sizes.append(median(timing.entry_bytes for timing in timings))
+        sizes.append(num_bytes)
     rows.append({"what": "ledger entry, no reading", "bytes": sizes[0]})
     return rows, {
         "bar_to_release_p99_ms": p99_ms[0],
@@ -253,8 +273,8 @@ def _run_rows(num_runs: int) -> tuple[list[Row], dict[str, float]]:
         "first_decision_s": median(start.first_decision_s for start in starts),
         "sample_run_s": median(run.total_s for run in runs),
     }
+    interpreter = Floor(median(start.interpreter_s for start in starts), "the start of Python alone")
     stages = {
-        "start: interpreter": median(start.interpreter_s for start in starts),
         "start: and imports": median(start.imports_s for start in starts),
         "start: and models opened": median(start.models_s for start in starts),
         "htfi run: first decision, no news": median(start.without_news_s for start in starts),
@@ -267,7 +287,8 @@ def _run_rows(num_runs: int) -> tuple[list[Row], dict[str, float]]:
             "what": "htfi run: embedded sample, all files, a decision",
             "bytes": median(run.disk_bytes_per_decision for run in runs),
         },
-        *({"what": what, "s": taken_s} for what, taken_s in stages.items()),
+        {"what": "start: interpreter", "s": interpreter.value},
+        *(with_floor({"what": what, "s": taken_s}, "s", interpreter) for what, taken_s in stages.items()),
     ], found
 
 

@@ -8,7 +8,8 @@ import json
 import math
 import resource
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from importlib import import_module
 from itertools import pairwise
@@ -130,7 +131,31 @@ class _FileReader:
         return self.rows
 
 
+def count_columns(file: Path, chunk_rows: int = CHUNK_ROWS) -> int:
+    """The file's rows, its columns read in chunks and put to no use. Raises: InvalidInput."""
+    _, batches = _open_columns(file, chunk_rows)
+    with _read_to_its_end(file):
+        return sum(int(batch.num_rows) for batch in batches)
+
+
 def _read_rows(file: Path, chunk_rows: int, symbols: _CodeTable, venues: _CodeTable) -> Iterator[_TickRows]:
+    venue, batches = _open_columns(file, chunk_rows)
+    with _read_to_its_end(file):
+        for batch in batches:
+            yield _decode(file, batch, venue, symbols, venues)
+
+
+@contextmanager
+def _read_to_its_end(file: Path) -> Generator[None]:
+    pa, _ = _arrow()
+    try:
+        yield
+    except (OSError, pa.ArrowException) as error:
+        raise InvalidInput(f"{file}: cannot be read to its end: {error}") from error
+
+
+def _open_columns(file: Path, chunk_rows: int) -> tuple[str | None, Iterator[Any]]:
+    """The name of the venues' column, and the columns of ticks in chunks. Raises: InvalidInput."""
     pa, pq = _arrow()
     try:
         names: list[str] = pq.read_schema(file).names
@@ -144,11 +169,7 @@ def _read_rows(file: Path, chunk_rows: int, symbols: _CodeTable, venues: _CodeTa
         raise InvalidInput(f"{file}: no column {', '.join(missing)}: ticks need {', '.join(needed)}")
     venue = next((name for name in ("exchange", "venue") if name in names), None)
     columns = [*needed, *(name for name in (venue, "side") if name in names)]
-    try:
-        for batch in source.iter_batches(chunk_rows, columns=columns, use_threads=False):
-            yield _decode(file, batch, venue, symbols, venues)
-    except (OSError, pa.ArrowException) as error:
-        raise InvalidInput(f"{file}: cannot be read to its end: {error}") from error
+    return venue, source.iter_batches(chunk_rows, columns=columns, use_threads=False)
 
 
 def _decode(file: Path, batch: Any, venue: str | None, symbols: _CodeTable, venues: _CodeTable) -> _TickRows:
