@@ -107,7 +107,7 @@ def test_bench_prints_a_table_and_writes_the_figures(files, tmp_path: Path, monk
     assert floors == {
         "event: update", "event: update, read", "batch: from files", "batch: kernel", "trades: from file",
         "100 bars to release", "200 bars to release", "start: and imports", "start: and models opened",
-        "htfi run: first decision, no news", "htfi run: first decision", "htfi run: embedded sample",
+        "htfi run: first decision, no news", "htfi run: first decision",
     }  # fmt: skip
     assert rows["start: and imports"]["× floor"] == 0.3 / 0.02
     told = [*rows, *body["notes"]]  # a peer that is not installed is a note

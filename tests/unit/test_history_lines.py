@@ -5,12 +5,13 @@ import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 
 from checks import nonempty
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
-from htfi_eval import history_file
+from htfi_eval import commands, history_file
 from htfi_eval.bench.paths import FULL
 from htfi_eval.better import BETTER, Better, unlisted_metrics
 from htfi_eval.history import (
@@ -223,6 +224,39 @@ def test_a_history_that_is_no_plain_file_is_one_clear_line(tmp_path: Path) -> No
     (tmp_path / "file").touch()
     with pytest.raises(DependencyUnavailable, match="cannot be opened"):
         record_result(tmp_path / "file" / "history.jsonl", result)
+
+
+@pytest.mark.parametrize(
+    ("words", "workload"),
+    [
+        ([], "data of the day"),
+        (["--runs", "5"], "data of the day"),
+        (
+            ["--runs", "3", "--trades", "of/t.parquet", "--json", "o.json"],
+            "data of the day, trades t.parquet, num_runs 3",
+        ),
+        (["--quick"], "data of the day, quick True"),
+    ],
+)
+def test_workload_is_the_data_and_the_options_that_differ(
+    tmp_path: Path, words: list[str], workload: str
+) -> None:
+    file = tmp_path / "history.jsonl"
+
+    @click.command()
+    @click.option("--trades", type=click.Path(path_type=Path))
+    @commands.runs_option(5)
+    @commands.quick_option
+    @commands.figures_options
+    def command(**_: object) -> None:
+        record_result(
+            file, Evaluation(name="ticks", kind="bench", metrics={"entry_bytes": 1.0}, data="data of the day")
+        )
+
+    done = CliRunner().invoke(command, [*words, "--history", str(file)], catch_exceptions=False)
+    assert done.exit_code == 0
+    (found,), _ = parse_history(file.read_bytes())
+    assert found.workload == workload
 
 
 def test_every_benchmark_takes_a_history() -> None:

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 from htfi.apps.display.tables import print_table
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
@@ -27,7 +28,7 @@ from htfi_eval.history import (
     is_regression,
     parse_history,
 )
-from htfi_eval.results import Evaluation, commit, format_cell, processor
+from htfi_eval.results import Evaluation, commit, format_cell, processor, processor_facts
 
 MAX_BAD_LINES = 5  # named one by one; further ones are counted
 _OUTPUTS = frozenset({"json_file", "html_file", "history_file"})  # parameters that do not change a figure
@@ -57,8 +58,13 @@ def record_result(file: Path, result: Evaluation) -> None:
 
 
 def machine() -> str:
-    """Kind and number of the processors: figures of another machine are not compared."""
-    return f"{processor()}, {os.cpu_count() or 1} cores"
+    """Kind and number of the processors: figures of another machine are not compared.
+
+    Family and model tell apart what virtual machines give one name.
+    """
+    facts = processor_facts()
+    kind = ", ".join(f"{name} {facts[name]}" for name in ("cpu family", "model") if name in facts)
+    return f"{processor()}{f' ({kind})' if kind else ''}, {os.cpu_count() or 1} cores"
 
 
 def _options() -> str:
@@ -70,6 +76,7 @@ def _options() -> str:
         str(parameter.name): context.params.get(str(parameter.name))
         for parameter in context.command.params
         if parameter.name not in _OUTPUTS
+        and context.get_parameter_source(str(parameter.name)) is not ParameterSource.DEFAULT
         and context.params.get(str(parameter.name)) != parameter.get_default(context)
     }
     return ", ".join(
@@ -137,7 +144,9 @@ def _print_changes(
     if num_earlier == 0:
         notes.append("no earlier figures to compare with: these are the first")
     rows = change_rows(changes)
-    columns = list(dict.fromkeys(column for row in rows for column in row))
+    columns = list(
+        dict.fromkeys(column for row in rows for column, value in row.items() if value is not None)
+    )
     cells = [[format_cell(row[column]) for column in columns] for row in rows]
     print_table(columns, cells, title=f"history of htfi bench {now.bench}", notes=notes)
     for change in changes:

@@ -132,14 +132,18 @@ def device() -> str:
 
 
 def processor() -> str:
-    """The kind of processor, as the system names it."""
+    """The processor, as the system names it."""
+    return processor_facts().get("model name", "") or platform.processor() or platform.machine()
+
+
+def processor_facts() -> dict[str, str]:
+    """What Linux says of the first processor; empty on other systems."""
     try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
+        first = Path("/proc/cpuinfo").read_text().partition("\n\n")[0]
     except OSError:
-        pass
-    return platform.processor() or platform.machine()
+        return {}
+    pairs = (line.partition(":") for line in first.splitlines())
+    return {name.strip(): value.strip() for name, _, value in pairs}
 
 
 def _builtin(value: Any) -> Any:

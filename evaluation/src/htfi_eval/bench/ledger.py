@@ -40,10 +40,10 @@ BATCH_SIZES = (100, 256, 1000)
 TARGET_BATCH_SIZE = 256
 NUM_RUNS = 5
 NUM_TIMED_ENTRIES = 20_000  # per run: long enough for SQLite's own checkpoints to count
-NUM_FLOOR_ENTRIES = 5_000  # per run: the median group of a floor, not its checkpoints
 NUM_PROOFS = 500
 SEED = 7
 
+_RECORD_FLOOR = "SHA-256 of the same bytes, one SQLite transaction of them"
 _LEVELS = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 _EXPERTS = ("ewma", "har", "fhs", "random_walk")
 
@@ -133,32 +133,26 @@ def _append_rows(scratch: Path, entries: Sequence[bytes], num: int) -> tuple[lis
     target_rate = 0.0
     for durable in (True, False):
         for group in BATCH_SIZES:
-            runs = [_timed_appends(scratch / "append", entries, num, group, durable) for _ in range(NUM_RUNS)]
+            runs: list[list[float]] = []
+            floors: list[float] = []
+            groups = list(_groups(entries, num, group))
+            for _ in range(NUM_RUNS):  # in turn, as the disk's speed changes
+                runs.append(_timed_appends(scratch / "append", groups, durable))
+                floors += record_times(scratch / "floor", groups, durable=durable)
             rate = median(num / sum(times) for times in runs)
             if durable and group == TARGET_BATCH_SIZE:
                 target_rate = rate
             what = f"append, groups of {group}" + ("" if durable else ", no disk sync")
             row = _row(what, [t for times in runs for t in times], rate)
-            rows.append(
-                with_floor(row, "p50 ms", _record_floor(scratch / "floor", entries, num, group, durable))
-            )
+            floor = _RECORD_FLOOR + (", synced" if durable else "")
+            rows.append(with_floor(row, "p50 ms", Floor(median(floors) * 1e3, floor)))
     return rows, target_rate
 
 
-def _record_floor(file: Path, entries: Sequence[bytes], num: int, group: int, durable: bool) -> Floor:
-    """Of one group, in milliseconds."""
-    groups = list(_groups(entries, min(num, NUM_FLOOR_ENTRIES), group))
-    times = [one for _ in range(NUM_RUNS) for one in record_times(file, groups, durable=durable)]
-    what = "SHA-256 of the same bytes, one SQLite transaction of them"
-    return Floor(median(times) * 1e3, what + (", synced" if durable else ""))
-
-
-def _timed_appends(
-    folder: Path, entries: Sequence[bytes], num: int, group: int, durable: bool
-) -> list[float]:
+def _timed_appends(folder: Path, groups: Sequence[Sequence[bytes]], durable: bool) -> list[float]:
     log = open_ledger(folder, origin=ORIGIN, durable=durable)
     times: list[float] = []
-    for batch in _groups(entries, num, group):
+    for batch in groups:
         began = time.perf_counter()
         log.append(batch)
         times.append(time.perf_counter() - began)
