@@ -42,7 +42,7 @@ class EncoderFloors:
         with on_one_core():
             alone_us = products_s(of, max(round(num_tokens), 1)) * 1e6
             batch_us = products_s(of, _BATCH_ROWS) * num_tokens / _BATCH_ROWS * 1e6
-        what = "the encoder's integer products alone, in onnxruntime"
+        what = "the encoder's integer products of the scored text alone, in onnxruntime"
         at_once = f"{what}, {_BATCH_ROWS} tokens at once"
         return cls(
             Floor(alone_us, what),
