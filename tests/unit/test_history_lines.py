@@ -178,6 +178,33 @@ def test_better_sides_name_no_metric_that_no_benchmark_reports() -> None:
     assert [metric for metric in listed if not written.fullmatch(metric) and metric not in texts] == []
 
 
+def test_metrics_that_a_benchmark_collects_by_name_are_listed() -> None:
+    """Keys of what is called metrics or figures, or returned by a function called so; `write_outputs` sees the rest."""
+    named = {
+        key.value
+        for file in nonempty(sorted(BENCH_FOLDER.rglob("*.py")))
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        for table in _tables_of_metrics(node)
+        for key in table.keys
+        if isinstance(key, ast.Constant) and isinstance(key.value, str)
+    }
+    assert {"verify_100k_s", "run_cost_ratio", "item_to_view_ms", "event_p50_us"} <= named
+    assert named - {metric for by_metric in BETTER.values() for metric in by_metric} == set()
+
+
+def _tables_of_metrics(node: ast.AST) -> list[ast.Dict]:
+    match node:
+        case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
+            within = [node.value] if name in ("metrics", "figures") else []
+        case ast.AugAssign(target=ast.Name(id="metrics" | "figures")):
+            within = [node.value]
+        case ast.FunctionDef(name=name) if name.endswith("metrics"):
+            within = [one.value for one in ast.walk(node) if isinstance(one, ast.Return)]
+        case _:
+            within = []
+    return [one for value in within if value for one in ast.walk(value) if isinstance(one, ast.Dict)]
+
+
 def test_a_benchmark_that_reports_a_metric_whose_better_side_is_not_listed_is_refused() -> None:
     assert unlisted_metrics("ledger", ["verify_100k_s", "quick_s"]) == ["quick_s"]
     with pytest.raises(AssertionError, match="quick_s"):
