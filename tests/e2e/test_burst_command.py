@@ -63,17 +63,7 @@ def left_ms(decision: Decision) -> float:
 def burst(tmp_path_factory: pytest.TempPathFactory, htfi: Callable[..., str]) -> Path:
     folder = tmp_path_factory.mktemp("burst")
     out = folder / "run"
-    htfi(
-        "run",
-        *write_sources(folder),
-        "--out",
-        str(out),
-        "--plain",
-        "--no-report",
-        "--outputs",
-        "jsonl",
-        **SETTINGS,
-    )
+    htfi("run", *write_sources(folder), "--out", str(out), "--plain", "--no-report", **SETTINGS)
     return out
 
 

@@ -106,9 +106,7 @@ def trigger_of(decision: Decision) -> NewsTrigger:
 def folder(made_once: Callable[[str, Callable[[Path], object]], Path], htfi: Htfi) -> Path:
     def make(folder: Path) -> None:
         sources = write_sources(folder / "sources", (*ITEMS, *flood(400)))
-        (folder / "summary.txt").write_text(
-            htfi("run", *sources, "--plain", "--outputs", "jsonl,parquet", "--out", str(folder / "run"))
-        )
+        (folder / "summary.txt").write_text(htfi("run", *sources, "--plain", "--out", str(folder / "run")))
 
     return made_once("news-between-bars", make)
 
@@ -193,20 +191,8 @@ def test_the_table_and_the_summary_know_the_trigger(
 def test_a_run_killed_between_items_ends_with_the_same_entries(htfi: Htfi, tmp_path: Path) -> None:
     sources = write_sources(tmp_path / "sources", ITEMS)
     whole, killed = tmp_path / "whole", tmp_path / "killed"
-    htfi("run", *sources, "--plain", "--no-report", "--outputs", "jsonl", "--out", str(whole))
-    words = [
-        sys.executable,
-        "-m",
-        "htfi",
-        "run",
-        *sources,
-        "--plain",
-        "--no-report",
-        "--outputs",
-        "jsonl",
-        "--out",
-        str(killed),
-    ]
+    htfi("run", *sources, "--plain", "--no-report", "--out", str(whole))
+    words = [sys.executable, "-m", "htfi", "run", *sources, "--plain", "--no-report", "--out", str(killed)]
     settings = tmp_path / "often.toml"
     settings.write_text("[pipeline]\nsnapshot_s = 0.001\n")
     words += ["--settings", str(settings)]

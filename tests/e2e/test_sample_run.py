@@ -62,18 +62,7 @@ def test_a_second_run_elsewhere_and_in_another_zone_has_the_same_root(
 def test_a_run_elsewhere_that_is_stopped_has_decided_the_same_so_far(
     sample_run: Path, tmp_path: Path
 ) -> None:
-    words = [
-        sys.executable,
-        "-m",
-        "htfi",
-        "run",
-        "--plain",
-        "--no-report",
-        "--outputs",
-        "jsonl",
-        "--out",
-        str(tmp_path),
-    ]
+    words = [sys.executable, "-m", "htfi", "run", "--plain", "--no-report", "--out", str(tmp_path)]
     run = subprocess.Popen(words, env={**os.environ, **ELSEWHERE}, stdout=subprocess.DEVNULL)
     journal = tmp_path / "decisions.jsonl"
     while run.poll() is None and not (journal.exists() and journal.read_bytes().count(b"\n") >= NUM_SO_FAR):

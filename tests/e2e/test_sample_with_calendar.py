@@ -19,18 +19,7 @@ ENVIRONMENT = {**os.environ, "HTFI_NARRATIVE__CALENDAR": "sample", "HTFI_PIPELIN
 
 def start(folder: Path) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(
-        [
-            sys.executable,
-            "-m",
-            "htfi",
-            "run",
-            "--plain",
-            "--no-report",
-            "--outputs",
-            "jsonl",
-            "--out",
-            str(folder),
-        ],
+        [sys.executable, "-m", "htfi", "run", "--plain", "--no-report", "--out", str(folder)],
         env=ENVIRONMENT,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,

@@ -15,7 +15,6 @@ from htfi.apps.cli.main import cli
 from htfi.wiring.ledger import open_ledger_readonly
 from link_processes import Outcome, Stage, environment, finish, htfi, outcome, write_sources
 
-OUTPUTS = ("--outputs", "jsonl,parquet")
 OFTEN = {"HTFI_PIPELINE__SNAPSHOT_S": "0.05", "HTFI_PIPELINE__GROUP_MS": "1"}
 Start = Callable[..., "subprocess.Popen[bytes]"]
 RunHere = Callable[..., None]
@@ -55,7 +54,7 @@ def start() -> Start:
         return subprocess.Popen(
             [
                 *(*command, sys.executable, "-m", "htfi", "run", *map(str, sources)),
-                *("--out", str(folder), "--plain", "--no-report", *OUTPUTS, *options),
+                *("--out", str(folder), "--plain", "--no-report", *options),
             ],
             env={**os.environ, **OFTEN},
             **{"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, **pipes},
@@ -69,16 +68,7 @@ def run_here() -> RunHere:
     """The same command in this process, to its end. Raises what it raises."""
 
     def run(sources: Sequence[object], folder: Path, *options: str) -> None:
-        words = [
-            "run",
-            *map(str, sources),
-            "--out",
-            str(folder),
-            "--plain",
-            "--no-report",
-            *OUTPUTS,
-            *options,
-        ]
+        words = ["run", *map(str, sources), "--out", str(folder), "--plain", "--no-report", *options]
         done = CliRunner(env=OFTEN).invoke(cli, words, catch_exceptions=False)
         assert done.exit_code == 0, done.output
 

@@ -60,7 +60,7 @@ class ShippedFactNetwork:
 
 
 class HeadlineFacts:
-    """The facts of headlines for whoever asks, behind `encoding.text_reading.FactExtractor`."""
+    """The facts of headlines, with no asset asked about, behind `encoding.text_reading.FactExtractor`."""
 
     def __init__(self, network: ShippedFactNetwork, linker: EntityLinker) -> None:
         self._network, self._linker = network, linker

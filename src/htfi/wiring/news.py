@@ -48,11 +48,12 @@ def build_news_processor(
     else:
         heads = heads_for(opened)
         network = ShippedFactNetwork(opened) if config.model == "auto" else None
-        ahead = ReadAheadTextReader(_text_reader(opened, heads, network, names))
+        names_of_facts = symbol_linker(names)
+        ahead = _text_reader(opened, heads, network, names_of_facts)
         version = "" if network is None else network.version
         cached = None if context is None else context.wrap_texts(ahead, heads, version, settings.narrative)
         texts = cached or ahead
-        facts = None if network is None else FactReader(network, symbol_linker(names), texts)
+        facts = None if network is None else FactReader(network, names_of_facts, texts)
     scorer = NewsScorer(texts, heads, linker)
     return NewsProcessor(
         settings.narrative,
@@ -73,21 +74,21 @@ def open_readers_of_items(settings: Settings) -> tuple[TextReader, FactReader]:
 
     Raises: InvalidInput, IntegrityError.
     """
-    names = settings.narrative.symbol_names
+    linker = symbol_linker(settings.narrative.symbol_names)
     opened = shipped_encoder(settings.encoding)
     network = ShippedFactNetwork(opened)
-    texts = ReadAheadTextReader(_text_reader(opened, heads_for(opened), network, names))
-    return texts, FactReader(network, symbol_linker(names), texts)
+    texts = _text_reader(opened, heads_for(opened), network, linker)
+    return texts, FactReader(network, linker, texts)
 
 
 def _text_reader(
     encoder: SentenceEncoder,
     heads: Heads | None,
     network: ShippedFactNetwork | None,
-    names: Mapping[str, str],
-) -> EncoderTextReader:
-    headlines = None if network is None else HeadlineFacts(network, symbol_linker(names))
-    return EncoderTextReader(encoder, heads, headlines)
+    linker: EntityLinker,
+) -> ReadAheadTextReader:
+    headlines = None if network is None else HeadlineFacts(network, linker)
+    return ReadAheadTextReader(EncoderTextReader(encoder, heads, headlines))
 
 
 def open_scorer(config: EncodingConfig, names: Mapping[str, Iterable[str]] | None = None) -> NewsScorer:

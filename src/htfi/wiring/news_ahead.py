@@ -4,7 +4,6 @@ The child opens encoder, heads and names as the run does. What it answers depend
 depend on whether it lives.
 """
 
-import os
 import signal
 import sys
 from collections import deque
@@ -95,7 +94,6 @@ class NewsAhead:
 
 def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a person interrupts the run
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
     serve(_open_work, MAX_TOGETHER)
 
 

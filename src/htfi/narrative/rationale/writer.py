@@ -1,6 +1,6 @@
 """Writes why a forecast is what it is: prepared sentences of a version, filled only from slots that code computed.
 
-The main path calls `state_rationale` once per decision, which chooses the sentences; words are made for whoever reads
+The main path calls `state_rationale` once per decision, which chooses the sentences; words are made for those who read
 them (`slots_that_follow`). `amendment` and auditors use the parts.
 """
 
