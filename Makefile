@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-KERNEL := $(wildcard src/htfi/market/*.py src/htfi/market/*.pxd src/htfi/forecasting/garch_core.* src/htfi/pipeline/record/ticks.p* src/htfi/pipeline/record/plain.p* src/htfi/adapters/native/*.[ch] src/htfi/decoding/*.[ch])
+KERNEL := $(wildcard src/htfi/market/*.py src/htfi/market/*.pxd src/htfi/forecasting/garch_core.* src/htfi/pipeline/record/ticks.p* src/htfi/pipeline/record/plain.p* src/htfi/narrative/rationale/drivers.p* src/htfi/adapters/native/*.[ch] src/htfi/decoding/*.[ch])
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 # The full weights of the shipped encoder, where `htfi models facts --out build/facts` made them here.
 ENCODER_WEIGHTS ?= build/facts/encoder

@@ -1,6 +1,6 @@
-"""Compile the hot paths where a C compiler is at hand: market, GARCH, record, log and exp, tokens, the network in C.
+"""Compile the hot paths where a C compiler is at hand: market, GARCH, record, drivers, log and exp, tokens, network.
 
-The modules of the first three are plain Python; the .pxd file beside each gives Cython its C types. Without a compiler
+The modules of the first four are plain Python; the .pxd file beside each gives Cython its C types. Without a compiler
 the same files run interpreted, numpy takes logarithms and chooses tokens, and models run on the general engine.
 """
 
@@ -54,6 +54,7 @@ MARKET = Path("src/htfi/market")
 HOT = ("regime", "samples", "book", "bars", "series", "kernel")
 FORECASTING = Path("src/htfi/forecasting")
 RECORD = Path("src/htfi/pipeline/record")
+RATIONALE = Path("src/htfi/narrative/rationale")
 DECODING = Path("src/htfi/decoding")
 DOMAIN = Path("src/htfi/domain")
 NATIVE = Path("src/htfi/adapters/native")
@@ -78,6 +79,7 @@ FAST = ["-O3", "-g0", "-std=gnu11", "-fno-math-errno", "-fno-trapping-math", "-f
 LOST = {
     MARKET: "the market kernel will run interpreted, about 40 times slower",
     RECORD: "the ledger's entries will be packed interpreted, several times slower",
+    RATIONALE: "drivers of forecasts will be found interpreted, a few times slower",
     FORECASTING: "GARCH will be fitted interpreted, about 300 times slower",
     DOMAIN: "logarithms and powers will be taken by numpy, several times slower on short arrays",
     DECODING: "tokens will be chosen by numpy, several times slower",
@@ -147,6 +149,7 @@ setup(
                 *(typed(MARKET, name) for name in HOT),
                 typed(FORECASTING, "garch_core"),
                 *(typed(RECORD, name) for name in ("plain", "ticks")),
+                typed(RATIONALE, "drivers"),
             ],
             language_level=3,
             compiler_directives=DIRECTIVES,

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from htfi.domain.decision import Decision, Receipt, Rung
+from htfi.domain.decision import Receipt, Rung
 from htfi.domain.events import Bar, FeedItem, News
 from htfi.domain.generation import (
     Completion,
@@ -20,7 +20,7 @@ from htfi.narrative.deep_reader import LateDeepReader
 from htfi.narrative.ports import NewsReader
 from htfi.narrative.readers import ModelReader, TemplateReader
 from htfi.pipeline.loop import DecisionLoop
-from htfi.pipeline.ports import DecisionLedger
+from htfi.pipeline.ports import DecisionLedger, MakeDecision
 from htfi.wiring.run import build_loop
 from htfi.wiring.settings import load_settings, override
 
@@ -146,7 +146,7 @@ class ListOutlet:
     def num_released(self) -> int:
         return len(self.released)
 
-    def release(self, receipt: Receipt, entry: bytes, decision: Decision | None = None) -> None:
+    def release(self, receipt: Receipt, entry: bytes, make: MakeDecision | None = None) -> None:
         assert receipt.index == len(self.released)
         self.released.append(entry)
 

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 
-from htfi.domain.decision import Decision, Receipt
+from htfi.domain.decision import Receipt
 from htfi.domain.errors import LedgerUnavailable
 from htfi.domain.events import FeedItem
 from htfi.governance.ledger.merkle import leaf_hash
 from htfi.pipeline.loop import DecisionLoop
+from htfi.pipeline.ports import MakeDecision
 from htfi.wiring.run import build_loop
 from htfi.wiring.settings import Settings, load_settings, override
 
@@ -69,7 +70,7 @@ class MemoryOutlet:
     def num_released(self) -> int:
         return len(self.released)
 
-    def release(self, receipt: Receipt, entry: bytes, decision: Decision | None = None) -> None:
+    def release(self, receipt: Receipt, entry: bytes, make: MakeDecision | None = None) -> None:
         self.released.append((receipt, entry))
         self.log.append(f"release {receipt.index}")
 

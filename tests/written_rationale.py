@@ -6,7 +6,7 @@ from typing import Any
 from htfi.domain.decision import FeatureDriver, NewsTilt, NewsView, Rationale, Regime
 from htfi.narrative.rationale.phrasing import Phrasing, fill
 from htfi.narrative.rationale.versions import CURRENT
-from htfi.narrative.rationale.writer import in_slot_order, slots_that_follow, state_rationale
+from htfi.narrative.rationale.writer import in_slot_order, is_led_by_one, slots_that_follow, state_rationale
 
 
 def write_rationale(
@@ -28,7 +28,8 @@ def write_rationale(
 ) -> Rationale:
     stated = state_rationale(
         symbol=symbol, regime=regime, width=high - low, last_return=last_return, last_sigmas=last_sigmas,
-        drivers=drivers, weights=weights, view=view, tilt=tilt, phrasing=phrasing, **stated_by,
+        drivers=drivers, is_led=is_led_by_one((weights or {}).values()), view=view, tilt=tilt, phrasing=phrasing,
+        **stated_by,
     )  # fmt: skip
     slots = stated.slots | slots_that_follow(
         stated, symbol=symbol, interval=interval, regime=regime, last_price=last_price, low=low, high=high,

@@ -101,7 +101,7 @@ def test_an_entry_is_the_same_before_and_after_the_rationale_has_its_words() -> 
     author = LateAuthor(3)
     loop, ledger = started(author, num_days=60)
     stated: list[Decision] = []
-    loop.recorder.subscriber = lambda _, decision: stated.append(decision)
+    loop.recorder.subscriber = lambda _, decided: stated.append(decided.decision)
     loop.run(lambda: None)
     found = decisions(ledger)
     released = [one for one in found if one.verdict.outcome is not PolicyOutcome.WITHHOLD]
@@ -248,7 +248,7 @@ def test_an_amendment_follows_what_was_recorded_meanwhile_and_later_decisions_ke
     author = Silent()
     loop, ledger = started(author, num_days=40)
     seen: list[str] = []
-    loop.recorder.watcher = lambda decision: seen.append(decision.id)
+    loop.recorder.watcher = lambda decided: seen.append(decided.decision.id)
     num_items = 0
 
     def answer() -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from htfi.domain.decision import decision_id
 from htfi.domain.errors import InvalidInput
 from htfi.domain.events import Bar, News, Trade
 from htfi.domain.news import NewsScores, Route, ScreenedItem, Screening
@@ -118,10 +119,7 @@ class Wire:
         bar = Bar(
             at_ns, at_ns, "bars", 1, symbol, interval, at_ns - length_ns, at_ns, 99.0, 101.0, 98.0, 100.0
         )
-        decision = SimpleNamespace(
-            series=f"{symbol}/{interval}", symbol=symbol, id=f"{symbol}@{at_ns}", as_of_ns=at_ns
-        )
-        self.triggers.note_standing(decision, bar)  # type: ignore[arg-type]
+        self.triggers.note_standing(f"{symbol}/{interval}", bar, at_ns)
 
     def item(self, at_ns: int, symbols: tuple[str, ...] = ("A",), **changes: Any) -> str:
         self.pass_time(at_ns)
@@ -159,7 +157,7 @@ def test_items_of_one_instant_make_one_decision_of_each_series_once_it_has_passe
     assert wire.answers == []  # more may come of this instant
     wire.pass_time(at_ns + 1)
     assert wire.answered() == [(3600.0, "A", ("n1", "n2")), (3600.0, "B", ("n1",))]
-    assert wire.answers[0][1].trigger.replaces == f"A@{START_NS}"
+    assert wire.answers[0][1].trigger.replaces == decision_id("A/1d", START_NS)
     assert wire.triggers.next_ns == NEVER_NS
 
 

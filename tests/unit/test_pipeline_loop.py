@@ -10,9 +10,9 @@ from htfi.domain.events import Bar, FeedItem, News, Quote, TimePassed, Trade
 from htfi.domain.time import NS_PER_DAY, NS_PER_S
 from htfi.governance.config import PolicyConfig
 from htfi.governance.ledger.merkle import leaf_hash
+from htfi.pipeline.decided import DecidedSeries
 from htfi.pipeline.loop import DecisionLoop
 from htfi.pipeline.record.entry import decode_entry
-from htfi.pipeline.record.wording import with_words
 from htfi.pipeline.series import split_decision_points
 from htfi.wiring.settings import load_settings, override
 from memory_run import MemoryLedger, loop_over
@@ -68,13 +68,13 @@ def test_every_decision_is_recorded_before_it_is_released() -> None:
 def test_a_subscriber_gets_what_is_released_before_the_sink_and_nothing_that_is_withheld() -> None:
     settings = override(load_settings(environment={}), "policy", restricted_symbols=("B",))
     loop, ledger, _ = loop_over(days("A", "B"), settings=settings)
-    got: list[tuple[Receipt, Decision]] = []
+    got: list[tuple[Receipt, DecidedSeries]] = []
 
-    def subscribe(receipt: Receipt, decision: Decision) -> None:
-        got.append((receipt, decision))
+    def subscribe(receipt: Receipt, decided: DecidedSeries) -> None:
+        got.append((receipt, decided))
         ledger.log.append(f"subscriber {receipt.index}")
 
-    watched: list[Decision] = []
+    watched: list[DecidedSeries] = []
     loop.recorder.subscriber, loop.recorder.watcher = subscribe, watched.append
     run(loop)
     found = decisions(ledger)
@@ -82,13 +82,18 @@ def test_a_subscriber_gets_what_is_released_before_the_sink_and_nothing_that_is_
     assert [receipt.index for receipt, _ in got] == [
         index for index, one in enumerate(found) if one.verdict.outcome is not PolicyOutcome.WITHHOLD
     ]
-    for receipt, decision in got:
+    for receipt, decided in got:
+        whole = found[receipt.index]
         assert receipt.leaf_hash == leaf_hash(ledger.entries[receipt.index]).hex()
-        assert not decision.rationale.text
-        assert with_words(decision) == found[receipt.index]
+        assert (decided.series, decided.last_price, decided.verdict) == (
+            whole.series, whole.last_price, whole.verdict,
+        )  # fmt: skip
+        assert decided.quantiles.tolist() == whole.forecast.quantiles
+        assert not decided.decision.rationale.text
+        assert decided.worded() == whole
         order = [ledger.log.index(f"{act} {receipt.index}") for act in ("record", "subscriber", "release")]
         assert order == sorted(order)
-    assert watched == found
+    assert [one.worded() for one in watched] == found
 
 
 def test_series_that_close_together_share_their_moment_and_inputs() -> None:

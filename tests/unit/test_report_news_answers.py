@@ -21,8 +21,9 @@ from htfi.domain.decision import (
     encode_decision,
     news_decision_id,
 )
-from htfi.domain.time import NS_PER_S, format_ns
+from htfi.domain.time import NS_PER_S
 from htfi.forecasting.scores import crps
+from htfi.pipeline.decided import DecidedSeries
 from htfi.wiring.outputs import ReleasedLine, WithheldLine
 
 SUMS = ("crps", "num", "below", "pit", "regime_within", "regime_num", "weights", "num_weights")
@@ -47,7 +48,7 @@ def answer_to(standing, shift, price=None, num_suppressed=0):
     )
     return structs.replace(
         standing,
-        id=news_decision_id(standing.series, format_ns(at_ns)),
+        id=news_decision_id(standing.series, at_ns),
         as_of_ns=at_ns,
         last_price=price or standing.last_price,
         forecast=forecast,
@@ -172,8 +173,8 @@ def test_the_view_shows_an_answer_beside_the_closes(make_decisions):
     decisions = make_decisions(30)
     model = ViewModel("run")
     for decision in decisions:
-        model.record(decision)
-    model.record(answer_to(decisions[-1], 0.01, price=decisions[-1].last_price * 1.5))
+        model.record(DecidedSeries.of(decision))
+    model.record(DecidedSeries.of(answer_to(decisions[-1], 0.01, price=decisions[-1].last_price * 1.5)))
     (shown,) = model.snapshot(RunCounters()).series
     assert shown.last_price == pytest.approx(decisions[-1].last_price * 1.5)
     assert shown.history[-1] == decisions[-1].last_price

@@ -11,6 +11,7 @@ from htfi.apps.cli.view.display import RUN_RENDERER, LineView, LiveView, open_vi
 from htfi.apps.cli.view.panels import format_seconds, frame, one_line
 from htfi.apps.cli.view.state import RunCounters, ViewModel
 from htfi.domain.decision import Regime
+from htfi.pipeline.decided import DecidedSeries
 from view_states import Seconds, state_of, text_of
 
 
@@ -188,9 +189,9 @@ def test_what_a_model_read_is_told_in_a_line_of_its_own(make_decisions) -> None:
         "mini-target-int8@ab",
     )
     desk = ViewModel("title")
-    desk.record(decision)
+    desk.record(DecidedSeries.of(decision))
     assert desk.snapshot(RunCounters()).reading == ""
-    desk.record(msgspec.structs.replace(decision, view=view))
+    desk.record(DecidedSeries.of(msgspec.structs.replace(decision, view=view)))
     assert desk.snapshot(RunCounters()).reading == (
         "SPX/1d by mini-target-int8: down by 2 standard deviations, volatility 50% above usual, "
         "confidence 51%: “2 standard deviations lower”"

@@ -13,6 +13,7 @@ from htfi.apps.cli.view.panels import frame, one_line
 from htfi.apps.cli.view.state import DecisionStatus, PeerStatus, RunCounters, ViewModel
 from htfi.domain.decision import NewsView
 from htfi.domain.peers import PeerChange, PeerState
+from htfi.pipeline.decided import DecidedSeries
 from view_states import Seconds, state_of, text_of
 
 NOW_NS = 1_700_000_000 * 10**9
@@ -172,12 +173,12 @@ def test_a_provisional_decision_is_marked_until_its_amendment_takes_its_place(ma
     provisional = structs.replace(first, view=view_of(first, True))
     amendment = structs.replace(first, id=first.id + "+", view=view_of(first, False), amends=first.id)
     desk = ViewModel("x", Seconds())
-    desk.record(provisional)
+    desk.record(DecidedSeries.of(provisional))
     state = desk.snapshot(RunCounters())
     assert state.series[0].status is DecisionStatus.PROVISIONAL
     for width in (80, 120):
         assert "~ provisional" in text_of(frame(state, width, 40))
-    desk.record(amendment)
+    desk.record(DecidedSeries.of(amendment))
     state = desk.snapshot(RunCounters())
     assert state.series[0].status is DecisionStatus.AMENDED
     assert len(state.series[0].history) == 1
@@ -188,7 +189,7 @@ def test_an_amendment_of_an_older_decision_does_not_turn_the_clock_back(make_dec
     first, second = make_decisions(2)
     desk = ViewModel("x", Seconds())
     for decision in (first, second, structs.replace(first, id="late", amends=first.id)):
-        desk.record(decision)
+        desk.record(DecidedSeries.of(decision))
     (series,) = desk.snapshot(RunCounters()).series
     assert (series.last_price, len(series.history), series.status) == (
         second.last_price,

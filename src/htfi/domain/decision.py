@@ -5,6 +5,7 @@ Nothing here depends on the wall clock, the machine or the output folder, so a r
 """
 
 from enum import StrEnum
+from functools import lru_cache
 
 import msgspec
 
@@ -13,6 +14,7 @@ from htfi.domain.generation import DraftRound, RuleTrace
 from htfi.domain.news import NewsContext
 from htfi.domain.plan import FidelityPlan as FidelityPlan
 from htfi.domain.plan import Rung as Rung
+from htfi.domain.time import format_ns
 
 Quantiles = list[list[float]]  # [H, Q], never decreasing along Q
 TICKS_PER_UNIT = 1e10  # of log return
@@ -351,14 +353,22 @@ class Receipt(msgspec.Struct, frozen=True, gc=False):
     leaf_hash: str
 
 
+def decision_id(series: str, as_of_ns: int) -> str:
+    """The id of a decision on a bar."""
+    return f"{series}@{_instant_text(as_of_ns)}"
+
+
+_instant_text = lru_cache(maxsize=8)(format_ns)  # all series of a decision point share it
+
+
 def amendment_id(first_id: str) -> str:
     """The id of the decision that replaces a provisional one."""
     return f"{first_id}/amended"
 
 
-def news_decision_id(series: str, instant: str) -> str:
+def news_decision_id(series: str, as_of_ns: int) -> str:
     """The id of a decision that answers news between two bars."""
-    return f"{series}@{instant}/news"
+    return f"{decision_id(series, as_of_ns)}/news"
 
 
 def series_id(symbol: str, interval: str) -> str:

@@ -1,11 +1,12 @@
 """The forecasts of n series at one instant, as arrays and as records. `Forecaster` makes them for the main path."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.domain.decision import TICKS_PER_UNIT, Forecast, NewsTilt, Quantiles
+from htfi.domain.decision import BAND_LEVELS, TICKS_PER_UNIT, Forecast, NewsTilt, Quantiles
 from htfi.domain.errors import InvalidInput
 
 Array = NDArray[np.float64]
@@ -45,18 +46,50 @@ class ForecastBatch:
     tilts: dict[int, NewsTilt] = field(default_factory=dict[int, NewsTilt])
     _records: _Records | None = field(default=None, init=False, repr=False)
 
+    @property
+    def full(self) -> NDArray[np.bool_]:
+        """Where every expert has a forecast [n]."""
+        return np.logical_and.reduce(np.isfinite(self.experts[:, :, 0, 0]), axis=1)
+
+    def expert_ticks(self) -> NDArray[np.int64]:
+        """The experts' quantiles [n, K, H, Q] in ticks; 0 for an expert without a forecast yet."""
+        spoke = np.isfinite(self.experts[:, :, :1, :1])
+        return np.rint(np.where(spoke, self.experts, 0.0) * TICKS_PER_UNIT).astype(np.int64)
+
+    def first_shares(self) -> Array:
+        """Each expert's mean weight over the zones at the first horizon [n, K], as `Forecast.first_shares` has it."""
+        zones = self.weights[:, :, 0]
+        total = zones[:, :, 0]
+        for zone in range(1, zones.shape[2]):
+            total = total + zones[:, :, zone]
+        return total / zones.shape[2]
+
+    def bands(self) -> tuple[Array, Array]:
+        """The ends [n] of the central 90% at the first horizon, as log returns."""
+        low, high = (self.levels.index(level) for level in BAND_LEVELS)
+        return self.quantiles[:, 0, low], self.quantiles[:, 0, high]
+
+    def take(self, places: Sequence[int]) -> "ForecastBatch":
+        """The forecasts of these series, in this order."""
+        if len(places) == len(self.ready) and list(places) == list(range(len(places))):
+            return self
+        at = np.array(places, np.intp)
+        tilts = {place: self.tilts[one] for place, one in enumerate(places) if one in self.tilts}
+        return ForecastBatch(
+            self.names, self.horizons, self.levels, self.ready[at], self.quantiles[at], self.experts[at],
+            self.weights[at], self.calibration[at], self.usual_sigma[at], self.rows[at], tilts,
+        )  # fmt: skip
+
     def item(self, i: int) -> Forecast:
         """The forecast of series i in the record's form. Raises: InvalidInput where it is not ready."""
         if self._records is None:
             spoke = np.isfinite(self.experts[:, :, 0, 0])
             self._records = (
                 self.ready.tolist(),
-                np.logical_and.reduce(spoke, axis=1).tolist(),
+                self.full.tolist(),
                 spoke.tolist(),
                 self.quantiles.tolist(),
-                np.rint(np.where(spoke[:, :, None, None], self.experts, 0.0) * TICKS_PER_UNIT)
-                .astype(np.int64)
-                .tolist(),
+                self.expert_ticks().tolist(),
                 self.weights.tolist(),
                 self.calibration.tolist(),
             )

@@ -7,20 +7,24 @@ added.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from math import isfinite
 from types import MappingProxyType
 
 import msgspec
+import numpy as np
 from msgspec import UNSET
+from numpy.typing import NDArray
 
-from htfi.domain.decision import Decision, PolicyOutcome, PolicyVerdict, Regime
+from htfi.domain.decision import BarCircumstances, Decision, PolicyOutcome, PolicyVerdict, Regime
 from htfi.domain.errors import InvalidInput
 from htfi.domain.time import NS_PER_S
 from htfi.governance.config import ANY_SYMBOL, PolicyConfig
 
 # Quotes that have followed a jump confirm it: their mid lies no farther from the new price than this share of the jump.
 MAX_QUOTE_GAP_SHARE = 0.25
+_MAX_SUMMED = 1e300  # a few numbers below it have a finite sum
 
 
 class PolicyFacts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -47,14 +51,40 @@ class PolicyFacts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     features: Mapping[str, float] = MappingProxyType({})
 
 
+@dataclass(frozen=True, slots=True)
+class PolicyColumns:
+    """What the rules judge n decisions of one instant by, as arrays: units as in `PolicyFacts`.
+
+    Shapes: all [n] but quantiles [n, H, Q]. Where `PolicyFacts` has None, 0 stands. What confirms a jump is not here.
+    """
+
+    symbols: Sequence[str]
+    is_shock: NDArray[np.bool_]
+    quantiles: NDArray[np.float64]
+    band_width: NDArray[np.float64]
+    bar_age_ns: NDArray[np.float64]
+    bar_length_ns: NDArray[np.float64]
+    quote_age_ns: NDArray[np.float64]
+    last_return: NDArray[np.float64]
+    last_sigmas: NDArray[np.float64]
+    quarantine_share: float
+
+
 class PolicyRule(msgspec.Struct, frozen=True, gc=False):
-    """One rule: its stable id, what its objection means, its check, and the first and last version that has it."""
+    """One rule: its stable id, what its objection means, its check, and the first and last version that has it.
+
+    `clears` tells from columns [n] where the check surely has no objection; without it every decision is checked.
+    """
 
     id: str
     outcome: PolicyOutcome
     check: Callable[[PolicyFacts, PolicyConfig], str | None]
     since: int = 1
     until: int | None = None  # None: it still applies
+    clears: Callable[[PolicyColumns, PolicyConfig], NDArray[np.bool_] | bool] | None = None
+
+
+_NO_OBJECTION = PolicyVerdict(PolicyOutcome.RELEASE, [])
 
 
 def judge(decision: Decision, config: PolicyConfig) -> PolicyVerdict:
@@ -77,11 +107,14 @@ def facts_of(decision: Decision) -> PolicyFacts:
         last_return=features.get("return_last"),
         last_sigmas=features.get("return_sigmas"),
         quarantine_share=bar.quarantine_share,
-        quote_gap=(decision.last_price - bar.quote_mid) / bar.quote_mid
-        if bar.quote_mid is not UNSET
-        else None,
+        quote_gap=quote_gap(decision.last_price, bar),
         features=features,
     )
+
+
+def quote_gap(last_price: float, bar: BarCircumstances) -> float | None:
+    """(price − mid) / mid of the quotes; None where no sound ones came since the bar began."""
+    return (last_price - bar.quote_mid) / bar.quote_mid if bar.quote_mid is not UNSET else None
 
 
 def apply_rules(facts: PolicyFacts, config: PolicyConfig, version: str) -> PolicyVerdict:
@@ -100,6 +133,19 @@ def apply_rules(facts: PolicyFacts, config: PolicyConfig, version: str) -> Polic
             if outcome is not PolicyOutcome.WITHHOLD:
                 outcome = rule.outcome
     return PolicyVerdict(outcome, reasons)
+
+
+def judge_rows(
+    columns: PolicyColumns, facts_at: Callable[[int], PolicyFacts], config: PolicyConfig, version: str
+) -> list[PolicyVerdict]:
+    """The verdicts on n decisions, as `apply_rules` has them. `facts_at` is asked for what the columns do not clear."""
+    is_clear = np.ones(len(columns.symbols), np.bool_)
+    for rule in rules_of(version):
+        is_clear &= rule.clears is not None and rule.clears(columns, config)
+    return [
+        _NO_OBJECTION if clear else apply_rules(facts_at(place), config, version)
+        for place, clear in enumerate(is_clear.tolist())
+    ]
 
 
 @lru_cache(maxsize=16)
@@ -206,19 +252,68 @@ def _source_clean(facts: PolicyFacts, config: PolicyConfig) -> str | None:
     )
 
 
+def _sound_rows(columns: PolicyColumns, config: PolicyConfig) -> NDArray[np.bool_]:
+    del config
+    rows = columns.quantiles
+    is_finite = np.logical_and.reduce(np.abs(rows) < _MAX_SUMMED, axis=(1, 2))
+    is_sorted = np.logical_and.reduce(rows[:, :, 1:] >= rows[:, :, :-1], axis=(1, 2))
+    return is_finite & is_sorted & (rows.shape[1] > 0) & (rows.shape[2] > 0)
+
+
+def _permitted_rows(columns: PolicyColumns, config: PolicyConfig) -> NDArray[np.bool_] | bool:
+    if not config.restricted_symbols and ANY_SYMBOL in config.allowed_symbols:
+        return True
+    restricted, allowed = set(config.restricted_symbols), set(config.allowed_symbols)
+    is_open = ANY_SYMBOL in allowed
+    return np.array([
+        symbol not in restricted and (is_open or symbol in allowed) for symbol in columns.symbols
+    ])  # fmt: skip
+
+
+def _no_jump_rows(columns: PolicyColumns, config: PolicyConfig) -> NDArray[np.bool_]:
+    is_small = np.abs(columns.last_return) <= config.max_jump_return
+    return is_small | (np.abs(columns.last_sigmas) <= config.max_jump_sigmas)
+
+
+def _not_ahead_rows(columns: PolicyColumns, config: PolicyConfig) -> NDArray[np.bool_]:
+    return -columns.bar_age_ns <= config.max_bar_lead_s * NS_PER_S
+
+
+def _fresh_quote_rows(columns: PolicyColumns, config: PolicyConfig) -> NDArray[np.bool_]:
+    return columns.quote_age_ns <= config.max_quote_age_s * NS_PER_S
+
+
+def _fresh_bar_rows(columns: PolicyColumns, config: PolicyConfig) -> NDArray[np.bool_]:
+    lengths_ns = config.max_bar_age_lengths * columns.bar_length_ns
+    return columns.bar_age_ns <= np.maximum(lengths_ns, config.min_bar_age_s * NS_PER_S)
+
+
+def _narrow_rows(columns: PolicyColumns, config: PolicyConfig) -> NDArray[np.bool_]:
+    return (columns.band_width >= 0.0) & (columns.band_width <= config.max_band_width)
+
+
+def _no_shock_rows(columns: PolicyColumns, config: PolicyConfig) -> NDArray[np.bool_]:
+    del config
+    return ~columns.is_shock
+
+
+def _clean_rows(columns: PolicyColumns, config: PolicyConfig) -> bool:
+    return columns.quarantine_share <= config.max_quarantine_share
+
+
 # Ids are never reused: ledgers quote them. A rule that changes ends with `until`; its successor begins with `since`.
 # The newest `since` is the version that a run judges by.
 RULES: tuple[PolicyRule, ...] = (
-    PolicyRule("symbol-permitted", PolicyOutcome.WITHHOLD, _symbol_permitted),
-    PolicyRule("forecast-sound", PolicyOutcome.WITHHOLD, _forecast_sound),
-    PolicyRule("look-ahead", PolicyOutcome.WITHHOLD, _bar_not_ahead),
-    PolicyRule("price-jump", PolicyOutcome.WITHHOLD, _jump_v1, until=1),
-    PolicyRule("price-jump", PolicyOutcome.WITHHOLD, _jump_unconfirmed, since=2),
-    PolicyRule("stale-quote", PolicyOutcome.CAUTION, _quote_fresh),
-    PolicyRule("stale-bar", PolicyOutcome.CAUTION, _bar_fresh),
-    PolicyRule("band-width", PolicyOutcome.CAUTION, _band_width),
-    PolicyRule("shock-regime", PolicyOutcome.CAUTION, _not_in_shock),
-    PolicyRule("source-quality", PolicyOutcome.CAUTION, _source_clean),
+    PolicyRule("symbol-permitted", PolicyOutcome.WITHHOLD, _symbol_permitted, clears=_permitted_rows),
+    PolicyRule("forecast-sound", PolicyOutcome.WITHHOLD, _forecast_sound, clears=_sound_rows),
+    PolicyRule("look-ahead", PolicyOutcome.WITHHOLD, _bar_not_ahead, clears=_not_ahead_rows),
+    PolicyRule("price-jump", PolicyOutcome.WITHHOLD, _jump_v1, until=1, clears=_no_jump_rows),
+    PolicyRule("price-jump", PolicyOutcome.WITHHOLD, _jump_unconfirmed, since=2, clears=_no_jump_rows),
+    PolicyRule("stale-quote", PolicyOutcome.CAUTION, _quote_fresh, clears=_fresh_quote_rows),
+    PolicyRule("stale-bar", PolicyOutcome.CAUTION, _bar_fresh, clears=_fresh_bar_rows),
+    PolicyRule("band-width", PolicyOutcome.CAUTION, _band_width, clears=_narrow_rows),
+    PolicyRule("shock-regime", PolicyOutcome.CAUTION, _not_in_shock, clears=_no_shock_rows),
+    PolicyRule("source-quality", PolicyOutcome.CAUTION, _source_clean, clears=_clean_rows),
 )
 NUM_VERSIONS = max(rule.since for rule in RULES)
 VERSION = f"policy/{NUM_VERSIONS}"

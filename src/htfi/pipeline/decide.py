@@ -1,11 +1,9 @@
 """The steps from closed bars to decisions: forecast, plan, read, weigh, judge. Each passes a series' record once."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from functools import lru_cache
 
-import msgspec
 from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
 
 from htfi.domain.decision import (
     BarCircumstances,
@@ -18,27 +16,28 @@ from htfi.domain.decision import (
     PolicyVerdict,
     Regime,
     Rung,
+    decision_id,
     news_decision_id,
     series_id,
 )
 from htfi.domain.events import Bar
 from htfi.domain.news import ReadingBudget
 from htfi.domain.plan import LadderInputs
-from htfi.domain.time import NS_PER_MS, format_ns
+from htfi.domain.time import NS_PER_MS
 from htfi.forecasting.between_bars import shorten
 from htfi.forecasting.forecaster import ForecastBatch
 from htfi.governance.policy import judge
-from htfi.market.bars import SOURCE as BUILT_BARS
-from htfi.market.state import MarketState
 from htfi.narrative.influence import bound_view, max_view_influence
 from htfi.narrative.merging import merge_views, supported_trust
 from htfi.narrative.question import Question, facts_of
 from htfi.narrative.rationale.drivers import find_drivers
-from htfi.narrative.rationale.writer import state_rationale
-from htfi.narrative.recent_news import NO_NEWS
+from htfi.narrative.rationale.writer import is_led_by_one, state_rationale
+from htfi.narrative.recent_news import NO_NEWS, NewsSelection
 from htfi.narrative.routing import cap_plan
 from htfi.narrative.triggering import VERSION as TRIGGERS_VERSION
 from htfi.pipeline.components import Components, RunContext
+from htfi.pipeline.decided import DecidedSeries
+from htfi.pipeline.numeric import decide_by_numbers, is_numeric, quote_mid
 from htfi.pipeline.reading_influence import is_worth_depth, is_worth_reading, reading_influences
 from htfi.pipeline.recorder import LedgerCursor
 from htfi.pipeline.series import DecisionPoint, SeriesContext
@@ -55,7 +54,6 @@ from htfi.scheduling.fidelity import (
     plan_deep_reads,
 )
 
-_UNPLANNED = FidelityPlan(Rung.TEMPLATE)
 _NOT_JUDGED = PolicyVerdict(PolicyOutcome.WITHHOLD, [])
 
 
@@ -88,6 +86,8 @@ def plan_readings(
     draft, and those for which no time is left come first at a later point.
     """
     series = [_make_series_context(row, point, components, context) for row in rows]
+    if all(series_context.request.news is NO_NEWS for series_context in series):
+        return series
     suspicion = components.news.reading_suspicions(
         {
             place: series_context.request.news
@@ -120,15 +120,15 @@ def plan_readings(
             divergence = _divergence(series_context, components)
             inputs = components.views.times.inputs(num_waiting, left, divergence, influences[place])
         deadline_ms = deadline_of(inputs)
-        plan = _plan(series_context.regime, deadline_ms, series_context.request, components, context, inputs)
+        plan = _plan(
+            series_context.regime, deadline_ms, series_context.request.news, components, context, inputs
+        )
         request = series_context.request._replace(
             plan=plan, budget=_budget(deadline_ms, inputs.left_ms, components)
         )
         news = components.news.read_by_encoder(request.news) if counts_encoder_alone(plan) else None
         if news is not None:
-            request = request._replace(
-                news=news, question=msgspec.structs.replace(request.question, items=())
-            )
+            request = request._replace(news=news, question=replace(request.question, items=()))
         series[place] = replace(series_context, request=request)
         if place not in unread:
             is_read = not components.views.has(*questions[place], plan.rung)
@@ -158,17 +158,13 @@ def _make_series_context(
         sigma, last = components.scaled_returns.sigma(series), features.get("return_last")
         if answered is None and sigma and last is not None:  # the newest, which nothing has learnt from yet
             returns = (*returns, last / sigma)
+    marks = facts_of(news.items, news.readings)
     question = Question(
-        bar.symbol,
-        point.as_of_ns,
-        bar.end_ns - bar.start_ns,
-        news.items,
-        returns,
-        facts=facts_of(news.items, news.readings),
+        bar.symbol, point.as_of_ns, bar.end_ns - bar.start_ns, news.items, returns, facts=marks
     )
-    request = ReadRequest(series, question, _UNPLANNED, news)
-    plan = _plan(regime, context.pipeline.deadline_ms, request, components, context)
-    return SeriesContext(bar, row, regime, features, request._replace(plan=plan), answered=answered)
+    plan = _plan(regime, context.pipeline.deadline_ms, news, components, context)
+    request = ReadRequest(series, question, plan, news)
+    return SeriesContext(bar, row, regime, features, request, answered=answered)
 
 
 def _divergence(series_context: SeriesContext, components: Components) -> float:
@@ -181,12 +177,12 @@ def _divergence(series_context: SeriesContext, components: Components) -> float:
 def _plan(
     regime: Regime,
     deadline_ms: float,
-    request: ReadRequest,
+    news: NewsSelection,
     components: Components,
     context: RunContext,
     inputs: LadderInputs | UnsetType = UNSET,
 ) -> FidelityPlan:
-    news, rungs, items = request.news, components.views.rungs, request.question.items
+    rungs, items = components.views.rungs, news.items
     chosen = choose_plan(
         regime,
         deadline_ms,
@@ -210,8 +206,11 @@ def read_news(
 
     It is joined by the encoder's readings of what no model reads, and counts as far as its items are trusted.
     """
+    prepared = components.prepared
+    if not prepared.is_on and all(one.request.news is NO_NEWS for one in series):
+        return list(series)
     served = [
-        components.prepared.serve(series_context.request, cursor.next_view(place))
+        prepared.serve(series_context.request, cursor.next_view(place))
         for place, series_context in enumerate(series)
     ]
     views = components.views.read(served)
@@ -237,7 +236,7 @@ def _merged_view(request: ReadRequest, view: NewsView | None, components: Compon
 def weigh_views(
     series: Sequence[SeriesContext], forecasts: ForecastBatch, components: Components
 ) -> list[SeriesContext]:
-    """The forecasts, changed by the views as far as the track records of their readers allow."""
+    """The forecasts of series with news, changed by the views as far as the track records of their readers allow."""
     opinions = {
         series_context.row: opinion_of(
             series_context.view,
@@ -255,9 +254,7 @@ def weigh_views(
     }
     is_tracked = not any(series_context.answered for series_context in series)
     components.forecaster.apply_opinions(forecasts, opinions, is_tracked=is_tracked)
-    weighed = [
-        replace(series_context, forecast=forecasts.item(series_context.row)) for series_context in series
-    ]
+    weighed = [one if is_numeric(one) else replace(one, forecast=forecasts.item(one.row)) for one in series]
     report_divergence(weighed, components.news)
     return weighed
 
@@ -301,17 +298,36 @@ def plan_deep_readings(
     ], num_skipped
 
 
+def decide_series(
+    series: Sequence[SeriesContext], forecasts: ForecastBatch, components: Components, context: RunContext
+) -> list[DecidedSeries]:
+    """The decisions on all series of a point, in their order: those without news are made together."""
+    inputs = components.inputs.close()
+    full = forecasts.full.tolist()
+    by_numbers = [one for one in series if full[one.row] and is_numeric(one)]
+    decided: dict[int, DecidedSeries] = {}
+    if by_numbers:
+        rows = [one.row for one in by_numbers]
+        made = decide_by_numbers(by_numbers, forecasts.take(rows), inputs, components, context)
+        decided = dict(zip(rows, made, strict=True))
+    return [
+        decided[one.row]
+        if one.row in decided
+        else DecidedSeries.of(make_decision(one, forecasts, inputs, components, context))
+        for one in series
+    ]
+
+
 def make_decision(
-    series_context: SeriesContext, inputs: DecisionInputs, components: Components, context: RunContext
+    series_context: SeriesContext,
+    forecasts: ForecastBatch,
+    inputs: DecisionInputs,
+    components: Components,
+    context: RunContext,
 ) -> Decision:
     """The decision on a series, judged by policy, with its rationale as it is stated, without words."""
-    bar, request, features, forecast = (
-        series_context.bar,
-        series_context.request,
-        series_context.features,
-        series_context.forecast,
-    )
-    assert forecast is not None, "views are weighed first"
+    bar, request, features = series_context.bar, series_context.request, series_context.features
+    forecast = series_context.forecast or forecasts.item(series_context.row)
     as_of_ns, plan = request.question.as_of_ns, request.plan
     low, high = forecast.central_band
     usual = components.typical_features.magnitudes(request.series)
@@ -325,7 +341,7 @@ def make_decision(
         last_sigmas=features.get("return_sigmas"),
         drivers=find_drivers(features, usual),
         has_usual=bool(usual),
-        weights=forecast.first_shares,
+        is_led=is_led_by_one(forecast.first_shares.values()),
         headlines=components.news.items(series_context.view.cited) if series_context.view else (),
         view=series_context.view,
         tilt=forecast.tilt,
@@ -339,12 +355,12 @@ def make_decision(
         bar_end_ns=bar.end_ns,
         quote_age_ns=components.market.quote_age_ns(bar.symbol, as_of_ns),
         quarantine_share=components.inputs.missing_share(),
-        quote_mid=_quote_mid(bar, components.market),
+        quote_mid=quote_mid(bar, components.market),
     )
-    instant, answered = _instant_text(as_of_ns), series_context.answered
+    answered = series_context.answered
     models = context.models if answered is None else context.models | {"triggers": TRIGGERS_VERSION}
     decision = Decision(
-        id=f"{request.series}@{instant}" if answered is None else news_decision_id(request.series, instant),
+        id=(decision_id if answered is None else news_decision_id)(request.series, as_of_ns),
         symbol=bar.symbol,
         interval=bar.interval,
         as_of_ns=as_of_ns,
@@ -364,18 +380,4 @@ def make_decision(
         trigger=UNSET if answered is None else DecisionTrigger.NEWS,
         news_trigger=UNSET if answered is None else answered.trigger,
     )
-    return msgspec.structs.replace(decision, verdict=judge(decision, context.policy))
-
-
-def _quote_mid(bar: Bar, market: MarketState) -> float | UnsetType:
-    """The mid of the quotes, where sound ones came since the bar began and the bar is not made of them."""
-    quoted = market.quoted_mid(bar.symbol)
-    is_of_mids = bar.source == BUILT_BARS and bar.volume <= 0.0
-    if quoted is None or is_of_mids or quoted.at_ns < bar.start_ns:
-        return UNSET
-    return quoted.mid
-
-
-@lru_cache(maxsize=8)  # all series of a decision point share it
-def _instant_text(as_of_ns: int) -> str:
-    return format_ns(as_of_ns)
+    return replace(decision, verdict=judge(decision, context.policy))

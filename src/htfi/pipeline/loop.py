@@ -5,10 +5,9 @@ replays to the same bytes. After a crash `LedgerCursor` (the recorder's) knows w
 learns from released decisions is deferred until no decision is waiting.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from htfi.domain.decision import Decision
 from htfi.domain.events import (
     Bar,
     FeedItem,
@@ -24,15 +23,17 @@ from htfi.pipeline.amendments import PendingAmendment
 from htfi.pipeline.components import Components, RunContext
 from htfi.pipeline.decide import (
     close_bars,
+    decide_series,
     forecast_between_bars,
-    make_decision,
     plan_deep_readings,
     plan_readings,
     read_news,
     weigh_views,
 )
+from htfi.pipeline.decided import DecidedSeries
 from htfi.pipeline.late_views import LateView, LateViews
 from htfi.pipeline.news_triggers import NewsTriggers
+from htfi.pipeline.numeric import is_numeric
 from htfi.pipeline.operator_actions import HeldNewsStore, NullHeldNews
 from htfi.pipeline.ports import EventFeed
 from htfi.pipeline.reading_influence import can_move_forecasts
@@ -46,19 +47,19 @@ class OutcomeLearning:
     def __init__(self, components: Components) -> None:
         self._components = components
         self._has_new_bars = False  # a decision point has passed that nothing has learnt from yet
-        self._decisions: list[Decision] = []
+        self._decided: list[SeriesContext] = []
 
     @property
     def is_due(self) -> bool:
-        return self._has_new_bars or bool(self._decisions)
+        return self._has_new_bars or bool(self._decided)
 
     def bars_closed(self) -> None:
         """Note that bars have closed: their outcomes are known."""
         self._has_new_bars = True
 
-    def add(self, decision: Decision) -> None:
-        """Note a decision, or an amendment of one."""
-        self._decisions.append(decision)
+    def add(self, series_context: SeriesContext) -> None:
+        """Note a series that was decided on a bar."""
+        self._decided.append(series_context)
 
     def learn(self) -> None:
         """Learn from all that was noted since the last call."""
@@ -66,21 +67,21 @@ class OutcomeLearning:
         if self._has_new_bars:
             self._has_new_bars = False
             components.forecaster.learn()
-        for decision in self._decisions:
-            if not decision.amends and not decision.is_between_bars:
-                self._judge_sources(decision)
-                components.typical_features.learn(decision.series, decision.features)
-                last_return = decision.features.get("return_last", 0.0)
-                components.scaled_returns.learn(decision.series, last_return)
-        self._decisions.clear()
+        for one in self._decided:
+            series, last_return = one.request.series, one.features.get("return_last", 0.0)
+            self._judge_sources(one, last_return)
+            components.typical_features.learn(series, one.features)
+            components.scaled_returns.learn(series, last_return)
+        self._decided.clear()
 
-    def _judge_sources(self, decision: Decision) -> None:
+    def _judge_sources(self, series_context: SeriesContext, last_return: float) -> None:
         """Judge the sources of earlier news by the return that followed."""
-        news = self._components.news
-        sigma = self._components.scaled_returns.sigma(decision.series) if news.has_news else None
+        news, bar = self._components.news, series_context.bar
+        if not news.has_news:
+            return
+        sigma = self._components.scaled_returns.sigma(series_context.request.series)
         if sigma:
-            bar, return_sigmas = decision.circumstances, decision.features.get("return_last", 0.0) / sigma
-            news.learn_return(decision.symbol, return_sigmas, bar.bar_start_ns, bar.bar_end_ns)
+            news.learn_return(bar.symbol, last_return / sigma, bar.start_ns, bar.end_ns)
 
 
 class DecisionLoop:
@@ -142,7 +143,7 @@ class DecisionLoop:
         self.learn()
         self.components.prepared.read_ahead()
 
-    def decide(self, point: DecisionPoint) -> Iterator[tuple[SeriesContext, Decision]]:
+    def decide(self, point: DecisionPoint) -> list[tuple[SeriesContext, DecidedSeries]]:
         """forecast → plan → read → weigh → judge, for every series of the point that has history enough."""
         components, context = self.components, self.context
         forecasts = (
@@ -150,15 +151,13 @@ class DecisionLoop:
         )
         rows = [row for row, is_ready in enumerate(forecasts.ready) if is_ready]
         if not rows:
-            return
-        inputs = components.inputs.close()
+            return []
         series = plan_readings(point, rows, components, context, self.recorder.cursor)
         series = read_news(series, components, self.recorder.cursor)
         series = weigh_views(series, forecasts, components)
         series, num_skipped = plan_deep_readings(series, components, context)
         self.num_deep_reads_skipped += num_skipped
-        for series_context in series:
-            yield series_context, make_decision(series_context, inputs, components, context)
+        return list(zip(series, decide_series(series, forecasts, components, context), strict=True))
 
     def observe(self, item: FeedItem) -> Iterable[Bar]:
         """Take the item in; the volume and dollar bars that it completes."""
@@ -233,39 +232,45 @@ class DecisionLoop:
 
     def _decide_point(self, point: DecisionPoint) -> None:
         self._amend(self.late.recorded())
-        again = [
-            self._record_and_expect(series_context, decision)
-            for series_context, decision in self.decide(point)
-        ]
-        deeper = [pending for pending in again if pending is not None]
+        decided = self.decide(point)
+        indices = [self.recorder.record(one) for _, one in decided]
+        self.recorder.commit()  # released first: what follows waits for no subscriber
+        deeper: list[PendingAmendment] = []
+        for (series_context, one), index in zip(decided, indices, strict=True):
+            pending = self._note(series_context, one, index)
+            if pending is not None:
+                deeper.append(pending)
         if deeper:
             self.recorder.commit(now=True)
             self._amend(self.late.read_deeper(deeper))
 
-    def _record_and_expect(
-        self, series_context: SeriesContext, decision: Decision
+    def _note(
+        self, series_context: SeriesContext, decided: DecidedSeries, index: int
     ) -> PendingAmendment | None:
-        if decision.is_between_bars:
-            index = self._record(decision, is_newest=False)
-            self.triggers.note_decided(decision)
+        """Note what was recorded at an index; what is to be read again at once is handed back."""
+        if decided.is_between_bars:
+            self.triggers.note_decided(decided.decision)
         else:
-            index = self._record(decision)
-            self.triggers.note_standing(decision, series_context.bar)
-        return self.late.expect(index, series_context.request, decision)
+            self._note_width(decided)
+            self.learning.add(series_context)
+            question = series_context.request.question
+            self.triggers.note_standing(decided.series, series_context.bar, question.as_of_ns)
+        if is_numeric(series_context):
+            return None
+        return self.late.expect(index, series_context.request, decided.decision)
 
-    def _record(self, decision: Decision, *, is_newest: bool = True) -> int:
-        """Take a decision into the open group; its place in the ledger. `is_newest`: of its series, on a bar."""
-        index = self.recorder.record(decision)
-        if is_newest:
-            low, high = decision.forecast.central_band
-            self.components.band_widths[decision.series] = high - low
-        self.learning.add(decision)
-        return index
+    def _note_width(self, decided: DecidedSeries) -> None:
+        """Note the newest 90% band of a series."""
+        low, high = decided.central_band
+        self.components.band_widths[decided.series] = high - low
 
     def _amend(self, late_views: Iterable[LateView]) -> None:
         for pending, view in late_views:
             for amendment, is_newest in self.late.amendments(pending, view):
-                self._record(amendment, is_newest=is_newest)
+                decided = DecidedSeries.of(amendment)
+                self.recorder.record(decided)
+                if is_newest:
+                    self._note_width(decided)
                 self.components.prepared.count_verified(amendment)
 
     def _open_due_announcements(self, now_ns: int) -> None:

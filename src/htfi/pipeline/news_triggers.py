@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from htfi.domain.decision import Decision, NewsTrigger, TriggerItem
+from htfi.domain.decision import Decision, NewsTrigger, TriggerItem, decision_id
 from htfi.domain.events import Bar
 from htfi.domain.news import ScreenedItem, Screening
 from htfi.domain.time import NS_PER_DAY, NS_PER_MS, NS_PER_S
@@ -87,14 +87,14 @@ class NewsTriggers:
         self._recent_ns: deque[int] = deque()  # instants of such decisions in the last hour
         self._num_items = 0
 
-    def note_standing(self, decision: Decision, bar: Bar) -> None:
-        """Note a decision on a bar: it knows all news that came before it."""
+    def note_standing(self, series: str, bar: Bar, as_of_ns: int) -> None:
+        """Note that a series was decided on a bar: all news that came before was known."""
         if not self._config.enabled:
             return
-        series = decision.series
         if series not in self._standing:
-            self._series_of.setdefault(decision.symbol, []).append(series)
-        self._standing[series] = StandingDecision(bar, decision.id, decision.as_of_ns, self._num_items)
+            self._series_of.setdefault(bar.symbol, []).append(series)
+        name = decision_id(series, as_of_ns)
+        self._standing[series] = StandingDecision(bar, name, as_of_ns, self._num_items)
         waiting = self._waiting.pop(series, None) if self._waiting else None
         if waiting is not None:
             self.num_covered += waiting.num_items

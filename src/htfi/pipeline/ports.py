@@ -1,12 +1,13 @@
 """Interfaces that the main path needs. Adapters implement them; wiring connects them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 from htfi.domain.decision import Decision, Receipt
 from htfi.domain.events import FeedItem, QuarantinedRow
 
 Position = dict[str, Any]  # plain JSON values
+MakeDecision = Callable[[], Decision]
 
 
 class EventFeed(Protocol):
@@ -82,8 +83,8 @@ class DecisionSink(Protocol):
         """How many ledger entries, from the first on, it has dealt with. Kept for good."""
         ...
 
-    def release(self, receipt: Receipt, entry: bytes, decision: Decision | None = None) -> None:
-        """Take the next entry; `decision` is what it holds, where that is at hand."""
+    def release(self, receipt: Receipt, entry: bytes, make: MakeDecision | None = None) -> None:
+        """Take the next entry; `make` gives what it holds, with its words, where that is at hand."""
         ...
 
     def flush(self) -> None:

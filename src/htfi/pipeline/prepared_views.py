@@ -36,16 +36,16 @@ class PreparedViews:
         self.num_verified = self.num_confirmed = 0  # amendments of what was served; those that say the same
         self._series: OrderedDict[str, tuple[str, int]] = OrderedDict()  # symbol, bar in ns
         self.rung = next((rung for rung in (Rung.SPECULATIVE, Rung.EDGE) if rung in readings.rungs), None)
-        self._is_on = bool(calendar.releases) and self.rung is not None and config.max_readings > 0
+        self.is_on = bool(calendar.releases) and self.rung is not None and config.max_readings > 0
 
     @property
     def models(self) -> dict[str, str]:
         """The calendar, for the record of a decision."""
-        return self.prefetcher.models if self._is_on else {}
+        return self.prefetcher.models if self.is_on else {}
 
     def due_announcements(self, now_ns: int) -> list[Announcement]:
         """Announcements to open before any event at `now_ns` is taken in."""
-        return self.prefetcher.take_due(now_ns) if self._is_on else []
+        return self.prefetcher.take_due(now_ns) if self.is_on else []
 
     def open_announcements(
         self, announcements: Sequence[Announcement], recent_returns: RecentReturns
@@ -71,17 +71,17 @@ class PreparedViews:
 
     def read_ahead(self) -> None:
         """Read a little ahead, while nothing waits. Raises: DependencyUnavailable."""
-        if self._is_on:
+        if self.is_on:
             self.prefetcher.read_ahead(self._read, MAX_READINGS_PER_STEP)
 
     def receive_announcement(self, item: MacroAnnouncement) -> None:
         """Remember a rate that the calendar names."""
-        if self._is_on:
+        if self.is_on:
             self.prefetcher.observe_rate(item)
 
     def receive_news(self, screened: ScreenedItem | None) -> None:
         """Take in an item as the news processor has it. Raises: DependencyUnavailable."""
-        if self._is_on and screened is not None:
+        if self.is_on and screened is not None:
             self.prefetcher.receive(screened, self._read)
 
     def serve(self, request: ReadRequest, recorded: NewsView | None) -> ReadRequest:
@@ -89,7 +89,7 @@ class PreparedViews:
 
         `recorded` is what was read for it before a crash: that stands.
         """
-        if not self._is_on:
+        if not self.is_on:
             return request._replace(known=recorded)
         self._remember_series(request)
         view = self.prefetcher.serve(request.series, request.question)

@@ -18,17 +18,21 @@ from htfi.domain.plan import LadderInputs
 from htfi.domain.time import NS_PER_MS
 from htfi.governance.ledger.merkle import leaf_hash
 from htfi.narrative.merging import unmerged
+from htfi.pipeline.decided import DecidedSeries
 from htfi.pipeline.ports import DecisionLedger, DecisionSink
-from htfi.pipeline.record.entry import decode_entry, encode_like, encoder_like
-from htfi.pipeline.record.wording import with_words
+from htfi.pipeline.record.entry import decode_entry, encode_worded, is_json
 
-Subscriber = Callable[[Receipt, Decision], None]
-"""Gets each decision that is not withheld, with its receipt, as soon as it is durable: its rationale is stated and has
-no words yet (`record.wording.with_words`).
+Subscriber = Callable[[Receipt, DecidedSeries], None]
+"""Gets each decision that is not withheld, with its receipt, as soon as it is durable: its forecast at once, the
+decision and its words when it asks for them.
 """
 
 
-def no_subscriber(receipt: Receipt, decision: Decision) -> None:
+Watcher = Callable[[DecidedSeries], None]
+"""Gets each decision after its release, those withheld and those made again as well."""
+
+
+def no_subscriber(receipt: Receipt, decided: DecidedSeries) -> None:
     """For a run whose decisions are read from its files alone."""
 
 
@@ -44,16 +48,16 @@ class LedgerCursor:
         """Whether the ledger holds what this run decides next."""
         return self.position < self._ledger.size
 
-    def advance(self, decision: Decision) -> bool:
+    def advance(self, decided: DecidedSeries) -> bool:
         """Go past one decision; whether the ledger holds it already. Raises: IntegrityError where it holds another."""
         index = self.position
         self.position += 1
         if index >= self._ledger.size:
             return False
         recorded = self._ledger.entry(index)
-        if recorded != encode_like(decision, recorded):
+        if recorded != _entry_like(decided, recorded):
             raise IntegrityError(
-                f"decision {index} ({decision.id}) differs from its entry in the ledger: "
+                f"decision {index} ({decided.decision.id}) differs from its entry in the ledger: "
                 "the inputs, the settings or the code changed since; use a new folder"
             )
         return True
@@ -95,11 +99,16 @@ def unmerged_view(decision: Decision) -> NewsView | None:
     return unmerged(decision.view) if decision.view is not None else None
 
 
+def _entry_like(decided: DecidedSeries, entry: bytes) -> bytes:
+    """The entry of a decision in the version of another: a ledger of version 1 goes on in its own."""
+    return encode_worded(decided.decision) if is_json(entry) else decided.entry
+
+
 class _PendingEntry(NamedTuple):
     """A decision of the open group, and its entry."""
 
     entry: bytes
-    decision: Decision
+    decided: DecidedSeries
 
 
 class DecisionRecorder:
@@ -117,18 +126,14 @@ class DecisionRecorder:
         group_ms: float,
         elapsed_ns: Callable[[], int],
         subscriber: Subscriber = no_subscriber,
-        watcher: Callable[[Decision], None] = lambda _: None,
+        watcher: Watcher = lambda _: None,
     ) -> None:
-        """A ledger that ends with entries as JSON goes on with JSON; else new entries are of version 2.
-
-        `watcher` gets each decision, those withheld and those made again as well, with the words of its rationale.
-        """
+        """A ledger that ends with entries as JSON goes on with JSON; else new entries are of version 2."""
         self.ledger = ledger
         self.sink = sink
         self.watcher = watcher
         self.subscriber = subscriber
-        newest = ledger.entry(ledger.size - 1) if ledger.size else b""
-        self._encode = encoder_like(newest)
+        self._newest = ledger.entry(ledger.size - 1) if ledger.size else b""
         self.cursor = LedgerCursor(ledger)
         self.num_decided = 0
         self.num_withheld = 0
@@ -162,26 +167,26 @@ class DecisionRecorder:
         """What this run has recorded at an index, durably or in the open group."""
         first_pending = self.num_recorded - len(self._pending)
         if index >= first_pending:
-            return with_words(self._pending[index - first_pending].decision)
+            return self._pending[index - first_pending].decided.worded()
         return decode_entry(self.ledger.entry(index))
 
-    def record(self, decision: Decision) -> int:
+    def record(self, decided: DecidedSeries) -> int:
         """Take one decision into the open group, unless the ledger holds it already; its index.
 
         Raises: IntegrityError where the ledger holds another one there.
         """
         index = self.num_recorded
-        if decision.amends:
+        if decided.amends:
             self.num_amended += 1
         else:
             self.num_decided += 1
-            self.num_withheld += decision.verdict.outcome is PolicyOutcome.WITHHOLD
-        if self.cursor.advance(decision):
-            self.watcher(with_words(decision))
+            self.num_withheld += decided.verdict.outcome is PolicyOutcome.WITHHOLD
+        if self.cursor.advance(decided):
+            self.watcher(decided)
             return index
         if not self._pending:
             self._oldest_ns = self.elapsed_ns()
-        self._pending.append(_PendingEntry(self._encode(decision), decision))
+        self._pending.append(_PendingEntry(_entry_like(decided, self._newest), decided))
         return index
 
     def maintain_ledger(self) -> None:
@@ -210,14 +215,13 @@ class DecisionRecorder:
             ) from error
         released, self._pending = self._pending, []
         for receipt, one in zip(receipts, released, strict=True):
-            if one.decision.verdict.outcome is not PolicyOutcome.WITHHOLD:
-                self.subscriber(receipt, one.decision)
-        worded = [with_words(one.decision) for one in released]
-        for receipt, one, decision in zip(receipts, released, worded, strict=True):
-            self.sink.release(receipt, one.entry, decision)
+            if one.decided.verdict.outcome is not PolicyOutcome.WITHHOLD:
+                self.subscriber(receipt, one.decided)
+        for receipt, one in zip(receipts, released, strict=True):
+            self.sink.release(receipt, one.entry, one.decided.worded)
         self.sink.flush()
-        for decision in worded:
-            self.watcher(decision)
+        for one in released:
+            self.watcher(one.decided)
 
     def state(self) -> dict[str, Any]:
         counts = {"decided": self.num_decided, "withheld": self.num_withheld, "amended": self.num_amended}

@@ -26,8 +26,7 @@ class DecisionPoint:
     answered: tuple[AnsweredSeries, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class SeriesContext:
+class SeriesContext(msgspec.Struct, frozen=True, gc=False):
     """One series at a decision point. `row` is its row in the point's batch of forecasts.
 
     `request` says what is read for it, and at which rung. The steps fill in `view` and `forecast`, each once.

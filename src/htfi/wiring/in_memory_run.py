@@ -1,18 +1,19 @@
 """The main path over files, in memory, with nothing recorded: `htfi forecast` and `htfi scenario` ask for it."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from htfi.domain.decision import Decision, Receipt, Rung
+from htfi.domain.decision import Receipt, Rung
 from htfi.domain.errors import InvalidInput
 from htfi.domain.events import Bar, FeedItem, News, QuarantinedRow, TimePassed
 from htfi.domain.time import SystemClock
 from htfi.narrative.ports import NewsReader
 from htfi.pipeline.intake.quarantine_reasons import describe_refused_source
 from htfi.pipeline.loop import DecisionLoop
-from htfi.pipeline.ports import EventFeed, Position
+from htfi.pipeline.ports import EventFeed, MakeDecision, Position
+from htfi.pipeline.recorder import Watcher
 from htfi.wiring.feeds import open_feed, resolve
 from htfi.wiring.run import build_loop
 from htfi.wiring.settings import Settings, override
@@ -54,7 +55,7 @@ def run_in_memory(
     settings: Settings,
     files: Sequence[str],
     mapping: Path | None,
-    watch: Callable[[Decision], None],
+    watch: Watcher,
     *,
     symbol: str | None = None,
     interval: str | None = None,
@@ -159,7 +160,7 @@ class NullSink:
     def append(self, entries: Sequence[bytes]) -> list[Receipt]:
         return [Receipt(0, "")] * len(entries)
 
-    def release(self, receipt: Receipt, entry: bytes, decision: Decision | None = None) -> None: ...
+    def release(self, receipt: Receipt, entry: bytes, make: MakeDecision | None = None) -> None: ...
 
     def flush(self) -> None: ...
 

@@ -14,7 +14,7 @@ from htfi.adapters.stores.admissions import AdmissionsFile
 from htfi.adapters.stores.decisions import JOURNAL, DecisionJournal, NullJournal
 from htfi.adapters.stores.held_news import HELD_NEWS, HeldNewsFile, QuarantineFile
 from htfi.adapters.stores.snapshot import SnapshotFile, read_whole, write_whole
-from htfi.domain.decision import Decision, Rung
+from htfi.domain.decision import Rung
 from htfi.domain.errors import DependencyUnavailable, IntegrityError
 from htfi.domain.file_digests import DigestFile, FileDigestCache, file_digest
 from htfi.domain.time import SystemClock
@@ -34,7 +34,7 @@ from htfi.pipeline.loop import DecisionLoop
 from htfi.pipeline.operator_actions import HeldNewsStore, OperatorFeed
 from htfi.pipeline.ports import DecisionLedger, DecisionSink, EventFeed, RowQuarantine
 from htfi.pipeline.prepared_views import PreparedViews
-from htfi.pipeline.recorder import DecisionRecorder, Subscriber, no_subscriber
+from htfi.pipeline.recorder import DecisionRecorder, Subscriber, Watcher, no_subscriber
 from htfi.pipeline.run_state import LedgerTruncated, RunStateStore, SavedRun
 from htfi.pipeline.view_cache import READINGS_VERSION as READINGS
 from htfi.pipeline.view_cache import ViewCache
@@ -161,7 +161,7 @@ def open_run(
     *,
     mirror: BinaryIO | None = None,
     pace: float | None = None,
-    watch: Callable[[Decision], None] = lambda _: None,
+    watch: Watcher = lambda _: None,
     edge: "EdgeNode | None" = None,
     releases: Path | None = None,
     outputs: Collection[OutputFile] | None = None,
@@ -330,7 +330,7 @@ def build_loop(
     feed: EventFeed,
     ledger: DecisionLedger,
     outlet: DecisionSink,
-    watch: Callable[[Decision], None] = lambda _: None,
+    watch: Watcher = lambda _: None,
     readers: Mapping[Rung, NewsReader] | None = None,
     cache: RunCache | None = None,
     held: HeldNewsStore | None = None,

@@ -13,6 +13,7 @@ from htfi.domain.decision import Rung
 from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
 from htfi.narrative.ports import NewsReader
 from htfi.pipeline.components import Components
+from htfi.pipeline.decided import DecidedSeries
 from htfi.pipeline.run_state import check_ledger_size, decode_state
 from htfi.pipeline.scenarios.basis import ScenarioBasis, ScenarioSource, make_basis
 from htfi.pipeline.scenarios.history import DecisionSummary, RunHistory
@@ -51,7 +52,11 @@ def open_basis(
         return _basis_of_run(Path(folders[0]), settings, interval)
     history = RunHistory()
     readers = open_readers(settings.models, settings.narrative, settings.decoding)
-    done = run_in_memory(settings, source, mapping, history.add, interval=interval, readers=readers)
+
+    def keep(decided: DecidedSeries) -> None:
+        history.add(decided.decision)
+
+    done = run_in_memory(settings, source, mapping, keep, interval=interval, readers=readers)
     names = ", ".join(Path(name).name for name in source)
     basis = make_basis(_source(names, done.settings, done.loop.components, lambda _until_ns: history))
     if basis is None:

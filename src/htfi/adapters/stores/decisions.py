@@ -20,6 +20,7 @@ import msgspec
 from htfi.domain.decision import Decision, DecisionTrigger, PolicyOutcome, PolicyVerdict, Receipt, Regime
 from htfi.domain.errors import DependencyUnavailable, IntegrityError
 from htfi.domain.files import open_private
+from htfi.pipeline.ports import MakeDecision
 from htfi.pipeline.record.entry import entry_json
 
 JOURNAL = "decisions.jsonl"
@@ -111,14 +112,14 @@ class DecisionJournal:
     def num_released(self) -> int:
         return self._num_released
 
-    def release(self, receipt: Receipt, entry: bytes, decision: Decision | None = None) -> None:
+    def release(self, receipt: Receipt, entry: bytes, make: MakeDecision | None = None) -> None:
         """Take the next entry of the ledger. Raises: IntegrityError when it is not the next one."""
         if receipt.index != self._num_released:
             raise IntegrityError(
                 f"{self._path}: entry {receipt.index} cannot follow {self._num_released - 1}: "
                 "the journal and the ledger are of different runs"
             )
-        line = journal_line(receipt, entry, decision)
+        line = journal_line(receipt, entry, make() if make is not None else None)
         self._pending.append(line)
         self._pending_bytes += len(line)
         self._num_released += 1
@@ -173,8 +174,8 @@ class NullJournal:
     def __init__(self, num_recorded: int) -> None:
         self.num_released = num_recorded
 
-    def release(self, receipt: Receipt, entry: bytes, decision: Decision | None = None) -> None:
-        del entry, decision
+    def release(self, receipt: Receipt, entry: bytes, make: MakeDecision | None = None) -> None:
+        del entry, make
         self.num_released = receipt.index + 1
 
     def flush(self) -> None: ...

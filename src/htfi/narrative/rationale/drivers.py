@@ -1,4 +1,7 @@
-"""Finds the features that stand out: those furthest from their usual magnitude, which is learnt per series."""
+"""Finds the features that stand out: those furthest from their usual magnitude, which is learnt per series.
+
+Compiled where a compiler is at hand (drivers.pxd): the same values either way.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -32,9 +35,13 @@ class FeatureBaseline:
         if means is None:
             means = self._means[series] = {}
         for name, value in features.items():
-            mean = means.get(name)
             size = value if value >= 0.0 else -value
-            means[name] = size if mean is None else mean + gain * (size - mean)
+            known = means.get(name)
+            if known is None:
+                means[name] = size
+            else:
+                before = known
+                means[name] = before + gain * (size - before)
 
     def state(self) -> dict[str, Any]:
         return {
@@ -67,11 +74,14 @@ def find_drivers(
     for name, value in features.items():
         mean = usual.get(name)
         if mean:
+            usually = mean
             size = value if value >= 0.0 else -value
-            if MAX_RATIO * mean >= size >= MIN_RATIO * mean:
-                found.append((size / mean, name))
-            elif mean / MAX_RATIO <= size <= _MAX_RATIO_BELOW * mean and not name.startswith(_RETURN_PREFIX):
-                found.append((mean / size, name))
+            if MAX_RATIO * usually >= size >= MIN_RATIO * usually:
+                found.append((size / usually, name))
+            elif usually / MAX_RATIO <= size <= _MAX_RATIO_BELOW * usually and not name.startswith(
+                _RETURN_PREFIX
+            ):
+                found.append((usually / size, name))
     found.sort(reverse=True)
     chosen: list[FeatureDriver] = []
     stories: set[str] = set()

@@ -4,7 +4,7 @@ The main path calls `state_rationale` once per decision, which chooses the sente
 them (`slots_that_follow`). `amendment` and auditors use the parts.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 
 from msgspec import UNSET
@@ -47,7 +47,7 @@ def state_rationale(
     last_sigmas: float | None = None,
     drivers: Sequence[FeatureDriver] = (),
     has_usual: bool = False,
-    weights: Mapping[str, float] | None = None,
+    is_led: bool | None = None,
     headlines: Sequence[News] = (),
     view: NewsView | None = None,
     tilt: NewsTilt | None = None,
@@ -63,11 +63,11 @@ def state_rationale(
 
     Units: `width` is that of the central band of the next bar's log return, `previous_width` that of the band forecast
     one bar ago; `last_return` is the latest log return, and `last_sigmas` its size in the standard deviations then
-    expected. `weights` are the experts' at the first horizon. `headlines` are cleaned, newest first; `view` is what a
-    reader made of them, and `tilt` what that changed in the forecast. A deeper reading follows because numbers and news
-    disagree (`deepening`) or because of what the news is worth (`consulting`); `suspected` marks suspected
-    manipulation; `plan` shows whether load lowered the rung. At most three drivers and three headlines are stated;
-    without a driver, `has_usual` says that there was something usual to compare with.
+    expected. `is_led`: one expert leads (`is_led_by_one`), None without experts. `headlines` are cleaned, newest first;
+    `view` is what a reader made of them, and `tilt` what that changed in the forecast. A deeper reading follows because
+    numbers and news disagree (`deepening`) or because of what the news is worth (`consulting`); `suspected` marks
+    suspected manipulation; `plan` shows whether load lowered the rung. At most three drivers and three headlines are
+    stated; without a driver, `has_usual` says that there was something usual to compare with.
     """
     slots: dict[str, str] = {}
     unit = phrasing.unit(width)
@@ -78,8 +78,7 @@ def state_rationale(
     stated = drivers[:3]
     if stated or has_usual:
         template += "+" + _DRIVERS[len(stated)]
-    if weights:
-        is_led = max(weights.values()) - min(weights.values()) >= MAX_EQUAL_SPREAD
+    if is_led is not None:
         template += "+leader" if is_led else "+equal_experts"
     cited = headlines[:3]
     if cited or view is not None:
@@ -96,6 +95,11 @@ def state_rationale(
     if plan is not None and PlanReason.HIGH_LOAD in plan.reasons and plan.inputs is not UNSET:
         template += "+loaded"
     return Rationale("", template, slots, list(stated), [item.id for item in cited])
+
+
+def is_led_by_one(weights: Collection[float]) -> bool | None:
+    """Whether one expert leads, by their weights at the first horizon; None without experts."""
+    return max(weights) - min(weights) >= MAX_EQUAL_SPREAD if weights else None
 
 
 def slots_that_follow(

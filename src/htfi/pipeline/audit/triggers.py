@@ -9,7 +9,7 @@ from collections.abc import Callable
 from msgspec import UNSET
 
 from htfi.domain.decision import Decision, NewsTrigger, news_decision_id
-from htfi.domain.time import NS_PER_S, format_ns
+from htfi.domain.time import NS_PER_S
 from htfi.forecasting.between_bars import remaining_ticks
 from htfi.market.config import is_intraday
 from htfi.narrative.config import TriggersConfig
@@ -52,7 +52,7 @@ class TriggerAuditor:
             found.append("the settings let no news trigger a decision")
         if decision.models.get("triggers") != VERSION:
             found.append(f"it was triggered by rules other than {VERSION}")
-        if decision.id != news_decision_id(decision.series, format_ns(at_ns)):
+        if decision.id != news_decision_id(decision.series, at_ns):
             found.append("it is not named after its series and instant")
         last_ns = self._answered_ns.get(decision.series)
         if last_ns is not None and at_ns < last_ns + round(config.min_interval_s * NS_PER_S):

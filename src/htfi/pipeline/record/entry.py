@@ -7,7 +7,7 @@ tables as whole numbers (`ticks`), of the rationale what is needed to word it ag
 equal bytes.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -25,13 +25,13 @@ from htfi.domain.decision import (
     PolicyVerdict,
     Rationale,
     amendment_id,
+    decision_id,
     decode_decision,
     encode_decision,
     news_decision_id,
     series_id,
 )
 from htfi.domain.errors import IntegrityError, InvalidInput
-from htfi.domain.time import format_ns
 from htfi.pipeline.record.fields import field_place, packer_of, struct_packer
 from htfi.pipeline.record.plain import Plain, SpelledTexts, TextPlaces, floats, whole_numbers
 from htfi.pipeline.record.ticks import pack_rows, pack_scaled, unpack_rows
@@ -56,7 +56,7 @@ class _EntryAxes(msgspec.Struct):
     trigger: DecisionTrigger | UnsetType = UNSET
 
 
-_MILLIONTHS = 1e6
+WEIGHT_SCALE = 1e6  # weights are recorded in millionths
 _Table = Sequence[Sequence[float]]
 PACKED_APART = frozenset(
     {"id", "models", "forecast", "rationale"}
@@ -70,7 +70,7 @@ _TRACE = field_place(NewsView, "trace")
 _MODELS = packer_of(dict[str, str])
 _TILT, _FLOATS = packer_of(NewsTilt), packer_of(list[float])
 _TABLE, _RATIONALE = packer_of(list[list[float]]), packer_of(RationaleFacts)
-_ENCODER, _DECODER = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder()
+ENCODER, _DECODER = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder()
 _NAME_DECODER, _AXES_DECODER = msgspec.json.Decoder(_EntryName), msgspec.json.Decoder(_EntryAxes)
 _NO_RATIONALE = Rationale("", "", {}, [], [])
 _UNPACKING_ERRORS = (
@@ -81,7 +81,7 @@ _UNPACKING_ERRORS = (
 def encode_entry(decision: Decision) -> bytes:
     """Version 2 of a decision's entry. Raises: IntegrityError where a number is not finite."""
     try:
-        return _ENCODER.encode(_packed(decision))
+        return ENCODER.encode(_packed(decision))
     except IntegrityError as error:
         raise IntegrityError(
             f"{decision.id}: a number is not finite and cannot be recorded: {error}"
@@ -89,7 +89,7 @@ def encode_entry(decision: Decision) -> bytes:
 
 
 def _packed(decision: Decision) -> list[Plain]:
-    models, known = _packed_models(tuple(decision.models.items()))
+    models, known = packed_models(tuple(decision.models.items()))
     texts = TextPlaces(known)
     fields = _FIELDS.pack(decision, texts)
     forecast = _pack_forecast(decision.forecast, texts)
@@ -127,7 +127,7 @@ _KNOWN = {text: place for place, text in enumerate(WORDS)}
 
 
 @lru_cache(maxsize=64)
-def _packed_models(items: tuple[tuple[str, str], ...]) -> tuple[Plain, dict[str, int]]:
+def packed_models(items: tuple[tuple[str, str], ...]) -> tuple[Plain, dict[str, int]]:
     """The versions of a run's parts, the same in most of its entries, and the places of texts after them."""
     texts = TextPlaces(_KNOWN)
     return _MODELS.pack(dict(items), texts), texts.places()
@@ -212,14 +212,9 @@ def encode_worded(decision: Decision) -> bytes:
     return encode_decision(with_words(decision))
 
 
-def encoder_like(entry: bytes) -> Callable[[Decision], bytes]:
-    """What encodes decisions in the version of an entry: a ledger of version 1 goes on in its own."""
-    return encode_worded if is_json(entry) else encode_entry
-
-
 def encode_like(decision: Decision, entry: bytes) -> bytes:
-    """The decision in the version of another entry."""
-    return encoder_like(entry)(decision)
+    """The decision in the version of another entry: a ledger of version 1 goes on in its own."""
+    return encode_worded(decision) if is_json(entry) else encode_entry(decision)
 
 
 def entry_json(entry: bytes, decision: Decision | None = None) -> bytes:
@@ -239,12 +234,8 @@ def _usual_id(decision: Decision) -> str:
     return _id_of(decision.series, decision.as_of_ns, decision.is_between_bars, bool(decision.amends))
 
 
-_instant_text = lru_cache(maxsize=8)(format_ns)  # all series of a decision point share it
-
-
 def _id_of(series: str, as_of_ns: int, is_between_bars: bool, is_amended: bool) -> str:
-    instant = _instant_text(as_of_ns)
-    first = news_decision_id(series, instant) if is_between_bars else f"{series}@{instant}"
+    first = news_decision_id(series, as_of_ns) if is_between_bars else decision_id(series, as_of_ns)
     return amendment_id(first) if is_amended else first
 
 
@@ -261,20 +252,21 @@ def _pack_forecast(forecast: Forecast, texts: TextPlaces) -> Plain:
     zones = len(tables[0][0]) if tables else 1
     return [
         list(forecast.horizons),
-        _packed_levels(forecast.levels),
+        packed_levels(forecast.levels),
         [texts.pack(name) for name in names],
         pack_rows(whole_numbers(forecast.expert_ticks.values()), width),
         _pack_whole([forecast.quantiles], TICKS_PER_UNIT, width, texts),
         None if weight_names == names else [texts.pack(name) for name in weight_names],
         zones,
-        _pack_whole(tables, _MILLIONTHS, zones, texts),
+        _pack_whole(tables, WEIGHT_SCALE, zones, texts),
         _FLOATS.pack(forecast.calibration, texts),
         None if forecast.tilt is None else _TILT.pack(forecast.tilt, texts),
     ]
 
 
 @lru_cache(maxsize=64)
-def _packed_levels(levels: tuple[float, ...]) -> Plain:
+def packed_levels(levels: tuple[float, ...]) -> Plain:
+    """The levels of a run's quantiles, the same in all of its entries."""
     return _FLOATS.pack(levels, TextPlaces({}))
 
 
@@ -292,7 +284,7 @@ def _unpack_forecast(packed: Plain, texts: SpelledTexts, *, with_experts: bool) 
     rows = unpack_rows(ticks, width) if with_experts else []
     quantiles = _unpack_whole(fused, TICKS_PER_UNIT, width, texts)
     weighed = names if weight_names is None else [texts.unpack(name) for name in weight_names]
-    shares = _unpack_whole(weights, _MILLIONTHS, zones, texts)
+    shares = _unpack_whole(weights, WEIGHT_SCALE, zones, texts)
     has_rows = len(rows) == num * len(names) or not with_experts
     if not has_rows or len(shares) != num * len(weighed) or len(quantiles) != num:
         raise ValueError(f"{len(rows)} rows of quantiles for {len(names)} experts")

@@ -17,7 +17,7 @@ from htfi.narrative.rationale.versions import MODEL_KEY, PHRASINGS, phrasing_of
 from htfi.narrative.rationale.writer import HEADLINE_SLOTS, SLOT_ORDER, in_slot_order, slots_that_follow
 from htfi.narrative.text import quote
 
-_PLACES = {name: place for place, name in enumerate(SLOT_ORDER)}
+SLOT_PLACES = {name: place for place, name in enumerate(SLOT_ORDER)}
 
 
 class DriverFacts(msgspec.Struct, frozen=True):
@@ -45,9 +45,9 @@ def facts_of(decision: Decision) -> RationaleFacts:
     """What words the decision's rationale again, whether it has its words or was stated only."""
     rationale, slots = decision.rationale, decision.rationale.slots
     phrasing = PHRASINGS.get(decision.models.get(MODEL_KEY, ""))
-    places = None if phrasing is None else _places_of(rationale.template, phrasing)
+    places = None if phrasing is None else template_places(rationale.template, phrasing)
     drivers = _driver_facts(decision)
-    if phrasing is None or places is None or drivers is None or not _PLACES.keys() >= slots.keys():
+    if phrasing is None or places is None or drivers is None or not SLOT_PLACES.keys() >= slots.keys():
         return RationaleFacts(whole=with_words(decision).rationale)
     cited = tuple(rationale.cited)
     if not rationale.text:
@@ -57,7 +57,7 @@ def facts_of(decision: Decision) -> RationaleFacts:
     if not is_in_order or fill(rationale.template, slots, phrasing) != rationale.text:
         return RationaleFacts(whole=rationale)
     given = _following(decision, rationale, phrasing)
-    absent = tuple(_PLACES[name] for name in given if name not in slots)
+    absent = tuple(SLOT_PLACES[name] for name in given if name not in slots)
     return RationaleFacts(places, drivers, cited, _spelled(slots, given), absent)
 
 
@@ -94,7 +94,7 @@ def worded(facts: RationaleFacts, decision: Decision) -> Rationale:
 
 
 def _spelled(slots: Mapping[str, str], given: Mapping[str, str]) -> dict[int, str]:
-    return {_PLACES[name]: words for name, words in slots.items() if given.get(name) != words}
+    return {SLOT_PLACES[name]: words for name, words in slots.items() if given.get(name) != words}
 
 
 def _filled(stated: Rationale, slots: Mapping[str, str], phrasing: Phrasing) -> Rationale:
@@ -164,8 +164,8 @@ def _part_places(phrasing: Phrasing) -> dict[str, int]:
 
 
 @lru_cache(maxsize=512)
-def _places_of(template: str, phrasing: Phrasing) -> tuple[int, ...] | None:
-    """None where the version has no such opening or part."""
+def template_places(template: str, phrasing: Phrasing) -> tuple[int, ...] | None:
+    """The places of an opening and parts among those of a version; None where it does not have one of them."""
     opening, *parts = template.split("+")
     if opening not in phrasing.sentences.openings or not phrasing.sentences.parts.keys() >= set(parts):
         return None

@@ -21,6 +21,7 @@ from htfi.domain.errors import InvalidInput
 from htfi.domain.events import Bar, FeedItem, News
 from htfi.domain.time import NS_PER_DAY, SystemClock
 from htfi.forecasting.tilts import tilt_record
+from htfi.pipeline.decided import DecidedSeries
 from htfi.pipeline.loop import DecisionLoop
 from htfi.pipeline.weighing import numeric_quantiles
 from htfi.wiring.feeds import open_feed, resolve
@@ -127,7 +128,11 @@ class _SampleReplay:
 
     def _loop(self) -> DecisionLoop:
         nowhere = NullSink()
-        return build_loop(self._settings, ItemFeed(), nowhere, nowhere, self._decisions.append, self._readers)
+
+        def keep(decided: DecidedSeries) -> None:
+            self._decisions.append(decided.worded())
+
+        return build_loop(self._settings, ItemFeed(), nowhere, nowhere, keep, self._readers)
 
     def closes(self, num: int) -> list[int]:
         """`num` instants at which bars close, spread evenly over those far from any headline."""

@@ -31,6 +31,7 @@ from htfi.domain.errors import InvalidInput
 from htfi.domain.events import QuarantinedRow
 from htfi.domain.time import format_ns
 from htfi.forecasting.scores import ScoreRow
+from htfi.pipeline.decided import DecidedSeries
 from htfi.wiring.in_memory_run import run_in_memory
 from htfi.wiring.settings import Settings
 
@@ -98,7 +99,7 @@ def forecast_files(
     names = sorted(seen.latest, key=lambda name: (-len(seen.prices[name]), name))
     name = names[0]
     return ForecastAnswer(
-        decision=seen.latest[name],
+        decision=seen.latest[name].worded(),
         prices=seen.prices[name],
         scores=done.loop.components.forecaster.scores(),
         num_events=done.loop.num_events,
@@ -112,14 +113,14 @@ def forecast_files(
 class _DecisionRecorder:
     """The newest decision and the prices of every series, filled by the loop."""
 
-    latest: dict[str, Decision] = field(default_factory=dict[str, Decision])
+    latest: dict[str, DecidedSeries] = field(default_factory=dict[str, DecidedSeries])
     prices: dict[str, list[float]] = field(default_factory=dict[str, list[float]])
 
-    def record(self, decision: Decision) -> None:
-        self.latest[decision.series] = decision
-        if decision.is_between_bars:
+    def record(self, decided: DecidedSeries) -> None:
+        self.latest[decided.series] = decided
+        if decided.is_between_bars:
             return
-        self.prices.setdefault(decision.series, []).append(decision.last_price)
+        self.prices.setdefault(decided.series, []).append(decided.last_price)
 
 
 _CHART_ROWS = 12

@@ -13,12 +13,14 @@ from htfi.domain.decision import Decision, Regime
 from htfi.domain.peers import PeerChange, PeerState
 from htfi.narrative.rationale.versions import CURRENT
 from htfi.narrative.rationale.writer import cited_headlines
+from htfi.pipeline.decided import DecidedSeries
 
 HISTORY_BARS = 240
 SHOWN_SERIES = 60
 BAND_LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 SEVERITY = {Regime.CALM: 0, Regime.NORMAL: 1, Regime.STRESSED: 2, Regime.SHOCK: 3}
 _RATE_SPAN_S = 3.0
+_MAX_POINTS_HELD = 4_096
 
 
 class DecisionStatus(StrEnum):
@@ -123,27 +125,32 @@ class ViewModel:
         self._title = title
         self._now_s = now_s
         self._utc_ns = utc_ns
-        self._latest: dict[str, Decision] = {}
+        self._latest: dict[str, DecidedSeries] = {}
         self._prices: dict[str, deque[float]] = {}
+        self._num_recorded = 0
         self._marks: deque[tuple[float, int, int]] = deque()
         self._start: tuple[float, float] | None = None
 
-    def record(self, decision: Decision) -> None:
+    def record(self, decided: DecidedSeries) -> None:
         """Remember one decision, released or not. An amendment takes its place, unless the series has gone on."""
-        name = decision.series
-        if decision.amends:
-            if name in self._latest and self._latest[name].id == decision.amends:
-                self._latest[name] = decision
+        name = decided.series
+        self._num_recorded += 1
+        if self._num_recorded % _MAX_POINTS_HELD == 0:
+            for one in self._latest.values():
+                _ = one.decision  # until it is made, it holds all series of its instant
+        if decided.amends:
+            if name in self._latest and self._latest[name].decision.id == decided.amends:
+                self._latest[name] = decided
             return
-        if decision.is_between_bars:  # its price is no close; a series is shown from its first close on
+        if decided.is_between_bars:  # its price is no close; a series is shown from its first close on
             if name in self._prices:
-                self._latest[name] = decision
+                self._latest[name] = decided
             return
         prices = self._prices.get(name)
         if prices is None:
             prices = self._prices[name] = deque(maxlen=HISTORY_BARS)
-        prices.append(decision.last_price)
-        self._latest[name] = decision
+        prices.append(decided.last_price)
+        self._latest[name] = decided
 
     def snapshot(self, counters: RunCounters) -> ViewState:
         """The frame for now."""
@@ -160,7 +167,7 @@ class ViewModel:
             counters=counters,
             series=tuple(self._series_view(name) for name in names[:SHOWN_SERIES]),
             num_series=len(names),
-            rationale=self._latest[names[0]].rationale.text if names else "",
+            rationale=self._latest[names[0]].worded().rationale.text if names else "",
             news=headline if reading else counters.headline,
             reading=reading,
             events_per_s=(counters.num_events - events) / span_s,
@@ -171,21 +178,23 @@ class ViewModel:
 
     def _newest_reading(self, names: list[str]) -> tuple[str, str]:
         """The headline that the newest view is of, where its rationale states it, and the view in words."""
-        read = [name for name in names if self._latest[name].view is not None and self._reading(name)]
+        read = [
+            name for name in names if self._latest[name].decision.view is not None and self._reading(name)
+        ]
         if not read:
             return "", ""
         name = max(read, key=self._read_at_ns)
-        decision = self._latest[name]
+        decision = self._latest[name].worded()
         headlines = cited_headlines(decision.rationale)
         cited = decision.view.cited if decision.view is not None else ()
         return next((headlines[item] for item in cited if item in headlines), ""), self._reading(name)
 
     def _read_at_ns(self, name: str) -> int:
-        view = self._latest[name].view
+        view = self._latest[name].decision.view
         return view.as_of_ns if view is not None else 0
 
     def _reading(self, name: str) -> str:
-        decision = self._latest[name]
+        decision = self._latest[name].worded()
         slots = CURRENT.view_slots(decision.view, decision.symbol) if decision.view is not None else {}
         if not slots:
             return ""
@@ -212,13 +221,13 @@ class ViewModel:
 
     def _display_order(self, name: str) -> tuple[int, float, str]:
         """Broken markets first, then the largest move measured in stated spreads."""
-        decision = self._latest[name]
+        decision = self._latest[name].decision
         spread = decision.forecast.quantiles[0][-1] - decision.forecast.quantiles[0][0]
         surprise = abs(_change(self._prices[name])) / spread if spread > 0 else 0.0
         return -SEVERITY[decision.regime], -surprise, name
 
     def _series_view(self, name: str) -> SeriesView:
-        decision, prices = self._latest[name], self._prices[name]
+        decision, prices = self._latest[name].decision, self._prices[name]
         forecast = decision.forecast
         return SeriesView(
             name=name,

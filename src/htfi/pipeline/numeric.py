@@ -1,0 +1,197 @@
+"""Decisions from numbers alone: on bars, without news, all series of a point at once. `DecisionLoop` calls it."""
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+from msgspec import UNSET, UnsetType
+
+from htfi.domain.decision import (
+    BarCircumstances,
+    Decision,
+    DecisionInputs,
+    PolicyVerdict,
+    Rationale,
+    Regime,
+    decision_id,
+    series_id,
+)
+from htfi.domain.events import Bar
+from htfi.forecasting.batch import ForecastBatch
+from htfi.governance.policy import PolicyColumns, PolicyFacts, judge_rows, quote_gap
+from htfi.market.bars import SOURCE as BUILT_BARS
+from htfi.market.state import MarketState
+from htfi.narrative.rationale.drivers import find_drivers
+from htfi.narrative.rationale.writer import MAX_EQUAL_SPREAD, state_rationale
+from htfi.narrative.recent_news import NO_NEWS
+from htfi.pipeline.components import Components, RunContext
+from htfi.pipeline.decided import DecidedSeries
+from htfi.pipeline.record.numeric import NumericFacts, SharedFacts, encode_numeric
+from htfi.pipeline.series import SeriesContext
+
+
+def is_numeric(series_context: SeriesContext) -> bool:
+    """Whether the numbers alone decide a series: it is on a bar, and there is no news on it."""
+    return (
+        series_context.request.news is NO_NEWS
+        and series_context.view is None
+        and series_context.answered is None
+        and series_context.request.plan.rung_after_release is None
+    )
+
+
+def decide_by_numbers(
+    series: Sequence[SeriesContext],
+    forecasts: ForecastBatch,
+    inputs: DecisionInputs,
+    components: Components,
+    context: RunContext,
+) -> list[DecidedSeries]:
+    """The decisions on series that are decided by numbers alone, each with a forecast of every expert.
+
+    `forecasts` has a row for each of them.
+    """
+    as_of_ns = series[0].request.question.as_of_ns
+    shared = SharedFacts(as_of_ns, inputs, context.settings_digest, context.models)
+    circumstances = _circumstances(series, as_of_ns, components)
+    rationales = _rationales(series, forecasts, components)
+    verdicts = _verdicts(series, forecasts, circumstances, as_of_ns, context)
+    rows = [
+        NumericFacts(
+            one.bar, one.request.plan, one.regime, one.features, circumstances[place], verdicts[place],
+            rationales[place],
+        )
+        for place, one in enumerate(series)
+    ]  # fmt: skip
+
+    def decision_at(place: int) -> Decision:
+        return _decision(rows[place], shared, forecasts, place)
+
+    low, high = (ends.tolist() for ends in forecasts.bands())
+    decided = [
+        DecidedSeries(
+            one.request.series, one.bar.close, verdicts[place], forecasts.quantiles[place],
+            (low[place], high[place]), partial(decision_at, place),
+        )
+        for place, one in enumerate(series)
+    ]  # fmt: skip
+    for one, entry in zip(decided, encode_numeric(shared, rows, forecasts, decision_at), strict=True):
+        one.entry = entry
+    return decided
+
+
+def _decision(row: NumericFacts, shared: SharedFacts, forecasts: ForecastBatch, place: int) -> Decision:
+    bar = row.bar
+    return Decision(
+        id=decision_id(series_id(bar.symbol, bar.interval), shared.as_of_ns),
+        symbol=bar.symbol,
+        interval=bar.interval,
+        as_of_ns=shared.as_of_ns,
+        last_price=bar.close,
+        inputs=shared.inputs,
+        settings_digest=shared.settings_digest,
+        models=dict(shared.models),
+        plan=row.plan,
+        regime=row.regime,
+        features=row.features,
+        forecast=forecasts.item(place),
+        view=None,
+        rationale=row.rationale,
+        circumstances=row.circumstances,
+        verdict=row.verdict,
+    )
+
+
+def _circumstances(
+    series: Sequence[SeriesContext], as_of_ns: int, components: Components
+) -> list[BarCircumstances]:
+    market, missing_share = components.market, components.inputs.missing_share()
+    return [
+        BarCircumstances(
+            one.bar.start_ns,
+            one.bar.end_ns,
+            market.quote_age_ns(one.bar.symbol, as_of_ns),
+            missing_share,
+            quote_mid(one.bar, market),
+        )
+        for one in series
+    ]
+
+
+def quote_mid(bar: Bar, market: MarketState) -> float | UnsetType:
+    """The mid of the quotes, where sound ones came since the bar began and the bar is not made of them."""
+    quoted = market.quoted_mid(bar.symbol)
+    is_of_mids = bar.source == BUILT_BARS and bar.volume <= 0.0
+    if quoted is None or is_of_mids or quoted.at_ns < bar.start_ns:
+        return UNSET
+    return quoted.mid
+
+
+def _rationales(
+    series: Sequence[SeriesContext], forecasts: ForecastBatch, components: Components
+) -> list[Rationale]:
+    low, high = forecasts.bands()
+    shares = forecasts.first_shares()
+    is_led = (shares.max(axis=1) - shares.min(axis=1) >= MAX_EQUAL_SPREAD).tolist()
+    found: list[Rationale] = []
+    for one, width, led in zip(series, (high - low).tolist(), is_led, strict=True):
+        name, features = one.request.series, one.features
+        usual = components.typical_features.magnitudes(name)
+        found.append(
+            state_rationale(
+                symbol=one.bar.symbol,
+                regime=one.regime,
+                width=width,
+                as_of_ns=one.request.question.as_of_ns,
+                previous_width=components.band_widths.get(name),
+                last_return=features.get("return_last"),
+                last_sigmas=features.get("return_sigmas"),
+                drivers=find_drivers(features, usual),
+                has_usual=bool(usual),
+                is_led=led,
+                plan=one.request.plan,
+            )
+        )
+    return found
+
+
+def _verdicts(
+    series: Sequence[SeriesContext],
+    forecasts: ForecastBatch,
+    circumstances: Sequence[BarCircumstances],
+    as_of_ns: int,
+    context: RunContext,
+) -> list[PolicyVerdict]:
+    low, high = forecasts.bands()
+    width = high - low
+    columns = PolicyColumns(
+        symbols=[one.bar.symbol for one in series],
+        is_shock=np.array([one.regime is Regime.SHOCK for one in series]),
+        quantiles=forecasts.quantiles,
+        band_width=width,
+        bar_age_ns=np.array([as_of_ns - one.bar.end_ns for one in series], np.float64),
+        bar_length_ns=np.array([one.bar.end_ns - one.bar.start_ns for one in series], np.float64),
+        quote_age_ns=np.array([one.quote_age_ns or 0 for one in circumstances], np.float64),
+        last_return=np.array([one.features.get("return_last", 0.0) for one in series]),
+        last_sigmas=np.array([one.features.get("return_sigmas", 0.0) for one in series]),
+        quarantine_share=circumstances[0].quarantine_share,
+    )
+
+    def facts_at(place: int) -> PolicyFacts:
+        one, known = series[place], circumstances[place]
+        return PolicyFacts(
+            symbol=one.bar.symbol,
+            regime=one.regime,
+            quantiles=forecasts.quantiles[place].tolist(),
+            band_width=float(width[place]),
+            bar_age_ns=as_of_ns - one.bar.end_ns,
+            bar_length_ns=one.bar.end_ns - one.bar.start_ns,
+            quote_age_ns=known.quote_age_ns,
+            last_return=one.features.get("return_last"),
+            last_sigmas=one.features.get("return_sigmas"),
+            quarantine_share=known.quarantine_share,
+            quote_gap=quote_gap(one.bar.close, known),
+            features=one.features,
+        )
+
+    return judge_rows(columns, facts_at, context.policy, context.models["policy"])
