@@ -36,7 +36,6 @@ from htfi.narrative.facts.fact_reader import FactReader, without_text
 from htfi.narrative.facts.naming import is_word_symbol
 from htfi.narrative.facts.record import FACTS_VERSION, NewsFacts
 from htfi.narrative.facts.statements.compared import ComparedDocument, ComparedDocuments
-from htfi.narrative.facts.statements.comparison import StatementComparison
 from htfi.narrative.influence import InfluenceLimits, limits_of
 from htfi.narrative.merging import READER_SEPARATOR
 from htfi.narrative.ports import ItemScorer
@@ -245,14 +244,6 @@ class NewsProcessor:
             self.readable.add(item)
         if note.most is not Route.TEMPLATE:
             self._symbol_readings.await_effects(note)
-
-    def statement_comparison(self, name: str) -> StatementComparison | None:
-        """What changed in a central bank's document since its last one, by the item's id; None for any other item, and
-        for one that is no longer kept. Raises: DependencyUnavailable.
-        """
-        self.score_pending()
-        found = self._documents.get(name)
-        return None if found is None else found.comparison
 
     def compared_documents(self) -> list[ComparedDocument]:
         """The newest documents of central banks that followed another of their series, oldest first. Raises:
