@@ -8,9 +8,12 @@ import pytest
 
 from checks import nonempty
 from htfi import models
+from htfi.domain.events import News
 from htfi.narrative.config import EncodingConfig
 from htfi.narrative.encoding.heads import Heads
 from htfi.wiring.encoder import open_encoder, open_heads
+from htfi.wiring.news import build_news_processor
+from htfi.wiring.settings import Settings
 from htfi_train.simulation.head_training import SEED, make_heads, read_corpora
 from htfi_train.simulation.labelled_lines import draw_lines
 
@@ -69,6 +72,22 @@ def test_shipped_heads_are_small_and_held_to_their_digest() -> None:
     assert {"sentiment", "stance"} <= set(heads.heads)
     assert sum(file.stat().st_size for file in models.HEADS.iterdir()) < 2_000_000
     assert all(np.isfinite(head.weights).all() for head in heads.heads.values())
+
+
+def test_heads_are_read_once_for_scores_and_facts(monkeypatch: pytest.MonkeyPatch) -> None:
+    load, folders = Heads.load, list[Path]()
+
+    def counted(folder: Path, digest: str = "") -> Heads:
+        folders.append(folder)
+        return load(folder, digest)
+
+    monkeypatch.setattr(Heads, "load", counted)
+    news = build_news_processor(Settings())
+    news.receive(News(1, 1, "news", 1, "n1", "Fed cuts rates by 25 basis points"))
+    note = news.records(["n1"])["n1"]
+    assert note.scores is not None
+    assert note.facts is not None
+    assert folders == [models.HEADS]
 
 
 def test_heads_were_made_of_the_corpora_as_they_are() -> None:

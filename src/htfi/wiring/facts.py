@@ -7,7 +7,7 @@ import numpy as np
 
 from htfi import models
 from htfi.narrative.config import EncodingConfig
-from htfi.narrative.encoding.heads import Head, cue_ids
+from htfi.narrative.encoding.heads import Head, Heads, cue_ids
 from htfi.narrative.encoding.linking import EntityLinker
 from htfi.narrative.facts.extraction import FactScores, extract_facts
 from htfi.narrative.facts.fact_reader import FactReader, encode_facts
@@ -22,11 +22,11 @@ class ShippedFactNetwork:
     """The heads of facts on the shipped encoder, behind `extraction.FactNetwork`; loaded at the first text.
 
     The tone is the mean of the heads of facts and of the head of sentiment, which was trained on other lines: on the
-    labelled sets each is wrong where the other is not.
+    labelled sets each is wrong where the other is not. `shipped` are the heads of news where they are read already.
     """
 
-    def __init__(self, encoder: SentenceEncoder) -> None:
-        self._encoder = encoder
+    def __init__(self, encoder: SentenceEncoder, shipped: Heads | None = None) -> None:
+        self._encoder, self._shipped = encoder, shipped
         self.version = (
             f"{encoder.version.partition(':')[0]}+facts@{models.FACT_HEADS_DIGEST[:12]}"
             f"+heads@{models.DIGESTS[models.HEADS][:12]}"
@@ -56,7 +56,7 @@ class ShippedFactNetwork:
     @cached_property
     def _sentiment(self) -> Head:
         """Held to its digest. Raises: IntegrityError, InvalidInput."""
-        return open_heads().heads["sentiment"]
+        return (self._shipped or open_heads()).heads["sentiment"]
 
 
 class HeadlineFacts:

@@ -47,7 +47,7 @@ def build_news_processor(
         facts = fact_reader(None, names) if config.model == "auto" else None
     else:
         heads = heads_for(opened)
-        network = ShippedFactNetwork(opened) if config.model == "auto" else None
+        network = ShippedFactNetwork(opened, heads) if config.model == "auto" else None
         names_of_facts = symbol_linker(names)
         ahead = _text_reader(opened, heads, network, names_of_facts)
         version = "" if network is None else network.version
@@ -76,8 +76,9 @@ def open_readers_of_items(settings: Settings) -> tuple[TextReader, FactReader]:
     """
     linker = symbol_linker(settings.narrative.symbol_names)
     opened = shipped_encoder(settings.encoding)
-    network = ShippedFactNetwork(opened)
-    texts = _text_reader(opened, heads_for(opened), network, linker)
+    heads = heads_for(opened)
+    network = ShippedFactNetwork(opened, heads)
+    texts = _text_reader(opened, heads, network, linker)
     return texts, FactReader(network, linker, texts)
 
 
