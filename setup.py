@@ -1,7 +1,9 @@
-"""Compile the hot paths where a C compiler is at hand: market, GARCH, record, drivers, log and exp, tokens, network.
+"""Compile the hot paths where a C compiler is at hand: market, GARCH, record, drivers, hashes, log and exp, tokens, the
+network.
 
 The modules of the first four are plain Python; the .pxd file beside each gives Cython its C types. Without a compiler
-the same files run interpreted, numpy takes logarithms and chooses tokens, and models run on the general engine.
+the same files run interpreted, numpy takes logarithms and chooses tokens, hashlib hashes, and models run on the general
+engine.
 """
 
 import tomllib
@@ -57,6 +59,7 @@ RECORD = Path("src/htfi/pipeline/record")
 RATIONALE = Path("src/htfi/narrative/rationale")
 DECODING = Path("src/htfi/decoding")
 DOMAIN = Path("src/htfi/domain")
+LEDGER = Path("src/htfi/governance/ledger")
 NATIVE = Path("src/htfi/adapters/native")
 PORTABLE = str(DOMAIN / "portable_math.h")
 
@@ -82,6 +85,7 @@ LOST = {
     RATIONALE: "drivers of forecasts will be found interpreted, a few times slower",
     FORECASTING: "GARCH will be fitted interpreted, about 300 times slower",
     DOMAIN: "logarithms and powers will be taken by numpy, several times slower on short arrays",
+    LEDGER: "the ledger's hashes will be taken by hashlib, one by one",
     DECODING: "tokens will be chosen by numpy, several times slower",
     NATIVE: "small models will run on the general engine, several times slower",
 }
@@ -132,6 +136,15 @@ def portable() -> Extension:
     )
 
 
+def hashing() -> Extension:
+    """SHA-256 of the entries of a group."""
+    return Extension(
+        "htfi.governance.ledger.hashing_core",
+        [str(LEDGER / "hashing_core.c")],
+        extra_compile_args=["-O3", "-g0", "-std=gnu11"],
+    )
+
+
 def native() -> Extension:
     """The network in C."""
     names = ("matmul", "model", "attention", "forward", "chain")
@@ -156,6 +169,7 @@ setup(
             quiet=True,
         ),
         choosing(),
+        hashing(),
         portable(),
         native(),
     ],

@@ -9,13 +9,15 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from statistics import median
 
 import pyarrow.parquet as pq
 import pytest
 
 from checks import nonempty
-from htfi.pipeline.record.entry import decode_entry
+from htfi.pipeline.record.entry import decode_entry, has_reading
 from htfi.wiring.ledger import open_ledger_readonly
+from htfi_eval.bench.ledger_entries import compact_entries
 
 Htfi = Callable[..., str]
 NUM_SO_FAR = 700  # of some 2,000 decisions
@@ -127,3 +129,15 @@ def test_nothing_is_decided_before_it_could_be_known(sample_run: Path) -> None:
         assert decision.as_of_ns >= last_ns
         last_ns = decision.as_of_ns
     ledger.close()
+
+
+def test_entries_that_the_ledger_is_measured_with_are_as_large_as_those_of_the_sample(
+    sample_run: Path,
+) -> None:
+    ledger = open_ledger_readonly(sample_run)
+    try:
+        sizes = [len(entry) for entry in ledger.entries() if not has_reading(entry)]
+    finally:
+        ledger.close()
+    assert len(sizes) > 1000
+    assert 0.9 * median(sizes) < median(map(len, compact_entries(200, seed=3))) < 1.1 * median(sizes)

@@ -11,10 +11,10 @@ import pytest
 from htfi.apps.cli.main import main
 from htfi.pipeline.record.entry import decode_entry, entry_json
 from htfi.wiring.ledger import open_ledger, open_ledger_readonly
-from htfi_eval.bench.ledger import decision_like_entries
+from htfi_eval.bench.ledger_entries import json_entries
 
 ORIGIN = "htfi.example/run"
-ENTRIES = decision_like_entries(300, seed=1)
+ENTRIES = json_entries(300, seed=1)
 
 Run = Callable[..., tuple[int, str, str]]
 

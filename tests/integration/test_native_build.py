@@ -19,7 +19,9 @@ from htfi.decoding.checkpoint.folder import ModelFolder
 from htfi.decoding.sampling import AllowedTokens, SamplingParams, sample_tokens
 from htfi.domain.errors import DependencyUnavailable
 from htfi.domain import portable_math
-assert not is_compiled() and choosing.core is None and portable_math.core is None
+from htfi.governance.ledger import merkle
+assert not is_compiled() and choosing.core is None and portable_math.core is None and merkle.core is None
+assert merkle.perfect_root(merkle.leaf_hashes([b"a", b"b"])) == merkle.node_hash(*map(merkle.leaf_hash, [b"a", b"b"]))
 logits, keys = np.eye(3, dtype=np.float32) * 99, np.arange(3, dtype=np.uint64)
 tokens = sample_tokens(logits, AllowedTokens.of(np.arange(3)), SamplingParams(1.0), keys)
 assert tokens.tolist() == [0, 1, 2]
@@ -55,7 +57,8 @@ def test_build_without_a_compiler_leaves_every_part_in_python(tmp_path: Path) ->
     stale.touch()
     said = build(tmp_path, CC="/bin/false")
     lost_parts = (
-        "will run interpreted", "fitted interpreted", "taken by numpy", "chosen by numpy", "on the general engine",
+        "will run interpreted", "fitted interpreted", "taken by numpy", "chosen by numpy", "by hashlib, one by one",
+        "on the general engine",
     )  # fmt: skip
     for lost in lost_parts:
         assert lost in said

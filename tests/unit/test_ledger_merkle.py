@@ -1,15 +1,19 @@
 """RFC 9162 hashing and proofs against the vectors of the Certificate Transparency reference code."""
 
 import base64
+import random
+from hashlib import sha256
 
 import pytest
 
+from htfi.governance.ledger import merkle
 from htfi.governance.ledger.merkle import (
     EMPTY_ROOT,
     Frontier,
     consistency_proof,
     inclusion_proof,
     leaf_hash,
+    leaf_hashes,
     perfect_root,
     range_hash,
     verify_consistency,
@@ -108,6 +112,43 @@ def test_leaf_hash_is_that_of_the_go_checksum_database() -> None:
     # golang.org/x/mod/sumdb/tlog, TestFormatTree
     golden = "TszzRgjTG6xce+z2AG31kAXYKBgQVtCSCE40HmuwBb0="
     assert base64.b64encode(leaf_hash(b"hello world")).decode() == golden
+
+
+def test_hashes_of_a_group_are_those_of_hashlib_at_every_length() -> None:
+    noise = random.Random(5)
+    entries = [noise.randbytes(size) for size in (*range(260), 1500, 65_535)]
+    assert leaf_hashes(entries) == [sha256(b"\x00" + entry).digest() for entry in entries]
+    leaves = [noise.randbytes(32) for _ in range(256)]
+    assert perfect_root(leaves) == plain_root(leaves)
+
+
+def plain_root(leaves: list[bytes]) -> bytes:
+    if len(leaves) == 1:
+        return leaves[0]
+    half = len(leaves) // 2
+    return sha256(b"\x01" + plain_root(leaves[:half]) + plain_root(leaves[half:])).digest()
+
+
+def test_a_tree_is_the_same_without_compiled_hashing(monkeypatch: pytest.MonkeyPatch) -> None:
+    noise = random.Random(6)
+    entries = [noise.randbytes(noise.randrange(3000)) for _ in range(700)]
+    found: list[tuple[bytes, list[tuple[int, bytes]]]] = []
+    for core in (merkle.core, None):
+        monkeypatch.setattr(merkle, "core", core)
+        frontier = Frontier()
+        finished = frontier.extend(leaf_hashes(entries[:301])) + frontier.extend(leaf_hashes(entries[301:]))
+        found.append((frontier.root(), finished))
+    assert found[0] == found[1]
+    assert len(found[0][1]) == 2
+
+
+@pytest.mark.skipif(merkle.core is None, reason="hashing is not compiled, or not for this processor")
+@pytest.mark.parametrize("values", [["text"], [bytearray(32)], 7, iter([b""])])
+def test_compiled_hashing_takes_bytes_alone(values: object) -> None:
+    with pytest.raises(TypeError, match="takes a list or tuple of"):
+        merkle.core.leaf_hashes(values)
+    with pytest.raises(TypeError, match="takes a list or tuple of"):
+        merkle.core.node_hashes([b"x" * 31, b"x" * 32])
 
 
 @pytest.mark.parametrize(("index", "size", "path"), INCLUSION)

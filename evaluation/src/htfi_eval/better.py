@@ -19,7 +19,10 @@ _BETTER_BY_BENCH: Mapping[str, Mapping[Better, tuple[str, ...]]] = {
         ),
         Better.HIGHER: ("batch_events_per_s",),
     },
-    "ledger": {Better.LOWER: ("verify_100k_s",), Better.HIGHER: ("appends_per_s",)},
+    "ledger": {
+        Better.LOWER: ("verify_100k_s", "json_verify_100k_s"),
+        Better.HIGHER: ("appends_per_s", "json_appends_per_s"),
+    },
     "engine": {
         Better.LOWER: (
             "decode_vs_transformers", "verify8_vs_transformers", "verify16x8_vs_transformers", "decode_vs_floor",

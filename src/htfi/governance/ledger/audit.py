@@ -10,7 +10,7 @@ from typing import NoReturn
 
 from htfi.domain.errors import HtfiError, IntegrityError
 from htfi.governance.ledger.checkpoint import cosignature_time_s, open_checkpoint
-from htfi.governance.ledger.merkle import HASH_BYTES, Frontier, leaf_hash
+from htfi.governance.ledger.merkle import HASH_BYTES, Frontier, leaf_hashes
 from htfi.governance.ledger.note import VerifierKey, parse_signature_line, parse_verifier_key
 from htfi.governance.ledger.tiles import TILE_WIDTH, TileEdge
 from htfi.governance.ports import LeafStore, VerifySignature
@@ -44,7 +44,7 @@ def audit_log(
     walk = _LogWalk(store, key, verify)
     for start in range(0, size, TILE_WIDTH):
         stop = min(start + TILE_WIDTH, size)
-        leaves = [leaf_hash(entry) for entry in store.entries(start, stop)]
+        leaves = leaf_hashes(store.entries(start, stop))
         walk.add_leaves(leaves)
         if start + len(leaves) < stop:
             walk.fail(f"entry {start + len(leaves)} is missing")

@@ -5,7 +5,6 @@ bytes; the root depends on them and their order alone.
 """
 
 from collections.abc import Iterator, Sequence
-from hashlib import sha256
 
 from htfi.domain.decision import Receipt
 from htfi.domain.errors import IntegrityError, InvalidInput
@@ -24,6 +23,7 @@ from htfi.governance.ledger.merkle import (
     frontier_at,
     inclusion_proof,
     leaf_hash,
+    leaf_hashes,
     range_hash,
 )
 from htfi.governance.ledger.note import (
@@ -219,12 +219,12 @@ class TransparencyLog(LogReader):
         if not entries:
             return []
         start = self._frontier.size
-        leaves = [sha256(b"\x00" + entry).digest() for entry in entries]
-        for offset, entry in enumerate(entries):
-            if len(entry) > MAX_ENTRY_BYTES:
-                raise InvalidInput(
-                    f"entry {start + offset} is {len(entry)} bytes: an entry holds at most {MAX_ENTRY_BYTES}"
-                )
+        if max(map(len, entries)) > MAX_ENTRY_BYTES:
+            offset = next(at for at, entry in enumerate(entries) if len(entry) > MAX_ENTRY_BYTES)
+            raise InvalidInput(
+                f"entry {start + offset} is {len(entries[offset])} bytes: an entry holds at most {MAX_ENTRY_BYTES}"
+            )
+        leaves = leaf_hashes(entries)
         frontier, edge = self._frontier.copy(), self._edge.copy()
         tiles = edge.extend(leaves, frontier.extend(leaves))
         checkpoint = Checkpoint(self.origin, frontier.size, frontier.root())

@@ -4,8 +4,13 @@ Letters: n leaves; a perfect subtree of height h and index i covers leaves [i·2
 Merkle Tree Hash of a range of leaves (RFC 9162 §2.1.1). Every hash is SHA-256, 32 bytes.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha256
+
+try:
+    from htfi.governance.ledger import hashing_core as core
+except ImportError:  # built without a C compiler, or the processor has no instructions for SHA-256
+    core = None
 
 HASH_BYTES = 32
 EMPTY_ROOT = sha256(b"").digest()
@@ -16,6 +21,20 @@ Subtree = Callable[[int, int], bytes]  # (height, index) of a perfect subtree �
 def leaf_hash(entry: bytes) -> bytes:
     """The hash of one entry: SHA-256(0x00 ‖ entry), RFC 9162 §2.1.1."""
     return sha256(b"\x00" + entry).digest()
+
+
+def leaf_hashes(entries: Iterable[bytes]) -> list[bytes]:
+    """`leaf_hash` of each."""
+    if core is not None:
+        return core.leaf_hashes(list(entries))
+    return [sha256(b"\x00" + entry).digest() for entry in entries]
+
+
+def _node_hashes(row: Sequence[bytes]) -> list[bytes]:
+    """`node_hash` of each two hashes; one that is left over at the end is not hashed."""
+    if core is not None:
+        return core.node_hashes(row)
+    return [sha256(b"\x01" + left + right).digest() for left, right in zip(row[::2], row[1::2], strict=False)]
 
 
 def node_hash(left: bytes, right: bytes) -> bytes:
@@ -39,26 +58,25 @@ class Frontier:
         return Frontier(self.size, self.peaks)
 
     def extend(self, leaves: Sequence[bytes]) -> list[tuple[int, bytes]]:
-        """Add leaf hashes, amortised one node hash each.
+        """Add leaf hashes, amortised one node hash each; level by level, so that a group costs little but its hashes.
 
-        Returns the perfect subtrees finished on the way whose height is a multiple of 8, as (height, hash)
-        in order: the hashes that tiles above level 0 hold.
+        Returns the perfect subtrees finished on the way whose height is a multiple of 8, as (height, hash),
+        those of one height in order: the hashes that tiles above level 0 hold.
         """
         finished: list[tuple[int, bytes]] = []
-        size, peaks = self.size, self.peaks
-        for leaf in leaves:
-            height, current = 0, leaf
-            while size >> height & 1:
-                current = sha256(b"\x01" + peaks[height] + current).digest()
-                height += 1
-                if height & 7 == 0:
-                    finished.append((height, current))
+        peaks, height, row = self.peaks, 0, list(leaves)
+        while row:
+            if self.size >> height & 1:
+                row.insert(0, peaks[height])
             if height == len(peaks):
-                peaks.append(current)
-            else:
-                peaks[height] = current
-            size += 1
-        self.size = size
+                peaks.append(b"")
+            if len(row) & 1:
+                peaks[height] = row[-1]
+            height += 1
+            row = _node_hashes(row)
+            if height & 7 == 0:
+                finished += [(height, node) for node in row]
+        self.size += len(leaves)
         return finished
 
     def root(self) -> bytes:
@@ -98,7 +116,7 @@ def perfect_root(hashes: Sequence[bytes]) -> bytes:
     """The root over 2^k hashes of equal height."""
     level = list(hashes)
     while len(level) > 1:
-        level = [node_hash(level[i], level[i + 1]) for i in range(0, len(level), 2)]
+        level = _node_hashes(level)
     return level[0]
 
 
