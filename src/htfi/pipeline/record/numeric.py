@@ -33,7 +33,7 @@ from htfi.pipeline.record.entry import (
     packed_models,
 )
 from htfi.pipeline.record.fields import packer_of
-from htfi.pipeline.record.plain import Plain, TextPlaces, pack_float, pack_floats
+from htfi.pipeline.record.plain import Plain, TextPlaces, float_rows, pack_float, pack_floats
 from htfi.pipeline.record.ticks import pack_each, pack_scaled_each
 from htfi.pipeline.record.wording import SLOT_PLACES, template_places
 
@@ -122,7 +122,7 @@ def _packed_scaled(tables: NDArray[np.float64], scale: float) -> list[Plain]:
     _, num, width = tables.shape
     packed = pack_scaled_each(tables.reshape(-1), scale, num, width)
     return [
-        [[pack_float(value) for value in row] for row in tables[place].tolist()] if table is None else table
+        float_rows(np.ascontiguousarray(tables[place]).reshape(-1), num, width) if table is None else table
         for place, table in enumerate(packed)
     ]
 

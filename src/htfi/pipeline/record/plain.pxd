@@ -17,7 +17,10 @@ cdef class SpelledTexts:
 @cython.locals(scaled=double, size="long long", whole="long long")
 cpdef object pack_float(double value)
 
-cpdef list pack_floats(object mapping, TextPlaces texts)
+cpdef list pack_floats(dict mapping, TextPlaces texts)
+
+@cython.locals(numbers="const double[::1]", rows=list, packed=list, row=Py_ssize_t, place=Py_ssize_t)
+cpdef list float_rows(object values, Py_ssize_t num, Py_ssize_t width)
 
 @cython.locals(flat=list, numbers="long long[::1]", place=Py_ssize_t)
 cpdef object whole_numbers(object tables)

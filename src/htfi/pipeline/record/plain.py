@@ -6,7 +6,7 @@ Compiled where a compiler is at hand (plain.pxd): the same values either way.
 import math
 import re
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from htfi.domain.errors import IntegrityError
@@ -75,13 +75,25 @@ def pack_float(value: float) -> float | int:
     return float(value)
 
 
-def pack_floats(mapping: Mapping[str, float], texts: TextPlaces) -> list[Plain]:
+def pack_floats(mapping: dict[str, float], texts: TextPlaces) -> list[Plain]:
     """A map of texts to floats: keys and values in turn."""
     found: list[Plain] = []
     for key, value in mapping.items():
         found.append(texts.pack(key))
         found.append(pack_float(value))
     return found
+
+
+def float_rows(values: Any, num: int, width: int) -> list[list[float | int]]:
+    """The `num` rows of contiguous float64 numbers, each as `pack_float` has it."""
+    numbers = memoryview(values)
+    rows: list[list[float | int]] = []
+    for row in range(num):
+        packed: list[float | int] = []
+        for place in range(row * width, (row + 1) * width):
+            packed.append(pack_float(numbers[place]))  # noqa: PERF401 - compiled as a loop
+        rows.append(packed)
+    return rows
 
 
 def whole_numbers(tables: Iterable[Sequence[Sequence[int]]]) -> "array[int]":
