@@ -21,7 +21,7 @@ NUM_DAYS = 60
 LATE = {
     "HTFI_PIPELINE__DEADLINE_MS": "120",
     "HTFI_SCHEDULING__DEEP_BUDGET_MS": "4000",
-    "HTFI_SCHEDULING__HIGH_DIVERGENCE": "0.6",
+    "HTFI_SCHEDULING__HIGH_DIVERGENCE": "0.4",
     "HTFI_SCHEDULING__MIN_INFLUENCE": "0",  # a new reader has earned too little for a reading in depth to be worth it
     "HTFI_NARRATIVE__DEEP_PATHS": "3",
 }
