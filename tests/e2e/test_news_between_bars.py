@@ -188,7 +188,10 @@ def test_the_table_and_the_summary_know_the_trigger(
     assert "too few" in page
 
 
-def test_a_run_killed_between_items_ends_with_the_same_entries(htfi: Htfi, tmp_path: Path) -> None:
+@pytest.mark.parametrize("cuts", [(20, 90), pytest.param((20, 60, 90), marks=pytest.mark.slow)])
+def test_a_run_killed_between_items_ends_with_the_same_entries(
+    htfi: Htfi, tmp_path: Path, cuts: tuple[int, ...]
+) -> None:
     sources = write_sources(tmp_path / "sources", ITEMS)
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     htfi("run", *sources, "--plain", "--no-report", "--out", str(whole))
@@ -197,7 +200,7 @@ def test_a_run_killed_between_items_ends_with_the_same_entries(htfi: Htfi, tmp_p
     settings.write_text("[pipeline]\nsnapshot_s = 0.001\n")
     words += ["--settings", str(settings)]
     ended: list[int] = []
-    for num_lines in (20, 60, 90):
+    for num_lines in cuts:
         started = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         journal = killed / "decisions.jsonl"
         while started.poll() is None and (

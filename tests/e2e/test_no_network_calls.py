@@ -123,6 +123,7 @@ def test_a_command_on_files_calls_no_other_machine(work: Path, home: Path, comma
     assert (done.status, done.attempts) == (0, []), done.output
 
 
+@pytest.mark.slow
 def test_a_bench_calls_no_other_machine(work: Path, home: Path) -> None:
     done = htfi(work, "bench", "ledger", "--entries", "1000", env=environment(home))
     assert (done.status, done.attempts) == (0, []), done.output

@@ -11,6 +11,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from checks import nonempty
+from examples import one_in_four
 from htfi.apps.cli.main import cli
 from htfi.domain.decision import Decision, GenerationTrace
 from htfi.domain.errors import IntegrityError
@@ -128,7 +129,7 @@ def test_a_replay_reproduces_the_answer_along_the_recorded_drafts(
     out, _ = runs[rule]
     read = traces(out)
     assert read
-    for decision, trace in read:
+    for decision, trace in one_in_four(read):
         done = replay_reading(decision, out, *pair)
         assert done.problems == []
         assert done.completion.tokens == trace.tokens
@@ -201,9 +202,8 @@ def test_other_strategies_work_under_the_rejection_rule(
             and isinstance(found.view.trace.rule, RuleTrace)
         ]
         assert read
-        for decision, trace in read:
-            assert isinstance(trace.rule, RuleTrace)
-            assert trace.rule.widths == widths
+        assert {trace.rule.widths for _, trace in read if isinstance(trace.rule, RuleTrace)} == {widths}
+        for decision, _ in one_in_four(read):
             assert replay_reading(decision, out, *pair).problems == []
 
 

@@ -1,9 +1,12 @@
 """Any text at all: an outcome of the release or none, soon, and never from words that put it into doubt."""
 
+import random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import one_in_four
 from growth import assert_in_proportion
 from htfi.domain.errors import InvalidInput
 from htfi.domain.events import News
@@ -84,7 +87,9 @@ def test_no_text_takes_long(release: Announcement) -> None:
         for second in ("its", "the", "1", "in may", "net", ",", "more", "cuts")
         for head in ("", "fed cuts ", "u.s. consumer prices ", "apple profit ")
     ]
-    assert_in_proportion(lambda num: [told(head + pair * num, release) for head, pair in pairs], 8, 60)
+    random.Random(0).shuffle(pairs)
+    tried = one_in_four(pairs)
+    assert_in_proportion(lambda num: [told(head + pair * num, release) for head, pair in tried], 8, 60)
 
 
 @given(st.binary(max_size=300))
