@@ -5,15 +5,17 @@ from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from examples import one_in_four
-from htfi.domain.decision import Decision
+from htfi.domain.decision import Decision, decode_decision, encode_decision
+from htfi.domain.errors import IntegrityError
 from htfi.domain.events import FeedItem, News, TimePassed, Trade
 from htfi.domain.time import NS_PER_S
 from htfi.governance.ledger.log import TransparencyLog
 from htfi.pipeline.audit.recompute import AmendmentAuditor, check_entry
-from htfi.pipeline.record.entry import decode_entry
+from htfi.pipeline.record.entry import decode_entry, entry_json
 from htfi.pipeline.run_state import decode_state, encode_state
 from htfi.pipeline.weighing import without_view
 from htfi.wiring.ledger import open_ledger
@@ -120,6 +122,51 @@ def test_killed_at_any_entry_a_run_goes_on_with_nothing_lost_and_nothing_twice(
         assert max(Counter(author.pursued).values(), default=1) == 1, told
         assert loop.recorder.num_decided == len(forecasts(whole)), told
         assert loop.recorder.num_recorded == len(again), told
+
+
+def as_before_record_2(entry: bytes) -> bytes:
+    """The entry as JSON; an amendment with its slots in another order than today's, as they once stood."""
+    decision = decode_decision(entry_json(entry))
+    if not decision.amends:
+        return entry_json(entry)
+    slots = dict(reversed(decision.rationale.slots.items()))
+    rationale = msgspec.structs.replace(decision.rationale, slots=slots)
+    return encode_decision(msgspec.structs.replace(decision, rationale=rationale))
+
+
+def test_a_run_of_the_json_form_goes_on_across_its_amendments(tmp_path: Path) -> None:
+    entries, _ = run_whole(tmp_path / "whole", LateAuthor(0), random.Random(0))
+    amended = [place for place, entry in enumerate(entries) if decode_entry(entry).amends]
+    former = [as_before_record_2(entry) for entry in entries]
+    assert len(amended) > 5
+    assert any(former[place] != entry_json(entries[place]) for place in amended)
+    for cut in (amended[0] + 1, amended[-1] + 1):
+        ledger = ledger_with(tmp_path / f"cut{cut}", former[:cut])
+        outlet = ListOutlet(former[:cut])
+        loop_over(days(NUM_DAYS, SYMBOLS), LateAuthor(7), ledger, outlet).run(lambda: None)
+        again = [ledger.entry(index) for index in range(ledger.size)]
+        ledger.close()
+        assert again[:cut] == former[:cut]
+        assert all(entry.startswith(b"{") for entry in again)
+        assert outlet.released == again
+        assert forecasts(check_whole(again)) == forecasts([decode_entry(entry) for entry in entries])
+
+
+@pytest.mark.parametrize("change", ["text", "slot"])
+def test_an_amendment_with_another_word_is_not_taken_for_its_own(tmp_path: Path, change: str) -> None:
+    entries, _ = run_whole(tmp_path / "whole", LateAuthor(0), random.Random(0))
+    former = [as_before_record_2(entry) for entry in entries]
+    place = next(at for at, entry in enumerate(entries) if decode_entry(entry).amends)
+    decision = decode_decision(former[place])
+    slots = dict(decision.rationale.slots)
+    slots["series" if "series" in slots else next(iter(slots))] += "x"
+    changes = {"slots": slots} if change == "slot" else {"text": decision.rationale.text + "x"}
+    rationale = msgspec.structs.replace(decision.rationale, **changes)
+    former[place] = encode_decision(msgspec.structs.replace(decision, rationale=rationale))
+    ledger = ledger_with(tmp_path / "cut", former[: place + 1])
+    with pytest.raises(IntegrityError, match=f"decision {place} "):
+        loop_over(days(NUM_DAYS, SYMBOLS), LateAuthor(7), ledger, ListOutlet()).run(lambda: None)
+    ledger.close()
 
 
 def forecasts(found: list[Decision]) -> list[tuple[str, object, object, str]]:

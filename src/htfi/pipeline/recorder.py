@@ -20,7 +20,7 @@ from htfi.governance.ledger.merkle import leaf_hash
 from htfi.narrative.merging import unmerged
 from htfi.pipeline.decided import DecidedSeries
 from htfi.pipeline.ports import DecisionLedger, DecisionSink
-from htfi.pipeline.record.entry import decode_entry, encode_worded, is_json
+from htfi.pipeline.record.entry import decode_entry, encode_worded, is_entry_of, is_json
 
 Subscriber = Callable[[Receipt, DecidedSeries], None]
 """Gets each decision that is not withheld, with its receipt, as soon as it is durable: its forecast at once, the
@@ -55,7 +55,7 @@ class LedgerCursor:
         if index >= self._ledger.size:
             return False
         recorded = self._ledger.entry(index)
-        if recorded != _entry_like(decided, recorded):
+        if not _holds(recorded, decided):
             raise IntegrityError(
                 f"decision {index} ({decided.decision.id}) differs from its entry in the ledger: "
                 "the inputs, the settings or the code changed since; use a new folder"
@@ -102,6 +102,11 @@ def unmerged_view(decision: Decision) -> NewsView | None:
 def _entry_like(decided: DecidedSeries, entry: bytes) -> bytes:
     """The entry of a decision in the version of another: a ledger of version 1 goes on in its own."""
     return encode_worded(decided.decision) if is_json(entry) else decided.entry
+
+
+def _holds(entry: bytes, decided: DecidedSeries) -> bool:
+    """Whether an entry of any version holds this decision."""
+    return is_entry_of(entry, decided.decision) if is_json(entry) else entry == decided.entry
 
 
 class _PendingEntry(NamedTuple):

@@ -32,6 +32,7 @@ from htfi.domain.decision import (
     series_id,
 )
 from htfi.domain.errors import IntegrityError, InvalidInput
+from htfi.narrative.rationale.writer import in_slot_order
 from htfi.pipeline.record.fields import field_place, packer_of, struct_packer
 from htfi.pipeline.record.plain import Plain, SpelledTexts, TextPlaces, floats, whole_numbers
 from htfi.pipeline.record.ticks import pack_rows, pack_scaled, unpack_rows
@@ -215,6 +216,21 @@ def encode_worded(decision: Decision) -> bytes:
 def encode_like(decision: Decision, entry: bytes) -> bytes:
     """The decision in the version of another entry: a ledger of version 1 goes on in its own."""
     return encode_worded(decision) if is_json(entry) else encode_entry(decision)
+
+
+def is_entry_of(entry: bytes, decision: Decision) -> bool:
+    """Whether an entry holds this decision. Amendments as JSON had their slots in the order of their making once."""
+    made = encode_like(decision, entry)
+    if made == entry or not (is_json(entry) and decision.amends):
+        return made == entry
+    recorded = decode_decision(entry)
+    if encode_decision(recorded) != entry:
+        return False
+    ordered = in_slot_order(recorded.rationale.slots)
+    if len(ordered) != len(recorded.rationale.slots):
+        return False
+    rationale = msgspec.structs.replace(recorded.rationale, slots=ordered)
+    return encode_decision(msgspec.structs.replace(recorded, rationale=rationale)) == made
 
 
 def entry_json(entry: bytes, decision: Decision | None = None) -> bytes:
