@@ -284,13 +284,16 @@ def _checkpoint_problem(folder: Path, log: LogReader) -> str:
     data = read_whole(folder / PUBLISHED)
     if data is None:
         return ""
-    text = data.decode(errors="replace").partition("\n\n")[0] + "\n"
-    size = text.split("\n")[1] if text.count("\n") > 1 else ""
+    text, _, signatures = data.decode(errors="replace").partition("\n\n")
+    size = text.split("\n")[1] if "\n" in text else ""
     try:
-        known = log.checkpoint(int(size))[1].text if size.isdecimal() and len(size) < 19 else ""
+        known = log.checkpoint(int(size))[1] if size.isdecimal() and len(size) < 19 else None
     except InvalidInput:
-        known = ""
-    return "" if text == known else "is not a checkpoint of this ledger"
+        known = None
+    if known is None or text + "\n" != known.text:
+        return "is not a checkpoint of this ledger"
+    # A witness may have added lines to the file alone.
+    return "" if str(known.signatures[0]) in signatures.split("\n") else "lacks the ledger's signature"
 
 
 def _settings_problem(folder: Path, log: LogReader, size: int) -> str:

@@ -25,7 +25,9 @@ def write_statements(folder: Path, documents: Sequence[ComparedDocument]) -> Pat
     try:
         write_atomically(path, whole)
     except OSError as error:
-        raise DependencyUnavailable(f"{path}: cannot be written: {error.strerror}") from error
+        raise DependencyUnavailable(
+            f"{path}: cannot be written: {error.strerror}; free some disk space and run the same command again"
+        ) from error
     return path
 
 

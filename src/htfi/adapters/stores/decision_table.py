@@ -56,7 +56,10 @@ def write_parquet(folder: Path, entries: LedgerEntries) -> Path:
             for table in _tables(entries, columns, schema):
                 writer.write_table(table)
     except OSError as error:
-        raise DependencyUnavailable(f"{target}: cannot be written: {error.strerror or error}") from error
+        raise DependencyUnavailable(
+            f"{target}: cannot be written: {error.strerror or error}; every decision is recorded, "
+            "free some disk space and run the same command again"
+        ) from error
     except msgspec.DecodeError as error:
         raise IntegrityError(f"{target}: an entry is not a decision: {error}") from error
     return target

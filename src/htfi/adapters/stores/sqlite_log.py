@@ -181,7 +181,10 @@ class SqliteLog:
         try:
             write_atomically(published, checkpoint.encode())
         except OSError as error:
-            raise LedgerUnavailable(f"cannot write {published}: {error.strerror}") from error
+            raise LedgerUnavailable(
+                f"cannot write {published}: {error.strerror}; every entry is recorded, "
+                "free some disk space and run the same command again"
+            ) from error
 
     def close(self) -> None:
         """Safe to call twice."""
@@ -350,7 +353,7 @@ _DAMAGE_ERRORS = frozenset(
 _ERROR_TEXTS = {
     "FULL": "the disk is full; free some space and start again",
     "READONLY": "the file or its folder is read-only",
-    "IOERR": "the disk failed, or a limit on file sizes was met",
+    "IOERR": "the disk failed, or a limit on file sizes was met; start again once it takes writes",
     "BUSY": "another process holds it for writing",
 }
 

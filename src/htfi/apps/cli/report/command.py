@@ -55,5 +55,7 @@ def write_report(folder: Path, out: Path | None = None) -> Path:
     try:
         write_atomically(page, html.encode(), private=out is None)
     except OSError as error:
-        raise DependencyUnavailable(f"{page}: cannot be written: {error.strerror}") from error
+        raise DependencyUnavailable(
+            f"{page}: cannot be written: {error.strerror}; free some disk space and run again, or `htfi report` alone"
+        ) from error
     return page

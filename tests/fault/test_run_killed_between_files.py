@@ -1,0 +1,124 @@
+"""SIGKILL at random instants, half of them between a release and the files made from it: the run resumed ends as if
+nothing had happened.
+"""
+
+import random
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from htfi.wiring.ledger import open_ledger_readonly
+from htfi.wiring.outputs import check_outputs
+from killable_run import KillableRuns
+
+NUM_DAYS = 70
+POINTS = ("receipt", "lines", "table", "outputs")
+FILES = ("decisions.jsonl", "decisions.parquet", "quarantine.jsonl", "settings.json")
+MadeOnce = Callable[[str, Callable[[Path], object]], Path]
+Outcome = tuple[int, bytes, list[bytes]]
+
+
+@pytest.fixture(scope="module")
+def runs() -> Iterator[KillableRuns]:
+    with KillableRuns() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def few_prices(prices: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    head, *rows = prices.read_text().splitlines(keepends=True)
+    file = tmp_path_factory.mktemp("few") / "prices.csv"
+    file.write_text(head + "".join(rows[: 6 * NUM_DAYS]))
+    return file
+
+
+def command(prices: Path, folder: Path) -> tuple[object, ...]:
+    return ("run", prices, "--out", folder, "--plain", "--no-report", "--outputs", "jsonl,parquet")
+
+
+@pytest.fixture(scope="module")
+def whole(
+    few_prices: Path, runs: KillableRuns, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Outcome, float]:
+    """What an undisturbed run leaves, and its seconds."""
+    folder = tmp_path_factory.mktemp("whole")
+    runs.import_what_is_needed(*command(few_prices, tmp_path_factory.mktemp("first")))
+    began_s = time.perf_counter()
+    assert runs.run(*command(few_prices, folder)) == 0
+    took_s = time.perf_counter() - began_s
+    left = outcome(folder)
+    assert left[0] > 300
+    return left, took_s
+
+
+def outcome(folder: Path) -> Outcome:
+    """The ledger's size and root, and the files beside it; all of them hold."""
+    ledger = open_ledger_readonly(folder)
+    try:
+        audit = ledger.verify()
+        assert check_outputs(folder, ledger)[1] == []
+    finally:
+        ledger.close()
+    return audit.size, audit.root, [(folder / name).read_bytes() for name in FILES]
+
+
+def every_line_is_recorded(folder: Path) -> None:
+    """What was released when the run was killed is in the ledger."""
+    journal = folder / "decisions.jsonl"
+    if not journal.exists() or not (folder / "ledger.db").exists():
+        return
+    ledger = open_ledger_readonly(folder)
+    try:
+        assert journal.read_bytes().count(b"\n") <= ledger.size
+    finally:
+        ledger.close()
+
+
+def test_killed_at_any_instant_a_run_ends_with_the_same_files(
+    few_prices: Path, runs: KillableRuns, whole: tuple[Outcome, float], tmp_path: Path
+) -> None:
+    check_kills(few_prices, runs, whole, tmp_path, num_kills=10, seed=4)
+
+
+@pytest.mark.slow
+def test_killed_at_300_instants_a_run_ends_with_the_same_files(
+    few_prices: Path, runs: KillableRuns, whole: tuple[Outcome, float], tmp_path: Path
+) -> None:
+    check_kills(few_prices, runs, whole, tmp_path, num_kills=300, seed=5)
+
+
+def check_kills(
+    prices: Path,
+    runs: KillableRuns,
+    whole: tuple[Outcome, float],
+    tmp_path: Path,
+    *,
+    num_kills: int,
+    seed: int,
+) -> None:
+    """Runs that are killed several times each and then resumed to their end, until there were so many kills."""
+    rng = random.Random(seed)
+    expected, took_s = whole
+    num_timed = num_between = num_runs = 0
+    while min(num_timed, num_between) < num_kills // 2:
+        folder, words = tmp_path / f"run{num_runs}", command(prices, tmp_path / f"run{num_runs}")
+        for _ in range(rng.randrange(3, 8)):
+            if num_between <= num_timed:
+                order = {"point": rng.choice(POINTS), "count": 1, "share": rng.random()}
+                if order["point"] in ("receipt", "lines"):
+                    order["count"] = rng.randrange(1, 12)
+            else:
+                order = {"after_s": rng.random() * took_s}
+            status = runs.run(*words, **order)
+            assert status in (0, -signal.SIGKILL), (seed, order)
+            every_line_is_recorded(folder)
+            if status == 0:
+                break
+            num_timed += "after_s" in order
+            num_between += "point" in order
+        assert runs.run(*words) == 0
+        assert outcome(folder) == expected, (seed, num_runs)
+        num_runs += 1

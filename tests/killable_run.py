@@ -1,0 +1,181 @@
+"""Runs `htfi` commands in children of one process that has imported everything; a child fails where it is asked to.
+
+Reads one order as JSON from each line of standard input and answers with the child's status, negative for a signal, and
+what it said on standard error. `after_s` kills it so long after it began. `point` and `count` name the count-th time
+that the child comes to a place (`POINTS`); there it is killed, or, with `act` "full", may write to no file any more.
+`share` is the share of a group's lines that is in decisions.jsonl when it fails there.
+"""
+
+import gc
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
+from importlib import import_module
+from typing import Any
+
+from htfi.adapters.stores import decision_table
+from htfi.adapters.stores.decisions import DecisionJournal
+from htfi.adapters.stores.held_news import QuarantineFile
+from htfi.adapters.stores.snapshot import SnapshotFile
+from htfi.adapters.stores.sqlite_log import SqliteLog
+from htfi.apps.cli import run as run_command
+from htfi.apps.cli.main import main as htfi
+from htfi.pipeline.recorder import DecisionRecorder
+from htfi.wiring import ledger
+
+OFTEN = {"HTFI_PIPELINE__SNAPSHOT_S": "0.05", "HTFI_PIPELINE__GROUP_MS": "1"}
+
+
+class KillableRuns(AbstractContextManager["KillableRuns"]):
+    """The process that starts the children."""
+
+    def __init__(self) -> None:
+        self.said = ""
+        self._process = subprocess.Popen(
+            [sys.executable, __file__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, **OFTEN},
+        )
+
+    def run(self, *words: object, **order: object) -> int:
+        """The status of `htfi WORDS`, negative for the signal that ended it; `said` is what it said of errors."""
+        return self._order({"words": [str(word) for word in words], **order})
+
+    def _order(self, order: dict[str, Any]) -> int:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(order).encode() + b"\n")
+        self._process.stdin.flush()
+        status, self.said = json.loads(self._process.stdout.readline())
+        return status
+
+    def import_what_is_needed(self, *words: object) -> None:
+        """Import all that `htfi WORDS` imports."""
+        script = "import json, sys; from htfi.apps.cli.main import cli; cli(standalone_mode=False)"
+        said = subprocess.run(
+            [sys.executable, "-c", f"{script}; print(json.dumps([*sys.modules]))", *map(str, words)],
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        self._order({"import_all": json.loads(said.stdout.splitlines()[-1])})
+
+    def __exit__(self, *_: object) -> None:
+        self._process.communicate(timeout=60)
+
+
+def _before(owner: Any, name: str, count: int, act: Callable[..., None]) -> None:
+    """Have `act` called, with the same arguments, before the count-th call of a function, of those of a writer that has
+    something to write.
+    """
+    replaced, calls = getattr(owner, name), iter(range(1, sys.maxsize))
+
+    def counting(*arguments: Any, **more: Any) -> Any:
+        if getattr((*arguments, None)[0], "_pending", True) and next(calls) == count:
+            act(*arguments)
+        return replaced(*arguments, **more)
+
+    setattr(owner, name, counting)
+
+
+# Places of a run, by what happens next there.
+POINTS: dict[str, tuple[Any, str]] = {
+    "ledger is made": (ledger, "create_store"),
+    "ledger": (SqliteLog, "append"),
+    "lines": (DecisionJournal, "flush"),
+    "quarantine": (QuarantineFile, "_flush"),
+    "state": (SnapshotFile, "save"),
+    "outputs": (run_command, "write_outputs"),
+    "table": (decision_table, "_table"),
+    "report": (import_module("htfi.apps.cli.report.command"), "write_atomically"),
+    "checkpoint": (SqliteLog, "publish"),
+}
+
+
+def arm(point: str, count: int, share: float, act: str) -> None:
+    """Have the child fail at a point, before what happens next there; at "receipt" once a group is released."""
+
+    def fail(*arguments: Any) -> None:
+        if act == "full":
+            resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+            return
+        if arguments and isinstance(arguments[0], DecisionJournal):
+            lines = b"".join(arguments[0]._pending)
+            os.write(arguments[0]._file, lines[: round(share * len(lines))])
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    if point in POINTS:
+        _before(*POINTS[point], count, fail)
+        return
+    assert point == "receipt"
+    made = DecisionRecorder.__init__
+
+    def with_failing_subscriber(recorder: DecisionRecorder, *arguments: Any, **more: Any) -> None:
+        made(recorder, *arguments, **more)
+        _before(recorder, "subscriber", count, fail)
+
+    DecisionRecorder.__init__ = with_failing_subscriber
+
+
+def run_child(
+    words: list[str], errors: int, point: str = "", count: int = 1, share: float = 0.0, act: str = "die"
+) -> None:
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for descriptor, taken in ((0, nothing), (1, nothing), (2, errors)):
+        os.dup2(taken, descriptor)
+    if point:
+        arm(point, count, share, act)
+    status = 1
+    try:
+        sys.argv = ["htfi", *words]
+        htfi()
+    except SystemExit as ending:
+        status = ending.code if isinstance(ending.code, int) else 1
+    finally:
+        os._exit(status)
+
+
+def import_all(names: list[str]) -> None:
+    """So that no child has to: half of a short run's time is its imports."""
+    for name in names:
+        with suppress(Exception):
+            import_module(name)
+    gc.freeze()
+
+
+def answer(status: int, said: str = "") -> None:
+    sys.stdout.write(json.dumps([status, said]) + "\n")
+    sys.stdout.flush()
+
+
+def main() -> None:
+    for line in sys.stdin:
+        order = json.loads(line)
+        if "import_all" in order:
+            import_all(order["import_all"])
+            answer(0)
+            continue
+        after_s = order.pop("after_s", None)
+        reads, writes = os.pipe()
+        child = os.fork()
+        if child == 0:
+            run_child(errors=writes, **order)
+        os.close(writes)
+        if after_s is not None:
+            time.sleep(after_s)
+            os.kill(child, signal.SIGKILL)  # a child that has ended is still there to be waited for
+        with os.fdopen(reads) as errors:
+            said = errors.read()
+        _, status = os.waitpid(child, 0)
+        answer(os.waitstatus_to_exitcode(status), said)
+
+
+if __name__ == "__main__":
+    main()
