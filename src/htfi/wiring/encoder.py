@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from htfi import models
-from htfi.adapters.onnx.sentence_encoder import MAX_LEVEL, OnnxSentenceEncoder, mean_pooled, write_graph
+from htfi.adapters.onnx.sentence_encoder import OnnxSentenceEncoder, mean_pooled, write_graph
 from htfi.adapters.onnx.session import Precision, save_graph
 from htfi.adapters.tokenizer.hugging_face import HuggingFaceTokenizer
 from htfi.decoding.checkpoint.folder import CONFIG, TOKENIZER, Architecture, ModelFolder, parse_architecture
@@ -101,7 +101,7 @@ def pack_encoder(folder: Path, out: Path) -> str:
     encoder = folder_encoder(folder, EncodingConfig(model=str(folder)))
     usual = _calibration_ids(Precision.INT8, encoder.tokens)
     out.mkdir(parents=True, exist_ok=True)
-    save_graph(out / models.ENCODER_GRAPH, write_graph(opened, Precision.INT8, MAX_LEVEL, usual))
+    save_graph(out / models.ENCODER_GRAPH, write_graph(opened, Precision.INT8, usual))
     for name in (CONFIG, TOKENIZER):
         shutil.copy(folder / name, out / name)
     return files_digest(out)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from htfi.adapters.onnx.graph import MICROSOFT, GraphWriter
-from htfi.adapters.onnx.session import Precision
+from htfi.adapters.onnx.session import MAX_LEVEL, Precision
 
 _ZERO_POINT = np.uint8(128)  # what zero is as an unsigned byte
 
@@ -21,15 +21,12 @@ class LinearLayer:
     biases: tuple[str, ...] = ()
 
 
-def multiply(writer: GraphWriter, value: str, layer: LinearLayer, precision: Precision, top: int) -> str:
-    """`value` [M, inputs] times the layer's weights: [M, all outputs], in the order of its names.
-
-    `top` is the largest size of a quantised weight: 127, or 63 where the processor's 8-bit sums saturate.
-    """
+def multiply(writer: GraphWriter, value: str, layer: LinearLayer, precision: Precision) -> str:
+    """`value` [M, inputs] times the layer's weights: [M, all outputs], in the order of its names."""
     if precision is Precision.FP32:
         product = _multiply_floats(writer, value, layer)
     else:
-        product = _multiply_bytes(writer, value, layer, wide=precision is Precision.INT8_WIDE, top=top)
+        product = _multiply_bytes(writer, value, layer, wide=precision is Precision.INT8_WIDE)
     if layer.biases:
         biases = [
             writer.weights.array(name, (size,))
@@ -51,11 +48,9 @@ class InputRange:
     divisors: NDArray[np.float32] | None = None
 
 
-def multiply_in_range(
-    writer: GraphWriter, value: str, layer: LinearLayer, within: InputRange, top: int
-) -> str:
+def multiply_in_range(writer: GraphWriter, value: str, layer: LinearLayer, within: InputRange) -> str:
     """As `multiply` in int8, one step for all rows: what lies beyond the range is cut to it."""
-    weight, scale, bias = _joined_bytes(writer, layer, top, within.divisors)
+    weight, scale, bias = _joined_bytes(writer, layer, within.divisors)
     if within.divisors is not None:
         inverse = writer.compute(f"{layer.names[0]}:inverse", 1 / within.divisors)
         value = writer.add("Mul", [value, inverse])
@@ -64,11 +59,9 @@ def multiply_in_range(
     return writer.add("MatMulIntegerToFloat", [whole, weight, step, scale, zero, "", bias], domain=MICROSOFT)
 
 
-def multiply_bounded_below(
-    writer: GraphWriter, value: str, layer: LinearLayer, lowest: float, top: int
-) -> str:
+def multiply_bounded_below(writer: GraphWriter, value: str, layer: LinearLayer, lowest: float) -> str:
     """As `multiply` in int8, of a value that is never below `lowest`, which is negative and small: a step per row."""
-    weight, scale, bias = _joined_bytes(writer, layer, top, None)
+    weight, scale, bias = _joined_bytes(writer, layer, None)
     below = 16  # of the 256 levels lie below zero
     above = 255 - below
     least = writer.constant(np.float32(-lowest / below * above))
@@ -80,7 +73,7 @@ def multiply_bounded_below(
 
 
 def _joined_bytes(
-    writer: GraphWriter, layer: LinearLayer, top: int, factors: NDArray[np.float32] | None
+    writer: GraphWriter, layer: LinearLayer, factors: NDArray[np.float32] | None
 ) -> tuple[str, str, str]:
     """Weights times `factors` [inputs] as bytes [inputs, outputs], their scales [outputs] and biases [outputs]."""
     name = layer.names[0]
@@ -89,7 +82,7 @@ def _joined_bytes(
         for part, size in zip(layer.names, layer.num_outputs, strict=True)
     ]
     joined = np.concatenate(parts)
-    whole, scales = quantize_rows(joined if factors is None else joined * factors, top)
+    whole, scales = quantize_rows(joined if factors is None else joined * factors)
     biases = [
         writer.weights.array(part, (size,))
         for part, size in zip(layer.biases, layer.num_outputs, strict=True)
@@ -101,9 +94,9 @@ def _joined_bytes(
     )
 
 
-def quantize_rows(weight: NDArray[np.float32], top: int) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-    """Whole numbers within ±top and a scale for each row. Shapes: [N, K] to [N, K] and [N]."""
-    scales = np.abs(weight).max(axis=1) / np.float32(top)
+def quantize_rows(weight: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+    """Whole numbers within ±127 and a scale for each row. Shapes: [N, K] to [N, K] and [N]."""
+    scales = np.abs(weight).max(axis=1) / np.float32(MAX_LEVEL)
     scales[scales == 0] = 1
     return np.rint(weight / scales[:, None]).astype(np.int8), scales.astype(np.float32)
 
@@ -122,12 +115,12 @@ def _multiply_floats(writer: GraphWriter, value: str, layer: LinearLayer) -> str
     return products[0] if len(products) == 1 else writer.add("Concat", products, axis=-1)
 
 
-def _multiply_bytes(writer: GraphWriter, value: str, layer: LinearLayer, *, wide: bool, top: int) -> str:
+def _multiply_bytes(writer: GraphWriter, value: str, layer: LinearLayer, *, wide: bool) -> str:
     name = layer.names[0] + (":joined" if len(layer.names) > 1 else "")
     rows: list[NDArray[np.int8]] = []
     scales: list[NDArray[np.float32]] = []
     for part, size in zip(layer.names, layer.num_outputs, strict=True):
-        whole, scale = quantize_rows(writer.weights.array(part, (size, layer.num_inputs)), top)
+        whole, scale = quantize_rows(writer.weights.array(part, (size, layer.num_inputs)))
         rows.append(whole)
         scales.append(scale)
     weight = writer.compute(f"{name}:int8", np.concatenate(rows).T)  # [inputs, outputs]

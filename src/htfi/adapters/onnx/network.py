@@ -8,8 +8,9 @@ from onnx import TensorProto
 
 from htfi.adapters.onnx.graph import MICROSOFT, GraphWriter
 from htfi.adapters.onnx.linear import LinearLayer, multiply
-from htfi.adapters.onnx.saturation import max_weight_level
+from htfi.adapters.onnx.saturation import exact_graph
 from htfi.adapters.onnx.session import (
+    MAX_LEVEL,
     OnnxSession,
     Precision,
     WrittenGraph,
@@ -25,7 +26,7 @@ from htfi.domain.errors import InvalidInput
 
 
 def write_causal(
-    architecture: Architecture, weights: CheckpointWeights, precision: Precision, top: int
+    architecture: Architecture, weights: CheckpointWeights, precision: Precision
 ) -> WrittenGraph:
     """The graph of one forward pass.
 
@@ -36,17 +37,14 @@ def write_causal(
     passes, nor on hidden positions between. See `_attend` for how.
     Raises: InvalidInput, ShapeMismatch, for weights that do not fit the architecture.
     """
-    return _CausalWriter(architecture, weights, precision, top).write()
+    return _CausalWriter(architecture, weights, precision).write()
 
 
 class _CausalWriter:
-    def __init__(
-        self, architecture: Architecture, weights: CheckpointWeights, precision: Precision, top: int
-    ) -> None:
+    def __init__(self, architecture: Architecture, weights: CheckpointWeights, precision: Precision) -> None:
         self.shape = architecture
         self.graph = GraphWriter(weights)
         self.precision = precision
-        self.top = top
         self.prefix = "model." if "model.embed_tokens.weight" in weights else ""
 
     def write(self) -> WrittenGraph:
@@ -206,7 +204,7 @@ class _CausalWriter:
         return LinearLayer(weights, sizes, num_inputs, biases)
 
     def _multiply(self, value: str, layer: LinearLayer) -> str:
-        return multiply(self.graph, value, layer, self.precision, self.top)
+        return multiply(self.graph, value, layer, self.precision)
 
     def _first_norm(self, value: str) -> str:
         gain = self.graph.borrow(f"{self.prefix}layers.0.input_layernorm.weight", (self.shape.hidden_size,))
@@ -255,9 +253,9 @@ class OnnxNetwork:
             family = folder.architecture.family
             raise InvalidInput(f"{folder.path} holds a {family} encoder; name a causal model to write with")
         cache_folder = default_cache_folder() if cache_folder is None else cache_folder
-        top = 127 if precision is Precision.FP32 else max_weight_level(cache_folder)
-        self._digest = hashlib.sha256(f"{folder.digest} {precision} {top}".encode()).hexdigest()
-        written = cached_graph(self._digest, cache_folder, lambda: _write(folder, precision, top))
+        self._digest = hashlib.sha256(f"{folder.digest} {precision} {MAX_LEVEL}".encode()).hexdigest()
+        cached = cached_graph if precision is Precision.FP32 else exact_graph
+        written = cached(self._digest, cache_folder, lambda: _write(folder, precision))
         self._session = OnnxSession(written, folder.weights, threads)
         of = folder.architecture
         self._shape = NetworkShape(
@@ -299,7 +297,7 @@ def _gemm_block(head_dim: int) -> int:
     return next((block for most, block in ((16, 1024), (32, 512), (64, 256)) if head_dim <= most), 128)
 
 
-def _write(folder: ModelFolder, precision: Precision, top: int) -> WrittenGraph:
+def _write(folder: ModelFolder, precision: Precision) -> WrittenGraph:
     from htfi.adapters.onnx.network import write_causal  # onnx is needed to write a graph, not to run one
 
-    return write_causal(folder.architecture, folder.weights, precision, top)
+    return write_causal(folder.architecture, folder.weights, precision)

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from htfi.adapters.onnx.saturation import max_weight_level
+from htfi.adapters.onnx.saturation import adds_signed_exactly, exact_graph
 from htfi.adapters.onnx.session import (
+    MAX_LEVEL,
     NO_WEIGHTS,
     OnnxSession,
     Precision,
@@ -24,8 +25,7 @@ from htfi.decoding.checkpoint.folder import Architecture, ModelFolder
 from htfi.decoding.checkpoint.weights import CheckpointWeights
 from htfi.decoding.ports import Floats, Ids
 from htfi.domain.errors import IntegrityError, InvalidInput, ShapeMismatch
-
-MAX_LEVEL = 127  # of a weight in int8
+from htfi.domain.file_digests import file_digest
 
 
 class OnnxSentenceEncoder:
@@ -64,25 +64,26 @@ class OnnxSentenceEncoder:
         if precision is Precision.INT8_WIDE or (precision is Precision.INT8 and not usual):
             raise InvalidInput("a sentence encoder runs in fp32, or in int8 with usual texts")
         cache_folder = default_cache_folder() if cache_folder is None else cache_folder
-        top = MAX_LEVEL if precision is Precision.FP32 else max_weight_level(cache_folder)
         seen = repr([list(ids) for ids in usual]) if precision is Precision.INT8 else ""
-        key = f"sentences {folder.digest} {precision} {top} {seen}"
+        key = f"sentences {folder.digest} {precision} {MAX_LEVEL} {seen}"
         digest = hashlib.sha256(key.encode()).hexdigest()
-        written = cached_graph(digest, cache_folder, lambda: write_graph(folder, precision, top, usual))
+        cached = cached_graph if precision is Precision.FP32 else exact_graph
+        written = cached(digest, cache_folder, lambda: write_graph(folder, precision, usual))
         return cls(written, folder.architecture, digest, weights=folder.weights, threads=threads)
 
     @classmethod
     def of_graph(cls, file: Path, architecture: Architecture, digest: str) -> "OnnxSentenceEncoder":
         """From a graph that was written in int8 and saved, weights included.
 
-        Where the processor saturates sums of bytes, weights are halved: they are as coarse as in a graph written there.
         Raises: IntegrityError, DependencyUnavailable.
         """
-        written = load_graph(file)
-        if written is None:
+        saved = load_graph(file)
+        if saved is None:
             raise IntegrityError(f"{file} is damaged: reinstall htfi")
-        if max_weight_level(default_cache_folder()) < MAX_LEVEL:
-            written = _halved(written)
+        cache_folder = default_cache_folder()
+        if adds_signed_exactly(cache_folder):
+            return cls(saved, architecture, digest)
+        written = exact_graph(digest or file_digest(file), cache_folder, lambda: saved)
         return cls(written, architecture, digest)
 
     @property
@@ -111,15 +112,13 @@ def mean_pooled(states: Floats) -> Floats:
     return summed / np.sqrt((summed * summed).sum(axis=1, keepdims=True))
 
 
-def write_graph(
-    folder: ModelFolder, precision: Precision, top: int, usual: Sequence[Sequence[int]]
-) -> WrittenGraph:
+def write_graph(folder: ModelFolder, precision: Precision, usual: Sequence[Sequence[int]]) -> WrittenGraph:
     """The graph of a folder's encoder. Raises: InvalidInput, ShapeMismatch, DependencyUnavailable."""
     # onnx is needed to write a graph, not to run one
     from htfi.adapters.onnx.sentence_graph import RANGE_PREFIX, write_range_recorder, write_sentence_encoder
 
     if precision is Precision.FP32:
-        return write_sentence_encoder(folder.architecture, folder.weights, precision, top, None)
+        return write_sentence_encoder(folder.architecture, folder.weights, precision, None)
     watching, outputs = write_range_recorder(folder.architecture, folder.weights)
     session = OnnxSession(watching, folder.weights, 1)
     runs = [session.run(outputs, {"ids": np.array([ids], np.int64)}) for ids in usual]
@@ -127,15 +126,4 @@ def write_graph(
         name.removeprefix(RANGE_PREFIX): np.max([run[place] for run in runs], axis=0)
         for place, name in enumerate(outputs)
     }
-    return write_sentence_encoder(folder.architecture, folder.weights, precision, top, largest)
-
-
-def _halved(written: WrittenGraph) -> WrittenGraph:
-    """Weights within ±63, their scales twice as large."""
-    arrays = dict(written.computed)
-    for name, array in written.computed.items():
-        if name.endswith(":int8"):
-            arrays[name] = np.clip(np.rint(array / 2), -63, 63).astype(np.int8)
-            scale = name.removesuffix(":int8") + ":scale"
-            arrays[scale] = written.computed[scale] * np.float32(2)
-    return WrittenGraph(written.content, written.borrowed, arrays)
+    return write_sentence_encoder(folder.architecture, folder.weights, precision, largest)

@@ -35,21 +35,20 @@ def write_sentence_encoder(
     architecture: Architecture,
     weights: CheckpointWeights,
     precision: Precision,
-    top: int,
     largest: InputRanges | None,
 ) -> WrittenGraph:
     """The graph of one pass. Input: ids int64 [B, T]. Output: states [B, T, H], after the last layer.
 
     int8 needs `largest`. Raises: InvalidInput, ShapeMismatch, for weights that do not fit the architecture.
     """
-    return _SentenceWriter(architecture, weights, precision, top, largest).write()
+    return _SentenceWriter(architecture, weights, precision, largest).write()
 
 
 def write_range_recorder(
     architecture: Architecture, weights: CheckpointWeights
 ) -> tuple[WrittenGraph, tuple[str, ...]]:
     """The graph in fp32 that also gives the range of each layer's input, column by column; and these outputs."""
-    writer = _SentenceWriter(architecture, weights, Precision.FP32, 127, None, is_watching=True)
+    writer = _SentenceWriter(architecture, weights, Precision.FP32, None, is_watching=True)
     return writer.write(), tuple(name for name in writer.outputs if name.startswith(RANGE_PREFIX))
 
 
@@ -61,7 +60,6 @@ class _SentenceWriter:
         architecture: Architecture,
         weights: CheckpointWeights,
         precision: Precision,
-        top: int,
         largest: InputRanges | None,
         *,
         is_watching: bool = False,
@@ -69,7 +67,6 @@ class _SentenceWriter:
         self.shape = architecture
         self.graph = GraphWriter(weights)
         self.precision = precision
-        self.top = top
         self.outputs = ["states"]
         self.prefix = "bert." if "bert.embeddings.word_embeddings.weight" in weights else ""
         self.input_ranges = largest
@@ -120,7 +117,7 @@ class _SentenceWriter:
         if self.precision is Precision.FP32:
             table = graph.borrow(name, size, as_stored=True)
             return graph.add("Cast", [graph.add("Gather", [table, "ids"])], to=TensorProto.FLOAT)
-        table, scales = quantize_rows(graph.weights.array(name, size), 127)
+        table, scales = quantize_rows(graph.weights.array(name, size))
         words = graph.add("Gather", [graph.compute(f"{name}:words", table), "ids"])
         scale = graph.add("Gather", [graph.compute(f"{name}:scales", scales[:, None]), "ids"])
         return graph.add("Mul", [graph.add("Cast", [words], to=TensorProto.FLOAT), scale])
@@ -165,9 +162,9 @@ class _SentenceWriter:
             tuple(f"{name}.weight" for name in at), sizes, num_inputs, tuple(f"{name}.bias" for name in at)
         )
         if self.input_ranges is None:
-            return multiply(self.graph, value, layer, self.precision, self.top)
+            return multiply(self.graph, value, layer, self.precision)
         if num_inputs == self.shape.intermediate_size and sizes == (self.shape.hidden_size,):
-            return multiply_bounded_below(self.graph, value, layer, _MIN_GELU, self.top)
+            return multiply_bounded_below(self.graph, value, layer, _MIN_GELU)
         joined = np.concatenate(
             [
                 self.graph.weights.array(name, (size, num_inputs))
@@ -176,7 +173,7 @@ class _SentenceWriter:
         )
         is_mixed = at[0].endswith("attention.output.dense")
         within = _input_range(self.input_ranges[at[0]], None if is_mixed else joined)
-        return multiply_in_range(self.graph, value, layer, within, self.top)
+        return multiply_in_range(self.graph, value, layer, within)
 
     def _layer_norm(self, at: str, value: str) -> str:
         """Older folders call gain and shift gamma and beta."""

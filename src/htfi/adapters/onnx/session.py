@@ -97,6 +97,7 @@ _ERROR_NAMES = (
     "NotImplemented",
     "RuntimeException",
 )
+MAX_LEVEL = 127  # of a weight in int8
 _BFLOAT16 = 16  # TensorProto.BFLOAT16
 
 

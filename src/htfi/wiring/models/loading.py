@@ -230,7 +230,7 @@ def export_onnx(folder: ModelFolder, precision: str) -> bytes:
     from htfi.adapters.onnx.graph import whole_model
     from htfi.adapters.onnx.network import write_causal
 
-    written = write_causal(folder.architecture, folder.weights, Precision(precision), top=127)
+    written = write_causal(folder.architecture, folder.weights, Precision(precision))
     return whole_model(written, folder.weights).SerializeToString()
 
 
