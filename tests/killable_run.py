@@ -17,7 +17,8 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from importlib import import_module
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from htfi.adapters.stores import decision_table
 from htfi.adapters.stores.decisions import DecisionJournal
@@ -28,8 +29,32 @@ from htfi.apps.cli import run as run_command
 from htfi.apps.cli.main import main as htfi
 from htfi.pipeline.recorder import DecisionRecorder
 from htfi.wiring import ledger
+from htfi.wiring.ledger import open_ledger_readonly
+from htfi.wiring.outputs import check_outputs
 
 OFTEN = {"HTFI_PIPELINE__SNAPSHOT_S": "0.05", "HTFI_PIPELINE__GROUP_MS": "1"}
+
+
+FILES = ("decisions.jsonl", "decisions.parquet", "quarantine.jsonl", "settings.json")
+
+
+class RunOutcome(NamedTuple):
+    """What a run has recorded, and the bytes of `FILES` beside it."""
+
+    size: int
+    root: bytes
+    files: list[bytes]
+
+
+def outcome(folder: Path) -> RunOutcome:
+    """What a run left, after a look that the ledger and all files beside it hold."""
+    log = open_ledger_readonly(folder)
+    try:
+        audit = log.verify()
+        assert check_outputs(folder, log)[1] == []
+    finally:
+        log.close()
+    return RunOutcome(audit.size, audit.root, [(folder / name).read_bytes() for name in FILES])
 
 
 class KillableRuns(AbstractContextManager["KillableRuns"]):

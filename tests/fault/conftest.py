@@ -13,6 +13,7 @@ from click.testing import CliRunner
 
 from htfi.apps.cli.main import cli
 from htfi.wiring.ledger import open_ledger_readonly
+from killable_run import KillableRuns
 from link_processes import Outcome, Stage, environment, finish, htfi, outcome, write_sources
 
 OFTEN = {"HTFI_PIPELINE__SNAPSHOT_S": "0.05", "HTFI_PIPELINE__GROUP_MS": "1"}
@@ -42,6 +43,26 @@ def _write_prices(folder: Path) -> None:
                     close = -1.0
                 volume = rng.randrange(10**6)
                 out.write(f"{at},{symbol},{last:.4f},{high:.4f},{low:.4f},{close:.4f},{volume}\n")
+
+
+@pytest.fixture(scope="session")
+def few_prices(prices: Path, made_once: MadeOnce) -> Path:
+    """The first 70 days of `prices`, with one row more that goes to the quarantine."""
+
+    def write(folder: Path) -> None:
+        head, *rows = prices.read_text().splitlines(keepends=True)
+        few = rows[: 6 * 70]
+        few[-20] = few[-20].replace(",", ",-", 5).replace(",-", ",", 1)  # prices below zero
+        (folder / "prices.csv").write_text(head + "".join(few))
+
+    return made_once("few-prices", write) / "prices.csv"
+
+
+@pytest.fixture(scope="module")
+def runs() -> Iterator[KillableRuns]:
+    """Runs `htfi` in children that fail where they are asked to."""
+    with KillableRuns() as started:
+        yield started
 
 
 @pytest.fixture(scope="session")

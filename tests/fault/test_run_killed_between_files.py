@@ -5,34 +5,14 @@ nothing had happened.
 import random
 import signal
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from htfi.wiring.ledger import open_ledger_readonly
-from htfi.wiring.outputs import check_outputs
-from killable_run import KillableRuns
+from killable_run import KillableRuns, RunOutcome, outcome
 
-NUM_DAYS = 70
 POINTS = ("receipt", "lines", "table", "outputs")
-FILES = ("decisions.jsonl", "decisions.parquet", "quarantine.jsonl", "settings.json")
-MadeOnce = Callable[[str, Callable[[Path], object]], Path]
-Outcome = tuple[int, bytes, list[bytes]]
-
-
-@pytest.fixture(scope="module")
-def runs() -> Iterator[KillableRuns]:
-    with KillableRuns() as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def few_prices(prices: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    head, *rows = prices.read_text().splitlines(keepends=True)
-    file = tmp_path_factory.mktemp("few") / "prices.csv"
-    file.write_text(head + "".join(rows[: 6 * NUM_DAYS]))
-    return file
 
 
 def command(prices: Path, folder: Path) -> tuple[object, ...]:
@@ -42,7 +22,7 @@ def command(prices: Path, folder: Path) -> tuple[object, ...]:
 @pytest.fixture(scope="module")
 def whole(
     few_prices: Path, runs: KillableRuns, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[Outcome, float]:
+) -> tuple[RunOutcome, float]:
     """What an undisturbed run leaves, and its seconds."""
     folder = tmp_path_factory.mktemp("whole")
     runs.import_what_is_needed(*command(few_prices, tmp_path_factory.mktemp("first")))
@@ -50,19 +30,8 @@ def whole(
     assert runs.run(*command(few_prices, folder)) == 0
     took_s = time.perf_counter() - began_s
     left = outcome(folder)
-    assert left[0] > 300
+    assert left.size > 300
     return left, took_s
-
-
-def outcome(folder: Path) -> Outcome:
-    """The ledger's size and root, and the files beside it; all of them hold."""
-    ledger = open_ledger_readonly(folder)
-    try:
-        audit = ledger.verify()
-        assert check_outputs(folder, ledger)[1] == []
-    finally:
-        ledger.close()
-    return audit.size, audit.root, [(folder / name).read_bytes() for name in FILES]
 
 
 def every_line_is_recorded(folder: Path) -> None:
@@ -78,14 +47,14 @@ def every_line_is_recorded(folder: Path) -> None:
 
 
 def test_killed_at_any_instant_a_run_ends_with_the_same_files(
-    few_prices: Path, runs: KillableRuns, whole: tuple[Outcome, float], tmp_path: Path
+    few_prices: Path, runs: KillableRuns, whole: tuple[RunOutcome, float], tmp_path: Path
 ) -> None:
     check_kills(few_prices, runs, whole, tmp_path, num_kills=10, seed=4)
 
 
 @pytest.mark.slow
 def test_killed_at_300_instants_a_run_ends_with_the_same_files(
-    few_prices: Path, runs: KillableRuns, whole: tuple[Outcome, float], tmp_path: Path
+    few_prices: Path, runs: KillableRuns, whole: tuple[RunOutcome, float], tmp_path: Path
 ) -> None:
     check_kills(few_prices, runs, whole, tmp_path, num_kills=300, seed=5)
 
@@ -93,7 +62,7 @@ def test_killed_at_300_instants_a_run_ends_with_the_same_files(
 def check_kills(
     prices: Path,
     runs: KillableRuns,
-    whole: tuple[Outcome, float],
+    whole: tuple[RunOutcome, float],
     tmp_path: Path,
     *,
     num_kills: int,
