@@ -49,28 +49,26 @@ def every_line_is_recorded(folder: Path) -> None:
 def test_killed_at_any_instant_a_run_ends_with_the_same_files(
     few_prices: Path, runs: KillableRuns, whole: tuple[RunOutcome, float], tmp_path: Path
 ) -> None:
-    check_kills(few_prices, runs, whole, tmp_path, num_kills=10, seed=4)
+    expected, took_s = whole
+    ends = ends_of_killed_runs(few_prices, runs, took_s, tmp_path, num_kills=10, seed=4)
+    assert ends == [expected] * len(ends)
 
 
 @pytest.mark.slow
 def test_killed_at_300_instants_a_run_ends_with_the_same_files(
     few_prices: Path, runs: KillableRuns, whole: tuple[RunOutcome, float], tmp_path: Path
 ) -> None:
-    check_kills(few_prices, runs, whole, tmp_path, num_kills=300, seed=5)
-
-
-def check_kills(
-    prices: Path,
-    runs: KillableRuns,
-    whole: tuple[RunOutcome, float],
-    tmp_path: Path,
-    *,
-    num_kills: int,
-    seed: int,
-) -> None:
-    """Runs that are killed several times each and then resumed to their end, until there were so many kills."""
-    rng = random.Random(seed)
     expected, took_s = whole
+    ends = ends_of_killed_runs(few_prices, runs, took_s, tmp_path, num_kills=300, seed=5)
+    assert ends == [expected] * len(ends)
+
+
+def ends_of_killed_runs(
+    prices: Path, runs: KillableRuns, took_s: float, tmp_path: Path, *, num_kills: int, seed: int
+) -> list[RunOutcome]:
+    """What runs leave that are killed several times each and then resumed to their end, for so many kills."""
+    rng = random.Random(seed)
+    ends: list[RunOutcome] = []
     num_timed = num_between = num_runs = 0
     while min(num_timed, num_between) < num_kills // 2:
         folder, words = tmp_path / f"run{num_runs}", command(prices, tmp_path / f"run{num_runs}")
@@ -89,5 +87,6 @@ def check_kills(
             num_timed += "after_s" in order
             num_between += "point" in order
         assert runs.run(*words) == 0
-        assert outcome(folder) == expected, (seed, num_runs)
+        ends.append(outcome(folder))
         num_runs += 1
+    return ends

@@ -42,13 +42,32 @@ def test_recording_times_every_group_and_leaves_no_file(tmp_path: Path, durable:
 def test_recording_writes_and_hashes_every_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept: list[Any] = []
     hashed: list[bytes] = []
-    monkeypatch.setattr(floors, "sha256", lambda entry: (hashed.append(entry), sha256(entry))[1])
+    monkeypatch.setattr(floors, "sha256", recording_hash(hashed))
     monkeypatch.setattr(
         floors.time, "perf_counter", lambda: kept.append(_rows(tmp_path / "floor")) or float(len(kept))
     )
     record_times(tmp_path / "floor", [ENTRIES, ENTRIES], durable=False)
     assert kept[-1] == list(enumerate(ENTRIES + ENTRIES))
-    assert hashed == ENTRIES + ENTRIES
+    assert hashed == [b"".join(ENTRIES)] * 2
+
+
+def recording_hash(hashed: list[bytes]) -> type:
+    """SHA-256 that notes the bytes it is given."""
+
+    class Hash:
+        def __init__(self, given: bytes = b"") -> None:
+            self._inner = sha256()
+            if given:
+                self.update(given)
+
+        def update(self, given: bytes) -> None:
+            hashed.append(given)
+            self._inner.update(given)
+
+        def digest(self) -> bytes:
+            return self._inner.digest()
+
+    return Hash
 
 
 def _rows(file: Path) -> list[tuple[int, bytes]]:
@@ -60,7 +79,7 @@ def test_verifying_hashes_as_many_entries_as_the_ledger_holds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hashed: list[bytes] = []
-    monkeypatch.setattr(floors, "sha256", lambda entry: (hashed.append(entry), sha256(entry))[1])
+    monkeypatch.setattr(floors, "sha256", recording_hash(hashed))
     (tmp_path / "file").write_bytes(b"x" * 3_000_000)
     assert verify_s(tmp_path / "file", ENTRIES, 16) > 0
     assert hashed == ENTRIES + ENTRIES + ENTRIES[:2]

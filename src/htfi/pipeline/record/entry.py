@@ -35,7 +35,7 @@ from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.narrative.rationale.writer import in_slot_order
 from htfi.pipeline.record.fields import field_place, packer_of, struct_packer
 from htfi.pipeline.record.plain import Plain, SpelledTexts, TextPlaces, floats, whole_numbers
-from htfi.pipeline.record.ticks import pack_rows, pack_scaled, unpack_rows
+from htfi.pipeline.record.ticks import pack_rows, pack_scaled, unpack_rows, unpack_scaled
 from htfi.pipeline.record.wording import RationaleFacts, facts_of, with_words, worded
 from htfi.pipeline.record.words import WORDS
 
@@ -317,7 +317,7 @@ def _unpack_forecast(packed: Plain, texts: SpelledTexts, *, with_experts: bool) 
 
 def _unpack_whole(packed: Plain, scale: float, width: int, texts: SpelledTexts) -> list[list[float]]:
     if isinstance(packed, bytes):
-        return [[number / scale for number in row] for row in unpack_rows(packed, width)]
+        return unpack_scaled(packed, scale, width)
     return _TABLE.unpack(packed, texts)
 
 

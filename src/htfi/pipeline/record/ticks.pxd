@@ -1,6 +1,8 @@
 cimport cython
 
 cdef int _MIRRORED
+cdef long long _MAX_NUMBER
+cdef unsigned long long _MAX_CODED
 cdef double _MAX_SCALED
 
 @cython.locals(numbers="const long long[::1]", out="unsigned char[::1]", num=Py_ssize_t, at=Py_ssize_t)
@@ -30,3 +32,19 @@ cpdef list pack_scaled_each(object values, double scale, Py_ssize_t num, Py_ssiz
 cdef bint _scale_rows(
     const double[::1] values, Py_ssize_t begin, Py_ssize_t num, double scale, long long[::1] found
 )
+
+@cython.locals(read="const unsigned char[::1]", row="long long[::1]", at=Py_ssize_t)
+cpdef list unpack_rows(bytes packed, Py_ssize_t width)
+
+@cython.locals(
+    read="const unsigned char[::1]", row="long long[::1]", at=Py_ssize_t, place=Py_ssize_t, rows=list, values=list,
+)
+cpdef list unpack_scaled(bytes packed, double scale, Py_ssize_t width)
+
+@cython.locals(
+    mode=int, size=int, is_mirrored=bint, num=Py_ssize_t, first=Py_ssize_t, place=Py_ssize_t, byte=int,
+    value="long long", coded="unsigned long long",
+)
+cdef Py_ssize_t _unpack_row(
+    const unsigned char[::1] read, Py_ssize_t at, Py_ssize_t width, long long[::1] row
+) except -1

@@ -14,6 +14,8 @@ from typing import Any
 COMPILED = not __file__.endswith(".py")
 _MAX_SCALED = 2.0**53
 _MIRRORED = 16
+_MAX_NUMBER = 1 << 62
+_MAX_CODED = (1 << 63) - 1
 
 Numbers = Any  # contiguous numbers of one type: an array, or a numpy array of one axis
 
@@ -118,23 +120,52 @@ def _scale_rows(values: Numbers, begin: int, num: int, scale: float, found: "mem
 
 def unpack_rows(packed: bytes, width: int) -> list[list[int]]:
     """The rows of a table whose rows hold `width` numbers. Raises: ValueError where the bytes are not such a table."""
+    numbers = array("q", bytes(8 * width))
+    read, row = memoryview(packed), memoryview(numbers)
     rows: list[list[int]] = []
     at = 0
     while at < len(packed):
-        mode = packed[at]
-        size, is_mirrored = mode & 15, bool(mode & _MIRRORED)
-        num = (width + 1) // 2 if is_mirrored else width
-        end = at + 1 + size * num
-        if mode > _MIRRORED + 8 or size > 8 or end > len(packed):
-            raise ValueError("a table of numbers is cut or not one")
-        numbers: list[int] = []
-        value = 0
-        for start in range(at + 1, end, size) if size else [0] * num:
-            coded = int.from_bytes(packed[start : start + size], "little")
-            value += coded >> 1 if coded & 1 == 0 else -(coded >> 1) - 1
-            numbers.append(value)
-        rows.append(
-            [*(-number for number in reversed(numbers[width % 2 :])), *numbers] if is_mirrored else numbers
-        )
-        at = end
+        at = _unpack_row(read, at, width, row)
+        rows.append(numbers.tolist())
     return rows
+
+
+def unpack_scaled(packed: bytes, scale: float, width: int) -> list[list[float]]:
+    """The rows of a table of whole numbers of 1/`scale`. Raises: ValueError as `unpack_rows`."""
+    numbers = array("q", bytes(8 * width))
+    read, row = memoryview(packed), memoryview(numbers)
+    rows: list[list[float]] = []
+    at = 0
+    while at < len(packed):
+        at = _unpack_row(read, at, width, row)
+        values: list[float] = []
+        for place in range(width):
+            values.append(row[place] / scale)  # noqa: PERF401 - compiled as a loop
+        rows.append(values)
+    return rows
+
+
+def _unpack_row(read: Numbers, at: int, width: int, row: "memoryview[int]") -> int:
+    """Write the numbers of the row that begins at a byte; where the next one begins. Raises: ValueError."""
+    mode = read[at]
+    size, is_mirrored = mode & 15, (mode & _MIRRORED) != 0
+    num = (width + 1) // 2 if is_mirrored else width
+    at += 1
+    if mode > _MIRRORED + 8 or size > 8 or at + size * num > len(read):
+        raise ValueError("a table of numbers is cut or not one")
+    first = width - num
+    value = 0
+    for place in range(first, width):
+        coded = 0
+        for byte in range(size - 1, -1, -1):
+            coded = coded << 8 | read[at + byte]
+        at += size
+        if coded > _MAX_CODED:
+            raise ValueError("a number of a table is too large")
+        value += coded >> 1 if coded & 1 == 0 else -(coded >> 1) - 1
+        if not -_MAX_NUMBER < value < _MAX_NUMBER:
+            raise ValueError("a number of a table is too large")
+        row[place] = value
+    for place in range(first):
+        row[place] = -row[width - 1 - place]
+    return at
