@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from htfi.domain.decision import Decision, Receipt
+from htfi.domain.decision import Receipt
 from htfi.domain.errors import DependencyUnavailable
 from htfi.domain.events import Trade
 from htfi.domain.time import NS_PER_DAY, NS_PER_S, format_ns
+from htfi.pipeline.decided import DecidedSeries
 from htfi.wiring.ledger import open_ledger, open_ledger_readonly
 from htfi.wiring.outputs import DecisionJournal
 from htfi.wiring.run import build_loop, deferred_garbage_collection
@@ -40,7 +41,7 @@ class _TimedSubscriber:
 
     released_ns = 0
 
-    def __call__(self, _receipt: Receipt, _decision: Decision) -> None:
+    def __call__(self, _receipt: Receipt, _decided: DecidedSeries) -> None:
         self.released_ns = time.perf_counter_ns()
 
 
