@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.memory_run import loop_over
 
 from htfi.domain.decision import PolicyOutcome, PolicyVerdict, Regime
 from htfi.domain.errors import IntegrityError
@@ -31,6 +30,7 @@ from htfi.pipeline.numeric import is_numeric
 from htfi.pipeline.record.entry import decode_entry, encode_entry
 from htfi.pipeline.series import DecisionPoint
 from htfi.wiring.settings import load_settings, override
+from memory_run import loop_over
 
 NUM_DAYS = 40
 START_NS = 1_600_041_600 * 10**9
