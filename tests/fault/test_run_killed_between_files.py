@@ -46,20 +46,17 @@ def every_line_is_recorded(folder: Path) -> None:
         ledger.close()
 
 
+@pytest.mark.parametrize(("num_kills", "seed"), [(10, 4), pytest.param(300, 5, marks=pytest.mark.slow)])
 def test_killed_at_any_instant_a_run_ends_with_the_same_files(
-    few_prices: Path, runs: KillableRuns, whole: tuple[RunOutcome, float], tmp_path: Path
+    few_prices: Path,
+    runs: KillableRuns,
+    whole: tuple[RunOutcome, float],
+    tmp_path: Path,
+    num_kills: int,
+    seed: int,
 ) -> None:
     expected, took_s = whole
-    ends = ends_of_killed_runs(few_prices, runs, took_s, tmp_path, num_kills=10, seed=4)
-    assert ends == [expected] * len(ends)
-
-
-@pytest.mark.slow
-def test_killed_at_300_instants_a_run_ends_with_the_same_files(
-    few_prices: Path, runs: KillableRuns, whole: tuple[RunOutcome, float], tmp_path: Path
-) -> None:
-    expected, took_s = whole
-    ends = ends_of_killed_runs(few_prices, runs, took_s, tmp_path, num_kills=300, seed=5)
+    ends = ends_of_killed_runs(few_prices, runs, took_s, tmp_path, num_kills=num_kills, seed=seed)
     assert ends == [expected] * len(ends)
 
 

@@ -6,7 +6,6 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from htfi.domain.decision import (
-    BarCircumstances,
     Decision,
     DecisionInputs,
     DecisionTrigger,
@@ -37,7 +36,7 @@ from htfi.narrative.routing import cap_plan
 from htfi.narrative.triggering import VERSION as TRIGGERS_VERSION
 from htfi.pipeline.components import Components, RunContext
 from htfi.pipeline.decided import DecidedSeries
-from htfi.pipeline.numeric import decide_by_numbers, is_numeric, quote_mid
+from htfi.pipeline.numeric import circumstances_of, decide_by_numbers, is_numeric
 from htfi.pipeline.reading_influence import is_worth_depth, is_worth_reading, reading_influences
 from htfi.pipeline.recorder import LedgerCursor
 from htfi.pipeline.series import DecisionPoint, SeriesContext
@@ -350,13 +349,6 @@ def make_decision(
         suspected=bool(request.news.suspicion),
         plan=plan,
     )
-    circumstances = BarCircumstances(
-        bar_start_ns=bar.start_ns,
-        bar_end_ns=bar.end_ns,
-        quote_age_ns=components.market.quote_age_ns(bar.symbol, as_of_ns),
-        quarantine_share=components.inputs.missing_share(),
-        quote_mid=quote_mid(bar, components.market),
-    )
     answered = series_context.answered
     models = context.models if answered is None else context.models | {"triggers": TRIGGERS_VERSION}
     decision = Decision(
@@ -374,7 +366,7 @@ def make_decision(
         forecast=forecast,
         view=series_context.view,
         rationale=rationale,
-        circumstances=circumstances,
+        circumstances=circumstances_of(bar, as_of_ns, components),
         verdict=_NOT_JUDGED,
         news_context=components.news.news_context(request.news, plan, request.budget),
         trigger=UNSET if answered is None else DecisionTrigger.NEWS,

@@ -14,8 +14,8 @@ class DecidedSeries:
     """What was decided on one series. `last_price` is in the units of the feed; `amends` as in `Decision`."""
 
     __slots__ = (
-        "_decision", "_entry", "_make", "_quantiles", "amends", "central_band", "is_between_bars", "last_price",
-        "series", "verdict",
+        "_decision", "_entry", "_make", "_worded", "amends", "central_band", "is_between_bars", "last_price",
+        "quantiles", "series", "verdict",
     )  # fmt: skip
 
     def __init__(
@@ -26,18 +26,16 @@ class DecidedSeries:
         quantiles: NDArray[np.float64],
         central_band: tuple[float, float],
         make: Callable[[], Decision],
+        entry: bytes | None = None,
     ) -> None:
         """One on a bar: quantiles [H, Q] of the log return, ends of the 90% band, and what makes the decision."""
-        self.series, self.last_price, self.verdict, self.central_band = (
-            series,
-            last_price,
-            verdict,
-            central_band,
-        )
+        self.series, self.last_price, self.verdict = series, last_price, verdict
+        self.quantiles, self.central_band = quantiles, central_band
         self.amends, self.is_between_bars = "", False
-        self._quantiles, self._make = quantiles, make
-        self._entry: bytes | None = None
+        self._make: Callable[[], Decision] | None = make
+        self._entry = entry
         self._decision: Decision | None = None
+        self._worded: Decision | None = None
 
     @classmethod
     def of(cls, decision: Decision) -> "DecidedSeries":
@@ -51,33 +49,23 @@ class DecidedSeries:
         return decided
 
     @property
-    def quantiles(self) -> NDArray[np.float64]:
-        """Of the fused log return over each horizon [H, Q]."""
-        return self._quantiles
-
-    @property
     def entry(self) -> bytes:
         """Its entry, of the newest version. Raises: IntegrityError where a number is not finite."""
         if self._entry is None:
             self._entry = encode_entry(self.decision)
         return self._entry
 
-    @entry.setter
-    def entry(self, encoded: bytes) -> None:
-        self._entry = encoded
-
     @property
     def decision(self) -> Decision:
         """The decision; its rationale is stated and has no words."""
-        if self._decision is None:
+        if self._make is not None:
             self._decision = self._make()
-            self._quantiles, self._make = self._quantiles.copy(), _made_already  # let go of the whole point
+            self.quantiles, self._make = self.quantiles.copy(), None  # let go of the whole point
+        assert self._decision is not None, "it is made once"
         return self._decision
 
     def worded(self) -> Decision:
         """The decision with the words of its rationale."""
-        return with_words(self.decision)
-
-
-def _made_already() -> Decision:
-    raise AssertionError("a decision is made once")
+        if self._worded is None:
+            self._worded = with_words(self.decision)
+        return self._worded

@@ -53,7 +53,7 @@ def decide_by_numbers(
     """
     as_of_ns = series[0].request.question.as_of_ns
     shared = SharedFacts(as_of_ns, inputs, context.settings_digest, context.models)
-    circumstances = _circumstances(series, as_of_ns, components)
+    circumstances = [circumstances_of(one.bar, as_of_ns, components) for one in series]
     rationales = _rationales(series, forecasts, components)
     verdicts = _verdicts(series, forecasts, circumstances, as_of_ns, context)
     rows = [
@@ -67,17 +67,15 @@ def decide_by_numbers(
     def decision_at(place: int) -> Decision:
         return _decision(rows[place], shared, forecasts, place)
 
+    entries = encode_numeric(shared, rows, forecasts, decision_at)
     low, high = (ends.tolist() for ends in forecasts.bands())
-    decided = [
+    return [
         DecidedSeries(
             one.request.series, one.bar.close, verdicts[place], forecasts.quantiles[place],
-            (low[place], high[place]), partial(decision_at, place),
+            (low[place], high[place]), partial(decision_at, place), entries[place],
         )
         for place, one in enumerate(series)
     ]  # fmt: skip
-    for one, entry in zip(decided, encode_numeric(shared, rows, forecasts, decision_at), strict=True):
-        one.entry = entry
-    return decided
 
 
 def _decision(row: NumericFacts, shared: SharedFacts, forecasts: ForecastBatch, place: int) -> Decision:
@@ -102,23 +100,18 @@ def _decision(row: NumericFacts, shared: SharedFacts, forecasts: ForecastBatch, 
     )
 
 
-def _circumstances(
-    series: Sequence[SeriesContext], as_of_ns: int, components: Components
-) -> list[BarCircumstances]:
-    market, missing_share = components.market, components.inputs.missing_share()
-    return [
-        BarCircumstances(
-            one.bar.start_ns,
-            one.bar.end_ns,
-            market.quote_age_ns(one.bar.symbol, as_of_ns),
-            missing_share,
-            quote_mid(one.bar, market),
-        )
-        for one in series
-    ]
+def circumstances_of(bar: Bar, as_of_ns: int, components: Components) -> BarCircumstances:
+    """What policy judges besides the forecast, as it is known when a bar is decided."""
+    return BarCircumstances(
+        bar_start_ns=bar.start_ns,
+        bar_end_ns=bar.end_ns,
+        quote_age_ns=components.market.quote_age_ns(bar.symbol, as_of_ns),
+        quarantine_share=components.inputs.missing_share(),
+        quote_mid=_quote_mid(bar, components.market),
+    )
 
 
-def quote_mid(bar: Bar, market: MarketState) -> float | UnsetType:
+def _quote_mid(bar: Bar, market: MarketState) -> float | UnsetType:
     """The mid of the quotes, where sound ones came since the bar began and the bar is not made of them."""
     quoted = market.quoted_mid(bar.symbol)
     is_of_mids = bar.source == BUILT_BARS and bar.volume <= 0.0

@@ -99,11 +99,6 @@ def unmerged_view(decision: Decision) -> NewsView | None:
     return unmerged(decision.view) if decision.view is not None else None
 
 
-def _entry_like(decided: DecidedSeries, entry: bytes) -> bytes:
-    """The entry of a decision in the version of another: a ledger of version 1 goes on in its own."""
-    return encode_worded(decided.decision) if is_json(entry) else decided.entry
-
-
 def _holds(entry: bytes, decided: DecidedSeries) -> bool:
     """Whether an entry of any version holds this decision."""
     return is_entry_of(entry, decided.decision) if is_json(entry) else entry == decided.entry
@@ -138,7 +133,7 @@ class DecisionRecorder:
         self.sink = sink
         self.watcher = watcher
         self.subscriber = subscriber
-        self._newest = ledger.entry(ledger.size - 1) if ledger.size else b""
+        self._is_json = is_json(ledger.entry(ledger.size - 1)) if ledger.size else False
         self.cursor = LedgerCursor(ledger)
         self.num_decided = 0
         self.num_withheld = 0
@@ -191,7 +186,8 @@ class DecisionRecorder:
             return index
         if not self._pending:
             self._oldest_ns = self.elapsed_ns()
-        self._pending.append(_PendingEntry(_entry_like(decided, self._newest), decided))
+        entry = encode_worded(decided.decision) if self._is_json else decided.entry
+        self._pending.append(_PendingEntry(entry, decided))
         return index
 
     def maintain_ledger(self) -> None:
