@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -145,9 +146,18 @@ def read_journal() -> Callable[[Path], list[Any]]:
     """The whole lines of a folder's decisions.jsonl, as what they say they are."""
 
     def read(folder: Path) -> list[Any]:
-        from htfi.adapters.stores.decisions import JOURNAL, parse_line, whole_lines
+        from htfi.adapters.stores.decisions import (
+            JOURNAL,
+            ReleasedLine,
+            WithheldLine,
+            is_withheld,
+            whole_lines,
+        )
 
-        return [parse_line(line, "the journal") for line in whole_lines(folder / JOURNAL)]
+        return [
+            msgspec.json.decode(line, type=WithheldLine if is_withheld(line) else ReleasedLine)
+            for line in whole_lines(folder / JOURNAL)
+        ]
 
     return read
 

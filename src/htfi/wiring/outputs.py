@@ -21,8 +21,8 @@ from htfi.adapters.stores.decisions import (
     DecisionJournal,
     ReleasedLine,
     WithheldLine,
+    line_of,
     line_subject,
-    parse_line,
 )
 from htfi.adapters.stores.held_news import HELD_NEWS
 from htfi.adapters.stores.journal_check import LedgerEntries, RowDifferences, check_journal, repair_journal
@@ -174,8 +174,8 @@ class RecordedRun:
 
     def lines(self) -> Iterator[ReleasedLine | WithheldLine]:
         """From the first on, each time. Raises: IntegrityError where the ledger does not hold."""
-        for index, line in enumerate(self.entries.lines()):
-            yield parse_line(line, f"entry {index}")
+        for receipt, entry in self.entries.entries():
+            yield line_of(receipt, entry)
 
 
 def recorded_run(log: LogReader) -> RecordedRun:

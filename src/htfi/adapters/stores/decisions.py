@@ -21,7 +21,7 @@ from htfi.domain.decision import Decision, DecisionTrigger, PolicyOutcome, Polic
 from htfi.domain.errors import DependencyUnavailable, IntegrityError
 from htfi.domain.files import open_private
 from htfi.pipeline.ports import MakeDecision
-from htfi.pipeline.record.entry import entry_json
+from htfi.pipeline.record.entry import decode_entry, entry_json
 
 JOURNAL = "decisions.jsonl"
 
@@ -78,8 +78,6 @@ class _WithheldFields(msgspec.Struct):
 
 _ENCODER = msgspec.json.Encoder(order="deterministic")
 _WITHHELD_FIELDS_DECODER = msgspec.json.Decoder(_WithheldFields)
-_RELEASED = msgspec.json.Decoder(ReleasedLine)
-_WITHHELD = msgspec.json.Decoder(WithheldLine)
 
 
 class DecisionJournal:
@@ -205,19 +203,23 @@ def line_index(line: bytes) -> int | None:
     return int(found[1]) if found else None
 
 
-def parse_line(line: bytes, where: str) -> ReleasedLine | WithheldLine:
-    """Raises: IntegrityError where it is not a decision of this version."""
-    try:
-        if is_withheld(line):
-            return _WITHHELD.decode(line)
-        return _RELEASED.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise IntegrityError(f"{where}: is not a decision of this version ({error})") from error
-
-
 def line_subject(line: ReleasedLine | WithheldLine) -> Decision | WithheldLine:
     """What a line is about, whether it carries a forecast or not."""
     return line.decision if isinstance(line, ReleasedLine) else line
+
+
+def line_of(receipt: Receipt, entry: bytes) -> ReleasedLine | WithheldLine:
+    """What the line of an entry says. Raises: IntegrityError where it is no decision."""
+    try:
+        decision = decode_entry(entry)
+    except msgspec.DecodeError as error:
+        raise IntegrityError(f"entry {receipt.index}: is not a decision of this version ({error})") from error
+    if decision.verdict.outcome is not PolicyOutcome.WITHHOLD:
+        return ReleasedLine(receipt.index, receipt.leaf_hash, decision)
+    return WithheldLine(
+        receipt.index, receipt.leaf_hash, True, decision.id, decision.symbol, decision.interval, decision.as_of_ns,
+        decision.last_price, decision.regime, decision.verdict.reasons, decision.trigger,
+    )  # fmt: skip
 
 
 def journal_line(receipt: Receipt, entry: bytes, decision: Decision | None = None) -> bytes:

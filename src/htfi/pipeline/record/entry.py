@@ -71,7 +71,8 @@ _TRACE = field_place(NewsView, "trace")
 _MODELS = packer_of(dict[str, str])
 _TILT, _FLOATS = packer_of(NewsTilt), packer_of(list[float])
 _TABLE, _RATIONALE = packer_of(list[list[float]]), packer_of(RationaleFacts)
-ENCODER, _DECODER = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder()
+ENCODER, _PART_DECODER = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder()
+_DECODER = msgspec.msgpack.Decoder(tuple[Plain, msgspec.Raw, Plain, Plain, Plain, Plain])
 _NAME_DECODER, _AXES_DECODER = msgspec.json.Decoder(_EntryName), msgspec.json.Decoder(_EntryAxes)
 _NO_RATIONALE = Rationale("", "", {}, [], [])
 _UNPACKING_ERRORS = (
@@ -110,11 +111,11 @@ def decode_entry(entry: bytes, *, with_experts: bool = True) -> Decision:
         version, models, fields, forecast, rationale, name = _DECODER.decode(entry)
         if version != VERSION:
             raise ValueError(f"version {version}, this program knows {VERSION}: update htfi")
-        texts = SpelledTexts(WORDS)
-        named = _MODELS.unpack(models, texts)
+        named, known = _unpacked_models(bytes(models))
+        texts = SpelledTexts(known)
         values: dict[str, Any] = _FIELDS.unpack(fields, texts)
         whole = _unpack_forecast(forecast, texts, with_experts=with_experts)
-        decision = Decision(id="", models=named, forecast=whole, rationale=_NO_RATIONALE, **values)
+        decision = Decision(id="", models=dict(named), forecast=whole, rationale=_NO_RATIONALE, **values)
         decision = msgspec.structs.replace(
             decision, rationale=worded(_RATIONALE.unpack(rationale, texts), decision)
         )
@@ -132,6 +133,13 @@ def packed_models(items: tuple[tuple[str, str], ...]) -> tuple[Plain, dict[str, 
     """The versions of a run's parts, the same in most of its entries, and the places of texts after them."""
     texts = TextPlaces(_KNOWN)
     return _MODELS.pack(dict(items), texts), texts.places()
+
+
+@lru_cache(maxsize=64)
+def _unpacked_models(packed: bytes) -> tuple[dict[str, str], list[str]]:
+    """The versions of a run's parts, the same in most of its entries, and the texts known after them."""
+    texts = SpelledTexts(WORDS)
+    return _MODELS.unpack(_PART_DECODER.decode(packed), texts), texts.texts
 
 
 def try_decode_entry(entry: bytes) -> Decision | None:
@@ -152,10 +160,9 @@ def entry_id(entry: bytes) -> str | None:
             return None
         if isinstance(name, int):
             return decode_entry(entry).id
-        texts = SpelledTexts(WORDS)
+        texts = SpelledTexts(_unpacked_models(bytes(models))[1])
         if name is not None:
             return texts.unpack(name)
-        _MODELS.unpack(models, texts)
         symbol, interval = texts.unpack(fields[0]), texts.unpack(fields[1])
         is_between_bars, is_amended = (_packed_field(fields, place) for place in (_TRIGGER, _AMENDS))
         return _id_of(series_id(symbol, interval), fields[2], is_between_bars, is_amended)

@@ -19,6 +19,11 @@ cpdef object pack_float(double value)
 
 cpdef list pack_floats(dict mapping, TextPlaces texts)
 
+cpdef object unpack_float(object packed)
+
+@cython.locals(found=dict, place=Py_ssize_t)
+cpdef dict unpack_floats(list flat, SpelledTexts texts)
+
 @cython.locals(numbers="const double[::1]", rows=list, packed=list, row=Py_ssize_t, place=Py_ssize_t)
 cpdef list float_rows(object values, Py_ssize_t num, Py_ssize_t width)
 

@@ -84,6 +84,26 @@ def pack_floats(mapping: dict[str, float], texts: TextPlaces) -> list[Plain]:
     return found
 
 
+def unpack_float(packed: Plain) -> float:
+    """Raises: TypeError where it is no number."""
+    if isinstance(packed, float):
+        return packed
+    if isinstance(packed, int) and not isinstance(packed, bool):
+        return packed / 1000.0
+    raise TypeError(f"{type(packed).__name__} where a number belongs")
+
+
+def unpack_floats(flat: list[Plain], texts: SpelledTexts) -> dict[str, float]:
+    """The map of keys and values in turn. Raises: ValueError, TypeError, IndexError where it is none."""
+    if len(flat) % 2:
+        raise ValueError(f"a map of {len(flat)} keys and values")
+    found: dict[str, float] = {}
+    for place in range(0, len(flat), 2):
+        key = texts.unpack(flat[place])
+        found[key] = unpack_float(flat[place + 1])
+    return found
+
+
 def float_rows(values: Any, num: int, width: int) -> list[list[float | int]]:
     """The `num` rows of contiguous float64 numbers, each as `pack_float` has it."""
     numbers = memoryview(values)
