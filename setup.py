@@ -1,9 +1,9 @@
-"""Compile the hot paths where a C compiler is at hand: market, GARCH, record, drivers, hashes, log and exp, tokens, the
-network.
+"""Compile the hot paths where a C compiler is at hand: market, GARCH, fusion, record, drivers, hashes, log and exp,
+tokens, the network.
 
-The modules of the first four are plain Python; the .pxd file beside each gives Cython its C types. Without a compiler
-the same files run interpreted, numpy takes logarithms and chooses tokens, hashlib hashes, and models run on the general
-engine.
+The modules of market, GARCH, record and drivers are plain Python; the .pxd file beside each gives Cython its C types.
+Without a compiler the same files run interpreted, numpy fuses, takes logarithms and chooses tokens, hashlib hashes, and
+models run on the general engine.
 """
 
 import tomllib
@@ -83,7 +83,7 @@ LOST = {
     MARKET: "the market kernel will run interpreted, about 40 times slower",
     RECORD: "the ledger's entries will be packed interpreted, several times slower",
     RATIONALE: "drivers of forecasts will be found interpreted, a few times slower",
-    FORECASTING: "GARCH will be fitted interpreted, about 300 times slower",
+    FORECASTING: "GARCH will be fitted interpreted, about 300 times slower, and forecasts fused by numpy",
     DOMAIN: "logarithms and powers will be taken by numpy, several times slower on short arrays",
     LEDGER: "the ledger's hashes will be taken by hashlib, one by one",
     DECODING: "tokens will be chosen by numpy, several times slower",
@@ -136,6 +136,16 @@ def portable() -> Extension:
     )
 
 
+def fusion() -> Extension:
+    """Weights of experts and the mix of their quantiles, with the bits that numpy gives."""
+    return Extension(
+        "htfi.forecasting.fusion_core",
+        [str(FORECASTING / "fusion_core.c")],
+        depends=[PORTABLE],
+        extra_compile_args=EXACT,
+    )
+
+
 def hashing() -> Extension:
     """SHA-256 of the entries of a group."""
     return Extension(
@@ -169,6 +179,7 @@ setup(
             quiet=True,
         ),
         choosing(),
+        fusion(),
         hashing(),
         portable(),
         native(),

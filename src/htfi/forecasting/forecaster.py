@@ -13,7 +13,7 @@ from htfi.forecasting.batch import BAND_SIGMAS, ForecastBatch
 from htfi.forecasting.calibration import Calibration
 from htfi.forecasting.columns import SeriesColumns
 from htfi.forecasting.config import SESSION_GAP_BARS, USUAL_WINDOW_BARS, ForecastConfig
-from htfi.forecasting.fusion import ZONES, CrpsAggregation, MaturedForecasts, mix, on_grid
+from htfi.forecasting.fusion import ZONES, CrpsAggregation, MaturedForecasts, on_grid
 from htfi.forecasting.joint.history import JointHistory, NormalScores
 from htfi.forecasting.opinions import OpinionTracker
 from htfi.forecasting.panel import BarBatch, Panel, as_rows
@@ -141,14 +141,11 @@ class Forecaster:
         experts = on_grid(
             np.stack([expert.quantiles(rows) for expert in self._experts], axis=1)
         )  # [n, K, H, Q]
-        ready: NDArray[np.bool_] = np.logical_and.reduce(np.isfinite(experts), axis=(2, 3))  # [n, K]
         regimes = newest["regime"][batch.index]
-        weights = self._learning.weights(batch.index, batch.group, ready, regimes, self._panel.group_sizes)
         calibration = self._calibration.stretch(batch.index, batch.group, regimes)
-        fused = mix(
-            np.where(ready[:, :, None, None], experts, 0.0), weights, calibration, self._config.levels
+        weights, fused = self._learning.fuse(
+            batch.index, batch.group, regimes, self._panel.group_sizes, experts, calibration
         )
-        fused[~np.logical_or.reduce(ready, axis=1)] = np.nan
         newest["experts"][rows], newest["weights"][rows] = experts, weights
         newest["calibration"][rows], newest["fused"][rows] = calibration, fused
         self._opinions.forget(rows)

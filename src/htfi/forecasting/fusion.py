@@ -18,6 +18,11 @@ from htfi.domain.events import MAX_LOG_RETURN
 from htfi.forecasting.columns import SeriesColumns, distinct
 from htfi.forecasting.scores import integration_weights
 
+try:
+    from htfi.forecasting import fusion_core as core
+except ImportError:  # the package was built without a C compiler
+    core = None
+
 Array = NDArray[np.float64]
 
 Whole = NDArray[np.int64]
@@ -64,9 +69,12 @@ def _by_level(weights: Array, shares: Array) -> Array:
 
 
 def on_grid(returns: Array) -> Array:
-    """The nearest whole ticks, as log returns that prices can make: what a record can hold. Keeps order; NaN stays."""
+    """The nearest whole ticks, as log returns that prices can make: what a record can hold. Keeps order; NaN stays.
+
+    A zero has no sign: which of two zeros a sort puts first depends on the processor.
+    """
     possible = np.minimum(np.maximum(returns, -MAX_LOG_RETURN), MAX_LOG_RETURN)
-    return np.rint(possible * TICKS_PER_UNIT) / TICKS_PER_UNIT
+    return np.rint(possible * TICKS_PER_UNIT) / TICKS_PER_UNIT + 0.0
 
 
 def combine(
@@ -174,6 +182,37 @@ class CrpsAggregation:
         columns["regret"][at] = columns["regret"][at] * keep + step
         columns["square"][at] = square + regret * regret
         columns["largest"][at] = np.maximum(largest, np.abs(regret))
+
+    def fuse(
+        self,
+        index: NDArray[np.intp],
+        groups: NDArray[np.int64],
+        regimes: NDArray[np.int64],
+        num_series: Mapping[int, int],
+        experts: Array,
+        calibration: Array,
+    ) -> tuple[Array, Array]:
+        """Weights [n, K, H, Z] and the `mix` [n, H, Q] of experts [n, K, H, Q], stretched by `calibration` [n, H].
+
+        An expert whose quantiles are not all finite has no weight; a mix of none is NaN. Compiled where a compiler is
+        at hand: the same bits either way.
+        """
+        weights = np.empty((*experts.shape[:3], len(ZONES)))
+        mixed = np.empty((len(experts), *experts.shape[2:]))
+        middle = self._levels.tolist().index(0.5)
+        own = self.columns
+        if core is not None and core.fuse(
+            own["regret"], own["square"], own["largest"], self._priors(num_series), index, groups, regimes, experts,
+            calibration, self._shares, weights, mixed, self._log_k, middle,
+        ):  # fmt: skip
+            return weights, mixed
+        ready: NDArray[np.bool_] = np.logical_and.reduce(np.isfinite(experts), axis=(2, 3))  # [n, K]
+        weights = self.weights(index, groups, ready, regimes, num_series)
+        mixed = mix(
+            np.where(ready[:, :, None, None], experts, 0.0), weights, calibration, self._levels.tolist()
+        )
+        mixed[~np.logical_or.reduce(ready, axis=1)] = np.nan
+        return weights, mixed
 
     def weights(
         self,
