@@ -68,9 +68,17 @@ PLAIN = st.one_of(
 )
 
 
-@given(st.dictionaries(st.text(), st.one_of(PLAIN, st.lists(PLAIN), st.dictionaries(st.text(), PLAIN))))
-def test_plain_state_survives_its_encoding(state: dict[str, object]) -> None:
-    assert decode_state(encode_state(state)) == state
+@given(
+    st.dictionaries(st.text(), st.one_of(PLAIN, st.lists(PLAIN), st.dictionaries(st.text(), PLAIN))),
+    st.booleans(),
+)
+def test_plain_state_survives_its_encoding(state: dict[str, object], compress: bool) -> None:
+    assert decode_state(encode_state(state, compress=compress)) == state
+
+
+def test_a_compressed_state_is_smaller() -> None:
+    state = {"columns": np.zeros(1000)}
+    assert len(encode_state(state, compress=True)) < len(encode_state(state)) // 10
 
 
 def test_arrays_survive_their_encoding_bit_for_bit_and_stay_writable() -> None:
@@ -92,8 +100,9 @@ def test_a_damaged_snapshot_is_no_state(data: bytes) -> None:
         decode_state(data)
 
 
-def test_a_snapshot_with_any_bit_flipped_is_no_state() -> None:
-    whole = encode_state({"numbers": [1, 2.5], "array": np.arange(3.0)})
+@pytest.mark.parametrize("compress", [False, True])
+def test_a_snapshot_with_any_bit_flipped_is_no_state(compress: bool) -> None:
+    whole = encode_state({"numbers": [1, 2.5], "array": np.arange(3.0)}, compress=compress)
     assert len(whole) > 60
     for at in range(len(whole)):
         for bit in range(8):

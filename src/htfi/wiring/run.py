@@ -134,7 +134,7 @@ class OpenRun:
                 f"the inputs end before what the ledger holds: {recorder.num_recorded} of {self.ledger.size} decisions "
                 "could be made again; give the same inputs, or use a new folder"
             )
-        self.resume.save(self.loop, self.quarantine)
+        self.resume.save(self.loop, self.quarantine, is_last=True)
 
 
 @contextmanager
