@@ -11,6 +11,9 @@ from htfi.adapters.preparing.process import PreparingProcess
 
 ECHO = """
 import os, time
+def answers_of():  # the pipe to the run, which is no longer descriptor 1
+    return next(fd for fd in range(3, 64) if os.path.exists(f"/proc/self/fd/{fd}")
+                and os.readlink(f"/proc/self/fd/{fd}").startswith("pipe:"))
 from htfi.adapters.preparing.process import serve
 def open_work(start):
     def work(items):
@@ -18,6 +21,13 @@ def open_work(start):
             os._exit(3)
         if b"hang" in items:
             time.sleep(60)
+        if b"print" in items:
+            print("a library's line")
+            os.write(1, b"a line from C\\n")
+        if b"garble" in items:
+            os.write(answers_of(), bytes(range(64, 128)))
+        if b"alter" in items:
+            os.write(answers_of(), b"\\x03\\0\\0\\0\\1\\2\\3\\4abc")
         return [start + item for item in items]
     return work
 serve(open_work, 4)
@@ -70,6 +80,28 @@ def test_a_child_that_ends_is_told_of_once_and_nothing_waits_for_it(started, tol
     assert told == [
         "the process that reads news ahead ended; news is read in the run's own process",
     ]
+
+
+def test_what_a_library_prints_is_no_answer(started, told) -> None:
+    child = started()
+    await_ready(child)
+    child.send(b"print")
+    assert child.take() == b">print"
+    assert told == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc")
+@pytest.mark.parametrize(
+    ("item", "why"), [(b"garble", "sent a frame of"), (b"alter", "does not match its checksum")]
+)
+def test_an_answer_that_is_no_frame_ends_the_child(started, told, item: bytes, why: str) -> None:
+    child = started()
+    await_ready(child)
+    child.send(item)
+    assert child.take() is None
+    assert child.take() is None
+    assert len(told) == 1
+    assert why in told[0]
 
 
 def test_a_child_that_hangs_is_given_up(started, told, monkeypatch) -> None:

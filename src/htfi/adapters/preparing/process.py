@@ -1,10 +1,12 @@
 """A child process that prepares news items, as the run sees it: started, sent items, waited for, given up.
 
-Both directions carry frames: length in 4 bytes, little-endian, then so many bytes. The run sends first what the child
-is to be, then items; it answers with one frame when it is ready, then with one per item, in order. It ends when its
-input ends, however the run ended.
+Both directions carry frames: length and CRC-32 in 4 bytes each, little-endian, then so many bytes. The run sends first
+what the child is to be, then items; it answers with one frame when it is ready, then with one per item, in order. It
+ends when its input ends, however the run ended. What is no frame of its ends the child, and the run goes on without it.
 """
 
+import os
+import struct
 import subprocess
 import sys
 import threading
@@ -12,10 +14,11 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from queue import SimpleQueue
 from typing import BinaryIO
+from zlib import crc32
 
 from htfi.domain.errors import DependencyUnavailable
 
-_LENGTH_BYTES = 4
+_HEAD = struct.Struct("<II")  # length, CRC-32
 _MAX_FRAME_BYTES = 64 << 20
 _ANSWER_S = 20.0  # for one item, before the child is given up
 _END_S = 2.0
@@ -23,19 +26,23 @@ _END_S = 2.0
 
 def read_frame(stream: BinaryIO) -> bytes | None:
     """The next frame; None at the end. Raises: DependencyUnavailable, for what is no frame."""
-    head = stream.read(_LENGTH_BYTES)
-    if len(head) < _LENGTH_BYTES:
+    head = stream.read(_HEAD.size)
+    if len(head) < _HEAD.size:
         return None
-    length = int.from_bytes(head, "little")
+    length, checksum = _HEAD.unpack(head)
     if length > _MAX_FRAME_BYTES:
-        raise DependencyUnavailable(f"a frame of {length:,} bytes from another process")
+        raise DependencyUnavailable(f"sent a frame of {length:,} bytes")
     frame = stream.read(length)
-    return frame if len(frame) == length else None
+    if len(frame) < length:
+        return None
+    if crc32(frame) != checksum:
+        raise DependencyUnavailable("sent a frame that does not match its checksum")
+    return frame
 
 
 def write_frame(stream: BinaryIO, frame: bytes) -> None:
     """Raises: OSError, where the other end is gone."""
-    stream.write(len(frame).to_bytes(_LENGTH_BYTES, "little") + frame)
+    stream.write(_HEAD.pack(len(frame), crc32(frame)) + frame)
     stream.flush()
 
 
@@ -125,14 +132,18 @@ class PreparingProcess:
             self._fail("ended")
 
     def _read(self, stream: BinaryIO) -> None:
-        with stream:
-            for frame in frames(stream):
-                with self._changed:
-                    if self._is_ready:
-                        self._answers.append(frame)
-                    self._is_ready = True
-                    self._changed.notify_all()
-        self._fail("ended")
+        why = "ended"
+        try:
+            with stream:
+                for frame in frames(stream):
+                    with self._changed:
+                        if self._is_ready:
+                            self._answers.append(frame)
+                        self._is_ready = True
+                        self._changed.notify_all()
+        except DependencyUnavailable as error:
+            why = str(error)
+        self._fail(why)
 
 
 def frames(stream: BinaryIO) -> Iterator[bytes]:
@@ -143,8 +154,8 @@ def frames(stream: BinaryIO) -> Iterator[bytes]:
 
 def serve(open_work: Callable[[bytes], Callable[[Sequence[bytes]], list[bytes]]], most: int) -> None:
     """The child: `open_work` makes of the first frame what answers items, at most `most` at once."""
-    answers = sys.stdout.buffer
-    sys.stdout = sys.stderr  # what a library prints is no answer
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a library prints, in whatever language, is no answer
     arrived: SimpleQueue[bytes | None] = SimpleQueue()
 
     def receive() -> None:
