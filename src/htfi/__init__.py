@@ -6,8 +6,33 @@ Importing it turns off the telemetry of the libraries that it uses, in this proc
 import os
 import sys
 import warnings
+from importlib import import_module
+from typing import Any
 
 __version__ = "0.1.0"
+
+# The public names, each with the module that defines it, which is imported when it is first asked for. The types that
+# a checker sees are in `__init__.pyi`.
+_MODULE_OF = {
+    "Forecast": "htfi.library.forecast",
+    "HtfiError": "htfi.domain.errors",
+    "RowsSetAside": "htfi.library.forecast",
+    "forecast": "htfi.library.forecast",
+}
+__all__ = sorted(_MODULE_OF)  # pyright: ignore[reportUnsupportedDunderAll] - the stub lists them
+
+
+def __getattr__(name: str) -> Any:
+    module = _MODULE_OF.get(name)
+    if module is None:
+        raise AttributeError(f"module 'htfi' has no attribute '{name}'")
+    value = globals()[name] = getattr(import_module(module), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
 
 _TELEMETRY = "ORT_DISABLE_TELEMETRY"
 

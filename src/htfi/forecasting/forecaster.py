@@ -77,6 +77,11 @@ class Forecaster:
             expert.name: expert.version for expert in self._experts
         }
 
+    @property
+    def series(self) -> list[str]:
+        """Every series that was observed."""
+        return self._panel.names
+
     def observe(self, bars: Sequence[Bar], regimes: Sequence[Regime] | None = None) -> None:
         """Take in bars closing at one instant, each series at most once, and make a new forecast for each.
 

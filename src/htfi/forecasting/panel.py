@@ -89,6 +89,11 @@ class Panel:
     def __len__(self) -> int:
         return len(self._row_of)
 
+    @property
+    def names(self) -> list[str]:
+        """The id of each series, by row."""
+        return list(self._row_of_name)
+
     def rows_of(self, names: Sequence[str]) -> NDArray[np.intp]:
         """The row [n] of each series id, −1 where it was never seen."""
         return np.array([self._row_of_name.get(name, -1) for name in names], np.intp)

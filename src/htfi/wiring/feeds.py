@@ -1,15 +1,16 @@
 """Opens the sources that a person names as one feed, and says what they are. Apps and the engine call it."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from threading import Event as Bell
+from types import MappingProxyType
 from typing import Any
 
 from htfi.adapters.feeds.live import FeedContext, Inbox, LiveReader, StdinReceiver
 from htfi.adapters.feeds.rate_limits import RateLimiter
-from htfi.adapters.feeds.registry import format_of, is_address, live_feed, open_file
+from htfi.adapters.feeds.registry import FileReader, format_of, is_address, live_feed, open_file
 from htfi.adapters.feeds.spool import SpoolReader
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.domain.time import Clock
@@ -86,11 +87,13 @@ def open_feed(
     position: Position | None = None,
     stdin: int = 0,
     report: Callable[[str], None] | None = None,
+    tables: Mapping[str, Any] = MappingProxyType({}),
 ) -> MergedFeed:
     """The feed over these sources, from the start or from a saved position.
 
     `inbox` is the folder of what live sources said and of files that were sorted; `stdin` a descriptor;
-    `report` hears a line when a web source begins to fail, and when it is back (standard error without it).
+    `report` hears a line when a web source begins to fail, and when it is back (standard error without it);
+    `tables` (pyarrow) are the sources whose rows are in memory, by name.
 
     Raises: InvalidInput, DependencyUnavailable: one line that names the file and what to do.
     """
@@ -104,6 +107,10 @@ def open_feed(
             if spec.live:
                 live = Inbox(inbox / f"{spec.name}.jsonl", clock, bell, not_before_ns)
                 reader: RowReader = _open_live(spec, live, stdin, context)
+            elif spec.name in tables:
+                reader = _sorted_if_needed(
+                    _open_table(spec, tables[spec.name], block_rows), spec, inbox, block_rows
+                )
             else:
                 reader = _open_file(spec, block_rows, inbox)
             tolerance_ns = 0 if spec.by_arrival else spec.tolerance_ns
@@ -128,7 +135,17 @@ def _open_live(spec: SourceSpec, inbox: Inbox, stdin: int, context: FeedContext)
 def _open_file(spec: SourceSpec, block_rows: int, inbox: Path) -> RowReader:
     path = Path(spec.path)
     _size(path)
-    reader = open_file(spec, source_name(spec.path), block_rows)
+    return _sorted_if_needed(open_file(spec, source_name(spec.path), block_rows), spec, inbox, block_rows)
+
+
+def _open_table(spec: SourceSpec, table: Any, block_rows: int) -> FileReader:
+    from htfi.adapters.feeds.parquet.reader import ArrowReader
+    from htfi.adapters.feeds.parquet.rows import TableRows
+
+    return ArrowReader(TableRows(spec.name, table), spec, spec.name, block_rows)
+
+
+def _sorted_if_needed(reader: FileReader, spec: SourceSpec, inbox: Path, block_rows: int) -> RowReader:
     if spec.order == "sort" or (not spec.order and reader.needs_sort):
         return SpoolReader(reader, inbox / f"{spec.name}.sorted", block_rows)
     return reader

@@ -1,9 +1,11 @@
-"""The main path over files, in memory, with nothing recorded: `htfi forecast` and `htfi scenario` ask for it."""
+"""The main path over files or tables, in memory, with nothing recorded: the library and `htfi scenario` ask for it."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import MappingProxyType
+from typing import Any
 
 from htfi.domain.decision import Receipt, Rung
 from htfi.domain.errors import InvalidInput
@@ -11,6 +13,7 @@ from htfi.domain.events import Bar, FeedItem, News, QuarantinedRow, TimePassed
 from htfi.domain.time import SystemClock
 from htfi.narrative.ports import NewsReader
 from htfi.pipeline.intake.quarantine_reasons import describe_refused_source
+from htfi.pipeline.intake.spec import SourceSpec
 from htfi.pipeline.loop import DecisionLoop
 from htfi.pipeline.ports import EventFeed, MakeDecision, Position
 from htfi.pipeline.recorder import Watcher
@@ -57,25 +60,39 @@ def run_in_memory(
     mapping: Path | None,
     watch: Watcher,
     *,
-    symbol: str | None = None,
     interval: str | None = None,
     readers: Mapping[Rung, NewsReader] | None = None,
 ) -> InMemoryRun:
     """Run the main path to the end of the files. Raises: InvalidInput, also for a source that has no end."""
     if interval is not None:
         settings = override(settings, "market", bar=interval)
-    specs = resolve(files, mapping, symbol=symbol or "", interval=interval or "")
+    specs = resolve(files, mapping, interval=interval or "")
     live = next((file for file, spec in zip(files, specs, strict=False) if spec.live), None)
     if live is not None:
         raise InvalidInput(f"{live} is a live source: `htfi run {live}` forecasts streams")
-    if symbol:
-        specs = [replace(spec, only=(symbol,)) for spec in specs]
+    return run_sources(settings, specs, watch, readers=readers)
+
+
+def run_sources(
+    settings: Settings,
+    specs: Sequence[SourceSpec],
+    watch: Watcher,
+    *,
+    readers: Mapping[Rung, NewsReader] | None = None,
+    tables: Mapping[str, Any] = MappingProxyType({}),
+    after_item: Callable[[], None] = lambda: None,
+) -> InMemoryRun:
+    """Run the main path to the end of these sources; `tables` (pyarrow) are those in memory, by name.
+
+    Raises: InvalidInput, DependencyUnavailable.
+    """
     tray, nowhere = MemoryQuarantine(), NullSink()
     with TemporaryDirectory(prefix="htfi-") as inbox:
-        feed = _CountingFeed(open_feed(specs, inbox=Path(inbox), quarantine=tray, clock=SystemClock()))
+        opened = open_feed(specs, inbox=Path(inbox), quarantine=tray, clock=SystemClock(), tables=tables)
+        feed = _CountingFeed(opened)
         try:
             loop = build_loop(settings, feed, nowhere, nowhere, watch, readers)
-            loop.run(lambda: None)
+            loop.run(after_item)
         finally:
             feed.close()
     return InMemoryRun(settings, loop, feed.num_bars, feed.num_ticks, tray.by_reason, tray.num_repaired())

@@ -1,4 +1,4 @@
-"""Parquet files as blocks of parsed rows, in constant memory. Wiring opens them; the merge reads them."""
+"""Rows of Arrow columns as blocks of parsed rows, in constant memory. Wiring opens them; the merge reads them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pyarrow
 import pyarrow.compute
-import pyarrow.parquet
 from numpy.typing import NDArray
 
 from htfi.adapters.feeds.parquet.arrow_columns import (
@@ -20,8 +19,9 @@ from htfi.adapters.feeds.parquet.arrow_columns import (
     truncate_texts,
 )
 from htfi.adapters.feeds.parquet.columnwise import ColumnwiseParser
+from htfi.adapters.feeds.parquet.rows import ArrowRows, ParquetRows
 from htfi.adapters.feeds.records import MAX_ROW_BYTES
-from htfi.domain.errors import DependencyUnavailable, InvalidInput
+from htfi.domain.errors import InvalidInput
 from htfi.domain.events import Event, QuarantinedRow
 from htfi.pipeline.intake.bar_spacing import BarSpacings, BarSurvey
 from htfi.pipeline.intake.cells import show_row
@@ -42,36 +42,31 @@ from htfi.pipeline.intake.spec import SourceSpec
 
 pa: Any = pyarrow  # ships no types
 pc: Any = pyarrow.compute
-pq: Any = pyarrow.parquet
 
 _NEWS_ROWS = 1024  # long rows
 _SAMPLED_ROWS = 65_536
 _BLOCK_BYTES = 16_000_000
-_KEEP_BATCHES = 32  # then freed pages go back to the system, which the pool does not do by itself
 
 
-class ParquetReader:
-    """Implements the port `RowReader` over one file. Marks are [rows before, rows of the file before]."""
+class ArrowReader:
+    """Implements the port `RowReader` over Arrow columns. Marks are [rows before, rows of the source before]."""
 
     live = False
 
-    def __init__(self, path: Path, spec: SourceSpec, symbol: str, block_rows: int) -> None:
-        self._path = path
+    def __init__(self, rows: ArrowRows, spec: SourceSpec, symbol: str, block_rows: int) -> None:
+        self._rows = rows
         self._spec = spec
         self._block_rows = block_rows
-        self._file = self._open()
-        self.num_rows: int = self._file.metadata.num_rows
-        names: list[str] = self._file.schema_arrow.names
+        self.num_rows = rows.num_rows
+        names = rows.names
         self._columns = names
         likely = recognise_layout(names, spec)
         if likely is not None and likely.kind == "news":
-            # A long text that stands in many rows is held once, as the file holds it.
-            self._file.close()
-            self._file = self._open(names)
-            self._block_rows = min(block_rows, _NEWS_ROWS, self._rows_of(_BLOCK_BYTES))
+            rows.hold_texts_once()
+            self._block_rows = min(block_rows, _NEWS_ROWS, rows.rows_of(_BLOCK_BYTES))
         try:
             head = self._sample(HEAD_ROWS)
-            self._layout: ColumnLayout = require_layout(names, spec, str(path), head)
+            self._layout: ColumnLayout = require_layout(names, spec, str(rows), head)
             findings = profile_file(spec, symbol, self._layout, head)
             if findings.may_be_stacked:
                 head = self._sample(LONG_HEAD_ROWS)
@@ -108,56 +103,15 @@ class ParquetReader:
         return self._num_read / self.num_rows if self.num_rows else 1.0
 
     def close(self) -> None:
-        self._file.close()
-
-    def _open(self, coded: list[str] | None = None) -> Any:
-        try:
-            return pq.ParquetFile(self._path, pre_buffer=False, read_dictionary=coded)
-        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-            raise InvalidInput(
-                f"{self._path} is not a whole Parquet file ({_line(error)}): fetch it again"
-            ) from error
-        except OSError as error:
-            why = error.strerror or _line(error)
-            raise DependencyUnavailable(f"{self._path}: {why}: check the path and its rights") from error
-
-    def _rows_of(self, num_bytes: int) -> int:
-        """How many rows of the file's widest row group make about so many bytes."""
-        metadata = self._file.metadata
-        groups = [metadata.row_group(place) for place in range(metadata.num_row_groups)]
-        row_bytes = max((group.total_byte_size / max(group.num_rows, 1) for group in groups), default=1.0)
-        return max(1, int(num_bytes / max(row_bytes, 1.0)))
+        self._rows.close()
 
     def _batches_from(self, first_row: int, num_rows: int, fields: Sequence[str] = ()) -> Iterator[Batch]:
-        """Batches of `num_rows` from a row of the file on, of these fields where some are named.
-
-        Whole row groups before the row are not read.
-        """
+        """Batches of `num_rows` from a row on, of these fields where some are named."""
         columns = self._columns
         if fields:
             wanted = {self._layout.clock, *(self._layout.fields.get(name) for name in fields)}
             columns = [name for name in columns if name in wanted]
-        metadata = self._file.metadata
-        group, before = 0, 0
-        while group < metadata.num_row_groups and before + metadata.row_group(group).num_rows <= first_row:
-            before += metadata.row_group(group).num_rows
-            group += 1
-        if group == metadata.num_row_groups:
-            return
-        groups = list(range(group, metadata.num_row_groups))
-        try:
-            batches = self._file.iter_batches(num_rows, groups, columns=columns, use_threads=False)
-            for num_batches, batch in enumerate(batches):
-                if num_batches % _KEEP_BATCHES == 0:
-                    pa.default_memory_pool().release_unused()
-                skip = min(max(first_row - before, 0), batch.num_rows)
-                before += batch.num_rows
-                if skip < batch.num_rows:
-                    yield batch.slice(skip) if skip else batch
-        except (pa.ArrowException, OSError) as error:
-            raise InvalidInput(
-                f"{self._path}: damaged after row {before} ({_line(error)}): fetch it again"
-            ) from error
+        return self._rows.batches(first_row, num_rows, columns)
 
     def _sample(self, num_rows: int) -> list[dict[str, Any]]:
         rows_at_once = num_rows if self._block_rows >= _NEWS_ROWS else min(num_rows, self._block_rows)
@@ -264,5 +218,8 @@ def _order(available_ns: NDArray[np.int64]) -> SortedSpan | None:
     return SortedSpan(int(available_ns[0]), int(available_ns[-1]), int(steps.max()))
 
 
-def _line(error: BaseException) -> str:
-    return str(error).splitlines()[0][:120] if str(error) else type(error).__name__
+class ParquetReader(ArrowReader):
+    """The reader of a Parquet file. Raises: InvalidInput, DependencyUnavailable."""
+
+    def __init__(self, path: Path, spec: SourceSpec, symbol: str, block_rows: int) -> None:
+        super().__init__(ParquetRows(path), spec, symbol, block_rows)

@@ -5,7 +5,7 @@ How `htfi forecast` puts its answer on a terminal: where the price is, where it 
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +27,11 @@ from htfi.apps.display.drawing import (
 from htfi.apps.display.tables import wrap_words
 from htfi.domain.counts import counted
 from htfi.domain.decision import Decision, Forecast, PolicyOutcome
-from htfi.domain.errors import InvalidInput
 from htfi.domain.events import QuarantinedRow
 from htfi.domain.time import format_ns
 from htfi.forecasting.scores import ScoreRow
-from htfi.pipeline.decided import DecidedSeries
-from htfi.wiring.in_memory_run import run_in_memory
+from htfi.library.forecast import newest_decisions
+from htfi.library.tables import file_source
 from htfi.wiring.settings import Settings
 
 
@@ -92,35 +91,18 @@ def forecast_files(
     settings: Settings, file: str, symbol: str | None, interval: str | None, mapping: Path | None
 ) -> ForecastAnswer:
     """Run the main path over the file in memory. Raises: InvalidInput where the history is too short."""
-    seen = _DecisionRecorder()
-    done = run_in_memory(settings, [file], mapping, seen.record, symbol=symbol, interval=interval)
-    if not seen.latest:
-        raise InvalidInput(done.refusal_text(file, symbol))
-    names = sorted(seen.latest, key=lambda name: (-len(seen.prices[name]), name))
-    name = names[0]
+    newest = newest_decisions(settings, file_source(file, mapping, symbol, interval), interval)
+    names = sorted(newest.decided, key=lambda name: (-len(newest.prices[name]), name))
+    name, done = names[0], newest.done
     return ForecastAnswer(
-        decision=seen.latest[name].worded(),
-        prices=seen.prices[name],
+        decision=newest.decided[name].worded(),
+        prices=newest.prices[name],
         scores=done.loop.components.forecaster.scores(),
         num_events=done.loop.num_events,
         quarantine=done.quarantine,
         others=names[1:],
         num_repaired=done.num_repaired,
     )
-
-
-@dataclass(slots=True)
-class _DecisionRecorder:
-    """The newest decision and the prices of every series, filled by the loop."""
-
-    latest: dict[str, DecidedSeries] = field(default_factory=dict[str, DecidedSeries])
-    prices: dict[str, list[float]] = field(default_factory=dict[str, list[float]])
-
-    def record(self, decided: DecidedSeries) -> None:
-        self.latest[decided.series] = decided
-        if decided.is_between_bars:
-            return
-        self.prices.setdefault(decided.series, []).append(decided.last_price)
 
 
 _CHART_ROWS = 12
