@@ -14,10 +14,25 @@ __version__ = "0.1.0"
 # The public names, each with the module that defines it, which is imported when it is first asked for. The types that
 # a checker sees are in `__init__.pyi`.
 _MODULE_OF = {
-    "Forecast": "htfi.library.forecast",
+    "Backtest": "htfi.library.backtest",
+    "Explanation": "htfi.library.forecast",
+    "ForecastResult": "htfi.library.forecast",
+    "Generation": "htfi.library.writers",
     "HtfiError": "htfi.domain.errors",
-    "RowsSetAside": "htfi.library.forecast",
+    "Ledger": "htfi.library.ledgers",
+    "LedgerVerification": "htfi.library.ledgers",
+    "NewsReading": "htfi.library.read",
+    "RowsSetAside": "htfi.library.results",
+    "Run": "htfi.library.runs",
+    "ScenarioResult": "htfi.library.scenarios.scenario",
+    "Writer": "htfi.library.writers",
+    "backtest": "htfi.library.backtest",
     "forecast": "htfi.library.forecast",
+    "load_pair": "htfi.library.writers",
+    "open_ledger": "htfi.library.ledgers",
+    "open_run": "htfi.library.runs",
+    "read": "htfi.library.read",
+    "scenario": "htfi.library.scenarios.scenario",
 }
 __all__ = sorted(_MODULE_OF)  # pyright: ignore[reportUnsupportedDunderAll] - the stub lists them
 

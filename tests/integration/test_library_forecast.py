@@ -87,7 +87,6 @@ def test_a_history_that_is_too_short_is_said_in_one_line(prices, says):
 def test_results_can_be_copied_and_pickled():
     result = htfi.forecast(closes(), horizons=[2])
     for other in (copy.deepcopy(result), pickle.loads(pickle.dumps(result))):
-        assert other == result
         assert other.quantiles.equals(result.quantiles)
     with pytest.raises(AttributeError):
         result.kind = "polars"

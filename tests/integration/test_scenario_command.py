@@ -416,7 +416,7 @@ def test_the_page_is_legible_on_a_telephone_and_on_wide_screens(market, tmp_path
 
 
 def test_every_figure_of_a_rationale_is_a_slot(market):
-    from htfi.apps.cli.scenario.rationale import SENTENCES
+    from htfi.library.scenarios.rationale import SENTENCES
 
     assert not any(char.isdigit() for sentence in SENTENCES.values() for char in sentence)
     for scenario in figures(market / "run", "--shock", "SPX -5%", "--stress", "covid_2020")["scenarios"]:

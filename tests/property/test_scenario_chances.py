@@ -5,7 +5,6 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from examples import examples
-from htfi.apps.cli.scenario.rationale import chance_figure, chance_words
 from htfi.forecasting.config import LEVELS
 from htfi.forecasting.joint.portfolio import Portfolio
 from htfi.forecasting.scenarios.baseline import BaselineForecast, make_baseline
@@ -17,6 +16,7 @@ from htfi.forecasting.scenarios.effects import (
     probability_of_profit,
 )
 from htfi.forecasting.scenarios.measures import compare_with_baseline, portfolio_figures, simple_quantiles
+from htfi.library.scenarios.rationale import chance_figure, chance_words
 
 NAMES = ("AAA/1d", "MMM/1d", "ZZZ/1d")
 SCORES = np.array(

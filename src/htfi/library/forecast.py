@@ -4,25 +4,24 @@
 """
 
 import math
-import warnings
-from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from htfi.domain.counts import counted
+import numpy as np
+from numpy.typing import NDArray
+
 from htfi.domain.decision import Decision, PolicyOutcome
 from htfi.domain.errors import InvalidInput
+from htfi.forecasting.scenarios.baseline import make_baseline
+from htfi.forecasting.scenarios.requests import require_series
 from htfi.forecasting.scores import ScoreRow
 from htfi.library.frames import Frame, FrameKind, instants, make_frame
-from htfi.library.tables import PriceSource, SetAsideRow, read_prices
+from htfi.library.results import ForecastState, rows_set_aside, set_aside_frame, warn_of_rows, why_none
+from htfi.library.tables import SetAsideRow, TableSource, read_prices
 from htfi.pipeline.decided import DecidedSeries
 from htfi.wiring.in_memory_run import InMemoryRun, run_sources
 from htfi.wiring.settings import Settings, load_settings, override
-
-
-class RowsSetAside(UserWarning):
-    """Rows of a table were not used; `set_aside` of the result lists them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +30,7 @@ class SeriesForecast:
 
     decision: Decision
     prices: tuple[float, ...]
-
-    @property
-    def symbol(self) -> str:
-        return self.decision.symbol
+    ends_ns: tuple[int, ...]
 
     @property
     def is_withheld(self) -> bool:
@@ -43,21 +39,41 @@ class SeriesForecast:
 
 
 @dataclass(frozen=True, slots=True)
-class Forecast:
+class Explanation:
+    """Why a forecast is what it is, in words, and what policy made of it.
+
+    `drivers` are the features that moved it (name, value, what is usual); `weights` the share of each expert.
+    """
+
+    text: str
+    drivers: tuple[tuple[str, float, float], ...]
+    weights: Mapping[str, float]
+    verdict: str
+    reasons: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ForecastResult:
     """Forecasts of one or more series: where each price may be after some bars, and why."""
 
     series: tuple[SeriesForecast, ...]
     score_rows: tuple[ScoreRow, ...]
     rows_set_aside: tuple[SetAsideRow, ...]
     kind: FrameKind
+    surprises: NDArray[
+        np.float32
+    ]  # [T, n] of past forecasts, as scores, from which series are drawn together
+    state: ForecastState
 
     @property
     def quantiles(self) -> Frame:
-        """A row for each symbol, horizon and measure (`price`, `log_return`): a column for each quantile level."""
+        """A row for each symbol, measure (`price`, `log_return`) and horizon: a column for each quantile level."""
         rows = [
             (one.decision, measure, horizon, values)
-            for one in self.series
-            if not one.is_withheld
+            for one in self.released
             for measure in ("price", "log_return")
             for horizon, values in zip(
                 one.decision.forecast.horizons, one.decision.forecast.quantiles, strict=True
@@ -72,8 +88,8 @@ class Forecast:
             {
                 "symbol": [decision.symbol for decision, *_ in rows],
                 "as_of": instants([decision.as_of_ns for decision, *_ in rows]),
-                "horizon": [horizon for *_, horizon, _ in rows],
                 "measure": [measure for _, measure, *_ in rows],
+                "horizon": [horizon for *_, horizon, _ in rows],
                 **{f"{level:g}": [values[place] for values in table] for place, level in enumerate(levels)},
             },
             self.kind,
@@ -84,9 +100,82 @@ class Forecast:
         """The rows that were not used, each with its reason."""
         return set_aside_frame(self.rows_set_aside, self.kind)
 
+    @property
+    def scores(self) -> Frame:
+        """How good the earlier forecasts on these prices were: a row for each name and horizon."""
+        return score_frame(self.score_rows, self.kind)
 
-def set_aside_frame(rows: Sequence[SetAsideRow], kind: FrameKind) -> Frame:
-    names = ("source", "row", "reason", "detail", "raw")
+    @property
+    def released(self) -> tuple[SeriesForecast, ...]:
+        """Those that policy does not keep back."""
+        return tuple(one for one in self.series if not one.is_withheld)
+
+    def one(self, symbol: str | None = None) -> SeriesForecast:
+        """The forecast of a symbol; without one, of the first series. Raises: InvalidInput."""
+        if symbol is None:
+            return self.series[0]
+        return self.series[require_series(symbol, [one.decision.series for one in self.series], "explain")]
+
+    def explain(self, symbol: str | None = None) -> Explanation:
+        """Why the forecast of a symbol is what it is. Raises: InvalidInput for a symbol that has none."""
+        decision = self.one(symbol).decision
+        verdict = decision.verdict
+        reasons = tuple(verdict.reasons)
+        if verdict.outcome is PolicyOutcome.WITHHOLD:
+            return Explanation(
+                f"Policy withholds this forecast: {'; '.join(reasons)}.",
+                (),
+                {},
+                verdict.outcome.value,
+                reasons,
+            )
+        drivers = tuple((one.feature, one.value, one.usual) for one in decision.rationale.drivers)
+        weights = decision.forecast.first_shares
+        return Explanation(decision.rationale.text, drivers, weights, verdict.outcome.value, reasons)
+
+    def sample(self, n: int = 1_000, seed: int = 0) -> Frame:
+        """`n` draws of the prices of all series together, at each horizon, by how they have moved together.
+
+        A row for each draw, symbol and horizon. The same seed gives the same draws.
+        """
+        if n < 1:
+            raise InvalidInput(f"sample({n}): draw one at least")
+        held = [place for place, one in enumerate(self.series) if not one.is_withheld]
+        decisions = [self.series[place].decision for place in held]
+        if not decisions:
+            raise InvalidInput("policy withholds every forecast: there is nothing to draw from")
+        prices = np.array([one.last_price for one in decisions])
+        horizons, levels = decisions[0].forecast.horizons, decisions[0].forecast.levels
+        moves = np.stack([
+            make_baseline(
+                [one.series for one in decisions],
+                prices,
+                np.array([one.forecast.quantiles[place] for one in decisions]),
+                levels,
+                horizon,
+                self.surprises[:, held],
+                seed=seed,
+                num_draws=n,
+            ).returns
+            for place, horizon in enumerate(horizons)
+        ], axis=-1)  # [n, series, H]  # fmt: skip
+        symbols = np.array([one.symbol for one in decisions])
+        draws, series, horizon = np.indices(moves.shape)
+        return make_frame(
+            {
+                "draw": draws.ravel(),
+                "symbol": symbols[series.ravel()].tolist(),
+                "horizon": np.array(horizons)[horizon.ravel()],
+                "price": (prices[:, None] * np.exp(moves)).ravel(),
+                "log_return": moves.ravel(),
+            },
+            self.kind,
+        )
+
+
+def score_frame(rows: Sequence[ScoreRow], kind: FrameKind) -> Frame:
+    """Name, horizon, number of forecasts, mean CRPS and coverage of the 90% band."""
+    names = ("name", "horizon", "num", "crps", "coverage90")
     return make_frame({name: [getattr(row, name) for row in rows] for name in names}, kind)
 
 
@@ -96,7 +185,7 @@ def forecast(
     symbol: str | None = None,
     horizons: Sequence[int] | None = None,
     interval: str | None = None,
-) -> Forecast:
+) -> ForecastResult:
     """Forecast each series of `prices` from its newest bar.
 
     `prices` is a frame of pandas, polars or pyarrow, a DuckDB relation, or the path of a file (docs/library.md);
@@ -104,66 +193,50 @@ def forecast(
     the length of a bar, such as '1d' or '5m', where the times do not say it.
     Raises: InvalidInput where nothing can be forecast, in one line.
     """
-    settings = load_settings()
-    if horizons is not None:
-        settings = override(settings, "forecasting", horizons=sorted(set(horizons)))
     source = read_prices(prices, symbol=symbol, interval=interval)
-    newest = newest_decisions(settings, source, interval)
-    rows = rows_set_aside(source, newest.done, newest.decided)
-    warn_of_rows(rows, newest.done.num_bars)
+    newest = newest_decisions(chosen_settings(horizons), source, interval)
+    rows = rows_set_aside([source], newest.done, newest.decided)
+    warn_of_rows(rows, newest.done.num_bars + newest.done.num_ticks)
     series = tuple(
-        SeriesForecast(decided.worded(), tuple(newest.prices.get(name, ())))
+        SeriesForecast(decided.worded(), tuple(newest.prices[name]), tuple(newest.ends_ns[name]))
         for name, decided in newest.decided.items()
     )
-    return Forecast(series, tuple(newest.done.loop.components.forecaster.scores()), rows, source.kind)
+    forecaster = newest.done.loop.components.forecaster
+    return ForecastResult(
+        series,
+        tuple(forecaster.scores()),
+        rows,
+        source.kind,
+        forecaster.surprises([one.decision.series for one in series]).scores,
+        ForecastState.of(newest.done, newest.ends_ns, newest.prices),
+    )
+
+
+def chosen_settings(horizons: Sequence[int] | None) -> Settings:
+    """The settings of this machine, with these horizons. Raises: InvalidInput."""
+    settings = load_settings()
+    return settings if horizons is None else override(settings, "forecasting", horizons=sorted(set(horizons)))
 
 
 @dataclass(frozen=True, slots=True)
 class NewestDecisions:
-    """The newest decision and the prices of each series, at the end of a source."""
+    """The newest decision, the closes and the ends of the bars of each series, at the end of a source."""
 
     done: InMemoryRun
     decided: Mapping[str, DecidedSeries]
-    prices: Mapping[str, Sequence[float]]
+    prices: Mapping[str, list[float]]
+    ends_ns: Mapping[str, list[int]]
 
 
-def newest_decisions(settings: Settings, source: PriceSource, interval: str | None) -> NewestDecisions:
+def newest_decisions(settings: Settings, source: TableSource, interval: str | None) -> NewestDecisions:
     """Run the main path over a source in memory. Raises: InvalidInput where the history is too short."""
     if interval is not None:
         settings = override(settings, "market", bar=interval)
     seen = _Newest()
     done = run_sources(settings, [source.spec], seen.record, tables=source.tables)
     if not seen.decided:
-        raise InvalidInput(_why_none(source, done))
-    return NewestDecisions(done, seen.decided, seen.prices)
-
-
-def _why_none(source: PriceSource, done: InMemoryRun) -> str:
-    """Why there is no forecast of any series, in one line."""
-    if source.table is not None and done.quarantine and not done.num_bars + done.num_ticks:
-        rows = max(done.quarantine.values(), key=len)
-        return f"no row of {source.name} can be used, as {len(rows):,} of them show: {rows[0].detail}"
-    still = [name for name in done.loop.components.forecaster.series if _never_moves(done, name)]
-    if still and len(still) == len(done.loop.components.forecaster.series):
-        return f"{source.name}: the price of {still[0]} never moves: there is nothing to forecast by"
-    return done.refusal_text(source.name, "".join(source.spec.only))
-
-
-def _never_moves(done: InMemoryRun, series: str) -> bool:
-    return done.loop.components.forecaster.age(series) < 0
-
-
-def series_set_aside(done: InMemoryRun, decided: Collection[str], source: str) -> list[SetAsideRow]:
-    """The series that have no forecast, each with its reason, as rows without a number."""
-    forecaster, needed = done.loop.components.forecaster, done.settings.forecasting.history_bars
-    rows: list[SetAsideRow] = []
-    for name in forecaster.series:
-        if name not in decided:
-            reason, detail = "too_short", f"{name}: fewer than {needed} bars from its first move"
-            if _never_moves(done, name):
-                reason, detail = "unmoved", f"{name}: its price never moves"
-            rows.append(SetAsideRow(source, 0, reason, detail))
-    return rows
+        raise InvalidInput(why_none(source, done))
+    return NewestDecisions(done, seen.decided, seen.prices, seen.ends_ns)
 
 
 @dataclass(slots=True)
@@ -172,32 +245,11 @@ class _Newest:
 
     decided: dict[str, DecidedSeries] = field(default_factory=dict[str, DecidedSeries])
     prices: dict[str, list[float]] = field(default_factory=dict[str, list[float]])
+    ends_ns: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
 
     def record(self, decided: DecidedSeries) -> None:
-        self.decided[decided.series] = decided
+        name = decided.series
+        self.decided[name] = decided
         if not decided.is_between_bars:
-            self.prices.setdefault(decided.series, []).append(decided.last_price)
-
-
-def rows_set_aside(
-    source: PriceSource, done: InMemoryRun, decided: Collection[str]
-) -> tuple[SetAsideRow, ...]:
-    """What reading and intake set aside, in order of their rows in what was given; first whole series."""
-    found = [
-        SetAsideRow(row.source, source.row_number(row.row), row.reason, row.detail, row.raw)
-        for rows in done.quarantine.values()
-        for row in rows
-    ]
-    found += series_set_aside(done, decided, source.spec.name)
-    return tuple(sorted((*source.set_aside, *found), key=lambda row: row.row))
-
-
-def warn_of_rows(rows: Sequence[SetAsideRow], num_used: int) -> None:
-    """One line, where rows or series were set aside."""
-    if not rows:
-        return
-    counts = Counter(row.reason for row in rows)
-    reasons = ", ".join(f"{reason} ({num:,})" for reason, num in counts.items())
-    num = sum(row.row > 0 for row in rows)
-    what = f"{num:,} of {num + num_used:,} rows" if num else counted(len(rows), "series", "series")
-    warnings.warn(f"set aside: {what}: {reasons}; `set_aside` lists them", RowsSetAside, stacklevel=3)
+            self.prices.setdefault(name, []).append(decided.last_price)
+            self.ends_ns.setdefault(name, []).append(decided.as_of_ns)

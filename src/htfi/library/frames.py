@@ -1,6 +1,6 @@
 """Frames of pandas, polars and pyarrow: columns in as Arrow, tables out as the kind of frame that was put in."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
@@ -37,7 +37,7 @@ def make_frame(columns: Mapping[str, Any], kind: FrameKind) -> Frame:
     return nw.from_arrow(table, backend=kind.value).to_native()
 
 
-def instants(times_ns: Sequence[int]) -> Any:
+def instants(times_ns: Any) -> Any:
     """UTC nanoseconds as an Arrow column of instants."""
     return pa.array(times_ns, pa.int64()).cast(pa.timestamp("ns", "UTC"))
 

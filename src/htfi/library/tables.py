@@ -26,7 +26,7 @@ pc: Any = pyarrow.compute
 Column = Any  # an Arrow array
 Columns = dict[Any, Column]
 
-SOURCE = "prices"  # name of a table's rows
+SOURCE, NEWS = "prices", "news"  # names of tables' rows
 TABLE = "the table of prices"  # in messages
 _NIXTLA = {"unique_id": "symbol", "ds": "ts", "y": "close"}
 _FIELDS = ("open", "high", "low", "close", "adj close", "adj_close", "volume")  # of yfinance's upper level
@@ -50,7 +50,7 @@ class SetAsideRow:
 
 
 @dataclass(frozen=True, slots=True)
-class PriceSource:
+class TableSource:
     """Prices that can be read: a table in order of time, or a file. `row_numbers` are those of the rows as given."""
 
     spec: SourceSpec
@@ -70,7 +70,7 @@ class PriceSource:
         return row if self.row_numbers is None else int(self.row_numbers[row - 1])
 
 
-def read_prices(prices: Any, *, symbol: str | None = None, interval: str | None = None) -> PriceSource:
+def read_prices(prices: Any, *, symbol: str | None = None, interval: str | None = None) -> TableSource:
     """The rows of a frame, a relation or a path. Raises: InvalidInput, DependencyUnavailable."""
     if isinstance(prices, str | Path):
         return _read_path(str(prices), symbol, interval)
@@ -80,7 +80,28 @@ def read_prices(prices: Any, *, symbol: str | None = None, interval: str | None 
     return _read_columns(read_columns(prices), kind, only, interval)
 
 
-def _read_path(path: str, symbol: str | None, interval: str | None) -> PriceSource:
+def read_news(news: Any) -> TableSource:
+    """The items of a frame, a relation, a path, or a list of dictionaries. Raises: InvalidInput."""
+    name = "the table of news"
+    if isinstance(news, str | Path):
+        source = file_source(str(news), None, None, None)
+        return replace(source, spec=replace(source.spec, name=NEWS, zone="UTC", kind="news"))
+    if isinstance(news, list | tuple):
+        news = pa.Table.from_pylist(list(cast("list[Any]", news)))
+    columns = {str(key): _plain(column) for key, column in read_columns(news).items()}
+    spec = SourceSpec(NEWS, kind="news", zone="UTC", order="sort")
+    layout = recognise_layout(list(columns), spec)
+    if layout is None or layout.missing_fields(spec):
+        raise InvalidInput(
+            f"{name} has no column of times or of headlines: its columns are {_named(columns)}; name them ts, "
+            "headline and symbols"
+        )
+    stamps = layout.fields["ts"]
+    columns[stamps], notes = _times(columns[stamps], may_be_dates=False)
+    return TableSource(spec, pa.table(columns), frame_kind(news), name, notes=notes)
+
+
+def _read_path(path: str, symbol: str | None, interval: str | None) -> TableSource:
     if path.lower().endswith(_ARROW_ENDINGS):
         columns = _stored_columns(path, "Arrow")
     else:
@@ -123,17 +144,17 @@ def _head(path: str) -> list[str]:
         return []
 
 
-def file_source(path: str, mapping: Path | None, symbol: str | None, interval: str | None) -> PriceSource:
+def file_source(path: str, mapping: Path | None, symbol: str | None, interval: str | None) -> TableSource:
     """A file that the intake reads, with the mapping of its columns. Raises: InvalidInput."""
     (spec,) = resolve([path], mapping, symbol=symbol or "", interval=interval or "")
     if spec.live:
         raise InvalidInput(f"{path} is a live source: `htfi run {path}` forecasts streams")
-    return PriceSource(replace(spec, only=(symbol,)) if symbol else spec, None, FrameKind.PYARROW, path)
+    return TableSource(replace(spec, only=(symbol,)) if symbol else spec, None, FrameKind.PYARROW, path)
 
 
 def _read_columns(
     columns: Columns, kind: FrameKind, symbol: str | None, interval: str | None, name: str = TABLE
-) -> PriceSource:
+) -> TableSource:
     if not columns or not len(next(iter(columns.values()))):
         raise InvalidInput(f"{name} is empty: give times and closes of one symbol at least")
     if any(isinstance(name, tuple) for name in columns):
@@ -163,14 +184,14 @@ def _read_columns(
     if symbol is not None and "symbol" in layout.fields:
         spec = replace(spec, only=(symbol,), symbol="")
     if layout.clock or not (_is_time(columns[stamps].type) or pa.types.is_integer(columns[stamps].type)):
-        return PriceSource(
+        return TableSource(
             replace(spec, order="sort"), table, kind, row_numbers=numbers, set_aside=empty, notes=notes
         )
     table, numbers = _in_order(table, stamps, numbers)
     aside: Sequence[SetAsideRow] = ()
     if layout.kind == "bar":
         table, numbers, aside = _first_of_each(table, stamps, layout.fields.get("symbol"), numbers)
-    return PriceSource(spec, table, kind, row_numbers=numbers, set_aside=(*empty, *aside), notes=notes)
+    return TableSource(spec, table, kind, row_numbers=numbers, set_aside=(*empty, *aside), notes=notes)
 
 
 def _is_wide(columns: Mapping[Any, Column | None]) -> bool:
@@ -304,7 +325,7 @@ def _plain(column: Column) -> Column:
     return column.cast(pa.large_string()) if pa.types.is_string_view(column.type) else column
 
 
-def _times(column: Column) -> tuple[Column, tuple[str, ...]]:
+def _times(column: Column, *, may_be_dates: bool = True) -> tuple[Column, tuple[str, ...]]:
     """Times in UTC, and what was taken for granted about them: dates where all lack a zone and stand at midnight."""
     kind = column.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
@@ -317,7 +338,7 @@ def _times(column: Column) -> tuple[Column, tuple[str, ...]]:
     counts = column.cast(pa.int64())
     per_day = NS_PER_DAY // {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}[kind.unit]
     days = pc.multiply(pc.divide(counts, per_day), per_day)
-    if pc.all(pc.equal(days, counts)).as_py() is not False:
+    if may_be_dates and pc.all(pc.equal(days, counts)).as_py() is not False:
         return column.cast(pa.date32(), safe=False), ()
     return column, ("times without a zone are taken as UTC",)
 

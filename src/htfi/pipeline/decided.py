@@ -14,13 +14,14 @@ class DecidedSeries:
     """What was decided on one series. `last_price` is in the units of the feed; `amends` as in `Decision`."""
 
     __slots__ = (
-        "_decision", "_entry", "_make", "_worded", "amends", "central_band", "is_between_bars", "last_price",
-        "quantiles", "series", "verdict",
+        "_decision", "_entry", "_make", "_worded", "amends", "as_of_ns", "central_band", "is_between_bars",
+        "last_price", "quantiles", "series", "verdict",
     )  # fmt: skip
 
     def __init__(
         self,
         series: str,
+        as_of_ns: int,
         last_price: float,
         verdict: PolicyVerdict,
         quantiles: NDArray[np.float64],
@@ -29,7 +30,8 @@ class DecidedSeries:
         entry: bytes | None = None,
     ) -> None:
         """One on a bar: quantiles [H, Q] of the log return, ends of the 90% band, and what makes the decision."""
-        self.series, self.last_price, self.verdict = series, last_price, verdict
+        self.series, self.as_of_ns = series, as_of_ns
+        self.last_price, self.verdict = last_price, verdict
         self.quantiles, self.central_band = quantiles, central_band
         self.amends, self.is_between_bars = "", False
         self._make: Callable[[], Decision] | None = make
@@ -42,9 +44,8 @@ class DecidedSeries:
         """One that is made already."""
         forecast = decision.forecast
         quantiles, band = np.array(forecast.quantiles), forecast.central_band
-        decided = cls(
-            decision.series, decision.last_price, decision.verdict, quantiles, band, lambda: decision
-        )
+        series, as_of_ns, last_price = decision.series, decision.as_of_ns, decision.last_price
+        decided = cls(series, as_of_ns, last_price, decision.verdict, quantiles, band, lambda: decision)
         decided.amends, decided.is_between_bars = decision.amends, decision.is_between_bars
         return decided
 

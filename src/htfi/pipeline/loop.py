@@ -116,13 +116,21 @@ class DecisionLoop:
 
     def run(self, after_item: Callable[[], None]) -> None:
         """Take every item of the feed, or those until `stop`, then commit what is open."""
-        self.recorder.release_recorded()
-        self.amend_late()
+        self.begin()
         for item in self.feed:
             self.step(item)
             after_item()
             if self.stopped:
                 break
+        self.end()
+
+    def begin(self) -> None:
+        """Release what was recorded and not released, before the first item."""
+        self.recorder.release_recorded()
+        self.amend_late()
+
+    def end(self) -> None:
+        """Decide what waits for time to pass, unless it was stopped, and commit what is open."""
         if not self.stopped:
             self._decide_bars(self.bars.take_feed_bars())
             self._answer_news(self.now_ns + 1)

@@ -71,7 +71,7 @@ def decide_by_numbers(
     low, high = (ends.tolist() for ends in forecasts.bands())
     return [
         DecidedSeries(
-            one.request.series, one.bar.close, verdicts[place], forecasts.quantiles[place],
+            one.request.series, as_of_ns, one.bar.close, verdicts[place], forecasts.quantiles[place],
             (low[place], high[place]), partial(decision_at, place), entries[place],
         )
         for place, one in enumerate(series)

@@ -1,7 +1,7 @@
 """Opens the sources that a person names as one feed, and says what they are. Apps and the engine call it."""
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from threading import Event as Bell
@@ -13,7 +13,8 @@ from htfi.adapters.feeds.rate_limits import RateLimiter
 from htfi.adapters.feeds.registry import FileReader, format_of, is_address, live_feed, open_file
 from htfi.adapters.feeds.spool import SpoolReader
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
-from htfi.domain.time import Clock
+from htfi.domain.events import Event, SuspicionReset, TimePassed
+from htfi.domain.time import Clock, SystemClock
 from htfi.pipeline.intake.mapping import load_mapping, source_name
 from htfi.pipeline.intake.merged_feed import MergedFeed
 from htfi.pipeline.intake.reorder import LEAP_NS, NO_LEAP_NS
@@ -123,6 +124,19 @@ def open_feed(
         for source in sources:
             source.reader.close()
         raise
+
+
+def table_events(
+    spec: SourceSpec, tables: Mapping[str, Any], folder: Path, quarantine: RowQuarantine
+) -> Iterator[Event]:
+    """The events of a table in memory or of a file, in order of time. Raises: InvalidInput, DependencyUnavailable."""
+    feed = open_feed([spec], inbox=folder, quarantine=quarantine, clock=SystemClock(), tables=tables)
+    try:
+        for item in feed:
+            if not isinstance(item, SuspicionReset | TimePassed):
+                yield item
+    finally:
+        feed.close()
 
 
 def _open_live(spec: SourceSpec, inbox: Inbox, stdin: int, context: FeedContext) -> LiveReader:

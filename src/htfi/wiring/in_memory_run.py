@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
@@ -80,7 +81,7 @@ def run_sources(
     *,
     readers: Mapping[Rung, NewsReader] | None = None,
     tables: Mapping[str, Any] = MappingProxyType({}),
-    after_item: Callable[[], None] = lambda: None,
+    after_item: Callable[[DecisionLoop], None] = lambda _: None,
 ) -> InMemoryRun:
     """Run the main path to the end of these sources; `tables` (pyarrow) are those in memory, by name.
 
@@ -92,7 +93,7 @@ def run_sources(
         feed = _CountingFeed(opened)
         try:
             loop = build_loop(settings, feed, nowhere, nowhere, watch, readers)
-            loop.run(after_item)
+            loop.run(partial(after_item, loop))
         finally:
             feed.close()
     return InMemoryRun(settings, loop, feed.num_bars, feed.num_ticks, tray.by_reason, tray.num_repaired())

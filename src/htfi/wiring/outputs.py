@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -151,6 +152,7 @@ __all__ = [
     "ReleasedLine",
     "WithheldLine",
     "check_outputs",
+    "decision_columns",
     "line_subject",
     "open_recorded",
     "recorded_run",
@@ -202,6 +204,11 @@ def open_recorded(folder: Path) -> Generator[RecordedRun]:
 def write_parquet(folder: Path, log: LogReader) -> Path:
     """decisions.parquet from the ledger. Raises: DependencyUnavailable, IntegrityError."""
     return decision_table.write_parquet(folder, recorded_run(log).entries)
+
+
+def decision_columns(log: LogReader) -> Any:
+    """The table of decisions.parquet (pyarrow), from the ledger. Raises: IntegrityError."""
+    return decision_table.read_decisions(recorded_run(log).entries)
 
 
 def check_outputs(folder: Path, log: LogReader) -> tuple[list[str], list[str]]:

@@ -29,6 +29,7 @@ from htfi.narrative.readers import TemplateReader
 from htfi.pipeline.amendments import wait_until
 from htfi.pipeline.audit.readings import PROMOTED_DRAFTS_KEY
 from htfi.pipeline.components import Components, RunContext
+from htfi.pipeline.intake.merged_feed import MergedFeed, PacedFeed
 from htfi.pipeline.intake.quarantine_reasons import QuarantineReason, describe_refused_source
 from htfi.pipeline.loop import DecisionLoop
 from htfi.pipeline.operator_actions import HeldNewsStore, OperatorFeed
@@ -59,6 +60,7 @@ from htfi.wiring.outputs import (
     recorded_run,
     repair_journal,
 )
+from htfi.wiring.pushed import PushedFeed
 from htfi.wiring.settings import (
     SETTINGS_FILE,
     Settings,
@@ -165,17 +167,21 @@ def open_run(
     edge: "EdgeNode | None" = None,
     releases: Path | None = None,
     outputs: Collection[OutputFile] | None = None,
+    pushed: PushedFeed | None = None,
 ) -> Generator[OpenRun]:
     """A run in `folder`, new or taken up where it was left; everything is closed on the way out.
 
     With an `edge` the news is read by its readers, whose targets are elsewhere. `releases` is the released.jsonl of a
-    run that this one repeats. `outputs` are the derived files wanted (`choose_outputs`).
+    run that this one repeats. `outputs` are the derived files wanted (`choose_outputs`). With `pushed` there are no
+    files: who pushes events steps the loop.
 
     Raises: InvalidInput, IntegrityError, DependencyUnavailable.
     """
-    specs = resolve(files, mapping)
+    specs = resolve(files, mapping) if pushed is None else []
     infos = describe(specs)
     sources = [{"name": info.name, "settings": info.settings} for info in infos]
+    if pushed is not None:
+        sources = pushed.sources
     digest_file = _cached_digests()
     with ExitStack() as closing:
         ledger = open_ledger(
@@ -221,18 +227,20 @@ def open_run(
         closing.push(_close_keeping_error(outlet.close))
         held = HeldNewsFile(folder / HELD_NEWS, saved.held if saved else None)
         closing.push(_close_keeping_error(held.close))
-        merged = open_feed(
-            specs,
-            inbox=folder / INBOX,
-            quarantine=quarantine,
-            clock=SystemClock(),
-            position=saved.feed["feed"] if saved else None,
-        )
-        feed: EventFeed = merged
+        position = saved.feed["feed"] if saved else None
+        feed: EventFeed
+        if pushed is not None:
+            feed = pushed
+            if position is not None:
+                pushed.restore(position)
+        else:
+            clock = SystemClock()
+            feed = open_feed(
+                specs, inbox=folder / INBOX, quarantine=quarantine, clock=clock, position=position
+            )
+        merged = feed if isinstance(feed, MergedFeed) else None
         closing.push(_close_keeping_error(feed.close))
         if pace is not None:
-            from htfi.pipeline.intake.merged_feed import PacedFeed
-
             feed = PacedFeed(feed, pace, time.monotonic_ns, time.sleep)
         released = AdmissionsFile(folder, releases)
         feed = OperatorFeed(feed, held, released, time.monotonic_ns, saved.feed if saved else None)
@@ -240,13 +248,14 @@ def open_run(
         if live:  # the time of the next item is unknown, so no group may wait for it
             settings = override(settings, "pipeline", group_ms=0.0)
         # Files give the same decisions on any machine: only readings of a live run are measured.
-        clock = time.monotonic_ns if live else None
+        elapsed_ns = time.monotonic_ns if live else None
         loop = build_loop(
-            settings, feed, ledger, outlet, watch, readers, cache, held, clock, digest, digest_file
+            settings, feed, ledger, outlet, watch, readers, cache, held, elapsed_ns, digest, digest_file
         )
         news = loop.components.news
-        merged.announce = news.expect
-        if not live and reads_ahead(settings):
+        if merged is not None:
+            merged.announce = news.expect
+        if merged is not None and not live and reads_ahead(settings):
             news.items_ahead = ahead = NewsAhead(settings, warn)
             closing.push(_close_keeping_error(ahead.close))
         if saved is not None:

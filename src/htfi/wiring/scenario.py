@@ -58,7 +58,7 @@ def open_basis(
 
     done = run_in_memory(settings, source, mapping, keep, interval=interval, readers=readers)
     names = ", ".join(Path(name).name for name in source)
-    basis = make_basis(_source(names, done.settings, done.loop.components, lambda _until_ns: history))
+    basis = make_basis(scenario_source(names, done.settings, done.loop.components, lambda _until_ns: history))
     if basis is None:
         raise InvalidInput(done.refusal_text(names))
     return basis
@@ -96,7 +96,7 @@ def _basis_of_run(folder: Path, settings: Settings, interval: str | None) -> Sce
             f"{folder / STATE} was saved by another version ({type(error).__name__}: {error}): delete it and repeat "
             "the run's command"
         ) from error
-    source = _source(str(folder), saved, components, lambda until_ns: read_history(folder, until_ns))
+    source = scenario_source(str(folder), saved, components, lambda until_ns: read_history(folder, until_ns))
     basis = make_basis(source, interval)
     if basis is None:
         needed = saved.forecasting.history_bars
@@ -107,9 +107,11 @@ def _basis_of_run(folder: Path, settings: Settings, interval: str | None) -> Sce
     return basis
 
 
-def _source(
+def scenario_source(
     origin: str, settings: Settings, components: Components, load_history: Callable[[int], RunHistory]
 ) -> ScenarioSource:
+    """What scenarios are answered from, its readers opened when a headline is first read."""
+
     def open_reader() -> NewsReader:
         readers = open_readers(settings.models, settings.narrative, settings.decoding)
         return next(readers[rung] for rung in _READER_RUNGS if rung in readers)

@@ -65,6 +65,16 @@ def write_parquet(folder: Path, entries: LedgerEntries) -> Path:
     return target
 
 
+def read_decisions(entries: LedgerEntries) -> Any:
+    """The same table in memory. Raises: IntegrityError where an entry is not a decision."""
+    try:
+        columns = _columns(entries)
+        schema = _schema(columns)
+        return pa.concat_tables([schema.empty_table(), *_tables(entries, columns, schema)])
+    except msgspec.DecodeError as error:
+        raise IntegrityError(f"an entry is not a decision: {error}") from error
+
+
 def check_parquet(folder: Path, entries: LedgerEntries) -> RowDifferences | None:
     """How the table differs from the ledger; None where there is none.
 

@@ -214,16 +214,11 @@ def execute_run(
 def write_outputs(run: "OpenRun", folder: Path, *, with_report: bool) -> list[Path]:
     """Make the table, where it is wanted, and the page from the ledger; the files worth naming."""
     from htfi.apps.cli.report.command import write_report
-    from htfi.wiring.outputs import JOURNAL, OutputFile, write_parquet
-    from htfi.wiring.statement_file import write_statements
+    from htfi.library.runs import write_derived_files
 
-    written = [folder / JOURNAL] if OutputFile.LINES in run.outputs else []
-    write_statements(folder, run.loop.components.news.compared_documents())
-    if run.loop.recorder.num_decided:
-        if OutputFile.TABLE in run.outputs:
-            written.append(write_parquet(folder, run.ledger))
-        if with_report:
-            written.insert(0, write_report(folder))
+    written = write_derived_files(run, folder)
+    if run.loop.recorder.num_decided and with_report:
+        written.insert(0, write_report(folder))
     return written
 
 

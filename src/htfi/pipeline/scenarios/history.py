@@ -1,5 +1,6 @@
 """The past of a run or of files, as scenarios need it: closes, and values of macro series."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -41,14 +42,19 @@ class RunHistory:
         """Take in one decision."""
         if decision.amends or decision.trigger:
             return
-        ends, closes = self._closes.setdefault(series_id(decision.symbol, decision.interval), ([], []))
-        ends.append(decision.as_of_ns)
-        closes.append(decision.last_price)
+        name = series_id(decision.symbol, decision.interval)
+        self.add_closes(name, [decision.as_of_ns], [decision.last_price])
         for name, value in decision.features.items():
             if name.startswith(_MACRO):
                 values = self.macro.setdefault(name.removeprefix(_MACRO), [])
                 if not values or values[-1][1] != value:
                     values.append((decision.as_of_ns, value))
+
+    def add_closes(self, series: str, ends_ns: Sequence[int], closes: Sequence[float]) -> None:
+        """Take in the closes of a series that follow those it has."""
+        ends, known = self._closes.setdefault(series, ([], []))
+        ends += ends_ns
+        known += closes
 
     def past(self, series: str) -> PriceHistory:
         ends, closes = self._closes.get(series, ([], []))

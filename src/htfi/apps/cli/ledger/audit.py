@@ -6,13 +6,13 @@ from pathlib import Path
 import click
 import msgspec
 
-from htfi.apps.cli.ledger.entries import find, progress, show_statements
+from htfi.apps.cli.ledger.entries import progress, show_statements
 from htfi.apps.cli.ledger.options import FOLDER
 from htfi.domain.decision import Decision
-from htfi.domain.errors import InvalidInput
-from htfi.narrative.audit import AuditSection, TokenSpeller, explain_decision
+from htfi.library.ledgers import explain_entry
+from htfi.narrative.audit import AuditSection
 from htfi.narrative.audit_summary import AuditSummary
-from htfi.pipeline.record.entry import decode_entry, entry_id, try_decode_entry
+from htfi.pipeline.record.entry import try_decode_entry
 from htfi.wiring.ledger import open_ledger_readonly
 
 _TITLE_STYLE = "bold cyan"
@@ -51,10 +51,7 @@ def audit_command(folder: Path, which: str | None, as_json: bool, target: Path |
                 ).sections()
             subject = {"run": folder.name}
         else:
-            index, entry = find(log, which)
-            decision = _decision(index, entry)
-            first = _newest_with_news(decision, log.entries(0, index)) if decision.amends else None
-            sections = explain_decision(decision, first, _token_text(decision, target))
+            decision, sections = explain_entry(log, which, target)
             subject = {"id": decision.id}
     finally:
         log.close()
@@ -67,33 +64,10 @@ def audit_command(folder: Path, which: str | None, as_json: bool, target: Path |
             show_statements(folder, decision)
 
 
-def _decision(index: int, entry: bytes) -> Decision:
-    try:
-        return decode_entry(entry)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"entry {index} is not a decision of this version: {error}") from error
-
-
-def _newest_with_news(decision: Decision, entries: Iterable[bytes]) -> Decision | None:
-    """The provisional decision that this one amends."""
-    first = next((entry for entry in entries if entry_id(entry) == decision.amends), None)
-    return None if first is None else try_decode_entry(first)
-
-
 def _advancing(entries: Iterable[bytes], total: int, advance: Callable[[int, int], None]) -> Iterator[bytes]:
     for done, entry in enumerate(entries, 1):
         yield entry
         advance(done, total)
-
-
-def _token_text(decision: Decision, target: Path | None) -> TokenSpeller | None:
-    """Tokens in the words of the model that wrote them, where its folder is at hand."""
-    view = decision.view
-    if view is None or view.trace is None:
-        return None
-    from htfi.wiring.models.loading import token_text
-
-    return token_text(view.trace, target)
 
 
 def _show(title: str, sections: Iterable[AuditSection]) -> None:

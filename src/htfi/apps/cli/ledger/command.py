@@ -27,9 +27,9 @@ from htfi.domain.counts import counted
 from htfi.domain.decision import encode_decision
 from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
 from htfi.governance.ledger.export import json_line, static_files
+from htfi.library.ledgers import find_entry, verify_log
 from htfi.pipeline.record.entry import entry_json, is_json, try_decode_entry
 from htfi.wiring.ledger import open_ledger_readonly
-from htfi.wiring.outputs import check_outputs
 
 
 @click.group("ledger", short_help="Verify, show, replay, prove and export the record.")
@@ -84,8 +84,7 @@ def verify(
     try:
         require_key(log.key, key_text)
         with view.progress(f"verifying {folder}", log.size) as advance:
-            audit = log.verify(advance)
-        _, note = log.checkpoint(audit.size)
+            audit, note, held, wrong = verify_log(folder, log, advance)
         done = None
         if recompute:
             from htfi.wiring.verification import recompute_all  # imports the forecasting packages
@@ -93,7 +92,6 @@ def verify(
             with view.progress(f"recomputing {folder}", audit.size) as advance:
                 named = [path for path in (target, draft) if path is not None]
                 done = recompute_all(folder, log, audit.size, advance, named)
-        held, wrong = check_outputs(folder, log)
     finally:
         log.close()
     found = require_cosignatures(note, witnesses, need)
@@ -144,7 +142,7 @@ def show(folder: Path, which: str | None, as_json: bool) -> None:
                 raise InvalidInput("--json needs an entry: htfi ledger show DIR N --json")
             view.show_head(log)
             return
-        index, entry = view.find(log, which)
+        index, entry = find_entry(log, which)
     finally:
         log.close()
     if as_json:

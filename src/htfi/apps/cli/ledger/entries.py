@@ -9,7 +9,6 @@ import click
 from msgspec import UNSET
 
 from htfi.domain.decision import Decision, NewsTilt
-from htfi.domain.errors import InvalidInput
 from htfi.domain.time import format_ns
 from htfi.governance.ledger.log import LogReader
 from htfi.pipeline.record.entry import entry_id, try_decode_entry
@@ -38,16 +37,6 @@ def progress(title: str, total: int) -> Generator[Callable[[int, int], None]]:
             bars.update(task, completed=done, total=total)
 
         yield advance
-
-
-def find(log: LogReader, which: str) -> tuple[int, bytes]:
-    """An entry by its number or its decision's id. Raises: InvalidInput where there is none."""
-    if which.isdecimal():
-        return int(which), log.entry(int(which))
-    for index, entry in enumerate(log.entries()):
-        if entry_id(entry) == which:
-            return index, entry
-    raise InvalidInput(f"the ledger has no decision '{which}': `htfi ledger show DIR` lists the newest")
 
 
 def rationale_opening(entry: bytes) -> str:

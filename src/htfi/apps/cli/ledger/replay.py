@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 import click
 from msgspec import UnsetType
 
-from htfi.apps.cli.ledger.entries import find
 from htfi.apps.cli.ledger.options import DRAFT, FOLDER, TARGET
 from htfi.domain.errors import IntegrityError, InvalidInput
+from htfi.library.ledgers import find_entry
 from htfi.narrative.audit import rule_note
 from htfi.pipeline.record.entry import decode_entry
 from htfi.wiring.ledger import open_ledger_readonly
@@ -53,7 +53,7 @@ def replay_command(folder: Path, which: str | None, target: Path | None, draft: 
             decision = read_for = newest_reading(log.entries())
             index = log.size - 1
         else:
-            index, entry = find(log, which)
+            index, entry = find_entry(log, which)
             try:
                 decision = decode_entry(entry)
             except ValueError as error:

@@ -2,7 +2,6 @@
 
 import json
 import sys
-from collections.abc import Iterator
 from contextlib import nullcontext
 from itertools import zip_longest
 from pathlib import Path
@@ -14,7 +13,6 @@ import msgspec
 from htfi.domain.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from htfi.domain.decision import NewsView
     from htfi.narrative.understanding import NewsText, Understanding
 
 EPILOG = """\b
@@ -76,33 +74,15 @@ def command(
         _write(items, out, show_progress=file is not None)
         return
     from htfi.apps.cli.news.screen import show
+    from htfi.library.read import model_views, understand_items
 
     groups: dict[tuple[str, str], list[Understanding]] = {}
-    for one in _understood(items):
+    for one in understand_items(items):
         groups.setdefault((one.item.text, one.item.body), []).append(one)
     for place, group in enumerate(groups.values()):
         if place:
             click.echo()
-        show(group, _views_of(group) if views and file is None else {})
-
-
-def _views_of(group: "list[Understanding]") -> "dict[str, list[NewsView]]":
-    """What draft and target make of a text, for each asset asked about."""
-    from htfi.narrative.facts.reading import reading_record
-    from htfi.wiring.headline_views import read_headline
-    from htfi.wiring.settings import load_settings
-
-    asked = [one for one in group if one.item.symbol]
-    if not asked or group[0].is_held:
-        return {}
-    headline = group[0].screened.item.headline
-    return read_headline(
-        load_settings(),
-        headline,
-        [one.item.symbol for one in asked],
-        [one.item.name for one in asked],
-        [reading_record(one.facts, one.reading) for one in asked],
-    )
+        show(group, model_views(group) if views and file is None else {})
 
 
 def read_items(file: Path) -> "list[NewsText]":
@@ -132,25 +112,13 @@ def read_items(file: Path) -> "list[NewsText]":
     return items
 
 
-def _understood(items: "list[NewsText]") -> "Iterator[Understanding]":
-    from htfi.narrative.facts.statements.compared import ComparedDocuments
-    from htfi.narrative.understanding import understand
-    from htfi.wiring.facts import open_fact_reader
-    from htfi.wiring.settings import load_settings
-
-    settings = load_settings()
-    reader = open_fact_reader(settings.encoding, settings.narrative.symbol_names)
-    documents = ComparedDocuments()
-    for start in range(0, len(items), _BATCH):
-        yield from understand(items[start : start + _BATCH], reader, documents=documents)
-
-
 def _write(items: "list[NewsText]", out: Path, *, show_progress: bool) -> None:
     from htfi.apps.cli.news.lines import as_line
+    from htfi.library.read import understand_items
 
     try:
         with nullcontext(sys.stdout) if str(out) == "-" else out.open("w", encoding="utf-8") as stream:
-            for place, one in enumerate(_understood(items), 1):
+            for place, one in enumerate(understand_items(items), 1):
                 stream.write(json.dumps(as_line(one), ensure_ascii=False) + "\n")
                 if show_progress and sys.stderr.isatty():
                     click.echo(f"\rread {place:,} of {len(items):,}", nl=place == len(items), err=True)

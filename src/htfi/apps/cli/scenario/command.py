@@ -107,12 +107,12 @@ def command(
     from rich.console import Console
 
     from htfi.apps.cli.run import adapted
-    from htfi.apps.cli.scenario.figures import scenario_json
     from htfi.apps.cli.scenario.requests import collect_requests, stress_table
     from htfi.apps.cli.scenario.text import answer_lines
     from htfi.domain.errors import InvalidInput
     from htfi.forecasting.scenarios.positions import equal_positions, read_positions
     from htfi.forecasting.scenarios.stresses import is_tradable_symbol
+    from htfi.library.scenarios.figures import scenario_json
     from htfi.pipeline.scenarios.answers import answer_scenarios, forecast_today
     from htfi.pipeline.scenarios.reading import forecast_now
     from htfi.wiring.scenario import open_basis, read_table

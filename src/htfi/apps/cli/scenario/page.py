@@ -6,8 +6,14 @@ from html import escape
 import numpy as np
 
 from htfi.apps.cli.scenario.charts import batch_rows, book_plot, position_plot, strip
-from htfi.apps.cli.scenario.rationale import bars as bars_ahead
-from htfi.apps.cli.scenario.rationale import (
+from htfi.apps.cli.scenario.text import shown_places
+from htfi.apps.display.charts.figures import bar_rows, heat_table, legend_entry
+from htfi.apps.display.charts.specs import BarChart, HeatMap
+from htfi.apps.display.page import fill_template, page_html, resource
+from htfi.domain.time import format_ns
+from htfi.forecasting.scenarios.measures import LEVELS, ScenarioComparison, padded_range
+from htfi.library.scenarios.rationale import bars as bars_ahead
+from htfi.library.scenarios.rationale import (
     chance_figure,
     known_moves,
     money,
@@ -16,12 +22,6 @@ from htfi.apps.cli.scenario.rationale import (
     simple,
     size,
 )
-from htfi.apps.cli.scenario.text import shown_places
-from htfi.apps.display.charts.figures import bar_rows, heat_table, legend_entry
-from htfi.apps.display.charts.specs import BarChart, HeatMap
-from htfi.apps.display.page import fill_template, page_html, resource
-from htfi.domain.time import format_ns
-from htfi.forecasting.scenarios.measures import LEVELS, ScenarioComparison, padded_range
 from htfi.pipeline.scenarios.answers import ScenarioAnswer, ScenarioAnswers
 from htfi.pipeline.scenarios.basis import ScenarioBasis
 

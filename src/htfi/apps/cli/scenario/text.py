@@ -7,9 +7,9 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from htfi.apps.cli.scenario.rationale import chance_figure, money, scenario_rationale, simple, size
 from htfi.apps.display.drawing import MUTED, printable, truncate_end
 from htfi.forecasting.scenarios.measures import LEVELS, PortfolioFigures, ScenarioComparison, rank_positions
+from htfi.library.scenarios.rationale import chance_figure, money, scenario_rationale, simple, size
 from htfi.pipeline.scenarios.answers import ScenarioAnswer, ScenarioAnswers
 from htfi.pipeline.scenarios.basis import ScenarioBasis
 

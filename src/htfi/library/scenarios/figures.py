@@ -4,7 +4,6 @@ from typing import Any
 
 import msgspec
 
-from htfi.apps.cli.scenario.rationale import chance_words, known_moves, scenario_rationale
 from htfi.domain.time import format_ns
 from htfi.forecasting.scenarios.effects import EventProbability
 from htfi.forecasting.scenarios.measures import (
@@ -14,6 +13,7 @@ from htfi.forecasting.scenarios.measures import (
     PortfolioFigures,
     ScenarioComparison,
 )
+from htfi.library.scenarios.rationale import chance_words, known_moves, scenario_rationale
 from htfi.pipeline.scenarios.answers import ScenarioAnswer, ScenarioAnswers
 from htfi.pipeline.scenarios.basis import ScenarioBasis
 

@@ -1,0 +1,240 @@
+"""`htfi.backtest`: the live forecaster walked forward over a table of prices, and news, as a run would have decided."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from htfi.domain.decision import PolicyOutcome
+from htfi.domain.errors import InvalidInput
+from htfi.domain.time import NS_PER_US, parse_timestamp, to_ns
+from htfi.forecasting.scores import ScoreRow
+from htfi.library.forecast import chosen_settings, score_frame
+from htfi.library.frames import Frame, FrameKind, instants, make_frame
+from htfi.library.results import ForecastState, rows_set_aside, set_aside_frame, warn_of_rows, why_none
+from htfi.library.tables import SetAsideRow, read_news, read_prices
+from htfi.pipeline.decided import DecidedSeries
+from htfi.pipeline.loop import DecisionLoop
+from htfi.wiring.in_memory_run import run_sources
+from htfi.wiring.models.readers import open_readers
+from htfi.wiring.settings import override
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Backtest:
+    """Every forecast of a walk forward, made when its bar closed, from what was known then.
+
+    Shapes: series, as_of_ns, last_price, is_withheld [N], in the order of decision; log_returns [N, H, Q] at
+    `horizons` and `levels`. `series` are places in `names`.
+    """
+
+    names: tuple[str, ...]
+    symbols: tuple[str, ...]
+    series: NDArray[np.int32]
+    as_of_ns: NDArray[np.int64]
+    last_price: Array
+    is_withheld: NDArray[np.bool_]
+    log_returns: Array
+    horizons: tuple[int, ...]
+    levels: tuple[float, ...]
+    score_rows: tuple[ScoreRow, ...]
+    rows_set_aside: tuple[SetAsideRow, ...]
+    kind: FrameKind
+    state: ForecastState
+
+    def __len__(self) -> int:
+        """How many forecasts were made, each of all horizons."""
+        return len(self.as_of_ns)
+
+    @property
+    def forecasts(self) -> Frame:
+        """A row for each forecast and horizon: the quantiles of the log return, and the one that came (`outcome`).
+
+        Forecasts that policy withheld are not in it; an outcome that has not come yet is NaN.
+        """
+        kept = np.flatnonzero(~self.is_withheld)
+        num = len(self.horizons)
+        places = np.repeat(kept, num)
+        symbols = np.array(self.symbols)[self.series[places]]
+        return make_frame(
+            {
+                "symbol": symbols.tolist(),
+                "as_of": instants(self.as_of_ns[places]),
+                "horizon": np.tile(np.array(self.horizons), len(kept)),
+                "last_price": self.last_price[places],
+                "outcome": self.outcomes()[kept].ravel(),
+                **{
+                    f"{level:g}": self.log_returns[kept, :, place].ravel()
+                    for place, level in enumerate(self.levels)
+                },
+            },
+            self.kind,
+        )
+
+    def outcomes(self) -> Array:
+        """The log return [N, H] over each horizon, NaN where it has not come."""
+        found = np.full((len(self), len(self.horizons)), np.nan)
+        for place in range(len(self.names)):
+            rows = np.flatnonzero(self.series == place)
+            logs = np.log(self.last_price[rows])
+            for j, horizon in enumerate(self.horizons):
+                found[rows[:-horizon], j] = logs[horizon:] - logs[:-horizon]
+        return found
+
+    @property
+    def scores(self) -> Frame:
+        """How good the forecasts since `start` were, beside those of each expert: a row for each name and horizon."""
+        return score_frame(self.score_rows, self.kind)
+
+    @property
+    def set_aside(self) -> Frame:
+        """The rows that were not used, each with its reason."""
+        return set_aside_frame(self.rows_set_aside, self.kind)
+
+
+def backtest(
+    prices: Any,
+    *,
+    start: str | date | None = None,
+    news: Any = None,
+    symbol: str | None = None,
+    horizons: Sequence[int] | None = None,
+    interval: str | None = None,
+    models: str | tuple[str | Path, str | Path] | None = "default",
+) -> Backtest:
+    """Walk the live forecaster forward over `prices`, deciding at each bar as a run would have.
+
+    What came before `start` is learnt from and not reported. `news` is a table with times, headlines and symbols;
+    `models` reads it: 'default' the shipped pair, a pair of folders (target, draft), or None for no language model.
+    The other arguments are those of `htfi.forecast`. Raises: InvalidInput, in one line.
+    """
+    settings, start_ns = with_models(chosen_settings(horizons), models), _start_ns(start)
+    sources = [read_prices(prices, symbol=symbol, interval=interval)]
+    readers = None
+    if news is not None:
+        sources.append(read_news(news))
+        if models is not None:
+            readers = open_readers(settings.models, settings.narrative, settings.decoding)
+    if interval is not None:
+        settings = override(settings, "market", bar=interval)
+    walk = _Walk(start_ns)
+    done = run_sources(
+        settings,
+        [source.spec for source in sources],
+        walk.record,
+        readers=readers,
+        tables={name: table for source in sources for name, table in source.tables.items()},
+        after_item=walk.after_item,
+    )
+    if not walk.names:
+        raise InvalidInput(why_none(sources[0], done))
+    rows = rows_set_aside(sources, done, walk.names)
+    warn_of_rows(rows, done.loop.num_events)
+    return walk.result(done.loop, rows, sources[0].kind, ForecastState.of(done, *walk.history()))
+
+
+def with_models(settings: Any, models: str | tuple[str | Path, str | Path] | None) -> Any:
+    """Settings with the language models that are named. Raises: InvalidInput."""
+    if models is None or models == "default":
+        return settings
+    if isinstance(models, str):
+        raise InvalidInput(f"models='{models}': say 'default', or give the folders of a target and a draft")
+    target, draft = models
+    return override(settings, "models", target=str(target), draft=str(draft))
+
+
+def _start_ns(start: str | date | None) -> int:
+    if start is None:
+        return 0
+    if isinstance(start, str):
+        from zoneinfo import ZoneInfo
+
+        return parse_timestamp(start, ZoneInfo("UTC"))
+    if isinstance(start, datetime):
+        return to_ns(start if start.tzinfo else start.replace(tzinfo=UTC))
+    return to_ns(datetime(start.year, start.month, start.day, tzinfo=UTC))
+
+
+class _Walk:
+    """Collects decisions on bars while the loop makes them."""
+
+    def __init__(self, start_ns: int) -> None:
+        self._start_ns = start_ns
+        self._before: list[ScoreRow] | None = None  # the scores when the walk came to its start
+        self.names: dict[str, int] = {}
+        self._series: list[int] = []
+        self._as_of_ns: list[int] = []
+        self._last_price: list[float] = []
+        self._is_withheld: list[bool] = []
+        self._quantiles: list[Array] = []
+
+    def record(self, decided: DecidedSeries) -> None:
+        if decided.is_between_bars or decided.amends:
+            return
+        self._series.append(self.names.setdefault(decided.series, len(self.names)))
+        self._as_of_ns.append(decided.as_of_ns)
+        self._last_price.append(decided.last_price)
+        self._is_withheld.append(decided.verdict.outcome is PolicyOutcome.WITHHOLD)
+        self._quantiles.append(decided.quantiles)
+
+    def after_item(self, loop: DecisionLoop) -> None:
+        if self._before is None and loop.now_ns >= self._start_ns:
+            self._before = loop.components.forecaster.scores() if self._start_ns else []
+
+    def history(self) -> tuple[dict[str, list[int]], dict[str, list[float]]]:
+        """The ends and closes of each series' bars."""
+        ends: dict[str, list[int]] = {name: [] for name in self.names}
+        closes: dict[str, list[float]] = {name: [] for name in self.names}
+        of_series = [(ends[name], closes[name]) for name in self.names]
+        for place, end_ns, close in zip(self._series, self._as_of_ns, self._last_price, strict=True):
+            of_series[place][0].append(end_ns)
+            of_series[place][1].append(close)
+        return ends, closes
+
+    def result(
+        self, loop: DecisionLoop, rows: tuple[SetAsideRow, ...], kind: FrameKind, state: ForecastState
+    ) -> Backtest:
+        as_of_ns = np.array(self._as_of_ns, np.int64)
+        first = int(np.searchsorted(as_of_ns, self._start_ns))
+        if first == len(as_of_ns):
+            newest = datetime.fromtimestamp(as_of_ns[-1] // (NS_PER_US * 10**6), UTC).date()
+            raise InvalidInput(f"no forecast was made from the start on: the prices end on {newest}")
+        names, config = tuple(self.names), state.settings.forecasting
+        return Backtest(
+            names=names,
+            symbols=tuple(name.rpartition("/")[0] for name in names),
+            series=np.array(self._series[first:], np.int32),
+            as_of_ns=as_of_ns[first:],
+            last_price=np.array(self._last_price[first:]),
+            is_withheld=np.array(self._is_withheld[first:], bool),
+            log_returns=np.array(self._quantiles[first:]),
+            horizons=config.horizons,
+            levels=config.levels,
+            score_rows=tuple(_since(loop.components.forecaster.scores(), self._before or [])),
+            rows_set_aside=rows,
+            kind=kind,
+            state=state,
+        )
+
+
+def _since(now: Sequence[ScoreRow], before: Sequence[ScoreRow]) -> list[ScoreRow]:
+    """Mean scores of what was scored between two instants."""
+    known = {(row.name, row.horizon): row for row in before}
+    found: list[ScoreRow] = []
+    for row in now:
+        earlier = known.get((row.name, row.horizon))
+        num = row.num - (earlier.num if earlier else 0)
+        if not num:
+            continue
+        if earlier is not None:
+            crps = (row.crps * row.num - earlier.crps * earlier.num) / num
+            inside = (row.coverage90 * row.num - earlier.coverage90 * earlier.num) / num
+            row = ScoreRow(row.name, row.horizon, num, crps, inside)
+        found.append(row)
+    return found

@@ -1,0 +1,153 @@
+"""`htfi.open_ledger`: the record of a run, verified, listed and explained; `htfi ledger` calls the same functions."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import msgspec
+
+from htfi.domain.counts import counted
+from htfi.domain.decision import Decision
+from htfi.domain.errors import IntegrityError, InvalidInput
+from htfi.governance.ledger.audit import LogAudit
+from htfi.governance.ledger.log import LogReader
+from htfi.governance.ledger.note import SignedNote
+from htfi.narrative.audit import AuditSection, explain_decision
+from htfi.pipeline.record.entry import decode_entry, entry_id, try_decode_entry
+from htfi.wiring.ledger import open_ledger_readonly
+from htfi.wiring.outputs import check_outputs, decision_columns
+
+Progress = Callable[[int, int], None]
+
+
+def _quiet(_done: int, _total: int) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerVerification:
+    """What was verified: every hash and signature of a ledger, and the files beside it, a line for each that holds."""
+
+    num_entries: int
+    root: str
+    key: str
+    num_checkpoints: int
+    files: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{counted(self.num_entries, 'entry', 'entries')}, each as it was recorded; root {self.root}"
+
+
+class Ledger:
+    """The ledger of a run's folder, open for reading, also during the run. Close it, or use it in a `with` block."""
+
+    def __init__(self, folder: str | Path) -> None:
+        """Raises: InvalidInput, IntegrityError, LedgerUnavailable."""
+        self._folder = Path(folder)
+        self._log = open_ledger_readonly(self._folder)
+
+    def __len__(self) -> int:
+        return self._log.size
+
+    def __iter__(self) -> Iterator[Decision]:
+        """Every decision, in the order in which they were recorded. Raises: InvalidInput."""
+        for index, entry in enumerate(self._log.entries()):
+            yield decision_of(index, entry)
+
+    def __getitem__(self, which: int | str) -> Decision:
+        """A decision by its number or its id. Raises: InvalidInput."""
+        number = which + len(self) if isinstance(which, int) and which < 0 else which
+        return decision_of(*find_entry(self._log, str(number)))
+
+    def verify(self, *, recompute: bool = False) -> LedgerVerification:
+        """Compute every hash again, check every signature and the files beside the ledger.
+
+        With `recompute` every decision is derived again from its record. Raises: IntegrityError, naming what is bad.
+        """
+        audit, _, held, wrong = verify_log(self._folder, self._log)
+        if recompute:
+            from htfi.wiring.verification import recompute_all
+
+            recompute_all(self._folder, self._log, audit.size, _quiet)
+        if wrong:
+            raise IntegrityError("; ".join(wrong))
+        return LedgerVerification(
+            audit.size, audit.root.hex(), str(self._log.key), audit.num_checkpoints, tuple(held)
+        )
+
+    def decisions(self) -> Any:
+        """Every decision as a row of a `pyarrow.Table`: the columns of decisions.parquet (docs/record.md)."""
+        return decision_columns(self._log)
+
+    def explain(self, which: int | str) -> tuple[AuditSection, ...]:
+        """What became of the news in a decision: read, set aside, weighed, disputed. Raises: InvalidInput."""
+        return explain_entry(self._log, str(which))[1]
+
+    def close(self) -> None:
+        self._log.close()
+
+    def __enter__(self) -> "Ledger":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def open_ledger(folder: str | Path) -> Ledger:
+    """The ledger in the folder of a run. Raises: InvalidInput, IntegrityError, LedgerUnavailable."""
+    return Ledger(folder)
+
+
+def verify_log(
+    folder: Path, log: LogReader, progress: Progress = _quiet
+) -> tuple[LogAudit, SignedNote, Sequence[str], Sequence[str]]:
+    """The audit of a ledger, its newest signed note, and what of the files beside it holds and does not, as lines.
+
+    Raises: IntegrityError.
+    """
+    audit = log.verify(progress)
+    _, note = log.checkpoint(audit.size)
+    held, wrong = check_outputs(folder, log)
+    return audit, note, held, wrong
+
+
+def find_entry(log: LogReader, which: str) -> tuple[int, bytes]:
+    """An entry by its number or its decision's id. Raises: InvalidInput where there is none."""
+    if which.isdecimal():
+        return int(which), log.entry(int(which))
+    for index, entry in enumerate(log.entries()):
+        if entry_id(entry) == which:
+            return index, entry
+    raise InvalidInput(f"the ledger has no decision '{which}': `htfi ledger show DIR` lists the newest")
+
+
+def decision_of(index: int, entry: bytes) -> Decision:
+    """The decision that an entry holds. Raises: InvalidInput where it is of another version."""
+    try:
+        return decode_entry(entry)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"entry {index} is not a decision of this version: {error}") from error
+
+
+def explain_entry(
+    log: LogReader, which: str, target: Path | None = None
+) -> tuple[Decision, tuple[AuditSection, ...]]:
+    """A decision and what became of its news, the tokens in the words of the model of the folder `target`."""
+    index, entry = find_entry(log, which)
+    decision = decision_of(index, entry)
+    first = _newest_with_news(decision, log.entries(0, index)) if decision.amends else None
+    view, spell = decision.view, None
+    if view is not None and view.trace is not None:
+        from htfi.wiring.models.loading import token_text
+
+        spell = token_text(view.trace, target)
+    return decision, explain_decision(decision, first, spell)
+
+
+def _newest_with_news(decision: Decision, entries: Iterable[bytes]) -> Decision | None:
+    """The provisional decision that this one amends."""
+    first = next((entry for entry in entries if entry_id(entry) == decision.amends), None)
+    return None if first is None else try_decode_entry(first)

@@ -1,0 +1,243 @@
+"""`htfi.open_run`: a recorded run that takes events as they are pushed and hands out its decisions.
+
+The folder is that of `htfi run`: ledger, saved state, table. A run that is opened again goes on where it was closed.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from datetime import date, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar, cast
+
+from htfi.domain.decision import Decision
+from htfi.domain.errors import InvalidInput
+from htfi.domain.events import Event, QuarantinedRow, TimePassed
+from htfi.library.backtest import with_models
+from htfi.library.tables import read_prices
+from htfi.pipeline.decided import DecidedSeries
+from htfi.pipeline.intake.cells import RepairedBar
+from htfi.pipeline.intake.quarantine_reasons import QuarantineReason
+from htfi.pipeline.intake.rows import RowParser
+from htfi.pipeline.intake.spec import SourceSpec
+from htfi.wiring.feeds import table_events
+from htfi.wiring.outputs import JOURNAL, OutputFile, write_parquet
+from htfi.wiring.pushed import PUSHED, PushedFeed
+from htfi.wiring.run import OpenRun
+from htfi.wiring.run import open_run as open_recorded_run
+from htfi.wiring.settings import load_settings, override
+from htfi.wiring.statement_file import write_statements
+
+_Result = TypeVar("_Result")
+_ROW_TYPES = (Mapping, *Event.__args__)
+
+
+class Run:
+    """A run that is open in a `with` or an `async with` block.
+
+    Events are pushed in order of time. All of one call are visible together: the bars that end with its last event are
+    decided when the call ends, so a later event must be later than they are.
+    """
+
+    def __init__(
+        self, folder: Path, interval: str, opened: Callable[["Run"], AbstractContextManager[OpenRun]]
+    ) -> None:
+        self.pushed = PushedFeed()
+        self._folder = folder
+        self._interval = interval
+        self._context = opened(self)
+        self._parser = RowParser(SourceSpec(PUSHED, zone="UTC", interval=interval), "price")
+        self._open: OpenRun | None = None
+        self._decided: list[DecidedSeries] = []
+        self._resumed_ns = 0
+        self._next_save_s = 0.0
+        self._thread: ThreadPoolExecutor | None = None
+
+    @property
+    def now_ns(self) -> int:
+        """The instant up to which events were taken in: those up to here are not taken again."""
+        return self._run.loop.now_ns
+
+    @property
+    def num_decisions(self) -> int:
+        """How many forecasts the run has recorded, those before this start included."""
+        return self._run.loop.recorder.num_decided
+
+    @property
+    def set_aside(self) -> dict[str, int]:
+        """How many events were not used, by reason; quarantine.jsonl in the folder holds them."""
+        return self._run.quarantine.counts()
+
+    def feed(self, events: Any) -> Iterator[Decision]:
+        """Push events, and get each decision when it is recorded and released.
+
+        `events` is an iterable of dictionaries (the columns of a row) or of `htfi.domain.events`, one of them, or
+        prices as `htfi.forecast` takes them. What cannot be used is set aside. Raises: InvalidInput,
+        LedgerUnavailable.
+        """
+        for event in self._parsed(events):
+            yield from self._take(event)
+        yield from self._pass_time()
+
+    async def afeed(self, events: Any) -> AsyncIterator[Decision]:
+        """The same without blocking the event loop; `events` may also be an async iterable."""
+        if isinstance(events, AsyncIterable):
+            async for event in cast("AsyncIterable[Any]", events):
+                for decision in await self._in_thread(lambda event=event: list(self._take_all(event))):
+                    yield decision
+        else:
+            for decision in await self._in_thread(lambda: list(self._take_all(events))):
+                yield decision
+        for decision in await self._in_thread(lambda: list(self._pass_time())):
+            yield decision
+
+    def record(self, decided: DecidedSeries) -> None:
+        """Called by the run for each decision that is recorded and released."""
+        self._decided.append(decided)
+
+    @property
+    def _run(self) -> OpenRun:
+        if self._open is None:
+            raise InvalidInput(f"the run in {self._folder} is not open: use it in a `with` block")
+        return self._open
+
+    def _parsed(self, events: Any) -> Iterator[Event | RepairedBar | QuarantinedRow]:
+        if isinstance(events, _ROW_TYPES):
+            events = [events]
+        elif hasattr(events, "columns") or isinstance(events, str | Path):
+            source = read_prices(events, interval=self._interval or None)
+            yield from table_events(source.spec, source.tables, self._folder, self._run.quarantine)
+            return
+        for event in cast("Iterable[Any]", events):
+            if isinstance(event, Mapping):
+                row = {str(name): _cell(cell) for name, cell in cast("Mapping[Any, Any]", event).items()}
+                parsed = self._parser.parse(row, self.pushed.num_rows + 1)
+                if parsed is not None:
+                    yield parsed
+            elif isinstance(event, _ROW_TYPES):
+                yield event
+            else:
+                raise InvalidInput(
+                    f"a {type(event).__name__} is no event: push dictionaries, or events of htfi.domain.events"
+                )
+
+    def _take_all(self, events: Any) -> Iterator[Decision]:
+        for event in self._parsed(events):
+            yield from self._take(event)
+
+    def _take(self, event: Event | RepairedBar | QuarantinedRow) -> Iterator[Decision]:
+        run = self._run
+        self.pushed.num_rows += 1
+        if isinstance(event, RepairedBar):
+            run.quarantine.set_aside(event.note)
+            event = event.bar
+        if isinstance(event, QuarantinedRow):
+            run.quarantine.set_aside(event)
+        elif event.available_at_ns >= run.loop.now_ns:
+            run.loop.step(event)
+            yield from self._new_decisions()
+        elif event.available_at_ns >= self._resumed_ns:
+            detail = "an event of a later time was pushed before it"
+            late = QuarantinedRow(PUSHED, event.row, QuarantineReason.LATE.value, detail, repr(event))
+            run.quarantine.set_aside(late)
+        if time.monotonic() >= self._next_save_s:
+            self._save()
+
+    def _pass_time(self) -> Iterator[Decision]:
+        """Decide all that was pushed."""
+        loop = self._run.loop
+        if loop.now_ns:
+            loop.step(TimePassed(loop.now_ns + 1))
+        yield from self._new_decisions()
+
+    def _new_decisions(self) -> Iterator[Decision]:
+        decided, self._decided = self._decided, []
+        for one in decided:
+            yield one.worded()
+
+    def _save(self) -> None:
+        self._run.resume.save(self._run.loop, self._run.quarantine)
+        self._next_save_s = time.monotonic() + self._run.snapshot_s
+
+    def __enter__(self) -> "Run":
+        self._open = self._context.__enter__()
+        self._open.loop.begin()
+        self._resumed_ns = self._open.loop.now_ns
+        self._next_save_s = time.monotonic() + self._open.snapshot_s
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """After an error the state is not saved: the events since it was saved last are pushed again."""
+        run, self._open = self._run, None
+        try:
+            if error is None:
+                run.loop.end()
+                run.resume.save(run.loop, run.quarantine)
+                write_derived_files(run, self._folder)
+        finally:
+            self._context.__exit__(kind, error, trace)
+
+    async def __aenter__(self) -> "Run":
+        self._thread = ThreadPoolExecutor(1, "htfi-run")  # the ledger belongs to the thread that opened it
+        return await self._in_thread(self.__enter__)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            await self._in_thread(lambda: self.__exit__(kind, error, trace))
+        finally:
+            if self._thread is not None:
+                self._thread.shutdown()
+
+    async def _in_thread(self, act: Callable[[], _Result]) -> _Result:
+        if self._thread is None:
+            raise InvalidInput(f"the run in {self._folder} is not open: use it in an `async with` block")
+        return await asyncio.get_running_loop().run_in_executor(self._thread, act)
+
+
+def _cell(cell: Any) -> Any:
+    """A cell as a file would hold it."""
+    if isinstance(cell, datetime):
+        return cell.isoformat()
+    if isinstance(cell, date | str | int | float) or cell is None:
+        return cell
+    return cell.item() if hasattr(cell, "item") else str(cell)
+
+
+def open_run(
+    folder: str | Path,
+    *,
+    models: str | tuple[str | Path, str | Path] = "default",
+    interval: str = "",
+    settings: str | Path | None = None,
+) -> Run:
+    """A run in `folder`, new or taken up where it was left, to be used in a `with` or an `async with` block.
+
+    `models` reads news: 'default' the shipped pair, or folders (target, draft). `interval` is the length of bars that
+    are pushed without one, and of those built from ticks; `settings` a TOML file. In the block's head:
+    Raises: InvalidInput, IntegrityError, LedgerUnavailable where another process has the folder.
+    """
+    chosen = with_models(load_settings(None if settings is None else Path(settings)), models)
+    if interval:
+        chosen = override(chosen, "market", bar=interval)
+    place = Path(folder)
+    return Run(
+        place,
+        interval,
+        lambda run: open_recorded_run(chosen, place, (), watch=run.record, pushed=run.pushed),
+    )
+
+
+def write_derived_files(run: OpenRun, folder: Path) -> list[Path]:
+    """Make the table, where it is wanted, and the documents of central banks; the files worth naming."""
+    written = [folder / JOURNAL] if OutputFile.LINES in run.outputs else []
+    write_statements(folder, run.loop.components.news.compared_documents())
+    if run.loop.recorder.num_decided and OutputFile.TABLE in run.outputs:
+        written.append(write_parquet(folder, run.ledger))
+    return written

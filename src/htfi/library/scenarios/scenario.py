@@ -1,0 +1,184 @@
+"""`htfi.scenario`: what moves, headlines and past crises would do to a book; `htfi scenario` prints the same."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from htfi.domain.errors import InvalidInput
+from htfi.forecasting.scenarios.measures import LEVELS
+from htfi.forecasting.scenarios.positions import Positions, equal_positions, read_positions
+from htfi.forecasting.scenarios.requests import ScenarioKind, ScenarioRequest, check_requests
+from htfi.forecasting.scenarios.stresses import is_tradable_symbol
+from htfi.library.backtest import Backtest, with_models
+from htfi.library.forecast import ForecastResult, forecast
+from htfi.library.frames import Frame, FrameKind, make_frame, read_columns
+from htfi.library.scenarios.figures import scenario_json
+from htfi.pipeline.scenarios.answers import answer_scenarios, forecast_today
+from htfi.pipeline.scenarios.basis import ScenarioBasis
+from htfi.pipeline.scenarios.reading import forecast_now
+from htfi.wiring.scenario import open_basis, read_table
+from htfi.wiring.settings import load_settings
+
+Asked = str | Sequence[str] | None
+_MEDIAN, _LOW, _HIGH = LEVELS.index(0.5), LEVELS.index(0.05), LEVELS.index(0.95)
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioResult:
+    """Scenarios beside the unchanged forecast. `figures` are all of them, as `htfi scenario --json` writes them."""
+
+    figures: Mapping[str, Any]
+    kind: FrameKind
+
+    @property
+    def table(self) -> Frame:
+        """A row for each scenario and series: its returns today and then (5%, median, 95%), and what it earns."""
+        today = self.figures["positions"]
+        rows = [
+            (scenario["name"], before, after)
+            for scenario in self.figures["scenarios"]
+            for before, after in zip(
+                today, scenario.get("at_full_weight", scenario)["positions"], strict=True
+            )
+        ]
+        places = {"5%": _LOW, "median": _MEDIAN, "95%": _HIGH}
+        return make_frame(
+            {
+                "scenario": [name for name, _, _ in rows],
+                "series": [before["series"] for _, before, _ in rows],
+                "holding": [before["holding"] for _, before, _ in rows],
+                "reached": [after["way"] for _, _, after in rows],
+                **{
+                    f"today {name}": [before["quantiles"][k] for _, before, _ in rows]
+                    for name, k in places.items()
+                },
+                **{
+                    f"then {name}": [after["quantiles"][k] for _, _, after in rows]
+                    for name, k in places.items()
+                },
+                "profit": [after["mean_profit"] - before["mean_profit"] for _, before, after in rows],
+            },
+            self.kind,
+        )
+
+    @property
+    def book(self) -> Frame:
+        """A row for today's forecast and for each scenario: mean, VaR and expected shortfall of the book."""
+        books = [("today", self.figures["book"])]
+        books += [
+            (scenario["name"], scenario.get("at_full_weight", scenario)["book"])
+            for scenario in self.figures["scenarios"]
+        ]
+        names = [name for name in self.figures["scenarios"][0]["book"] if name != "quantiles"]
+        return make_frame(
+            {
+                "scenario": [name for name, _ in books],
+                **{key: [book[key] for _, book in books] for key in names},
+            },
+            self.kind,
+        )
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Why each scenario's figures are what they are."""
+        return tuple(scenario["rationale"]["text"] for scenario in self.figures["scenarios"])
+
+    def __str__(self) -> str:
+        return "\n".join(self.words)
+
+
+def scenario(
+    source: Any,
+    *,
+    shock: Asked | Mapping[str, float] = None,
+    headline: Asked = None,
+    on: str | Sequence[str] = (),
+    macro: Asked = None,
+    stress: Asked = None,
+    positions: Any = None,
+    horizon: int | None = None,
+    interval: str | None = None,
+    spread: bool = False,
+    after: bool = False,
+    seed: int = 0,
+    draws: int = 4_000,
+    models: str | tuple[str | Path, str | Path] = "default",
+) -> ScenarioResult:
+    """What scenarios would do to each series and to a book, beside the unchanged forecast.
+
+    `source` is what `htfi.backtest` or `htfi.forecast` gave, the folder of a run, or prices. A `shock` is a text such
+    as 'SPX -5%, VIX +5', or a mapping of symbols to simple returns; a list of either is several scenarios, as are lists
+    of the others. `positions` is a mapping of symbols to money, a frame with symbol and notional, quantity or weight,
+    or a path; one unit shared evenly by all without it. Raises: InvalidInput, in one line.
+    """
+    asked = _requests(shock, headline, on, macro, stress)
+    ground, kind = _basis(source, interval, models)
+    book = _positions(positions, ground)
+    now = forecast_now(ground)
+    today = forecast_today(ground, now, horizon, seed, draws)
+    answers = answer_scenarios(ground, now, today, asked, book, spreads=spread, follows=after)
+    return ScenarioResult(scenario_json(ground, answers, seed), kind)
+
+
+def _requests(
+    shock: Asked | Mapping[str, float], headline: Asked, on: str | Sequence[str], macro: Asked, stress: Asked
+) -> list[ScenarioRequest]:
+    symbols = (on,) if isinstance(on, str) else tuple(on)
+    if symbols and headline is None:
+        raise InvalidInput("`on` names what a headline is about: give a headline")
+    shocks: list[Any] = [shock] if isinstance(shock, str | Mapping) else list(shock or ())
+    asked = [ScenarioRequest(ScenarioKind.HEADLINE, text, symbols) for text in _texts(headline)]
+    asked += [ScenarioRequest(ScenarioKind.MACRO, text) for text in _texts(macro)]
+    asked += [ScenarioRequest(ScenarioKind.SHOCK, _shock_text(one)) for one in shocks]
+    asked += [ScenarioRequest(ScenarioKind.STRESS, text) for text in _texts(stress)]
+    if not asked:
+        raise InvalidInput("no scenario: give a shock, a headline, a macro surprise or a stress")
+    check_requests(asked)
+    return asked
+
+
+def _texts(asked: Asked) -> list[str]:
+    return [asked] if isinstance(asked, str) else list(asked or ())
+
+
+def _shock_text(shock: str | Mapping[str, float]) -> str:
+    if isinstance(shock, str):
+        return shock
+    return ", ".join(f"{name} {100.0 * move:+.12g}%" for name, move in shock.items())
+
+
+def _basis(
+    source: Any, interval: str | None, models: str | tuple[str | Path, str | Path]
+) -> tuple[ScenarioBasis, FrameKind]:
+    settings = with_models(load_settings(), models)
+    if isinstance(source, str | Path):
+        return open_basis([str(source)], settings, interval=interval), FrameKind.PYARROW
+    if not isinstance(source, Backtest | ForecastResult):
+        source = forecast(source, interval=interval)
+    ground = source.state.basis(interval)
+    if ground is None:
+        raise InvalidInput(f"no series of interval {interval} has a forecast: there is nothing to change")
+    return ground, source.kind
+
+
+def _positions(positions: Any, ground: ScenarioBasis) -> Positions:
+    if positions is None:
+        return equal_positions(ground.series, [is_tradable_symbol(symbol) for symbol in ground.symbols])
+    if isinstance(positions, str | Path):
+        rows, origin = read_table(Path(positions)), str(positions)
+    elif isinstance(positions, Mapping):
+        sizes = cast("Mapping[str, float]", positions)
+        rows = [["symbol", "notional"], *([str(name), repr(float(size))] for name, size in sizes.items())]
+        origin = "positions"
+    else:
+        columns = {str(name): column.to_pylist() for name, column in read_columns(positions).items()}
+        rows = [
+            list(columns),
+            *(
+                ["" if cell is None else str(cell) for cell in row]
+                for row in zip(*columns.values(), strict=True)
+            ),
+        ]
+        origin = "the table of positions"
+    return read_positions(rows, ground.series, ground.prices.tolist(), origin=origin)

@@ -1,0 +1,83 @@
+"""`htfi.load_pair`: a target model that writes and a draft that guesses ahead: the same text, in fewer passes."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from htfi import models
+from htfi.decoding.local_generator import LocalGenerator
+from htfi.domain.errors import DependencyUnavailable, InvalidInput
+from htfi.domain.generation import (
+    Completion,
+    ControlToken,
+    FreeTextField,
+    GenerationRequest,
+    PlainText,
+    PromptDialect,
+)
+from htfi.wiring.models.readers import open_model_pair
+from htfi.wiring.models.speculation import speculative_generator
+from htfi.wiring.settings import load_settings, override
+
+_FIELD = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """What was written: the text, its tokens, and how many passes of the target it took after the prompt's."""
+
+    text: str
+    tokens: tuple[int, ...]
+    num_passes: int
+
+    @property
+    def tokens_per_pass(self) -> float:
+        """1 without a draft; more where drafted tokens are accepted."""
+        return len(self.tokens) / max(self.num_passes, 1)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class Writer:
+    """A pair of models that is loaded."""
+
+    def __init__(self, generator: LocalGenerator, end: ControlToken | PlainText) -> None:
+        self._generator = generator
+        self._end = end
+
+    def generate(
+        self,
+        prompt: str,
+        *,
+        max_new_tokens: int = 64,
+        temperature: float = 0.0,
+        top_k: int = 0,
+        top_p: float = 1.0,
+        seed: int = 0,
+    ) -> Generation:
+        """Continue a prompt. At temperature 0 the likeliest token is taken; else the seed decides among the others.
+
+        The draft changes how long it takes and no token. The words hold no digit. Raises: InvalidInput,
+        DependencyUnavailable.
+        """
+        if not prompt or max_new_tokens < 1:
+            raise InvalidInput("give a prompt, and max_new_tokens of at least 1")
+        form = (FreeTextField(_FIELD, max_new_tokens, self._end),)
+        request = GenerationRequest(
+            (PlainText(prompt),), form, seed, temperature, top_k=top_k, top_p=top_p, kind="text"
+        )
+        (answer,) = self._generator.write([request])
+        if not isinstance(answer, Completion):
+            raise DependencyUnavailable(f"nothing was written: {answer.reason}")
+        return Generation(answer.fields[_FIELD], answer.tokens, len(answer.rounds))
+
+
+def load_pair(target: str | Path | None = None, draft: str | Path | None = None) -> Writer:
+    """The models of two folders; the shipped pair without them. Raises: InvalidInput, IntegrityError."""
+    settings = load_settings()
+    folders = {"target": str(target or models.TARGET), "draft": str(draft or models.DRAFT)}
+    settings = override(settings, "models", **folders)
+    of_target, of_draft = open_model_pair(settings.models)
+    is_plain = of_target.vocabulary.dialect is PromptDialect.PLAIN
+    end = PlainText("\n") if is_plain else ControlToken("/s")
+    return Writer(speculative_generator(of_target, of_draft, settings.decoding), end)

@@ -1,0 +1,133 @@
+"""Runs that a program pushes events into, and their ledgers."""
+
+import asyncio
+import sqlite3
+import subprocess
+import sys
+import tarfile
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import htfi
+from htfi.domain.decision import encode_decision
+
+DAYS = pd.bdate_range("2020-01-01", periods=26)
+STEPS = np.random.default_rng(1).standard_normal((26, 2))
+PRICES = pd.DataFrame(100.0 * np.exp(np.cumsum(0.01 * STEPS, axis=0)), DAYS, ["AAA", "BBB"])
+
+
+def rows(prices):
+    """Dictionaries as a feed of JSON would have them."""
+    return [
+        {"date": day.date(), "symbol": symbol, "close": close}
+        for day, of_day in prices.iterrows()
+        for symbol, close in of_day.items()
+    ]
+
+
+def push(folder, events):
+    with htfi.open_run(folder, interval="1d") as run:
+        return list(run.feed(events))
+
+
+def test_pushed_events_are_decided_recorded_and_handed_out(tmp_path):
+    decisions = push(tmp_path, rows(PRICES))
+    assert [one.symbol for one in decisions[-2:]] == ["AAA", "BBB"]
+    assert decisions[-1].last_price == PRICES["BBB"].iloc[-1]
+    with htfi.open_ledger(tmp_path) as ledger:
+        assert len(ledger) == len(decisions) == 12
+        assert ledger.verify(recompute=True).num_entries == 12
+        assert [one.id for one in ledger] == [one.id for one in decisions]
+        assert ledger[-1].forecast == ledger[decisions[-1].id].forecast == decisions[-1].forecast
+        assert ledger.decisions().column("id").to_pylist() == [one.id for one in decisions]
+        assert ledger.explain(3)[0].title == "Suspicion"
+
+
+def test_a_run_in_parts_decides_as_one_and_takes_nothing_twice(tmp_path):
+    whole = push(tmp_path / "whole", rows(PRICES))
+    first = push(tmp_path / "parts", rows(PRICES.iloc[:22]))
+    assert push(tmp_path / "parts", rows(PRICES.iloc[:22])) == []
+    rest = push(tmp_path / "parts", rows(PRICES))
+    assert [one.forecast for one in first + rest] == [one.forecast for one in whole]
+
+
+def test_a_frame_can_be_pushed(tmp_path):
+    assert [one.forecast for one in push(tmp_path / "frame", PRICES)] == [
+        one.forecast for one in push(tmp_path / "rows", rows(PRICES))
+    ]
+
+
+def test_events_that_cannot_be_used_are_counted(tmp_path):
+    with htfi.open_run(tmp_path, interval="1d") as run:
+        list(run.feed(rows(PRICES.iloc[:3])))
+        assert list(run.feed([{"date": "2020-01-01", "symbol": "AAA", "close": 1.0}])) == []
+        assert list(run.feed({"date": "2020-02-01", "symbol": "AAA", "close": -1.0})) == []
+        assert run.set_aside == {"late": 1, "bad_price": 1}
+        with pytest.raises(htfi.HtfiError, match="a int is no event"):
+            list(run.feed([5]))
+
+
+def test_async_feeding_gives_the_same_decisions(tmp_path):
+    async def events():
+        for row in rows(PRICES):
+            yield row
+
+    async def run_all():
+        async with htfi.open_run(tmp_path / "async", interval="1d") as run:
+            return [one async for one in run.afeed(events())]
+
+    decided = asyncio.run(run_all())
+    assert [encode_decision(one) for one in decided] == [
+        encode_decision(one) for one in push(tmp_path / "sync", rows(PRICES))
+    ]
+
+
+def test_an_error_in_the_block_loses_nothing_that_was_recorded(tmp_path):
+    run = htfi.open_run(tmp_path, interval="1d")
+    run.__enter__()
+    handed = [next(iter(run.feed(rows(PRICES))))]
+    run.__exit__(KeyboardInterrupt, KeyboardInterrupt(), None)
+    again = push(tmp_path, rows(PRICES))
+    assert [one.id for one in again][: len(handed)] == [one.id for one in handed]
+    with htfi.open_ledger(tmp_path) as ledger:
+        assert ledger.verify().num_entries == 12
+
+
+def test_a_folder_in_use_by_another_process_is_said_in_one_line(tmp_path):
+    opening = f"htfi.open_run({str(tmp_path)!r}).__enter__()"
+    code = f"import htfi\ntry:\n  {opening}\nexcept htfi.HtfiError as error: print(error)"
+    with htfi.open_run(tmp_path):
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "ledger.db is in use by process" in done.stdout
+    assert done.stdout.count("\n") == 1
+    assert done.stderr == ""
+
+
+def test_a_run_outside_its_block_and_a_folder_without_a_ledger_are_refused(tmp_path):
+    with pytest.raises(htfi.HtfiError, match="is not open: use it in a `with` block"):
+        list(htfi.open_run(tmp_path).feed([]))
+    with pytest.raises(htfi.HtfiError, match=r"ledger\.db"):
+        htfi.open_ledger(tmp_path / "none")
+
+
+def test_an_altered_entry_is_found(tmp_path):
+    push(tmp_path, rows(PRICES))
+    with closing(sqlite3.connect(tmp_path / "ledger.db")) as database:
+        database.execute("UPDATE entries SET body = zeroblob(10) WHERE idx = 3")
+        database.commit()
+    with htfi.open_ledger(tmp_path) as ledger, pytest.raises(htfi.HtfiError, match="entry 3"):
+        ledger.verify()
+
+
+def test_a_ledger_of_an_earlier_version_is_read(tmp_path):
+    with tarfile.open(Path(__file__).parents[1] / "data/ledgers/run-0.1.0.tar.xz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    (folder,) = (path.parent for path in tmp_path.rglob("ledger.db"))
+    with htfi.open_ledger(folder) as ledger:
+        assert ledger.verify().num_entries == len(ledger) > 0
+        assert ledger.decisions().num_rows == len(ledger)
+        assert ledger[0].id == next(iter(ledger)).id
