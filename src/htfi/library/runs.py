@@ -177,7 +177,7 @@ class Run:
         try:
             if error is None:
                 run.loop.end()
-                run.resume.save(run.loop, run.quarantine)
+                run.resume.save(run.loop, run.quarantine, is_last=True)
                 write_derived_files(run, self._folder)
         finally:
             self._context.__exit__(kind, error, trace)
