@@ -96,6 +96,24 @@ def test_a_subscriber_gets_what_is_released_before_the_sink_and_nothing_that_is_
     assert [one.worded() for one in watched] == found
 
 
+@pytest.mark.parametrize("num_kept", [0, 7, NUM_DAYS // 2])
+def test_a_subscriber_of_a_run_that_goes_on_gets_each_decision_once_from_its_index_on(num_kept: int) -> None:
+    whole, expected, _ = loop_over(days("A", "B"))
+    run(whole)
+    loop, ledger, outlet = loop_over(days("A", "B"))
+    ledger.entries = expected.entries[:num_kept]  # what a killed run had recorded: this one makes it again
+    got: list[tuple[Receipt, DecidedSeries]] = []
+    loop.recorder.subscriber = lambda receipt, decided: got.append((receipt, decided))
+    loop.recorder.catch_up(3)
+    run(loop)
+    first = min(3, num_kept)
+    assert [receipt.index for receipt, _ in got] == list(range(first, len(expected.entries)))
+    assert [decided.worded() for _, decided in got] == decisions(expected)[first:]
+    assert [receipt.leaf_hash for receipt, _ in got] == [
+        receipt.leaf_hash for receipt, _ in outlet.released[first:]
+    ]
+
+
 def test_series_that_close_together_share_their_moment_and_inputs() -> None:
     loop, ledger, _ = loop_over(days("A", "B"))
     run(loop)

@@ -41,3 +41,11 @@ outputs_option = click.option(
     help="Files made from the ledger: jsonl, parquet, both with a comma, or none. By default parquet for files of more "
     "than 512 KiB together, else both.",
 )
+
+listen_option = click.option(
+    "--listen",
+    default="",
+    metavar="ADDRESS",
+    help="Serve decisions to programs on this machine, at unix:PATH or 127.0.0.1:PORT: a client sends "
+    '{"from": 0} and a newline, and gets their lines from that index on.',
+)

@@ -20,7 +20,7 @@ from htfi.governance.ledger.merkle import leaf_hash
 from htfi.narrative.merging import unmerged
 from htfi.pipeline.decided import DecidedSeries
 from htfi.pipeline.ports import DecisionLedger, DecisionSink
-from htfi.pipeline.record.entry import decode_entry, encode_worded, is_entry_of, is_json
+from htfi.pipeline.record.entry import decode_entry, encode_worded, is_entry_of, is_json, try_decode_entry
 
 Subscriber = Callable[[Receipt, DecidedSeries], None]
 """Gets each decision that is not withheld, with its receipt, as soon as it is durable: its forecast at once, the
@@ -157,6 +157,19 @@ class DecisionRecorder:
             entry = self.ledger.entry(index)
             self.sink.release(Receipt(index, leaf_hash(entry).hex()), entry)
         self.sink.flush()
+
+    def catch_up(self, first: int) -> None:
+        """Give the subscriber what the ledger holds from an index on, before the run goes on; then it gets the rest.
+
+        Raises: IntegrityError where an entry is no decision.
+        """
+        for index in range(first, self.ledger.size):
+            entry = self.ledger.entry(index)
+            decision = try_decode_entry(entry)
+            if decision is None:
+                raise IntegrityError(f"entry {index} of the ledger is no decision of this version")
+            if decision.verdict.outcome is not PolicyOutcome.WITHHOLD:
+                self.subscriber(Receipt(index, leaf_hash(entry).hex()), DecidedSeries.of(decision))
 
     @property
     def num_recorded(self) -> int:

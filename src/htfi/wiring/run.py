@@ -13,6 +13,8 @@ from htfi.adapters.onnx.session import default_cache_folder
 from htfi.adapters.stores.admissions import AdmissionsFile
 from htfi.adapters.stores.decisions import JOURNAL, DecisionJournal, NullJournal
 from htfi.adapters.stores.held_news import HELD_NEWS, HeldNewsFile, QuarantineFile
+from htfi.adapters.stores.line_server import LineServer
+from htfi.adapters.stores.released_lines import FollowingReader
 from htfi.adapters.stores.snapshot import SnapshotFile, read_whole, write_whole
 from htfi.domain.decision import Rung
 from htfi.domain.errors import DependencyUnavailable, IntegrityError
@@ -95,6 +97,7 @@ class OpenRun:
     snapshot_s: float
     num_resumed: int  # decisions made before this start
     outputs: frozenset[OutputFile]
+    mirror: FollowingReader | None = None  # who reads decisions from standard output
     cache: RunCache | None = None
 
     def rejected_sources(self) -> list[str]:
@@ -168,12 +171,13 @@ def open_run(
     releases: Path | None = None,
     outputs: Collection[OutputFile] | None = None,
     pushed: PushedFeed | None = None,
+    listen: str = "",
 ) -> Generator[OpenRun]:
     """A run in `folder`, new or taken up where it was left; everything is closed on the way out.
 
     With an `edge` the news is read by its readers, whose targets are elsewhere. `releases` is the released.jsonl of a
     run that this one repeats. `outputs` are the derived files wanted (`choose_outputs`). With `pushed` there are no
-    files: who pushes events steps the loop.
+    files: who pushes events steps the loop. Decisions are served at the address `listen` (`LineServer`).
 
     Raises: InvalidInput, IntegrityError, DependencyUnavailable.
     """
@@ -217,13 +221,15 @@ def open_run(
         quarantine = QuarantineFile(folder / QUARANTINE, saved.quarantine if saved else None)
         closing.push(_close_keeping_error(quarantine.close))
         sizes = [info.num_bytes for info in infos]
-        chosen = choose_outputs(folder, outputs, sizes, is_piped=mirror is not None)
+        chosen = choose_outputs(folder, outputs, sizes, is_piped=mirror is not None or bool(listen))
         outlet: DecisionSink = NullJournal(ledger.size)
         if OutputFile.LINES in chosen:
             mended = repair_journal(folder, recorded_run(ledger).entries, saved.num_released if saved else 0)
             if mended:
                 warn(f"{folder / JOURNAL} did not match the ledger ({mended}): it is written again")
-            outlet = DecisionJournal(folder, mirror)
+            outlet = journal = DecisionJournal(folder, mirror)
+            if listen:
+                closing.push(_close_keeping_error(LineServer(listen, journal.lines).close))
         closing.push(_close_keeping_error(outlet.close))
         held = HeldNewsFile(folder / HELD_NEWS, saved.held if saved else None)
         closing.push(_close_keeping_error(held.close))
@@ -268,6 +274,7 @@ def open_run(
             settings.pipeline.snapshot_s,
             loop.recorder.num_decided,
             chosen,
+            outlet.mirror if isinstance(outlet, DecisionJournal) else None,
             cache,
         )
 

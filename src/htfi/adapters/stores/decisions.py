@@ -7,16 +7,17 @@ what the file says for a decision: each makes its line from the ledger's entry.
   kept back  {"index":N,"leaf_hash":"…","withheld":true,"id":…,"last_price":…,"reasons":[…]}: no forecast
 """
 
-import errno
 import os
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
 import msgspec
 
+from htfi.adapters.stores.released_lines import FollowingReader, ReleasedLines
 from htfi.domain.decision import Decision, DecisionTrigger, PolicyOutcome, PolicyVerdict, Receipt, Regime
 from htfi.domain.errors import DependencyUnavailable, IntegrityError
 from htfi.domain.files import open_private
@@ -76,7 +77,6 @@ class _WithheldFields(msgspec.Struct):
     trigger: DecisionTrigger | msgspec.UnsetType = msgspec.UNSET
 
 
-_ENCODER = msgspec.json.Encoder(order="deterministic")
 _WITHHELD_FIELDS_DECODER = msgspec.json.Decoder(_WithheldFields)
 
 
@@ -84,14 +84,13 @@ class DecisionJournal:
     """Appends decisions to `folder`/decisions.jsonl; the file alone says how many have been dealt with.
 
     Lines go to the operating system at `flush`, once a group, and to the disk at `close`: what a crash takes
-    from the tail, the next run writes again from the ledger. `mirror`, best unbuffered, receives each line
-    once, after the file has it; BrokenPipeError from it passes through: a reader who left ends the run.
-    Raises: DependencyUnavailable where the file cannot be opened or written.
+    from the tail, the next run writes again from the ledger. `lines` are for those who read along; `mirror`, best
+    unbuffered, receives each line once, after the file has it, at its reader's pace. A reader who left ends the run:
+    `flush` raises BrokenPipeError. Raises: DependencyUnavailable where the file cannot be opened or written.
     """
 
     def __init__(self, folder: Path, mirror: BinaryIO | None = None) -> None:
         self._path = folder / JOURNAL
-        self._mirror = mirror
         self._pending: list[bytes] = []
         self._pending_bytes = 0
         self._open = False
@@ -105,6 +104,9 @@ class DecisionJournal:
         except IntegrityError:
             self._abandon()
             raise
+        size = os.fstat(self._file).st_size
+        self.lines = ReleasedLines(self._path, size)
+        self.mirror = None if mirror is None else FollowingReader(self.lines, size, mirror)
 
     @property
     def num_released(self) -> int:
@@ -125,7 +127,7 @@ class DecisionJournal:
             self.flush()
 
     def flush(self) -> None:
-        """Hand the lines taken so far to the operating system, then to the mirror."""
+        """Hand the lines taken so far to the operating system, and let those read them who read along."""
         if not self._pending:
             return
         group = b"".join(self._pending)
@@ -140,25 +142,23 @@ class DecisionJournal:
                 f"{self._path}: cannot be written: {error.strerror}; what is recorded is safe in the ledger, "
                 "run again once there is disk space"
             ) from error
-        if self._mirror is not None:
-            mirror, self._mirror = self._mirror, None  # a mirror that fails is not tried again
-            _write_all(mirror.write, group)
-            mirror.flush()
-            self._mirror = mirror
+        self.lines.grow(len(group))
+        if self.mirror is not None:
+            self.mirror.check()
 
     def close(self) -> None:
         """Flush, wait for the disk, and let go of the file. Safe to call twice."""
         if not self._open:
             return
         try:
-            self.flush()
+            with suppress(BrokenPipeError):
+                self.flush()
             os.fsync(self._file)
         except OSError as error:
-            if error.errno != errno.EPIPE:
-                raise DependencyUnavailable(f"{self._path}: cannot be synced: {error.strerror}") from error
-            os.fsync(self._file)
+            raise DependencyUnavailable(f"{self._path}: cannot be synced: {error.strerror}") from error
         finally:
             self._abandon()
+            self.lines.end()
 
     def _abandon(self) -> None:
         if self._open:

@@ -4,8 +4,10 @@ A run from its opening to its last line: the view, the signals that end it, what
 """
 
 import sys
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -14,8 +16,9 @@ import click
 
 from htfi import sample
 from htfi.apps.cli.signals import graceful_shutdown
-from htfi.apps.options import FiniteRange, outputs_option
+from htfi.apps.options import FiniteRange, listen_option, outputs_option
 from htfi.decoding.config import RULES
+from htfi.domain.counts import counted
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 
 if TYPE_CHECKING:
@@ -65,6 +68,7 @@ To resume a run that was stopped or killed, run the same command again.
     help="released.jsonl of a run to repeat, with its admissions of news.",
 )
 @click.option("--stdout", "to_stdout", is_flag=True, help="Also write each decision to standard output.")
+@listen_option
 @outputs_option
 @click.option("--plain", is_flag=True, help="Print plain lines instead of the live view.")
 @click.option("--report/--no-report", default=True, show_default=True, help="Write report.html at the end.")
@@ -80,6 +84,7 @@ def command(
     pace: float | None,
     releases: Path | None,
     to_stdout: bool,
+    listen: str,
     outputs: "frozenset[OutputFile] | None",
     plain: bool,
     report: bool,
@@ -99,6 +104,7 @@ def command(
         out,
         mirror=FileIO(1, "wb", closefd=False) if to_stdout else None,
         pace=pace,
+        listen=listen,
         releases=releases,
         outputs=outputs,
         plain=plain,
@@ -132,6 +138,7 @@ EXIT_INTERRUPTED = 130  # what a shell reports for a program that Ctrl-C ended
 STOP_S = 120.0  # from the signal: the item in hand, a reading in depth included, and saving the state
 OUTPUTS_S = 1_800.0  # for the table and the page of a long run
 CLOSING_S = 10.0  # for streams and threads to end
+LAST_LINES_S = 3.0  # for the reader of standard output, where the run was stopped
 
 
 def execute_run(
@@ -147,6 +154,7 @@ def execute_run(
     edge: "EdgeNode | None" = None,
     releases: Path | None = None,
     outputs: "frozenset[OutputFile] | None" = None,
+    listen: str = "",
 ) -> None:
     """Run to the end or until interrupted; exits with 130 then. Without files it is the embedded sample.
 
@@ -179,6 +187,7 @@ def execute_run(
         edge=edge,
         releases=releases,
         outputs=outputs,
+        listen=listen,
     )
     with opened as run:
         ends = graceful_shutdown(run.loop.stop, STOP_S, "the run")
@@ -189,12 +198,8 @@ def execute_run(
                     view.update(model.snapshot(collect_counters(run, edge)))
 
             look()  # a slow stream shows what it waits for
-            try:
+            with reader_may_leave(folder):
                 run.run_to_end(look)
-            except BrokenPipeError:
-                raise DependencyUnavailable(
-                    f"stdout closed; the decisions are in {folder}: run the command again to resume"
-                ) from None
             view.update(model.snapshot(collect_counters(run, edge)))
         from htfi.apps.cli.summary import print_summary  # after the run, which it would only delay
 
@@ -203,12 +208,42 @@ def execute_run(
         ending.extend(CLOSING_S)
         nodes = collect_counters(run, edge) if edge is not None else None
         print_summary(console, run, written, time.perf_counter() - started_s, nodes)
+        with reader_may_leave(folder):
+            hand_out_lines(run, folder)
     if run.loop.stopped:
         click.echo("htfi: stopped; run the same command again to resume", err=True)
         sys.exit(EXIT_INTERRUPTED)
     refused = run.rejected_sources()
     if refused and not run.loop.recorder.num_decided:
         raise InvalidInput(refused[0])
+
+
+@contextmanager
+def reader_may_leave(folder: Path) -> Generator[None]:
+    """Raises: DependencyUnavailable where the reader of standard output has left."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise DependencyUnavailable(
+            f"stdout closed; the decisions are in {folder}: run the command again to resume"
+        ) from None
+
+
+def hand_out_lines(run: "OpenRun", folder: Path) -> None:
+    """Wait until the reader of standard output has all lines; after a signal only briefly. Raises: BrokenPipeError."""
+    from htfi.wiring.outputs import JOURNAL
+
+    if run.mirror is None:
+        return
+    stop = threading.Event()
+    if run.loop.stopped:
+        stop.set()
+    with graceful_shutdown(stop.set, CLOSING_S, "the run"):
+        while not run.mirror.finish(LAST_LINES_S if stop.is_set() else 0.1):
+            if stop.is_set():
+                num = counted(run.mirror.num_unread, "decision was", "decisions were")
+                click.echo(f"htfi: {num} not read from standard output: {folder / JOURNAL} has all", err=True)
+                return
 
 
 def write_outputs(run: "OpenRun", folder: Path, *, with_report: bool) -> list[Path]:
