@@ -2,7 +2,7 @@
 
 import pytest
 
-from htfi.apps.display.charts.figures import chart_html
+from htfi.library.charts.figures import chart_html
 from htfi_eval.bench.link.figures import charts, link_speedup, metrics, num_unlike, planner_regret, rows
 from htfi_eval.bench.link.runs import ALL_PLACEMENTS, LinkMeasurement, PlacementChoice, PlacementRun
 from htfi_eval.bench.link.runs import steps_regret as regret_of_steps

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from htfi.apps.display.charts.figures import _even_band, chart_html
-from htfi.apps.display.charts.frame import date_ticks, number, ticks, when
-from htfi.apps.display.charts.specs import (
+from htfi.domain.errors import DependencyUnavailable, InvalidInput
+from htfi.library.charts.figures import _even_band, chart_html
+from htfi.library.charts.frame import date_ticks, number, ticks, when
+from htfi.library.charts.specs import (
     BarChart,
     Curve,
     CurveChart,
@@ -27,7 +28,6 @@ from htfi.apps.display.charts.specs import (
     TimeLines,
     TimeSpan,
 )
-from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi_eval.report import command as report_command
 from htfi_eval.report import write_outputs, write_page
 from htfi_eval.results import Card, Evaluation, read_result

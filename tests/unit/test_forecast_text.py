@@ -3,7 +3,7 @@
 import pytest
 
 from htfi.apps.cli.forecast.answer import ForecastAnswer, answer_lines
-from htfi.apps.display.drawing import format_price
+from htfi.library.charts.fan import format_price
 
 
 def answer_of(decisions) -> ForecastAnswer:

@@ -9,12 +9,12 @@ from htfi.apps.display.drawing import (
     band,
     fan_chart,
     format_percent,
-    format_price,
     sparkline,
     stacked_bar,
     truncate_end,
 )
 from htfi.domain.decision import Regime
+from htfi.library.charts.fan import format_price
 
 
 def series(bands, history=(100.0, 101.0, 100.0)):

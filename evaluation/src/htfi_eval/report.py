@@ -10,10 +10,10 @@ from typing import Any
 
 import click
 
-from htfi.apps.display.charts.figures import chart_html
-from htfi.apps.display.charts.frame import number
 from htfi.apps.display.page import page_html, resource
 from htfi.domain.errors import InvalidInput
+from htfi.library.charts.figures import chart_html
+from htfi.library.charts.frame import number
 from htfi_eval.better import unlisted_metrics
 from htfi_eval.history_file import record_result
 from htfi_eval.results import (

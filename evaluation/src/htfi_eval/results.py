@@ -12,9 +12,9 @@ import click
 import msgspec
 import numpy as np
 
-from htfi.apps.display.charts.specs import Chart
 from htfi.apps.display.tables import print_table
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
+from htfi.library.charts.specs import Chart
 
 Row = Mapping[str, Any]
 

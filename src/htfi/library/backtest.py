@@ -3,30 +3,30 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from htfi.domain.counts import counted
 from htfi.domain.decision import PolicyOutcome
 from htfi.domain.errors import InvalidInput
 from htfi.domain.time import NS_PER_US, parse_timestamp, to_ns
 from htfi.forecasting.scores import ScoreRow
-from htfi.library.forecast import chosen_settings, score_frame
+from htfi.library.forecast import Models, chosen_settings, open_news_readers, score_frame, with_models
 from htfi.library.frames import Frame, FrameKind, instants, make_frame
+from htfi.library.html import block, table_html
 from htfi.library.results import ForecastState, rows_set_aside, set_aside_frame, warn_of_rows, why_none
 from htfi.library.tables import SetAsideRow, read_news, read_prices
 from htfi.pipeline.decided import DecidedSeries
 from htfi.pipeline.loop import DecisionLoop
 from htfi.wiring.in_memory_run import run_sources
-from htfi.wiring.models.readers import open_readers
 from htfi.wiring.settings import override
 
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Backtest:
     """Every forecast of a walk forward, made when its bar closed, from what was known then.
 
@@ -92,6 +92,18 @@ class Backtest:
         """How good the forecasts since `start` were, beside those of each expert: a row for each name and horizon."""
         return score_frame(self.score_rows, self.kind)
 
+    def __repr__(self) -> str:
+        return f"{counted(len(self), 'forecast')} of {counted(len(self.names), 'series', 'series')}"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (row.name, str(row.horizon), f"{row.num:,}", f"{row.crps:.5g}", f"{row.coverage90:.1%}")
+            for row in self.score_rows
+        ]
+        heads = ("forecaster", "bars ahead", "scored", "CRPS", "within 90% band")
+        aside = f"<p>{len(self.rows_set_aside):,} set aside: see set_aside</p>" if self.rows_set_aside else ""
+        return block(repr(self), table_html(heads, rows), aside)
+
     @property
     def set_aside(self) -> Frame:
         """The rows that were not used, each with its reason."""
@@ -106,7 +118,7 @@ def backtest(
     symbol: str | None = None,
     horizons: Sequence[int] | None = None,
     interval: str | None = None,
-    models: str | tuple[str | Path, str | Path] | None = "default",
+    models: Models | None = "default",
 ) -> Backtest:
     """Walk the live forecaster forward over `prices`, deciding at each bar as a run would have.
 
@@ -119,8 +131,7 @@ def backtest(
     readers = None
     if news is not None:
         sources.append(read_news(news))
-        if models is not None:
-            readers = open_readers(settings.models, settings.narrative, settings.decoding)
+        readers = open_news_readers(settings, models)
     if interval is not None:
         settings = override(settings, "market", bar=interval)
     walk = _Walk(start_ns)
@@ -137,16 +148,6 @@ def backtest(
     rows = rows_set_aside(sources, done, walk.names)
     warn_of_rows(rows, done.loop.num_events)
     return walk.result(done.loop, rows, sources[0].kind, ForecastState.of(done, *walk.history()))
-
-
-def with_models(settings: Any, models: str | tuple[str | Path, str | Path] | None) -> Any:
-    """Settings with the language models that are named. Raises: InvalidInput."""
-    if models is None or models == "default":
-        return settings
-    if isinstance(models, str):
-        raise InvalidInput(f"models='{models}': say 'default', or give the folders of a target and a draft")
-    target, draft = models
-    return override(settings, "models", target=str(target), draft=str(draft))
 
 
 def _start_ns(start: str | date | None) -> int:

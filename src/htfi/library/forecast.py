@@ -6,22 +6,48 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.domain.decision import Decision, PolicyOutcome
+from htfi.domain.decision import Decision, PolicyOutcome, Rung
 from htfi.domain.errors import InvalidInput
 from htfi.forecasting.scenarios.baseline import make_baseline
 from htfi.forecasting.scenarios.requests import require_series
 from htfi.forecasting.scores import ScoreRow
+from htfi.library.charts.fan import Fan, make_fan
 from htfi.library.frames import Frame, FrameKind, instants, make_frame
+from htfi.library.html import band_table, block, fan_block, first_shown, marked, shown
+from htfi.library.plots import plot_fans
 from htfi.library.results import ForecastState, rows_set_aside, set_aside_frame, warn_of_rows, why_none
-from htfi.library.tables import SetAsideRow, TableSource, read_prices
+from htfi.library.tables import SetAsideRow, TableSource, read_news, read_prices
+from htfi.narrative.ports import NewsReader
 from htfi.pipeline.decided import DecidedSeries
 from htfi.wiring.in_memory_run import InMemoryRun, run_sources
+from htfi.wiring.models.readers import open_readers
 from htfi.wiring.settings import Settings, load_settings, override
+
+Models = str | tuple[str | Path, str | Path]  # 'default', or the folders of a target and a draft
+_NAMED_SERIES = 8
+_DRAWN_BARS = 120  # of the past, in a chart
+_USUAL_SLOTS = frozenset(
+    {
+        "series",
+        "state",
+        "bar",
+        "low",
+        "high",
+        "low_price",
+        "high_price",
+        "coverage",
+        "width",
+        "previous_width",
+    }
+    | {"expert", "expert_weight"}
+)  # of every rationale; the others say what moved this one
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +62,30 @@ class SeriesForecast:
     def is_withheld(self) -> bool:
         """Whether policy keeps the forecast back."""
         return self.decision.verdict.outcome is PolicyOutcome.WITHHOLD
+
+    @property
+    def fan(self) -> Fan:
+        """The last prices and the bands ahead, to draw."""
+        decision, forecast = self.decision, self.decision.forecast
+        return make_fan(
+            decision.series,
+            self.ends_ns[-_DRAWN_BARS:],
+            self.prices[-_DRAWN_BARS:],
+            forecast.horizons,
+            forecast.levels,
+            forecast.quantiles,
+        )
+
+    def html(self) -> str:
+        """For a notebook: fan, table and why, the figures and the news that counted marked."""
+        decision, forecast = self.decision, self.decision.forecast
+        if self.is_withheld:
+            reasons = "; ".join(decision.verdict.reasons)
+            return block(decision.series, f"<p>Policy withholds this forecast: {escape(reasons)}.</p>")
+        bands = band_table(decision.last_price, forecast.horizons, forecast.levels, forecast.quantiles)
+        slots = decision.rationale.slots
+        words = marked(decision.rationale.text, [slots[name] for name in slots if name not in _USUAL_SLOTS])
+        return fan_block(self.fan, decision.as_of_ns, bands, words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +105,7 @@ class Explanation:
         return self.text
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ForecastResult:
     """Forecasts of one or more series: where each price may be after some bars, and why."""
 
@@ -109,6 +159,21 @@ class ForecastResult:
     def released(self) -> tuple[SeriesForecast, ...]:
         """Those that policy does not keep back."""
         return tuple(one for one in self.series if not one.is_withheld)
+
+    def plot(self, backend: str = "plotly") -> Any:
+        """A figure of 'plotly' or 'matplotlib' with a fan for each series. Raises: InvalidInput, MissingExtra."""
+        if not self.released:
+            raise InvalidInput("policy withholds every forecast: there is nothing to draw")
+        return plot_fans([one.fan for one in self.released], backend)
+
+    def __repr__(self) -> str:
+        names = [one.decision.series for one in self.series]
+        return f"forecast of {', '.join(names[:_NAMED_SERIES])}{' …' if len(names) > _NAMED_SERIES else ''}"
+
+    def _repr_html_(self) -> str:
+        drawn = self.series[: first_shown(len(self.series))]
+        aside = f"<p>{len(self.rows_set_aside):,} set aside: see set_aside</p>" if self.rows_set_aside else ""
+        return shown([one.html() for one in drawn], len(self.series), "series") + aside
 
     def one(self, symbol: str | None = None) -> SeriesForecast:
         """The forecast of a symbol; without one, of the first series. Raises: InvalidInput."""
@@ -185,17 +250,25 @@ def forecast(
     symbol: str | None = None,
     horizons: Sequence[int] | None = None,
     interval: str | None = None,
+    news: Any = None,
+    models: Models | None = "default",
 ) -> ForecastResult:
     """Forecast each series of `prices` from its newest bar.
 
     `prices` is a frame of pandas, polars or pyarrow, a DuckDB relation, or the path of a file (docs/library.md);
     `symbol` the one wanted of several, or the name of a table that names none; `horizons` are in bars; `interval` is
-    the length of a bar, such as '1d' or '5m', where the times do not say it.
-    Raises: InvalidInput where nothing can be forecast, in one line.
+    the length of a bar, such as '1d' or '5m', where the times do not say it. `news` is a table with times, headlines
+    and symbols; `models` reads it: 'default' the shipped pair, a pair of folders (target, draft), or None for no
+    language model. Raises: InvalidInput where nothing can be forecast, in one line.
     """
-    source = read_prices(prices, symbol=symbol, interval=interval)
-    newest = newest_decisions(chosen_settings(horizons), source, interval)
-    rows = rows_set_aside([source], newest.done, newest.decided)
+    settings = with_models(chosen_settings(horizons), models)
+    sources = [read_prices(prices, symbol=symbol, interval=interval)]
+    readers = None
+    if news is not None:
+        sources.append(read_news(news))
+        readers = open_news_readers(settings, models)
+    newest = newest_decisions(settings, sources, interval, readers)
+    rows = rows_set_aside(sources, newest.done, newest.decided)
     warn_of_rows(rows, newest.done.num_bars + newest.done.num_ticks)
     series = tuple(
         SeriesForecast(decided.worded(), tuple(newest.prices[name]), tuple(newest.ends_ns[name]))
@@ -206,7 +279,7 @@ def forecast(
         series,
         tuple(forecaster.scores()),
         rows,
-        source.kind,
+        sources[0].kind,
         forecaster.surprises([one.decision.series for one in series]).scores,
         ForecastState.of(newest.done, newest.ends_ns, newest.prices),
     )
@@ -216,6 +289,21 @@ def chosen_settings(horizons: Sequence[int] | None) -> Settings:
     """The settings of this machine, with these horizons. Raises: InvalidInput."""
     settings = load_settings()
     return settings if horizons is None else override(settings, "forecasting", horizons=sorted(set(horizons)))
+
+
+def with_models(settings: Settings, models: Models | None) -> Settings:
+    """Settings with the language models that are named. Raises: InvalidInput."""
+    if models is None or models == "default":
+        return settings
+    if isinstance(models, str):
+        raise InvalidInput(f"models='{models}': say 'default', or give the folders of a target and a draft")
+    target, draft = models
+    return override(settings, "models", target=str(target), draft=str(draft))
+
+
+def open_news_readers(settings: Settings, models: Models | None) -> Mapping[Rung, NewsReader] | None:
+    """What reads news; None where no language model is wanted. Raises: InvalidInput, IntegrityError."""
+    return None if models is None else open_readers(settings.models, settings.narrative, settings.decoding)
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,14 +316,22 @@ class NewestDecisions:
     ends_ns: Mapping[str, list[int]]
 
 
-def newest_decisions(settings: Settings, source: TableSource, interval: str | None) -> NewestDecisions:
-    """Run the main path over a source in memory. Raises: InvalidInput where the history is too short."""
+def newest_decisions(
+    settings: Settings,
+    sources: Sequence[TableSource],
+    interval: str | None,
+    readers: Mapping[Rung, NewsReader] | None = None,
+) -> NewestDecisions:
+    """Run the main path over prices, and news, in memory. Raises: InvalidInput where the history is too short."""
     if interval is not None:
         settings = override(settings, "market", bar=interval)
     seen = _Newest()
-    done = run_sources(settings, [source.spec], seen.record, tables=source.tables)
+    tables = {name: table for source in sources for name, table in source.tables.items()}
+    done = run_sources(
+        settings, [source.spec for source in sources], seen.record, readers=readers, tables=tables
+    )
     if not seen.decided:
-        raise InvalidInput(why_none(source, done))
+        raise InvalidInput(why_none(sources[0], done))
     return NewestDecisions(done, seen.decided, seen.prices, seen.ends_ns)
 
 

@@ -7,6 +7,7 @@ from itertools import zip_longest
 from htfi.domain.decision import NewsView
 from htfi.domain.errors import InvalidInput
 from htfi.library.frames import Frame, FrameKind, make_frame
+from htfi.library.html import block, marked_spans, table_html
 from htfi.narrative.facts.reading import reading_record
 from htfi.narrative.facts.record import NewsFacts
 from htfi.narrative.facts.statements.compared import ComparedDocuments
@@ -18,7 +19,7 @@ from htfi.wiring.settings import load_settings
 _BATCH = 256
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class NewsReading:
     """One text as it is understood: its facts, what it means for each asset asked about, and what models make of it.
 
@@ -57,6 +58,25 @@ class NewsReading:
 
     def __str__(self) -> str:
         return "\n".join(self.words)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        facts = self.facts
+        spans = [(part.start, part.end) for part in (*facts.figures, *facts.parties)]
+        rows = [
+            (one.item.symbol or "its subject", *_reading_cells(one), one.words) for one in self.understandings
+        ]
+        heads = ("asset", "reading", "size", "confidence", "in words")
+        return block("", f"<p>{marked_spans(facts.text, spans)}</p>", table_html(heads, rows))
+
+
+def _reading_cells(one: Understanding) -> tuple[str, str, str]:
+    reading = one.reading
+    if not one.speaks:
+        return "nothing", "", ""
+    side = "up" if reading.direction > 0 else "down"
+    return side, f"{reading.size_sigmas:.1f}σ", f"{reading.confidence:.0%}"
 
 
 def read(

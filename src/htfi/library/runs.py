@@ -16,7 +16,7 @@ from typing import Any, TypeVar, cast
 from htfi.domain.decision import Decision
 from htfi.domain.errors import InvalidInput
 from htfi.domain.events import Event, QuarantinedRow, TimePassed
-from htfi.library.backtest import with_models
+from htfi.library.forecast import Models, with_models
 from htfi.library.tables import read_prices
 from htfi.pipeline.decided import DecidedSeries
 from htfi.pipeline.intake.cells import RepairedBar
@@ -213,7 +213,7 @@ def _cell(cell: Any) -> Any:
 def open_run(
     folder: str | Path,
     *,
-    models: str | tuple[str | Path, str | Path] = "default",
+    models: Models = "default",
     interval: str = "",
     settings: str | Path | None = None,
 ) -> Run:

@@ -13,10 +13,10 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.apps.display.charts.specs import Chart, Curve, DotChart, TimeLines
 from htfi.domain.errors import InvalidInput
 from htfi.forecasting.evaluation.differences import LossDifference, benjamini_hochberg, diebold_mariano, holm
 from htfi.forecasting.scores import implied_variance, qlike
+from htfi.library.charts.specs import Chart, Curve, DotChart, TimeLines
 from htfi.wiring.settings import load_settings
 from htfi_eval.commands import ProgressCallback, ProgressLine
 from htfi_eval.eval.peers import MIN_BARS, WINDOW_BARS, classical, har_variance

@@ -11,13 +11,13 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.apps.display.charts.specs import TimeSpan
 from htfi.domain.decision import Regime, series_id
 from htfi.domain.events import Bar
 from htfi.forecasting.config import SESSION_GAP_BARS, ForecastConfig
 from htfi.forecasting.forecaster import Forecaster
 from htfi.forecasting.panel import BarBatch, Panel
 from htfi.forecasting.ports import Expert
+from htfi.library.charts.specs import TimeSpan
 from htfi.market.config import MarketConfig
 from htfi.market.state import MarketState
 from htfi.wiring.experts import open_experts

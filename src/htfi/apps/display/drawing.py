@@ -7,6 +7,7 @@ from typing import Protocol
 from rich.text import Text
 
 from htfi.domain.decision import Regime
+from htfi.library.charts.fan import format_price, levels_ahead
 
 REGIME_STYLE = {
     Regime.CALM: "#4c9be8",
@@ -71,14 +72,6 @@ def flow_facts(facts: Sequence[tuple[str, str, str]], width: int, before: Text |
         else:
             lines.append(Text(" ").append_text(fact))
     return lines
-
-
-def format_price(price: float) -> str:
-    """Five significant digits or two decimals, whichever says more: 899.22, 0.012345, 15,421.10."""
-    if price == 0 or not math.isfinite(price):
-        return f"{price:g}"
-    decimals = max(2, 4 - math.floor(math.log10(abs(price))))
-    return f"{price:,.{min(decimals, 8)}f}"
 
 
 def format_percent(fraction: float, signed: bool = True) -> str:
@@ -146,7 +139,8 @@ def fan_chart(series: FanSeries, width: int, height: int) -> list[Text]:
     columns = width - label_width - ahead
     history = series.history[-columns:]
     # a far horizon is drawn on fewer columns than it has bars, so that the fan always ends there
-    fan = [_levels_ahead(series, math.ceil(column * horizon / ahead)) for column in range(1, ahead + 1)]
+    bars = [math.ceil(column * horizon / ahead) for column in range(1, ahead + 1)]
+    fan = [levels_ahead(series.last_price, series.horizons, series.bands, bar) for bar in bars]
     low = min(min(history), min(levels[0] for levels in fan))
     high = max(max(history), max(levels[-1] for levels in fan))
     if high <= low:
@@ -165,18 +159,6 @@ def fan_chart(series: FanSeries, width: int, height: int) -> list[Text]:
     if rises:
         lines[-1].append(" log scale", MUTED)
     return lines
-
-
-def _levels_ahead(series: FanSeries, bar: int) -> list[float]:
-    """Prices at the five levels `bar` bars ahead."""
-    before, band_before = 0, (0.0,) * len(series.bands[0])
-    for horizon, at_horizon in zip(series.horizons, series.bands, strict=True):
-        if bar <= horizon:
-            share = (math.sqrt(bar) - math.sqrt(before)) / (math.sqrt(horizon) - math.sqrt(before))
-            returns = [a + share * (b - a) for a, b in zip(band_before, at_horizon, strict=True)]
-            return [series.last_price * math.exp(value) for value in returns]
-        before, band_before = horizon, at_horizon
-    return [series.last_price * math.exp(value) for value in band_before]
 
 
 def _price_line(history: Sequence[float], columns: int, height: int, low: float, high: float) -> list[Text]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import Any, cast
 
@@ -10,9 +11,10 @@ from htfi.forecasting.scenarios.measures import LEVELS
 from htfi.forecasting.scenarios.positions import Positions, equal_positions, read_positions
 from htfi.forecasting.scenarios.requests import ScenarioKind, ScenarioRequest, check_requests
 from htfi.forecasting.scenarios.stresses import is_tradable_symbol
-from htfi.library.backtest import Backtest, with_models
-from htfi.library.forecast import ForecastResult, forecast
+from htfi.library.backtest import Backtest
+from htfi.library.forecast import ForecastResult, Models, forecast, with_models
 from htfi.library.frames import Frame, FrameKind, make_frame, read_columns
+from htfi.library.html import block, table_html
 from htfi.library.scenarios.figures import scenario_json
 from htfi.pipeline.scenarios.answers import answer_scenarios, forecast_today
 from htfi.pipeline.scenarios.basis import ScenarioBasis
@@ -24,7 +26,7 @@ Asked = str | Sequence[str] | None
 _MEDIAN, _LOW, _HIGH = LEVELS.index(0.5), LEVELS.index(0.05), LEVELS.index(0.95)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ScenarioResult:
     """Scenarios beside the unchanged forecast. `figures` are all of them, as `htfi scenario --json` writes them."""
 
@@ -87,6 +89,23 @@ class ScenarioResult:
     def __str__(self) -> str:
         return "\n".join(self.words)
 
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        books = [("today", self.figures["book"], "")]
+        books += [
+            (
+                scenario["name"],
+                scenario.get("at_full_weight", scenario)["book"],
+                scenario["rationale"]["text"],
+            )
+            for scenario in self.figures["scenarios"]
+        ]
+        names = {"mean": "mean profit", "var_0.99": "VaR 99%", "es_0.975": "ES 97.5%"}
+        rows = [[name, *(f"{book[key]:,.4g}" for key in names)] for name, book, _ in books]
+        words = "".join(f"<p>{escape(text)}</p>" for _, _, text in books if text)
+        return block("Scenarios", table_html(["scenario", *names.values()], rows), words)
+
 
 def scenario(
     source: Any,
@@ -103,7 +122,7 @@ def scenario(
     after: bool = False,
     seed: int = 0,
     draws: int = 4_000,
-    models: str | tuple[str | Path, str | Path] = "default",
+    models: Models = "default",
 ) -> ScenarioResult:
     """What scenarios would do to each series and to a book, beside the unchanged forecast.
 
@@ -148,9 +167,7 @@ def _shock_text(shock: str | Mapping[str, float]) -> str:
     return ", ".join(f"{name} {100.0 * move:+.12g}%" for name, move in shock.items())
 
 
-def _basis(
-    source: Any, interval: str | None, models: str | tuple[str | Path, str | Path]
-) -> tuple[ScenarioBasis, FrameKind]:
+def _basis(source: Any, interval: str | None, models: Models) -> tuple[ScenarioBasis, FrameKind]:
     settings = with_models(load_settings(), models)
     if isinstance(source, str | Path):
         return open_basis([str(source)], settings, interval=interval), FrameKind.PYARROW

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from htfi.apps.display.charts.specs import Chart, Curve, CurveChart, DotChart, DotGroup, StackChart
+from htfi.library.charts.specs import Chart, Curve, CurveChart, DotChart, DotGroup, StackChart
 from htfi_eval.bench.decode.methods import CHAIN, PLAIN, TREE, DecodeMeasurement
 from htfi_eval.bench.decode.prompts import OFF_DISTRIBUTION, PromptKind, free_text_kinds
 from htfi_eval.bench.processes import WorkerProcess

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from htfi.apps.display.charts.specs import Chart, Curve, CurveChart
 from htfi.decoding.config import DecodingConfig
 from htfi.domain.generation import Completion
+from htfi.library.charts.specs import Chart, Curve, CurveChart
 from htfi.wiring.models.readers import ModelsConfig, open_model_pair
 from htfi.wiring.models.speculation import speculative_generator
 from htfi_eval.bench.link.runs import (

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from htfi.apps.display.charts.specs import Chart, Curve, CurveChart, DotChart, DotGroup
 from htfi.decoding.config import DecodingConfig
+from htfi.library.charts.specs import Chart, Curve, CurveChart, DotChart, DotGroup
 from htfi.wiring.models.readers import ModelsConfig, open_model_pair
 from htfi_eval.commands import ProgressLine, output_options
 from htfi_eval.eval.mini import scores, table

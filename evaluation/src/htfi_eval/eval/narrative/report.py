@@ -6,7 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.apps.display.charts.specs import (
+from htfi.domain.decision import NewsView
+from htfi.forecasting.config import ForecastConfig
+from htfi.forecasting.scores import coverage, pit
+from htfi.library.charts.specs import (
     BarChart,
     Chart,
     Curve,
@@ -16,9 +19,6 @@ from htfi.apps.display.charts.specs import (
     HistogramChart,
     TimeLines,
 )
-from htfi.domain.decision import NewsView
-from htfi.forecasting.config import ForecastConfig
-from htfi.forecasting.scores import coverage, pit
 from htfi.narrative.question import shown_items
 from htfi_eval.eval.narrative.moments import PRICE_ONLY, NarratorForecasts, NewsMoments
 from htfi_eval.eval.narrative.real_text import RealTextResults

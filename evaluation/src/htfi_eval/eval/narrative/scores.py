@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.apps.display.charts.specs import BarChart, Chart, HistogramChart
 from htfi.domain.decision import NewsView
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.evaluation.differences import loss_difference
 from htfi.forecasting.opinions import PRIOR_OPINIONS, DivergenceRanks
 from htfi.forecasting.tilts import derive_tilts
+from htfi.library.charts.specs import BarChart, Chart, HistogramChart
 from htfi.pipeline.weighing import opinion_of
 from htfi_eval.eval.narrative.moments import PRICE_ONLY, NarratorForecasts, NewsMoments
 

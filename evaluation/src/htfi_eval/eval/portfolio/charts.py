@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.apps.display.charts.specs import (
+from htfi.library.charts.specs import (
     BarChart,
     Chart,
     Curve,

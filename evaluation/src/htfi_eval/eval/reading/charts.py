@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from htfi.apps.display.charts.specs import BarChart, Chart, Curve, CurveChart, DotChart, DotGroup, HeatMap
+from htfi.library.charts.specs import BarChart, Chart, Curve, CurveChart, DotChart, DotGroup, HeatMap
 from htfi_eval.eval.reading.comparisons import ComparisonFigures
 from htfi_eval.eval.reading.event_study import SignStudy
 from htfi_eval.eval.reading.labelled import PooledReadings, SetReadings, pool

@@ -9,8 +9,8 @@ import click
 import msgspec
 from msgspec.structs import replace
 
-from htfi.apps.display.charts.specs import Chart
 from htfi.domain.errors import InvalidInput
+from htfi.library.charts.specs import Chart
 from htfi.narrative.config import EncodingConfig
 from htfi.narrative.facts.fact_reader import FactReader
 from htfi.wiring.facts import open_fact_reader

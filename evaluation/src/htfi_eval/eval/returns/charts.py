@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.apps.display.charts.specs import (
+from htfi.library.charts.specs import (
     Chart,
     Curve,
     CurveChart,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from htfi.apps.display.charts.specs import BarChart, Chart, DotChart, DotGroup
+from htfi.library.charts.specs import BarChart, Chart, DotChart, DotGroup
 from htfi_eval.commands import ProgressLine, data_option, output_options
 from htfi_eval.eval.sanitise import judging as sanitise_judging
 from htfi_eval.eval.sanitise.data import load

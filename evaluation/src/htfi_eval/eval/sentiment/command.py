@@ -7,7 +7,7 @@ from typing import Any
 import click
 import numpy as np
 
-from htfi.apps.display.charts.specs import Chart, Curve, CurveChart, DotChart, DotGroup, HeatMap
+from htfi.library.charts.specs import Chart, Curve, CurveChart, DotChart, DotGroup, HeatMap
 from htfi.narrative.config import EncodingConfig
 from htfi.narrative.encoding.heads import Heads
 from htfi.wiring.encoder import folder_encoder, open_heads, shipped_encoder

@@ -5,7 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.apps.display.charts.specs import (
+from htfi.forecasting.warning import scores
+from htfi.forecasting.warning.walk_forward import SESSIONS_A_YEAR
+from htfi.library.charts.specs import (
     BarChart,
     Chart,
     Curve,
@@ -17,8 +19,6 @@ from htfi.apps.display.charts.specs import (
     TimeLines,
     TimeSpan,
 )
-from htfi.forecasting.warning import scores
-from htfi.forecasting.warning.walk_forward import SESSIONS_A_YEAR
 from htfi_eval.eval.warning.judging import BASE_RATE, BUDGETS, MAIN_BUDGET, WARNING, WarningJudgement
 from htfi_eval.results import Card
 

@@ -12,7 +12,7 @@ from typing import Any
 from rich.text import Text
 
 from htfi.apps.cli.summary import score_table
-from htfi.apps.cli.view.state import BAND_LEVELS, SeriesView, quantile_at
+from htfi.apps.cli.view.state import SeriesView
 from htfi.apps.display.drawing import (
     INNER,
     MIDDLE,
@@ -20,7 +20,6 @@ from htfi.apps.display.drawing import (
     REGIME_STYLE,
     fan_chart,
     format_percent,
-    format_price,
     printable,
     truncate_end,
 )
@@ -30,6 +29,7 @@ from htfi.domain.decision import Decision, Forecast, PolicyOutcome
 from htfi.domain.events import QuarantinedRow
 from htfi.domain.time import format_ns
 from htfi.forecasting.scores import ScoreRow
+from htfi.library.charts.fan import BAND_LEVELS, format_price, quantile_at
 from htfi.library.forecast import newest_decisions
 from htfi.library.tables import file_source
 from htfi.wiring.settings import Settings
@@ -91,7 +91,7 @@ def forecast_files(
     settings: Settings, file: str, symbol: str | None, interval: str | None, mapping: Path | None
 ) -> ForecastAnswer:
     """Run the main path over the file in memory. Raises: InvalidInput where the history is too short."""
-    newest = newest_decisions(settings, file_source(file, mapping, symbol, interval), interval)
+    newest = newest_decisions(settings, [file_source(file, mapping, symbol, interval)], interval)
     names = sorted(newest.decided, key=lambda name: (-len(newest.prices[name]), name))
     name, done = names[0], newest.done
     return ForecastAnswer(

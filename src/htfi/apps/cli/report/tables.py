@@ -12,10 +12,11 @@ from htfi.apps.cli.report.readings import audit_html, summary_html
 from htfi.apps.cli.report.stated_confidence import stated_html
 from htfi.apps.cli.report.survey import RunSurvey, SeriesScore
 from htfi.apps.cli.summary import BASELINE
-from htfi.apps.display.drawing import format_percent, format_price
+from htfi.apps.display.drawing import format_percent
 from htfi.domain.counts import counted
 from htfi.domain.decision import Regime
 from htfi.domain.time import format_ns
+from htfi.library.charts.fan import format_price
 from htfi.narrative.audit import rule_note
 from htfi.narrative.rationale.units import reader_names
 

@@ -6,9 +6,9 @@ from html import escape
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.apps.display.charts.figures import WriteValue, row_html, rows_html
-from htfi.apps.display.charts.frame import AxisScale, PlotFrame, area, path, ticks
 from htfi.forecasting.scenarios.measures import LEVELS, PortfolioFigures, kernel_density, padded_range
+from htfi.library.charts.figures import WriteValue, row_html, rows_html
+from htfi.library.charts.frame import AxisScale, PlotFrame, area, path, ticks
 
 Array = NDArray[np.float64]
 

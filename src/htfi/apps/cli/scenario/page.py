@@ -7,11 +7,11 @@ import numpy as np
 
 from htfi.apps.cli.scenario.charts import batch_rows, book_plot, position_plot, strip
 from htfi.apps.cli.scenario.text import shown_places
-from htfi.apps.display.charts.figures import bar_rows, heat_table, legend_entry
-from htfi.apps.display.charts.specs import BarChart, HeatMap
 from htfi.apps.display.page import fill_template, page_html, resource
 from htfi.domain.time import format_ns
 from htfi.forecasting.scenarios.measures import LEVELS, ScenarioComparison, padded_range
+from htfi.library.charts.figures import bar_rows, heat_table, legend_entry
+from htfi.library.charts.specs import BarChart, HeatMap
 from htfi.library.scenarios.rationale import bars as bars_ahead
 from htfi.library.scenarios.rationale import (
     chance_figure,

@@ -17,7 +17,6 @@ from htfi.apps.display.drawing import (
     fan_chart,
     flow_facts,
     format_percent,
-    format_price,
     printable,
     sparkline,
     stacked_bar,
@@ -26,6 +25,7 @@ from htfi.apps.display.drawing import (
 )
 from htfi.domain.decision import Regime
 from htfi.domain.time import NS_PER_S, format_ns
+from htfi.library.charts.fan import format_price
 
 _LEFT = " "
 _WIDE = 100

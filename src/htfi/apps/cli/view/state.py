@@ -11,13 +11,13 @@ from enum import StrEnum
 
 from htfi.domain.decision import Decision, Regime
 from htfi.domain.peers import PeerChange, PeerState
+from htfi.library.charts.fan import BAND_LEVELS, quantile_at
 from htfi.narrative.rationale.versions import CURRENT
 from htfi.narrative.rationale.writer import cited_headlines
 from htfi.pipeline.decided import DecidedSeries
 
 HISTORY_BARS = 240
 SHOWN_SERIES = 60
-BAND_LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 SEVERITY = {Regime.CALM: 0, Regime.NORMAL: 1, Regime.STRESSED: 2, Regime.SHOCK: 3}
 _RATE_SPAN_S = 3.0
 _MAX_POINTS_HELD = 4_096
@@ -243,17 +243,6 @@ class ViewModel:
             weights={expert: weights[0] for expert, weights in forecast.shares.items()},
             status=_status_of(decision),
         )
-
-
-def quantile_at(level: float, levels: tuple[float, ...], quantiles: list[float]) -> float:
-    """The quantile at a level between the stated ones, on a straight line; the outermost beyond them."""
-    for k, upper in enumerate(levels):
-        if level <= upper:
-            if k == 0 or level == upper:
-                return quantiles[k]
-            share = (level - levels[k - 1]) / (upper - levels[k - 1])
-            return quantiles[k - 1] + share * (quantiles[k] - quantiles[k - 1])
-    return quantiles[-1]
 
 
 def _status_of(decision: Decision) -> DecisionStatus:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from html import escape
 from typing import assert_never
 
-from htfi.apps.display.charts.frame import (
+from htfi.library.charts.frame import (
     MAX_DOTTED_POINTS,
     NUM_COLOURS,
     SIDE,
@@ -22,7 +22,7 @@ from htfi.apps.display.charts.frame import (
     thinned,
     ticks,
 )
-from htfi.apps.display.charts.specs import (
+from htfi.library.charts.specs import (
     BarChart,
     Chart,
     Curve,
@@ -34,7 +34,7 @@ from htfi.apps.display.charts.specs import (
     StackChart,
     TimeLines,
 )
-from htfi.apps.display.charts.times import fan_plot, lines_plot
+from htfi.library.charts.times import fan_plot, lines_plot
 
 WriteValue = Callable[[float], str]
 

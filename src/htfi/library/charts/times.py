@@ -5,7 +5,7 @@ import math
 from collections.abc import Sequence
 from html import escape
 
-from htfi.apps.display.charts.frame import (
+from htfi.library.charts.frame import (
     MAX_DOTTED_POINTS,
     MAX_POINTS,
     AxisScale,
@@ -26,7 +26,7 @@ from htfi.apps.display.charts.frame import (
     values_at,
     when,
 )
-from htfi.apps.display.charts.specs import FanChart, TimeLines
+from htfi.library.charts.specs import FanChart, TimeLines
 
 _LABEL_PERCENT = 9.0  # of the width: space for the beginning of any label
 

@@ -11,7 +11,7 @@ from datetime import date, datetime, timedelta
 from html import escape
 from typing import Any
 
-from htfi.apps.display.charts.specs import Curve
+from htfi.library.charts.specs import Curve
 
 SIDE = 1000.0  # of the SVG's own units, both ways
 _MAX_DATE_TICKS = 11
