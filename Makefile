@@ -49,6 +49,7 @@ goals: $(VENV)/.dev
 	mkdir -p build/goals
 	$(BIN)/htfi bench ticks $(HISTORY) --json build/goals/ticks.json
 	$(BIN)/htfi bench ledger $(HISTORY) --json build/goals/ledger.json
+	$(BIN)/htfi bench library --install $(HISTORY) --json build/goals/library.json
 	$(BIN)/htfi bench engine $(HISTORY) --json build/goals/engine.json
 	$(BIN)/htfi bench decode $(HISTORY) --json build/goals/decode.json --html build/goals/decode.html
 	$(BIN)/htfi bench paths $(HISTORY) --json build/goals/paths.json

@@ -23,6 +23,10 @@ _BETTER_BY_BENCH: Mapping[str, Mapping[Better, tuple[str, ...]]] = {
         Better.LOWER: ("verify_100k_s", "json_verify_100k_s"),
         Better.HIGHER: ("appends_per_s", "json_appends_per_s"),
     },
+    "library": {
+        Better.LOWER: ("import_s", "first_forecast_s", "install_mb", "lines_to_first_forecast"),
+        Better.HIGHER: ("backtest_forecasts_per_s", "backtest_vs_arch"),
+    },
     "engine": {
         Better.LOWER: (
             "decode_vs_transformers", "verify8_vs_transformers", "verify16x8_vs_transformers", "decode_vs_floor",

@@ -33,6 +33,10 @@ BENCHMARKS = {
         "Latency of an event and a decision, size of a record.",
     ),
     "ledger": ("htfi_eval.bench.ledger:command", "Appends per second, verification, proofs."),
+    "library": (
+        "htfi_eval.bench.library.command:command",
+        "Import, first forecast, backtest, size of the install.",
+    ),
     "engine": ("htfi_eval.bench.engine:command", "Decode and verify steps of a language model."),
     "decode": ("htfi_eval.bench.decode.command:command", "Speculative decoding against plain decoding."),
     "paths": ("htfi_eval.bench.paths:command", "Many price paths at once."),
