@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from examples import one_in_four
+from examples import one_in_eight
 from htfi_eval.eval.reading import command, own_lines
 
 Htfi = Callable[..., str]
@@ -29,11 +29,11 @@ RELEASES = (("CPI m/m", "0.4%", "0.2%", 0.4, 0.2), ("Retail Sales m/m", "-0.3%",
 
 @pytest.fixture(scope="module", autouse=True)
 def own_lines_judged_once() -> Iterator[None]:
-    """The project's own lines take most of the time, and do not depend on the data; one in four by default."""
+    """The project's own lines take most of the time, and do not depend on the data; one in eight by default."""
     whole = own_lines.own_lines
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(own_lines, "own_lines", lambda name: one_in_four(whole(name)))
+        patch.setattr(own_lines, "own_lines", lambda name: one_in_eight(whole(name)))
         patch.setattr(command, "judge_own_lines", cache(command.judge_own_lines))
         yield
 

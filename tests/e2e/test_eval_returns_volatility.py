@@ -99,6 +99,7 @@ def test_spoilt_prices_still_give_figures_of_every_series(tmp_path: Path) -> Non
     assert 0.7 < scores.coverage(FUSED, 0)[0] <= 1.0
 
 
+@pytest.mark.slow
 def test_one_symbol_is_enough(tmp_path: Path) -> None:
     judged = judge(
         load_prices(_panel(tmp_path / "one.csv", series=1)), WalkOptions(ForecastConfig(), with_fitted=False)

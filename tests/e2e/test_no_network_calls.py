@@ -117,7 +117,11 @@ COMMANDS = (
 )
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda words: " ".join(words[:2]))
+@pytest.mark.parametrize(
+    "command",
+    [*COMMANDS[:3], *(pytest.param(words, marks=pytest.mark.slow) for words in COMMANDS[3:])],
+    ids=lambda words: " ".join(words[:2]),
+)
 def test_a_command_on_files_calls_no_other_machine(work: Path, home: Path, command: tuple[str, ...]) -> None:
     done = htfi(work, *command, env=environment(home))
     assert (done.status, done.attempts) == (0, []), done.output

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from examples import one_in_four
+from examples import one_in_eight
 from htfi.domain.decision import Decision, decode_decision, encode_decision
 from htfi.domain.errors import IntegrityError
 from htfi.domain.events import FeedItem, News, TimePassed, Trade
@@ -100,7 +100,7 @@ def test_killed_at_any_entry_a_run_goes_on_with_nothing_lost_and_nothing_twice(
     assert sum(decision.plan.rung_after_release is not None for decision in whole) >= 3 * in_depth
     assert 5 < sum(bool(decision.amends) for decision in whole) < len(whole) // 2
     items = days(NUM_DAYS, SYMBOLS)
-    for cut in one_in_four(dice.sample(range(len(entries) + 1), 12)):
+    for cut in one_in_eight(dice.sample(range(len(entries) + 1), 12)):
         told = f"seed {seed}, cut {cut}"
         saved = [snapshot for snapshot in snapshots if snapshot[1] <= cut]
         taken, _, state = saved[-1] if saved and dice.random() < 0.8 else (0, 0, b"")
@@ -223,7 +223,7 @@ def test_moments_that_silence_told_apart_are_made_again_where_nothing_tells_of_i
     moments = [decision.amends or decision.as_of_ns for decision in whole]
     between = sum(isinstance(at, str) and not isinstance(after, str) for at, after in pairwise(moments))
     assert between > 3, f"seed {seed}: amendments stand between moments"
-    for cut in one_in_four(random.Random(seed).sample(range(len(entries) + 1), 12)):
+    for cut in one_in_eight(random.Random(seed).sample(range(len(entries) + 1), 12)):
         ledger = ledger_with(tmp_path / f"cut{cut}", entries[:cut])
         outlet = ListOutlet()
         loop_over(ticks(with_time=False), LateAuthor(seed + cut), ledger, outlet, CLOCKS).run(lambda: None)

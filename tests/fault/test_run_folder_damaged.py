@@ -185,8 +185,17 @@ NOT_NAMED = {(name, "deleted") for name in DERIVED} | {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", DERIVED)
-@pytest.mark.parametrize("damage", ["deleted", "empty", "cut", "edited", "of another run"])
+DAMAGES = ("deleted", "empty", "cut", "edited", "of another run")
+
+
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    [  # every file and every damage, some together
+        pytest.param(name, damage, marks=[pytest.mark.slow] if (k + j) % len(DAMAGES) else [])
+        for k, name in enumerate(DERIVED)
+        for j, damage in enumerate(DAMAGES)
+    ],
+)
 def test_a_file_that_follows_from_the_ledger_or_the_inputs_is_made_again(
     made: tuple[Path, Path, Root], another: Path, tmp_path: Path, name: str, damage: str
 ) -> None:

@@ -58,7 +58,9 @@ def pair() -> Iterator[ModelPair]:
 
 
 @pytest.mark.parametrize(
-    "cost", [DEEPER, pytest.param(COST_60M, marks=pytest.mark.slow)], ids=lambda cost: cost.label
+    "cost",
+    [pytest.param(cost, marks=pytest.mark.slow) for cost in (DEEPER, COST_60M)],
+    ids=lambda cost: cost.label,
 )
 def test_heavier_target_writes_the_tokens_of_the_shipped_one(
     tmp_path: Path, pair: ModelPair, cost: TargetSize, monkeypatch: pytest.MonkeyPatch

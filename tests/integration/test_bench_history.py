@@ -16,6 +16,7 @@ from htfi_eval.main import bench
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(ledger, "NUM_RUNS", 2)
     monkeypatch.setattr(ledger, "NUM_PROOFS", 2)
+    monkeypatch.setattr(ledger, "NUM_DISTINCT", 50)
     scratch = tmp_path / "scratch"
     scratch.mkdir()
 

@@ -18,6 +18,7 @@ def test_bench_reports_both_figures_and_leaves_nothing_behind(
 ) -> None:
     monkeypatch.setattr(bench, "NUM_RUNS", 2)
     monkeypatch.setattr(bench, "NUM_PROOFS", 20)
+    monkeypatch.setattr(bench, "NUM_DISTINCT", 100)
     scratch, figures = tmp_path / "scratch", tmp_path / "out" / "ledger.json"
     scratch.mkdir()
     arguments = ["--entries", "2000", "--folder", str(scratch), "--json", str(figures)]
@@ -48,6 +49,7 @@ def test_bench_reports_both_figures_and_leaves_nothing_behind(
 def test_absent_peer_is_a_line_in_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench, "NUM_RUNS", 2)
     monkeypatch.setattr(bench, "NUM_PROOFS", 2)
+    monkeypatch.setattr(bench, "NUM_DISTINCT", 100)
     monkeypatch.setitem(sys.modules, "pymerkle", None)
     arguments = ["--entries", "1000", "--folder", str(tmp_path)]
     result = CliRunner().invoke(bench.command, arguments, catch_exceptions=False, env={"COLUMNS": "160"})

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from examples import one_in_four
+from examples import one_in_eight
 from htfi.domain.decision import Decision, NewsView, encode_decision
 from htfi.domain.events import Bar, FeedItem, News
 from htfi.domain.plan import LadderInputs, PlanReason, Rung
@@ -196,7 +196,7 @@ def test_a_slow_reader_lowers_the_rung_and_a_resumed_run_takes_the_recorded_one(
     assert max(measured.values()) <= DEADLINE_MS
     instants = [decode_entry(entry).as_of_ns for entry in slow]
     begun = instants.index(START_NS + BURST * BAR_NS)
-    for cut in one_in_four((begun + 200, len(slow) - 3)):
+    for cut in one_in_eight((begun + 200, len(slow) - 3)):
         again, _ = run(tmp_path / f"cut {cut}", edge_ms=1.0, speculative_ms=1.0, entries=slow[:cut])
         assert again[:cut] == slow[:cut]
         assert len(again) == len(slow)

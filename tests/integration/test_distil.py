@@ -185,6 +185,7 @@ def test_exchanges_of_other_targets_or_forms_are_left_out(shop: Shop) -> None:
     assert len(split.training) + len(split.held_back) == len(shop.exchanges)
 
 
+@pytest.mark.slow
 def test_a_stopped_run_promotes_nothing(shop: Shop, tmp_path: Path) -> None:
     class Stopping(list[str]):
         def append(self, line: str) -> None:

@@ -48,7 +48,7 @@ class AnyWay(Plan):
 
 @pytest.mark.parametrize(
     ("seed", "with_facts"),
-    [pytest.param(0, False, marks=pytest.mark.slow), (1, False), (2, True)],
+    [*(pytest.param(seed, False, marks=pytest.mark.slow) for seed in (0, 1)), (2, True)],
 )
 def test_every_reading_of_a_run_in_any_weather_is_written_again(
     tmp_path: Path, seed: int, with_facts: bool

@@ -187,7 +187,7 @@ def test_where_nobody_has_earned_a_weight_news_is_cited_and_moves_nothing(
     assert problems_of(entries) == []
 
 
-@pytest.mark.parametrize("cut", [0.5, 0.8])
+@pytest.mark.parametrize("cut", [0.5, pytest.param(0.8, marks=pytest.mark.slow)])
 def test_a_run_that_was_cut_goes_on_to_the_same_entries(
     made: tuple[list[bytes], Counting, Counting], cut: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,6 +20,10 @@ from stylised_facts import comovement, stylised_facts, volume_volatility
 ROOT = Path(__file__).resolve().parents[2]
 DATA = Path(os.environ.get("HTFI_TEST_DATA", ROOT.parent / "shared" / "data"))
 NUM_WORLDS = 60
+FAMILIES = [
+    "stock",
+    *(pytest.param(name, marks=pytest.mark.slow) for name in ("index", "fx", "crypto", "commodity")),
+]
 HOLDS = 43
 
 
@@ -35,7 +39,7 @@ def one_of_each(family, num_bars=1500):
     return stylised_facts(np.stack([path.log_returns[:, 0] for path in worlds(family, num_bars)], axis=1))
 
 
-@pytest.mark.parametrize("family", ["stock", "index", "fx", "crypto", "commodity"])
+@pytest.mark.parametrize("family", FAMILIES)
 def test_volatility_clusters_and_decays_slowly(family):
     facts = one_of_each(family)
     for name in ("abs_acf_1", "abs_acf_5", "abs_acf_20"):
@@ -44,6 +48,7 @@ def test_volatility_clusters_and_decays_slowly(family):
     assert medians["abs_acf_1"] > medians["abs_acf_5"] > medians["abs_acf_20"] > medians["abs_acf_50"]
 
 
+@pytest.mark.slow
 def test_memory_of_volatility_outlasts_one_exponential():
     paths = worlds("stock", 2900, 40) + worlds("index", 2900, 20)
     facts = stylised_facts(np.hstack([path.log_returns for path in paths])).median()
@@ -51,7 +56,7 @@ def test_memory_of_volatility_outlasts_one_exponential():
     assert facts["abs_acf_50"] > facts["abs_acf_20"] ** 3 / facts["abs_acf_5"] ** 2
 
 
-@pytest.mark.parametrize("family", ["stock", "index", "fx", "crypto", "commodity"])
+@pytest.mark.parametrize("family", FAMILIES)
 def test_tails_are_fat_and_thin_out_with_the_horizon(family):
     facts = one_of_each(family)
     assert np.sum(facts.kurtosis > 0) >= HOLDS
@@ -59,14 +64,14 @@ def test_tails_are_fat_and_thin_out_with_the_horizon(family):
     assert 2.0 < facts.median()["hill_index"] < 5.0
 
 
-@pytest.mark.parametrize("family", ["stock", "index", "fx", "crypto", "commodity"])
+@pytest.mark.parametrize("family", FAMILIES)
 def test_returns_do_not_foretell_returns(family):
     facts = one_of_each(family)
     assert 19 <= np.sum(facts.return_acf_1 > 0) <= 41
     assert 19 <= np.sum(facts.return_acf_2_to_10 > 0) <= 41
 
 
-@pytest.mark.parametrize("family", ["stock", "index"])
+@pytest.mark.parametrize("family", FAMILIES[:2])
 def test_falls_raise_volatility_in_equities(family):
     assert np.sum(one_of_each(family).leverage < 0) >= HOLDS
 
@@ -114,7 +119,7 @@ def simulated_panel(family, num_bars):
     return stylised_facts(np.hstack([path.log_returns for path in worlds(family, num_bars, 40)]))
 
 
-@pytest.mark.parametrize("num_bars", [1000, 2900])
+@pytest.mark.parametrize("num_bars", [1000, pytest.param(2900, marks=pytest.mark.slow)])
 def test_simulated_stocks_lie_among_real_ones(num_bars):
     r, traded = real_panel("us_equities_daily_2006_2017.parquet", "volume", num_bars)
     assert r.shape[1] > 100

@@ -17,6 +17,8 @@ from htfi_train.simulation.reader_calibration import SEED, measure_trust
 from htfi_train.simulation.stories import stories
 from random_pair import write_random_pair
 
+NUM_STORIES = 800
+
 
 class Oracle:
     """Right in nine of ten stories that it is sure of, in three of ten that it is not; always calls a move."""
@@ -43,10 +45,10 @@ class Oracle:
 
 
 def test_confidence_is_the_share_that_was_right_and_never_falls_as_more_is_stated() -> None:
-    trust = measure_trust(Oracle(), 2_000, lambda *_: None)
+    trust = measure_trust(Oracle(), NUM_STORIES, lambda *_: None)
     assert all(low <= high for low, high in pairwise(trust.moving))
     assert trust.moving[5] > trust.moving[2] + 0.2
-    story = list(zip(range(2_000), stories(SEED), strict=False))
+    story = list(zip(range(NUM_STORIES), stories(SEED), strict=False))
     moves = sum(told.truth.direction != 0 for _, told in story) / len(story)
     assert trust.moving[5] == pytest.approx(0.9 * moves, abs=0.05)
     assert trust.moving[2] == pytest.approx(0.3 * moves, abs=0.05)

@@ -254,7 +254,7 @@ class NoTriggers(NewsTriggers):
     def note_standing(self, series, bar, as_of_ns) -> None: ...
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=4, deadline=None)
 @given(
     st.lists(
         st.tuples(

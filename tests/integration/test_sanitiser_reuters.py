@@ -50,7 +50,7 @@ def screened(num: int, source: str) -> list[ScreenedItem]:
 
 
 @pytest.mark.parametrize("source", ["reuters", "feed"])
-@pytest.mark.parametrize("num", [6_000, pytest.param(101_051, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("num", [3_000, pytest.param(101_051, marks=pytest.mark.slow)])
 def test_false_alarms_on_a_wires_headlines_are_below_one_in_a_hundred(source: str, num: int):
     verdicts = Counter(one.verdict for one in screened(num, source))
     assert (num - verdicts[Screening.PASS]) / num <= 0.01
@@ -59,20 +59,20 @@ def test_false_alarms_on_a_wires_headlines_are_below_one_in_a_hundred(source: st
 def test_item_checks_alone_raise_no_alarm_on_a_wire():
     own = {"burst", "repetition", "contradicted", "impersonation", "instant"}
     found = Counter(
-        finding.rule for one in screened(6_000, "feed") for finding in one.findings if finding.strength >= 0.5
+        finding.rule for one in screened(3_000, "feed") for finding in one.findings if finding.strength >= 0.5
     )
     assert sum(found[rule] for rule in own) <= 3
 
 
 def test_rewrites_are_found_again_and_other_stories_are_not_taken_for_them():
     """Of pairs that are taken for one story, nine in ten share the subject that the slug names."""
-    num = 6_000
+    num = 3_000
     slugs = {item.id: slug for slug, item in headlines(num)}
     words = {item.id: _shingles(item) for _, item in headlines(num)}
     again = [(one.cluster, one.item.id) for one in screened(num, "reuters") if one.cluster != one.item.id]
     alike = sum(_jaccard(words[first], words[second]) >= 0.4 for first, second in again)
     subject = sum(_subject(slugs[first]) == _subject(slugs[second]) for first, second in again)
-    assert len(again) > 150
+    assert len(again) > 50
     assert alike / len(again) > 0.95
     assert subject / len(again) > 0.85
 

@@ -289,6 +289,7 @@ def test_a_pair_goes_on_from_another_with_more_tokens(trained: tuple[Path, Train
         pair.start_from(*map(load_llama, begin[::-1]))
 
 
+@pytest.mark.slow
 def test_a_run_that_starts_from_a_pair_is_better_at_once_and_resumes(
     trained: tuple[Path, TrainingResult], tmp_path: Path
 ) -> None:

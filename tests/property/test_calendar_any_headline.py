@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import one_in_four
+from examples import one_in_eight
 from growth import assert_in_proportion
 from htfi.domain.errors import InvalidInput
 from htfi.domain.events import News
@@ -88,7 +88,7 @@ def test_no_text_takes_long(release: Announcement) -> None:
         for head in ("", "fed cuts ", "u.s. consumer prices ", "apple profit ")
     ]
     random.Random(0).shuffle(pairs)
-    tried = one_in_four(pairs)
+    tried = one_in_eight(pairs)
     assert_in_proportion(lambda num: [told(head + pair * num, release) for head, pair in tried], 8, 60)
 
 

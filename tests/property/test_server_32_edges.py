@@ -8,7 +8,7 @@ from server_traffic import World, asked
 from server_world import truth
 
 
-@pytest.mark.parametrize("lead", [DraftMode.PLAIN, DraftMode.PIPELINED])
+@pytest.mark.parametrize("lead", [DraftMode.PLAIN, pytest.param(DraftMode.PIPELINED, marks=pytest.mark.slow)])
 def test_32_edges_get_four_times_the_tokens_of_one_and_all_much_the_same(lead: DraftMode):
     one = World(1, 8, lead)
     many = World(32, 8, lead)

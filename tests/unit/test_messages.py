@@ -34,6 +34,8 @@ RETIRED = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 
+JOINED = re.compile(r"""["']\s*\n\s*[rf]*["']""")  # where a text goes on in the next line
+
 
 def messages(path: Path) -> Iterator[tuple[int, str]]:
     """The texts of a module but its docstrings, which are for programmers; those of commands are their help."""
@@ -70,6 +72,8 @@ def test_no_message_holds_a_retired_phrase():
             if any(str(path.relative_to(package.parent)).startswith(kept) for kept in KEPT):
                 continue
             read += 1
+            if not RETIRED.search(JOINED.sub("", path.read_text(encoding="utf-8"))):
+                continue  # parsing every module takes ten times as long
             for line, text in messages(path):
                 if " " not in text.strip():
                     continue  # a name, or a key of something recorded
@@ -77,7 +81,7 @@ def test_no_message_holds_a_retired_phrase():
                 if RETIRED.search(" ".join(text.split())):
                     bad.append(f"{path.relative_to(ROOT)}:{line}: {text[:100]!r}")
     assert read > 500
-    assert found > 3_000
+    assert found > 100
     assert bad == []
 
 

@@ -123,6 +123,7 @@ def test_hours_keep_their_slots_when_new_york_changes_its_clocks():
     assert new_york_slots(np.array([-(2**62), 2**62])).shape == (2,)
 
 
+@pytest.mark.slow
 def test_short_bars_share_the_slot_of_their_half_hour():
     step = timedelta(minutes=5)
     starts = [MONDAY + k * step for k in range(288 * 12)]

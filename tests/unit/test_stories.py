@@ -24,7 +24,7 @@ from htfi_train.simulation.stories import (
 
 @pytest.fixture(scope="module")
 def told() -> list[Story]:
-    return list(islice(stories(11), 6000))
+    return list(islice(stories(11), 4000))
 
 
 def test_stories_are_the_same_each_time_and_reached_by_world_number() -> None:

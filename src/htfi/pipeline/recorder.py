@@ -167,7 +167,7 @@ class DecisionRecorder:
             entry = self.ledger.entry(index)
             decision = try_decode_entry(entry)
             if decision is None:
-                raise IntegrityError(f"entry {index} of the ledger is no decision of this version")
+                raise IntegrityError(f"entry {index} of the ledger does not hold a decision of this version")
             if decision.verdict.outcome is not PolicyOutcome.WITHHOLD:
                 self.subscriber(Receipt(index, leaf_hash(entry).hex()), DecidedSeries.of(decision))
 

@@ -26,6 +26,7 @@ GROUPS = (256, 100)  # further groups of compact entries
 LARGE_GROUP = 1000  # the group of the figure `appends_per_s`: bars of so many series that end together
 JSON_GROUP = 256
 NUM_RUNS = 5
+NUM_DISTINCT = 2048  # entries, which are repeated
 NUM_TIMED_ENTRIES = 60_000  # per run: 90 MB, long enough for SQLite's own checkpoints to count
 NUM_TIMED_JSON_ENTRIES = 20_000  # as many bytes
 NUM_PEER_ENTRIES = 20_000
@@ -63,7 +64,7 @@ def command(num_entries: int, json_file: Path | None, history_file: Path | None,
     """
     scratch = Path(tempfile.mkdtemp(prefix="htfi-bench-ledger-", dir=folder or Path.cwd()))
     try:
-        compact, worded = compact_entries(2048, SEED), json_entries(2048, SEED)
+        compact, worded = compact_entries(NUM_DISTINCT, SEED), json_entries(NUM_DISTINCT, SEED)
         rows, appends_per_s = _append_rows(
             scratch, compact, min(num_entries, NUM_TIMED_ENTRIES), (LARGE_GROUP, *GROUPS), (True, False)
         )

@@ -1,7 +1,7 @@
 """Entries of plausible decisions, to measure and test the ledger with: compact as a run records them, and as JSON."""
 
 import random
-from statistics import NormalDist, mean
+from statistics import NormalDist
 
 import msgspec
 
@@ -54,7 +54,7 @@ def _with_usual_quantiles(decision: Decision, noise: random.Random) -> Decision:
 
     tables = {name: ticks(is_symmetric=name != "fhs") for name in _EXPERTS}
     fused = [
-        [round(mean(values)) / TICKS_PER_UNIT for values in zip(*rows, strict=True)]
+        [round(sum(values) / len(values)) / TICKS_PER_UNIT for values in zip(*rows, strict=True)]
         for rows in zip(*tables.values(), strict=True)
     ]
     forecast = msgspec.structs.replace(decision.forecast, expert_ticks=tables, quantiles=fused)
