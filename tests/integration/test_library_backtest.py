@@ -155,3 +155,10 @@ def test_an_interrupted_walk_leaves_nothing_behind_and_can_be_repeated(walked, t
         signal.signal(signal.SIGALRM, before)
     assert list(tmp_path.iterdir()) == []
     np.testing.assert_array_equal(htfi.backtest(PRICES).log_returns, walked.log_returns)
+
+
+def test_a_progress_bar_is_shown_only_where_it_is_asked_for(capfd):
+    htfi.backtest(PRICES.iloc[:25])
+    assert capfd.readouterr() == ("", "")
+    htfi.backtest(PRICES, progress=True)
+    assert capfd.readouterr().out == ""

@@ -4,8 +4,10 @@ import copy
 import json
 import math
 import pickle
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -102,6 +104,18 @@ def test_importing_is_quiet_and_loads_nothing_heavy():
 
 
 def test_every_public_name_can_be_had_and_no_other():
+    stub = Path(htfi.__file__).with_suffix(".pyi").read_text()
+    assert sorted(re.findall(r" as (\w+)", stub)) == htfi.__all__
     assert all(math.isfinite(len(repr(getattr(htfi, name)))) for name in htfi.__all__)
     with pytest.raises(AttributeError, match="no attribute 'forcast'"):
         _ = htfi.forcast
+
+
+def test_of_many_bad_rows_the_first_are_kept_and_all_are_counted(monkeypatch):
+    monkeypatch.setattr("htfi.wiring.in_memory_run.MAX_KEPT_ROWS", 5)
+    frame = closes().melt(ignore_index=False, var_name="symbol", value_name="close").reset_index(names="date")
+    frame.loc[40:51, "close"] = -1.0
+    with pytest.warns(htfi.RowsSetAside, match=r"12 of 80 rows: bad_price \(12\)"):
+        listed = htfi.forecast(frame).set_aside
+    assert listed["row"].tolist() == [0, 41, 42, 43, 44, 45]
+    assert listed["detail"][0] == "7 more rows"

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import decimal
+import resource
 
 import numpy as np
 import pandas as pd
@@ -153,3 +154,19 @@ def test_what_cannot_be_read_is_one_line(prices, says):
     with pytest.raises(InvalidInput, match=says) as refusal:
         read_prices(prices)
     assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.slow
+def test_ten_million_rows_take_memory_of_a_few_times_their_own():
+    num = 10_000_000
+    codes = np.tile(np.arange(100), num // 100)
+    frame = pd.DataFrame({
+        "ts": pd.Timestamp("2020-01-01") + pd.to_timedelta(np.arange(num // 100).repeat(100), "min"),
+        "symbol": pd.Categorical.from_codes(codes, [f"S{code}" for code in range(100)]),
+        "close": 1.0 + np.arange(num) % 7,
+    })[::-1]  # fmt: skip
+    before_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    source = read_prices(frame)
+    taken_bytes = 1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before_kb)
+    assert source.table.num_rows == num
+    assert taken_bytes < 8 * frame.memory_usage().sum()

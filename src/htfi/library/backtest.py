@@ -1,6 +1,7 @@
 """`htfi.backtest`: the live forecaster walked forward over a table of prices, and news, as a run would have decided."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any
@@ -16,6 +17,7 @@ from htfi.forecasting.scores import ScoreRow
 from htfi.library.forecast import Models, chosen_settings, open_news_readers, score_frame, with_models
 from htfi.library.frames import Frame, FrameKind, instants, make_frame
 from htfi.library.html import block, table_html
+from htfi.library.progress import progress_bar
 from htfi.library.results import ForecastState, rows_set_aside, set_aside_frame, warn_of_rows, why_none
 from htfi.library.tables import SetAsideRow, read_news, read_prices
 from htfi.pipeline.decided import DecidedSeries
@@ -24,6 +26,8 @@ from htfi.wiring.in_memory_run import run_sources
 from htfi.wiring.settings import override
 
 Array = NDArray[np.float64]
+
+_ITEMS_PER_STEP = 200  # between two steps of a progress bar
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -119,12 +123,14 @@ def backtest(
     horizons: Sequence[int] | None = None,
     interval: str | None = None,
     models: Models | None = "default",
+    progress: bool = False,
 ) -> Backtest:
     """Walk the live forecaster forward over `prices`, deciding at each bar as a run would have.
 
     What came before `start` is learnt from and not reported. `news` is a table with times, headlines and symbols;
     `models` reads it: 'default' the shipped pair, a pair of folders (target, draft), or None for no language model.
-    The other arguments are those of `htfi.forecast`. Raises: InvalidInput, in one line.
+    `progress` shows a bar on standard error, or in the notebook. The other arguments are those of `htfi.forecast`.
+    Raises: InvalidInput, in one line.
     """
     settings, start_ns = with_models(chosen_settings(horizons), models), _start_ns(start)
     sources = [read_prices(prices, symbol=symbol, interval=interval)]
@@ -134,15 +140,16 @@ def backtest(
         readers = open_news_readers(settings, models)
     if interval is not None:
         settings = override(settings, "market", bar=interval)
-    walk = _Walk(start_ns)
-    done = run_sources(
-        settings,
-        [source.spec for source in sources],
-        walk.record,
-        readers=readers,
-        tables={name: table for source in sources for name, table in source.tables.items()},
-        after_item=walk.after_item,
-    )
+    with progress_bar("backtest") if progress else nullcontext() as advance:
+        walk = _Walk(start_ns, advance)
+        done = run_sources(
+            settings,
+            [source.spec for source in sources],
+            walk.record,
+            readers=readers,
+            tables={name: table for source in sources for name, table in source.tables.items()},
+            after_item=walk.after_item,
+        )
     if not walk.names:
         raise InvalidInput(why_none(sources[0], done))
     rows = rows_set_aside(sources, done, walk.names)
@@ -165,8 +172,10 @@ def _start_ns(start: str | date | None) -> int:
 class _Walk:
     """Collects decisions on bars while the loop makes them."""
 
-    def __init__(self, start_ns: int) -> None:
+    def __init__(self, start_ns: int, advance: Callable[[float], None] | None) -> None:
         self._start_ns = start_ns
+        self._advance = advance
+        self._num_items = 0
         self._before: list[ScoreRow] | None = None  # the scores when the walk came to its start
         self.names: dict[str, int] = {}
         self._series: list[int] = []
@@ -187,6 +196,9 @@ class _Walk:
     def after_item(self, loop: DecisionLoop) -> None:
         if self._before is None and loop.now_ns >= self._start_ns:
             self._before = loop.components.forecaster.scores() if self._start_ns else []
+        self._num_items += 1
+        if self._advance is not None and self._num_items % _ITEMS_PER_STEP == 0:
+            self._advance(loop.feed.progress() or 0.0)
 
     def history(self) -> tuple[dict[str, list[int]], dict[str, list[float]]]:
         """The ends and closes of each series' bars."""

@@ -1,14 +1,13 @@
 """What results share: rows set aside as a table and a warning, and the state that scenarios begin from."""
 
 import warnings
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from htfi.domain.counts import counted
 from htfi.library.frames import Frame, FrameKind, make_frame
-from htfi.library.tables import SetAsideRow, TableSource
+from htfi.library.tables import SetAsideRow, TableSource, more_rows
 from htfi.pipeline.run_state import decode_state, encode_state
 from htfi.pipeline.scenarios.basis import ScenarioBasis, make_basis
 from htfi.pipeline.scenarios.history import RunHistory
@@ -38,8 +37,11 @@ def rows_set_aside(
         for rows in done.quarantine.values()
         for row in rows
     ]
+    name = sources[0].spec.name
+    unlisted = {reason: num - len(done.quarantine[reason]) for reason, num in done.num_quarantined.items()}
+    found += [more_rows(name, reason, num) for reason, num in unlisted.items() if num]
     found += [row for source in sources for row in source.set_aside]
-    found += series_set_aside(done, decided, sources[0].spec.name)
+    found += series_set_aside(done, decided, name)
     return tuple(sorted(found, key=lambda row: row.row))
 
 
@@ -52,7 +54,7 @@ def series_set_aside(done: InMemoryRun, decided: Collection[str], source: str) -
             reason, detail = "too_short", f"{name}: fewer than {needed} bars from its first move"
             if never_moves(done, name):
                 reason, detail = "unmoved", f"{name}: its price never moves"
-            rows.append(SetAsideRow(source, 0, reason, detail))
+            rows.append(SetAsideRow(source, 0, reason, detail, num=0))
     return rows
 
 
@@ -64,8 +66,8 @@ def never_moves(done: InMemoryRun, series: str) -> bool:
 def why_none(source: TableSource, done: InMemoryRun) -> str:
     """Why there is no forecast of any series, in one line."""
     if source.table is not None and done.quarantine and not done.num_bars + done.num_ticks:
-        rows = max(done.quarantine.values(), key=len)
-        return f"no row of {source.name} can be used, as {len(rows):,} of them show: {rows[0].detail}"
+        reason, num = max(done.num_quarantined.items(), key=lambda item: item[1])
+        return f"no row of {source.name} can be used, as {num:,} of them show: {done.quarantine[reason][0].detail}"
     series = done.loop.components.forecaster.series
     if series and all(never_moves(done, name) for name in series):
         return f"{source.name}: the price of {series[0]} never moves: there is nothing to forecast by"
@@ -76,9 +78,11 @@ def warn_of_rows(rows: Sequence[SetAsideRow], num_used: int) -> None:
     """One line, where rows or series were set aside."""
     if not rows:
         return
-    counts = Counter(row.reason for row in rows)
+    counts: dict[str, int] = {}
+    for row in rows:
+        counts[row.reason] = counts.get(row.reason, 0) + max(row.num, 1)
     reasons = ", ".join(f"{reason} ({num:,})" for reason, num in counts.items())
-    num = sum(row.row > 0 for row in rows)
+    num = sum(row.num for row in rows)
     what = f"{num:,} of {num + num_used:,} rows" if num else counted(len(rows), "series", "series")
     warnings.warn(f"set aside: {what}: {reasons}; `set_aside` lists them", RowsSetAside, stacklevel=3)
 

@@ -20,6 +20,7 @@ from htfi.library.frames import FrameKind, frame_kind, read_columns
 from htfi.pipeline.intake.columns import recognise_layout
 from htfi.pipeline.intake.spec import SourceSpec
 from htfi.wiring.feeds import resolve
+from htfi.wiring.in_memory_run import MAX_KEPT_ROWS
 
 pa: Any = pyarrow  # ships no types
 pc: Any = pyarrow.compute
@@ -40,13 +41,18 @@ _ONE_LETTER = frozenset("ohlc")
 
 @dataclass(frozen=True, slots=True)
 class SetAsideRow:
-    """A row that was not used: where it stood (from 1), why, and what it held."""
+    """A row that was not used: where it stood (from 1), why, and what it held.
+
+    `num` is how many rows it stands for: 0 for a whole series, several for those that are counted and not listed. Both
+    have the row 0.
+    """
 
     source: str
     row: int
     reason: str
     detail: str
     raw: str = ""
+    num: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -390,13 +396,20 @@ def _first_of_each(
     kept = np.ones(len(times), bool)
     kept[places] = False
     numbers = np.arange(1, len(times) + 1) if numbers is None else numbers
+    listed = places[:MAX_KEPT_ROWS]
+    detail = "the symbol has an earlier row of this time"
     aside = [
-        SetAsideRow(
-            SOURCE, int(numbers[place]), "duplicate", "the symbol has an earlier row of this time", str(row)
-        )
-        for place, row in zip(places.tolist(), table.take(pa.array(places)).to_pylist(), strict=True)
+        SetAsideRow(SOURCE, int(numbers[place]), "duplicate", detail, str(row))
+        for place, row in zip(listed.tolist(), table.take(pa.array(listed)).to_pylist(), strict=True)
     ]
+    if len(places) > len(listed):
+        aside.append(more_rows(SOURCE, "duplicate", len(places) - len(listed)))
     return table.filter(pa.array(kept)), numbers[kept], aside
+
+
+def more_rows(source: str, reason: str, num: int) -> SetAsideRow:
+    """What stands for rows that are counted and not listed."""
+    return SetAsideRow(source, 0, reason, f"{num:,} more rows", num=num)
 
 
 _NO_TIME = np.iinfo(np.int64).max

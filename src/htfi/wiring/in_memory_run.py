@@ -22,6 +22,8 @@ from htfi.wiring.feeds import open_feed, resolve
 from htfi.wiring.run import build_loop
 from htfi.wiring.settings import Settings, override
 
+MAX_KEPT_ROWS = 10_000  # of each reason: some 5 MB
+
 
 @dataclass(frozen=True, slots=True)
 class InMemoryRun:
@@ -31,14 +33,15 @@ class InMemoryRun:
     loop: DecisionLoop
     num_bars: int
     num_ticks: int
-    quarantine: dict[str, list[QuarantinedRow]]
+    quarantine: dict[str, list[QuarantinedRow]]  # the first of each reason, MAX_KEPT_ROWS at most
+    num_quarantined: dict[str, int]
     num_repaired: int
 
     def refusal_text(self, files: str, symbol: str | None = None) -> str:
         """Why there is no forecast, in one line."""
         needed = self.settings.forecasting.history_bars
-        aside = sum(len(rows) for rows in self.quarantine.values())
-        reasons = ", ".join(f"{reason} ({len(rows):,})" for reason, rows in self.quarantine.items())
+        aside = sum(self.num_quarantined.values())
+        reasons = ", ".join(f"{reason} ({num:,})" for reason, num in self.num_quarantined.items())
         also = f"; {aside:,} rows were set aside: {reasons}" if aside else ""
         if self.num_bars:
             return f"{files} holds {self.num_bars:,} bars: a forecast needs {needed} of one series at least{also}"
@@ -48,9 +51,8 @@ class InMemoryRun:
                 f"{needed}; name a shorter --interval{also}"
             )
         if aside:
-            counts = {reason: len(rows) for reason, rows in self.quarantine.items()}
-            most = max(self.quarantine.values(), key=len)
-            return describe_refused_source(files, counts, most[0].detail)
+            most = max(self.num_quarantined, key=self.num_quarantined.__getitem__)
+            return describe_refused_source(files, self.num_quarantined, self.quarantine[most][0].detail)
         wanted = f" of {symbol}" if symbol else ""
         return f"{files} holds no price{wanted} that can be used: a forecast needs {needed} bars{also}"
 
@@ -96,32 +98,37 @@ def run_sources(
             loop.run(partial(after_item, loop))
         finally:
             feed.close()
-    return InMemoryRun(settings, loop, feed.num_bars, feed.num_ticks, tray.by_reason, tray.num_repaired())
+    return InMemoryRun(
+        settings, loop, feed.num_bars, feed.num_ticks, tray.by_reason, tray.counts(), tray.num_repaired()
+    )
 
 
 class MemoryQuarantine:
-    """A quarantine in memory."""
+    """A quarantine in memory: the first rows of each reason, and how many there were by source."""
 
     def __init__(self) -> None:
         self.by_reason: dict[str, list[QuarantinedRow]] = {}
+        self._counts: dict[str, dict[str, int]] = {}
         self._num_repaired = 0
 
     def set_aside(self, rejection: QuarantinedRow) -> None:
         if rejection.repairs:
             self._num_repaired += 1
             return
-        self.by_reason.setdefault(rejection.reason, []).append(rejection)
+        rows = self.by_reason.setdefault(rejection.reason, [])
+        if len(rows) < MAX_KEPT_ROWS:
+            rows.append(rejection)
+        counts = self._counts.setdefault(rejection.source, {})
+        counts[rejection.reason] = counts.get(rejection.reason, 0) + 1
 
     def counts(self) -> dict[str, int]:
-        return {reason: len(rows) for reason, rows in self.by_reason.items()}
+        return {
+            reason: sum(counts.get(reason, 0) for counts in self._counts.values())
+            for reason in self.by_reason
+        }
 
     def counts_by_source(self) -> dict[str, dict[str, int]]:
-        counts: dict[str, dict[str, int]] = {}
-        for reason, rows in self.by_reason.items():
-            for row in rows:
-                by_reason = counts.setdefault(row.source, {})
-                by_reason[reason] = by_reason.get(reason, 0) + 1
-        return counts
+        return {source: dict(counts) for source, counts in self._counts.items()}
 
     def example(self, source: str, reason: str) -> str:
         return next((row.detail for row in self.by_reason.get(reason, ()) if row.source == source), "")

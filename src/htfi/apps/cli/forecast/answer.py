@@ -4,8 +4,8 @@ How `htfi forecast` puts its answer on a terminal: where the price is, where it 
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,7 @@ class ForecastAnswer:
     num_events: int
     quarantine: dict[str, list[QuarantinedRow]]
     others: Sequence[str]
+    num_quarantined: Mapping[str, int] = field(default_factory=dict[str, int])
     num_repaired: int = 0  # rows used with a field put right
 
     @property
@@ -82,7 +83,7 @@ class ForecastAnswer:
                 for row in self.scores
             ],
             "events": self.num_events,
-            "quarantine": {reason: len(rows) for reason, rows in self.quarantine.items()},
+            "quarantine": dict(self.num_quarantined),
             "repaired": self.num_repaired,
         }
 
@@ -101,6 +102,7 @@ def forecast_files(
         num_events=done.loop.num_events,
         quarantine=done.quarantine,
         others=names[1:],
+        num_quarantined=done.num_quarantined,
         num_repaired=done.num_repaired,
     )
 
@@ -182,7 +184,9 @@ def _read(answer: ForecastAnswer, width: int) -> list[Text]:
     lines = [Text(" read      ", MUTED).append(counted(answer.num_events, "event"), "")]
     for reason, rows in answer.quarantine.items():
         first = rows[0]
-        lines.append(Text(" set aside ", MUTED).append(f"{len(rows):,} × {printable(reason)}", ""))
+        lines.append(
+            Text(" set aside ", MUTED).append(f"{answer.num_quarantined[reason]:,} × {printable(reason)}", "")
+        )
         lines.append(Text(f" {'':<10}first: row {first.row:,}, {truncate_end(first.raw, width - 36)}", MUTED))
     if answer.num_repaired:
         lines.append(Text(" repaired  ", MUTED).append(f"{counted(answer.num_repaired, 'bar')}, used", ""))
