@@ -47,6 +47,11 @@ def test_pushed_events_are_decided_recorded_and_handed_out(tmp_path):
         assert ledger.explain(3)[0].title == "Suspicion"
 
 
+def test_a_backtest_forecasts_what_the_run_recorded(tmp_path):
+    recorded = [one.forecast.quantiles for one in push(tmp_path, PRICES)]
+    assert htfi.backtest(PRICES).log_returns.tolist() == recorded
+
+
 def test_a_run_in_parts_decides_as_one_and_takes_nothing_twice(tmp_path):
     whole = push(tmp_path / "whole", rows(PRICES))
     first = push(tmp_path / "parts", rows(PRICES.iloc[:22]))

@@ -172,3 +172,4 @@ class RunContext:
     settings_digest: str
     models: dict[str, str]
     triggers: TriggersConfig = field(default_factory=TriggersConfig)
+    is_recorded: bool = True  # decisions that nothing keeps have no entry

@@ -67,7 +67,9 @@ def decide_by_numbers(
     def decision_at(place: int) -> Decision:
         return _decision(rows[place], shared, forecasts, place)
 
-    entries = encode_numeric(shared, rows, forecasts, decision_at)
+    entries: Sequence[bytes | None] = [None] * len(rows)
+    if context.is_recorded:
+        entries = encode_numeric(shared, rows, forecasts, decision_at)
     low, high = (ends.tolist() for ends in forecasts.bands())
     return [
         DecidedSeries(

@@ -127,12 +127,14 @@ class DecisionRecorder:
         elapsed_ns: Callable[[], int],
         subscriber: Subscriber = no_subscriber,
         watcher: Watcher = lambda _: None,
+        is_recorded: bool = True,
     ) -> None:
         """A ledger that ends with entries as JSON goes on with JSON; else new entries are of version 2."""
         self.ledger = ledger
         self.sink = sink
         self.watcher = watcher
         self.subscriber = subscriber
+        self._is_recorded = is_recorded  # else entries are empty, and the ledger discards them
         self._is_json = is_json(ledger.entry(ledger.size - 1)) if ledger.size else False
         self.cursor = LedgerCursor(ledger)
         self.num_decided = 0
@@ -199,7 +201,9 @@ class DecisionRecorder:
             return index
         if not self._pending:
             self._oldest_ns = self.elapsed_ns()
-        entry = encode_worded(decided.decision) if self._is_json else decided.entry
+        entry = b""
+        if self._is_recorded:
+            entry = encode_worded(decided.decision) if self._is_json else decided.entry
         self._pending.append(_PendingEntry(entry, decided))
         return index
 

@@ -354,11 +354,12 @@ def build_loop(
     digest: str = "",
     digest_file: DigestFile = file_digest,
     subscriber: Subscriber = no_subscriber,
+    is_recorded: bool = True,
 ) -> DecisionLoop:
     """The loop over any feed, ledger and sink, with new components; `held` keeps the news in quarantine.
 
     `digest` is that of the run's settings.json, where it has one; `digest_file` gives those of the encoder's files;
-    `subscriber` gets each decision at the moment of its release.
+    `subscriber` gets each decision at the moment of its release. Where nothing is recorded no entry is made.
     """
     components = build_components(settings, readers, cache, reading_clock, digest_file)
     recorder = DecisionRecorder(
@@ -369,6 +370,7 @@ def build_loop(
         elapsed_ns=time.monotonic_ns,
         subscriber=subscriber,
         watcher=watch,
+        is_recorded=is_recorded,
     )
     terms = RunContext(
         pipeline=settings.pipeline,
@@ -388,6 +390,7 @@ def build_loop(
             **components.forecaster.models,
         },
         triggers=settings.triggers,
+        is_recorded=is_recorded,
     )
     linger = wait_until(settings.pipeline.late_wait_ms, time.monotonic, time.sleep)
     return DecisionLoop(feed, components, recorder, terms, linger, held)
