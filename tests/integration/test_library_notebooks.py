@@ -92,6 +92,23 @@ def test_plotly_draws_bands_median_and_price(result):
     assert traces[5].y[-1] == PRICES.iloc[-1, 0]
 
 
+def test_a_backtest_draws_its_bands_and_what_came():
+    pytest.importorskip("matplotlib")
+    walked = htfi.backtest(PRICES, horizons=[1, 2])
+    (panel,) = walked.plot("BBB", horizon=2, backend="matplotlib").axes
+    assert panel.get_title() == "BBB/1d, 2 bars ahead"
+    prices = PRICES["BBB"].to_numpy()
+    assert panel.lines[1].get_ydata()[-3] == pytest.approx(np.log(prices[-1] / prices[-3]))
+
+
+def test_a_backtest_of_another_horizon_or_symbol_is_not_drawn():
+    walked = htfi.backtest(PRICES, horizons=[1])
+    with pytest.raises(htfi.HtfiError, match="horizon=9: the backtest has 1"):
+        walked.plot(horizon=9)
+    with pytest.raises(htfi.HtfiError, match="no series 'XXX'"):
+        walked.plot("XXX")
+
+
 def test_matplotlib_draws_bands_median_and_price(result):
     pytest.importorskip("matplotlib")
     figure = result.plot("matplotlib")

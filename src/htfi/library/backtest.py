@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 from htfi.domain.counts import counted
 from htfi.domain.decision import PolicyOutcome
 from htfi.domain.errors import InvalidInput
-from htfi.domain.time import NS_PER_US, parse_timestamp, to_ns
+from htfi.domain.time import NS_PER_DAY, NS_PER_US, parse_timestamp, to_ns
+from htfi.forecasting.scenarios.requests import require_series
 from htfi.forecasting.scores import ScoreRow
 from htfi.library.forecast import Models, chosen_settings, open_news_readers, score_frame, with_models
 from htfi.library.frames import Frame, FrameKind, instants, make_frame
 from htfi.library.html import block, table_html
+from htfi.library.plots import PlotPanel, plot
 from htfi.library.progress import progress_bar
 from htfi.library.results import ForecastState, rows_set_aside, set_aside_frame, warn_of_rows, why_none
 from htfi.library.tables import SetAsideRow, read_news, read_prices
@@ -95,6 +97,27 @@ class Backtest:
     def scores(self) -> Frame:
         """How good the forecasts since `start` were, beside those of each expert: a row for each name and horizon."""
         return score_frame(self.score_rows, self.kind)
+
+    def plot(self, symbol: str | None = None, horizon: int | None = None, backend: str = "plotly") -> Any:
+        """The bands forecast for each bar, and what came, as a figure of 'plotly' or 'matplotlib'.
+
+        Of one symbol, the first without one, at one horizon, the nearest without one; as log returns, at the time that
+        they were made. Raises: InvalidInput, MissingExtra.
+        """
+        place = 0 if symbol is None else require_series(symbol, self.names, "plot")
+        chosen = self.horizons[0] if horizon is None else horizon
+        if chosen not in self.horizons:
+            raise InvalidInput(f"horizon={chosen}: the backtest has {', '.join(map(str, self.horizons))}")
+        j = self.horizons.index(chosen)
+        rows = np.flatnonzero((self.series == place) & ~self.is_withheld)
+        low, median, high = (
+            self.log_returns[rows, j, self.levels.index(level)] for level in (0.05, 0.5, 0.95)
+        )
+        days = (self.as_of_ns[rows] / NS_PER_DAY).tolist()
+        title = f"{self.names[place]}, {counted(chosen, 'bar')} ahead"
+        outcomes = self.outcomes()[rows, j].tolist()
+        bands = [("90%", low.tolist(), high.tolist())]
+        return plot([PlotPanel(title, days, bands, median.tolist(), days, outcomes, "outcome")], backend)
 
     def __repr__(self) -> str:
         return f"{counted(len(self), 'forecast')} of {counted(len(self.names), 'series', 'series')}"

@@ -21,7 +21,7 @@ from htfi.forecasting.scores import ScoreRow
 from htfi.library.charts.fan import Fan, make_fan
 from htfi.library.frames import Frame, FrameKind, instants, make_frame
 from htfi.library.html import band_table, block, fan_block, first_shown, marked, shown
-from htfi.library.plots import plot_fans
+from htfi.library.plots import fan_panel, plot
 from htfi.library.results import ForecastState, rows_set_aside, set_aside_frame, warn_of_rows, why_none
 from htfi.library.tables import SetAsideRow, TableSource, read_news, read_prices
 from htfi.narrative.ports import NewsReader
@@ -164,7 +164,7 @@ class ForecastResult:
         """A figure of 'plotly' or 'matplotlib' with a fan for each series. Raises: InvalidInput, MissingExtra."""
         if not self.released:
             raise InvalidInput("policy withholds every forecast: there is nothing to draw")
-        return plot_fans([one.fan for one in self.released], backend)
+        return plot([fan_panel(one.fan) for one in self.released], backend)
 
     def __repr__(self) -> str:
         names = [one.decision.series for one in self.series]
