@@ -15,6 +15,7 @@ __version__ = "0.1.0"
 # a checker sees are in `__init__.pyi`.
 _MODULE_OF = {
     "Backtest": "htfi.library.backtest",
+    "EventsNotTaken": "htfi.library.runs",
     "Explanation": "htfi.library.forecast",
     "ForecastResult": "htfi.library.forecast",
     "Generation": "htfi.library.writers",

@@ -10,6 +10,7 @@ from htfi.library.ledgers import open_ledger as open_ledger
 from htfi.library.read import NewsReading as NewsReading
 from htfi.library.read import read as read
 from htfi.library.results import RowsSetAside as RowsSetAside
+from htfi.library.runs import EventsNotTaken as EventsNotTaken
 from htfi.library.runs import Run as Run
 from htfi.library.runs import open_run as open_run
 from htfi.library.scenarios.scenario import ScenarioResult as ScenarioResult

@@ -76,6 +76,14 @@ def test_events_that_cannot_be_used_are_counted(tmp_path):
             list(run.feed([5]))
 
 
+def test_events_that_nobody_iterates_over_are_said(tmp_path):
+    run = htfi.open_run(tmp_path, interval="1d")
+    run.__enter__()
+    run.feed(rows(PRICES))
+    with pytest.warns(htfi.EventsNotTaken, match="iterate over what run.feed"):
+        run.__exit__(None, None, None)
+
+
 def test_async_feeding_gives_the_same_decisions(tmp_path):
     async def events():
         for row in rows(PRICES):

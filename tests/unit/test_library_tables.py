@@ -12,7 +12,7 @@ import pyarrow.feather
 import pytest
 
 from htfi.domain.errors import InvalidInput
-from htfi.library.tables import read_prices
+from htfi.library.tables import read_news, read_prices
 
 DAYS = pd.bdate_range("2020-01-01", periods=4)
 WIDE = pd.DataFrame(
@@ -154,6 +154,33 @@ def test_what_cannot_be_read_is_one_line(prices, says):
     with pytest.raises(InvalidInput, match=says) as refusal:
         read_prices(prices)
     assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    "news",
+    [
+        [{"ts": "2020-01-02 12:00", "headline": "AAPL cuts guidance", "symbols": ["AAPL", "MSFT"]}],
+        pd.DataFrame({"published": [DAYS[1]], "title": ["AAPL cuts guidance"], "ticker": ["AAPL"]}),
+        pl.DataFrame({"ts": [dt.datetime(2020, 1, 2, 12, tzinfo=dt.UTC)], "title": ["AAPL"]}),
+    ],
+)
+def test_news_may_be_a_frame_or_dictionaries(news):
+    (source,) = read_news(news)
+    assert source.table.num_rows == 1
+    assert source.spec.kind == "news"
+    assert read_news(news[:0]) == []
+
+
+def test_news_without_headlines_is_one_line():
+    with pytest.raises(InvalidInput, match="no column of times or of headlines"):
+        read_news(pd.DataFrame({"ts": [DAYS[0]], "x": ["y"]}))
+
+
+def test_a_relation_of_duckdb_is_read():
+    duckdb = pytest.importorskip("duckdb")
+    connection = duckdb.connect()
+    connection.register("prices", LONG)
+    assert rows(connection.sql("SELECT * FROM prices")) == ROWS
 
 
 @pytest.mark.slow

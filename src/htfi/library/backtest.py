@@ -156,11 +156,8 @@ def backtest(
     Raises: InvalidInput, in one line.
     """
     settings, start_ns = with_models(chosen_settings(horizons), models), _start_ns(start)
-    sources = [read_prices(prices, symbol=symbol, interval=interval)]
-    readers = None
-    if news is not None:
-        sources.append(read_news(news))
-        readers = open_news_readers(settings, models)
+    sources = [read_prices(prices, symbol=symbol, interval=interval), *read_news(news)]
+    readers = open_news_readers(settings, models) if len(sources) > 1 else None
     if interval is not None:
         settings = override(settings, "market", bar=interval)
     with progress_bar("backtest") if progress else nullcontext() as advance:

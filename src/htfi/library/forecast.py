@@ -262,11 +262,8 @@ def forecast(
     language model. Raises: InvalidInput where nothing can be forecast, in one line.
     """
     settings = with_models(chosen_settings(horizons), models)
-    sources = [read_prices(prices, symbol=symbol, interval=interval)]
-    readers = None
-    if news is not None:
-        sources.append(read_news(news))
-        readers = open_news_readers(settings, models)
+    sources = [read_prices(prices, symbol=symbol, interval=interval), *read_news(news)]
+    readers = open_news_readers(settings, models) if len(sources) > 1 else None
     newest = newest_decisions(settings, sources, interval, readers)
     rows = rows_set_aside(sources, newest.done, newest.decided)
     warn_of_rows(rows, newest.done.num_bars + newest.done.num_ticks)

@@ -5,6 +5,7 @@ The folder is that of `htfi run`: ledger, saved state, table. A run that is open
 
 import asyncio
 import time
+import warnings
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
@@ -35,6 +36,10 @@ _Result = TypeVar("_Result")
 _ROW_TYPES = (Mapping, *Event.__args__)
 
 
+class EventsNotTaken(UserWarning):
+    """`Run.feed` was called and its decisions were not iterated over."""
+
+
 class Run:
     """A run that is open in a `with` or an `async with` block.
 
@@ -52,6 +57,7 @@ class Run:
         self._parser = RowParser(SourceSpec(PUSHED, zone="UTC", interval=interval), "price")
         self._open: OpenRun | None = None
         self._decided: list[DecidedSeries] = []
+        self._num_not_begun = 0  # calls of `feed` whose decisions nobody has asked for
         self._resumed_ns = 0
         self._next_save_s = 0.0
         self._thread: ThreadPoolExecutor | None = None
@@ -75,11 +81,15 @@ class Run:
         """Push events, and get each decision when it is recorded and released.
 
         `events` is an iterable of dictionaries (the columns of a row) or of `htfi.domain.events`, one of them, or
-        prices as `htfi.forecast` takes them. What cannot be used is set aside. Raises: InvalidInput,
-        LedgerUnavailable.
+        prices as `htfi.forecast` takes them. Nothing is taken in before the decisions are iterated over. What cannot be
+        used is set aside. Raises: InvalidInput, LedgerUnavailable.
         """
-        for event in self._parsed(events):
-            yield from self._take(event)
+        self._num_not_begun += 1
+        return self._feed(events)
+
+    def _feed(self, events: Any) -> Iterator[Decision]:
+        self._num_not_begun -= 1
+        yield from self._take_all(events)
         yield from self._pass_time()
 
     async def afeed(self, events: Any) -> AsyncIterator[Decision]:
@@ -176,6 +186,9 @@ class Run:
         run, self._open = self._run, None
         try:
             if error is None:
+                if self._num_not_begun:
+                    what = "events were pushed and not taken in: iterate over what run.feed(…) returns"
+                    warnings.warn(what, EventsNotTaken, stacklevel=2)
                 run.loop.end()
                 run.resume.save(run.loop, run.quarantine, is_last=True)
                 write_derived_files(run, self._folder)

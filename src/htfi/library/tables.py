@@ -86,15 +86,22 @@ def read_prices(prices: Any, *, symbol: str | None = None, interval: str | None 
     return _read_columns(read_columns(prices), kind, only, interval)
 
 
-def read_news(news: Any) -> TableSource:
-    """The items of a frame, a relation, a path, or a list of dictionaries. Raises: InvalidInput."""
+def read_news(news: Any) -> list[TableSource]:
+    """The items of a frame, a relation, a path or a list of dictionaries; nothing where there are none.
+
+    Raises: InvalidInput.
+    """
     name = "the table of news"
     if isinstance(news, str | Path):
         source = file_source(str(news), None, None, None)
-        return replace(source, spec=replace(source.spec, name=NEWS, zone="UTC", kind="news"))
+        return [replace(source, spec=replace(source.spec, name=NEWS, zone="UTC", kind="news"))]
+    if news is None:
+        return []
     if isinstance(news, list | tuple):
         news = pa.Table.from_pylist(list(cast("list[Any]", news)))
     columns = {str(key): _plain(column) for key, column in read_columns(news).items()}
+    if not columns or not len(next(iter(columns.values()))):
+        return []
     spec = SourceSpec(NEWS, kind="news", zone="UTC", order="sort")
     layout = recognise_layout(list(columns), spec)
     if layout is None or layout.missing_fields(spec):
@@ -104,7 +111,7 @@ def read_news(news: Any) -> TableSource:
         )
     stamps = layout.fields["ts"]
     columns[stamps], notes = _times(columns[stamps], may_be_dates=False)
-    return TableSource(spec, pa.table(columns), frame_kind(news), name, notes=notes)
+    return [TableSource(spec, pa.table(columns), frame_kind(news), name, notes=notes)]
 
 
 def _read_path(path: str, symbol: str | None, interval: str | None) -> TableSource:
