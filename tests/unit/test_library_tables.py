@@ -43,6 +43,7 @@ def fields(frame, *, swapped=False):
         WIDE,
         WIDE[::-1],
         WIDE.reset_index(names="day"),
+        WIDE.to_period("D"),
         LONG,
         LONG.sample(frac=1.0, random_state=3),
         LONG.set_index(["Date", "Ticker"]),
@@ -60,7 +61,17 @@ def fields(frame, *, swapped=False):
         pa.Table.from_pandas(LONG, preserve_index=False),
     ],
     ids=[
-        *("wide", "descending", "wide by column", "long", "shuffled", "multi-index", "categories", "objects"),
+        *(
+            "wide",
+            "descending",
+            "wide by column",
+            "periods",
+            "long",
+            "shuffled",
+            "multi-index",
+            "categories",
+            "objects",
+        ),
         *("texts", "decimals", "integers", "nixtla", "yfinance", "yfinance by ticker", "polars", "lazy"),
         *("polars wide", "arrow"),
     ],
@@ -148,6 +159,7 @@ def test_a_series_is_named_and_gets_the_symbol_that_is_asked_for():
         (WIDE * np.nan, "holds no number"),
         (pl.Series([1.0]), "polars Series has no times"),
         (5, "a int is not a table"),
+        (WIDE.set_axis(["A", "A"], axis=1), "two columns are named 'A'"),
     ],
 )
 def test_what_cannot_be_read_is_one_line(prices, says):

@@ -48,7 +48,10 @@ def read_columns(native: Any) -> dict[Any, Any]:
         return dict(zip(native.schema.names, native.columns, strict=True))
     library = type(native).__module__.partition(".")[0]
     if library == "pandas":
-        native = _with_index(native)
+        native = _periods_as_times(_with_index(native))
+        if not native.columns.is_unique:
+            twice = native.columns[native.columns.duplicated()][0]
+            raise InvalidInput(f"two columns are named {twice!r}: give each a name of its own")
     elif library == "polars" and type(native).__name__ == "Series":
         raise InvalidInput("a polars Series has no times: give a DataFrame with a column of times")
     import narwhals as nw
@@ -84,6 +87,15 @@ def _with_index(native: Any) -> Any:
     if clash:
         raise InvalidInput(f"'{clash[0]}' is both a column and the index: drop or rename one of them")
     return native.reset_index(names=names)
+
+
+def _periods_as_times(native: Any) -> Any:
+    """A pandas frame whose periods (such as months) are the times at which they begin."""
+    for place, kind in enumerate(native.dtypes):
+        if str(kind).startswith("period["):
+            begins = native.iloc[:, place].dt.to_timestamp()
+            native = native.assign(**{native.columns[place]: begins})
+    return native
 
 
 def _to_arrow(series: Any) -> Any:
