@@ -34,11 +34,18 @@ def push(folder, events):
         return list(run.feed(events))
 
 
-def test_pushed_events_are_decided_recorded_and_handed_out(tmp_path):
-    decisions = push(tmp_path, rows(PRICES))
+@pytest.fixture(scope="module")
+def pushed(tmp_path_factory):
+    """A folder, and the decisions of a run in it that was pushed all rows at once."""
+    folder = tmp_path_factory.mktemp("pushed")
+    return folder, push(folder, rows(PRICES))
+
+
+def test_pushed_events_are_decided_recorded_and_handed_out(pushed):
+    folder, decisions = pushed
     assert [one.symbol for one in decisions[-2:]] == ["AAA", "BBB"]
     assert decisions[-1].last_price == PRICES["BBB"].iloc[-1]
-    with htfi.open_ledger(tmp_path) as ledger:
+    with htfi.open_ledger(folder) as ledger:
         assert len(ledger) == len(decisions) == 12
         assert ledger.verify(recompute=True).num_entries == 12
         assert [one.id for one in ledger] == [one.id for one in decisions]
@@ -47,23 +54,20 @@ def test_pushed_events_are_decided_recorded_and_handed_out(tmp_path):
         assert ledger.explain(3)[0].title == "Suspicion"
 
 
-def test_a_backtest_forecasts_what_the_run_recorded(tmp_path):
-    recorded = [one.forecast.quantiles for one in push(tmp_path, PRICES)]
+def test_a_backtest_forecasts_what_the_run_recorded(pushed):
+    recorded = [one.forecast.quantiles for one in pushed[1]]
     assert htfi.backtest(PRICES).log_returns.tolist() == recorded
 
 
-def test_a_run_in_parts_decides_as_one_and_takes_nothing_twice(tmp_path):
-    whole = push(tmp_path / "whole", rows(PRICES))
-    first = push(tmp_path / "parts", rows(PRICES.iloc[:22]))
-    assert push(tmp_path / "parts", rows(PRICES.iloc[:22])) == []
-    rest = push(tmp_path / "parts", rows(PRICES))
-    assert [one.forecast for one in first + rest] == [one.forecast for one in whole]
+def test_a_run_in_parts_decides_as_one_and_takes_nothing_twice(pushed, tmp_path):
+    first = push(tmp_path, rows(PRICES.iloc[:22]))
+    assert push(tmp_path, rows(PRICES.iloc[:22])) == []
+    rest = push(tmp_path, rows(PRICES))
+    assert [one.forecast for one in first + rest] == [one.forecast for one in pushed[1]]
 
 
-def test_a_frame_can_be_pushed(tmp_path):
-    assert [one.forecast for one in push(tmp_path / "frame", PRICES)] == [
-        one.forecast for one in push(tmp_path / "rows", rows(PRICES))
-    ]
+def test_a_frame_can_be_pushed(pushed, tmp_path):
+    assert [one.forecast for one in push(tmp_path, PRICES)] == [one.forecast for one in pushed[1]]
 
 
 def test_events_that_cannot_be_used_are_counted(tmp_path):
@@ -84,19 +88,17 @@ def test_events_that_nobody_iterates_over_are_said(tmp_path):
         run.__exit__(None, None, None)
 
 
-def test_async_feeding_gives_the_same_decisions(tmp_path):
+def test_async_feeding_gives_the_same_decisions(pushed, tmp_path):
     async def events():
         for row in rows(PRICES):
             yield row
 
     async def run_all():
-        async with htfi.open_run(tmp_path / "async", interval="1d") as run:
+        async with htfi.open_run(tmp_path, interval="1d") as run:
             return [one async for one in run.afeed(events())]
 
     decided = asyncio.run(run_all())
-    assert [encode_decision(one) for one in decided] == [
-        encode_decision(one) for one in push(tmp_path / "sync", rows(PRICES))
-    ]
+    assert [encode_decision(one) for one in decided] == [encode_decision(one) for one in pushed[1]]
 
 
 def test_an_error_in_the_block_loses_nothing_that_was_recorded(tmp_path):
