@@ -70,6 +70,15 @@ def test_a_frame_can_be_pushed(pushed, tmp_path):
     assert [one.forecast for one in push(tmp_path, PRICES)] == [one.forecast for one in pushed[1]]
 
 
+@pytest.mark.parametrize(
+    "stamp", [pd.Timestamp, lambda day: day.to_pydatetime(), lambda day: str(day.date())]
+)
+def test_a_day_may_be_written_in_any_way(stamp, tmp_path):
+    events = [{"ts": stamp(day), "close": np.float64(close)} for day, close in PRICES["AAA"].items()]
+    decisions = push(tmp_path, events)
+    assert decisions[-1].id == "price/1d@2020-02-06T05:00:00Z"
+
+
 def test_events_that_cannot_be_used_are_counted(tmp_path):
     with htfi.open_run(tmp_path, interval="1d") as run:
         list(run.feed(rows(PRICES.iloc[:3])))

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, It
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from datetime import date, datetime
+from datetime import time as time_of_day
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar, cast
@@ -17,6 +18,7 @@ from typing import Any, TypeVar, cast
 from htfi.domain.decision import Decision
 from htfi.domain.errors import InvalidInput
 from htfi.domain.events import Event, QuarantinedRow, TimePassed
+from htfi.domain.time import NS_PER_DAY
 from htfi.library.forecast import Models, with_models
 from htfi.library.tables import read_prices
 from htfi.pipeline.decided import DecidedSeries
@@ -24,6 +26,7 @@ from htfi.pipeline.intake.cells import RepairedBar
 from htfi.pipeline.intake.quarantine_reasons import QuarantineReason
 from htfi.pipeline.intake.rows import RowParser
 from htfi.pipeline.intake.spec import SourceSpec
+from htfi.pipeline.scenarios.history import bar_length_ns
 from htfi.wiring.feeds import table_events
 from htfi.wiring.outputs import JOURNAL, OutputFile, write_parquet
 from htfi.wiring.pushed import PUSHED, PushedFeed
@@ -32,6 +35,7 @@ from htfi.wiring.run import open_run as open_recorded_run
 from htfi.wiring.settings import load_settings, override
 from htfi.wiring.statement_file import write_statements
 
+_MIDNIGHT = time_of_day()
 _Result = TypeVar("_Result")
 _ROW_TYPES = (Mapping, *Event.__args__)
 
@@ -55,6 +59,7 @@ class Run:
         self._interval = interval
         self._context = opened(self)
         self._parser = RowParser(SourceSpec(PUSHED, zone="UTC", interval=interval), "price")
+        self._is_daily = bar_length_ns(interval) >= NS_PER_DAY
         self._open: OpenRun | None = None
         self._decided: list[DecidedSeries] = []
         self._num_not_begun = 0  # calls of `feed` whose decisions nobody has asked for
@@ -123,7 +128,8 @@ class Run:
             return
         for event in cast("Iterable[Any]", events):
             if isinstance(event, Mapping):
-                row = {str(name): _cell(cell) for name, cell in cast("Mapping[Any, Any]", event).items()}
+                cells = cast("Mapping[Any, Any]", event).items()
+                row = {str(name): _cell(cell, is_daily=self._is_daily) for name, cell in cells}
                 parsed = self._parser.parse(row, self.pushed.num_rows + 1)
                 if parsed is not None:
                     yield parsed
@@ -214,10 +220,11 @@ class Run:
         return await asyncio.get_running_loop().run_in_executor(self._thread, act)
 
 
-def _cell(cell: Any) -> Any:
-    """A cell as a file would hold it."""
+def _cell(cell: Any, *, is_daily: bool) -> Any:
+    """A cell as a file would hold it: of daily bars, midnight without a zone is a date, as in tables."""
     if isinstance(cell, datetime):
-        return cell.isoformat()
+        is_date = is_daily and cell.tzinfo is None and cell.time() == _MIDNIGHT
+        return cell.date() if is_date else cell.isoformat()
     if isinstance(cell, date | str | int | float) or cell is None:
         return cell
     return cell.item() if hasattr(cell, "item") else str(cell)
