@@ -24,7 +24,7 @@ def compile_packer(kind: Any, pack_struct: Callable[[type[msgspec.Struct]], Pack
 
     Raises: TypeError for a type that records do not hold.
     """
-    code = _Code(pack_struct)
+    code = _PackerCode(pack_struct)
     return code.function([f"return {code.expression(kind, 'value')}"])
 
 
@@ -32,7 +32,7 @@ def compile_struct_packer(
     kind: type[msgspec.Struct], names: list[str], pack_struct: Callable[[type[msgspec.Struct]], Pack]
 ) -> Pack:
     """The function that packs these fields of a struct. Raises: TypeError for a type that records do not hold."""
-    code, hints = _Code(pack_struct), get_type_hints(kind)
+    code, hints = _PackerCode(pack_struct), get_type_hints(kind)
     defaults = {one.name: default_of(one) for one in msgspec.structs.fields(kind)}
     lines: list[str] = []
     for name in names:
@@ -56,7 +56,7 @@ def default_of(field: msgspec.structs.FieldInfo) -> Any:
     return field.default
 
 
-class _Code:
+class _PackerCode:
     """A function in the making: its source is lines, the objects that they name are its constants."""
 
     def __init__(self, pack_struct: Callable[[type[msgspec.Struct]], Pack]) -> None:

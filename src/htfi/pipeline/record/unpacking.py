@@ -25,7 +25,7 @@ def compile_unpacker(kind: Any, unpack_struct: Callable[[type[msgspec.Struct]], 
     It raises ValueError, TypeError or IndexError where a value is not of the type.
     Raises: TypeError for a type that records do not hold.
     """
-    code = _Code(unpack_struct)
+    code = _UnpackerCode(unpack_struct)
     return code.function([f"return {code.expression(kind, 'value')}"])
 
 
@@ -40,7 +40,7 @@ def compile_struct_unpacker(
 
     Raises: TypeError for a type that records do not hold.
     """
-    code, hints = _Code(unpack_struct), get_type_hints(kind)
+    code, hints = _UnpackerCode(unpack_struct), get_type_hints(kind)
     defaults = {one.name: default_of(one) for one in msgspec.structs.fields(kind)}
     parts: list[str] = []
     for name in names:
@@ -59,7 +59,7 @@ def compile_struct_unpacker(
     ])  # fmt: skip
 
 
-class _Code:
+class _UnpackerCode:
     """A function in the making: its source is lines, the objects that they name are its constants."""
 
     def __init__(self, unpack_struct: Callable[[type[msgspec.Struct]], Unpack]) -> None:
