@@ -64,10 +64,15 @@ def test_a_reader_who_leaves_ends_the_run_after_the_file_has_the_line(tmp_path, 
     with os.fdopen(write_end, "wb", buffering=0) as mirror:
         journal = DecisionJournal(tmp_path, mirror=mirror)
         release(journal, make_decisions(3))
+        journal.flush()
+        assert journal.mirror is not None
+        with pytest.raises(BrokenPipeError):
+            journal.mirror.finish(10.0)
+        release(journal, make_decisions(4), start=3)
         with pytest.raises(BrokenPipeError):
             journal.flush()
         journal.close()
-    assert len(read_journal(tmp_path)) == 3
+    assert len(read_journal(tmp_path)) == 4
 
 
 SCRIPT = """
@@ -82,6 +87,7 @@ def command():
     for index in range(100000):
         journal.release(Receipt(index, "00" * 32), entry)
         journal.flush()
+    journal.mirror.finish(30.0)
 command(args=[])
 """
 
