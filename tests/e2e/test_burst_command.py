@@ -83,6 +83,7 @@ def decisions(burst: Path) -> dict[int, list[Decision]]:
     return bars
 
 
+@pytest.mark.slow
 def test_rungs_fall_in_the_burst_and_rise_after_it(decisions: dict[int, list[Decision]]) -> None:
     rungs = {minute: Counter(one.plan.rung for one in found) for minute, found in decisions.items()}
     assert rungs[QUIET] == {Rung.SPECULATIVE: 2}
@@ -90,6 +91,7 @@ def test_rungs_fall_in_the_burst_and_rise_after_it(decisions: dict[int, list[Dec
     assert rungs[AFTER] == {Rung.SPECULATIVE: 1}
 
 
+@pytest.mark.slow
 def test_the_record_names_the_load(
     burst: Path, decisions: dict[int, list[Decision]], htfi: Callable[..., str]
 ) -> None:
@@ -105,6 +107,7 @@ def test_the_record_names_the_load(
     assert f"Load was high: 500 readings were due in {DEADLINE_MS} ms" in shown
 
 
+@pytest.mark.slow
 def test_the_ledger_verifies_with_every_rung_derived_again(burst: Path, htfi: Callable[..., str]) -> None:
     said = htfi("ledger", "verify", str(burst), "--recompute")
     num_entries = len((burst / "decisions.jsonl").read_bytes().splitlines())

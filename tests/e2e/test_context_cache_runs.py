@@ -93,6 +93,7 @@ def absent(sources: list[Path], tmp_path_factory: pytest.TempPathFactory) -> str
     return root
 
 
+@pytest.mark.slow
 def test_cold_and_warm_runs_that_share_a_folder_decide_as_one_without_a_cache(
     sources: list[Path], absent: str, tmp_path: Path
 ) -> None:

@@ -98,7 +98,10 @@ def test_a_stopped_run_does_not_wait_for_a_reader_that_does_not_read(
     folder = tmp_path / "run"
     run = start(closing, prices, "--out", folder, "--stdout", stdout=subprocess.PIPE)
     assert run.stderr is not None
-    wait_for(lambda: (folder / "decisions.parquet").exists())
+    for line in run.stderr:
+        if b"decisions.parquet" in line:  # the end of the summary: now it waits for its reader
+            break
+    time.sleep(0.5)
     run.send_signal(signal.SIGTERM)
     run.wait(20.0)
     assert b"decisions were not read from standard output" in run.stderr.read()

@@ -44,6 +44,7 @@ def test_a_run_killed_again_and_again_ends_like_an_undisturbed_one(
     same_outcome(tmp_path)
 
 
+@pytest.mark.slow
 def test_standard_input_killed_and_piped_again_ends_like_the_file(
     prices: Path,
     start: Callable[..., Process],

@@ -176,6 +176,7 @@ def test_worker_that_ends_is_one_clear_line(tmp_path: Path) -> None:
         WorkerProcess("htfi_eval.bench.decode.worker", ("ours",), tmp_path)
 
 
+@pytest.mark.slow
 def test_bench_reports_every_way_and_a_line_for_each_absent_peer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

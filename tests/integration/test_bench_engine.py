@@ -39,6 +39,7 @@ def test_least_work_counts_weights_once_and_operations_by_token() -> None:
     assert many.num_operations == 5 * one.num_operations
 
 
+@pytest.mark.slow
 def test_bench_reports_each_engine_that_is_there_and_a_line_for_the_one_that_is_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -166,6 +166,7 @@ def run_installed(tmp_path: Path, *words: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_the_wheel_of_evaluation_holds_all_commands_pages_and_styles(tmp_path: Path) -> None:
     assert "htfi_eval/py.typed" in built_wheel("htfi_eval", "evaluation", tmp_path)
     built_wheel("htfi_train", "training", tmp_path)

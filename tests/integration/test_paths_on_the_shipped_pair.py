@@ -125,6 +125,7 @@ def test_every_way_draws_the_same_bins(
             assert np.array_equal(sampled.bins, plain), (seed, plan)
 
 
+@pytest.mark.slow
 def test_a_hundred_paths_settle_in_few_passes(target: KVSessions, draft: KVSessions):
     for helper in (draft, None):
         rounds = drawn(target, FewestPasses(), helper, num=100).rounds

@@ -83,6 +83,7 @@ def test_time_in_which_the_observer_did_not_run_does_not_count() -> None:
     )  # a clock that goes back stands still
 
 
+@pytest.mark.slow
 def test_false_suspicion_is_rare_with_jitter_steps_of_rtt_and_lost_beats() -> None:
     """Beats each 75 ms, jitter ±50 ms, RTT 5 → 120 → 20 ms each 10 s, each 20th beat lost but never two of three in
     a row (an isolated loss). Over 200,000 beats (4.2 hours) the alarms are at most 1 an hour.
