@@ -21,7 +21,7 @@ PARALLEL := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 # Processes that tests start read compiled modules, whatever the shell forbids.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run test test-all check format goals clean
+.PHONY: run test test-all check format goals wheel clean
 
 run: $(VENV)/.run
 	rm -rf build/sample
@@ -67,6 +67,12 @@ goals: $(VENV)/.dev
 	$(BIN)/htfi eval sanitise --json build/goals/sanitise.json --html build/goals/sanitise.html
 	$(BIN)/htfi eval reading --quick $(IN_FULL) --beside build/goals/reading-cost.json --json build/goals/reading.json --html build/goals/reading.html
 	$(BIN)/htfi eval report --html build/evaluation.html
+
+# The sdist, and from it, without the checkout, a wheel for this interpreter.
+wheel: $(VENV)/.dev
+	rm -rf build/dist
+	$(BIN)/python setup.py -q sdist -d build/dist
+	$(BIN)/python -m pip --disable-pip-version-check -q wheel --no-deps -w build/dist build/dist/htfi-*.tar.gz
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

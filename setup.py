@@ -6,6 +6,7 @@ Without a compiler the same files run interpreted, numpy fuses, takes logarithms
 models run on the general engine.
 """
 
+import sys
 import tomllib
 from pathlib import Path
 
@@ -20,7 +21,8 @@ VERSION = tomllib.loads((HERE / "pyproject.toml").read_text(encoding="utf-8"))["
 def ours(name: str, folder: str) -> str:
     """A distribution of ours: a checkout installs the folder that it holds, a release that of the same version."""
     path = HERE / folder
-    return f"{name} @ {path.as_uri()}" if path.is_dir() else f"{name}=={VERSION}"
+    released = "sdist" in sys.argv  # the metadata of what leaves a checkout names no folder of it
+    return f"{name} @ {path.as_uri()}" if path.is_dir() and not released else f"{name}=={VERSION}"
 
 
 TRAIN, EVAL = ours("htfi-train", "training"), ours("htfi-eval", "evaluation")
