@@ -155,3 +155,20 @@ def test_a_ledger_of_an_earlier_version_is_read(tmp_path):
         assert ledger.verify().num_entries == len(ledger) > 0
         assert ledger.decisions().num_rows == len(ledger)
         assert ledger[0].id == next(iter(ledger)).id
+
+
+@pytest.mark.parametrize("symbols", [["AAA"], ("AAA",), "AAA"])
+def test_news_that_is_pushed_is_read_for_its_symbols(tmp_path, symbols):
+    item = {
+        "published_at": "2020-02-06T14:00:00Z",
+        "id": "n1",
+        "headline": "AAA cuts full-year revenue forecast on weak demand",
+        "symbols": symbols,
+    }
+    with htfi.open_run(tmp_path, interval="1d") as run:
+        assert len(list(run.feed(PRICES))) > 0
+        (answer,) = run.feed([item])
+        assert run.set_aside == {}
+    assert answer.id == "AAA/1d@2020-02-06T14:00:00Z/news"
+    assert answer.news_context is not None
+    assert [one.id for one in answer.news_context.considered] == ["n1"]

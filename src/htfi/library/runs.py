@@ -227,6 +227,8 @@ def _cell(cell: Any, *, is_daily: bool) -> Any:
         return cell.date() if is_date else cell.isoformat()
     if isinstance(cell, date | str | int | float) or cell is None:
         return cell
+    if isinstance(cell, list | tuple):  # the symbols of a news item
+        return list(cast("Iterable[Any]", cell))
     return cell.item() if hasattr(cell, "item") else str(cell)
 
 
