@@ -86,7 +86,7 @@ LOST = {
     MARKET: "the market kernel will run interpreted, about 40 times slower",
     RECORD: "the ledger's entries will be packed interpreted, several times slower",
     RATIONALE: "drivers of forecasts will be found interpreted, a few times slower",
-    FORECASTING: "GARCH will be fitted interpreted, about 300 times slower, and forecasts fused by numpy",
+    FORECASTING: "GARCH will be fitted interpreted, about 300 times slower, and numpy will learn and fuse",
     DOMAIN: "logarithms and powers will be taken by numpy, several times slower on short arrays",
     LEDGER: "the ledger's hashes will be taken by hashlib, one by one",
     DECODING: "tokens will be chosen by numpy, several times slower",
@@ -149,6 +149,16 @@ def fusion() -> Extension:
     )
 
 
+def learning() -> Extension:
+    """What experts, weights and calibration learn from a bar, with the bits that numpy gives."""
+    return Extension(
+        "htfi.forecasting.learning_core",
+        [str(FORECASTING / "learning_core.pyx")],
+        depends=[PORTABLE],
+        extra_compile_args=EXACT,
+    )
+
+
 def hashing() -> Extension:
     """SHA-256 of the entries of a group."""
     return Extension(
@@ -174,6 +184,7 @@ setup(
             [
                 *(typed(MARKET, name) for name in HOT),
                 typed(FORECASTING, "garch_core"),
+                learning(),
                 *(typed(RECORD, name) for name in ("plain", "ticks")),
                 typed(RATIONALE, "drivers"),
             ],

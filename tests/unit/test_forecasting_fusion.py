@@ -60,8 +60,13 @@ def zone_weights(
     for at, (y, regime) in enumerate(zip(outcomes, regimes, strict=True)):
         mixed = mix(experts, learning.weights(FIRST, GROUP, ready, np.array([regime]), ALONE), ones, LEVELS)
         total += crps(mixed[0, 0], np.array(y), LEVEL_ARRAY)
-        learning.learn(matured(y, regime, at), experts, mixed)
+        learning.learn(matured(y, regime, at), waited(mixed, experts))
     return learning, float(total)
+
+
+def waited(mixed: np.ndarray, experts: np.ndarray) -> np.ndarray:
+    """What awaited its outcome, the mix first."""
+    return np.concatenate([mixed[:, None], experts], axis=1)
 
 
 def mean_crps(scale: float, outcomes: np.ndarray) -> float:
@@ -137,7 +142,7 @@ def test_expert_that_was_silent_neither_gains_nor_loses():
     learning = CrpsAggregation(LEVELS, 2, 1, NUM_REGIMES, 500.0)
     learning.columns.grow(1)
     experts = np.stack([NORMAL, np.full(13, math.nan)])[None, :, None]
-    learning.learn(matured(0.3), experts, NORMAL[None, None])
+    learning.learn(matured(0.3), waited(NORMAL[None, None], experts))
     assert all(np.isfinite(column).all() for column in learning.columns.values())
     np.testing.assert_array_equal(learning.columns["regret"][0, :, :, 1], 0.0)
 
@@ -181,7 +186,7 @@ def test_calibration_brings_a_wrong_band_to_ninety_percent(scale: float, monkeyp
     for y in outcomes:
         fused = calibration.stretch(FIRST, GROUP, np.array([1]))[..., None] * scale * NORMAL
         inside.append(fused[0, 0, 1] <= y <= fused[0, 0, -2])
-        calibration.learn(matured(y), fused)
+        calibration.learn(matured(y), fused[:, None])
     assert np.mean(inside[1000:]) == pytest.approx(0.9, abs=0.01)
     assert calibration.stretch(FIRST, GROUP, np.array([1]))[0, 0] == pytest.approx(1.0 / scale, rel=0.25)
 
@@ -196,7 +201,7 @@ def test_calibration_holds_in_each_regime_though_the_band_is_wrong_in_both():
         y = float(rng.standard_normal() * (0.7 if regime == 0 else 1.5))
         fused = calibration.stretch(FIRST, GROUP, np.array([regime]))[..., None] * NORMAL
         inside[regime].append(bool(fused[0, 0, 1] <= y <= fused[0, 0, -2]))
-        calibration.learn(matured(y, regime, day), fused)
+        calibration.learn(matured(y, regime, day), fused[:, None])
     assert [np.mean(held[1000:]) for held in inside.values()] == pytest.approx([0.9, 0.9], abs=0.012)
 
 
@@ -207,7 +212,7 @@ def test_series_that_has_seen_nothing_starts_from_what_the_others_have_taught():
     ready, ones = np.ones((1, 2), bool), np.ones((1, 1))
     for at, y in enumerate(np.random.default_rng(11).standard_normal(1500)):
         mixed = mix(experts, learning.weights(FIRST, GROUP, ready, np.array([1]), ALONE), ones, LEVELS)
-        learning.learn(matured(y, 1, at), experts, mixed)
+        learning.learn(matured(y, 1, at), waited(mixed, experts))
     young = learning.weights(np.array([1]), GROUP, ready, np.array([1]), {0: 50, 1: 1})
     of_another_kind = learning.weights(np.array([1]), np.array([1]), ready, np.array([1]), {0: 50, 1: 1})
     assert young[0, 1].min() > 0.8

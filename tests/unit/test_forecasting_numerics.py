@@ -89,11 +89,10 @@ def test_regression_recovers_coefficients_and_forgets_old_ones():
     rng = np.random.default_rng(5)
     fit = DiscountedRegression(1, np.zeros(3), 1.0, 100.0)
     fit.columns.grow(1)
-    rows = slice(0, 1)
     for truth in (np.array([1.0, -2.0, 0.5]), np.array([0.0, 1.0, 1.0])):
         for _ in range(2000):
             x = rng.standard_normal((1, 1, 3))
-            fit.learn(rows, x, x @ truth, np.array([[True]]))
+            fit.learn(np.array([0]), x, x @ truth, np.array([[True]]))
         fit.fit(np.array([0]))
         np.testing.assert_allclose(fit.columns["beta"][0, 0], truth, atol=0.03)
 
@@ -102,7 +101,7 @@ def test_regression_ignores_outcomes_that_are_not_known():
     fit = DiscountedRegression(1, np.array([0.5]), 10.0, 100.0)
     fit.columns.grow(1)
     before = {name: column.copy() for name, column in fit.columns.items()}
-    fit.learn(slice(0, 1), np.ones((1, 1, 1)), np.array([[math.nan]]), np.array([[False]]))
+    fit.learn(np.array([0]), np.ones((1, 1, 1)), np.array([[math.nan]]), np.array([[False]]))
     for name, column in nonempty(fit.columns.items()):
         np.testing.assert_array_equal(column, before[name])
 

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from htfi.domain import portable_math as exact
+from htfi.forecasting import compiled
 from htfi.forecasting.columns import SeriesColumns, distinct
 from htfi.forecasting.config import CALIBRATION_GAIN, SHARED_CALIBRATION_GAIN, ForecastConfig
 from htfi.forecasting.fusion import MaturedForecasts
@@ -41,15 +42,26 @@ class Calibration:
         self.shared.declare("log_stretch", np.zeros((num_regimes, len(horizons))))
         self.shared.declare("bars", np.zeros((num_regimes, len(horizons))))
 
-    def learn(self, batch: MaturedForecasts, fused: Array) -> None:
-        """Take in the outcomes of stretched forecasts [n, H, Q]."""
-        outcome = batch.outcome
+    def learn(self, batch: MaturedForecasts, waited: Array) -> None:
+        """Take in the outcomes of forecasts [n, 1 + K, H, Q], of which the first are stretched."""
+        self.shared.grow(int(batch.groups.max()) + 1)
+        if compiled.core is not None:
+            sizes = np.zeros(len(batch.num_series))
+            for group in distinct(batch.groups):
+                sizes[group] = batch.num_series[group]
+            compiled.core.learn_calibration(
+                batch.index, batch.groups, batch.regimes, batch.known.view(np.uint8), batch.outcome, waited,
+                self._horizons, self.columns["log_stretch"], self.shared["log_stretch"], self.shared["bars"],
+                self._own_gains, sizes, np.empty(batch.outcome.shape), self._low, self._high, _MISS_RATE,
+                self._shared_gain, _INITIAL_STEP, _INITIAL_SPANS, _MAX_LOG_STRETCH,
+            )  # fmt: skip
+            return
+        outcome, fused = batch.outcome, waited[:, 0]
         missed = (outcome < fused[..., self._low]) | (outcome > fused[..., self._high])
         surprise = np.where(batch.known, missed - _MISS_RATE, 0.0)  # [n, H]
         own = self.columns["log_stretch"]
         own[batch.index] = _clamp_stretch(own[batch.index] + self._own_gains * surprise)
         shared = self.shared
-        shared.grow(int(batch.groups.max()) + 1)
         of_regime = batch.regimes == np.arange(self._num_regimes)[:, None, None]  # [R, n, H]
         for group in distinct(batch.groups):
             applies = of_regime & (batch.groups == group)[:, None]
@@ -65,6 +77,11 @@ class Calibration:
     ) -> Array:
         """The factors [n, H] by which distances from the median are multiplied, in `regimes` [n]."""
         self.shared.grow(int(groups.max(initial=0)) + 1)
+        if compiled.core is not None:
+            stretch = np.empty((len(index), len(self._horizons)))
+            own, shared = self.columns["log_stretch"], self.shared["log_stretch"]
+            compiled.core.fill_stretch(index, groups, regimes, own, shared, stretch, _MAX_LOG_STRETCH)
+            return stretch
         both = self.columns["log_stretch"][index] + self.shared["log_stretch"][groups, regimes]
         return exact.exp(_clamp_stretch(both))
 

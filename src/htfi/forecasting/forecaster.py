@@ -135,8 +135,8 @@ class Forecaster:
         matured = MaturedForecasts(
             batch.index, batch.group, batch.end_ns, outcome, known[:, 0], regimes, self._panel.group_sizes
         )
-        self._calibration.learn(matured, waited[:, 0])
-        self._learning.learn(matured, waited[:, 1:], waited[:, 0])
+        self._calibration.learn(matured, waited)
+        self._learning.learn(matured, waited)
         waited[:, 0] = self._opinions.learn(batch, waited[:, 0], outcome, known[:, 0])
         self._scoreboard.add(waited, outcome, np.logical_and.reduce(known, axis=1))
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from htfi.domain import portable_math as exact
 from htfi.domain.decision import TICKS_PER_UNIT
 from htfi.domain.events import MAX_LOG_RETURN
+from htfi.forecasting import compiled
 from htfi.forecasting.columns import SeriesColumns, distinct
 from htfi.forecasting.scores import integration_weights
 
@@ -125,7 +126,7 @@ class CrpsAggregation:
         self._levels = np.array(levels)
         self._shares = zone_shares(tuple(levels))
         self._cells = 2.0 * integration_weights(levels)
-        self._half_life = half_life
+        self._half_life, self._keep = half_life, round(0.5 ** (1.0 / half_life), 12)
         self._log_k = round(math.log(2 * num_experts), 12)
         self._num_awake = 1 + num_regimes
         blank = np.zeros((self._num_awake, num_horizons, num_experts, len(ZONES)))
@@ -138,11 +139,15 @@ class CrpsAggregation:
         self.pooled.declare("owed_share", np.zeros((self._num_awake, num_horizons)))
         self.pooled.declare("end_ns", -1, np.int64)
 
-    def learn(self, batch: MaturedForecasts, experts: Array, mixed: Array) -> None:
-        """Take in the outcomes of forecasts by experts [n, K, H, Q] and of their mix [n, H, Q].
+    def learn(self, batch: MaturedForecasts, waited: Array) -> None:
+        """Take in the outcomes of forecasts [n, 1 + K, H, Q]: of the mix, then of the experts.
 
         An expert that was NaN then is held to have done as the mix.
         """
+        if compiled.core is not None:
+            self._learn_compiled(compiled.core, batch, waited)
+            return
+        mixed, experts = waited[:, 0], waited[:, 1:]
         outcome, known = batch.outcome, batch.known
         width = np.maximum(mixed[..., -1] - mixed[..., 0], 1e-12)
         slope = self._cells * ((outcome[..., None] < mixed) - self._levels) / width[..., None]  # [n, H, Q]
@@ -150,12 +155,29 @@ class CrpsAggregation:
         regret: Array = (gains[..., None, :] * self._shares).sum(axis=-1)  # [n, H, K, Z]
         counted = known[:, :, None, None]
         regret = np.where(counted & np.isfinite(regret), regret, 0.0)
-        keep = np.where(counted, round(0.5 ** (1.0 / self._half_life), 12), 1.0)
+        keep = np.where(counted, self._keep, 1.0)
         across: Whole = np.arange(known.shape[1], dtype=np.int64)
         awake = np.stack([np.zeros_like(batch.regimes), 1 + batch.regimes])  # [2, n, H]
         self._step(self.columns, (batch.index[:, None], awake, across), regret, keep)
         for group in distinct(batch.groups):
             self._pool(group, batch, regret)
+
+    def _learn_compiled(self, core: Any, batch: MaturedForecasts, waited: Array) -> None:
+        names, known = ("regret", "square", "largest"), batch.known.view(np.uint8)
+        n, k, h, q = waited.shape
+        losses = np.empty((n, h, k - 1, len(ZONES)))
+        core.learn_weights(
+            batch.index, batch.regimes, known, batch.outcome, waited, *(self.columns[name] for name in names),
+            self._levels, self._cells, self._shares, losses, np.empty(q), np.empty(q), self._keep, self._log_k,
+            _MIN_LOSS,
+        )  # fmt: skip
+        for group in distinct(batch.groups):
+            self.pooled.grow(group + 1)
+            core.pool_losses(
+                group, int(batch.ends_ns[batch.groups == group].max()), batch.groups, batch.regimes, known, losses,
+                *(self.pooled[name] for name in (*names, "owed", "owed_share", "end_ns")), batch.num_series[group],
+                self._half_life, self._log_k, _MIN_LOSS,
+            )  # fmt: skip
 
     def _pool(self, group: int, batch: MaturedForecasts, regret: Array) -> None:
         self.pooled.grow(group + 1)
@@ -239,6 +261,12 @@ class CrpsAggregation:
         """
         num_groups, num_regimes = len(num_series), self._num_awake - 1
         self.pooled.grow(num_groups)
+        if compiled.core is not None:
+            priors = np.empty((num_groups, num_regimes, *self.pooled["regret"].shape[2:]))
+            powers = np.array([1.0 - 1.0 / num_series[group] for group in range(num_groups)])
+            learnt = (self.pooled[name] for name in ("regret", "square", "largest"))
+            compiled.core.fill_priors(*learnt, powers, priors, self._log_k, _MIN_LOSS, _MIN_PRIOR)
+            return priors
         groups, regimes = np.divmod(np.arange(num_groups * num_regimes, dtype=np.int64), num_regimes)
         shares = self._shares_of(self.pooled, groups, regimes, np.array([[[True]]]))
         shares /= np.maximum(shares.sum(axis=2, keepdims=True), 1e-300)

@@ -18,6 +18,7 @@ from htfi.domain.decision import series_id
 from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.domain.events import Bar
 from htfi.domain.time import NS_PER_DAY, parse_duration
+from htfi.forecasting import compiled
 from htfi.forecasting.columns import SeriesColumns
 
 Array = NDArray[np.float64]
@@ -163,6 +164,8 @@ class Panel:
     ) -> dict[str, Array]:
         """The fields of a batch that follow from these moves and ranges."""
         columns = self._columns
+        if compiled.core is not None:
+            return self._measure_compiled(compiled.core, index, age, moves, ranges)
         usual_var = columns["usual_var"][rows]
         size = np.maximum(np.abs(moves), math.sqrt(_PARKINSON) * ranges)
         usual = np.maximum(np.where(age > 0, np.sqrt(usual_var), size), SIGMA_FLOOR)
@@ -188,6 +191,20 @@ class Panel:
             "usual": usual,
             "outcomes": np.where(age[:, None] >= self._horizons, away, np.nan),
         }
+
+    def _measure_compiled(
+        self, core: Any, index: NDArray[np.intp], age: NDArray[np.int64], moves: Array, ranges: Array
+    ) -> dict[str, Array]:
+        columns, n = self._columns, len(index)
+        names = ("returns", "variance", "log_variance", "usual")
+        measured: dict[str, Array] = {name: np.empty(n) for name in names}
+        measured["outcomes"] = np.empty((n, len(self._horizons)))
+        core.measure(
+            moves, ranges, index, age, self._horizons, columns["usual_var"], columns["num_bars"], columns["path"],
+            columns["paths"], *measured.values(), _TICK, SIGMA_FLOOR, _OUTLIER_MIN_BARS, _OUTLIER_RATIO, _PARKINSON,
+            _USUAL_GAIN, _UNCHANGED_GAIN,
+        )  # fmt: skip
+        return measured
 
     def _register(self, symbol: str, interval: str) -> int:
         if (symbol, interval) in self._row_of:  # twice in one call: the caller refuses it

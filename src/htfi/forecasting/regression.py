@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from htfi.domain import portable_math as exact
-from htfi.forecasting.columns import SeriesColumns, distinct
+from htfi.forecasting import compiled
+from htfi.forecasting.columns import SeriesColumns, distinct, push_window, row_means
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.panel import BarBatch, Rows
 from htfi.forecasting.shapes import ResidualShapes, scale_shape
@@ -22,7 +23,7 @@ Array = NDArray[np.float64]
 
 _NOISE_PRIOR_VAR = 0.5
 _NOISE_PRIOR_BARS = 20.0
-_MAX_LOG_DEVIATION = (
+MAX_LOG_DEVIATION = (
     6.0  # regressors, targets and forecasts, in logs, further than this from their level: a feed waking up
 )
 
@@ -37,18 +38,24 @@ class DiscountedRegression:
     def __init__(self, num_targets: int, prior: Array, prior_bars: float, half_life_bars: float) -> None:
         k = len(prior)
         self._keep = round(0.5 ** (1.0 / half_life_bars), 12)
-        self._prior, self._prior_bars = prior, prior_bars
-        self._prior_gram = prior_bars * np.eye(k)
+        self._prior_gram, self._prior_moment = prior_bars * np.eye(k), prior_bars * prior
         self.columns = SeriesColumns()
         self.columns.declare("gram", np.broadcast_to(self._prior_gram, (num_targets, k, k)))
-        self.columns.declare("moment", np.broadcast_to(prior_bars * prior, (num_targets, k)))
+        self.columns.declare("moment", np.broadcast_to(self._prior_moment, (num_targets, k)))
         self.columns.declare("beta", np.broadcast_to(prior, (num_targets, k)))
         self.columns.declare("noise", np.full(num_targets, _NOISE_PRIOR_VAR))
         self.columns.declare("num", np.zeros(num_targets))
 
-    def learn(self, rows: Rows, x: Array, y: Array, known: NDArray[np.bool_]) -> None:
+    def learn(self, rows: NDArray[np.intp], x: Array, y: Array, known: NDArray[np.bool_]) -> None:
         """Take in x [n, H, K] with outcomes y [n, H] where `known` [n, H]."""
         columns = self.columns
+        if compiled.core is not None:
+            names = ("gram", "moment", "beta", "noise", "num")
+            compiled.core.learn_regression(
+                rows, x, y, known.view(np.uint8), *(columns[name] for name in names),
+                self._prior_gram, self._prior_moment, np.empty(x.shape[2]), self._keep, _NOISE_PRIOR_BARS,
+            )  # fmt: skip
+            return
         weight = known.astype(np.float64)
         keep = 1.0 - weight * (1.0 - self._keep)
         renewed = weight * (1.0 - self._keep)
@@ -62,7 +69,7 @@ class DiscountedRegression:
         gram = columns["gram"][rows] * keep[:, :, None, None]
         gram += x[:, :, :, None] * x[:, :, None, :] + renewed[:, :, None, None] * self._prior_gram
         moment = columns["moment"][rows] * keep[:, :, None]
-        moment += x * y[:, :, None] + renewed[:, :, None] * (self._prior_bars * self._prior)
+        moment += x * y[:, :, None] + renewed[:, :, None] * self._prior_moment
         columns["gram"][rows], columns["moment"][rows] = gram, moment
 
     def fit(self, rows: NDArray[np.intp]) -> None:
@@ -83,6 +90,11 @@ def solve_normal_equations(gram: Array, moment: Array) -> Array:
     Gauss-Jordan elimination in exactly rounded operations, not LAPACK, whose bits depend on the processor.
     """
     k = gram.shape[-1]
+    if compiled.core is not None:
+        system = np.concatenate([gram, moment[..., None]], axis=-1).reshape(-1, k, k + 1)
+        found = np.empty((len(system), k))
+        compiled.core.solve(system, found)
+        return found.reshape(moment.shape)
     a = np.concatenate([gram, moment[..., None]], axis=-1)
     a = np.ascontiguousarray(np.moveaxis(a, (-2, -1), (0, 1)))  # [K, K+1, ...]
     for i in range(k):
@@ -94,7 +106,7 @@ def solve_normal_equations(gram: Array, moment: Array) -> Array:
 
 def clamp_logs(logs: Array) -> Array:
     """Logs about their level within ±6: beyond it a feed wakes from a flat stretch."""
-    return np.minimum(np.maximum(logs, -_MAX_LOG_DEVIATION), _MAX_LOG_DEVIATION)
+    return np.minimum(np.maximum(logs, -MAX_LOG_DEVIATION), MAX_LOG_DEVIATION)
 
 
 _LN2 = 0.6931471805599453
@@ -128,9 +140,38 @@ class PooledRegression:
         self.columns.declare("num", np.full(num, _POOLED_NOISE_BARS))
         self.columns.declare("owed_bars", 0.0)
 
-    def learn(self, group: int, x: Array, y: Array, known: NDArray[np.bool_], num_series: int) -> None:
-        """Take in x [n, H, K] with outcomes y [n, H] where `known` [n, H], of a group of so many series."""
+    def learn(
+        self,
+        group: int,
+        groups: NDArray[np.int64],
+        x: Array,
+        y: Array,
+        known: NDArray[np.bool_],
+        num_series: int,
+    ) -> None:
+        """Take in x [n, H, K] with outcomes y [n, H] where `known` [n, H], of a group of so many series.
+
+        Of n rows those count that are of this group, by `groups` [n].
+        """
         self.columns.grow(group + 1)
+        columns = self.columns
+        if compiled.core is not None:
+            names, size = ("gram", "moment", "beta", "squares", "num"), x.shape[2]
+            bars = compiled.core.learn_pooled(
+                group, groups, x, y, known.view(np.uint8), *(columns[name] for name in names), self._prior_gram,
+                self._prior_moment, np.empty((size + 2, size)), num_series, _FIT_HALF_LIFE_BARS,
+            )  # fmt: skip
+        else:
+            place = np.flatnonzero(groups == group)
+            bars = self._add_products(group, x[place], y[place], known[place], num_series)
+        columns["owed_bars"][group] += bars[0]
+        if columns["owed_bars"][group] >= _RENEWAL_BARS:
+            columns["owed_bars"][group] = 0.0
+            columns["beta"][group] = solve_normal_equations(columns["gram"][group], columns["moment"][group])
+
+    def _add_products(
+        self, group: int, x: Array, y: Array, known: NDArray[np.bool_], num_series: int
+    ) -> Sequence[float]:
         columns = self.columns
         weight = known.astype(np.float64)
         bars = weight.sum(axis=0) / num_series  # [H]
@@ -145,10 +186,7 @@ class PooledRegression:
         columns["gram"][group] = keep[:, None, None] * columns["gram"][group] + gram
         moment = (x * y[:, :, None]).sum(axis=0) + (1.0 - keep)[:, None] * self._prior_moment
         columns["moment"][group] = keep[:, None] * columns["moment"][group] + moment
-        columns["owed_bars"][group] += bars[0]
-        if columns["owed_bars"][group] >= _RENEWAL_BARS:
-            columns["owed_bars"][group] = 0.0
-            columns["beta"][group] = solve_normal_equations(columns["gram"][group], columns["moment"][group])
+        return bars.tolist()
 
     def predict(self, groups: NDArray[np.int64], x: Array) -> Array:
         """E[y] in logs plus half the noise variance, [n, H], for x [n, K] of these groups [n]: log-normal mean."""
@@ -197,8 +235,30 @@ class PooledShape:
 
         `group_of` [rows] numbers the group of every series, −1 for none.
         """
-        series, at, across = self._series, bars.index[:, None], np.arange(len(self._horizons))
         self._groups.grow(int(bars.group.max()) + 1)
+        num_series = {group: max(int((group_of == group).sum()), 1) for group in distinct(bars.group)}
+        if compiled.core is not None:
+            self._count_compiled(compiled.core, bars, scale, num_series)
+        else:
+            self._count_bars(bars, scale, num_series)
+        for group, num in num_series.items():
+            if self._groups["owed_bars"][group] >= 1.0:
+                self._groups["owed_bars"][group] = 0.0
+                self._fit(group, num)
+
+    def _count_compiled(self, core: Any, bars: BarBatch, scale: Array, num_series: dict[int, int]) -> None:
+        series, groups = self._series, self._groups
+        seen = np.empty((2 + groups["counts"].shape[2], len(self._horizons)))
+        for group, num in num_series.items():
+            core.count_outcomes(
+                bars.index, bars.age, bars.group, bars.outcomes, scale, self._horizons, series["raw"],
+                series["sized"], series["size"], series["num"], groups["counts"], groups["sizes"], groups["num"],
+                groups["bars"], groups["owed_bars"], group, num, seen, _BIN, _SIZE_BARS, _SIZE_PRIOR_BARS,
+                _SHAPE_HALF_LIFE_BARS,
+            )  # fmt: skip
+
+    def _count_bars(self, bars: BarBatch, scale: Array, num_series: dict[int, int]) -> None:
+        series, at, across = self._series, bars.index[:, None], np.arange(len(self._horizons))
         sized = scale * self._size(bars.rows, bars.group)
         slot = (bars.age[:, None] - self._horizons) % series["raw"].shape[2]
         size = np.abs(bars.outcomes / series["raw"][at, across, slot])
@@ -212,10 +272,11 @@ class PooledShape:
         away = np.where(known, size - series["size"][bars.rows], 0.0)
         series["size"][bars.rows] += gain * away
         series["num"][bars.rows] = np.minimum(num + known, _SIZE_BARS)
-        for group in distinct(bars.group):
+        for group, num_of_group in num_series.items():
             of_group = bars.group == group
-            num_series = max(int((group_of == group).sum()), 1)
-            self._count(group, places[of_group].astype(np.int64), size[of_group], known[of_group], num_series)
+            self._count(
+                group, places[of_group].astype(np.int64), size[of_group], known[of_group], num_of_group
+            )
         slots = bars.age % series["raw"].shape[2]
         series["raw"][bars.index, :, slots] = scale
         series["sized"][bars.index, :, slots] = sized
@@ -233,16 +294,23 @@ class PooledShape:
         groups["num"][group] = keep * groups["num"][group] + known.sum(axis=0)
         groups["bars"][group] = keep * groups["bars"][group] + bars
         groups["owed_bars"][group] += bars[0]
-        if groups["owed_bars"][group] >= 1.0:
-            groups["owed_bars"][group] = 0.0
-            independent = groups["bars"][group] / self._horizons * min(float(num_series), _MAX_INDEPENDENT)
-            for j, num in enumerate(independent.tolist()):
-                counts = groups["counts"][group, j]
-                weight = _SHAPE_PRIOR_BARS * counts.sum() / max(num, 1.0)
-                both = _count_quantiles(counts + weight * self._prior, self._levels)
-                even, odd = 0.5 * (both + both[::-1]), 0.5 * (both - both[::-1])
-                shape = odd + num / (num + _SKEW_PRIOR) * even
-                groups["shape"][group, j] = np.maximum.accumulate(shape)
+
+    def _fit(self, group: int, num_series: int) -> None:
+        groups = self._groups
+        independent = groups["bars"][group] / self._horizons * min(float(num_series), _MAX_INDEPENDENT)
+        for j, num in enumerate(independent.tolist()):
+            counts = groups["counts"][group, j]
+            if compiled.core is not None:
+                compiled.core.fit_shape(
+                    counts, self._prior, self._levels, num, _SHAPE_PRIOR_BARS, _SKEW_PRIOR, _BIN,
+                    np.empty(2 * len(counts)), np.empty(len(self._levels)), groups["shape"][group, j],
+                )  # fmt: skip
+                continue
+            weight = _SHAPE_PRIOR_BARS * counts.sum() / max(num, 1.0)
+            both = _count_quantiles(counts + weight * self._prior, self._levels)
+            even, odd = 0.5 * (both + both[::-1]), 0.5 * (both - both[::-1])
+            shape = odd + num / (num + _SKEW_PRIOR) * even
+            groups["shape"][group, j] = np.maximum.accumulate(shape)
 
     def _size(self, rows: Rows, groups: NDArray[np.int64]) -> Array:
         pooled = (self._groups["sizes"] / self._groups["num"])[groups]
@@ -277,6 +345,35 @@ def _count_quantiles(counts: Array, levels: Array) -> Array:
     return _BIN * (place - _NUM_SIDE - 0.5 + share)
 
 
+def collect_targets(
+    bars: BarBatch, columns: SeriesColumns, horizons: NDArray[np.int64], min_bars: int
+) -> tuple[Array, Array, NDArray[np.bool_]]:
+    """What a HAR in logs regresses at these bars: x [n, H, K] of h bars ago, y [n, H], where they are known [n, H].
+
+    y is the log of the mean variance since, about the series' level then. Columns "var", "levels" and "regressors" take
+    in the bars, whose "level" and "newest" regressors they keep.
+    """
+    age, longest = bars.age, columns["var"].shape[1]
+    if compiled.core is not None:
+        shape = (len(age), len(horizons))
+        x, y = np.empty((*shape, columns["newest"].shape[1])), np.empty(shape)
+        known = np.empty(shape, np.bool_)
+        compiled.core.collect_targets(
+            bars.index, age, bars.variance, horizons, columns["var"], columns["levels"], columns["regressors"],
+            columns["level"], columns["newest"], x, y, known.view(np.uint8), min_bars, MAX_LOG_DEVIATION,
+        )  # fmt: skip
+        return x, y, known
+    past = push_window(columns["var"], bars.rows, bars.variance)
+    means = np.stack([row_means(past[:, -h:]) for h in horizons], axis=1)  # [n, H]
+    at, slots = bars.index[:, None], (age[:, None] - horizons) % longest
+    known = age[:, None] - horizons >= min_bars - 1
+    y = clamp_logs(exact.log(means) - columns["levels"][at, slots])
+    x = columns["regressors"][at, slots]
+    columns["levels"][bars.index, age % longest] = columns["level"][bars.rows]
+    columns["regressors"][bars.index, age % longest] = columns["newest"][bars.rows]
+    return x, y, known
+
+
 class RegressionExpert:
     """What the experts share that regress the coming variance for each horizon: their fit, residuals and columns.
 
@@ -288,6 +385,7 @@ class RegressionExpert:
     ) -> None:
         self._horizons = np.array(config.horizons)
         self._longest = config.horizons[-1]
+        self._root_h = np.sqrt(self._horizons)
         self._fit = DiscountedRegression(len(self._horizons), prior, prior_bars, half_life_bars)
         self._residuals = ResidualShapes(config, math.inf)
         self._columns = SeriesColumns()

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from htfi.forecasting import compiled
+
 Array = NDArray[np.float64]
 
 
@@ -106,6 +108,7 @@ class Scoreboard:
 
     def __init__(self, names: Sequence[str], horizons: Sequence[int], levels: Sequence[float]) -> None:
         self._names, self._horizons, self._levels = tuple(names), tuple(horizons), np.array(levels)
+        self._cells = _doubled_weights(tuple(levels))
         self._low, self._high = levels.index(0.05), levels.index(0.95)
         self._crps = np.zeros((len(names), len(horizons)))
         self._inside = np.zeros((len(names), len(horizons)), np.int64)
@@ -113,6 +116,12 @@ class Scoreboard:
 
     def add(self, quantiles: Array, outcome: Array, matured: NDArray[np.bool_]) -> None:
         """Score quantiles [n, names, H, Q] by outcomes [n, H] where `matured` [n, H]."""
+        if compiled.core is not None:
+            compiled.core.add_scores(
+                quantiles, outcome, matured.view(np.uint8), self._levels, self._cells, np.empty(len(self._levels)),
+                self._crps, self._inside, self._num, self._low, self._high,
+            )  # fmt: skip
+            return
         y = np.where(matured, outcome, 0.0)[:, None]
         scores = crps(quantiles, y, self._levels)  # [n, names, H]
         inside = (quantiles[..., self._low] <= y) & (y <= quantiles[..., self._high]) & matured[:, None]

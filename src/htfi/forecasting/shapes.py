@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from htfi.forecasting import compiled
 from htfi.forecasting.columns import SeriesColumns
 from htfi.forecasting.config import RESIDUAL_HALF_TRUST, ForecastConfig
 from htfi.forecasting.panel import BarBatch, Rows
@@ -70,6 +71,19 @@ class ResidualShapes:
 
     def learn(self, bars: BarBatch, scale: Array) -> None:
         """Keep the residuals that matured with these bars, then the scale [n, H] forecast from them."""
+        if compiled.core is not None:
+            columns = self._columns
+            compiled.core.learn_residuals(
+                bars.index, bars.age, bars.outcomes, scale, self._horizons, columns["scale"], columns["window"],
+                columns["num"], columns["size"], _RESIDUAL_LIMIT, _SIZE_PRIOR_BARS,
+            )  # fmt: skip
+        else:
+            self._learn_residuals(bars, scale)
+        due = bars.index[bars.due]
+        if len(due):
+            self._columns["shape"][due] = self._fit(due)
+
+    def _learn_residuals(self, bars: BarBatch, scale: Array) -> None:
         columns, at, across = self._columns, bars.index[:, None], np.arange(len(self._horizons))
         scales, num = columns["scale"], columns["num"][bars.rows]
         longest = scales.shape[2]
@@ -85,9 +99,6 @@ class ResidualShapes:
         away = np.where(known[:, 0], np.abs(residual[:, 0]) - size, 0.0)
         columns["size"][bars.rows] = size + gain * away
         columns["num"][bars.rows] = num + known
-        due = bars.index[bars.due]
-        if len(due):
-            columns["shape"][due] = self._fit(due)
 
     def shape(self, rows: Rows) -> Array:
         """Quantiles [n, H, Q] at unit scale, as last fitted. The median is zero."""

@@ -4,10 +4,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from htfi.domain import portable_math as exact
+from htfi.forecasting import compiled
 from htfi.forecasting.columns import push_window, row_means
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.panel import SIGMA_FLOOR, BarBatch
-from htfi.forecasting.regression import RegressionExpert, clamp_logs
+from htfi.forecasting.regression import MAX_LOG_DEVIATION, RegressionExpert, clamp_logs, collect_targets
 
 Array = NDArray[np.float64]
 
@@ -65,7 +66,7 @@ class HarExpert(RegressionExpert):
         matured = age[:, None] - self._horizons >= _MONTH - 1
         expected = columns["expected"][at, slots, across]
         regressors = columns["regressors"][at, slots] / expected[:, :, None]
-        self._fit.learn(rows, regressors, np.minimum(means / expected, _MAX_OUTCOME_RATIO), matured)
+        self._fit.learn(bars.index, regressors, np.minimum(means / expected, _MAX_OUTCOME_RATIO), matured)
         due = bars.index[bars.due]
         if len(due):
             self._fit.fit(due)
@@ -104,28 +105,29 @@ class LogRangeHarExpert(RegressionExpert):
 
     def update(self, bars: BarBatch) -> None:
         columns, rows, age = self._columns, bars.rows, bars.age
+        if compiled.core is not None:
+            compiled.core.read_har(
+                bars.index, age, bars.log_variance, bars.returns, bars.usual, columns["level"], columns["log_var"],
+                columns["shock"], columns["newest"], self._fit.columns["beta"], self._fit.columns["noise"],
+                self._root_h, columns["scale"], np.empty(len(_LOG_PRIOR)), _WEEK, _LEVEL_GAIN, MAX_LOG_DEVIATION,
+            )  # fmt: skip
+            return
         level = columns["level"][rows]
         level = level + np.maximum(1.0 / (age + 1.0), _LEVEL_GAIN) * (bars.log_variance - level)
         regressors = self._regressors(bars, bars.log_variance, level)
         columns["level"][rows], columns["newest"][rows] = level, regressors
         coming = clamp_logs(self._fit.predict(rows, regressors))
-        scale = exact.exp(0.5 * (level[:, None] + coming)) * np.sqrt(self._horizons)
+        scale = exact.exp(0.5 * (level[:, None] + coming)) * self._root_h
         columns["scale"][rows] = np.where(age[:, None] >= _MONTH - 1, scale, np.nan)
 
     def learn(self, bars: BarBatch) -> None:
-        columns, rows, age = self._columns, bars.rows, bars.age
-        past = push_window(columns["var"], rows, bars.variance)
-        means = np.stack([row_means(past[:, -h:]) for h in self._horizons], axis=1)  # [n, H]
-        at, slots = bars.index[:, None], (age[:, None] - self._horizons) % self._longest
-        matured = age[:, None] - self._horizons >= _MONTH - 1
-        target = exact.log(means) - columns["levels"][at, slots]
-        self._fit.learn(rows, columns["regressors"][at, slots], clamp_logs(target), matured)
+        columns = self._columns
+        x, y, known = collect_targets(bars, columns, self._horizons, _MONTH)
+        self._fit.learn(bars.index, x, y, known)
         due = bars.index[bars.due]
         if len(due):
             self._fit.fit(due)
-        columns["levels"][bars.index, age % self._longest] = columns["level"][rows]
-        columns["regressors"][bars.index, age % self._longest] = columns["newest"][rows]
-        self._residuals.learn(bars, columns["scale"][rows])
+        self._residuals.learn(bars, columns["scale"][bars.rows])
 
     def _regressors(self, bars: BarBatch, log_var: Array, level: Array) -> Array:
         """Regressors [n, 6] of the bar just closed."""

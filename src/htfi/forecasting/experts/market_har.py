@@ -9,16 +9,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from htfi.domain import portable_math as exact
+from htfi.forecasting import compiled
 from htfi.forecasting.columns import SeriesColumns, distinct, push_window, row_means
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.panel import BarBatch, Rows
-from htfi.forecasting.regression import PooledRegression, PooledShape, clamp_logs
+from htfi.forecasting.regression import (
+    MAX_LOG_DEVIATION,
+    PooledRegression,
+    PooledShape,
+    clamp_logs,
+    collect_targets,
+)
 from htfi.forecasting.shapes import scale_shape
 
 Array = NDArray[np.float64]
 
 NUM_RECURRENCE_FEATURES = 5
 _QUARTERS = (63, 126, 189, 252)  # daily bars
+_QUARTER_BARS = np.array(_QUARTERS, np.int64)
 _NEAR_BARS, _WIDE_BARS = 1, 3  # bars by which a quarter's report may come early or late
 _RECENT_BARS = 40  # after a report the next is more than so far away
 _EVENT_SIZE = 1.5
@@ -131,6 +139,9 @@ class MarketHarExpert:
 
     def update(self, bars: BarBatch) -> None:
         columns, rows, age = self._columns, bars.rows, bars.age
+        if compiled.core is not None:
+            self._update_compiled(compiled.core, bars)
+            return
         level = columns["level"][rows]
         level = level + np.maximum(1.0 / (age + 1.0), _LEVEL_GAIN) * (bars.log_variance - level)
         columns["level"][rows] = level
@@ -149,22 +160,41 @@ class MarketHarExpert:
         scale = exact.exp(0.5 * (level[:, None] + coming)) * self._root_h
         columns["scale"][rows] = np.where(age[:, None] >= _MONTH - 1, scale, np.nan)
 
-    def learn(self, bars: BarBatch) -> None:
-        columns, rows, age = self._columns, bars.rows, bars.age
-        past = push_window(columns["var"], rows, bars.variance)
-        means = np.stack([row_means(past[:, -h:]) for h in self._horizons], axis=1)  # [n, H]
-        at, slots = bars.index[:, None], (age[:, None] - self._horizons) % self._longest
-        matured = age[:, None] - self._horizons >= _MONTH - 1
-        target = clamp_logs(exact.log(means) - columns["levels"][at, slots])
-        known = columns["group"][: columns.num_rows]
+    def _update_compiled(self, core: Any, bars: BarBatch) -> None:
+        columns, index, age, n = self._columns, bars.index, bars.age, len(bars.index)
+        columns["end_ns"][index] = bars.end_ns
+        columns["group"][index] = bars.group
+        columns["is_grown"][index] = age >= _MONTH - 1
+        x, market = np.zeros((n, len(_PRIOR))), np.zeros((n, _NUM_MARKET_FEATURES))
+        core.read_own(
+            index, age, bars.log_variance, bars.returns, bars.usual, bars.volume, columns["level"], columns["log_var"],
+            columns["shock"], columns["loud"], columns["volume"], columns["told"], x, _WEEK, _LEVEL_GAIN, _VOLUME_GAIN,
+            _MAX_LOG_VOLUME, MAX_LOG_DEVIATION,
+        )  # fmt: skip
         for group in distinct(bars.group):
-            place = np.flatnonzero(bars.group == group)
-            num_series = max(int((known == group).sum()), 1)
-            x = columns["regressors"][at[place], slots[place]]
-            self._fit.learn(group, x, target[place], matured[place], num_series)
-        columns["levels"][bars.index, age % self._longest] = columns["level"][rows]
-        columns["regressors"][bars.index, age % self._longest] = columns["newest"][rows]
-        self._shape.learn(bars, columns["scale"][rows], known)
+            market[bars.group == group] = self._market_features(group, bars)
+        x[:, _MARKET] = market[:, :-1]
+        recurrence = self._recurrence.columns
+        core.read_recurrence(
+            index, columns["told"][index] - market, recurrence["stood_out"], recurrence["since_bars"], _QUARTER_BARS, x,
+            _RECURRING.start, _NEAR_BARS, _WIDE_BARS, _WEEK_BARS, _RECENT_BARS, _EVENT_SIZE, _MAX_VOLUME_FACTOR,
+        )  # fmt: skip
+        columns["newest"][index] = x
+        self._fit.columns.grow(int(bars.group.max()) + 1)
+        fit = [self._fit.columns[name] for name in ("beta", "squares", "num")]
+        core.scale_market(
+            index, age, bars.group, x, *fit, columns["level"], self._root_h, columns["scale"], np.empty(len(_PRIOR)),
+            _MONTH, MAX_LOG_DEVIATION,
+        )  # fmt: skip
+
+    def learn(self, bars: BarBatch) -> None:
+        columns = self._columns
+        x, y, known = collect_targets(bars, columns, self._horizons, _MONTH)
+        groups = columns["group"][: columns.num_rows]
+        for group in distinct(bars.group):
+            num_series = max(int((groups == group).sum()), 1)
+            self._fit.learn(group, bars.group, x, y, known, num_series)
+        self._shape.learn(bars, columns["scale"][bars.rows], groups)
 
     def _own_features(self, bars: BarBatch, level: Array) -> Array:
         """Regressors [n, K] of the bars just closed, the market's still zero."""
@@ -203,6 +233,13 @@ class MarketHarExpert:
         """The mean features of the group's series; zero where these are too few to be a market."""
         columns = self._columns
         newest = int(bars.end_ns[bars.group == group].max())
+        if compiled.core is not None:
+            means = np.empty(_NUM_MARKET_FEATURES)
+            names = ("group", "is_grown", "end_ns", "told")
+            num = compiled.core.mean_told(
+                group, newest - _RECENT_NS, *(columns[name] for name in names), means
+            )
+            return means if num >= _MIN_MARKET_SERIES else np.zeros(_NUM_MARKET_FEATURES)
         recent = columns["end_ns"] > newest - _RECENT_NS
         among = (columns["group"] == group) & (columns["is_grown"] > 0) & recent
         if int(among.sum()) < _MIN_MARKET_SERIES:

@@ -117,7 +117,7 @@ class SeasonalExpert(RegressionExpert):
         at, at_slots = bars.index[:, None], (age[:, None] - self._horizons) % self._longest
         matured = age[:, None] - self._horizons >= _MIN_BARS - 1
         target = exact.log(np.maximum(means, 1e-300)) - columns["levels"][at, at_slots]
-        self._fit.learn(rows, columns["regressors"][at, at_slots], clamp_logs(target), matured)
+        self._fit.learn(bars.index, columns["regressors"][at, at_slots], clamp_logs(target), matured)
         due = bars.index[bars.due]
         if len(due):
             self._fit.fit(due)

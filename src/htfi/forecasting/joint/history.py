@@ -7,7 +7,7 @@ scenarios return through it.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from statistics import NormalDist
 from typing import Any
 
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.domain.time import parse_duration
+from htfi.forecasting import compiled
 
 Scores = NDArray[np.float32]
 
@@ -49,12 +50,17 @@ class MarginalMap:
         self._scores = np.array([round(NormalDist().inv_cdf(level), 12) for level in levels])
         self._lower = _tail(1.0 - levels[1], 1.0 - levels[0])
         self._upper = _tail(levels[-2], levels[-1])
+        self._tails = [np.array(astuple(tail)) for tail in (self._lower, self._upper)]
 
     def scores(self, quantiles: Array, outcome: Array) -> Array:
         """Normal scores [n], within ±8, of outcomes [n] under quantiles [n, Q]; NaN where either is.
 
         Where neighbouring quantiles are equal, an outcome on them has the middle of their scores.
         """
+        if compiled.core is not None:
+            found = np.empty(len(outcome))
+            compiled.core.fill_normal_scores(quantiles, outcome, self._scores, *self._tails, found, MAX_SCORE)
+            return found
         below = (quantiles < outcome[:, None]).sum(axis=1)
         upto = (quantiles <= outcome[:, None]).sum(axis=1)
         last, row = quantiles.shape[1] - 1, np.arange(len(outcome))

@@ -1,0 +1,713 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
+"""What series learn from a bar, compiled: the operations of the modules that call it, in their order, with their bits.
+
+numpy does the same where no compiler was at hand; `tests/property/test_learning_compiled.py` compares the two. Arrays
+have the shapes that those modules give: n rows of an instant, N series, G groups, H horizons, K experts or regressors,
+Q levels, Z zones, A regimes and all times, L the longest horizon.
+"""
+
+from libc.math cimport INFINITY, NAN, fabs, isfinite, isnan, rint, sqrt
+from libc.stdint cimport int64_t
+
+cdef extern from "../domain/portable_math.h" nogil:
+    double exact_log(double x)
+    double exact_exp(double x)
+
+ctypedef unsigned char flag
+
+cdef double LN2 = 0.6931471805599453
+
+
+cdef inline double least(double a, double b) noexcept nogil:
+    """As numpy.minimum: NaN where either is."""
+    return a if a < b or isnan(a) else b
+
+
+cdef inline double most(double a, double b) noexcept nogil:
+    """As numpy.maximum: NaN where either is."""
+    return a if a > b or isnan(a) else b
+
+
+cdef inline double clamp(double x, double bound) noexcept nogil:
+    return least(most(x, -bound), bound)
+
+
+cdef double sum_of(const double *x, Py_ssize_t num) noexcept nogil:
+    """As numpy.add.reduce of an axis whose numbers are neighbours."""
+    return 0.0 + pairwise(x, num)
+
+
+cdef double pairwise(const double *x, Py_ssize_t num) noexcept nogil:
+    cdef double sums[8]
+    cdef double total
+    cdef Py_ssize_t i, j, half
+    if num < 8:
+        total = 0.0
+        for i in range(num):
+            total += x[i]
+        return total
+    if num <= 128:
+        for j in range(8):
+            sums[j] = x[j]
+        for i in range(8, num - num % 8, 8):
+            for j in range(8):
+                sums[j] += x[i + j]
+        total = ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]))
+        for i in range(num - num % 8, num):
+            total += x[i]
+        return total
+    half = num // 2
+    half -= half % 8
+    return pairwise(x, half) + pairwise(x + half, num - half)
+
+
+cdef inline double mean_of_last(const double *window, Py_ssize_t width, Py_ssize_t num) noexcept nogil:
+    """The mean of the last `num` of a window."""
+    return sum_of(window + width - num, num) / num
+
+
+cdef inline void push(double *window, Py_ssize_t width, double newest) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(width - 1):
+        window[i] = window[i + 1]
+    window[width - 1] = newest
+
+
+cdef inline Py_ssize_t slot_before(int64_t age, int64_t bars, Py_ssize_t length) noexcept nogil:
+    """Where a ring of `length` holds what was written `bars` before `age`."""
+    cdef int64_t slot = (age - bars) % length
+    return slot + length if slot < 0 else slot
+
+
+# --- panel
+
+def measure(
+    double[::1] moves, double[::1] ranges, const int64_t[::1] index, int64_t[::1] ages, const int64_t[::1] horizons,
+    double[::1] usual_vars, int64_t[::1] num_bars, double[::1] path, double[:, ::1] paths,
+    double[::1] returns, double[::1] variance, double[::1] log_variance, double[::1] usual, double[:, ::1] outcomes,
+    double tick, double sigma_floor, int min_bars, double outlier_ratio, double parkinson, double usual_gain,
+    double unchanged_gain,
+):
+    """`Panel._measure`, of moves and ranges [n]; fills returns, variance, log variance, usual [n], outcomes [n, H]."""
+    cdef Py_ssize_t i, j, row, longest = paths.shape[1], slot
+    cdef double move, size, limit, gain, root = sqrt(parkinson), usual_var, far
+    cdef int64_t age
+    cdef bint moved
+    for i in range(index.shape[0]):
+        row, age, move, far = index[i], ages[i], moves[i], ranges[i]
+        usual_var = usual_vars[row]
+        size = most(fabs(move), root * far)
+        usual[i] = most(sqrt(usual_var) if age > 0 else size, sigma_floor)
+        limit = outlier_ratio * usual[i] if age >= min_bars and usual[i] > tick else INFINITY
+        returns[i] = clamp(move, limit)
+        moved = move != 0.0 or far > 0.0
+        num_bars[row] = age + 1 if moved or age > 0 else 0
+        gain = most(1.0 / (<double>age + 1.0), usual_gain if moved else unchanged_gain)
+        usual_vars[row] = usual_var + gain * (returns[i] * returns[i] - usual_var)
+        variance[i] = parkinson * far * far if far > 0.0 else returns[i] * returns[i]
+        variance[i] = least(most(variance[i], 0.01 * usual[i] * usual[i]), limit * limit)
+        log_variance[i] = exact_log(variance[i])
+        path[row] += move
+        for j in range(horizons.shape[0]):
+            outcomes[i, j] = NAN
+            if age >= horizons[j]:
+                outcomes[i, j] = path[row] - paths[row, slot_before(age, horizons[j], longest)]
+        paths[row, age % longest] = path[row]
+
+
+# --- residual shapes
+
+def learn_residuals(
+    const int64_t[::1] index, const int64_t[::1] ages, const double[:, :] outcomes, const double[:, :] scale,
+    const int64_t[::1] horizons, double[:, :, ::1] scales, float[:, :, ::1] window, int64_t[:, ::1] num,
+    double[::1] sizes, double limit, double prior_bars,
+):
+    """`ResidualShapes.learn`, but for what is fitted."""
+    cdef Py_ssize_t i, j, row, slot, longest = scales.shape[2], width = window.shape[2]
+    cdef double residual, gain
+    for i in range(index.shape[0]):
+        row = index[i]
+        gain = 1.0 / least(<double>num[row, 0] + prior_bars, <double>width)
+        for j in range(horizons.shape[0]):
+            slot = slot_before(ages[i], horizons[j], longest)
+            residual = outcomes[i, j] / scales[row, j, slot]
+            if isfinite(residual):
+                residual = clamp(residual, limit)
+                window[row, j, num[row, j] % width] = <float>residual
+                num[row, j] += 1
+                if j == 0:
+                    sizes[row] += gain * (fabs(residual) - sizes[row])
+        slot = ages[i] % longest
+        for j in range(horizons.shape[0]):
+            scales[row, j, slot] = scale[i, j]
+
+
+# --- regressions
+
+cdef inline double product(const double *x, const double *y, double *terms, Py_ssize_t num) noexcept nogil:
+    cdef Py_ssize_t k
+    for k in range(num):
+        terms[k] = x[k] * y[k]
+    return sum_of(terms, num)
+
+
+def solve(double[:, :, ::1] system, double[:, ::1] found):
+    """`solve_normal_equations` of systems [m, K, K+1], which are overwritten; found [m, K]."""
+    cdef Py_ssize_t m, i, r, c, size = system.shape[1]
+    cdef double head
+    for m in range(system.shape[0]):
+        for i in range(size):
+            head = system[m, i, i]
+            for c in range(size + 1):
+                system[m, i, c] = system[m, i, c] / head
+            for r in range(size):
+                if r != i:
+                    head = system[m, r, i]
+                    for c in range(size + 1):
+                        system[m, r, c] = system[m, r, c] - head * system[m, i, c]
+        for i in range(size):
+            found[m, i] = system[m, i, size]
+
+
+def learn_regression(
+    const int64_t[::1] index, const double[:, :, ::1] x, const double[:, :] y, const flag[:, :] known,
+    double[:, :, :, ::1] gram, double[:, :, ::1] moment, const double[:, :, ::1] beta, double[:, ::1] noise,
+    double[:, ::1] num, const double[:, ::1] prior_gram, const double[::1] prior_moment, double[::1] terms,
+    double keep_share, double noise_prior_bars,
+):
+    """`DiscountedRegression.learn`. `terms` [K] is overwritten."""
+    cdef Py_ssize_t i, j, a, b, row, size = x.shape[2]
+    cdef double weight, keep, renewed, target, miss, gain, left
+    for i in range(index.shape[0]):
+        row = index[i]
+        for j in range(x.shape[1]):
+            weight = 1.0 if known[i, j] else 0.0
+            keep, renewed = 1.0 - weight * (1.0 - keep_share), weight * (1.0 - keep_share)
+            target = y[i, j] if known[i, j] else 0.0
+            for a in range(size):
+                terms[a] = (x[i, j, a] * weight) * beta[row, j, a]
+            miss = target - sum_of(&terms[0], size)
+            gain = weight * most(1.0 / (num[row, j] + noise_prior_bars), 1.0 - keep_share)
+            noise[row, j] += gain * (miss * miss - noise[row, j])
+            num[row, j] += weight
+            for a in range(size):
+                left = x[i, j, a] * weight
+                for b in range(size):
+                    gram[row, j, a, b] = gram[row, j, a, b] * keep + (
+                        left * (x[i, j, b] * weight) + renewed * prior_gram[a, b]
+                    )
+                moment[row, j, a] = moment[row, j, a] * keep + (left * target + renewed * prior_moment[a])
+
+
+def predict(
+    const int64_t[::1] rows, const double[:, ::1] x, const double[:, :, ::1] beta, const double[:, ::1] noise,
+    double[:, ::1] found, double[::1] terms,
+):
+    """x·β + noise/2 [n, H] for x [n, K]. `terms` [K] is overwritten."""
+    cdef Py_ssize_t i, j
+    for i in range(rows.shape[0]):
+        for j in range(beta.shape[1]):
+            found[i, j] = product(&x[i, 0], &beta[rows[i], j, 0], &terms[0], x.shape[1]) + 0.5 * noise[rows[i], j]
+
+
+def learn_pooled(
+    Py_ssize_t group, const int64_t[::1] groups, const double[:, :, ::1] x, const double[:, :] y,
+    const flag[:, :] known, double[:, :, :, ::1] gram, double[:, :, ::1] moment, const double[:, :, ::1] beta, double[:, ::1] squares,
+    double[:, ::1] num, const double[:, ::1] prior_gram, const double[::1] prior_moment, double[:, ::1] terms,
+    double num_series, double half_life,
+):
+    """`PooledRegression.learn` of one group, but for the fit; the bars [H] that these are. `terms` [K+2, K] is overwritten."""
+    cdef Py_ssize_t i, j, a, b, size = x.shape[2]
+    cdef double weight, keep, target, miss, square, count, left
+    cdef list bars = []
+    for j in range(x.shape[1]):
+        square, count = 0.0, 0.0
+        terms[:, :] = 0.0
+        for i in range(x.shape[0]):
+            if groups[i] != group:
+                continue
+            weight = 1.0 if known[i, j] else 0.0
+            target = y[i, j] if known[i, j] else 0.0
+            for a in range(size):
+                terms[size + 1, a] = (x[i, j, a] * weight) * beta[group, j, a]
+            miss = target - sum_of(&terms[size + 1, 0], size)
+            square += miss * miss
+            count += weight
+            for a in range(size):
+                left = x[i, j, a] * weight
+                for b in range(size):
+                    terms[a, b] += left * (x[i, j, b] * weight)
+                terms[size, a] += left * target
+        bars.append(count / num_series)
+        keep = exact_exp(-LN2 / half_life * (count / num_series))
+        squares[group, j] = keep * squares[group, j] + square
+        num[group, j] = keep * num[group, j] + count
+        for a in range(size):
+            for b in range(size):
+                gram[group, j, a, b] = keep * gram[group, j, a, b] + (terms[a, b] + (1.0 - keep) * prior_gram[a, b])
+            moment[group, j, a] = keep * moment[group, j, a] + (terms[size, a] + (1.0 - keep) * prior_moment[a])
+    return bars
+
+
+# --- the shape of a group's outcomes
+
+def count_outcomes(
+    const int64_t[::1] index, const int64_t[::1] ages, const int64_t[::1] groups, const double[:, :] outcomes,
+    const double[:, :] scale, const int64_t[::1] horizons, double[:, :, ::1] raw, double[:, :, ::1] sized,
+    double[:, ::1] sizes, double[:, ::1] num, double[:, :, ::1] counts, double[:, ::1] group_sizes,
+    double[:, ::1] group_num, double[:, ::1] group_bars, double[::1] owed_bars, Py_ssize_t group, double num_series,
+    double[:, ::1] seen, double bin_width, double size_bars, double prior_bars, double half_life,
+):
+    """`PooledShape.learn` of one group, but for what is fitted. `seen` [2 + B, H] is overwritten."""
+    cdef Py_ssize_t i, j, b, row, slot, longest = raw.shape[2], num_bins = counts.shape[2], side = (num_bins - 1) // 2
+    cdef double reach = bin_width * side, size, place, gain, spans, pooled, keep, bars
+    seen[:, :] = 0.0
+    for i in range(index.shape[0]):
+        if groups[i] != group:
+            continue
+        row = index[i]
+        for j in range(horizons.shape[0]):
+            spans, pooled = num[row, j] / <double>horizons[j], group_sizes[group, j] / group_num[group, j]
+            slot = slot_before(ages[i], horizons[j], longest)
+            size = fabs(outcomes[i, j] / raw[row, j, slot])
+            place = outcomes[i, j] / sized[row, j, slot]
+            slot = ages[i] % longest
+            raw[row, j, slot] = scale[i, j]
+            sized[row, j, slot] = scale[i, j] * ((spans * sizes[row, j] + prior_bars * pooled) / (spans + prior_bars))
+            if isfinite(size) and isfinite(place):
+                gain = 1.0 / least(num[row, j] + 1.0, size_bars)
+                size = least(size, reach)
+                seen[2 + side + <Py_ssize_t>rint(clamp(place, reach) / bin_width), j] += 1.0
+                sizes[row, j] += gain * (size - sizes[row, j])
+                num[row, j] = least(num[row, j] + 1.0, size_bars)
+                seen[0, j] += size
+                seen[1, j] += 1.0
+    for j in range(horizons.shape[0]):
+        bars = seen[1, j] / num_series
+        keep = exact_exp(-LN2 / half_life * bars)
+        for b in range(num_bins):
+            counts[group, j, b] = keep * counts[group, j, b] + seen[2 + b, j]
+        group_sizes[group, j] = keep * group_sizes[group, j] + seen[0, j]
+        group_num[group, j] = keep * group_num[group, j] + seen[1, j]
+        group_bars[group, j] = keep * group_bars[group, j] + bars
+        if j == 0:
+            owed_bars[group] += bars
+
+
+def fit_shape(
+    const double[::1] counts, const double[::1] prior, const double[::1] levels, double num, double prior_bars,
+    double skew_prior, double bin_width, double[::1] totals, double[::1] both, double[::1] shape,
+):
+    """`_fitted_shape` of counts [B]; fills shape [Q]. `totals` [2 B], `both` [Q] are overwritten."""
+    cdef Py_ssize_t b, q, low, high, middle, num_bins = counts.shape[0], num_levels = levels.shape[0]
+    cdef double weight = prior_bars * (sum_of(&counts[0], num_bins)) / most(num, 1.0), total = 0.0, wanted, at
+    for b in range(num_bins):
+        totals[num_bins + b] = counts[b] + weight * prior[b]
+        total = totals[num_bins + b] if b == 0 else total + totals[num_bins + b]
+        totals[b] = total
+    for q in range(num_levels):
+        wanted = levels[q] * total
+        low, high = 0, num_bins
+        while low < high:  # the first bin whose total is no less
+            middle = (low + high) // 2
+            if totals[middle] < wanted:
+                low = middle + 1
+            else:
+                high = middle
+        b = low if low < num_bins else num_bins - 1
+        at = totals[num_bins + b]
+        both[q] = bin_width * (b - (num_bins - 1) // 2 - 0.5 + (wanted - (totals[b] - at)) / most(at, 1e-300))
+    for q in range(num_levels):
+        wanted = 0.5 * (both[q] - both[num_levels - 1 - q])
+        at = 0.5 * (both[q] + both[num_levels - 1 - q])
+        at = wanted + num / (num + skew_prior) * at
+        shape[q] = at if q == 0 else most(shape[q - 1], at)
+
+
+# --- what HAR reads
+
+def read_har(
+    const int64_t[::1] index, const int64_t[::1] ages, const double[::1] log_variance, const double[::1] returns,
+    const double[::1] usual, double[::1] levels, double[:, ::1] logs, double[:, ::1] shocks, double[:, ::1] newest,
+    const double[:, :, ::1] beta, const double[:, ::1] noise, const double[::1] root_h, double[:, ::1] scale,
+    double[::1] terms, Py_ssize_t week, double level_gain, double bound,
+):
+    """`LogRangeHarExpert.update`. `terms` [K] is overwritten."""
+    cdef Py_ssize_t i, j, k, row, month = logs.shape[1]
+    cdef double level, coming
+    for i in range(index.shape[0]):
+        row = index[i]
+        level = levels[row] + most(1.0 / (<double>ages[i] + 1.0), level_gain) * (log_variance[i] - levels[row])
+        levels[row] = level
+        push(&logs[row, 0], month, log_variance[i])
+        push(&shocks[row, 0], month, returns[i] / usual[i])
+        newest[row, 0] = 1.0
+        newest[row, 1] = log_variance[i] - level
+        newest[row, 2] = mean_of_last(&logs[row, 0], month, week) - level
+        newest[row, 3] = mean_of_last(&logs[row, 0], month, month) - level
+        newest[row, 4] = mean_of_last(&shocks[row, 0], month, week)
+        newest[row, 5] = mean_of_last(&shocks[row, 0], month, month)
+        for k in range(6):
+            newest[row, k] = clamp(newest[row, k], bound)
+        for j in range(root_h.shape[0]):
+            coming = product(&newest[row, 0], &beta[row, j, 0], &terms[0], 6) + 0.5 * noise[row, j]
+            coming = exact_exp(0.5 * (level + clamp(coming, bound))) * root_h[j]
+            scale[row, j] = coming if ages[i] >= month - 1 else NAN
+
+
+def collect_targets(
+    const int64_t[::1] index, const int64_t[::1] ages, const double[::1] variance, const int64_t[::1] horizons,
+    double[:, ::1] past, double[:, ::1] levels, double[:, :, ::1] regressors, const double[::1] level,
+    const double[:, ::1] newest, double[:, :, ::1] x, double[:, ::1] y, flag[:, ::1] known, Py_ssize_t min_bars,
+    double bound,
+):
+    """What HAR in logs regresses at a bar: x [n, H, K] of h bars ago, y [n, H], and where they are `known` [n, H].
+
+    Takes in the bar's variance, and keeps its level and its newest regressors.
+    """
+    cdef Py_ssize_t i, j, k, row, slot, longest = past.shape[1]
+    for i in range(index.shape[0]):
+        row = index[i]
+        push(&past[row, 0], longest, variance[i])
+        for j in range(horizons.shape[0]):
+            slot = slot_before(ages[i], horizons[j], longest)
+            y[i, j] = clamp(exact_log(mean_of_last(&past[row, 0], longest, horizons[j])) - levels[row, slot], bound)
+            known[i, j] = ages[i] - horizons[j] >= min_bars - 1
+            for k in range(regressors.shape[2]):
+                x[i, j, k] = regressors[row, slot, k]
+        slot = ages[i] % longest
+        levels[row, slot] = level[row]
+        for k in range(regressors.shape[2]):
+            regressors[row, slot, k] = newest[row, k]
+
+
+def read_own(
+    const int64_t[::1] index, const int64_t[::1] ages, const double[::1] log_variance, const double[::1] returns,
+    const double[::1] usual, const double[::1] volume, double[::1] levels, double[:, ::1] logs, double[:, ::1] shocks,
+    double[:, ::1] louds, double[::1] volumes, double[:, ::1] told, double[:, ::1] x, Py_ssize_t week,
+    double level_gain, double volume_gain, double most_volume, double bound,
+):
+    """What `MarketHarExpert` reads of a series itself: `told` [N, 7] and the first eight of x [n, K]."""
+    cdef Py_ssize_t i, k, row, month = logs.shape[1], num_louds = louds.shape[1]
+    cdef double level, away, log_volume, known_usual, newest_shock
+    for i in range(index.shape[0]):
+        row = index[i]
+        level = levels[row] + most(1.0 / (<double>ages[i] + 1.0), level_gain) * (log_variance[i] - levels[row])
+        levels[row] = level
+        away = 0.0
+        if volume[i] > 0.0 and isfinite(volume[i]):
+            log_volume = exact_log(volume[i])
+            known_usual = log_volume if isnan(volumes[row]) else volumes[row]
+            away = log_volume - known_usual
+            volumes[row] = known_usual + most(1.0 / (<double>ages[i] + 1.0), volume_gain) * away
+        push(&logs[row, 0], month, log_variance[i])
+        newest_shock = returns[i] / usual[i]
+        push(&shocks[row, 0], month, newest_shock)
+        push(&louds[row, 0], num_louds, clamp(away, most_volume))
+        x[i, 0] = 1.0
+        x[i, 1] = log_variance[i] - level
+        x[i, 2] = mean_of_last(&logs[row, 0], month, week) - level
+        x[i, 3] = mean_of_last(&logs[row, 0], month, month) - level
+        x[i, 4] = mean_of_last(&shocks[row, 0], month, week)
+        x[i, 5] = mean_of_last(&shocks[row, 0], month, month)
+        x[i, 6] = louds[row, num_louds - 1]
+        x[i, 7] = mean_of_last(&louds[row, 0], num_louds, num_louds)
+        for k in range(8):
+            x[i, k] = clamp(x[i, k], bound)
+        told[row, 0], told[row, 1], told[row, 2] = x[i, 1], x[i, 2], x[i, 3]
+        told[row, 3] = clamp(newest_shock, bound)
+        told[row, 4], told[row, 5], told[row, 6] = x[i, 4], x[i, 5], x[i, 6]
+
+
+def mean_told(
+    Py_ssize_t group, int64_t after_ns, const int64_t[::1] groups, const int64_t[::1] is_grown,
+    const int64_t[::1] end_ns, const double[:, ::1] told, double[::1] means,
+):
+    """The mean [F] of what a group's grown series told that had a bar after `after_ns`; how many they are."""
+    cdef Py_ssize_t row, k, num = 0
+    means[:] = 0.0
+    for row in range(groups.shape[0]):
+        if groups[row] == group and is_grown[row] > 0 and end_ns[row] > after_ns:
+            num += 1
+            for k in range(means.shape[0]):
+                means[k] += told[row, k]
+    for k in range(means.shape[0]):
+        means[k] = means[k] / num if num else 0.0
+    return num
+
+
+def read_recurrence(
+    const int64_t[::1] index, const double[:, ::1] above, float[:, ::1] stood_out, int64_t[::1] since_bars,
+    const int64_t[::1] quarters, double[:, ::1] x, Py_ssize_t first, Py_ssize_t near_bars, Py_ssize_t wide_bars,
+    Py_ssize_t week, Py_ssize_t recent_bars, double event_size, double most_volume,
+):
+    """`QuarterlyRecurrence.features`, into five columns of x [n, K] from `first`."""
+    cdef Py_ssize_t i, k, row, width = stood_out.shape[1], last, reach, place, start
+    cdef double now, total
+    cdef double days[64]
+    cdef float largest
+    for i in range(index.shape[0]):
+        row = index[i]
+        now = most(above[i, 0], 0.0) * least(most(above[i, above.shape[1] - 1], 0.0), most_volume)
+        for k in range(width - 1):
+            stood_out[row, k] = stood_out[row, k + 1]
+        stood_out[row, width - 1] = <float>now
+        since_bars[row] = 0 if now > event_size else since_bars[row] + 1
+        x[i, first] = now
+        for k in range(week):
+            days[k] = <double>stood_out[row, width - week + k]
+        x[i, first + 1] = sum_of(days, week) / week
+        for place in range(2):
+            reach, total = wide_bars if place else near_bars, 0.0
+            for k in range(quarters.shape[0]):
+                last = width - quarters[k]
+                start = last - reach if last > reach else 0
+                largest = stood_out[row, start]
+                while start < last + reach:
+                    start += 1
+                    if stood_out[row, start] > largest or stood_out[row, start] != stood_out[row, start]:
+                        largest = stood_out[row, start]
+                total += largest
+            x[i, first + 2 + place] = 0.0 if since_bars[row] < recent_bars else total
+        x[i, first + 4] = 1.0 if since_bars[row] < recent_bars else 0.0
+
+
+def scale_market(
+    const int64_t[::1] index, const int64_t[::1] ages, const int64_t[::1] groups, const double[:, ::1] x,
+    const double[:, :, ::1] beta, const double[:, ::1] squares, const double[:, ::1] num, const double[::1] levels,
+    const double[::1] root_h, double[:, ::1] scale, double[::1] terms, Py_ssize_t min_bars, double bound,
+):
+    """The scales that `MarketHarExpert` forecasts from regressors x [n, K]. `terms` [K] is overwritten."""
+    cdef Py_ssize_t i, j, row, group
+    cdef double coming
+    for i in range(index.shape[0]):
+        row, group = index[i], groups[i]
+        for j in range(root_h.shape[0]):
+            coming = product(&x[i, 0], &beta[group, j, 0], &terms[0], x.shape[1])
+            coming = clamp(coming + 0.5 * (squares[group, j] / num[group, j]), bound)
+            coming = exact_exp(0.5 * (levels[row] + coming)) * root_h[j]
+            scale[row, j] = coming if ages[i] >= min_bars - 1 else NAN
+
+
+# --- weights
+
+cdef inline double rate_of(double largest, double square, double log_k, double min_loss) noexcept nogil:
+    return least(0.5 / most(largest, min_loss), sqrt(log_k / most(square, min_loss)))
+
+
+cdef inline void step(
+    double *regret, double *square, double *largest, double loss, double keep, double log_k, double min_loss
+) noexcept nogil:
+    """`CrpsAggregation._step` of one weight."""
+    cdef double most_loss = largest[0] * keep, sum_squares = square[0] * keep
+    cdef double scaled = rate_of(most_loss, sum_squares, log_k, min_loss) * loss
+    cdef double peak = most(most_loss, fabs(loss)), surprise = 2.0 * peak if scaled < -0.5 else 0.0
+    regret[0] = regret[0] * keep + 0.5 * (loss * (1.0 - scaled) - surprise)
+    square[0] = sum_squares + loss * loss
+    largest[0] = peak
+
+
+def learn_weights(
+    const int64_t[::1] index, const int64_t[:, :] regimes, const flag[:, :] known, const double[:, :] outcome,
+    const double[:, :, :, ::1] waited, double[:, :, :, :, ::1] regret, double[:, :, :, :, ::1] square,
+    double[:, :, :, :, ::1] largest, const double[::1] levels, const double[::1] cells, const double[:, ::1] shares,
+    double[:, :, :, ::1] losses, double[::1] slope, double[::1] terms, double keep_share, double log_k, double min_loss,
+):
+    """`CrpsAggregation.learn` of each series' own; fills losses [n, H, K, Z]. `slope`, `terms` [Q] are overwritten."""
+    cdef Py_ssize_t i, j, k, z, q, a, row, num_levels = levels.shape[0]
+    cdef double width, loss, y, keep
+    for i in range(index.shape[0]):
+        row = index[i]
+        for j in range(known.shape[1]):
+            y = outcome[i, j]
+            width = most(waited[i, 0, j, num_levels - 1] - waited[i, 0, j, 0], 1e-12)
+            keep = keep_share if known[i, j] else 1.0
+            for q in range(num_levels):
+                slope[q] = cells[q] * ((1.0 if y < waited[i, 0, j, q] else 0.0) - levels[q]) / width
+            for k in range(losses.shape[2]):
+                for z in range(shares.shape[0]):
+                    for q in range(num_levels):
+                        terms[q] = slope[q] * (waited[i, 0, j, q] - waited[i, 1 + k, j, q]) * shares[z, q]
+                    loss = sum_of(&terms[0], num_levels)
+                    loss = loss if known[i, j] and isfinite(loss) else 0.0
+                    losses[i, j, k, z] = loss
+                    for a in range(2):
+                        q = 1 + regimes[i, j] if a else 0
+                        step(&regret[row, q, j, k, z], &square[row, q, j, k, z], &largest[row, q, j, k, z], loss, keep,
+                             log_k, min_loss)
+
+
+def pool_losses(
+    Py_ssize_t group, int64_t end_ns, const int64_t[::1] groups, const int64_t[:, :] regimes,
+    const flag[:, :] known, const double[:, :, :, ::1] losses, double[:, :, :, :, ::1] regret,
+    double[:, :, :, :, ::1] square, double[:, :, :, :, ::1] largest, double[:, :, :, :, ::1] owed,
+    double[:, :, ::1] owed_share, int64_t[::1] ends_ns, double num_series, double half_life, double log_k,
+    double min_loss,
+):
+    """`CrpsAggregation._pool` of one group."""
+    cdef Py_ssize_t i, j, k, z, a, num_awake = owed.shape[1]
+    cdef double keep, total
+    if end_ns > ends_ns[group]:
+        for a in range(num_awake):
+            for j in range(owed.shape[2]):
+                keep = exact_exp(-LN2 / half_life * owed_share[group, a, j])
+                for k in range(owed.shape[3]):
+                    for z in range(owed.shape[4]):
+                        step(&regret[group, a, j, k, z], &square[group, a, j, k, z], &largest[group, a, j, k, z],
+                             owed[group, a, j, k, z], keep, log_k, min_loss)
+                        owed[group, a, j, k, z] = 0.0
+                owed_share[group, a, j] = 0.0
+        ends_ns[group] = end_ns
+    for a in range(num_awake):
+        for j in range(owed.shape[2]):
+            total = 0.0
+            for i in range(groups.shape[0]):
+                if groups[i] == group and known[i, j] and (a == 0 or regimes[i, j] == a - 1):
+                    total += 1.0
+            owed_share[group, a, j] += total / num_series
+            if total == 0.0:
+                continue  # nothing is added
+            for k in range(owed.shape[3]):
+                for z in range(owed.shape[4]):
+                    total = 0.0
+                    for i in range(groups.shape[0]):
+                        if groups[i] == group and known[i, j] and (a == 0 or regimes[i, j] == a - 1):
+                            total += losses[i, j, k, z]
+                    owed[group, a, j, k, z] += total / num_series
+
+
+def fill_priors(
+    const double[:, :, :, :, ::1] regret, const double[:, :, :, :, ::1] square, const double[:, :, :, :, ::1] largest,
+    const double[::1] powers, double[:, :, :, :, ::1] priors, double log_k, double min_loss, double min_prior,
+):
+    """`CrpsAggregation._priors`, into priors [G, R, H, K, Z]."""
+    cdef Py_ssize_t g, r, j, k, z, num = priors.shape[3]
+    cdef double best, total, first, second
+    for g in range(priors.shape[0]):
+        for r in range(priors.shape[1]):
+            for j in range(priors.shape[2]):
+                for z in range(priors.shape[4]):
+                    best, total = -INFINITY, 0.0
+                    for k in range(num):
+                        first = rate_of(largest[g, 0, j, k, z], square[g, 0, j, k, z], log_k, min_loss)
+                        second = rate_of(largest[g, 1 + r, j, k, z], square[g, 1 + r, j, k, z], log_k, min_loss)
+                        first, second = first * regret[g, 0, j, k, z], second * regret[g, 1 + r, j, k, z]
+                        best = most(most(first, second), best)
+                    for k in range(num):
+                        first = rate_of(largest[g, 0, j, k, z], square[g, 0, j, k, z], log_k, min_loss)
+                        second = rate_of(largest[g, 1 + r, j, k, z], square[g, 1 + r, j, k, z], log_k, min_loss)
+                        priors[g, r, j, k, z] = first * exact_exp(first * regret[g, 0, j, k, z] - best) + (
+                            second * exact_exp(second * regret[g, 1 + r, j, k, z] - best)
+                        )
+                        total += priors[g, r, j, k, z]
+                    for k in range(num):
+                        first = most(priors[g, r, j, k, z] / most(total, 1e-300), min_prior)
+                        priors[g, r, j, k, z] = exact_exp(powers[g] * exact_log(first))
+
+
+# --- calibration and scores
+
+def learn_calibration(
+    const int64_t[::1] index, const int64_t[::1] groups, const int64_t[:, :] regimes, const flag[:, :] known,
+    const double[:, :] outcome, const double[:, :, :, ::1] waited, const double[::1] horizons,
+    double[:, ::1] own, double[:, :, ::1] shared, double[:, :, ::1] bars, const double[::1] own_gains,
+    const double[::1] num_series, double[:, ::1] surprises, Py_ssize_t low, Py_ssize_t high, double miss_rate,
+    double shared_gain, double initial_step, double initial_spans, double bound,
+):
+    """`Calibration.learn`; `num_series` [G] is 0 for groups without a row. `surprises` [n, H] is overwritten."""
+    cdef Py_ssize_t i, j, r, group
+    cdef double y, total, count, gain, size
+    for i in range(index.shape[0]):
+        for j in range(horizons.shape[0]):
+            y = outcome[i, j]
+            surprises[i, j] = 0.0
+            if known[i, j]:
+                surprises[i, j] = (1.0 if y < waited[i, 0, j, low] or y > waited[i, 0, j, high] else 0.0) - miss_rate
+            own[index[i], j] = clamp(own[index[i], j] + own_gains[j] * surprises[i, j], bound)
+    for group in range(num_series.shape[0]):
+        size = num_series[group]
+        if size == 0.0:
+            continue
+        for r in range(shared.shape[1]):
+            for j in range(horizons.shape[0]):
+                total, count = 0.0, 0.0
+                for i in range(index.shape[0]):
+                    if groups[i] == group and regimes[i, j] == r:
+                        total += surprises[i, j]
+                        count += 1.0 if known[i, j] else 0.0
+                gain = most(shared_gain, initial_step / (bars[group, r, j] / horizons[j] + initial_spans)) / horizons[j]
+                shared[group, r, j] = clamp(shared[group, r, j] + gain * (total / size), bound)
+                bars[group, r, j] += count / size
+
+
+def fill_stretch(
+    const int64_t[::1] index, const int64_t[::1] groups, const int64_t[::1] regimes, const double[:, ::1] own,
+    const double[:, :, ::1] shared, double[:, ::1] stretch, double bound,
+):
+    """`Calibration.stretch`, into stretch [n, H]."""
+    cdef Py_ssize_t i, j
+    for i in range(index.shape[0]):
+        for j in range(stretch.shape[1]):
+            stretch[i, j] = exact_exp(clamp(own[index[i], j] + shared[groups[i], regimes[i], j], bound))
+
+
+def add_scores(
+    const double[:, :, :, ::1] quantiles, const double[:, :] outcome, const flag[:, :] matured,
+    const double[::1] levels, const double[::1] cells, double[::1] terms, double[:, ::1] crps,
+    int64_t[:, ::1] inside, int64_t[::1] num, Py_ssize_t low, Py_ssize_t high,
+):
+    """`Scoreboard.add`. `terms` [Q] is overwritten."""
+    cdef Py_ssize_t i, j, k, q, num_levels = levels.shape[0]
+    cdef double total, error
+    cdef int64_t count
+    for j in range(outcome.shape[1]):
+        for k in range(quantiles.shape[1]):
+            total, count = 0.0, 0
+            for i in range(outcome.shape[0]):
+                if not matured[i, j]:
+                    continue
+                for q in range(num_levels):
+                    error = outcome[i, j] - quantiles[i, k, j, q]
+                    terms[q] = (0.5 * fabs(error) + error * (levels[q] - 0.5)) * cells[q]
+                total += sum_of(&terms[0], num_levels)
+                count += quantiles[i, k, j, low] <= outcome[i, j] <= quantiles[i, k, j, high]
+            crps[k, j] += total
+            inside[k, j] += count
+        for i in range(outcome.shape[0]):
+            num[j] += 1 if matured[i, j] else 0
+
+
+cdef double beyond(double distance, double width, double score, double slope, double curve, double span) noexcept nogil:
+    """The normal score at a distance beyond the outermost quantile (`_inverse`), not yet held at the largest."""
+    cdef double ratio = least(most(distance, 0.0) / most(span * width, 1e-300), 1e6)
+    return score + (sqrt(slope * slope + 4.0 * curve * ratio) - slope) / (2.0 * curve)
+
+
+def fill_normal_scores(
+    const double[:, :] quantiles, const double[:] outcome, const double[::1] level_scores,
+    const double[::1] lower, const double[::1] upper, double[::1] scores, double most_score,
+):
+    """`MarginalMap.scores`, into scores [n]. `lower` and `upper` are score, slope, curve and span of the tails."""
+    cdef Py_ssize_t i, q, below, upto, left, right, num = quantiles.shape[1], last = num - 1
+    cdef double y, low, high, share, far
+    for i in range(outcome.shape[0]):
+        y = outcome[i]
+        below, upto = 0, 0
+        for q in range(num):
+            below += quantiles[i, q] < y
+            upto += quantiles[i, q] <= y
+        left, right = (below, upto - 1) if upto > below else (below - 1, upto)
+        left, right = max(min(left, last), 0), min(right, last)
+        low, high = quantiles[i, left], quantiles[i, right]
+        share = (y - low) / (high - low) if high > low else 0.5
+        scores[i] = level_scores[left] + share * (level_scores[right] - level_scores[left])
+        if upto == 0:
+            far = beyond(quantiles[i, 0] - y, quantiles[i, 1] - quantiles[i, 0], lower[0], lower[1], lower[2], lower[3])
+            scores[i] = -least(far, most_score)
+        if below == last + 1:
+            far = beyond(
+                y - quantiles[i, last], quantiles[i, last] - quantiles[i, last - 1], upper[0], upper[1], upper[2], upper[3]
+            )
+            scores[i] = least(far, most_score)
+        if not (isfinite(y) and isfinite(quantiles[i, 0])):
+            scores[i] = NAN
