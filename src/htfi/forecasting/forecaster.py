@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from htfi.domain.decision import Forecast, Regime, series_id
 from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.domain.events import Bar
+from htfi.forecasting import compiled
 from htfi.forecasting.batch import BAND_SIGMAS, ForecastBatch
 from htfi.forecasting.calibration import Calibration
 from htfi.forecasting.columns import SeriesColumns
@@ -67,6 +68,7 @@ class Forecaster:
         self._pending_batch: BarBatch | None = None
         self._pending = SeriesColumns()
         self._pending.declare("regime", np.zeros(config.horizons[-1]), np.int64)
+        self._ring_names = [str(horizon) for horizon in config.horizons]
         for horizon in config.horizons:
             self._pending.declare(str(horizon), np.full((horizon, k + 1, q), np.nan), np.float32)
 
@@ -119,19 +121,11 @@ class Forecaster:
 
     def _learn_from_outcomes(self, batch: BarBatch) -> None:
         """Score the forecasts of the experts and their mix of h bars ago."""
-        waited = np.empty(
-            (len(batch.index), len(self._names) + 1, len(self._horizons), len(self._config.levels))
-        )
-        for j, h in enumerate(self._config.horizons):
-            waited[:, :, j] = self._pending[str(h)][batch.index, batch.age % h]  # [n, 1+K, Q]
-        known = np.isfinite(waited[..., 0]) & np.isfinite(batch.outcomes)[:, None]
+        waited, known, outcome, regimes = self._collect_matured(batch)
         if not known.any():
             return
         ends_ns = self._panel.ends_ns(batch.index)
         self._joint.learn(batch.index, ends_ns, waited[:, 0, 0], batch.outcomes[:, 0])
-        outcome = np.where(np.isfinite(batch.outcomes), batch.outcomes, 0.0)
-        slots = (batch.age[:, None] - self._horizons) % self._horizons[-1]
-        regimes = self._pending["regime"][batch.index[:, None], slots]  # [n, H], when it was forecast
         matured = MaturedForecasts(
             batch.index, batch.group, batch.end_ns, outcome, known[:, 0], regimes, self._panel.group_sizes
         )
@@ -139,6 +133,30 @@ class Forecaster:
         self._learning.learn(matured, waited)
         waited[:, 0] = self._opinions.learn(batch, waited[:, 0], outcome, known[:, 0])
         self._scoreboard.add(waited, outcome, np.logical_and.reduce(known, axis=1))
+
+    def _collect_matured(self, batch: BarBatch) -> tuple[Array, NDArray[np.bool_], Array, NDArray[np.int64]]:
+        """What was forecast for these bars [n, 1 + K, H, Q], fused first; where it has an outcome [n, 1 + K, H]; the
+        outcome, zero where there is none, and the regime when it was forecast [n, H]."""
+        shape = (len(batch.index), len(self._names) + 1, len(self._horizons))
+        waited = np.empty((*shape, len(self._config.levels)))
+        if compiled.core is not None:
+            known, outcome = np.empty(shape, np.bool_), np.empty(batch.outcomes.shape)
+            regimes = np.empty(batch.outcomes.shape, np.int64)
+            compiled.core.collect_matured(
+                self._rings(), self._pending["regime"], batch.index, batch.age, self._horizons, batch.outcomes, waited,
+                known.view(np.uint8), outcome, regimes,
+            )  # fmt: skip
+            return waited, known, outcome, regimes
+        for j, (h, ring) in enumerate(zip(self._config.horizons, self._rings(), strict=True)):
+            waited[:, :, j] = ring[batch.index, batch.age % h]
+        known = np.isfinite(waited[..., 0]) & np.isfinite(batch.outcomes)[:, None]
+        outcome = np.where(np.isfinite(batch.outcomes), batch.outcomes, 0.0)
+        slots = (batch.age[:, None] - self._horizons) % self._horizons[-1]
+        return waited, known, outcome, self._pending["regime"][batch.index[:, None], slots]
+
+    def _rings(self) -> list[NDArray[np.float32]]:
+        """What waits, by horizon [N, h, 1 + K, Q]."""
+        return [self._pending[name] for name in self._ring_names]
 
     def _renew(self, batch: BarBatch) -> None:
         """Take the experts' new quantiles and mix them."""
@@ -157,13 +175,21 @@ class Forecaster:
 
     def _queue(self, batch: BarBatch) -> None:
         """Let the newest forecasts wait for their outcomes."""
-        fused = self._newest["fused"][batch.rows]
-        stored = np.concatenate([fused[:, None], self._newest["experts"][batch.rows]], axis=1)
-        for j, horizon in enumerate(self._config.horizons):
-            self._pending[str(horizon)][batch.index, batch.age % horizon] = stored[:, :, j]
         self._opinions.queue(batch)
+        newest = self._newest
+        if compiled.core is not None:
+            names = ("fused", "experts", "regime", "usual_sigma", "num")
+            compiled.core.queue_newest(
+                self._rings(), self._pending["regime"], batch.index, batch.age, self._horizons,
+                *(newest[name] for name in names), self._low, self._high, BAND_SIGMAS, float(USUAL_WINDOW_BARS),
+            )  # fmt: skip
+            return
+        fused = newest["fused"][batch.rows]
+        stored = np.concatenate([fused[:, None], newest["experts"][batch.rows]], axis=1)
+        for j, (horizon, ring) in enumerate(zip(self._config.horizons, self._rings(), strict=True)):
+            ring[batch.index, batch.age % horizon] = stored[:, :, j]
         slots = batch.age % self._horizons[-1]
-        self._pending["regime"][batch.index, slots] = self._newest["regime"][batch.index]
+        self._pending["regime"][batch.index, slots] = newest["regime"][batch.index]
         self._update_usual_width(batch, fused)
 
     def _update_usual_width(self, batch: BarBatch, fused: Array) -> None:

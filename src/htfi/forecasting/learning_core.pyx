@@ -81,6 +81,35 @@ cdef inline Py_ssize_t slot_before(int64_t age, int64_t bars, Py_ssize_t length)
 
 # --- panel
 
+def read_bars(
+    list bars, const int64_t[::1] index, int64_t[::1] starts_ns, int64_t[::1] ends_ns, double[::1] volume,
+    double[::1] moves, double[::1] ranges, int64_t[::1] ages, const int64_t[::1] num_bars, const int64_t[::1] gaps_ns,
+    int64_t[::1] last_ends_ns, double[::1] log_closes, int64_t no_length,
+):
+    """`Panel._read` of bars ordered by row; fills starts, ends, volume, moves, ranges and ages [n]."""
+    cdef Py_ssize_t i, row
+    cdef double first, high, low, last, before
+    cdef bint is_fresh
+    for i in range(index.shape[0]):
+        bar, row = bars[i], index[i]
+        last = exact_log(bar.close)
+        first, high, low = log_or(bar.open, last), log_or(bar.high, last), log_or(bar.low, last)
+        starts_ns[i], ends_ns[i], volume[i] = bar.start_ns, bar.end_ns, bar.volume
+        ages[i] = num_bars[row]
+        is_fresh = isnan(log_closes[row]) or (
+            gaps_ns[row] != no_length and starts_ns[i] - last_ends_ns[row] > gaps_ns[row]
+        )
+        before = first if is_fresh else log_closes[row]
+        moves[i], ranges[i] = last - before, 0.0
+        if high > low:
+            ranges[i] = max(max(max(max(first, high), low), last), before) - min(min(min(min(first, high), low), last), before)
+        last_ends_ns[row], log_closes[row] = ends_ns[i], last
+
+
+cdef inline double log_or(double price, double otherwise) noexcept nogil:
+    return exact_log(price) if price > 0.0 and isfinite(price) else otherwise
+
+
 def measure(
     double[::1] moves, double[::1] ranges, const int64_t[::1] index, int64_t[::1] ages, const int64_t[::1] horizons,
     double[::1] usual_vars, int64_t[::1] num_bars, double[::1] path, double[:, ::1] paths,
@@ -113,6 +142,96 @@ def measure(
             if age >= horizons[j]:
                 outcomes[i, j] = path[row] - paths[row, slot_before(age, horizons[j], longest)]
         paths[row, age % longest] = path[row]
+
+
+# --- what waits for its outcome
+
+def collect_matured(
+    list rings, const int64_t[:, ::1] regime_ring, const int64_t[::1] index, const int64_t[::1] ages,
+    const int64_t[::1] horizons, const double[:, ::1] outcomes, double[:, :, :, ::1] waited, flag[:, :, ::1] known,
+    double[:, ::1] outcome, int64_t[:, ::1] regimes,
+):
+    """`Forecaster._collect_matured`; how many of the forecasts have an outcome."""
+    cdef Py_ssize_t i, j, k, q, row, slot, num = 0
+    cdef const float[:, :, :, ::1] ring
+    for j in range(horizons.shape[0]):
+        ring = rings[j]
+        for i in range(index.shape[0]):
+            row, slot = index[i], ages[i] % horizons[j]
+            outcome[i, j] = outcomes[i, j] if isfinite(outcomes[i, j]) else 0.0
+            regimes[i, j] = regime_ring[row, slot_before(ages[i], horizons[j], regime_ring.shape[1])]
+            for k in range(waited.shape[1]):
+                for q in range(waited.shape[3]):
+                    waited[i, k, j, q] = ring[row, slot, k, q]
+                known[i, k, j] = isfinite(waited[i, k, j, 0]) and isfinite(outcomes[i, j])
+                num += known[i, k, j]
+    return num
+
+
+def queue_newest(
+    list rings, int64_t[:, ::1] regime_ring, const int64_t[::1] index, const int64_t[::1] ages,
+    const int64_t[::1] horizons, const double[:, :, ::1] fused, const double[:, :, :, ::1] experts,
+    const int64_t[::1] regimes, double[::1] usual_sigma, int64_t[::1] num, Py_ssize_t low, Py_ssize_t high,
+    double band_sigmas, double window,
+):
+    """`Forecaster._queue`, but for opinions."""
+    cdef Py_ssize_t i, j, k, q, row, slot
+    cdef float[:, :, :, ::1] ring
+    cdef double width
+    for j in range(horizons.shape[0]):
+        ring = rings[j]
+        for i in range(index.shape[0]):
+            row, slot = index[i], ages[i] % horizons[j]
+            for q in range(fused.shape[2]):
+                ring[row, slot, 0, q] = <float>fused[row, j, q]
+                for k in range(experts.shape[1]):
+                    ring[row, slot, 1 + k, q] = <float>experts[row, k, j, q]
+    for i in range(index.shape[0]):
+        row = index[i]
+        regime_ring[row, ages[i] % regime_ring.shape[1]] = regimes[row]
+        width = fused[row, 0, high] - fused[row, 0, low]
+        if isfinite(width):
+            num[row] += 1
+            width = width / band_sigmas - usual_sigma[row]
+            usual_sigma[row] += most(1.0 / most(<double>num[row], 1.0), 1.0 / window) * width
+
+
+# --- baselines
+
+def fill_random_walk(
+    const int64_t[::1] rows, const double[:, ::1] window, const double[::1] root_h, const double[::1] shape,
+    double[:, :, ::1] quantiles, double[::1] terms, double floor,
+):
+    """`RandomWalkExpert.quantiles`. `terms` [W] is overwritten."""
+    cdef Py_ssize_t i, j, q, t, width = window.shape[1]
+    cdef double mean, sigma
+    for i in range(rows.shape[0]):
+        mean = sum_of(&window[rows[i], 0], width) / width
+        for t in range(width):
+            terms[t] = (window[rows[i], t] - mean) * (window[rows[i], t] - mean)
+        sigma = most(sqrt(sum_of(&terms[0], width)) / sqrt(<double>(width - 1)), floor)
+        for j in range(root_h.shape[0]):
+            for q in range(shape.shape[0]):
+                quantiles[i, j, q] = sigma * root_h[j] * shape[q]
+
+
+def filter_variance(
+    const int64_t[::1] index, const int64_t[::1] ages, const double[::1] log_variance, double[:, ::1] log_vars,
+    const double[::1] gains, const double[::1] shares, const double[::1] root_h, double[:, ::1] scale,
+    double[::1] terms, Py_ssize_t min_bars,
+):
+    """`HistoricalSimulationExpert.update`. `terms` [D] is overwritten."""
+    cdef Py_ssize_t i, j, d, row, num = gains.shape[0]
+    cdef double sigma
+    for i in range(index.shape[0]):
+        row = index[i]
+        for d in range(num):
+            log_vars[row, d] += most(1.0 / (<double>ages[i] + 1.0), gains[d]) * (log_variance[i] - log_vars[row, d])
+        sigma = NAN
+        if ages[i] + 1 >= min_bars:
+            sigma = exact_exp(0.5 * product(&log_vars[row, 0], &shares[0], &terms[0], num))
+        for j in range(root_h.shape[0]):
+            scale[row, j] = sigma * root_h[j]
 
 
 # --- residual shapes

@@ -7,6 +7,7 @@ import math
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -117,26 +118,54 @@ class Panel:
 
         Raises: InvalidInput where a series comes twice.
         """
-        usable = [msgspec.structs.astuple(bar) for bar in bars if 0.0 < bar.close < math.inf]
-        if not usable:
+        by_row = [
+            (self._row_of.get((bar.symbol, bar.interval), -1), bar)
+            for bar in bars
+            if 0.0 < bar.close < math.inf
+        ]
+        if not by_row:
             return None
-        field = dict(zip(_FIELDS, zip(*usable, strict=True), strict=True))
-        names = zip(field["symbol"], field["interval"], strict=True)
-        found = np.array([self._row_of.get(name, -1) for name in names], np.intp)
-        for place in np.flatnonzero(found < 0).tolist():
-            found[place] = self._register(field["symbol"][place], field["interval"][place])
-        order = np.argsort(found, kind="stable")
-        index = found[order]
-        if (index[1:] == index[:-1]).any():
+        if any(row < 0 for row, _ in by_row):
+            by_row = [
+                (self._register(bar.symbol, bar.interval) if row < 0 else row, bar) for row, bar in by_row
+            ]
+        by_row.sort(key=itemgetter(0))
+        index = np.array([row for row, _ in by_row], np.intp)
+        if len(set(index.tolist())) < len(index):
             raise InvalidInput("two bars of one series close at one instant: give each its own instant")
-        prices = np.array([field["open"], field["high"], field["low"], field["close"]], np.float64)[:, order]
+        usable, rows = [bar for _, bar in by_row], as_rows(index)
+        age, starts_ns, ends_ns, volume, moves, ranges = self._read(usable, rows, index)
+        measured = self._measure(rows, index, age, moves, ranges)
+        return BarBatch(
+            rows=rows,
+            index=index,
+            age=age,
+            **measured,
+            due=(age + self._columns["rota"][rows]) % _RENEWAL_BARS == 0,
+            start_ns=starts_ns,
+            end_ns=ends_ns,
+            group=self._columns["group"][rows].copy(),
+            volume=volume,
+        )
+
+    def _read(self, bars: list[Bar], rows: Rows, index: NDArray[np.intp]) -> tuple[NDArray[Any], ...]:
+        """Ages, starts and ends in nanoseconds, volumes, moves and ranges [n] of bars ordered by row."""
+        columns, n = self._columns, len(bars)
+        if compiled.core is not None:
+            age, starts_ns, ends_ns = (np.empty(n, np.int64) for _ in range(3))
+            volume, moves, ranges = (np.empty(n) for _ in range(3))
+            names = ("num_bars", "gap_ns", "end_ns", "log_close")
+            compiled.core.read_bars(
+                bars, index, starts_ns, ends_ns, volume, moves, ranges, age, *(columns[name] for name in names),
+                _NO_LENGTH,
+            )  # fmt: skip
+            return age, starts_ns, ends_ns, volume, moves, ranges
+        field = dict(zip(_FIELDS, zip(*map(msgspec.structs.astuple, bars), strict=True), strict=True))
+        prices = np.array([field["open"], field["high"], field["low"], field["close"]], np.float64)
         known = (prices > 0.0) & np.isfinite(prices)
         logs = exact.log(np.where(known, prices, prices[3]))  # [4, n]
-        starts_ns = np.array(field["start_ns"], np.int64)[order]
-        ends_ns = np.array(field["end_ns"], np.int64)[order]
-        volume = np.array(field["volume"], np.float64)[order]
-
-        rows, columns = as_rows(index), self._columns
+        starts_ns, ends_ns = (np.array(field[name], np.int64) for name in ("start_ns", "end_ns"))
+        volume = np.array(field["volume"], np.float64)
         age = columns["num_bars"][rows].copy()
         gap_ns = columns["gap_ns"][rows]
         last = columns["log_close"][rows]
@@ -146,18 +175,7 @@ class Panel:
         columns["end_ns"][rows] = ends_ns
         columns["log_close"][rows] = logs[3]
         ranges = np.where(logs[1] > logs[2], ranges, 0.0)
-        moved = self._measure(rows, index, age, logs[3] - before, ranges)
-        return BarBatch(
-            rows=rows,
-            index=index,
-            age=age,
-            **moved,
-            due=(age + columns["rota"][rows]) % _RENEWAL_BARS == 0,
-            start_ns=starts_ns,
-            end_ns=ends_ns,
-            group=columns["group"][rows].copy(),
-            volume=volume,
-        )
+        return age, starts_ns, ends_ns, volume, logs[3] - before, ranges
 
     def _measure(
         self, rows: Rows, index: NDArray[np.intp], age: NDArray[np.int64], moves: Array, ranges: Array
@@ -244,6 +262,11 @@ def as_rows(rows: NDArray[np.intp]) -> Rows:
     if n and bool((rows[1:] - rows[:-1] == 1).all()):
         return slice(int(rows[0]), int(rows[0]) + n)
     return rows
+
+
+def to_index(rows: Rows, num_rows: int) -> NDArray[np.intp]:
+    """Rows of so many as numbers."""
+    return np.arange(*rows.indices(num_rows)) if isinstance(rows, slice) else rows
 
 
 def _gap_ns(interval: str, session_gap_bars: float) -> int:

@@ -7,9 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from htfi.domain import portable_math as exact
+from htfi.forecasting import compiled
 from htfi.forecasting.columns import SeriesColumns
 from htfi.forecasting.config import ForecastConfig
-from htfi.forecasting.panel import SIGMA_FLOOR, BarBatch, Rows
+from htfi.forecasting.panel import SIGMA_FLOOR, BarBatch, Rows, to_index
 from htfi.forecasting.shapes import ResidualShapes, gaussian_quantiles, scale_shape, student_quantiles
 
 Array = NDArray[np.float64]
@@ -38,6 +39,13 @@ class RandomWalkExpert:
         """There is nothing to fit."""
 
     def quantiles(self, rows: Rows) -> Array:
+        if compiled.core is not None:
+            index = to_index(rows, self._columns.num_rows)
+            quantiles = np.empty((len(index), len(self._root_h), len(self._shape)))
+            compiled.core.fill_random_walk(
+                index, self._columns["window"], self._root_h, self._shape, quantiles, np.empty(self._width), SIGMA_FLOOR
+            )  # fmt: skip
+            return quantiles
         window = self._columns["window"][rows]
         away = window - window.mean(axis=1, keepdims=True)  # NaN until the window is full
         sigma = np.maximum(np.sqrt((away * away).sum(axis=1)) / math.sqrt(self._width - 1), SIGMA_FLOOR)
@@ -129,6 +137,12 @@ class HistoricalSimulationExpert:
         self._residuals.grow(num_series)
 
     def update(self, bars: BarBatch) -> None:
+        if compiled.core is not None:
+            compiled.core.filter_variance(
+                bars.index, bars.age, bars.log_variance, self._columns["log_vars"], self._gains, self._shares,
+                self._root_h, self._columns["scale"], np.empty(len(_DECAY_BARS)), self._min_bars,
+            )  # fmt: skip
+            return
         log_vars = self._columns["log_vars"][bars.rows]
         gain = np.maximum(1.0 / (bars.age[:, None] + 1.0), self._gains)
         log_vars = log_vars + gain * (bars.log_variance[:, None] - log_vars)
