@@ -14,7 +14,7 @@ from htfi.forecasting.batch import BAND_SIGMAS, ForecastBatch
 from htfi.forecasting.calibration import Calibration
 from htfi.forecasting.columns import SeriesColumns
 from htfi.forecasting.config import SESSION_GAP_BARS, USUAL_WINDOW_BARS, ForecastConfig
-from htfi.forecasting.fusion import ZONES, CrpsAggregation, MaturedForecasts, on_grid
+from htfi.forecasting.fusion import ZONES, CrpsAggregation, MaturedForecasts, stack_on_grid
 from htfi.forecasting.joint.history import JointHistory, NormalScores
 from htfi.forecasting.opinions import OpinionTracker
 from htfi.forecasting.panel import BarBatch, Panel, as_rows
@@ -161,9 +161,7 @@ class Forecaster:
     def _renew(self, batch: BarBatch) -> None:
         """Take the experts' new quantiles and mix them."""
         rows, newest = batch.rows, self._newest
-        experts = on_grid(
-            np.stack([expert.quantiles(rows) for expert in self._experts], axis=1)
-        )  # [n, K, H, Q]
+        experts = stack_on_grid([expert.quantiles(rows) for expert in self._experts])  # [n, K, H, Q]
         regimes = newest["regime"][batch.index]
         calibration = self._calibration.stretch(batch.index, batch.group, regimes)
         weights, fused = self._learning.fuse(

@@ -78,6 +78,15 @@ def on_grid(returns: Array) -> Array:
     return np.rint(possible * TICKS_PER_UNIT) / TICKS_PER_UNIT + 0.0
 
 
+def stack_on_grid(quantiles: list[Array]) -> Array:
+    """The quantiles [n, H, Q] of K experts side by side [n, K, H, Q], `on_grid`."""
+    if compiled.core is None:
+        return on_grid(np.stack(quantiles, axis=1))
+    stacked = np.empty((len(quantiles[0]), len(quantiles), *quantiles[0].shape[1:]))
+    compiled.core.stack_on_grid(quantiles, stacked, MAX_LOG_RETURN, float(TICKS_PER_UNIT))
+    return stacked
+
+
 def combine(
     experts: Mapping[str, Sequence[Sequence[float]]],
     weights: Mapping[str, Sequence[Sequence[float]]],

@@ -724,6 +724,18 @@ def fill_priors(
                         priors[g, r, j, k, z] = exact_exp(powers[g] * exact_log(first))
 
 
+def stack_on_grid(list quantiles, double[:, :, :, ::1] stacked, double largest, double ticks):
+    """The quantiles [n, H, Q] of K experts side by side [n, K, H, Q], as `on_grid` has them."""
+    cdef Py_ssize_t i, j, k, q
+    cdef const double[:, :, :] of_expert
+    for k in range(stacked.shape[1]):
+        of_expert = quantiles[k]
+        for i in range(stacked.shape[0]):
+            for j in range(stacked.shape[2]):
+                for q in range(stacked.shape[3]):
+                    stacked[i, k, j, q] = rint(clamp(of_expert[i, j, q], largest) * ticks) / ticks + 0.0
+
+
 # --- calibration and scores
 
 def learn_calibration(
