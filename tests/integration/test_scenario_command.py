@@ -191,6 +191,21 @@ def test_a_headline_is_read_for_whom_it_is_about_and_spreads_when_asked(market):
     assert carried["VIX/1d"]["quantiles"][3] > today["VIX/1d"][3]
 
 
+def test_a_headline_moves_a_series_as_its_facts_say_whatever_a_model_reads(market):
+    hike, cut = (
+        "Fed raises rates by 75 basis points, more than expected",
+        "Fed unexpectedly cuts interest rates",
+    )
+    told = figures(market / "run", "--headline", hike, "--headline", cut, "--on", "SPX")
+    (today,) = (row["quantiles"] for row in told["positions"] if row["series"] == "SPX/1d")
+    medians = []
+    for scenario in told["scenarios"]:
+        assert ", with facts" in scenario["views"]["SPX/1d"]["reader"]
+        (row,) = (row for row in scenario["at_full_weight"]["positions"] if row["series"] == "SPX/1d")
+        medians.append(row["quantiles"][3])
+    assert medians[0] < today[3] < medians[1]
+
+
 def test_a_hypothetical_headline_leaves_no_trace_in_the_rooms(market):
     ground = open_basis([str(market / "run")], load_settings())
     wire = ground.components.news.readable.state()

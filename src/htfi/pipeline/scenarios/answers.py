@@ -42,7 +42,6 @@ from htfi.pipeline.scenarios.reading import (
     hypothetical_news,
     read_hypothetical,
     view_effect,
-    weigh_by_role,
 )
 
 Array = NDArray[np.float64]
@@ -207,11 +206,10 @@ def _read_headlines(
         hypothetical_news(one.text, about.symbols, basis.as_of_ns, number, most)
         for number, (one, about) in enumerate(zip(asked, concerned, strict=True), 1)
     ]
-    all_views = read_hypothetical(basis, items, [about.places for about in concerned])
+    all_views = read_hypothetical(basis, items, concerned)
     answers: list[ScenarioAnswer] = []
-    for one, item, about, read in zip(asked, items, concerned, all_views, strict=True):
+    for one, item, about, views in zip(asked, items, concerned, all_views, strict=True):
         at, parts = about.places, about.roles
-        views = [weigh_by_role(view, role) for view, role in zip(read, parts, strict=True)]
         ways = [TransmissionChannel.UNTOUCHED] * len(today.series)
         for place, view in zip(at, views, strict=True):
             ways[place] = TransmissionChannel.VIEW if view.confidence > 0.0 else TransmissionChannel.NO_VIEW

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -12,15 +12,19 @@ from numpy.typing import NDArray
 from htfi.domain.decision import NewsView
 from htfi.domain.errors import InvalidInput
 from htfi.domain.events import News
+from htfi.domain.news import ItemReading
 from htfi.forecasting.batch import ForecastBatch
 from htfi.forecasting.tilts import Opinion, apply_tilt, derive_tilts
 from htfi.narrative.encoding.linking import EntityLinker, is_company
-from htfi.narrative.facts.record import NewsFacts
+from htfi.narrative.facts.record import EventKind, NewsFacts
 from htfi.narrative.headline_roles import CompanyRole, company_roles
 from htfi.narrative.influence import max_view_influence
+from htfi.narrative.merging import merge_views, supported_trust
 from htfi.narrative.question import Question, facts_of
+from htfi.narrative.readers import is_part, part_from_reading
 from htfi.narrative.recent_news import RecentNews
 from htfi.narrative.text import clean
+from htfi.narrative.understanding import event_words
 from htfi.pipeline.scenarios.basis import ScenarioBasis
 from htfi.pipeline.scenarios.history import bar_length_ns
 from htfi.pipeline.weighing import opinion_of
@@ -103,21 +107,67 @@ def hypothetical_news(headline: str, on: Sequence[str], as_of_ns: int, number: i
     )
 
 
-def read_hypothetical(
-    basis: ScenarioBasis, items: Sequence[News], places: Sequence[Sequence[int]]
-) -> list[list[NewsView]]:
-    """The view on each of the series at `places` for each item, as if it were news now; all in one reading.
+class _Supposed(NamedTuple):
+    """A hypothetical item as news on one series, and what its facts mean for it; None where none were read."""
 
-    Raises: DependencyUnavailable.
+    item: News
+    series: str
+    role: CompanyRole
+    question: Question
+    reading: ItemReading | None
+
+
+def read_hypothetical(
+    basis: ScenarioBasis, items: Sequence[News], affected: Sequence[AffectedSeries]
+) -> list[list[NewsView]]:
+    """The view on each of the series affected for each item, as if it were news now; all in one reading.
+
+    As in a decision a model's view counts as far as facts support it, and is joined by what the facts of the item, and
+    of the news before it, say. Raises: DependencyUnavailable.
     """
-    questions: list[Question] = []
+    asked: list[list[_Supposed]] = []
     news = basis.components.news
     state = news.readable.state()
-    for item, facts, asked in zip(items, news.read_facts(items), places, strict=True):
+    for item, facts, about in zip(items, news.read_facts(items), affected, strict=True):
         wire = _wire_with(basis, state, item)
-        questions += [_question(basis, wire, place, item, facts) for place in asked]
+        asked.append(
+            [
+                _suppose(basis, wire, place, role, item, facts)
+                for place, role in zip(about.places, about.roles, strict=True)
+            ]
+        )
+    questions = [one.question for together in asked for one in together]
     views = iter(basis.reader.read(questions, READING_MS)) if questions else iter(())
-    return [[next(views) for _ in asked] for asked in places]
+    return [[_joined(basis, one, next(views)) for one in together] for together in asked]
+
+
+def _joined(basis: ScenarioBasis, supposed: _Supposed, view: NewsView) -> NewsView:
+    question, reading, news = supposed.question, supposed.reading, basis.components.news
+    view = weigh_by_role(view, supposed.role)
+    if reading is None:
+        return view
+    gathered = news.select(question.symbol, basis.as_of_ns)
+    parts = news.item_parts(gathered, basis.as_of_ns, question.bar_ns)
+    if is_part(reading):
+        item = supposed.item
+        parts.append(
+            part_from_reading(
+                item.id,
+                item.available_at_ns,
+                1.0,
+                replace(reading, earned=1.0),  # as if it were right; the reader's track record weighs it
+                basis.as_of_ns,
+                question.bar_ns,
+                basis.source.narrative,
+            )
+        )
+    trust = supported_trust(
+        news.mean_trust(view.cited), view, {**gathered.readings, supposed.item.id: reading}
+    )
+    if view.direction and trust <= 0.0:  # its words would explain what does not count
+        view = replace(view, words=event_words(EventKind(reading.event)))
+    merged = merge_views(view, trust, parts, basis.as_of_ns)
+    return view if merged is None else merged
 
 
 def find_affected(
@@ -195,16 +245,22 @@ def _wire_with(basis: ScenarioBasis, state: dict[str, Any], item: News) -> Recen
     return wire
 
 
-def _question(
-    basis: ScenarioBasis, wire: RecentNews, place: int, supposed: News, facts: NewsFacts | None
-) -> Question:
+def _suppose(
+    basis: ScenarioBasis,
+    wire: RecentNews,
+    place: int,
+    role: CompanyRole,
+    supposed: News,
+    facts: NewsFacts | None,
+) -> _Supposed:
     symbol, series = basis.symbols[place], basis.series[place]
     items = tuple(wire.recent(symbol, basis.as_of_ns))
     news = basis.components.news
     readings = news.readings(items, symbol)
-    if facts is not None:
-        readings[supposed.id] = news.reading_of(facts, symbol)
-    return Question(
+    reading = None if facts is None else news.reading_of(facts, symbol)
+    if reading is not None:
+        readings[supposed.id] = reading
+    question = Question(
         symbol=symbol,
         as_of_ns=basis.as_of_ns,
         bar_ns=bar_length_ns(basis.interval),
@@ -212,6 +268,7 @@ def _question(
         context=basis.components.scaled_returns.recent(series),
         facts=facts_of(items, readings),
     )
+    return _Supposed(supposed, series, role, question, reading)
 
 
 def _opinion(basis: ScenarioBasis, place: int, view: NewsView, max_moved: float) -> Opinion:
