@@ -11,7 +11,6 @@ from typing import Any, cast
 
 import numpy as np
 import pyarrow
-import pyarrow.compute
 from numpy.typing import NDArray
 
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
@@ -23,7 +22,6 @@ from htfi.wiring.feeds import resolve
 from htfi.wiring.in_memory_run import MAX_KEPT_ROWS
 
 pa: Any = pyarrow  # ships no types
-pc: Any = pyarrow.compute
 Column = Any  # an Arrow array
 Columns = dict[Any, Column]
 
@@ -350,6 +348,7 @@ def _times(column: Column, *, may_be_dates: bool = True) -> tuple[Column, tuple[
         return column, ()
     counts = column.cast(pa.int64())
     per_day = NS_PER_DAY // {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}[kind.unit]
+    pc: Any = import_module("pyarrow.compute")  # late: a run of files does without
     days = pc.multiply(pc.divide(counts, per_day), per_day)
     if may_be_dates and pc.all(pc.equal(days, counts)).as_py() is not False:
         return column.cast(pa.date32(), safe=False), ()
