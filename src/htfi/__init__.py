@@ -19,6 +19,7 @@ _MODULE_OF = {
     "Explanation": "htfi.library.forecast",
     "ForecastResult": "htfi.library.forecast",
     "Generation": "htfi.library.writers",
+    "GenerationStream": "htfi.library.writers",
     "HtfiError": "htfi.domain.errors",
     "Ledger": "htfi.library.ledgers",
     "LedgerVerification": "htfi.library.ledgers",

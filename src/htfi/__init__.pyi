@@ -16,6 +16,7 @@ from htfi.library.runs import open_run as open_run
 from htfi.library.scenarios.scenario import ScenarioResult as ScenarioResult
 from htfi.library.scenarios.scenario import scenario as scenario
 from htfi.library.writers import Generation as Generation
+from htfi.library.writers import GenerationStream as GenerationStream
 from htfi.library.writers import Writer as Writer
 from htfi.library.writers import load_pair as load_pair
 

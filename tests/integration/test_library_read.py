@@ -37,3 +37,53 @@ def test_a_pair_writes_what_its_target_writes_alone_in_fewer_passes():
     assert other.tokens != answers[0].tokens
     with pytest.raises(htfi.HtfiError, match="max_new_tokens"):
         writer.generate(prompt, max_new_tokens=0)
+
+
+def test_a_stream_hands_out_the_same_text_in_pieces():
+    writer = htfi.load_pair()
+    asked = {"prompt": "Shares of Acme fell after", "max_new_tokens": 24, "temperature": 0.9, "top_p": 0.95}
+    whole = writer.generate(**asked, seed=3)
+    stream = writer.generate(**asked, seed=3, stream=True)
+    with pytest.raises(htfi.HtfiError, match="not complete"):
+        _ = stream.generation
+    pieces = list(stream)
+    assert len(pieces) > 2
+    assert "".join(pieces) == whole.text
+    assert stream.generation == whole
+
+
+def test_two_streams_and_a_text_between_them_are_each_as_alone():
+    writer = htfi.load_pair()
+    prompts = ["Shares of Acme fell after", "The central bank raised"]
+    alone = [writer.generate(prompt, seed=1, temperature=1.0, max_new_tokens=20) for prompt in prompts]
+    streams = [
+        writer.generate(prompt, seed=1, temperature=1.0, max_new_tokens=20, stream=True) for prompt in prompts
+    ]
+    begun = [next(stream) for stream in streams]
+    between = writer.generate(prompts[0], seed=1, temperature=1.0, max_new_tokens=20)
+    rest = ["".join(stream) for stream in streams]
+    assert [first + after for first, after in zip(begun, rest, strict=True)] == [one.text for one in alone]
+    assert between.tokens == alone[0].tokens
+    assert [stream.generation.tokens for stream in streams] == [one.tokens for one in alone]
+
+
+def test_a_stream_that_is_given_up_frees_its_memory():
+    writer = htfi.load_pair()
+    asked = {"prompt": "Shares of Acme", "temperature": 1.0, "max_new_tokens": 900}
+    held = [writer.generate(**asked, stream=True)]
+    first = next(held[0])
+    with pytest.raises(htfi.HtfiError, match="hold the memory"):  # noqa: PT012 - one of them is too many
+        while len(held) < 2_000:
+            held.append(writer.generate(**asked, stream=True))
+            next(held[-1])
+    for stream in held:
+        stream.close()
+    assert list(held[0]) == []
+    assert next(writer.generate(**asked, stream=True)) == first
+
+
+@pytest.mark.parametrize("wrong", [{"temperature": -1.0}, {"top_p": 0.0}, {"top_k": -1}])
+def test_a_sampling_argument_out_of_bounds_is_refused_before_anything_is_written(wrong):
+    with pytest.raises(htfi.HtfiError, match=next(iter(wrong))) as refused:
+        htfi.load_pair().generate("Shares", stream=True, **wrong)
+    assert "nothing was written" not in str(refused.value)

@@ -50,6 +50,24 @@ def test_words_end_after_their_bound_and_the_rest_of_a_long_end_is_forced():
     assert form.max_tokens == 2 + 3 + 1
 
 
+def test_the_fields_of_an_answer_under_way_are_those_written_so_far():
+    form = CompiledGrammar(
+        (
+            FreeTextField("words", 2, PlainText("\nG:")),
+            ChoiceField("c", ((PlainText("a"),), (PlainText("b"),))),
+        ),
+        PLAIN,
+    )
+    a, b = (PLAIN.encode((PlainText(text),))[0] for text in ("a", "b"))
+    ending = PLAIN.encode((PlainText("\nG:"),))
+    assert form.fields_so_far([]) == {"words": ""}
+    assert form.fields_so_far([a]) == {"words": "a"}
+    assert form.fields_so_far([a, *ending]) == {"words": "a"}
+    assert form.fields_so_far([a, b, *ending, b]) == {"words": "ab", "c": "1"}
+    with pytest.raises(IntegrityError, match="not allowed"):
+        form.fields_so_far([a, b, a])
+
+
 def test_a_token_is_allowed_where_it_advances_and_transitions_list_every_next_state():
     grammar = CompiledGrammar(
         (

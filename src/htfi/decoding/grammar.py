@@ -5,7 +5,7 @@ Everything is computed when the grammar is compiled, so that a decoding step is 
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -105,11 +105,7 @@ class CompiledGrammar:
 
     def fields(self, tokens: Sequence[int]) -> dict[str, str]:
         """Every field of a complete answer. Raises IntegrityError if the tokens break the grammar or end early."""
-        parts: list[list[int]] = [[] for _ in self._readings]
-        state = self.start
-        for token in tokens:
-            state, part = self._jump(state, token)
-            parts[part].append(token)
+        parts, state = self._parts(tokens)
         if state != self.done:
             raise IntegrityError(f"the answer of {len(tokens)} tokens ends before its grammar does")
         return {
@@ -117,6 +113,32 @@ class CompiledGrammar:
             for reading, part in zip(self._readings, parts, strict=True)
             if reading is not None
         }
+
+    def fields_so_far(self, tokens: Sequence[int]) -> dict[str, str]:
+        """The fields of an answer under way: those that are complete, and free text as far as it is written.
+
+        `tokens` end where one is to be chosen. Raises IntegrityError if they break the grammar.
+        """
+        parts, state = self._parts(tokens)
+        if state == self.done:
+            return self.fields(tokens)
+        open_part = self.steps[state].part
+        found: dict[str, str] = {}
+        for place, (reading, part) in enumerate(zip(self._readings, parts, strict=True)):
+            if reading is None or place > open_part or (place == open_part and reading.options):
+                continue
+            num_ending = 0 if place == open_part else reading.num_ending
+            found[reading.name] = self._read(replace(reading, num_ending=num_ending), part)
+        return found
+
+    def _parts(self, tokens: Sequence[int]) -> tuple[list[list[int]], int]:
+        """The tokens of each part, and the state after them."""
+        parts: list[list[int]] = [[] for _ in self._readings]
+        state = self.start
+        for token in tokens:
+            state, part = self._jump(state, token)
+            parts[part].append(token)
+        return parts, state
 
     def _read(self, reading: _FieldReader, tokens: Sequence[int]) -> str:
         if reading.options:

@@ -1,7 +1,7 @@
 """The embedded text generator: answers requests within their grammars with one network, many side by side."""
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 
 from msgspec.structs import replace
 
@@ -10,6 +10,7 @@ from htfi.decoding.sequence import SequenceState, TokenizedRequest
 from htfi.domain.errors import DependencyUnavailable, IntegrityError
 from htfi.domain.generation import Completion, GenerationRequest, RequestRefused
 
+_NO_MEMORY = "other sequences hold the memory; ask again"
 _Results = list[Completion | RequestRefused]
 
 
@@ -25,10 +26,33 @@ class LocalGenerator(DecodingEngine):
             if isinstance(asked, RequestRefused):
                 answers[place] = asked
             else:
-                waiting.append(
-                    GenerationJob(place, SequenceState(asked, list(asked.forced_prefix), asked.start_state))
-                )
+                waiting.append(_new_job(place, asked))
         return self._write(waiting, answers)
+
+    def write_in_passes(
+        self, request: GenerationRequest
+    ) -> Generator[dict[str, str], None, Completion | RequestRefused]:
+        """Answer one request, and yield its fields as far as they are written after each pass of the network.
+
+        Returns the answer that `write` gives. Closing it early frees what it held.
+        """
+        asked = self.tokenize(request)
+        if isinstance(asked, RequestRefused):
+            return asked
+        if not self.num_admissible([asked.max_length], 0):
+            return RequestRefused(_NO_MEMORY)
+        job = _new_job(0, asked)
+        try:
+            (step,) = self.prefill([job])
+            while step.answer is None:
+                yield asked.grammar.fields_so_far(job.sequence.tokens)
+                (step,) = self.decode_round([job])
+        except DependencyUnavailable as error:
+            return RequestRefused(str(error))
+        finally:
+            if job.row is not None:
+                self.remove(job)
+        return step.answer
 
     def regenerate(self, prompt: Sequence[int], request: GenerationRequest) -> Completion | RequestRefused:
         """The answer to a prompt given in token ids, as a record keeps it; the request's own prompt is not read."""
@@ -73,11 +97,13 @@ class LocalGenerator(DecodingEngine):
             writing += [waiting.popleft() for _ in joining]
             _collect_finished(steps, writing, answers)
             if waiting and not joining and not writing:
-                answers[waiting.popleft().index] = RequestRefused(
-                    "other sequences hold the memory; ask again"
-                )
+                answers[waiting.popleft().index] = RequestRefused(_NO_MEMORY)
             if writing:
                 _collect_finished(self.decode_round(writing), writing, answers)
+
+
+def _new_job(place: int, asked: TokenizedRequest) -> GenerationJob:
+    return GenerationJob(place, SequenceState(asked, list(asked.forced_prefix), asked.start_state))
 
 
 def _job_from_prefix(asked: TokenizedRequest, accepted: Sequence[int]) -> GenerationJob:

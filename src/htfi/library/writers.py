@@ -1,10 +1,13 @@
 """`htfi.load_pair`: a target model that writes and a draft that guesses ahead: the same text, in fewer passes."""
 
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal, overload
 
 from htfi import models
 from htfi.decoding.local_generator import LocalGenerator
+from htfi.decoding.sampling import SamplingParams, check_sampling_params
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.domain.generation import (
     Completion,
@@ -13,6 +16,7 @@ from htfi.domain.generation import (
     GenerationRequest,
     PlainText,
     PromptDialect,
+    RequestRefused,
 )
 from htfi.wiring.models.readers import open_model_pair
 from htfi.wiring.models.speculation import speculative_generator
@@ -38,12 +42,78 @@ class Generation:
         return self.text
 
 
+class GenerationStream:
+    """An iterator over the pieces of a text, each handed out when the target has accepted it.
+
+    Joined, they are the text that `generate` returns. `close` gives up a text that is not wanted to its end.
+    """
+
+    def __init__(self, passes: Generator[dict[str, str], None, Completion | RequestRefused]) -> None:
+        self._passes = passes
+        self._text = ""
+        self._generation: Generation | None = None
+
+    @property
+    def generation(self) -> Generation:
+        """The whole, once the pieces were iterated over. Raises: InvalidInput before."""
+        if self._generation is None:
+            raise InvalidInput("the text is not complete: iterate over its pieces first")
+        return self._generation
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        while self._generation is None:
+            try:
+                text = next(self._passes)[_FIELD]
+            except StopIteration as ended:
+                if ended.value is None:  # it was closed, or has failed
+                    break
+                self._generation = _generation(ended.value)
+                text = self._generation.text
+            piece, self._text = text[len(self._text) :], text
+            if piece:
+                return piece
+        raise StopIteration
+
+    def close(self) -> None:
+        """Stop writing."""
+        self._passes.close()
+
+
 class Writer:
     """A pair of models that is loaded."""
 
     def __init__(self, generator: LocalGenerator, end: ControlToken | PlainText) -> None:
         self._generator = generator
         self._end = end
+
+    @overload
+    def generate(
+        self,
+        prompt: str,
+        *,
+        max_new_tokens: int = 64,
+        temperature: float = 0.0,
+        top_k: int = 0,
+        top_p: float = 1.0,
+        seed: int = 0,
+        stream: Literal[False] = False,
+    ) -> Generation: ...
+
+    @overload
+    def generate(
+        self,
+        prompt: str,
+        *,
+        max_new_tokens: int = 64,
+        temperature: float = 0.0,
+        top_k: int = 0,
+        top_p: float = 1.0,
+        seed: int = 0,
+        stream: Literal[True],
+    ) -> GenerationStream: ...
 
     def generate(
         self,
@@ -54,22 +124,30 @@ class Writer:
         top_k: int = 0,
         top_p: float = 1.0,
         seed: int = 0,
-    ) -> Generation:
+        stream: bool = False,
+    ) -> Generation | GenerationStream:
         """Continue a prompt. At temperature 0 the likeliest token is taken; else the seed decides among the others.
 
-        The draft changes how long it takes and no token. The words hold no digit. Raises: InvalidInput,
-        DependencyUnavailable.
+        With `stream` the text comes piece by piece, each as soon as the target has accepted it. The draft changes how
+        long it takes and no token. The words hold no digit. Raises: InvalidInput, DependencyUnavailable.
         """
         if not prompt or max_new_tokens < 1:
             raise InvalidInput("give a prompt, and max_new_tokens of at least 1")
+        check_sampling_params(SamplingParams(temperature, top_k, top_p))
         form = (FreeTextField(_FIELD, max_new_tokens, self._end),)
         request = GenerationRequest(
             (PlainText(prompt),), form, seed, temperature, top_k=top_k, top_p=top_p, kind="text"
         )
-        (answer,) = self._generator.write([request])
-        if not isinstance(answer, Completion):
-            raise DependencyUnavailable(f"nothing was written: {answer.reason}")
-        return Generation(answer.fields[_FIELD], answer.tokens, len(answer.rounds))
+        if stream:
+            return GenerationStream(self._generator.write_in_passes(request))
+        return _generation(self._generator.write([request])[0])
+
+
+def _generation(answer: Completion | RequestRefused) -> Generation:
+    """Raises: DependencyUnavailable where nothing was written."""
+    if isinstance(answer, RequestRefused):
+        raise DependencyUnavailable(f"nothing was written: {answer.reason}")
+    return Generation(answer.fields[_FIELD], answer.tokens, len(answer.rounds))
 
 
 def load_pair(target: str | Path | None = None, draft: str | Path | None = None) -> Writer:
