@@ -5,6 +5,7 @@ import os
 import pickle
 import signal
 import threading
+from contextlib import contextmanager
 
 import numpy as np
 import pandas as pd
@@ -164,3 +165,42 @@ def test_a_progress_bar_is_shown_only_where_it_is_asked_for(capfd):
     assert capfd.readouterr() == ("", "")
     htfi.backtest(PRICES, progress=True)
     assert capfd.readouterr().out == ""
+
+
+def test_a_wide_file_and_a_frame_have_the_same_scenarios(tmp_path):
+    PRICES.to_csv(tmp_path / "prices.csv")
+    of_file, of_frame = (
+        htfi.scenario(source, shock="AAA -5%").figures for source in (tmp_path / "prices.csv", PRICES)
+    )
+    assert of_file["scenarios"] == of_frame["scenarios"]
+
+
+def test_a_headline_is_read_by_the_models_that_are_named(walked, tmp_path):
+    with pytest.raises(htfi.HtfiError, match="nowhere"):
+        htfi.scenario(
+            walked, headline="AAA cuts its outlook", models=(tmp_path / "nowhere", tmp_path / "nowhere")
+        )
+
+
+def test_scenarios_show_how_far_prices_are_read_and_scenarios_answered(walked, tmp_path, monkeypatch):
+    steps = []
+
+    @contextmanager
+    def bar(title, *, is_shown):
+        yield lambda share: steps.append((title, share)) if is_shown else None
+
+    for module in ("forecast", "scenarios.scenario"):
+        monkeypatch.setattr(f"htfi.library.{module}.progress_bar", bar)
+    monkeypatch.setattr("htfi.library.progress._ITEMS_PER_STEP", 20)
+    shocks = ["AAA -5%", "BBB +2%"]
+    htfi.scenario(PRICES, shock=shocks, progress=True)
+    assert steps[0][0] == "forecast"
+    assert steps[-2:] == [("scenarios", 0.5), ("scenarios", 1.0)]
+    assert [share for _, share in steps[:-2]] == sorted(share for _, share in steps[:-2])
+    steps.clear()
+    PRICES.to_csv(tmp_path / "prices.csv")
+    htfi.scenario(tmp_path / "prices.csv", shock=shocks, progress=True)
+    assert {title for title, _ in steps} == {"forecast", "scenarios"}
+    steps.clear()
+    htfi.scenario(walked, shock=shocks)
+    assert steps == []

@@ -41,6 +41,22 @@ def test_a_forecast_comes_back_as_the_frame_that_was_put_in():
     assert polars.to_pandas()["0.5"].tolist() == table["0.5"].tolist()
 
 
+def test_a_relation_comes_back_as_a_relation():
+    duckdb = pytest.importorskip("duckdb", reason="needs duckdb")
+    connection = duckdb.connect()
+    connection.register("closes", closes().reset_index(names="day"))
+    relation = connection.sql("SELECT * FROM closes")
+    result, expected = htfi.forecast(relation), htfi.forecast(closes())
+    found = result.quantiles
+    assert type(found) is type(relation)
+    assert found.columns == expected.quantiles.columns.tolist()
+    assert found.df()["0.5"].tolist() == expected.quantiles["0.5"].tolist()
+    assert result.quantiles.filter("symbol = 'AAA'").aggregate("count(*)").fetchall() == [(6,)]
+    assert result.set_aside.fetchall() == []
+    walked = htfi.backtest(relation).forecasts
+    assert walked.filter("horizon = 1").aggregate("count(*)").fetchall() == [(40,)]
+
+
 def test_the_command_line_says_the_same(tmp_path):
     file = tmp_path / "acme.csv"
     closes(symbols=("close",)).to_csv(file, index_label="date")

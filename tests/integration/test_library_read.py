@@ -1,7 +1,9 @@
 """`htfi.read` and `htfi.load_pair` on the shipped models."""
 
 import json
+from contextlib import contextmanager
 
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 
@@ -25,6 +27,40 @@ def test_a_headline_is_read_for_each_asset_as_the_command_reads_it():
 def test_a_text_without_words_is_refused():
     with pytest.raises(htfi.HtfiError, match="no text to read"):
         htfi.read("  ")
+
+
+def test_many_texts_are_each_read_as_alone_and_progress_is_shown(monkeypatch):
+    texts = [
+        "Amgen to buy Horizon for $27.8 bln",
+        "Horizon cuts its full-year outlook",
+        "Fed leaves rates unchanged",
+    ]
+    shares = []
+
+    @contextmanager
+    def bar(title, *, is_shown):
+        assert (title, is_shown) == ("read", True)
+        yield shares.append
+
+    monkeypatch.setattr("htfi.library.read.progress_bar", bar)
+    readings = htfi.read(pd.Series(texts), on=["HZNP", "AMGN"], names=["Horizon", "Amgen"], progress=True)
+    monkeypatch.undo()
+    assert shares == [1 / 3, 2 / 3, 1.0]
+    for text, reading in zip(texts, readings, strict=True):
+        alone = htfi.read(text, on=["HZNP", "AMGN"], names=["Horizon", "Amgen"])
+        assert (reading.words, reading.views) == (alone.words, alone.views)
+    assert readings[0].views["target"][0].direction > 0
+
+
+@pytest.mark.parametrize("texts", [["Shares rose", " "], ["Shares rose", float("nan")]])
+def test_of_many_texts_the_one_without_words_is_named(texts):
+    with pytest.raises(htfi.HtfiError, match="no text to read at place 2"):
+        htfi.read(texts)
+
+
+def test_a_body_is_of_one_headline():
+    with pytest.raises(htfi.HtfiError, match="`body` is the text below one headline"):
+        htfi.read(["Shares rose", "Shares fell"], body="The company said.")
 
 
 def test_a_pair_writes_what_its_target_writes_alone_in_fewer_passes():

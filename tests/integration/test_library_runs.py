@@ -172,3 +172,27 @@ def test_news_that_is_pushed_is_read_for_its_symbols(tmp_path, symbols):
     assert answer.id == "AAA/1d@2020-02-06T14:00:00Z/news"
     assert answer.news_context is not None
     assert [one.id for one in answer.news_context.considered] == ["n1"]
+
+
+def test_without_models_news_is_cited_and_not_read(tmp_path):
+    item = {
+        "published_at": "2020-02-06T14:00:00Z",
+        "id": "n1",
+        "headline": "AAA cuts full-year revenue forecast on weak demand",
+        "symbols": "AAA",
+    }
+    answers = []
+    for models in ("default", None):
+        folder = tmp_path / str(models)
+        with htfi.open_run(folder, interval="1d", models=models) as run:
+            list(run.feed(PRICES))
+            answers += run.feed([item])
+        with htfi.open_ledger(folder) as ledger:
+            assert ledger.verify(recompute=True).num_entries == len(ledger)
+    read, cited = answers
+    assert read.view.trace is not None
+    assert cited.view.trace is None
+    assert cited.view.cited == ("n1",)
+    assert [name for name in cited.models if name.startswith("reader.")] == ["reader.template"]
+    with pytest.raises(htfi.HtfiError, match="a run with other readers"):
+        push(tmp_path / "None", [])

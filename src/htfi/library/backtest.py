@@ -1,7 +1,6 @@
 """`htfi.backtest`: the live forecaster walked forward over a table of prices, and news, as a run would have decided."""
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any
@@ -19,7 +18,7 @@ from htfi.library.forecast import Models, chosen_settings, open_news_readers, sc
 from htfi.library.frames import Frame, FrameKind, instants, make_frame
 from htfi.library.html import block, table_html
 from htfi.library.plots import PlotPanel, plot
-from htfi.library.progress import progress_bar
+from htfi.library.progress import loop_progress, progress_bar
 from htfi.library.results import ForecastState, rows_set_aside, set_aside_frame, warn_of_rows, why_none
 from htfi.library.tables import SetAsideRow, read_news, read_prices
 from htfi.pipeline.decided import DecidedSeries
@@ -28,8 +27,6 @@ from htfi.wiring.in_memory_run import run_sources
 from htfi.wiring.settings import override
 
 Array = NDArray[np.float64]
-
-_ITEMS_PER_STEP = 200  # between two steps of a progress bar
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -160,8 +157,8 @@ def backtest(
     readers = open_news_readers(settings, models) if len(sources) > 1 else None
     if interval is not None:
         settings = override(settings, "market", bar=interval)
-    with progress_bar("backtest") if progress else nullcontext() as advance:
-        walk = _Walk(start_ns, advance)
+    with progress_bar("backtest", is_shown=progress) as advance:
+        walk = _Walk(start_ns, loop_progress(advance))
         done = run_sources(
             settings,
             [source.spec for source in sources],
@@ -192,10 +189,9 @@ def _start_ns(start: str | date | None) -> int:
 class _Walk:
     """Collects decisions on bars while the loop makes them."""
 
-    def __init__(self, start_ns: int, advance: Callable[[float], None] | None) -> None:
+    def __init__(self, start_ns: int, report: Callable[[DecisionLoop], None]) -> None:
         self._start_ns = start_ns
-        self._advance = advance
-        self._num_items = 0
+        self._report = report
         self._before: list[ScoreRow] | None = None  # the scores when the walk came to its start
         self.names: dict[str, int] = {}
         self._series: list[int] = []
@@ -216,9 +212,7 @@ class _Walk:
     def after_item(self, loop: DecisionLoop) -> None:
         if self._before is None and loop.now_ns >= self._start_ns:
             self._before = loop.components.forecaster.scores() if self._start_ns else []
-        self._num_items += 1
-        if self._advance is not None and self._num_items % _ITEMS_PER_STEP == 0:
-            self._advance(loop.feed.progress() or 0.0)
+        self._report(loop)
 
     def history(self) -> tuple[dict[str, list[int]], dict[str, list[float]]]:
         """The ends and closes of each series' bars."""

@@ -4,7 +4,7 @@
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
@@ -22,10 +22,12 @@ from htfi.library.charts.fan import Fan, make_fan
 from htfi.library.frames import Frame, FrameKind, instants, make_frame
 from htfi.library.html import band_table, block, fan_block, first_shown, marked, shown
 from htfi.library.plots import fan_panel, plot
+from htfi.library.progress import loop_progress, progress_bar
 from htfi.library.results import ForecastState, rows_set_aside, set_aside_frame, warn_of_rows, why_none
 from htfi.library.tables import SetAsideRow, TableSource, read_news, read_prices
 from htfi.narrative.ports import NewsReader
 from htfi.pipeline.decided import DecidedSeries
+from htfi.pipeline.loop import DecisionLoop
 from htfi.wiring.in_memory_run import InMemoryRun, run_sources
 from htfi.wiring.models.readers import open_readers
 from htfi.wiring.settings import Settings, load_settings, override
@@ -252,6 +254,7 @@ def forecast(
     interval: str | None = None,
     news: Any = None,
     models: Models | None = "default",
+    progress: bool = False,
 ) -> ForecastResult:
     """Forecast each series of `prices` from its newest bar.
 
@@ -259,12 +262,14 @@ def forecast(
     `symbol` the one wanted of several, or the name of a table that names none; `horizons` are in bars; `interval` is
     the length of a bar, such as '1d' or '5m', where the times do not say it. `news` is a table with times, headlines
     and symbols; `models` reads it: 'default' the shipped pair, a pair of folders (target, draft), or None for no
-    language model. Raises: InvalidInput where nothing can be forecast, in one line.
+    language model. `progress` shows a bar on standard error, or in the notebook. Raises: InvalidInput where nothing can
+    be forecast, in one line.
     """
     settings = with_models(chosen_settings(horizons), models)
     sources = [read_prices(prices, symbol=symbol, interval=interval), *read_news(news)]
     readers = open_news_readers(settings, models) if len(sources) > 1 else None
-    newest = newest_decisions(settings, sources, interval, readers)
+    with progress_bar("forecast", is_shown=progress) as advance:
+        newest = newest_decisions(settings, sources, interval, readers, loop_progress(advance))
     rows = rows_set_aside(sources, newest.done, newest.decided)
     warn_of_rows(rows, newest.done.num_bars + newest.done.num_ticks)
     series = tuple(
@@ -318,6 +323,7 @@ def newest_decisions(
     sources: Sequence[TableSource],
     interval: str | None,
     readers: Mapping[Rung, NewsReader] | None = None,
+    after_item: Callable[[DecisionLoop], None] = lambda _: None,
 ) -> NewestDecisions:
     """Run the main path over prices, and news, in memory. Raises: InvalidInput where the history is too short."""
     if interval is not None:
@@ -325,7 +331,12 @@ def newest_decisions(
     seen = _Newest()
     tables = {name: table for source in sources for name, table in source.tables.items()}
     done = run_sources(
-        settings, [source.spec for source in sources], seen.record, readers=readers, tables=tables
+        settings,
+        [source.spec for source in sources],
+        seen.record,
+        readers=readers,
+        tables=tables,
+        after_item=after_item,
     )
     if not seen.decided:
         raise InvalidInput(why_none(sources[0], done))

@@ -1,7 +1,8 @@
-"""Frames of pandas, polars and pyarrow: columns in as Arrow, tables out as the kind of frame that was put in."""
+"""Frames of pandas, polars, DuckDB and pyarrow: columns in as Arrow, tables out as the kind that was put in."""
 
 from collections.abc import Mapping
 from enum import StrEnum
+from importlib import import_module
 from typing import Any
 
 import pyarrow
@@ -9,7 +10,7 @@ import pyarrow
 from htfi.domain.errors import InvalidInput
 
 pa: Any = pyarrow  # ships no types
-Frame = Any  # pandas.DataFrame, polars.DataFrame or pyarrow.Table
+Frame = Any  # pandas.DataFrame, polars.DataFrame, duckdb.DuckDBPyRelation or pyarrow.Table
 
 
 class FrameKind(StrEnum):
@@ -17,20 +18,23 @@ class FrameKind(StrEnum):
 
     PANDAS = "pandas"
     POLARS = "polars"
+    DUCKDB = "duckdb"
     PYARROW = "pyarrow"
 
 
 def frame_kind(native: object) -> FrameKind:
-    """That of a frame; Arrow where its library has no frame that holds a result (paths, DuckDB)."""
-    library = type(native).__module__.partition(".")[0]
+    """That of a frame; Arrow for paths and for whatever has no frame that holds a result."""
+    library = type(native).__module__.partition(".")[0].lstrip("_")
     return FrameKind(library) if library in tuple(FrameKind) else FrameKind.PYARROW
 
 
 def make_frame(columns: Mapping[str, Any], kind: FrameKind) -> Frame:
-    """A frame of these columns: arrays, lists or Arrow arrays."""
+    """A frame of these columns: arrays, lists or Arrow arrays. A relation is of DuckDB's default connection."""
     table = pa.table(dict(columns))
     if kind is FrameKind.PYARROW:
         return table
+    if kind is FrameKind.DUCKDB:
+        return import_module("duckdb").from_arrow(table)
     import narwhals
 
     nw: Any = narwhals  # its types name frames of libraries that are not installed

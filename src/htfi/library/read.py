@@ -1,19 +1,23 @@
 """`htfi.read`: what a text is understood to say, and what that means for assets; `htfi news` shows the same."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import islice, zip_longest
+from typing import overload
 
-from htfi.domain.decision import NewsView
+from htfi.domain.decision import NewsView, Rung
 from htfi.domain.errors import InvalidInput
 from htfi.library.frames import Frame, FrameKind, make_frame
 from htfi.library.html import block, marked_spans, table_html
+from htfi.library.progress import progress_bar
 from htfi.narrative.facts.reading import reading_record
 from htfi.narrative.facts.record import NewsFacts
 from htfi.narrative.facts.statements.compared import ComparedDocuments
+from htfi.narrative.ports import NewsReader
 from htfi.narrative.understanding import NewsText, Understanding, understand
 from htfi.wiring.facts import open_fact_reader
 from htfi.wiring.headline_views import read_headline
+from htfi.wiring.models.readers import open_readers
 from htfi.wiring.settings import load_settings
 
 _BATCH = 256
@@ -79,7 +83,8 @@ def _reading_cells(one: Understanding) -> tuple[str, str, str]:
     return side, f"{reading.size_sigmas:.1f}σ", f"{reading.confidence:.0%}"
 
 
-def read(
+@overload
+def read(  # pyright: ignore[reportOverlappingOverload] - a str is a Sequence of str too, and the first fits
     text: str,
     *,
     on: str | Sequence[str] = (),
@@ -87,22 +92,64 @@ def read(
     body: str = "",
     source: str = "",
     views: bool = True,
-) -> NewsReading:
+    progress: bool = False,
+) -> NewsReading: ...
+
+
+@overload
+def read(
+    text: Iterable[str],
+    *,
+    on: str | Sequence[str] = (),
+    names: Sequence[str] = (),
+    body: str = "",
+    source: str = "",
+    views: bool = True,
+    progress: bool = False,
+) -> list[NewsReading]: ...
+
+
+def read(
+    text: str | Iterable[str],
+    *,
+    on: str | Sequence[str] = (),
+    names: Sequence[str] = (),
+    body: str = "",
+    source: str = "",
+    views: bool = True,
+    progress: bool = False,
+) -> NewsReading | list[NewsReading]:
     """Read a headline, and the text below it, for the assets in `on`; without any, for what it is mainly about.
 
-    `names` are what the assets are called, in their order; `views` also asks the draft and target models.
+    Several headlines, such as a list or a column of a frame, give a list of readings; `progress` shows a bar. `names`
+    are what the assets are called, in their order; `views` also asks the draft and target models.
     Raises: InvalidInput, DependencyUnavailable.
     """
+    is_one = isinstance(text, str)
+    texts = [text] if isinstance(text, str) else list(text)
     symbols = (on,) if isinstance(on, str) else tuple(on)
-    if not text.strip():
-        raise InvalidInput("there is no text to read: give a headline")
+    for place, one in enumerate(texts, 1):
+        if not isinstance(one, str) or not one.strip():  # pyright: ignore[reportUnnecessaryIsInstance]
+            where = "" if is_one else f" at place {place}"
+            raise InvalidInput(f"there is no text to read{where}: give a headline")
+    if body and not is_one:
+        raise InvalidInput(
+            "`body` is the text below one headline: read the headlines that have one by themselves"
+        )
     if len(names) > max(len(symbols), 1):
         raise InvalidInput("give at most one name for each symbol in `on`")
     asked = [*zip_longest(symbols, names, fillvalue="")] or [("", "")]
-    items = [NewsText(text, body, symbol, name, source) for symbol, name in asked]
-    understood = tuple(understand_items(items))
-    found = model_views(understood) if views else {}
-    return NewsReading(understood, {who: tuple(of_assets) for who, of_assets in found.items()})
+    items = [NewsText(one, body, symbol, name, source) for one in texts for symbol, name in asked]
+    readings: list[NewsReading] = []
+    readers: Mapping[Rung, NewsReader] = open_view_readers() if views and any(symbols) else {}
+    with progress_bar("read", is_shown=progress) as advance:
+        understood = understand_items(items)
+        while group := tuple(islice(understood, len(asked))):
+            found = model_views(group, readers) if views else {}
+            by_reader = {who: tuple(of_assets) for who, of_assets in found.items()}
+            readings.append(NewsReading(group, by_reader))
+            advance(len(readings) / len(texts))
+    return readings[0] if is_one else readings
 
 
 def understand_items(items: Sequence[NewsText]) -> Iterator[Understanding]:
@@ -114,13 +161,21 @@ def understand_items(items: Sequence[NewsText]) -> Iterator[Understanding]:
         yield from understand(items[start : start + _BATCH], reader, documents=documents)
 
 
-def model_views(group: Sequence[Understanding]) -> dict[str, list[NewsView]]:
+def open_view_readers() -> Mapping[Rung, NewsReader]:
+    """The models that give views, loaded when one is first asked for. Raises: InvalidInput, IntegrityError."""
+    settings = load_settings()
+    return open_readers(settings.models, settings.narrative, settings.decoding)
+
+
+def model_views(
+    group: Sequence[Understanding], readers: Mapping[Rung, NewsReader]
+) -> dict[str, list[NewsView]]:
     """What draft and target make of a text, for each asset asked about; nothing of one in quarantine."""
     asked = [one for one in group if one.item.symbol]
     if not asked or group[0].is_held:
         return {}
     return read_headline(
-        load_settings(),
+        readers,
         group[0].screened.item.headline,
         [one.item.symbol for one in asked],
         [one.item.name for one in asked],

@@ -235,14 +235,15 @@ def _cell(cell: Any, *, is_daily: bool) -> Any:
 def open_run(
     folder: str | Path,
     *,
-    models: Models = "default",
+    models: Models | None = "default",
     interval: str = "",
     settings: str | Path | None = None,
 ) -> Run:
     """A run in `folder`, new or taken up where it was left, to be used in a `with` or an `async with` block.
 
-    `models` reads news: 'default' the shipped pair, or folders (target, draft). `interval` is the length of bars that
-    are pushed without one, and of those built from ticks; `settings` a TOML file. In the block's head:
+    `models` reads news: 'default' the shipped pair, folders (target, draft), or None for no language model. `interval`
+    is the length of bars that are pushed without one, and of those built from ticks; `settings` a TOML file. In the
+    block's head:
     Raises: InvalidInput, IntegrityError, LedgerUnavailable where another process has the folder.
     """
     chosen = with_models(load_settings(None if settings is None else Path(settings)), models)
@@ -252,7 +253,9 @@ def open_run(
     return Run(
         place,
         interval,
-        lambda run: open_recorded_run(chosen, place, (), watch=run.record, pushed=run.pushed),
+        lambda run: open_recorded_run(
+            chosen, place, (), watch=run.record, pushed=run.pushed, with_models=models is not None
+        ),
     )
 
 

@@ -1,21 +1,20 @@
 """What the language models make of a single headline, for `htfi news`; no run, no prices."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from htfi.domain.decision import NewsView, Rung
 from htfi.domain.events import News
 from htfi.domain.news import ItemReading
 from htfi.domain.time import NS_PER_DAY
+from htfi.narrative.ports import NewsReader
 from htfi.narrative.question import Question, facts_of
-from htfi.wiring.models.readers import open_readers
-from htfi.wiring.settings import Settings
 
 _READERS = (("draft", Rung.EDGE), ("target", Rung.SPECULATIVE))
 _DEADLINE_MS = 120_000.0  # no market waits for the answer
 
 
 def read_headline(
-    settings: Settings,
+    readers: Mapping[Rung, NewsReader],
     headline: str,
     symbols: Sequence[str],
     names: Sequence[str],
@@ -23,9 +22,8 @@ def read_headline(
 ) -> dict[str, list[NewsView]]:
     """By reader, 'draft' and 'target', a view for each symbol, of which its facts are read so.
 
-    Raises: InvalidInput, DependencyUnavailable.
+    `readers` are those of a run. Raises: InvalidInput, DependencyUnavailable.
     """
-    readers = open_readers(settings.models, settings.narrative, settings.decoding)
     found: dict[str, list[NewsView]] = {}
     for who, rung in _READERS:
         if rung not in readers:

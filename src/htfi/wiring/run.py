@@ -172,12 +172,14 @@ def open_run(
     outputs: Collection[OutputFile] | None = None,
     pushed: PushedFeed | None = None,
     listen: str = "",
+    with_models: bool = True,
 ) -> Generator[OpenRun]:
     """A run in `folder`, new or taken up where it was left; everything is closed on the way out.
 
     With an `edge` the news is read by its readers, whose targets are elsewhere. `releases` is the released.jsonl of a
     run that this one repeats. `outputs` are the derived files wanted (`choose_outputs`). With `pushed` there are no
-    files: who pushes events steps the loop. Decisions are served at the address `listen` (`LineServer`).
+    files: who pushes events steps the loop. Decisions are served at the address `listen` (`LineServer`). Unless it is
+    `with_models`, news is cited and no language model reads it.
 
     Raises: InvalidInput, IntegrityError, DependencyUnavailable.
     """
@@ -199,6 +201,8 @@ def open_run(
         if edge is not None:
             closing.enter_context(edge.peer_log.recording(folder, edge.monitor.changes()))
             readers = edge.readers
+        elif not with_models:
+            readers = {Rung.TEMPLATE: TemplateReader(settings.narrative)}
         else:
             readers = open_readers(settings.models, settings.narrative, settings.decoding, cache, digest_file)
             for reader in readers.values():

@@ -1,7 +1,7 @@
 """`htfi.scenario`: what moves, headlines and past crises would do to a book; `htfi scenario` prints the same."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 from typing import Any, cast
@@ -15,6 +15,7 @@ from htfi.library.backtest import Backtest
 from htfi.library.forecast import ForecastResult, Models, forecast, with_models
 from htfi.library.frames import Frame, FrameKind, make_frame, read_columns
 from htfi.library.html import block, table_html
+from htfi.library.progress import progress_bar
 from htfi.library.scenarios.figures import scenario_json
 from htfi.pipeline.scenarios.answers import answer_scenarios, forecast_today
 from htfi.pipeline.scenarios.basis import ScenarioBasis
@@ -123,20 +124,25 @@ def scenario(
     seed: int = 0,
     draws: int = 4_000,
     models: Models = "default",
+    progress: bool = False,
 ) -> ScenarioResult:
     """What scenarios would do to each series and to a book, beside the unchanged forecast.
 
     `source` is what `htfi.backtest` or `htfi.forecast` gave, the folder of a run, or prices. A `shock` is a text such
     as 'SPX -5%, VIX +5', or a mapping of symbols to simple returns; a list of either is several scenarios, as are lists
     of the others. `positions` is a mapping of symbols to money, a frame with symbol and notional, quantity or weight,
-    or a path; one unit shared evenly by all without it. Raises: InvalidInput, in one line.
+    or a path; one unit shared evenly by all without it. `progress` shows a bar while prices are read and scenarios
+    answered. Raises: InvalidInput, in one line.
     """
     asked = _requests(shock, headline, on, macro, stress)
-    ground, kind = _basis(source, interval, models)
+    ground, kind = _basis(source, interval, models, progress=progress)
     book = _positions(positions, ground)
     now = forecast_now(ground)
     today = forecast_today(ground, now, horizon, seed, draws)
-    answers = answer_scenarios(ground, now, today, asked, book, spreads=spread, follows=after)
+    with progress_bar("scenarios", is_shown=progress) as advance:
+        answers = answer_scenarios(
+            ground, now, today, asked, book, spreads=spread, follows=after, advance=advance
+        )
     return ScenarioResult(scenario_json(ground, answers, seed), kind)
 
 
@@ -167,13 +173,16 @@ def _shock_text(shock: str | Mapping[str, float]) -> str:
     return ", ".join(f"{name} {100.0 * move:+.12g}%" for name, move in shock.items())
 
 
-def _basis(source: Any, interval: str | None, models: Models) -> tuple[ScenarioBasis, FrameKind]:
-    settings = with_models(load_settings(), models)
-    if isinstance(source, str | Path):
+def _basis(
+    source: Any, interval: str | None, models: Models, *, progress: bool
+) -> tuple[ScenarioBasis, FrameKind]:
+    if isinstance(source, str | Path) and Path(source).is_dir():
+        settings = with_models(load_settings(), models)
         return open_basis([str(source)], settings, interval=interval), FrameKind.PYARROW
     if not isinstance(source, Backtest | ForecastResult):
-        source = forecast(source, interval=interval)
-    ground = source.state.basis(interval)
+        source = forecast(source, interval=interval, progress=progress)
+    state = replace(source.state, settings=with_models(source.state.settings, models))
+    ground = state.basis(interval)
     if ground is None:
         raise InvalidInput(f"no series of interval {interval} has a forecast: there is nothing to change")
     return ground, source.kind

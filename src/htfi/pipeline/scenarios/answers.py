@@ -1,7 +1,7 @@
 """Answers scenarios on a basis: each kind turned into an effect on the draws of today's forecast. The CLI asks."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
@@ -116,11 +116,12 @@ def answer_scenarios(
     *,
     spreads: bool,
     follows: bool = False,
+    advance: Callable[[float], None] = lambda _: None,
 ) -> ScenarioAnswers:
     """Every scenario in turn; headlines are put to the reader together.
 
-    `spreads` carries a reader's views on to series that it was not asked about; `follows` also forecasts from there.
-    Raises: InvalidInput, DependencyUnavailable.
+    `spreads` carries a reader's views on to series that it was not asked about; `follows` also forecasts from there;
+    `advance` is given the share answered, 0–1. Raises: InvalidInput, DependencyUnavailable.
     """
     before = simple_quantiles(today.returns)
     frame = ScenarioAnswers(
@@ -151,10 +152,14 @@ def answer_scenarios(
     with ThreadPoolExecutor(
         min(MAX_THREADS, os.cpu_count() or 1)
     ) as pool:  # numpy lets go of the interpreter
-        rest = iter(list(pool.map(answer, others)))
-    found = [next(read if one.kind is ScenarioKind.HEADLINE else rest) for one in asked]
-    answers = [answer for answer in found if answer is not None]
-    gone = [one.text for one, answer in zip(asked, found, strict=True) if answer is None]
+        answered: list[ScenarioAnswer | None] = []
+        for found in pool.map(answer, others):
+            answered.append(found)
+            advance((len(headlines) + len(answered)) / len(asked))
+    rest = iter(answered)
+    in_order = [next(read if one.kind is ScenarioKind.HEADLINE else rest) for one in asked]
+    answers = [answer for answer in in_order if answer is not None]
+    gone = [one.text for one, answer in zip(asked, in_order, strict=True) if answer is None]
     if not answers:
         raise InvalidInput(stress_refusal(basis, gone[0]))
     if gone:

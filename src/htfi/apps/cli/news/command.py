@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Mapping
 from contextlib import nullcontext
 from itertools import zip_longest
 from pathlib import Path
@@ -13,6 +14,8 @@ import msgspec
 from htfi.domain.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from htfi.domain.decision import Rung
+    from htfi.narrative.ports import NewsReader
     from htfi.narrative.understanding import NewsText, Understanding
 
 EPILOG = """\b
@@ -74,15 +77,17 @@ def command(
         _write(items, out, show_progress=file is not None)
         return
     from htfi.apps.cli.news.screen import show
-    from htfi.library.read import model_views, understand_items
+    from htfi.library.read import model_views, open_view_readers, understand_items
 
     groups: dict[tuple[str, str], list[Understanding]] = {}
     for one in understand_items(items):
         groups.setdefault((one.item.text, one.item.body), []).append(one)
+    has_views = views and file is None and bool(symbols)
+    readers: Mapping[Rung, NewsReader] = open_view_readers() if has_views else {}
     for place, group in enumerate(groups.values()):
         if place:
             click.echo()
-        show(group, model_views(group) if views and file is None else {})
+        show(group, model_views(group, readers) if readers else {})
 
 
 def read_items(file: Path) -> "list[NewsText]":
