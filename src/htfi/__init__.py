@@ -35,7 +35,9 @@ _MODULE_OF = {
     "open_run": "htfi.library.runs",
     "read": "htfi.library.read",
     "scenario": "htfi.library.scenarios.scenario",
+    "scoring": "htfi.library.scoring",
 }
+_MODULES = ("scoring",)  # names that are modules themselves
 __all__ = sorted(_MODULE_OF)  # pyright: ignore[reportUnsupportedDunderAll] - the stub lists them
 
 
@@ -43,7 +45,8 @@ def __getattr__(name: str) -> Any:
     module = _MODULE_OF.get(name)
     if module is None:
         raise AttributeError(f"module 'htfi' has no attribute '{name}'")
-    value = globals()[name] = getattr(import_module(module), name)
+    found = import_module(module)
+    value = globals()[name] = found if name in _MODULES else getattr(found, name)
     return value
 
 

@@ -1,4 +1,5 @@
 from htfi.domain.errors import HtfiError as HtfiError
+from htfi.library import scoring as scoring
 from htfi.library.backtest import Backtest as Backtest
 from htfi.library.backtest import backtest as backtest
 from htfi.library.forecast import Explanation as Explanation
