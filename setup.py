@@ -34,6 +34,7 @@ EXTRAS = {
     "eval": [EVAL, TRAIN],  # evaluations read simulated stories; they need no torch
     "foundation": ["chronos-forecasting==2.3.2", TORCH],
     "frontier": ["httpx"],
+    "gluonts": ["gluonts"],  # forecasts as GluonTS has them
     "plots": ["matplotlib", "plotly"],  # `.plot()` of results; notebooks show their own SVG without them
     "train": [TRAIN, TORCH],
     "dev": [

@@ -14,6 +14,7 @@ from htfi.domain.errors import InvalidInput
 from htfi.domain.time import NS_PER_DAY, NS_PER_US, parse_timestamp, to_ns
 from htfi.forecasting.scenarios.requests import require_series
 from htfi.forecasting.scores import ScoreRow
+from htfi.library.bar_stamps import bar_stamps
 from htfi.library.forecast import Models, chosen_settings, open_news_readers, score_frame, with_models
 from htfi.library.frames import Frame, FrameKind, instants, make_frame
 from htfi.library.html import block, table_html
@@ -89,6 +90,42 @@ class Backtest:
             for j, horizon in enumerate(self.horizons):
                 found[rows[:-horizon], j] = logs[horizon:] - logs[:-horizon]
         return found
+
+    def cross_validation(self) -> Frame:
+        """Prices in the form of Nixtla's cross-validation: unique_id, ds, cutoff, y, HTFI, HTFI-lo-90, HTFI-hi-90, …
+
+        A row for each forecast and horizon whose outcome has come: `cutoff` names the bar that it was made from, `ds`
+        the bar that it is of, both by their start (UTC, without zone), `y` is the close that came, HTFI the median.
+        There is a band for each two levels that lie evenly about the median. Withheld forecasts are not in it.
+        """
+        made: list[NDArray[np.intp]] = []
+        later: list[NDArray[np.intp]] = []
+        of: list[NDArray[np.intp]] = []
+        stamps = np.empty(len(self), "datetime64[ns]")
+        for place, name in enumerate(self.names):
+            rows = np.flatnonzero(self.series == place)
+            stamps[rows] = bar_stamps(name.rpartition("/")[2], self.as_of_ns[rows])
+            for j, horizon in enumerate(self.horizons):
+                made.append(rows[:-horizon])
+                later.append(rows[horizon:])
+                of.append(np.full(len(made[-1]), j))
+        at, came, j = (np.concatenate(parts) for parts in (made, later, of))
+        kept = np.flatnonzero(~self.is_withheld[at])
+        symbols = np.array(self.symbols)
+        kept = kept[np.lexsort((j[kept], stamps[at[kept]], symbols[self.series[at[kept]]]))]
+        at, came, j = at[kept], came[kept], j[kept]
+        prices = self.last_price[at, None] * np.exp(self.log_returns[at, j])  # [n, Q]
+        return make_frame(
+            {
+                "unique_id": symbols[self.series[at]].tolist(),
+                "ds": stamps[came],
+                "cutoff": stamps[at],
+                "y": self.last_price[came],
+                "HTFI": prices[:, self.levels.index(0.5)],
+                **{name: prices[:, place] for name, place in _band_columns(self.levels)},
+            },
+            self.kind,
+        )
 
     @property
     def scores(self) -> Frame:
@@ -172,6 +209,16 @@ def backtest(
     rows = rows_set_aside(sources, done, walk.names)
     warn_of_rows(rows, done.loop.num_events)
     return walk.result(done.loop, rows, sources[0].kind, ForecastState.of(done, *walk.history()))
+
+
+def _band_columns(levels: Sequence[float]) -> list[tuple[str, int]]:
+    """Names as Nixtla's of the ends of central bands, each with the place of its level, the widest band outside."""
+    places = {round(level, 9): place for place, level in enumerate(levels)}
+    lows = [level for level in places if level < 0.5 and round(1.0 - level, 9) in places]
+    widths = {level: f"{round(100.0 * (1.0 - 2.0 * level), 6):g}" for level in lows}
+    low_ends = [(f"HTFI-lo-{widths[level]}", places[level]) for level in lows]
+    high_ends = [(f"HTFI-hi-{widths[level]}", places[round(1.0 - level, 9)]) for level in reversed(lows)]
+    return low_ends + high_ends
 
 
 def _start_ns(start: str | date | None) -> int:

@@ -20,6 +20,7 @@ from htfi.forecasting.scenarios.requests import require_series
 from htfi.forecasting.scores import ScoreRow
 from htfi.library.charts.fan import Fan, make_fan
 from htfi.library.frames import Frame, FrameKind, instants, make_frame
+from htfi.library.gluonts import quantile_forecasts
 from htfi.library.html import band_table, block, fan_block, first_shown, marked, shown
 from htfi.library.plots import fan_panel, plot
 from htfi.library.progress import loop_progress, progress_bar
@@ -167,6 +168,14 @@ class ForecastResult:
         if not self.released:
             raise InvalidInput("policy withholds every forecast: there is nothing to draw")
         return plot([fan_panel(one.fan) for one in self.released], backend)
+
+    def to_gluonts(self, freq: str | None = None) -> list[Any]:
+        """The prices ahead as GluonTS has them: a QuantileForecast for each series that policy does not keep back.
+
+        It needs a forecast of every bar ahead (`horizons=range(1, 6)`). `freq` is a frequency of pandas; without it, it
+        is the length of the bars, 'B' for daily bars on weekdays alone. Raises: InvalidInput, MissingExtra.
+        """
+        return quantile_forecasts([(one.decision, one.ends_ns) for one in self.released], freq)
 
     def __repr__(self) -> str:
         names = [one.decision.series for one in self.series]

@@ -38,10 +38,12 @@ def crps_of_samples(samples: ArrayLike, outcome: ArrayLike) -> Array:
     """
     drawn = _numbers(samples, "samples")
     if not drawn.ndim or not drawn.shape[-1]:
-        raise InvalidInput(f"samples of shape {drawn.shape}: the last axis holds one or more for each outcome")
-    num = drawn.shape[-1]
+        raise InvalidInput(
+            f"samples of shape {drawn.shape}: the last axis holds one or more for each outcome"
+        )
     # The sorted samples are its quantiles, each over an equal part of (0, 1), on which the loss is linear.
-    return scores.crps(*_checked(np.sort(drawn, axis=-1), outcome, (np.arange(num) + 0.5) / num))
+    middles: Array = (np.arange(drawn.shape[-1], dtype=np.float64) + 0.5) / drawn.shape[-1]
+    return scores.crps(*_checked(np.sort(drawn, axis=-1), outcome, middles))
 
 
 def interval_score(
