@@ -31,16 +31,18 @@ TORCH = "torch==2.13.0"
 EXTRAS = {
     "cluster": ["grpcio>=1.70", "lmdb>=1.5", "redis>=5"],  # edges and clouds; a cache that outlives a run
     "web": ["httpcore>=1.0", "selectolax>=1.0", "websockets>=13"],  # feeds over HTTP and WebSocket
+    "arch": ["arch"],  # its volatility models as experts
     "eval": [EVAL, TRAIN],  # evaluations read simulated stories; they need no torch
     "foundation": ["chronos-forecasting==2.3.2", TORCH],
     "frontier": ["httpx"],
     "gluonts": ["gluonts"],  # forecasts as GluonTS has them
     "plots": ["matplotlib", "plotly"],  # `.plot()` of results; notebooks show their own SVG without them
+    "sktime": ["sktime", "skpro"],  # a forecaster of sktime
     "train": [TRAIN, TORCH],
     "dev": [
-        "arch",  # the reference of our GARCH
         "cython",  # a test builds the kernel
-        "htfi[cluster,foundation,frontier,web]",  # their adapters are tested
+        "duckdb",  # relations in and out
+        "htfi[arch,cluster,foundation,frontier,gluonts,plots,sktime,web]",  # their adapters are tested
         "hypothesis",
         "import-linter",
         "pymerkle",
@@ -50,6 +52,7 @@ EXTRAS = {
         "pytest-xdist",  # test files side by side
         "ruff",
         "scikit-learn",  # what words alone would know
+        "scoringrules",  # the reference of our scores
         "setuptools",
         TORCH,  # training is tested; `make` installs htfi-train itself from its folder, editable
         "transformers",  # the reference of the embedded engine

@@ -32,7 +32,7 @@ _TICK = 1e-6  # log return: below a tick of what trades
 _USUAL_GAIN = 0.02
 _UNCHANGED_GAIN = 0.002  # an unchanged price says little of its coming moves
 _PARKINSON = 1.0 / (4.0 * math.log(2.0))  # E[range²] = 4 ln 2 · σ² (Parkinson 1980)
-_RENEWAL_BARS = 10
+RENEWAL_BARS = 10
 _NO_LENGTH = -1
 _FIELDS = Bar.__struct_fields__
 
@@ -141,7 +141,7 @@ class Panel:
             index=index,
             age=age,
             **measured,
-            due=(age + self._columns["rota"][rows]) % _RENEWAL_BARS == 0,
+            due=(age + self._columns["rota"][rows]) % RENEWAL_BARS == 0,
             start_ns=starts_ns,
             end_ns=ends_ns,
             group=self._columns["group"][rows].copy(),
@@ -233,7 +233,7 @@ class Panel:
         self._columns.grow(row + 1)
         self._columns["group"][row] = self._join_group(interval)
         self._columns["gap_ns"][row] = _gap_ns(interval, self._session_gap_bars)
-        self._columns["rota"][row] = zlib.crc32(name.encode()) % _RENEWAL_BARS
+        self._columns["rota"][row] = zlib.crc32(name.encode()) % RENEWAL_BARS
         return row
 
     def _join_group(self, interval: str) -> int:

@@ -82,3 +82,25 @@ class ReturnModel(Protocol):
         """Quantiles [n, K, Q] of the sum of the next h returns after each context [T_i], oldest first, in its units;
         never decreasing along Q, and NaN for a context without information, such as an unchanged price."""
         ...
+
+
+class FittedReturnModel(ReturnModel, Protocol):
+    """A model of returns whose P parameters are fitted to a series and then hold for the bars that follow."""
+
+    @property
+    def num_parameters(self) -> int: ...
+
+    @property
+    def min_context(self) -> int:
+        """The fewest past returns that it is fitted to."""
+        ...
+
+    def fit(self, context: Array) -> Array:
+        """Parameters [P] fitted to past returns, oldest first; NaN where no fit is found."""
+        ...
+
+    def quantiles_of(
+        self, context: Array, parameters: Array, horizons: Sequence[int], levels: Sequence[float]
+    ) -> Array:
+        """Quantiles [K, Q] of the sum of the next h returns after a context, with these parameters."""
+        ...

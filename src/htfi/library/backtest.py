@@ -180,6 +180,7 @@ def backtest(
     horizons: Sequence[int] | None = None,
     interval: str | None = None,
     models: Models | None = "default",
+    experts: str | Sequence[str] | None = None,
     progress: bool = False,
 ) -> Backtest:
     """Walk the live forecaster forward over `prices`, deciding at each bar as a run would have.
@@ -189,7 +190,7 @@ def backtest(
     `progress` shows a bar on standard error, or in the notebook. The other arguments are those of `htfi.forecast`.
     Raises: InvalidInput, in one line.
     """
-    settings, start_ns = with_models(chosen_settings(horizons), models), _start_ns(start)
+    settings, start_ns = with_models(chosen_settings(horizons, experts), models), _start_ns(start)
     sources = [read_prices(prices, symbol=symbol, interval=interval), *read_news(news)]
     readers = open_news_readers(settings, models) if len(sources) > 1 else None
     if interval is not None:

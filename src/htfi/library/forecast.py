@@ -263,6 +263,7 @@ def forecast(
     interval: str | None = None,
     news: Any = None,
     models: Models | None = "default",
+    experts: str | Sequence[str] | None = None,
     progress: bool = False,
 ) -> ForecastResult:
     """Forecast each series of `prices` from its newest bar.
@@ -271,10 +272,11 @@ def forecast(
     `symbol` the one wanted of several, or the name of a table that names none; `horizons` are in bars; `interval` is
     the length of a bar, such as '1d' or '5m', where the times do not say it. `news` is a table with times, headlines
     and symbols; `models` reads it: 'default' the shipped pair, a pair of folders (target, draft), or None for no
-    language model. `progress` shows a bar on standard error, or in the notebook. Raises: InvalidInput where nothing can
-    be forecast, in one line.
+    language model. `experts` are those that are combined, by name: 'market_har', 'arch:garch_t', 'chronos:FOLDER', …
+    (docs/forecasting.md). `progress` shows a bar on standard error, or in the notebook. Raises: InvalidInput where
+    nothing can be forecast, in one line.
     """
-    settings = with_models(chosen_settings(horizons), models)
+    settings = with_models(chosen_settings(horizons, experts), models)
     sources = [read_prices(prices, symbol=symbol, interval=interval), *read_news(news)]
     readers = open_news_readers(settings, models) if len(sources) > 1 else None
     with progress_bar("forecast", is_shown=progress) as advance:
@@ -296,10 +298,20 @@ def forecast(
     )
 
 
-def chosen_settings(horizons: Sequence[int] | None) -> Settings:
-    """The settings of this machine, with these horizons. Raises: InvalidInput."""
+def chosen_settings(horizons: Sequence[int] | None, experts: str | Sequence[str] | None = None) -> Settings:
+    """The settings of this machine, with these horizons and experts. Raises: InvalidInput."""
     settings = load_settings()
-    return settings if horizons is None else override(settings, "forecasting", horizons=sorted(set(horizons)))
+    if horizons is not None:
+        settings = override(settings, "forecasting", horizons=sorted(set(horizons)))
+    if experts is None:
+        return settings
+    names = [experts] if isinstance(experts, str) else list(experts)
+    for place, one in enumerate(names):
+        name, _, folder = one.partition(":")
+        if name == "chronos" and folder:
+            names[place] = name
+            settings = override(settings, "forecasting", foundation=folder)
+    return override(settings, "forecasting", experts=names)
 
 
 def with_models(settings: Settings, models: Models | None) -> Settings:

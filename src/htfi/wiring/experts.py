@@ -18,20 +18,24 @@ if TYPE_CHECKING:
 
 _TRAJECTORY, _FOUNDATION = "mini", "chronos"
 MODEL_EXPERTS = (_TRAJECTORY, _FOUNDATION)
+_ARCH = "arch:"  # and the name of a model of that package
+_ARCH_SERIES_PER_INSTANT = 16  # some milliseconds each
 
 
 def open_experts(config: ForecastConfig, foundation: str = "", mini: str = "") -> tuple[Expert, ...]:
     """Fresh experts in the order of `config.experts`.
 
     'mini' reads with the model in the folder `mini`, the shipped target where that is empty; 'chronos' with the
-    folder `foundation`. Raises: InvalidInput for an unknown name or a folder that does not serve, MissingExtra,
-    DependencyUnavailable.
+    folder `foundation`; 'arch:garch_t' is fitted by the package arch. Raises: InvalidInput for an unknown name or a
+    folder that does not serve, MissingExtra, DependencyUnavailable.
     """
     known = sorted({*EXPERTS, *MODEL_EXPERTS})
-    unknown = [name for name in config.experts if name not in known]
+    of_arch = [name for name in config.experts if name.startswith(_ARCH)]
+    unknown = [name for name in config.experts if name not in known and name not in of_arch]
     if unknown:
-        raise InvalidInput(f"forecasting.experts: unknown {unknown}: the experts are {', '.join(known)}")
-    numeric = tuple(name for name in config.experts if name not in MODEL_EXPERTS)
+        named = ", ".join([*known, f"{_ARCH}MODEL"])
+        raise InvalidInput(f"forecasting.experts: unknown {unknown}: the experts are {named}")
+    numeric = tuple(name for name in config.experts if name in EXPERTS)
     found: dict[str, Expert] = {}
     if numeric:
         found |= {expert.name: expert for expert in build_experts(replace(config, experts=numeric))}
@@ -49,6 +53,12 @@ def open_experts(config: ForecastConfig, foundation: str = "", mini: str = "") -
                 "forecasting.experts names 'chronos': name its folder as forecasting.foundation"
             )
         found[_FOUNDATION] = FoundationExpert(config, open_foundation(Path(foundation)))
+    for name in of_arch:
+        from htfi.adapters.arch.model import ArchModel
+        from htfi.forecasting.experts.pretrained import FittedExpert
+
+        model = ArchModel(name.removeprefix(_ARCH))
+        found[name] = FittedExpert(config, model, name=name, num_asked=_ARCH_SERIES_PER_INSTANT)
     return tuple(found[name] for name in config.experts)
 
 

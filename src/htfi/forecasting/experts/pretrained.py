@@ -1,6 +1,8 @@
-"""Experts over pretrained models: a foundation model of time series ('chronos') and the trajectory model ('mini').
+"""Experts over models of others: a foundation model of time series ('chronos'), the trajectory model ('mini'), and
+volatility models of the package arch ('arch:garch_t').
 
-Both read past returns without a fit to them. Off unless `forecasting.experts` names them; wiring opens their models.
+The first two read past returns without a fit to them. Off unless `forecasting.experts` names them; wiring opens their
+models.
 """
 
 from collections.abc import Sequence
@@ -12,8 +14,8 @@ from numpy.typing import NDArray
 
 from htfi.forecasting.columns import SeriesColumns
 from htfi.forecasting.config import ForecastConfig
-from htfi.forecasting.panel import BarBatch, Rows
-from htfi.forecasting.ports import PathSampler, ReturnModel
+from htfi.forecasting.panel import RENEWAL_BARS, BarBatch, Rows
+from htfi.forecasting.ports import FittedReturnModel, PathSampler, ReturnModel
 from htfi.forecasting.scaled_returns import (
     CachedShapes,
     VolatilityUnits,
@@ -25,6 +27,7 @@ from htfi.forecasting.scaled_returns import (
 Array = NDArray[np.float64]
 
 _MAX_FOUNDATION_BARS = 512
+_RENEWALS_PER_FIT = 2  # a series is renewed at every tenth bar: fitted at every twentieth
 MAX_SERIES_PER_INSTANT = 16  # series at one instant: with a small Chronos-Bolt some tens of milliseconds
 _QUESTION = "asked_at"
 
@@ -33,11 +36,15 @@ class FoundationExpert:
     """Asks the model about at most `num_asked` series an instant; the others keep their last shape, at their EWMA
     volatility of today."""
 
-    name = "chronos"
-
     def __init__(
-        self, config: ForecastConfig, model: ReturnModel, *, num_asked: int = MAX_SERIES_PER_INSTANT
+        self,
+        config: ForecastConfig,
+        model: ReturnModel,
+        *,
+        name: str = "chronos",
+        num_asked: int = MAX_SERIES_PER_INSTANT,
     ) -> None:
+        self.name = name
         self.version = model.version
         self._model = model
         self._num_asked = num_asked
@@ -73,13 +80,17 @@ class FoundationExpert:
 
     def predict(self, rows: NDArray[np.intp]) -> Array:
         """The model's quantiles [n, H, Q] of these rows now, NaN where it has none."""
+        return self._model.quantiles(self.contexts(rows), self._horizons, self._levels)
+
+    def contexts(self, rows: NDArray[np.intp]) -> list[Array]:
+        """The last returns of these rows, oldest first."""
         contexts: list[Array] = []
         for window, age in zip(
             self._columns["returns"][rows], self._columns["age"][rows].tolist(), strict=True
         ):
             begun = np.roll(window, -((age + 1) % self._width))  # oldest first
             contexts.append(begun[-min(age + 1, self._width) :].astype(np.float64))
-        return self._model.quantiles(contexts, self._horizons, self._levels)
+        return contexts
 
     def learn(self, bars: BarBatch) -> None:
         """There is nothing to fit."""
@@ -94,6 +105,38 @@ class FoundationExpert:
     def restore(self, state: dict[str, Any]) -> None:
         self._columns.restore(state["bars"])
         self._shapes.restore(state["kept"])
+
+
+class FittedExpert(FoundationExpert):
+    """Fits the model to each series at every twentieth of its bars; those parameters hold for the bars between."""
+
+    def __init__(
+        self, config: ForecastConfig, model: FittedReturnModel, *, name: str, num_asked: int
+    ) -> None:
+        super().__init__(config, model, name=name, num_asked=num_asked)
+        self._fitted = model
+        self._columns.declare("parameters", np.full(model.num_parameters, np.nan))
+
+    def predict(self, rows: NDArray[np.intp]) -> Array:
+        found = np.full((len(rows), len(self._horizons), len(self._levels)), np.nan)
+        parameters = self._columns["parameters"][rows]
+        for place, context in enumerate(self.contexts(rows)):
+            if np.isfinite(parameters[place]).all():
+                found[place] = self._fitted.quantiles_of(
+                    context, parameters[place], self._horizons, self._levels
+                )
+        return found
+
+    def learn(self, bars: BarBatch) -> None:
+        """Fit those whose turn it is, after the forecast is out."""
+        enough = bars.age + 1 >= self._fitted.min_context
+        first = np.isnan(self._columns["parameters"][bars.index]).any(axis=1)
+        turn = bars.due & (bars.age // RENEWAL_BARS % _RENEWALS_PER_FIT == 0)
+        rows = bars.index[enough & (first | turn)]
+        for row, context in zip(rows.tolist(), self.contexts(rows), strict=True):
+            found = self._fitted.fit(context)
+            if np.isfinite(found).all():
+                self._columns["parameters"][row] = found
 
 
 _PATH_CONTEXT_BARS = 32

@@ -76,6 +76,10 @@ _EXPERT_NAMES = {
     "market_har": "market HAR",
     "random_walk": "random walk",
     "chronos": "Chronos",
+    "arch:figarch_t": "FIGARCH of arch",
+    "arch:garch_skewt": "GARCH with skewed tails of arch",
+    "arch:garch_t": "GARCH of arch",
+    "arch:gjr_t": "GJR-GARCH of arch",
 }
 _CLOCKS = {"s": "second", "m": "minute", "h": "hour", "d": "day"}
 _SAME_CLOCK = {"60s": "1m", "3600s": "1h", "60m": "1h"}

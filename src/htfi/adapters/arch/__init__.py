@@ -1,0 +1,1 @@
+"""Volatility models of the arch package as experts, behind the extra [arch]. Wiring opens them."""
