@@ -66,6 +66,11 @@ def test_a_run_in_parts_decides_as_one_and_takes_nothing_twice(pushed, tmp_path)
     assert [one.forecast for one in first + rest] == [one.forecast for one in pushed[1]]
 
 
+def test_a_series_can_be_pushed(pushed, tmp_path):
+    found = push(tmp_path, PRICES["AAA"])
+    assert [one.id for one in found] == [one.id for one in pushed[1] if one.symbol == "AAA"]
+
+
 def test_a_frame_can_be_pushed(pushed, tmp_path):
     assert [one.forecast for one in push(tmp_path, PRICES)] == [one.forecast for one in pushed[1]]
 

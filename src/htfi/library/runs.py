@@ -20,6 +20,7 @@ from htfi.domain.errors import InvalidInput
 from htfi.domain.events import Event, QuarantinedRow, TimePassed
 from htfi.domain.time import NS_PER_DAY
 from htfi.library.forecast import Models, with_models
+from htfi.library.frames import FrameKind, frame_kind
 from htfi.library.tables import read_prices
 from htfi.pipeline.decided import DecidedSeries
 from htfi.pipeline.intake.cells import RepairedBar
@@ -122,7 +123,7 @@ class Run:
     def _parsed(self, events: Any) -> Iterator[Event | RepairedBar | QuarantinedRow]:
         if isinstance(events, _ROW_TYPES):
             events = [events]
-        elif hasattr(events, "columns") or isinstance(events, str | Path):
+        elif hasattr(events, "columns") or isinstance(events, str | Path) or _is_series(events):
             source = read_prices(events, interval=self._interval or None)
             yield from table_events(source.spec, source.tables, self._folder, self._run.quarantine)
             return
@@ -218,6 +219,11 @@ class Run:
         if self._thread is None:
             raise InvalidInput(f"the run in {self._folder} is not open: use it in an `async with` block")
         return await asyncio.get_running_loop().run_in_executor(self._thread, act)
+
+
+def _is_series(events: Any) -> bool:
+    """Whether it is a Series of pandas, the closes of one symbol."""
+    return frame_kind(events) is FrameKind.PANDAS
 
 
 def _cell(cell: Any, *, is_daily: bool) -> Any:
