@@ -1,5 +1,6 @@
 """Results in the forms of other packages: Nixtla's cross-validation, GluonTS's forecasts."""
 
+import importlib
 import sys
 
 import numpy as np
@@ -116,3 +117,10 @@ def test_without_gluonts_one_line_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "gluonts", None)
     with pytest.raises(htfi.HtfiError, match=r"pip install 'htfi\[gluonts\]'"):
         htfi.forecast(PRICES, horizons=[1]).to_gluonts()
+
+
+def test_without_sktime_one_line_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sktime", None)
+    monkeypatch.delitem(sys.modules, "htfi.library.sktime", raising=False)
+    with pytest.raises(htfi.HtfiError, match=r"sktime needs sktime.*: pip install 'htfi\[sktime\]'"):
+        importlib.import_module("htfi.library.sktime")

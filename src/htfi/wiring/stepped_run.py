@@ -1,0 +1,54 @@
+"""The main path in memory, to which a program gives bars as they close, with nothing recorded."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from htfi.domain.events import Bar, QuarantinedRow, TimePassed
+from htfi.pipeline.decided import DecidedSeries
+from htfi.pipeline.intake.cells import RepairedBar
+from htfi.pipeline.intake.spec import SourceSpec
+from htfi.wiring.feeds import table_events
+from htfi.wiring.in_memory_run import MemoryQuarantine, NullSink
+from htfi.wiring.pushed import PushedFeed
+from htfi.wiring.run import build_loop
+from htfi.wiring.settings import Settings
+
+
+class SteppedRun:
+    """Bars in, the newest decision of each series (`newest`) out. What cannot be used is in `quarantine`."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.newest: dict[str, DecidedSeries] = {}
+        self.quarantine = MemoryQuarantine()
+        nowhere = NullSink()
+        self._loop = build_loop(settings, PushedFeed(), nowhere, nowhere, self._record, is_recorded=False)
+        self._loop.begin()
+
+    @property
+    def series(self) -> list[str]:
+        """Every series of which there was a bar, as 'SYMBOL/interval'."""
+        return self._loop.components.forecaster.series
+
+    def take_table(self, spec: SourceSpec, tables: dict[str, Any]) -> None:
+        """Take in the bars of a table (pyarrow), which begin after those before, and decide on each."""
+        with TemporaryDirectory(prefix="htfi-") as inbox:
+            self._take(table_events(spec, tables, Path(inbox), self.quarantine))
+
+    def _take(self, events: Iterable[Any]) -> None:
+        loop = self._loop
+        for event in events:
+            bar = event
+            if isinstance(event, RepairedBar):
+                self.quarantine.set_aside(event.note)
+                bar = event.bar
+            if isinstance(bar, QuarantinedRow):
+                self.quarantine.set_aside(bar)
+            elif isinstance(bar, Bar):
+                loop.step(bar)
+        if loop.now_ns:
+            loop.step(TimePassed(loop.now_ns + 1))
+
+    def _record(self, decided: DecidedSeries) -> None:
+        self.newest[decided.series] = decided
