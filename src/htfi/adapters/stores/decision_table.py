@@ -219,21 +219,22 @@ def _table(group: list[tuple[Receipt, bytes]], columns: _Columns, schema: Any) -
             )
         )
     values: list[Sequence[Any]] = [*zip(*facts, strict=True), *quantiles.tolist()]
-    arrays = [_array(column, field.type) for column, field in zip(values, schema, strict=True)]
+    arrays = [column_array(column, field.type) for column, field in zip(values, schema, strict=True)]
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def _array(values: Sequence[Any], kind: Any) -> Any:
+def column_array(values: Sequence[Any], kind: Any) -> Any:
     """An array of one column; None, and a NaN, are values that are not there.
 
     Of buffers: `pyarrow.array` imports pandas where that is installed, which takes longer than a short run.
     """
     if pa.types.is_dictionary(kind):
-        names = {name: place for place, name in enumerate(dict.fromkeys(values)) if name is not None}
+        spelled = [name for name in dict.fromkeys(values) if name is not None]
+        names = {name: place for place, name in enumerate(spelled)}
         places = np.array([names.get(name, 0) for name in values], np.int32)
         known = np.array([name is not None for name in values])
         codes = pa.Array.from_buffers(pa.int32(), len(values), [_validity(known), pa.py_buffer(places)])
-        return pa.DictionaryArray.from_arrays(codes, _texts(list(names)))
+        return pa.DictionaryArray.from_arrays(codes, _texts(spelled))
     if pa.types.is_list(kind):
         starts = np.cumsum([0, *map(len, values)], dtype=np.int32)
         offsets = pa.Array.from_buffers(pa.int32(), len(starts), [None, pa.py_buffer(starts)])
