@@ -53,6 +53,8 @@ def test_what_was_read_elsewhere_is_what_the_run_would_have_read(ahead) -> None:
     first, then = items(MIN_ITEMS), items(24, MIN_ITEMS)
     plain, helped = build_news_processor(Settings()), build_news_processor(Settings())
     helped.items_ahead = opened
+    for one in (plain, helped):
+        one.select("IBM", 0)  # the run has a series of it
     helped.expect(first)
     await_ready(opened)
     taken = []
@@ -73,10 +75,32 @@ def test_what_was_read_elsewhere_is_what_the_run_would_have_read(ahead) -> None:
     assert told == []
 
 
+def test_bodies_are_read_elsewhere_once_the_run_has_a_series(ahead) -> None:
+    opened, _ = ahead
+    news = [
+        replace(
+            one, id=f"XOM {one.id}", symbols=("XOM",), headline=one.headline.replace("IBM", "Exxon Mobil")
+        )
+        for one in items(40, 5_000)
+    ]
+    plain, helped = build_news_processor(Settings()), build_news_processor(Settings())
+    helped.items_ahead = opened
+    helped.expect(news)
+    before = [opened.take(item) for item in news[:20]]
+    assert any(one is not None and one.is_unread for one in before)
+    assert not any(one is not None and one.passages for one in before)
+    helped.select("XOM", 0)
+    helped.expect(news[20:])
+    plain.select("XOM", 0)
+    found = records(helped, news[20:])
+    assert found == records(plain, news[20:])
+    assert any(note.facts.body is not None for note in found.values())
+
+
 def test_items_that_never_come_are_passed_over(ahead) -> None:
     opened, _ = ahead
-    opened.expect(items(30, 1_000))
-    opened.expect(items(30, 2_000))
+    opened.expect(items(30, 1_000), {"IBM"})
+    opened.expect(items(30, 2_000), {"IBM"})
     (item,) = items(1, 2_004)
     found = opened.take(item)
     assert found is not None
@@ -100,7 +124,7 @@ def test_a_run_goes_on_where_the_process_is_killed(ahead) -> None:
 
 def test_few_items_start_no_process() -> None:
     opened = NewsAhead(Settings(), print)
-    assert opened.expect(items(MIN_ITEMS - 1)) is False
+    assert opened.expect(items(MIN_ITEMS - 1), {"IBM"}) is False
     assert opened.take(items(1)[0]) is None
     opened.close()
 

@@ -2,7 +2,7 @@
 make of it. It may be worked out before the item is received, and elsewhere; the bits are the same.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from typing import Protocol
 
 import msgspec
@@ -10,7 +10,7 @@ import msgspec
 from htfi.domain.events import News
 from htfi.narrative.encoding.scorer import text_to_score
 from htfi.narrative.encoding.text_reading import TextReader, TextReading
-from htfi.narrative.facts.bodies import num_passages_worth
+from htfi.narrative.facts.bodies import is_on_companies, num_passages_worth
 from htfi.narrative.facts.fact_reader import FactReader, no_passages
 from htfi.narrative.facts.record import NewsFacts
 from htfi.narrative.sanitising.sanitiser import UndisguisedText
@@ -23,7 +23,8 @@ class PreparedItem(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One item: its cleaned text, what was read of it as a whole, and its facts.
 
     `alone` are those without any passage of the body, `whole` with the passages that are worth reading for `symbols`;
-    None where that is the same. `passages` are the facts of these, each by itself.
+    None where that is the same, or where the body `is_unread`, as it concerned no series then. `passages` are the facts
+    of these, each by itself.
     """
 
     shown: UndisguisedText
@@ -32,13 +33,18 @@ class PreparedItem(msgspec.Struct, frozen=True, array_like=True, gc=False):
     alone: NewsFacts | None = None
     whole: NewsFacts | None = None
     passages: tuple[NewsFacts, ...] = ()
+    is_unread: bool = False
 
     def facts(self, symbols: tuple[str, ...], max_passages: int) -> NewsFacts | None:
         """The facts of an item on these symbols, of whose body so many passages may be read; None where they were not
         worked out.
         """
-        if max_passages == 0 or self.whole is None:
-            return self.alone if max_passages == 0 or symbols == self.symbols else None
+        if max_passages == 0:
+            return self.alone
+        if self.is_unread:
+            return None
+        if self.whole is None:
+            return self.alone if symbols == self.symbols else None
         num = 0 if self.whole.body is None else self.whole.body.num_passages
         return self.whole if symbols == self.symbols and num <= max_passages else None
 
@@ -46,8 +52,12 @@ class PreparedItem(msgspec.Struct, frozen=True, array_like=True, gc=False):
 class ItemsAhead(Protocol):
     """Prepares items before they are received."""
 
-    def expect(self, items: Sequence[News]) -> bool:
-        """The items that will be received next, in order; false where it will not prepare them."""
+    def expect(self, items: Sequence[News], series: Set[str]) -> bool:
+        """The items that will be received next, in order; false where it will not prepare them.
+
+        `series` are the symbols of the run's series, which may become more meanwhile: of what concerns none of them
+        the body is not read.
+        """
         ...
 
     def take(self, item: News) -> PreparedItem | None:
@@ -67,8 +77,8 @@ class ItemPreparer:
     ) -> None:
         self._undisguise, self._texts, self._facts, self._readings = undisguise, texts, facts, readings
 
-    def prepare(self, items: Sequence[News]) -> list[PreparedItem]:
-        """One per item, in order. Raises: DependencyUnavailable."""
+    def prepare(self, items: Sequence[News], series: Set[str]) -> list[PreparedItem]:
+        """One per item, in order, for a run with series of these symbols. Raises: DependencyUnavailable."""
         shown = [self._undisguise(item) for item in items]
         wanted = [
             tuple(dict.fromkeys((text_to_score(one.headline, one.body), one.headline)))
@@ -81,22 +91,43 @@ class ItemPreparer:
         with_facts = [place for place, one in enumerate(shown) if one.headline and read[one.headline].facts]
         headlines = [shown[place].headline for place in with_facts]
         bodies = [shown[place].body for place in with_facts]
+        of_headlines = self._facts.read(headlines)
+        unread = [
+            not self._concerns_series(items[place].symbols, shown[place], facts, series)
+            for place, facts in zip(with_facts, of_headlines, strict=True)
+        ]
 
         def num_passages(number: int, facts: NewsFacts) -> int:
+            if unread[number]:
+                return 0
             readings = [
                 self._readings.reading_of(facts, symbol) for symbol in items[with_facts[number]].symbols
             ]
             return num_passages_worth(facts, bodies[number], readings)
 
-        below = self._facts.passages(self._facts.read(headlines), bodies, num_passages)
+        below = self._facts.passages(of_headlines, bodies, num_passages)
         alone = self._facts.read(headlines, bodies, no_passages)
         whole = self._facts.read(headlines, bodies, num_passages)
         made = [
             PreparedItem(one, tuple((text, read[text]) for text in texts), item.symbols)
             for item, one, texts in zip(items, shown, wanted, strict=True)
         ]
-        for place, first, joined, passages in zip(with_facts, alone, whole, below, strict=True):
+        for place, first, joined, passages, is_unread in zip(
+            with_facts, alone, whole, below, unread, strict=True
+        ):
             made[place] = msgspec.structs.replace(
-                made[place], alone=first, whole=None if joined == first else joined, passages=passages
+                made[place],
+                alone=first,
+                whole=None if joined == first else joined,
+                passages=passages,
+                is_unread=is_unread,
             )
         return made
+
+    def _concerns_series(
+        self, symbols: Sequence[str], shown: UndisguisedText, facts: NewsFacts, series: Set[str]
+    ) -> bool:
+        """Whether an item may concern a series, as far as that shows without the run."""
+        if symbols or not is_on_companies(facts):
+            return not symbols or not series.isdisjoint(symbols)
+        return not series.isdisjoint(self._facts.linked_symbols(f"{shown.headline}\n{shown.body}"))

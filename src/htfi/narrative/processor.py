@@ -30,7 +30,7 @@ from htfi.narrative.config import NarrativeConfig, RoutingConfig
 from htfi.narrative.encoding.linking import is_company
 from htfi.narrative.encoding.read_ahead import ReadAheadTextReader
 from htfi.narrative.encoding.scorer import text_to_score
-from htfi.narrative.facts.bodies import num_passages_worth
+from htfi.narrative.facts.bodies import is_on_companies, num_passages_worth
 from htfi.narrative.facts.extraction import MAX_TEXT_CHARS
 from htfi.narrative.facts.fact_reader import FactReader, without_text
 from htfi.narrative.facts.naming import is_word_symbol
@@ -55,6 +55,7 @@ from htfi.narrative.sanitising.sanitiser import Sanitiser
 from htfi.narrative.suspicion import SuspicionMonitor
 from htfi.narrative.symbol_readings import SymbolReadings
 from htfi.narrative.text import clean, one_line
+from htfi.narrative.unread_bodies import UnreadBodies
 
 DEFAULT_DEADLINE_MS = 250.0  # of a reading
 MAX_PENDING = 256  # items that are scored together
@@ -115,6 +116,7 @@ class NewsProcessor:
         self._documents = ComparedDocuments()
         self._pending: list[ScreenedItem] = []
         self._series_symbols: set[str] = set()  # symbols of the run's series
+        self._unread = UnreadBodies()
 
     @property
     def models(self) -> dict[str, str]:
@@ -126,7 +128,9 @@ class NewsProcessor:
         """The items that will be received next: they are prepared elsewhere, or their texts are read together when the
         first of them is.
         """
-        if self._read_ahead is None or (self.items_ahead is not None and self.items_ahead.expect(items)):
+        if self._read_ahead is None or (
+            self.items_ahead is not None and self.items_ahead.expect(items, self._series_symbols)
+        ):
             return
         texts: dict[str, None] = {}
         for item in items:
@@ -197,30 +201,75 @@ class NewsProcessor:
         return NewsRecord(screened, scores, most, why, position, cache_names(screened))
 
     def _read_facts(self, routed: Sequence[NewsRecord]) -> list[NewsFacts]:
-        """The facts of items, in order; of each body what its route allows. None where no facts are read."""
+        """The facts of items, in order; of each body what its route allows, and nothing where it concerns no series of
+        the run. None where no facts are read.
+        """
         if self._facts is None:
             return []
-        items = [one.screened.item for one in routed]
-        allowed = [max_passages(one.most, self._deadline_ms) for one in routed]
-        found = [
-            None if (known := self._prepared.get(item.id)) is None else known.facts(item.symbols, num)
-            for item, num in zip(items, allowed, strict=True)
-        ]
-        unread = [place for place, facts in enumerate(found) if facts is None]
-
-        def num_passages(number: int, facts: NewsFacts) -> int:
-            item, num = items[unread[number]], allowed[unread[number]]
-            if not num:
-                return 0
-            readings = [self.reading_of(facts, symbol) for symbol in item.symbols]
-            return min(num, num_passages_worth(facts, item.body, readings))
-
-        headlines, bodies = (
-            [items[place].headline for place in unread],
-            [items[place].body for place in unread],
-        )
-        read = iter(self._facts.read(headlines, bodies, num_passages))
+        found = [self._prepared_facts(one) for one in routed]
+        unread = [one for one, facts in zip(routed, found, strict=True) if facts is None]
+        read = iter(self._facts_of(unread, [one.screened.item.body for one in unread]))
         return [next(read) if facts is None else facts for facts in found]
+
+    def _prepared_facts(self, note: NewsRecord) -> NewsFacts | None:
+        """The facts of an item as they were prepared; None where they were not."""
+        item = note.screened.item
+        known = self._prepared.get(item.id)
+        if known is None or known.alone is None:
+            return None
+        allowed = max_passages(note.most, self._deadline_ms)
+        return known.facts(item.symbols, allowed if self._concerns_series(note, known.alone) else 0)
+
+    def _facts_of(self, notes: Sequence[NewsRecord], bodies: Sequence[str]) -> Sequence[NewsFacts]:
+        """The facts of items with these bodies, of which the passages are read that are allowed and worth it."""
+
+        def num_passages(place: int, facts: NewsFacts) -> int:
+            note = notes[place]
+            allowed = max_passages(note.most, self._deadline_ms)
+            if not allowed or not self._concerns_series(note, facts):
+                return 0
+            readings = [self.reading_of(facts, symbol) for symbol in note.screened.item.symbols]
+            return min(allowed, num_passages_worth(facts, bodies[place], readings))
+
+        if self._facts is None or not notes:
+            return []
+        return self._facts.read([one.screened.item.headline for one in notes], bodies, num_passages)
+
+    def _concerns_series(self, note: NewsRecord, facts: NewsFacts) -> bool:
+        """Whether an item may concern a series of the run: by its symbols; without any, unless it is news of companies
+        and names none that the run has a series of. `facts` are those of its headline.
+        """
+        item, series = note.screened.item, self._series_symbols
+        if item.symbols:
+            return not series.isdisjoint(item.symbols)
+        linked = () if note.scores is None else note.scores.symbols
+        return (
+            not is_on_companies(facts)
+            or not series.isdisjoint(linked)
+            or bool(self._tickers_in(item.headline))
+        )
+
+    def _add_series(self, symbol: str) -> None:
+        """Read and await what was left until the run has a series of a symbol. Raises: DependencyUnavailable."""
+        if symbol in self._series_symbols:
+            return
+        self._series_symbols.add(symbol)
+        held = [
+            (note, body)
+            for name, body in self._unread.items()
+            if symbol in (note := self._records[name]).screened.item.symbols
+            or (note.scores is not None and symbol in note.scores.symbols)
+        ]
+        notes = [note for note, _ in held]
+        read = self._facts_of(notes, [body for _, body in held])
+        for note, facts in zip(notes, read, strict=True):
+            name = note.screened.item.id
+            self._unread.drop(name)
+            self._symbol_readings.forget(name)
+            self._records[name] = replace(note, facts=without_text(facts))
+        for note in self._records.values():
+            if note.most is not Route.TEMPLATE and symbol in note.screened.item.symbols:
+                self._symbol_readings.await_effects(note, {symbol})
 
     def _store(self, routed: NewsRecord, facts: NewsFacts | None) -> None:
         screened = routed.screened
@@ -243,7 +292,11 @@ class NewsProcessor:
         else:
             self.readable.add(item)
         if note.most is not Route.TEMPLATE:
-            self._symbol_readings.await_effects(note)
+            self._symbol_readings.await_effects(note, self._series_symbols)
+        self._unread.drop(item.id)
+        is_readable = item.body != "" and max_passages(note.most, self._deadline_ms) > 0
+        if is_readable and facts and facts.body is None and not self._concerns_series(note, facts):
+            self._unread.hold(item.id, item.body)
 
     def compared_documents(self) -> list[ComparedDocument]:
         """The newest documents of central banks that followed another of their series, oldest first. Raises:
@@ -286,6 +339,7 @@ class NewsProcessor:
     def _remove(self, name: str) -> None:
         """Remove a record and its item wherever it is held: no list holds an item without a record."""
         note = self._records.pop(name)
+        self._unread.drop(name)
         self._symbol_readings.forget(name)
         for wire in (self.readable, self._encoder_only, self._set_aside):
             wire.forget(name, note.screened.item.symbols)
@@ -318,7 +372,7 @@ class NewsProcessor:
     def select(self, symbol: str, as_of_ns: int) -> NewsSelection:
         """The news on a symbol that was known at an instant."""
         self.score_pending()  # before the symbol is added: a state saved at any time then scores the same
-        self._series_symbols.add(symbol)
+        self._add_series(symbol)
         if not self._records and self.suspicion_monitor.is_calm:
             return NO_NEWS
         items = [item for item in self.readable.recent(symbol, as_of_ns) if item.id in self._records]
@@ -508,6 +562,9 @@ class NewsProcessor:
         """Learn a symbol's return over a bar, in standard deviations: it judges the sources of the items from before
         the bar.
         """
+        if symbol not in self._series_symbols:
+            self.score_pending()
+            self._add_series(symbol)
         self.sanitiser.observe_return(symbol, end_ns, return_sigmas)
         self._symbol_readings.learn_return(
             symbol, return_sigmas, start_ns, self._records, self.sanitiser.learn_price_effect
@@ -540,6 +597,7 @@ class NewsProcessor:
             "aside": self._set_aside.state(),
             "notes": msgspec.msgpack.encode(list(self._records.values())),
             "asked": sorted(self._series_symbols),
+            "unread": self._unread.state(),
             **self._symbol_readings.state(),
         }
 
@@ -569,7 +627,9 @@ class NewsProcessor:
         notes = self._with_current_facts(_decode_records(state["notes"]))
         self._records = OrderedDict((note.screened.item.id, note) for note in notes)
         self._symbol_readings.restore(state)
-        self._series_symbols = set(state["asked"])
+        self._series_symbols.clear()  # what reads ahead holds this set
+        self._series_symbols.update(state["asked"])
+        self._unread.restore(state.get("unread", []))
 
 
 def _decode_records(saved: bytes) -> list[NewsRecord]:

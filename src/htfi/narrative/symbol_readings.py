@@ -1,7 +1,7 @@
 """What the facts of items mean for each symbol, and what followed: readings by item and symbol, and how they proved."""
 
 from collections import OrderedDict, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
@@ -53,10 +53,12 @@ class SymbolReadings:
         """Forget the readings of an item."""
         self._by_item.pop(name, None)
 
-    def await_effects(self, note: NewsRecord) -> None:
-        """Await what prices do after an item that states a move for its symbols."""
+    def await_effects(self, note: NewsRecord, series_symbols: Set[str]) -> None:
+        """Await what prices do after an item that states a move for those of its symbols that have a series."""
         item, scores = note.screened.item, note.scores
         for symbol in item.symbols:
+            if symbol not in series_symbols:
+                continue
             reading = self.reading(note, symbol)
             if reading is not None:
                 stated = reading.direction * reading.size_sigmas

@@ -7,7 +7,8 @@ depend on whether it lives.
 import signal
 import sys
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
+from itertools import islice
 
 import msgspec
 
@@ -20,8 +21,18 @@ from htfi.wiring.models.draft_process import usable_cores
 from htfi.wiring.settings import Settings, decode_settings, encode_settings, override
 
 MIN_ITEMS = 128  # that a run announces at least, before a process is worth its start
+MAX_SENT = 512  # items that wait for the child, or whose answers wait for the run
+
+
+class SentItem(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """An item for the child, with the symbols of which the run has series since the one before it."""
+
+    item: News
+    new_series: tuple[str, ...] = ()
+
+
 _ENCODER = msgspec.msgpack.Encoder()
-_ITEM, _PREPARED = msgspec.msgpack.Decoder(News), msgspec.msgpack.Decoder(PreparedItem)
+_SENT, _PREPARED = msgspec.msgpack.Decoder(SentItem), msgspec.msgpack.Decoder(PreparedItem)
 
 
 def reads_ahead(settings: Settings) -> bool:
@@ -39,9 +50,12 @@ class NewsAhead:
         self._num_announced = 0
         self._next: deque[News] = deque()  # announced, not received
         self._num_sent = 0  # of these
+        self._series: Set[str] = frozenset()
+        self._sent_series = set[str]()  # those that the child knows of
 
-    def expect(self, items: Sequence[News]) -> bool:
+    def expect(self, items: Sequence[News], series: Set[str]) -> bool:
         """See `ItemsAhead.expect`."""
+        self._series = series
         self._num_announced += len(items)
         self._drop_answers(len(self._next))
         self._next = deque(items)
@@ -67,7 +81,7 @@ class NewsAhead:
             self._num_sent -= is_sent
             if before == item:
                 break
-        if not is_sent:
+        if 2 * self._num_sent <= MAX_SENT:
             self._send()
         return None if answer is None else _PREPARED.decode(answer)
 
@@ -83,13 +97,15 @@ class NewsAhead:
         self._num_sent = 0
 
     def _send(self) -> None:
-        """Send what was announced and is still to come, once the child can answer."""
+        """Send what comes next of what was announced, once the child can answer."""
         process = self._process
-        if process is None or not process.is_ready or self._num_sent:
+        if process is None or not process.is_ready:
             return
-        for item in self._next:
-            process.send(_ENCODER.encode(item))
-        self._num_sent = len(self._next)
+        for item in islice(self._next, self._num_sent, MAX_SENT):
+            new = tuple(sorted(self._series - self._sent_series))
+            self._sent_series.update(new)
+            process.send(_ENCODER.encode(SentItem(item, new)))
+            self._num_sent += 1
 
 
 def main() -> None:
@@ -106,8 +122,12 @@ def _open_work(start: bytes) -> Callable[[Sequence[bytes]], list[bytes]]:
     preparer = ItemPreparer(undisguise, texts, facts, SymbolReadings(settings.narrative))
     texts.read(["Shares rise as profit beats forecasts"])  # what is loaded late is loaded now
 
+    series = set[str]()
+
     def work(items: Sequence[bytes]) -> list[bytes]:
-        return [_ENCODER.encode(one) for one in preparer.prepare([_ITEM.decode(item) for item in items])]
+        sent = [_SENT.decode(item) for item in items]
+        series.update(symbol for one in sent for symbol in one.new_series)
+        return [_ENCODER.encode(one) for one in preparer.prepare([one.item for one in sent], series)]
 
     return work
 

@@ -94,6 +94,14 @@ def _is_settled(reading: ItemReading, *, is_open: bool) -> bool:
     return reading.silence == Silence.NEUTRAL and reading.confidence >= _SURE_NEUTRAL and not is_open
 
 
+def is_on_companies(facts: NewsFacts) -> bool:
+    """Whether a headline is surely news of companies, and names one: for other companies and for markets it says
+    nothing, whatever stands below it, unless that names them.
+    """
+    is_sure = facts.event.group is EventGroup.COMPANY and facts.event_confidence >= _UNSURE_KIND
+    return is_sure and (any(map(is_company, facts.symbols)) or any(_firms(facts)))
+
+
 class ReadPassage(NamedTuple):
     """A passage with its facts; `is_quoted` where it is mostly somebody's words."""
 

@@ -110,6 +110,10 @@ class FactReader:
         found = self._read_texts([(_clipped(one), _NOTHING) for of_body in chosen for one in of_body])
         return [tuple(found[_clipped(one), _NOTHING] for one in of_body) for of_body in chosen]
 
+    def linked_symbols(self, text: str) -> tuple[str, ...]:
+        """The symbols of what a text names."""
+        return self._linker.link(text)
+
     def keep(self, facts: NewsFacts) -> None:
         """Keep the facts of a text that was read elsewhere, for when it is asked for."""
         self._kept[_digest(facts.text, _NOTHING)] = facts
