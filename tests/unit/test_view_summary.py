@@ -60,6 +60,12 @@ def test_the_summary_names_counts_root_and_files():
     assert "run/report.html" in words
 
 
+def test_rows_of_a_calendar_that_were_not_read_are_counted():
+    words = text(summary(totals(num_dropped_rows=1_213), 120))
+    assert "1,213 rows of a calendar that could not matter: not read" in words
+    assert "calendar" not in text(summary(totals(), 120))
+
+
 def test_a_resumed_run_counts_only_its_own_decisions_for_speed():
     words = text(summary(totals(num_resumed=700), 120))
     assert "700 of them in earlier starts; 100 in 0.5 s, 200 per second" in words

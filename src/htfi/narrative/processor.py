@@ -26,6 +26,7 @@ from htfi.domain.news import (
     Screening,
 )
 from htfi.narrative.caching.encoded import cache_names
+from htfi.narrative.calendar_rows import CalendarRowFilter
 from htfi.narrative.config import NarrativeConfig, RoutingConfig
 from htfi.narrative.encoding.linking import is_company
 from htfi.narrative.encoding.read_ahead import ReadAheadTextReader
@@ -117,6 +118,7 @@ class NewsProcessor:
         self._pending: list[ScreenedItem] = []
         self._series_symbols: set[str] = set()  # symbols of the run's series
         self._unread = UnreadBodies()
+        self._calendar_rows = CalendarRowFilter()
 
     @property
     def models(self) -> dict[str, str]:
@@ -128,6 +130,7 @@ class NewsProcessor:
         """The items that will be received next: they are prepared elsewhere, or their texts are read together when the
         first of them is.
         """
+        items = [item for item in items if not self._calendar_rows.is_pointless(item)]
         if self._read_ahead is None or (
             self.items_ahead is not None and self.items_ahead.expect(items, self._series_symbols)
         ):
@@ -141,10 +144,14 @@ class NewsProcessor:
         self._read_ahead.expect(list(texts))
 
     def receive(self, item: News) -> ScreenedItem:
-        """Take in one item, in order of `available_at_ns`. An item with a blank headline is ignored.
+        """Take in one item, in order of `available_at_ns`. An item with a blank headline is ignored, and so is a row of
+        a calendar that cannot matter, which is given back with a blank one.
 
         Raises: DependencyUnavailable.
         """
+        if self._calendar_rows.is_pointless(item):
+            self._calendar_rows.num_dropped += 1
+            return ScreenedItem(replace(item, headline=""), Screening.PASS, 1.0)
         name = clean(item.id, MAX_ID_CHARS) or f"{item.source}:{item.row}"
         if item.released_by:  # the item was held back until now
             self._forget_item(name)
@@ -254,6 +261,7 @@ class NewsProcessor:
         if symbol in self._series_symbols:
             return
         self._series_symbols.add(symbol)
+        self._calendar_rows.add_series(symbol, self._config.symbol_names.get(symbol, ""))
         held = [
             (note, body)
             for name, body in self._unread.items()
@@ -554,6 +562,11 @@ class NewsProcessor:
         return round(sum(trusts) / len(trusts), 3) if trusts else 1.0
 
     @property
+    def num_dropped_rows(self) -> int:
+        """Rows of calendars that could not matter, and were not read."""
+        return self._calendar_rows.num_dropped
+
+    @property
     def has_news(self) -> bool:
         """Whether any news arrived."""
         return bool(self._records) or bool(self._pending)
@@ -598,6 +611,7 @@ class NewsProcessor:
             "notes": msgspec.msgpack.encode(list(self._records.values())),
             "asked": sorted(self._series_symbols),
             "unread": self._unread.state(),
+            "dropped_rows": self.num_dropped_rows,
             **self._symbol_readings.state(),
         }
 
@@ -630,6 +644,10 @@ class NewsProcessor:
         self._series_symbols.clear()  # what reads ahead holds this set
         self._series_symbols.update(state["asked"])
         self._unread.restore(state.get("unread", []))
+        names = self._config.symbol_names
+        self._calendar_rows = CalendarRowFilter(
+            [(symbol, names.get(symbol, "")) for symbol in state["asked"]], state.get("dropped_rows", 0)
+        )
 
 
 def _decode_records(saved: bytes) -> list[NewsRecord]:

@@ -54,6 +54,7 @@ class RunTotals:
     num_held: int = 0  # news in quarantine
     num_answers: int = 0  # decisions between bars, because of news
     suppressed: Mapping[str, int] = field(default_factory=dict[str, int])  # news left to the bars, by rule
+    num_dropped_rows: int = 0  # of calendars, that could not matter
     num_repaired: int = 0  # rows used with a field put right
     refused: Sequence[str] = ()  # a line on each source whose every row was quarantined
 
@@ -89,6 +90,7 @@ def print_summary(
         num_held=run.loop.held_news.num_held,
         num_answers=run.loop.triggers.num_decided,
         suppressed=run.loop.triggers.suppressed,
+        num_dropped_rows=run.loop.components.news.num_dropped_rows,
         num_repaired=run.quarantine.num_repaired(),
         refused=run.rejected_sources(),
     )
@@ -260,6 +262,10 @@ def _facts(totals: RunTotals) -> list[tuple[str, str]]:
                 f"{totals.num_repaired:,} {'bar was' if totals.num_repaired == 1 else 'bars were'} repaired and used; "
                 "quarantine.jsonl lists the changes",
             )
+        )
+    if totals.num_dropped_rows:
+        facts.append(
+            ("", f"{counted(totals.num_dropped_rows, 'row')} of a calendar that could not matter: not read")
         )
     if totals.num_held:
         facts.append(
