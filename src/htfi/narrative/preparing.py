@@ -2,7 +2,7 @@
 make of it. It may be worked out before the item is received, and elsewhere; the bits are the same.
 """
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from typing import Protocol
 
 import msgspec
@@ -16,7 +16,8 @@ from htfi.narrative.facts.record import NewsFacts
 from htfi.narrative.sanitising.sanitiser import UndisguisedText
 from htfi.narrative.symbol_readings import SymbolReadings
 
-MAX_TOGETHER = 64  # items that are prepared in one pass of the encoder
+MAX_TOGETHER = 256  # items whose headlines are read together: more of them have the same length
+_BODIES_TOGETHER = 32  # items whose passages are read together; then they are answered
 
 
 class PreparedItem(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -77,8 +78,10 @@ class ItemPreparer:
     ) -> None:
         self._undisguise, self._texts, self._facts, self._readings = undisguise, texts, facts, readings
 
-    def prepare(self, items: Sequence[News], series: Set[str]) -> list[PreparedItem]:
-        """One per item, in order, for a run with series of these symbols. Raises: DependencyUnavailable."""
+    def prepare(self, items: Sequence[News], series: Set[str]) -> Iterator[PreparedItem]:
+        """One per item, in order, for a run with series of these symbols: headlines are read together, bodies of a few
+        items at once. Raises: DependencyUnavailable.
+        """
         shown = [self._undisguise(item) for item in items]
         wanted = [
             tuple(dict.fromkeys((text_to_score(one.headline, one.body), one.headline)))
@@ -88,32 +91,49 @@ class ItemPreparer:
         ]
         unique = list(dict.fromkeys(text for texts in wanted for text in texts))
         read = dict(zip(unique, self._texts.read(unique), strict=True))
-        with_facts = [place for place, one in enumerate(shown) if one.headline and read[one.headline].facts]
-        headlines = [shown[place].headline for place in with_facts]
-        bodies = [shown[place].body for place in with_facts]
+        for start in range(0, len(items), _BODIES_TOGETHER):
+            part = slice(start, start + _BODIES_TOGETHER)
+            texts = [tuple((text, read[text]) for text in of_item) for of_item in wanted[part]]
+            yield from self._with_facts(items[part], shown[part], texts, series)
+
+    def _with_facts(
+        self,
+        items: Sequence[News],
+        shown: Sequence[UndisguisedText],
+        texts: Sequence[tuple[tuple[str, TextReading], ...]],
+        series: Set[str],
+    ) -> list[PreparedItem]:
+        """Items whose texts were read, with their facts where the headline has any."""
+        made = [
+            PreparedItem(one, of_item, item.symbols)
+            for item, one, of_item in zip(items, shown, texts, strict=True)
+        ]
+        places = [
+            place
+            for place, one in enumerate(shown)
+            if one.headline and dict(texts[place])[one.headline].facts
+        ]
+        headlines, bodies = (
+            [shown[place].headline for place in places],
+            [shown[place].body for place in places],
+        )
         of_headlines = self._facts.read(headlines)
         unread = [
             not self._concerns_series(items[place].symbols, shown[place], facts, series)
-            for place, facts in zip(with_facts, of_headlines, strict=True)
+            for place, facts in zip(places, of_headlines, strict=True)
         ]
 
         def num_passages(number: int, facts: NewsFacts) -> int:
             if unread[number]:
                 return 0
-            readings = [
-                self._readings.reading_of(facts, symbol) for symbol in items[with_facts[number]].symbols
-            ]
+            readings = [self._readings.reading_of(facts, symbol) for symbol in items[places[number]].symbols]
             return num_passages_worth(facts, bodies[number], readings)
 
         below = self._facts.passages(of_headlines, bodies, num_passages)
         alone = self._facts.read(headlines, bodies, no_passages)
         whole = self._facts.read(headlines, bodies, num_passages)
-        made = [
-            PreparedItem(one, tuple((text, read[text]) for text in texts), item.symbols)
-            for item, one, texts in zip(items, shown, wanted, strict=True)
-        ]
         for place, first, joined, passages, is_unread in zip(
-            with_facts, alone, whole, below, unread, strict=True
+            places, alone, whole, below, unread, strict=True
         ):
             made[place] = msgspec.structs.replace(
                 made[place],

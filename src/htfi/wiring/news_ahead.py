@@ -7,7 +7,7 @@ depend on whether it lives.
 import signal
 import sys
 from collections import deque
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from itertools import islice
 
 import msgspec
@@ -113,7 +113,7 @@ def main() -> None:
     serve(_open_work, MAX_TOGETHER)
 
 
-def _open_work(start: bytes) -> Callable[[Sequence[bytes]], list[bytes]]:
+def _open_work(start: bytes) -> Callable[[Sequence[bytes]], Iterator[bytes]]:
     from htfi.wiring.news import open_readers_of_items
 
     settings = override(decode_settings(start), "encoding", threads=1)
@@ -124,10 +124,10 @@ def _open_work(start: bytes) -> Callable[[Sequence[bytes]], list[bytes]]:
 
     series = set[str]()
 
-    def work(items: Sequence[bytes]) -> list[bytes]:
+    def work(items: Sequence[bytes]) -> Iterator[bytes]:
         sent = [_SENT.decode(item) for item in items]
         series.update(symbol for one in sent for symbol in one.new_series)
-        return [_ENCODER.encode(one) for one in preparer.prepare([one.item for one in sent], series)]
+        return map(_ENCODER.encode, preparer.prepare([one.item for one in sent], series))
 
     return work
 

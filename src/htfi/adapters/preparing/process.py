@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from queue import SimpleQueue
 from typing import BinaryIO
 from zlib import crc32
@@ -152,8 +152,10 @@ def frames(stream: BinaryIO) -> Iterator[bytes]:
         yield frame
 
 
-def serve(open_work: Callable[[bytes], Callable[[Sequence[bytes]], list[bytes]]], most: int) -> None:
-    """The child: `open_work` makes of the first frame what answers items, at most `most` at once."""
+def serve(open_work: Callable[[bytes], Callable[[Sequence[bytes]], Iterable[bytes]]], most: int) -> None:
+    """The child: `open_work` makes of the first frame what answers items, at most `most` at once; an answer is sent as
+    soon as it is there.
+    """
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints, in whatever language, is no answer
     arrived: SimpleQueue[bytes | None] = SimpleQueue()
