@@ -12,3 +12,4 @@ def test_a_run_is_watched_to_its_end_and_stays_within_its_bound() -> None:
     watched = profile_run(load_news_texts(None, 3_000, 1), 3_000, 1)
     assert [one.num_events // 1_000 for one in watched.samples] == [1, 3]
     assert 100.0 < watched.samples[0].resident_mb <= watched.peak_mb < 600.0
+    assert watched.ahead_peak_mb < 400.0

@@ -129,9 +129,11 @@ def test_encoder_products_are_those_of_its_layers(monkeypatch: pytest.MonkeyPatc
 def test_rows_of_the_news_bench_have_floors_beside_what_the_encoder_and_the_cache_do() -> None:
     what = "products"
     measured = EncoderFloors(Floor(900.0, what), Floor(800.0, what), Floor(1250.0, what), Floor(2500.0, what))
-    run = ThroughputRun(4.5, 9.0, 500.0, 625.0, 20.0, 1.0, float("nan"), float("nan"))
+    run = ThroughputRun(4.5, 9.0, 3.0, 8.0, 0.25, 500.0, 625.0, 20.0, 1.0, float("nan"), float("nan"))
     rows = {row["what"]: row for row in news._rows([run], measured)}
     assert rows["one by one, one core"]["× floor"] == 5.0
+    assert rows["of these the headline alone, 75%"]["p50 ms"] == 3.0
+    assert rows["of these with passages of the body, 25%"]["p50 ms"] == 8.0
     assert rows["in batches, one core"]["× floor"] == 2.5
     assert rows["in batches, all cores"]["× floor"] == 4.0
     assert rows["read before, from the cache"]["× floor"] == 20.0

@@ -40,7 +40,7 @@ def encode_state(state: dict[str, Any], *, compress: bool = False) -> bytes:
     header, content = _HEADER, _ENCODER.encode(state)
     if compress:
         header, content = _COMPRESSED_HEADER, zlib.compress(content, 1)
-    return b"".join((header, sha256(header + content).digest(), content))
+    return b"".join((header, _digest(header, content), content))
 
 
 def decode_state(data: bytes) -> dict[str, Any]:
@@ -51,10 +51,17 @@ def decode_state(data: bytes) -> dict[str, Any]:
     header = next((one for one in (_HEADER, _COMPRESSED_HEADER) if data.startswith(one)), None)
     if header is None:
         raise IntegrityError("the saved state is damaged, or of another version")
-    content = data[len(header) + _DIGEST_BYTES :]
-    if data[len(header) : len(header) + _DIGEST_BYTES] != sha256(header + content).digest():
+    content = memoryview(data)[len(header) + _DIGEST_BYTES :]
+    if data[len(header) : len(header) + _DIGEST_BYTES] != _digest(header, content):
         raise IntegrityError("the saved state is not what was saved: its digest does not match")
     return _DECODER.decode(content if header == _HEADER else zlib.decompress(content))
+
+
+def _digest(header: bytes, content: bytes | memoryview) -> bytes:
+    """SHA-256 of both, without a copy of what may be tens of MB."""
+    whole = sha256(header)
+    whole.update(content)
+    return whole.digest()
 
 
 def _to_ext(value: object) -> object:

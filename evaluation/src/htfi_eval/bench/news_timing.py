@@ -4,13 +4,15 @@ Items are staged Reuters headlines where there are any, else headlines of the si
 any run.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from itertools import count, islice
 from pathlib import Path
 from statistics import median
 from time import perf_counter_ns
+from types import MappingProxyType
 from typing import Any
 
 import click
@@ -38,15 +40,23 @@ from htfi_eval.encoder_weights import published_weights
 from htfi_train.simulation.stories import FIRST_EVALUATION_SEED, stories_of_market
 
 REUTERS = Path("text_price") / "reuters_news_2006_2013.parquet"
+NUM_SERIES = 50
 _NS_PER_ITEM = 10**9
+
+
+NO_SYMBOLS: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
 class NewsTexts:
-    """Headlines and leads, each pair once; `source` says where they come from."""
+    """Headlines and leads, each pair once; `source` says where they come from, `symbols` by headline what its item is
+    tagged with, `series` of which symbols a run has series: those that are named most.
+    """
 
     source: str
     pairs: list[tuple[str, str]]
+    symbols: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    series: tuple[str, ...] = ()
 
 
 def load_news_texts(data: Path | None, num: int, seed: int) -> NewsTexts:
@@ -55,18 +65,33 @@ def load_news_texts(data: Path | None, num: int, seed: int) -> NewsTexts:
     if file is None or not file.is_file():
         return NewsTexts("headlines of the simulated market", _simulated(num))
     parquet: Any = import_module("pyarrow.parquet")  # which ships no types
-    rows: dict[str, list[str | None]] = parquet.read_table(file, columns=["headline", "lead"]).to_pydict()
+    rows: dict[str, list[str | None]] = parquet.read_table(
+        file, columns=["headline", "lead", "symbols"]
+    ).to_pydict()
     unique = [
         (headline, lead or "")
         for headline, lead in dict(zip(rows["headline"], rows["lead"], strict=True)).items()
         if headline
     ]
     order = np.random.Generator(np.random.PCG64(seed)).permutation(len(unique))[:num]
-    return NewsTexts("Reuters 2006–2013, headline and lead", [unique[at] for at in order.tolist()])
+    symbols = {
+        headline: tuple((named or "").split())
+        for headline, named in zip(rows["headline"], rows["symbols"], strict=True)
+        if headline
+    }
+    counts = Counter(symbol for named in symbols.values() for symbol in named)
+    return NewsTexts(
+        f"Reuters 2006–2013, headline, lead and symbols; series of the {NUM_SERIES} that are named most",
+        [unique[at] for at in order.tolist()],
+        symbols,
+        tuple(symbol for symbol, _ in counts.most_common(NUM_SERIES)),
+    )
 
 
-def as_news(pairs: list[tuple[str, str]], first: int) -> list[News]:
-    """Items a second apart; `first` numbers the first of them."""
+def as_news(
+    pairs: list[tuple[str, str]], first: int, symbols: Mapping[str, tuple[str, ...]] = NO_SYMBOLS
+) -> list[News]:
+    """Items a second apart, on `symbols` by headline; `first` numbers the first of them."""
     return [
         News(
             available_at_ns=(first + at) * _NS_PER_ITEM,
@@ -75,6 +100,7 @@ def as_news(pairs: list[tuple[str, str]], first: int) -> list[News]:
             row=first + at,
             id=f"bench:{first + at}",
             headline=headline,
+            symbols=symbols.get(headline, ()),
             body=lead,
         )
         for at, (headline, lead) in enumerate(pairs)
@@ -99,10 +125,13 @@ Pairs = list[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class ThroughputRun:
-    """Figures of one run."""
+    """Figures of one run; of items by themselves also by whether a passage of the body was read."""
 
     item_p50_ms: float
     item_p99_ms: float
+    headline_p50_ms: float
+    body_p50_ms: float
+    share_with_body: float
     one_core_items_per_s: float
     all_cores_items_per_s: float
     cache_hit_us: float
@@ -114,18 +143,26 @@ class ThroughputRun:
 Embed = Callable[[Sequence[str]], object]
 
 
-def measure(settings: Settings, pairs: Pairs, encoder: TextEncoder, peer: Embed | None) -> ThroughputRun:
-    """One run over new items. Processors start without history, with their models loaded."""
+def measure(
+    settings: Settings, pairs: Pairs, texts: NewsTexts, encoder: TextEncoder, peer: Embed | None
+) -> ThroughputRun:
+    """One run over new items, on the symbols and with the series of `texts`. Processors start without history, with
+    their models loaded.
+    """
     singles, batch, shared = pairs[:ITEMS], pairs[ITEMS : ITEMS + BATCH], pairs[ITEMS + BATCH :]
     with on_one_core():
-        times_ms = _one_by_one(_processor(settings, 1), singles)
-        one_core = _in_batches(_processor(settings, 1), batch)
+        timed = _one_by_one(_processor(settings, 1, texts.series), as_news(singles, WARM, texts.symbols))
+        one_core = _in_batches(_processor(settings, 1, texts.series), as_news(batch, WARM, texts.symbols))
         hit_us, lookup_us = _cache_hit_us(settings, encoder, singles)
         peer_ms, peer_rate = _peer(peer, [headline for headline, _ in singles])
-    every = _in_batches(_processor(settings, 0), shared)
+    every = _in_batches(_processor(settings, 0, texts.series), as_news(shared, WARM, texts.symbols))
+    times_ms = [one_ms for one_ms, _ in timed]
     return ThroughputRun(
         float(np.percentile(times_ms, 50)),
         float(np.percentile(times_ms, 99)),
+        _median(one_ms for one_ms, has_body in timed if not has_body),
+        _median(one_ms for one_ms, has_body in timed if has_body),
+        sum(has_body for _, has_body in timed) / len(timed),
         one_core,
         every,
         hit_us,
@@ -193,30 +230,39 @@ def open_peer() -> Embed:
     return embed
 
 
-def _processor(settings: Settings, threads: int) -> NewsProcessor:
-    """As in a run, with its models loaded."""
+def _processor(settings: Settings, threads: int, series: Sequence[str]) -> NewsProcessor:
+    """As in a run with these series, its models loaded."""
     encoding = replace(settings.encoding, threads=threads)
     processor = build_news_processor(replace(settings, encoding=encoding))
+    for symbol in series:
+        processor.select(symbol, 0)
     words = [" ".join(["warm"] * num) for num in range(1, WARM)]
     for text in words:  # every length that occurs
         processor.scorer.score([ScreenedItem(item, Screening.PASS, 1.0) for item in as_news([(text, "")], 0)])
     return processor
 
 
-def _one_by_one(processor: NewsProcessor, pairs: Pairs) -> list[float]:
-    """Milliseconds from the raw item to its stored scores."""
-    times: list[float] = []
-    for item in as_news(pairs, WARM):
+def _one_by_one(processor: NewsProcessor, items: Sequence[News]) -> list[tuple[float, bool]]:
+    """Milliseconds from the raw item to its stored scores, and whether a passage of its body was read."""
+    timed: list[tuple[float, bool]] = []
+    for item in items:
         start = perf_counter_ns()
         processor.receive(item)
         processor.score_pending()
-        times.append((perf_counter_ns() - start) / 1e6)
-    return times[len(times) // 10 :]
+        took_ms = (perf_counter_ns() - start) / 1e6
+        note = processor.records([item.id]).get(item.id)
+        timed.append((took_ms, note is not None and note.facts is not None and note.facts.body is not None))
+    return timed[len(timed) // 10 :]
 
 
-def _in_batches(processor: NewsProcessor, pairs: Pairs) -> float:
+def _median(values: Iterable[float]) -> float:
+    """NaN for none."""
+    found = list(values)
+    return median(found) if found else float("nan")
+
+
+def _in_batches(processor: NewsProcessor, items: Sequence[News]) -> float:
     """Items per second through the processor, which learns of them beforehand, as from a file."""
-    items = as_news(pairs, WARM)
 
     def all_of_them() -> None:
         processor.expect(items)
