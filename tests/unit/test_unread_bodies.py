@@ -63,6 +63,9 @@ def test_the_body_of_a_withdrawn_item_is_held_no_longer() -> None:
         ("SPX", "Apple raises its dividend", False),
         ("SPX", "Fed raises rates by 25 basis points", True),
         ("IBM", "Apple raises its dividend as IBM cuts its own", True),
+        ("IBM", "Vandelay Industries warns that its profit will fall", False),
+        ("ZZQV", "Vandelay Industries warns that its profit will fall", True),
+        ("IBM", "U.S. charges 13 in insider trading, bribery cases", True),
     ],
 )
 def test_news_without_symbols_is_read_unless_it_is_of_other_companies(

@@ -118,8 +118,9 @@ class ItemPreparer:
             [shown[place].body for place in places],
         )
         of_headlines = self._facts.read(headlines)
+        all_named = all(map(self._readings.has_name, series))
         unread = [
-            not self._concerns_series(items[place].symbols, shown[place], facts, series)
+            not self._concerns_series(items[place].symbols, shown[place], facts, series, all_named=all_named)
             for place, facts in zip(places, of_headlines, strict=True)
         ]
 
@@ -145,9 +146,15 @@ class ItemPreparer:
         return made
 
     def _concerns_series(
-        self, symbols: Sequence[str], shown: UndisguisedText, facts: NewsFacts, series: Set[str]
+        self,
+        symbols: Sequence[str],
+        shown: UndisguisedText,
+        facts: NewsFacts,
+        series: Set[str],
+        *,
+        all_named: bool,
     ) -> bool:
         """Whether an item may concern a series, as far as that shows without the run."""
-        if symbols or not is_on_companies(facts):
+        if symbols or not is_on_companies(facts, all_named=all_named):
             return not symbols or not series.isdisjoint(symbols)
         return not series.isdisjoint(self._facts.linked_symbols(f"{shown.headline}\n{shown.body}"))

@@ -117,6 +117,7 @@ class NewsProcessor:
         self._documents = ComparedDocuments()
         self._pending: list[ScreenedItem] = []
         self._series_symbols: set[str] = set()  # symbols of the run's series
+        self._all_named = True  # whether it is known what each of them is called
         self._unread = UnreadBodies()
         self._calendar_rows = CalendarRowFilter()
 
@@ -251,7 +252,7 @@ class NewsProcessor:
             return not series.isdisjoint(item.symbols)
         linked = () if note.scores is None else note.scores.symbols
         return (
-            not is_on_companies(facts)
+            not is_on_companies(facts, all_named=self._all_named)
             or not series.isdisjoint(linked)
             or bool(self._tickers_in(item.headline))
         )
@@ -261,6 +262,7 @@ class NewsProcessor:
         if symbol in self._series_symbols:
             return
         self._series_symbols.add(symbol)
+        self._all_named = self._all_named and self._symbol_readings.has_name(symbol)
         self._calendar_rows.add_series(symbol, self._config.symbol_names.get(symbol, ""))
         held = [
             (note, body)
@@ -643,6 +645,7 @@ class NewsProcessor:
         self._symbol_readings.restore(state)
         self._series_symbols.clear()  # what reads ahead holds this set
         self._series_symbols.update(state["asked"])
+        self._all_named = all(map(self._symbol_readings.has_name, self._series_symbols))
         self._unread.restore(state.get("unread", []))
         names = self._config.symbol_names
         self._calendar_rows = CalendarRowFilter(

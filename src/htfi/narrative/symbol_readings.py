@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from htfi.domain.news import ItemReading
 from htfi.narrative.config import NarrativeConfig
+from htfi.narrative.encoding.linking import has_built_in_name
 from htfi.narrative.facts.outcomes import KindOutcomes
 from htfi.narrative.facts.reading import read_for, reading_record
 from htfi.narrative.facts.record import NewsFacts
@@ -48,6 +49,10 @@ class SymbolReadings:
     def reading_of(self, facts: NewsFacts, symbol: str) -> ItemReading:
         """What facts mean for a symbol, before anything was earned."""
         return reading_record(facts, read_for(facts, symbol, self._config.symbol_names.get(symbol, "")))
+
+    def has_name(self, symbol: str) -> bool:
+        """Whether it is known what a symbol is called, and so whether a text names it."""
+        return bool(self._config.symbol_names.get(symbol)) or has_built_in_name(symbol)
 
     def forget(self, name: str) -> None:
         """Forget the readings of an item."""

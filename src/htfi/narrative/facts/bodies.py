@@ -94,12 +94,21 @@ def _is_settled(reading: ItemReading, *, is_open: bool) -> bool:
     return reading.silence == Silence.NEUTRAL and reading.confidence >= _SURE_NEUTRAL and not is_open
 
 
-def is_on_companies(facts: NewsFacts) -> bool:
-    """Whether a headline is surely news of companies, and names one: for other companies and for markets it says
-    nothing, whatever stands below it, unless that names them.
+_OUTSIDE = frozenset(
+    {PartyRole.SPEAKER, PartyRole.REGULATOR}
+)  # roles that say nothing of whom a headline is about
+
+
+def is_on_companies(facts: NewsFacts, *, all_named: bool) -> bool:
+    """Whether a headline is surely news of companies that it names: for other companies and for markets it says
+    nothing, whatever stands below it.
+
+    A lone firm that no table knows may be an asset without a name; `all_named` says that there is none.
     """
-    is_sure = facts.event.group is EventGroup.COMPANY and facts.event_confidence >= _UNSURE_KIND
-    return is_sure and (any(map(is_company, facts.symbols)) or any(_firms(facts)))
+    if facts.event.group is not EventGroup.COMPANY or facts.event_confidence < _UNSURE_KIND:
+        return False
+    firms = [one for one in _firms(facts) if one.role not in _OUTSIDE]
+    return len(firms) > 1 or any(one.symbols or all_named for one in firms)
 
 
 class ReadPassage(NamedTuple):
