@@ -19,6 +19,7 @@ ROOTS = {
     "run-templates-5": "e2eeb764d546bc29247cdea0e5256806a3de9ff2b8b3388fb173b6f640220da9",
     "run-fidelity-3": "39274227faad8f9f96479188f801a97f296a2e81be05b018c77e0415ec5bcdd4",
     "run-record-2": "9faa6b2341c833fc57c065f82f4ab7debcb4d320b22e51a7f97f2960b1dd6f94",
+    "run-templates-6": "3f5006b7f9a70e7f31eb4ab350023ff5e55b98f13a494a2f2a119dd3e9d56b78",
     "edge-narrator-2": "cc84292926196039eace35eadf0fbb080c6f9a40ced35237baf00a7ba51cfa64",
     "edge-templates-5": "0a7dbe1fda5b212bb5cb8452834cd7af97b00c8d13dc2b872f9768ac93d8f224",
 }
@@ -30,6 +31,7 @@ NUM_ENTRIES = {
     "run-templates-5": (25, 3),
     "run-fidelity-3": (33, 5),
     "run-record-2": (38, 9),
+    "run-templates-6": (40, 10),
     "edge-templates-5": (37, 15),
 }
 

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from htfi.domain.decision import FeatureDriver, NewsTilt, NewsView, Rationale, Regime
+from htfi.domain.decision import FeatureDriver, NewsTilt, NewsView, Rationale, Regime, ViewPart
 from htfi.domain.errors import InvalidInput
 from htfi.domain.events import News
+from htfi.narrative.merging import merge_views
 from htfi.narrative.rationale.phrasing import Phrasing, fill
 from htfi.narrative.rationale.versions import CURRENT, PHRASINGS, phrasing_of
 from written_rationale import write_rationale
@@ -109,9 +110,35 @@ def test_a_reading_is_stated_with_rounded_figures() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("direction", "said"),
+    [
+        (0.0, ", by the model, which alone sees no direction."),
+        (1.0, ", by the model, which alone sees a rise."),
+        (-1.0, "."),
+    ],
+)
+def test_a_reason_for_another_direction_than_the_views_says_whose_it_is(direction: float, said: str) -> None:
+    read = NewsView(
+        direction=direction, size_sigmas=0.5, volatility_multiplier=1.0, confidence=0.9, cited=("id-1",),
+        as_of_ns=0, half_life_ns=HOUR_NS, words="nothing here should move {symbol}", reader="mini@1",
+    )  # fmt: skip
+    facts = ViewPart(
+        reader="facts", direction=-1.0, size_sigmas=1.0, volatility_multiplier=1.4, confidence=0.9, cited=("id-1",),
+        as_of_ns=0, half_life_ns=HOUR_NS, trust=1.0,
+    )  # fmt: skip
+    view = merge_views(read, 0.25, [facts], 0)
+    assert view is not None
+    assert view.direction == -1.0
+    text = write(view=view, headlines=[headline("x")]).text
+    assert f"Reason given: “nothing here should move SPX”{said}" in text
+
+
 def test_a_version_that_is_not_known_is_refused_in_one_line() -> None:
-    assert phrasing_of({"rationale": "templates/5"}) is CURRENT
-    with pytest.raises(InvalidInput, match="'templates/9', this program knows templates/4, templates/5"):
+    assert phrasing_of({"rationale": "templates/6"}) is CURRENT
+    with pytest.raises(
+        InvalidInput, match="'templates/9', this program knows templates/4, templates/5, templates/6"
+    ):
         phrasing_of({"rationale": "templates/9"})
 
 

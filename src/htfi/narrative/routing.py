@@ -90,7 +90,11 @@ _REASONS_5 = RouteReasons(
     draft_suffices=": the draft model suffices",
     frontier="; there is time and budget for a frontier model",
 )
-REASONS: Mapping[str, RouteReasons] = {"templates/4": _REASONS_4, "templates/5": _REASONS_5}
+REASONS: Mapping[str, RouteReasons] = {
+    "templates/4": _REASONS_4,
+    "templates/5": _REASONS_5,
+    "templates/6": _REASONS_5,
+}
 
 
 def max_route(

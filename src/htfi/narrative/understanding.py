@@ -111,14 +111,9 @@ _MODALITY_WORDS = {
 }
 
 
-def event_words(event: EventKind) -> str:
-    """A kind of event for a person."""
-    return _EVENT_WORDS.get(event, event.value.replace("_", " "))
-
-
 def describe(facts: NewsFacts, reading: AssetReading) -> str:
     """One line for a person: what happened, and what it means for the asset, or why it says nothing."""
-    what = event_words(facts.event)
+    what = _EVENT_WORDS.get(facts.event, facts.event.value.replace("_", " "))
     what += _MODALITY_WORDS.get(facts.modality, "")
     comparisons = [
         f"{one.measure} {one.verdict.value if one.verdict is Verdict.IN_LINE else f'{one.verdict.value} expectations'}"

@@ -16,7 +16,7 @@ from htfi.domain.news import ItemReading
 from htfi.forecasting.batch import ForecastBatch
 from htfi.forecasting.tilts import Opinion, apply_tilt, derive_tilts
 from htfi.narrative.encoding.linking import EntityLinker, is_company
-from htfi.narrative.facts.record import EventKind, NewsFacts
+from htfi.narrative.facts.record import NewsFacts
 from htfi.narrative.headline_roles import CompanyRole, company_roles
 from htfi.narrative.influence import max_view_influence
 from htfi.narrative.merging import merge_views, supported_trust
@@ -24,7 +24,6 @@ from htfi.narrative.question import Question, facts_of
 from htfi.narrative.readers import is_part, part_from_reading
 from htfi.narrative.recent_news import RecentNews
 from htfi.narrative.text import clean
-from htfi.narrative.understanding import event_words
 from htfi.pipeline.scenarios.basis import ScenarioBasis
 from htfi.pipeline.scenarios.history import bar_length_ns
 from htfi.pipeline.weighing import opinion_of
@@ -164,8 +163,6 @@ def _joined(basis: ScenarioBasis, supposed: _Supposed, view: NewsView) -> NewsVi
     trust = supported_trust(
         news.mean_trust(view.cited), view, {**gathered.readings, supposed.item.id: reading}
     )
-    if view.direction and trust <= 0.0:  # its words would explain what does not count
-        view = replace(view, words=event_words(EventKind(reading.event)))
     merged = merge_views(view, trust, parts, basis.as_of_ns)
     return view if merged is None else merged
 
