@@ -11,7 +11,7 @@ from htfi.domain.events import News
 from htfi.narrative.encoding.scorer import text_to_score
 from htfi.narrative.encoding.text_reading import TextReader, TextReading
 from htfi.narrative.facts.bodies import is_on_companies, num_passages_worth
-from htfi.narrative.facts.fact_reader import FactReader, no_passages
+from htfi.narrative.facts.fact_reader import FactReader
 from htfi.narrative.facts.record import NewsFacts
 from htfi.narrative.sanitising.sanitiser import UndisguisedText
 from htfi.narrative.symbol_readings import SymbolReadings
@@ -130,17 +130,14 @@ class ItemPreparer:
             readings = [self._readings.reading_of(facts, symbol) for symbol in items[places[number]].symbols]
             return num_passages_worth(facts, bodies[number], readings)
 
-        below = self._facts.passages(of_headlines, bodies, num_passages)
-        alone = self._facts.read(headlines, bodies, no_passages)
-        whole = self._facts.read(headlines, bodies, num_passages)
-        for place, first, joined, passages, is_unread in zip(
-            places, alone, whole, below, unread, strict=True
+        for place, read, is_unread in zip(
+            places, self._facts.read_bodies(of_headlines, bodies, num_passages), unread, strict=True
         ):
             made[place] = msgspec.structs.replace(
                 made[place],
-                alone=first,
-                whole=None if joined == first else joined,
-                passages=passages,
+                alone=read.alone,
+                whole=None if read.whole == read.alone else read.whole,
+                passages=read.passages,
                 is_unread=is_unread,
             )
         return made

@@ -3,6 +3,7 @@
 import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -33,12 +34,6 @@ def _all_passages(place: int, facts: NewsFacts) -> int:
     return MAX_PASSAGES
 
 
-def no_passages(place: int, facts: NewsFacts) -> int:
-    """For headlines whose bodies count for what central banks decided alone."""
-    del place, facts
-    return 0
-
-
 _ENCODER, _DECODER = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder(NewsFacts)
 
 
@@ -50,6 +45,16 @@ def encode_facts(facts: NewsFacts) -> bytes:
 def decode_facts(facts: bytes) -> NewsFacts:
     """The facts that `encode_facts` wrote."""
     return _DECODER.decode(facts)
+
+
+class BodyReading(NamedTuple):
+    """The facts of a headline with its body: `alone` those without any passage, `whole` with the `passages`, whose own
+    facts these are.
+    """
+
+    alone: NewsFacts
+    whole: NewsFacts
+    passages: tuple[NewsFacts, ...]
 
 
 class FactReader:
@@ -83,32 +88,35 @@ class FactReader:
         bodies = bodies or [""] * len(texts)
         asked = asked or [_NOTHING] * len(texts)
         found = self._read_headlines(texts, asked)
-        chosen = [
-            self._passages(facts, body, place, max_passages)
-            for place, (facts, body) in enumerate(zip(found, bodies, strict=True))
-        ]
-        below = self._read_texts(
-            [(_clipped(one), whom) for of_body, whom in zip(chosen, asked, strict=True) for one in of_body]
-        )
-        joined: list[NewsFacts] = []
-        for facts, body, passages, whom in zip(found, bodies, chosen, asked, strict=True):
-            quotations = find_quotations(body) if passages else []
-            read = [
-                ReadPassage(one, below[_clipped(one), whom], is_quoted(one, quotations)) for one in passages
-            ]
-            joined.append(with_body(with_policy_action(facts, body), read))
-        return joined
+        return [one.whole for one in self.read_bodies(found, bodies, max_passages, asked)]
 
-    def passages(
-        self, headlines: Sequence[NewsFacts], bodies: Sequence[str], max_passages: MaxPassages
-    ) -> list[tuple[NewsFacts, ...]]:
-        """The facts of the passages that `read` would join with those of headlines that nothing is asked about."""
+    def read_bodies(
+        self,
+        headlines: Sequence[NewsFacts],
+        bodies: Sequence[str],
+        max_passages: MaxPassages,
+        asked: Sequence[Asked] = (),
+    ) -> list[BodyReading]:
+        """What `read` makes of headlines whose facts are known and of the bodies below them, '' for none. Raises:
+        DependencyUnavailable.
+        """
+        asked = asked or [_NOTHING] * len(headlines)
         chosen = [
             self._passages(facts, body, place, max_passages)
             for place, (facts, body) in enumerate(zip(headlines, bodies, strict=True))
         ]
-        found = self._read_texts([(_clipped(one), _NOTHING) for of_body in chosen for one in of_body])
-        return [tuple(found[_clipped(one), _NOTHING] for one in of_body) for of_body in chosen]
+        below = self._read_texts(
+            [(_clipped(one), whom) for of_body, whom in zip(chosen, asked, strict=True) for one in of_body]
+        )
+        joined: list[BodyReading] = []
+        for facts, body, passages, whom in zip(headlines, bodies, chosen, asked, strict=True):
+            quotations = find_quotations(body) if passages else []
+            read = [
+                ReadPassage(one, below[_clipped(one), whom], is_quoted(one, quotations)) for one in passages
+            ]
+            alone = with_policy_action(facts, body)
+            joined.append(BodyReading(alone, with_body(alone, read), tuple(one.facts for one in read)))
+        return joined
 
     def linked_symbols(self, text: str) -> tuple[str, ...]:
         """The symbols of what a text names."""
