@@ -21,7 +21,7 @@ PARALLEL := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 # Processes that tests start read compiled modules, whatever the shell forbids.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run test test-all check format goals wheel clean
+.PHONY: run test test-all check format goals wheel docs clean
 
 run: $(VENV)/.run
 	rm -rf build/sample
@@ -74,6 +74,10 @@ wheel: $(VENV)/.dev
 	$(BIN)/python setup.py -q sdist -d build/dist
 	$(BIN)/python -m pip --disable-pip-version-check -q wheel --no-deps -w build/dist build/dist/htfi-*.tar.gz
 
+# The documentation site, in build/site: broken links fail. Its notebooks are run, a minute on two cores.
+docs: $(VENV)/.docs
+	$(BIN)/python docs/site/make.py
+
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
@@ -85,6 +89,10 @@ $(VENV)/.dev: pyproject.toml evaluation/pyproject.toml training/pyproject.toml c
 	$(PIP) install -c constraints.txt -e '.[dev]' -e ./training -e './evaluation[peers]'
 	$(FULL_WEIGHTS)
 	touch $@ $(VENV)/.run
+
+$(VENV)/.docs: $(VENV)/.dev
+	$(PIP) install -c constraints.txt mkdocs-material 'mkdocstrings[python]'
+	touch $@
 
 clean:
 	rm -rf build $(VENV)

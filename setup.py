@@ -39,9 +39,11 @@ EXTRAS = {
     "plots": ["matplotlib", "plotly"],  # `.plot()` of results; notebooks show their own SVG without them
     "sktime": ["sktime", "skpro"],  # a forecaster of sktime
     "train": [TRAIN, TORCH],
+    "docs": ["mkdocs-material", "mkdocstrings[python]"],  # the documentation site
     "dev": [
         "cython",  # a test builds the kernel
         "duckdb",  # relations in and out
+        "griffelib",  # reads the public names and finds what a change breaks
         "htfi[arch,cluster,foundation,frontier,gluonts,plots,sktime,web]",  # their adapters are tested
         "hypothesis",
         "import-linter",

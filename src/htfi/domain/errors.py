@@ -7,7 +7,16 @@ from importlib.util import find_spec
 
 
 class HtfiError(Exception):
-    """All errors that this package raises on purpose. The message says what, where and what to do."""
+    """All errors that this package raises on purpose. The message says what, where and what to do.
+
+    Examples:
+        >>> import htfi
+        >>> try:
+        ...     htfi.read("")
+        ... except htfi.HtfiError as error:
+        ...     print(error)
+        there is no text to read: give a headline
+    """
 
 
 class InvalidInput(HtfiError):

@@ -36,6 +36,16 @@ class Backtest:
 
     Shapes: series, as_of_ns, last_price, is_withheld [N], in the order of decision; log_returns [N, H, Q] at
     `horizons` and `levels`. `series` are places in `names`.
+
+    Examples:
+        >>> import pandas as pd
+        >>> import htfi, htfi.sample
+        >>> prices = pd.read_parquet(htfi.sample.FILES[0]).tail(60)
+        >>> walk = htfi.backtest(prices, symbol="SPX", horizons=[1, 5])
+        >>> walk.outcomes().shape == (len(walk), 2)
+        True
+        >>> sorted(walk.scores["name"].unique())[:2]
+        ['ewma', 'fused']
     """
 
     names: tuple[str, ...]
@@ -189,6 +199,16 @@ def backtest(
     `models` reads it: 'default' the shipped pair, a pair of folders (target, draft), or None for no language model.
     `progress` shows a bar on standard error, or in the notebook. The other arguments are those of `htfi.forecast`.
     Raises: InvalidInput, in one line.
+
+    Examples:
+        >>> import pandas as pd
+        >>> import htfi, htfi.sample
+        >>> prices = pd.read_parquet(htfi.sample.FILES[0]).tail(60)
+        >>> walk = htfi.backtest(prices, symbol="SPX", horizons=[1])
+        >>> walk
+        41 forecasts of 1 series
+        >>> walk.forecasts.columns.tolist()[:5]
+        ['symbol', 'as_of', 'horizon', 'last_price', 'outcome']
     """
     settings, start_ns = with_models(chosen_settings(horizons, experts), models), _start_ns(start)
     sources = [read_prices(prices, symbol=symbol, interval=interval), *read_news(news)]

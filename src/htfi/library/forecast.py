@@ -96,6 +96,18 @@ class Explanation:
     """Why a forecast is what it is, in words, and what policy made of it.
 
     `drivers` are the features that moved it (name, value, what is usual); `weights` the share of each expert.
+
+    Examples:
+        >>> import pandas as pd
+        >>> import htfi, htfi.sample
+        >>> prices = pd.read_parquet(htfi.sample.FILES[0]).tail(60)
+        >>> why = htfi.forecast(prices, symbol="SPX").explain()
+        >>> why.verdict
+        'release'
+        >>> round(sum(why.weights.values()), 6)
+        1.0
+        >>> print(why)                                        # doctest: +ELLIPSIS
+        SPX/1d is ... With a probability of 90%, ...
     """
 
     text: str
@@ -110,7 +122,19 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ForecastResult:
-    """Forecasts of one or more series: where each price may be after some bars, and why."""
+    """Forecasts of one or more series: where each price may be after some bars, and why.
+
+    Examples:
+        >>> import pandas as pd
+        >>> import htfi, htfi.sample
+        >>> prices = pd.read_parquet(htfi.sample.FILES[0]).tail(60)
+        >>> forecast = htfi.forecast(prices, symbol="SPX")
+        >>> band = forecast.quantiles.query("measure == 'price' and horizon == 1").iloc[0]
+        >>> bool(band["0.05"] < band["0.5"] < band["0.95"])
+        True
+        >>> forecast.sample(100, seed=1)["horizon"].value_counts().to_dict()
+        {1: 100, 5: 100, 22: 100}
+    """
 
     series: tuple[SeriesForecast, ...]
     score_rows: tuple[ScoreRow, ...]
@@ -275,6 +299,16 @@ def forecast(
     language model. `experts` are those that are combined, by name: 'market_har', 'arch:garch_t', 'chronos:FOLDER', …
     (docs/forecasting.md). `progress` shows a bar on standard error, or in the notebook. Raises: InvalidInput where
     nothing can be forecast, in one line.
+
+    Examples:
+        >>> import pandas as pd
+        >>> import htfi, htfi.sample
+        >>> prices = pd.read_parquet(htfi.sample.FILES[0]).tail(60)
+        >>> forecast = htfi.forecast(prices, symbol="SPX", horizons=[1, 5])
+        >>> forecast
+        forecast of SPX/1d
+        >>> forecast.quantiles.columns.tolist()[:5]
+        ['symbol', 'as_of', 'measure', 'horizon', '0.01']
     """
     settings = with_models(chosen_settings(horizons, experts), models)
     sources = [read_prices(prices, symbol=symbol, interval=interval), *read_news(news)]

@@ -27,7 +27,22 @@ def _quiet(_done: int, _total: int) -> None: ...
 
 @dataclass(frozen=True, slots=True)
 class LedgerVerification:
-    """What was verified: every hash and signature of a ledger, and the files beside it, a line for each that holds."""
+    """What was verified: every hash and signature of a ledger, and the files beside it, a line for each that holds.
+
+    Examples:
+        >>> import tempfile
+        >>> import htfi
+        >>> bars = [{"date": f"2024-03-{day:02}", "symbol": "ACME", "close": 10 + day % 3} for day in range(1, 29)]
+        >>> folder = tempfile.mkdtemp()
+        >>> with htfi.open_run(folder, interval="1d") as run:
+        ...     decisions = list(run.feed(bars))
+        >>> with htfi.open_ledger(folder) as ledger:
+        ...     verified = ledger.verify(recompute=True)
+        >>> verified.num_entries == len(decisions)
+        True
+        >>> print(verified)                                   # doctest: +ELLIPSIS
+        8 entries, each as it was recorded; root ...
+    """
 
     num_entries: int
     root: str
@@ -40,7 +55,19 @@ class LedgerVerification:
 
 
 class Ledger:
-    """The ledger of a run's folder, open for reading, also during the run. Close it, or use it in a `with` block."""
+    """The ledger of a run's folder, open for reading, also during the run. Close it, or use it in a `with` block.
+
+    Examples:
+        >>> import tempfile
+        >>> import htfi
+        >>> bars = [{"date": f"2024-03-{day:02}", "symbol": "ACME", "close": 10 + day % 3} for day in range(1, 29)]
+        >>> folder = tempfile.mkdtemp()
+        >>> with htfi.open_run(folder, interval="1d") as run:
+        ...     decisions = list(run.feed(bars))
+        >>> with htfi.open_ledger(folder) as ledger:
+        ...     [one.id for one in ledger] == [one.id for one in decisions], len(ledger) == len(decisions)
+        (True, True)
+    """
 
     def __init__(self, folder: str | Path) -> None:
         """Raises: InvalidInput, IntegrityError, LedgerUnavailable."""
@@ -97,7 +124,19 @@ class Ledger:
 
 
 def open_ledger(folder: str | Path) -> Ledger:
-    """The ledger in the folder of a run. Raises: InvalidInput, IntegrityError, LedgerUnavailable."""
+    """The ledger in the folder of a run. Raises: InvalidInput, IntegrityError, LedgerUnavailable.
+
+    Examples:
+        >>> import tempfile
+        >>> import htfi
+        >>> bars = [{"date": f"2024-03-{day:02}", "symbol": "ACME", "close": 10 + day % 3} for day in range(1, 29)]
+        >>> folder = tempfile.mkdtemp()
+        >>> with htfi.open_run(folder, interval="1d") as run:
+        ...     decisions = list(run.feed(bars))
+        >>> with htfi.open_ledger(folder) as ledger:
+        ...     ledger[-1].id == decisions[-1].id, ledger.decisions().num_rows == len(decisions)
+        (True, True)
+    """
     return Ledger(folder)
 
 

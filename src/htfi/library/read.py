@@ -28,6 +28,12 @@ class NewsReading:
     """One text as it is understood: its facts, what it means for each asset asked about, and what models make of it.
 
     `views` are those of the draft and of the target, one for each asset.
+
+    Examples:
+        >>> import htfi
+        >>> reading = htfi.read("Acme cuts its profit guidance", on="ACME", names=["Acme"], views=False)
+        >>> reading.table.select(["symbol", "direction"]).to_pylist()
+        [{'symbol': 'ACME', 'direction': -1}]
     """
 
     understandings: tuple[Understanding, ...]
@@ -124,6 +130,11 @@ def read(
     Several headlines, such as a list or a column of a frame, give a list of readings; `progress` shows a bar. `names`
     are what the assets are called, in their order; `views` also asks the draft and target models.
     Raises: InvalidInput, DependencyUnavailable.
+
+    Examples:
+        >>> import htfi
+        >>> print(htfi.read("Amgen to buy Horizon for $27.8 bln", on="HZNP", names=["Horizon"], views=False))
+        acquisition: is good for HZNP as target, 3.1σ
     """
     is_one = isinstance(text, str)
     texts = [text] if isinstance(text, str) else list(text)

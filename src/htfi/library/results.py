@@ -18,7 +18,20 @@ from htfi.wiring.settings import Settings
 
 
 class RowsSetAside(UserWarning):
-    """Rows of a table were not used; `set_aside` of the result lists them."""
+    """Rows of a table were not used; `set_aside` of the result lists them.
+
+    Examples:
+        >>> import warnings
+        >>> import pandas as pd
+        >>> import htfi, htfi.sample
+        >>> prices = pd.read_parquet(htfi.sample.FILES[0]).tail(60).reset_index(drop=True)
+        >>> prices.loc[3, "close"] = -1.0
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore", htfi.RowsSetAside)
+        ...     forecast = htfi.forecast(prices, symbol="SPX")
+        >>> forecast.set_aside[["row", "reason"]].values.tolist()
+        [[4, 'bad_price']]
+    """
 
 
 def set_aside_frame(rows: Sequence[SetAsideRow], kind: FrameKind) -> Frame:

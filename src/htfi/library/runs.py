@@ -42,7 +42,20 @@ _ROW_TYPES = (Mapping, *Event.__args__)
 
 
 class EventsNotTaken(UserWarning):
-    """`Run.feed` was called and its decisions were not iterated over."""
+    """`Run.feed` was called and its decisions were not iterated over.
+
+    Examples:
+        >>> import tempfile, warnings
+        >>> import htfi
+        >>> bars = [{"date": f"2024-03-{day:02}", "symbol": "ACME", "close": 10 + day % 3} for day in range(1, 29)]
+        >>> folder = tempfile.mkdtemp()
+        >>> with warnings.catch_warnings(record=True) as shown:
+        ...     warnings.simplefilter("always")
+        ...     with htfi.open_run(folder, interval="1d") as run:
+        ...         _ = run.feed(bars)                        # nobody iterates over what it returns
+        >>> shown[0].category.__name__
+        'EventsNotTaken'
+    """
 
 
 class Run:
@@ -50,6 +63,16 @@ class Run:
 
     Events are pushed in order of time. All of one call are visible together: the bars that end with its last event are
     decided when the call ends, so a later event must be later than they are.
+
+    Examples:
+        >>> import tempfile
+        >>> import htfi
+        >>> bars = [{"date": f"2024-03-{day:02}", "symbol": "ACME", "close": 10 + day % 3} for day in range(1, 29)]
+        >>> folder = tempfile.mkdtemp()
+        >>> with htfi.open_run(folder, interval="1d") as run:
+        ...     decisions = list(run.feed([*bars, {"date": "2024-03-29", "symbol": "ACME", "close": -1}]))
+        ...     run.num_decisions == len(decisions), run.set_aside
+        (True, {'bad_price': 1})
     """
 
     def __init__(
@@ -251,6 +274,16 @@ def open_run(
     is the length of bars that are pushed without one, and of those built from ticks; `settings` a TOML file. In the
     block's head:
     Raises: InvalidInput, IntegrityError, LedgerUnavailable where another process has the folder.
+
+    Examples:
+        >>> import tempfile
+        >>> import htfi
+        >>> bars = [{"date": f"2024-03-{day:02}", "symbol": "ACME", "close": 10 + day % 3} for day in range(1, 29)]
+        >>> folder = tempfile.mkdtemp()
+        >>> with htfi.open_run(folder, interval="1d") as run:
+        ...     decisions = list(run.feed(bars))
+        >>> decisions[-1].id
+        'ACME/1d@2024-03-29T04:00:00Z'
     """
     chosen = with_models(load_settings(None if settings is None else Path(settings)), models)
     if interval:

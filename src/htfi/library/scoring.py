@@ -1,6 +1,13 @@
 """`htfi.scoring`: how good forecasts were. The scores of every run and evaluation, for any arrays.
 
 They agree with scoringrules and properscoring where these have the same score; a NaN outcome has a NaN score.
+
+Examples:
+    >>> import htfi
+    >>> htfi.scoring.crps_of_samples([[1.0, 2.0, 4.0]], [2.0]).round(3).tolist()
+    [0.333]
+    >>> htfi.scoring.interval_score([-1.0], [1.0], [1.5], coverage=0.9).round(6).tolist()
+    [12.0]
 """
 
 from typing import Any

@@ -27,7 +27,15 @@ _FIELD = "text"
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """What was written: the text, its tokens, and how many passes of the target it took after the prompt's."""
+    """What was written: the text, its tokens, and how many passes of the target it took after the prompt's.
+
+    Examples:
+        >>> import htfi
+        >>> writer = htfi.load_pair()
+        >>> written = writer.generate("Shares of Acme fell after", max_new_tokens=12, temperature=1.0, seed=7)
+        >>> str(written) == written.text, written.tokens_per_pass >= 1.0
+        (True, True)
+    """
 
     text: str
     tokens: tuple[int, ...]
@@ -46,6 +54,13 @@ class GenerationStream:
     """An iterator over the pieces of a text, each handed out when the target has accepted it.
 
     Joined, they are the text that `generate` returns. `close` gives up a text that is not wanted to its end.
+
+    Examples:
+        >>> import htfi
+        >>> writer = htfi.load_pair()
+        >>> stream = writer.generate("Shares of Acme fell after", max_new_tokens=12, seed=7, stream=True)
+        >>> "".join(stream) == stream.generation.text
+        True
     """
 
     def __init__(self, passes: Generator[dict[str, str], None, Completion | RequestRefused]) -> None:
@@ -83,7 +98,16 @@ class GenerationStream:
 
 
 class Writer:
-    """A pair of models that is loaded."""
+    """A pair of models that is loaded.
+
+    Examples:
+        >>> import htfi
+        >>> writer = htfi.load_pair()
+        >>> first = writer.generate("Shares of Acme fell after", max_new_tokens=8, temperature=1.0, seed=7)
+        >>> again = writer.generate("Shares of Acme fell after", max_new_tokens=8, temperature=1.0, seed=7)
+        >>> first == again
+        True
+    """
 
     def __init__(self, generator: LocalGenerator, end: ControlToken | PlainText) -> None:
         self._generator = generator
@@ -151,7 +175,14 @@ def _generation(answer: Completion | RequestRefused) -> Generation:
 
 
 def load_pair(target: str | Path | None = None, draft: str | Path | None = None) -> Writer:
-    """The models of two folders; the shipped pair without them. Raises: InvalidInput, IntegrityError."""
+    """The models of two folders; the shipped pair without them. Raises: InvalidInput, IntegrityError.
+
+    Examples:
+        >>> import htfi
+        >>> writer = htfi.load_pair()                         # or the folders of a target and a draft
+        >>> str(writer.generate("Shares of Acme fell after", max_new_tokens=4)) != ""
+        True
+    """
     settings = load_settings()
     folders = {"target": str(target or models.TARGET), "draft": str(draft or models.DRAFT)}
     settings = override(settings, "models", **folders)

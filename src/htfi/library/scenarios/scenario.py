@@ -29,7 +29,18 @@ _MEDIAN, _LOW, _HIGH = LEVELS.index(0.5), LEVELS.index(0.05), LEVELS.index(0.95)
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ScenarioResult:
-    """Scenarios beside the unchanged forecast. `figures` are all of them, as `htfi scenario --json` writes them."""
+    """Scenarios beside the unchanged forecast. `figures` are all of them, as `htfi scenario --json` writes them.
+
+    Examples:
+        >>> import pandas as pd
+        >>> import htfi, htfi.sample
+        >>> prices = pd.read_parquet(htfi.sample.FILES[0]).tail(60)
+        >>> what_if = htfi.scenario(htfi.forecast(prices, symbol="SPX"), shock=["SPX -5%", "SPX +5%"])
+        >>> what_if.table[["scenario", "then median"]].round(2).values.tolist()
+        [['SPX -5%', -0.05], ['SPX +5%', 0.05]]
+        >>> len(what_if.words)
+        2
+    """
 
     figures: Mapping[str, Any]
     kind: FrameKind
@@ -133,6 +144,15 @@ def scenario(
     of the others. `positions` is a mapping of symbols to money, a frame with symbol and notional, quantity or weight,
     or a path; one unit shared evenly by all without it. `progress` shows a bar while prices are read and scenarios
     answered. Raises: InvalidInput, in one line.
+
+    Examples:
+        >>> import pandas as pd
+        >>> import htfi, htfi.sample
+        >>> prices = pd.read_parquet(htfi.sample.FILES[0]).tail(60)
+        >>> forecast = htfi.forecast(prices, symbol="SPX")
+        >>> what_if = htfi.scenario(forecast, shock={"SPX": -0.05}, positions={"SPX": 1_000_000})
+        >>> what_if.book["scenario"].tolist()
+        ['today', 'SPX -5%']
     """
     asked = _requests(shock, headline, on, macro, stress)
     ground, kind = _basis(source, interval, models, progress=progress)
