@@ -21,7 +21,7 @@ PARALLEL := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 # Processes that tests start read compiled modules, whatever the shell forbids.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run test test-all check format goals wheel docs clean
+.PHONY: run test test-all check format goals wheel docs api clean
 
 run: $(VENV)/.run
 	rm -rf build/sample
@@ -77,6 +77,10 @@ wheel: $(VENV)/.dev
 # The documentation site, in build/site: broken links fail. Its notebooks are run, a minute on two cores.
 docs: $(VENV)/.docs
 	$(BIN)/python docs/site/make.py
+
+# The listing of public names that a test compares with; refuses a break that CHANGELOG.md does not announce.
+api: $(VENV)/.dev
+	$(BIN)/python tests/public_names.py
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

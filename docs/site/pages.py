@@ -72,7 +72,7 @@ def place_of(path: str) -> str:
     """Where the site has a file or folder of the project."""
     if path in PLACES:
         return PLACES[path]
-    if path.startswith("docs/"):
+    if path.startswith("docs/") and path.endswith(".md"):
         return path.removeprefix("docs/")
     if path.startswith("examples/notebooks/"):
         return f"notebooks/{Path(path).stem}.md"
