@@ -8,6 +8,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 DIAGRAMS = ROOT / "docs" / "pictures" / "diagrams"
 _MERMAID = re.compile(r"^```mermaid\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_SIZE = re.compile(r'viewBox="[-\d.]+ [-\d.]+ ([\d.]+) ')
+_SCALE = 0.75  # of the size in which mermaid draws: its letters are then about those of the page
 
 
 def diagram_sources() -> dict[str, str]:
@@ -35,6 +37,10 @@ def with_drawings(page: Path, text: str, folder: str) -> str:
     numbers = iter(range(1, 1 + len(_MERMAID.findall(text))))
 
     def drawing(_: re.Match[str]) -> str:
-        return f"![A diagram]({folder}/{diagram_name(page, next(numbers))}.svg){{ .diagram }}"
+        name = diagram_name(page, next(numbers))
+        size = _SIZE.search((DIAGRAMS / f"{name}.svg").read_text(encoding="utf-8"))
+        width_px = round(_SCALE * float(size[1])) if size else 0
+        picture = f'![A diagram]({folder}/{name}.svg){{ style="width: {width_px}px" }}'
+        return f'<div class="diagram" markdown>{picture}</div>'
 
     return _MERMAID.sub(drawing, text)
