@@ -159,8 +159,8 @@ def learning() -> Extension:
     """What experts, weights and calibration learn from a bar, with the bits that numpy gives."""
     return Extension(
         "htfi.forecasting.learning_core",
-        [str(FORECASTING / "learning_core.pyx")],
-        depends=[PORTABLE],
+        [source := str(FORECASTING / "learning_core.pyx")],
+        depends=[PORTABLE, source],  # an sdist holds what is compiled from, not only the C made of it
         extra_compile_args=EXACT,
     )
 

@@ -59,6 +59,7 @@ def test_cross_validation_is_evaluated_by_nixtlas_losses(walked):
     table = walked.cross_validation()
     found = evaluation.evaluate(table.drop(columns="cutoff"), [losses.mae, losses.coverage], level=[90])
     by_metric = found.set_index(["unique_id", "metric"])["HTFI"]
+    assert table["unique_id"].nunique() == 2
     for symbol, rows in table.groupby("unique_id"):
         assert by_metric[symbol, "mae"] == pytest.approx((rows["y"] - rows["HTFI"]).abs().mean())
         inside = rows["y"].between(rows["HTFI-lo-90"], rows["HTFI-hi-90"])
