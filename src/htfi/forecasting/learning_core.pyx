@@ -318,17 +318,6 @@ def learn_regression(
                 moment[row, j, a] = moment[row, j, a] * keep + (left * target + renewed * prior_moment[a])
 
 
-def predict(
-    const int64_t[::1] rows, const double[:, ::1] x, const double[:, :, ::1] beta, const double[:, ::1] noise,
-    double[:, ::1] found, double[::1] terms,
-):
-    """x·β + noise/2 [n, H] for x [n, K]. `terms` [K] is overwritten."""
-    cdef Py_ssize_t i, j
-    for i in range(rows.shape[0]):
-        for j in range(beta.shape[1]):
-            found[i, j] = product(&x[i, 0], &beta[rows[i], j, 0], &terms[0], x.shape[1]) + 0.5 * noise[rows[i], j]
-
-
 def learn_pooled(
     Py_ssize_t group, const int64_t[::1] groups, const double[:, :, ::1] x, const double[:, :] y,
     const flag[:, :] known, double[:, :, :, ::1] gram, double[:, :, ::1] moment, const double[:, :, ::1] beta, double[:, ::1] squares,
@@ -445,6 +434,26 @@ def fit_shape(
 
 # --- what HAR reads
 
+cdef double read_past(
+    int64_t age, double log_variance, double shock, double *level, double *logs, double *shocks, Py_ssize_t month,
+    Py_ssize_t week, double level_gain, double bound, double *x,
+) noexcept nogil:
+    """Takes a bar into a series' level and windows; the first six regressors x, and the level."""
+    cdef Py_ssize_t k
+    level[0] += most(1.0 / (<double>age + 1.0), level_gain) * (log_variance - level[0])
+    push(logs, month, log_variance)
+    push(shocks, month, shock)
+    x[0] = 1.0
+    x[1] = log_variance - level[0]
+    x[2] = mean_of_last(logs, month, week) - level[0]
+    x[3] = mean_of_last(logs, month, month) - level[0]
+    x[4] = mean_of_last(shocks, month, week)
+    x[5] = mean_of_last(shocks, month, month)
+    for k in range(6):
+        x[k] = clamp(x[k], bound)
+    return level[0]
+
+
 def read_har(
     const int64_t[::1] index, const int64_t[::1] ages, const double[::1] log_variance, const double[::1] returns,
     const double[::1] usual, double[::1] levels, double[:, ::1] logs, double[:, ::1] shocks, double[:, ::1] newest,
@@ -452,22 +461,12 @@ def read_har(
     double[::1] terms, Py_ssize_t week, double level_gain, double bound,
 ):
     """`LogRangeHarExpert.update`. `terms` [K] is overwritten."""
-    cdef Py_ssize_t i, j, k, row, month = logs.shape[1]
+    cdef Py_ssize_t i, j, row, month = logs.shape[1]
     cdef double level, coming
     for i in range(index.shape[0]):
         row = index[i]
-        level = levels[row] + most(1.0 / (<double>ages[i] + 1.0), level_gain) * (log_variance[i] - levels[row])
-        levels[row] = level
-        push(&logs[row, 0], month, log_variance[i])
-        push(&shocks[row, 0], month, returns[i] / usual[i])
-        newest[row, 0] = 1.0
-        newest[row, 1] = log_variance[i] - level
-        newest[row, 2] = mean_of_last(&logs[row, 0], month, week) - level
-        newest[row, 3] = mean_of_last(&logs[row, 0], month, month) - level
-        newest[row, 4] = mean_of_last(&shocks[row, 0], month, week)
-        newest[row, 5] = mean_of_last(&shocks[row, 0], month, month)
-        for k in range(6):
-            newest[row, k] = clamp(newest[row, k], bound)
+        level = read_past(ages[i], log_variance[i], returns[i] / usual[i], &levels[row], &logs[row, 0], &shocks[row, 0],
+                          month, week, level_gain, bound, &newest[row, 0])
         for j in range(root_h.shape[0]):
             coming = product(&newest[row, 0], &beta[row, j, 0], &terms[0], 6) + 0.5 * noise[row, j]
             coming = exact_exp(0.5 * (level + clamp(coming, bound))) * root_h[j]
@@ -485,12 +484,14 @@ def collect_targets(
     Takes in the bar's variance, and keeps its level and its newest regressors.
     """
     cdef Py_ssize_t i, j, k, row, slot, longest = past.shape[1]
+    cdef double mean
     for i in range(index.shape[0]):
         row = index[i]
         push(&past[row, 0], longest, variance[i])
         for j in range(horizons.shape[0]):
             slot = slot_before(ages[i], horizons[j], longest)
-            y[i, j] = clamp(exact_log(mean_of_last(&past[row, 0], longest, horizons[j])) - levels[row, slot], bound)
+            mean = most(mean_of_last(&past[row, 0], longest, horizons[j]), 1e-300)
+            y[i, j] = clamp(exact_log(mean) - levels[row, slot], bound)
             known[i, j] = ages[i] - horizons[j] >= min_bars - 1
             for k in range(regressors.shape[2]):
                 x[i, j, k] = regressors[row, slot, k]
@@ -507,34 +508,24 @@ def read_own(
     double level_gain, double volume_gain, double most_volume, double bound,
 ):
     """What `MarketHarExpert` reads of a series itself: `told` [N, 7] and the first eight of x [n, K]."""
-    cdef Py_ssize_t i, k, row, month = logs.shape[1], num_louds = louds.shape[1]
-    cdef double level, away, log_volume, known_usual, newest_shock
+    cdef Py_ssize_t i, row, month = logs.shape[1], num_louds = louds.shape[1]
+    cdef double away, log_volume, known_usual, shock
     for i in range(index.shape[0]):
         row = index[i]
-        level = levels[row] + most(1.0 / (<double>ages[i] + 1.0), level_gain) * (log_variance[i] - levels[row])
-        levels[row] = level
         away = 0.0
         if volume[i] > 0.0 and isfinite(volume[i]):
             log_volume = exact_log(volume[i])
             known_usual = log_volume if isnan(volumes[row]) else volumes[row]
             away = log_volume - known_usual
             volumes[row] = known_usual + most(1.0 / (<double>ages[i] + 1.0), volume_gain) * away
-        push(&logs[row, 0], month, log_variance[i])
-        newest_shock = returns[i] / usual[i]
-        push(&shocks[row, 0], month, newest_shock)
+        shock = returns[i] / usual[i]
+        read_past(ages[i], log_variance[i], shock, &levels[row], &logs[row, 0], &shocks[row, 0], month, week, level_gain,
+                  bound, &x[i, 0])
         push(&louds[row, 0], num_louds, clamp(away, most_volume))
-        x[i, 0] = 1.0
-        x[i, 1] = log_variance[i] - level
-        x[i, 2] = mean_of_last(&logs[row, 0], month, week) - level
-        x[i, 3] = mean_of_last(&logs[row, 0], month, month) - level
-        x[i, 4] = mean_of_last(&shocks[row, 0], month, week)
-        x[i, 5] = mean_of_last(&shocks[row, 0], month, month)
-        x[i, 6] = louds[row, num_louds - 1]
-        x[i, 7] = mean_of_last(&louds[row, 0], num_louds, num_louds)
-        for k in range(8):
-            x[i, k] = clamp(x[i, k], bound)
+        x[i, 6] = clamp(louds[row, num_louds - 1], bound)
+        x[i, 7] = clamp(mean_of_last(&louds[row, 0], num_louds, num_louds), bound)
         told[row, 0], told[row, 1], told[row, 2] = x[i, 1], x[i, 2], x[i, 3]
-        told[row, 3] = clamp(newest_shock, bound)
+        told[row, 3] = clamp(shock, bound)
         told[row, 4], told[row, 5], told[row, 6] = x[i, 4], x[i, 5], x[i, 6]
 
 

@@ -346,28 +346,33 @@ def _count_quantiles(counts: Array, levels: Array) -> Array:
 
 
 def collect_targets(
-    bars: BarBatch, columns: SeriesColumns, horizons: NDArray[np.int64], min_bars: int
+    bars: BarBatch,
+    variance: Array,
+    past: Array,
+    columns: SeriesColumns,
+    horizons: NDArray[np.int64],
+    min_bars: int,
 ) -> tuple[Array, Array, NDArray[np.bool_]]:
     """What a HAR in logs regresses at these bars: x [n, H, K] of h bars ago, y [n, H], where they are known [n, H].
 
-    y is the log of the mean variance since, about the series' level then. Columns "var", "levels" and "regressors" take
-    in the bars, whose "level" and "newest" regressors they keep.
+    y is the log of the mean `variance` [n] since, about the series' level then. `past` [N, L] takes in the variance,
+    columns "levels" and "regressors" the bars' "level" and "newest" regressors.
     """
-    age, longest = bars.age, columns["var"].shape[1]
+    age, longest = bars.age, past.shape[1]
     if compiled.core is not None:
         shape = (len(age), len(horizons))
         x, y = np.empty((*shape, columns["newest"].shape[1])), np.empty(shape)
         known = np.empty(shape, np.bool_)
         compiled.core.collect_targets(
-            bars.index, age, bars.variance, horizons, columns["var"], columns["levels"], columns["regressors"],
+            bars.index, age, variance, horizons, past, columns["levels"], columns["regressors"],
             columns["level"], columns["newest"], x, y, known.view(np.uint8), min_bars, MAX_LOG_DEVIATION,
         )  # fmt: skip
         return x, y, known
-    past = push_window(columns["var"], bars.rows, bars.variance)
-    means = np.stack([row_means(past[:, -h:]) for h in horizons], axis=1)  # [n, H]
+    window = push_window(past, bars.rows, variance)
+    means = np.stack([row_means(window[:, -h:]) for h in horizons], axis=1)  # [n, H]
     at, slots = bars.index[:, None], (age[:, None] - horizons) % longest
     known = age[:, None] - horizons >= min_bars - 1
-    y = clamp_logs(exact.log(means) - columns["levels"][at, slots])
+    y = clamp_logs(exact.log(np.maximum(means, 1e-300)) - columns["levels"][at, slots])
     x = columns["regressors"][at, slots]
     columns["levels"][bars.index, age % longest] = columns["level"][bars.rows]
     columns["regressors"][bars.index, age % longest] = columns["newest"][bars.rows]

@@ -218,7 +218,7 @@ def _table(group: list[tuple[Receipt, bytes]], columns: _Columns, schema: Any) -
                 ),
             )
         )
-    values: list[Sequence[Any]] = [*zip(*facts, strict=True), *quantiles.tolist()]
+    values: list[Any] = [*zip(*facts, strict=True), *quantiles]
     arrays = [column_array(column, field.type) for column, field in zip(values, schema, strict=True)]
     return pa.Table.from_arrays(arrays, schema=schema)
 

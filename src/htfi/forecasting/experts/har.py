@@ -122,7 +122,7 @@ class LogRangeHarExpert(RegressionExpert):
 
     def learn(self, bars: BarBatch) -> None:
         columns = self._columns
-        x, y, known = collect_targets(bars, columns, self._horizons, _MONTH)
+        x, y, known = collect_targets(bars, bars.variance, columns["var"], columns, self._horizons, _MONTH)
         self._fit.learn(bars.index, x, y, known)
         due = bars.index[bars.due]
         if len(due):

@@ -189,7 +189,7 @@ class MarketHarExpert:
 
     def learn(self, bars: BarBatch) -> None:
         columns = self._columns
-        x, y, known = collect_targets(bars, columns, self._horizons, _MONTH)
+        x, y, known = collect_targets(bars, bars.variance, columns["var"], columns, self._horizons, _MONTH)
         groups = columns["group"][: columns.num_rows]
         for group in distinct(bars.group):
             num_series = max(int((groups == group).sum()), 1)

@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 
 from htfi.domain import portable_math as exact
 from htfi.domain.time import NS_PER_DAY, NS_PER_S
-from htfi.forecasting.columns import push_window, row_means
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.panel import BarBatch
-from htfi.forecasting.regression import RegressionExpert, clamp_logs
+from htfi.forecasting.regression import RegressionExpert, clamp_logs, collect_targets
 
 Array = NDArray[np.float64]
 Places = NDArray[np.int64]
@@ -109,22 +108,17 @@ class SeasonalExpert(RegressionExpert):
         return np.cumsum(np.take_along_axis(factors, steps, axis=1), axis=1)[:, self._horizons - 1]
 
     def learn(self, bars: BarBatch) -> None:
-        columns, rows, age = self._columns, bars.rows, bars.age
-        slot = columns["slot"][rows]
+        columns = self._columns
+        slot = columns["slot"][bars.rows]
         pattern = self._pattern(bars.index, slot)
-        past = push_window(columns["even"], rows, bars.variance * exact.exp(-pattern))
-        means = np.stack([row_means(past[:, -h:]) for h in self._horizons], axis=1)  # [n, H]
-        at, at_slots = bars.index[:, None], (age[:, None] - self._horizons) % self._longest
-        matured = age[:, None] - self._horizons >= _MIN_BARS - 1
-        target = exact.log(np.maximum(means, 1e-300)) - columns["levels"][at, at_slots]
-        self._fit.learn(bars.index, columns["regressors"][at, at_slots], clamp_logs(target), matured)
+        even = bars.variance * exact.exp(-pattern)
+        x, y, known = collect_targets(bars, even, columns["even"], columns, self._horizons, _MIN_BARS)
+        self._fit.learn(bars.index, x, y, known)
         due = bars.index[bars.due]
         if len(due):
             self._fit.fit(due)
-        columns["levels"][bars.index, age % self._longest] = columns["level"][rows]
-        columns["regressors"][bars.index, age % self._longest] = columns["newest"][rows]
         self._learn_pattern(bars, slot, pattern)
-        self._residuals.learn(bars, columns["scale"][rows])
+        self._residuals.learn(bars, columns["scale"][bars.rows])
 
     def _learn_pattern(self, bars: BarBatch, slot: Places, pattern: Array) -> None:
         columns, at, hour = self._columns, bars.index, slot % _DAY_SLOTS

@@ -4,7 +4,8 @@ The sentences are those of version 5. Once a ledger names this version, a senten
 version only.
 """
 
-from htfi.domain.decision import NewsView, ViewPart
+from htfi.domain.decision import NewsView
+from htfi.narrative.merging import unmerged
 from htfi.narrative.rationale.version_5 import PhrasingV5
 
 
@@ -16,13 +17,13 @@ class PhrasingV6(PhrasingV5):
     def view_slots(self, view: NewsView, symbol: str) -> dict[str, str]:
         slots = super().view_slots(view, symbol)
         if slots and view.words:
-            own = next((part for part in view.parts if part.is_worded), None)
+            own = unmerged(view)
             if own is not None and own.direction != view.direction:
                 slots["words"] += f", by the model, which alone {_seen(own)}"
         return slots
 
 
-def _seen(part: ViewPart) -> str:
-    if not part.direction:
+def _seen(view: NewsView) -> str:
+    if not view.direction:
         return "sees no direction"
-    return "sees a rise" if part.direction > 0.0 else "sees a fall"
+    return "sees a rise" if view.direction > 0.0 else "sees a fall"
