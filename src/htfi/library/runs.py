@@ -30,7 +30,7 @@ from htfi.pipeline.intake.spec import SourceSpec
 from htfi.pipeline.scenarios.history import bar_length_ns
 from htfi.wiring.feeds import table_events
 from htfi.wiring.outputs import JOURNAL, OutputFile, write_parquet
-from htfi.wiring.pushed import PUSHED, PushedFeed
+from htfi.wiring.pushed import PUSHED, PushedFeed, usable_event
 from htfi.wiring.run import OpenRun
 from htfi.wiring.run import open_run as open_recorded_run
 from htfi.wiring.settings import load_settings, override
@@ -171,17 +171,15 @@ class Run:
     def _take(self, event: Event | RepairedBar | QuarantinedRow) -> Iterator[Decision]:
         run = self._run
         self.pushed.num_rows += 1
-        if isinstance(event, RepairedBar):
-            run.quarantine.set_aside(event.note)
-            event = event.bar
-        if isinstance(event, QuarantinedRow):
-            run.quarantine.set_aside(event)
-        elif event.available_at_ns >= run.loop.now_ns:
-            run.loop.step(event)
+        usable = usable_event(event, run.quarantine)
+        if usable is None:
+            pass  # it is set aside
+        elif usable.available_at_ns >= run.loop.now_ns:
+            run.loop.step(usable)
             yield from self._new_decisions()
-        elif event.available_at_ns >= self._resumed_ns:
+        elif usable.available_at_ns >= self._resumed_ns:
             detail = "an event of a later time was pushed before it"
-            late = QuarantinedRow(PUSHED, event.row, QuarantineReason.LATE.value, detail, repr(event))
+            late = QuarantinedRow(PUSHED, usable.row, QuarantineReason.LATE.value, detail, repr(usable))
             run.quarantine.set_aside(late)
         if time.monotonic() >= self._next_save_s:
             self._save()

@@ -3,6 +3,7 @@ make of it. It may be worked out before the item is received, and elsewhere; the
 """
 
 from collections.abc import Callable, Iterator, Sequence, Set
+from functools import partial
 from typing import Protocol
 
 import msgspec
@@ -10,11 +11,12 @@ import msgspec
 from htfi.domain.events import News
 from htfi.narrative.encoding.scorer import text_to_score
 from htfi.narrative.encoding.text_reading import TextReader, TextReading
-from htfi.narrative.facts.bodies import is_on_companies, num_passages_worth
+from htfi.narrative.facts.bodies import num_passages_worth
 from htfi.narrative.facts.fact_reader import FactReader
 from htfi.narrative.facts.record import NewsFacts
 from htfi.narrative.sanitising.sanitiser import UndisguisedText
 from htfi.narrative.symbol_readings import SymbolReadings
+from htfi.narrative.unread_bodies import concerns_series
 
 MAX_TOGETHER = 256  # items whose headlines are read together: more of them have the same length
 _BODIES_TOGETHER = 32  # items whose passages are read together; then they are answered
@@ -120,7 +122,13 @@ class ItemPreparer:
         of_headlines = self._facts.read(headlines)
         all_named = all(map(self._readings.has_name, series))
         unread = [
-            not self._concerns_series(items[place].symbols, shown[place], facts, series, all_named=all_named)
+            not concerns_series(
+                items[place].symbols,
+                facts,
+                partial(self._linked_symbols, shown[place]),
+                series,
+                all_named=all_named,
+            )
             for place, facts in zip(places, of_headlines, strict=True)
         ]
 
@@ -142,16 +150,5 @@ class ItemPreparer:
             )
         return made
 
-    def _concerns_series(
-        self,
-        symbols: Sequence[str],
-        shown: UndisguisedText,
-        facts: NewsFacts,
-        series: Set[str],
-        *,
-        all_named: bool,
-    ) -> bool:
-        """Whether an item may concern a series, as far as that shows without the run."""
-        if symbols or not is_on_companies(facts, all_named=all_named):
-            return not symbols or not series.isdisjoint(symbols)
-        return not series.isdisjoint(self._facts.linked_symbols(f"{shown.headline}\n{shown.body}"))
+    def _linked_symbols(self, shown: UndisguisedText) -> tuple[str, ...]:
+        return self._facts.linked_symbols(f"{shown.headline}\n{shown.body}")

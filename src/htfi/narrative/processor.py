@@ -31,7 +31,7 @@ from htfi.narrative.config import NarrativeConfig, RoutingConfig
 from htfi.narrative.encoding.linking import is_company
 from htfi.narrative.encoding.read_ahead import ReadAheadTextReader
 from htfi.narrative.encoding.scorer import text_to_score
-from htfi.narrative.facts.bodies import is_on_companies, num_passages_worth
+from htfi.narrative.facts.bodies import num_passages_worth
 from htfi.narrative.facts.extraction import MAX_TEXT_CHARS
 from htfi.narrative.facts.fact_reader import FactReader, without_text
 from htfi.narrative.facts.naming import is_word_symbol
@@ -56,7 +56,7 @@ from htfi.narrative.sanitising.sanitiser import Sanitiser
 from htfi.narrative.suspicion import SuspicionMonitor
 from htfi.narrative.symbol_readings import SymbolReadings
 from htfi.narrative.text import clean, one_line
-from htfi.narrative.unread_bodies import UnreadBodies
+from htfi.narrative.unread_bodies import UnreadBodies, concerns_series
 
 DEFAULT_DEADLINE_MS = 250.0  # of a reading
 MAX_PENDING = 256  # items that are scored together
@@ -244,17 +244,14 @@ class NewsProcessor:
         return self._facts.read([one.screened.item.headline for one in notes], bodies, num_passages)
 
     def _concerns_series(self, note: NewsRecord, facts: NewsFacts) -> bool:
-        """Whether an item may concern a series of the run: by its symbols; without any, unless it is news of companies
-        and names none that the run has a series of. `facts` are those of its headline.
-        """
-        item, series = note.screened.item, self._series_symbols
-        if item.symbols:
-            return not series.isdisjoint(item.symbols)
-        linked = () if note.scores is None else note.scores.symbols
-        return (
-            not is_on_companies(facts, all_named=self._all_named)
-            or not series.isdisjoint(linked)
-            or bool(self._tickers_in(item.headline))
+        item = note.screened.item
+        scored = () if note.scores is None else note.scores.symbols
+        return concerns_series(
+            item.symbols,
+            facts,
+            lambda: (*scored, *self._tickers_in(item.headline)),
+            self._series_symbols,
+            all_named=self._all_named,
         )
 
     def _add_series(self, symbol: str) -> None:

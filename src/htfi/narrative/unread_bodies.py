@@ -1,9 +1,30 @@
-"""Holds the bodies of items that concern no series of the run yet, in bounded memory, for when it has one."""
+"""Which items may concern a series of the run; the bodies of others, in bounded memory, for when it has one."""
 
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
+
+from htfi.narrative.facts.bodies import is_on_companies
+from htfi.narrative.facts.record import NewsFacts
 
 MAX_UNREAD_CHARS = 2_000_000  # of all bodies together: some five thousand leads
+
+
+def concerns_series(
+    symbols: Sequence[str],
+    facts: NewsFacts,
+    linked: Callable[[], Iterable[str]],
+    series: Set[str],
+    *,
+    all_named: bool,
+) -> bool:
+    """Whether an item on `symbols` may concern one of a run's `series`; without any, unless it is news of companies and
+    none that it names (`linked`) has a series.
+
+    `facts` are those of its headline, `all_named` as in `is_on_companies`.
+    """
+    if symbols:
+        return not series.isdisjoint(symbols)
+    return not is_on_companies(facts, all_named=all_named) or not series.isdisjoint(linked())
 
 
 class UnreadBodies:

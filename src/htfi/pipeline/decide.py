@@ -27,7 +27,6 @@ from htfi.forecasting.between_bars import shorten
 from htfi.forecasting.forecaster import ForecastBatch
 from htfi.governance.policy import judge
 from htfi.narrative.influence import bound_view, max_view_influence
-from htfi.narrative.merging import merge_views, supported_trust
 from htfi.narrative.question import Question, facts_of
 from htfi.narrative.rationale.drivers import find_drivers
 from htfi.narrative.rationale.writer import is_led_by_one, state_rationale
@@ -41,7 +40,7 @@ from htfi.pipeline.reading_influence import is_worth_depth, is_worth_reading, re
 from htfi.pipeline.recorder import LedgerCursor
 from htfi.pipeline.series import DecisionPoint, SeriesContext
 from htfi.pipeline.view_cache import ReadRequest
-from htfi.pipeline.weighing import max_view_weight, opinion_of, report_divergence
+from htfi.pipeline.weighing import join_parts, max_view_weight, opinion_of, report_divergence
 from htfi.scheduling.fidelity import (
     choose_plan,
     counts_encoder_alone,
@@ -224,11 +223,8 @@ def _merged_view(request: ReadRequest, view: NewsView | None, components: Compon
     if request.news is NO_NEWS or is_silent(request.plan):
         return view
     question = request.question
-    trust = 1.0
-    if view is not None:
-        trust = supported_trust(news.mean_trust(view.cited), view, request.news.readings)
     parts = news.item_parts(request.news, question.as_of_ns, question.bar_ns)
-    merged = merge_views(view, trust, parts, question.as_of_ns)
+    merged = join_parts(view, parts, request.news.readings, news, question.as_of_ns)
     return merged if merged is None else bound_view(merged, news.influence_limits(request.news))
 
 

@@ -4,20 +4,33 @@ Under suspicion a view weighs no more than `suspicion.max_view_weight`, whatever
 diverges as few ever did, and rests on items of little trust, is an incident, which raises the suspicion that follows.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from htfi.domain.decision import Decision, Forecast, NewsView, Quantiles
+from htfi.domain.decision import Decision, Forecast, NewsView, Quantiles, ViewPart
+from htfi.domain.news import ItemReading
 from htfi.forecasting.fusion import combine
 from htfi.forecasting.tilts import VERSION_WITHOUT_BOUND, Opinion, derive_tilt, tilt_record
 from htfi.narrative.config import EXTREME_DIVERGENCE, SuspicionConfig
 from htfi.narrative.influence import influence_problems, max_view_influence, recorded_limits
-from htfi.narrative.merging import part_weight, rederive
+from htfi.narrative.merging import merge_views, part_weight, rederive, supported_trust
 from htfi.narrative.processor import NewsProcessor
 from htfi.narrative.suspicion import divergence_incident
 from htfi.pipeline.series import SeriesContext
 from htfi.pipeline.view_cache import ReadRequest
+
+
+def join_parts(
+    view: NewsView | None,
+    parts: Sequence[ViewPart],
+    readings: Mapping[str, ItemReading],
+    news: NewsProcessor,
+    as_of_ns: int,
+) -> NewsView | None:
+    """A model's view, trusted as far as its items are and as their `readings` by facts support it, with other parts."""
+    trust = 1.0 if view is None else supported_trust(news.mean_trust(view.cited), view, readings)
+    return merge_views(view, trust, parts, as_of_ns)
 
 
 def opinion_of(

@@ -3,10 +3,22 @@
 from collections.abc import Iterator
 from typing import Any
 
-from htfi.domain.events import FeedItem
-from htfi.pipeline.ports import Position
+from htfi.domain.events import Event, FeedItem, QuarantinedRow
+from htfi.pipeline.intake.cells import RepairedBar
+from htfi.pipeline.ports import Position, RowQuarantine
 
 PUSHED = "pushed"
+
+
+def usable_event(made: Event | RepairedBar | QuarantinedRow, quarantine: RowQuarantine) -> Event | None:
+    """The event to take in of what a row was made into; what was put right or cannot be used is noted."""
+    if isinstance(made, RepairedBar):
+        quarantine.set_aside(made.note)
+        return made.bar
+    if isinstance(made, QuarantinedRow):
+        quarantine.set_aside(made)
+        return None
+    return made
 
 
 class PushedFeed:

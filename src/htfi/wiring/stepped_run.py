@@ -5,13 +5,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from htfi.domain.events import Bar, QuarantinedRow, TimePassed
+from htfi.domain.events import Bar, TimePassed
 from htfi.pipeline.decided import DecidedSeries
-from htfi.pipeline.intake.cells import RepairedBar
 from htfi.pipeline.intake.spec import SourceSpec
 from htfi.wiring.feeds import table_events
 from htfi.wiring.in_memory_run import MemoryQuarantine, NullSink
-from htfi.wiring.pushed import PushedFeed
+from htfi.wiring.pushed import PushedFeed, usable_event
 from htfi.wiring.run import build_loop
 from htfi.wiring.settings import Settings
 
@@ -39,13 +38,8 @@ class SteppedRun:
     def _take(self, events: Iterable[Any]) -> None:
         loop = self._loop
         for event in events:
-            bar = event
-            if isinstance(event, RepairedBar):
-                self.quarantine.set_aside(event.note)
-                bar = event.bar
-            if isinstance(bar, QuarantinedRow):
-                self.quarantine.set_aside(bar)
-            elif isinstance(bar, Bar):
+            bar = usable_event(event, self.quarantine)
+            if isinstance(bar, Bar):
                 loop.step(bar)
         if loop.now_ns:
             loop.step(TimePassed(loop.now_ns + 1))

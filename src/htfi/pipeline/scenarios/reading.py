@@ -19,14 +19,13 @@ from htfi.narrative.encoding.linking import EntityLinker, is_company
 from htfi.narrative.facts.record import NewsFacts
 from htfi.narrative.headline_roles import CompanyRole, company_roles
 from htfi.narrative.influence import max_view_influence
-from htfi.narrative.merging import merge_views, supported_trust
 from htfi.narrative.question import Question, facts_of
 from htfi.narrative.readers import is_part, part_from_reading
 from htfi.narrative.recent_news import RecentNews
 from htfi.narrative.text import clean
 from htfi.pipeline.scenarios.basis import ScenarioBasis
 from htfi.pipeline.scenarios.history import bar_length_ns
-from htfi.pipeline.weighing import opinion_of
+from htfi.pipeline.weighing import join_parts, opinion_of
 
 Array = NDArray[np.float64]
 
@@ -110,7 +109,6 @@ class _Supposed(NamedTuple):
     """A hypothetical item as news on one series, and what its facts mean for it; None where none were read."""
 
     item: News
-    series: str
     role: CompanyRole
     question: Question
     reading: ItemReading | None
@@ -160,10 +158,8 @@ def _joined(basis: ScenarioBasis, supposed: _Supposed, view: NewsView) -> NewsVi
                 basis.source.narrative,
             )
         )
-    trust = supported_trust(
-        news.mean_trust(view.cited), view, {**gathered.readings, supposed.item.id: reading}
-    )
-    merged = merge_views(view, trust, parts, basis.as_of_ns)
+    readings = {**gathered.readings, supposed.item.id: reading}
+    merged = join_parts(view, parts, readings, news, basis.as_of_ns)
     return view if merged is None else merged
 
 
@@ -265,7 +261,7 @@ def _suppose(
         context=basis.components.scaled_returns.recent(series),
         facts=facts_of(items, readings),
     )
-    return _Supposed(supposed, series, role, question, reading)
+    return _Supposed(supposed, role, question, reading)
 
 
 def _opinion(basis: ScenarioBasis, place: int, view: NewsView, max_moved: float) -> Opinion:
