@@ -16,6 +16,7 @@ import msgspec
 
 from htfi.adapters.stores import decision_table
 from htfi.adapters.stores.admissions import ADMITTED_FILE, REQUESTED_FILE, read_admissions
+from htfi.adapters.stores.control_folder import CONTROL_FOLDER
 from htfi.adapters.stores.decision_table import TABLE
 from htfi.adapters.stores.decisions import (
     JOURNAL,
@@ -35,6 +36,7 @@ from htfi.domain.files import altered_lines, remove_temporary_files, restrict_to
 from htfi.governance.ledger.log import LogReader
 from htfi.pipeline.ports import Position
 from htfi.pipeline.record.entry import decode_entry
+from htfi.wiring.control import GOVERNANCE_FOLDER, check_governance
 from htfi.wiring.ledger import DATABASE, SIGNING_KEY, is_running, open_ledger_readonly
 from htfi.wiring.models.caching import CACHE_FOLDER
 from htfi.wiring.settings import SETTINGS_FILE
@@ -53,7 +55,7 @@ _FILES = frozenset(
         STATEMENTS,
     }
 )  # fmt: skip
-_FOLDERS = (INBOX, CACHE_FOLDER)
+_FOLDERS = (INBOX, CACHE_FOLDER, GOVERNANCE_FOLDER, CONTROL_FOLDER)
 _OWNED_FILES = (STATE, SETTINGS_FILE, JOURNAL, TABLE, STATEMENTS)  # nobody else replaces these
 
 Notify = Callable[[str], None]
@@ -251,7 +253,10 @@ def check_outputs(folder: Path, log: LogReader) -> tuple[list[str], list[str]]:
     ):
         if problem:
             wrong.append(f"{folder / name}: {problem}; {RERUN_HINT}")
-    return held, wrong + ([] if going_on else _changed_files(folder))
+    if not going_on:
+        wrong += _changed_files(folder)
+    found, problems = check_governance(folder, log, entries.size)
+    return held + found, wrong + problems
 
 
 def _changed_files(folder: Path) -> list[str]:

@@ -14,6 +14,7 @@ from htfi.decoding.vocabulary import Vocabulary
 from htfi.domain.decision import Decision
 from htfi.domain.errors import HtfiError, IntegrityError, InvalidInput
 from htfi.governance.ledger.log import LogReader
+from htfi.pipeline.audit.governed import GovernanceAuditor
 from htfi.pipeline.audit.readings import ReadingAuditor, ReadingSettings, WeightlessModel
 from htfi.pipeline.audit.recompute import AmendmentAuditor, check_entry
 from htfi.pipeline.audit.replay import ModelRole, ReplayedReading, ReplayModel
@@ -21,6 +22,7 @@ from htfi.pipeline.audit.replay import replay_reading as replay
 from htfi.pipeline.audit.token_text import TokenText
 from htfi.pipeline.audit.triggers import TriggerAuditor
 from htfi.pipeline.record.entry import try_decode_entry
+from htfi.wiring.control import governance_leaves
 from htfi.wiring.models.loading import LoadableModel, open_model
 from htfi.wiring.models.readers import ModelsConfig, in_full_precision
 from htfi.wiring.settings import SETTINGS_FILE, Settings, decode_settings
@@ -57,6 +59,7 @@ def recompute_all(
     amendments = AmendmentAuditor(log.entry)
     readings = ReadingAuditor(reading_terms(settings), ModelsByVersion(settings.models, named).model)
     triggers = TriggerAuditor(settings.triggers, log.entry)
+    governance = GovernanceAuditor(settings.policy, governance_leaves(folder))
     for index, entry in enumerate(log.entries(0, size)):
         try:
             problems = check_entry(
@@ -70,6 +73,7 @@ def recompute_all(
                 settings.sanitiser,
                 settings.scheduling,
                 triggers,
+                governance,
             )
         except (msgspec.DecodeError, ValueError, KeyError, IndexError) as error:
             problems = [f"it is not a decision: {error}"]

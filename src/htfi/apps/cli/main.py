@@ -92,6 +92,8 @@ COMMANDS = {
         "What if: headlines, shocks and stresses on a book.",
     ),
     "report": ("htfi.apps.cli.report:command", "Write one HTML page about a run."),
+    "stop": ("htfi.apps.cli.stop:stop_command", "Release nothing more, now."),
+    "reenable": ("htfi.apps.cli.stop:reenable_command", "End a stop, or close a breaker."),
     "quarantine": ("htfi.apps.cli.quarantine:command", "News in quarantine: list, show, admit."),
     "suspicion": ("htfi.apps.cli.suspicion:command", "Suspected manipulation: show, clear."),
     "ledger": ("htfi.apps.cli.ledger.command:command", "Verify, show, replay, prove and export the record."),
