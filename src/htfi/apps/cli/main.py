@@ -96,6 +96,7 @@ COMMANDS = {
     "reenable": ("htfi.apps.cli.stop:reenable_command", "End a stop, or close a breaker."),
     "quarantine": ("htfi.apps.cli.quarantine:command", "News in quarantine: list, show, admit."),
     "suspicion": ("htfi.apps.cli.suspicion:command", "Suspected manipulation: show, clear."),
+    "approvals": ("htfi.apps.cli.approvals.command:command", "Decisions that wait for people: list, answer."),
     "ledger": ("htfi.apps.cli.ledger.command:command", "Verify, show, replay, prove and export the record."),
     "settings": ("htfi.apps.cli.settings:command", "List the settings: unit, default, meaning."),
     "models": (
