@@ -1,8 +1,8 @@
 """States of breakers by name and scope: closed, open, half-open. Pure steps `(cell, what happened) → cell`.
 
-A breaker opens when its test trips. After its cool-down it is half-open: decisions in scope are still withheld while the
-test, begun anew, watches so many observations; without a trip it closes. A breaker of the whole firm never leaves open
-by itself: a named person re-enables it.
+A breaker opens when its test trips. After its cool-down it is half-open: decisions in scope are still withheld while
+the test, begun anew, watches so many observations; without a trip it closes. A breaker of the whole firm never leaves
+open by itself: a named person re-enables it.
 """
 
 from enum import StrEnum

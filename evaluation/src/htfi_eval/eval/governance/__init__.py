@@ -1,0 +1,1 @@
+"""Evaluations of governance, part by part. `htfi eval governance` joins them."""
