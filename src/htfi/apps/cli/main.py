@@ -97,6 +97,7 @@ COMMANDS = {
     "quarantine": ("htfi.apps.cli.quarantine:command", "News in quarantine: list, show, admit."),
     "suspicion": ("htfi.apps.cli.suspicion:command", "Suspected manipulation: show, clear."),
     "ledger": ("htfi.apps.cli.ledger.command:command", "Verify, show, replay, prove and export the record."),
+    "regulate": ("htfi.apps.cli.regulate.command:command", "Regulators' monitors: check, report."),
     "settings": ("htfi.apps.cli.settings:command", "List the settings: unit, default, meaning."),
     "models": (
         "htfi.apps.cli.models.command:command",
