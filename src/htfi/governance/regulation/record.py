@@ -21,10 +21,12 @@ from htfi.domain.orders import (
     OrderReplaced,
     SessionPhase,
 )
+from htfi.governance.regulation.tape import MarketTape
 
 MAX_TRACKED_ORDERS = 200_000  # open ones and the newest closed ones; the oldest are forgotten, and counted
 MAX_CLOSED_ORDERS = 20_000
 MAX_MARKETS = 20_000
+MAX_TAPES = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +115,9 @@ class RecordReader:
     markets: "OrderedDict[tuple[str, str], MarketState]" = field(
         default_factory=OrderedDict[tuple[str, str], MarketState]
     )
+    tapes: "OrderedDict[tuple[str, str], MarketTape]" = field(
+        default_factory=OrderedDict[tuple[str, str], MarketTape]
+    )
     terms: dict[str, InstrumentTerms] = field(default_factory=dict[str, InstrumentTerms])
     num_forgotten: int = 0
     _closed: "OrderedDict[str, None]" = field(default_factory=OrderedDict[str, None])
@@ -122,6 +127,7 @@ class RecordReader:
         if isinstance(event, MarketSnapshot):
             seen.market = self._market(event.instrument, event.venue)
             seen.market.take(event)
+            self._tape(event)
         elif isinstance(event, InstrumentTerms):
             if len(self.terms) < MAX_MARKETS or event.instrument in self.terms:
                 self.terms[event.instrument] = event
@@ -171,6 +177,15 @@ class RecordReader:
             del self.orders[oldest]
             self._closed.pop(oldest, None)
             self.num_forgotten += 1
+
+    def _tape(self, event: MarketSnapshot) -> None:
+        key = (event.instrument, event.venue)
+        tape = self.tapes.get(key)
+        if tape is None:
+            tape = self.tapes[key] = MarketTape()
+            if len(self.tapes) > MAX_TAPES:
+                self.tapes.popitem(last=False)
+        tape.take(event.at_ns, self.markets[key].mid, event.last_quantity)
 
     def _market(self, instrument: str, venue: str) -> MarketState:
         key = (instrument, venue)
