@@ -57,6 +57,16 @@ class Evaluation(msgspec.Struct, kw_only=True):
     data: str = ""
 
 
+class PartFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """What one part of an evaluation in several parts found; the command joins them into one `Evaluation`."""
+
+    title: str
+    metrics: dict[str, float | None]
+    rows: list[dict[str, Any]]
+    notes: list[str] = []
+    charts: list[Chart] = []
+
+
 def print_result(result: Evaluation, json_file: Path | None) -> None:
     """Print the tables, the notes and the metrics; write all of it to `json_file` if given.
 

@@ -5,12 +5,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from htfi.adapters.keys.ed25519 import verify_signature
 from htfi.adapters.stores.order_files import read_order_file
-from htfi.adapters.stores.sqlite_log import open_store_readonly
 from htfi.domain.errors import InvalidInput
 from htfi.domain.events import QuarantinedRow
 from htfi.governance.ledger.log import LogReader
+from htfi.governance.ledger.tombstones import is_tombstone
 from htfi.governance.regulation.catalogue import CHECKS
 from htfi.governance.regulation.findings import Regime
 from htfi.governance.regulation.monitor import (
@@ -23,9 +22,9 @@ from htfi.governance.regulation.monitor import (
 )
 from htfi.governance.regulation.record import GovernanceRecord, RecordedDecision, governance_record
 from htfi.pipeline.record.entry import try_decode_entry
-from htfi.wiring.ledger import DATABASE, open_ledger_readonly
+from htfi.wiring.control import governance_leaves
+from htfi.wiring.ledger import open_ledger_readonly
 
-GOVERNANCE_DATABASE = "governance.db"
 MAX_KEPT_ROWS = 1_000
 
 
@@ -42,6 +41,14 @@ class SetAsideRows:
             self.rows.append(row)
 
 
+@dataclass(slots=True)
+class UnreadEntries:
+    """Entries of ledgers that hold no decision: of another version, or deleted when their retention ended."""
+
+    num_undecodable: int = 0
+    num_deleted: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class RegulationResult:
     """What `check_regulation` found, and what it read."""
@@ -50,6 +57,7 @@ class RegulationResult:
     counts: RecordCounts
     set_aside: SetAsideRows
     num_undecodable: int
+    num_deleted: int
     sources: tuple[str, ...]
 
 
@@ -65,18 +73,15 @@ def check_regulation(
             "nothing to check: name the folder of a run, or a file of order events with --orders"
         )
     set_aside = SetAsideRows()
-    undecodable = [0]
+    unread = UnreadEntries()
     streams: list[Iterator[RecordItem]] = []
     logs: list[LogReader] = []
     try:
         for run in runs:
             log = open_ledger_readonly(run)
             logs.append(log)
-            governance = _open_governance(run)
-            if governance is not None:
-                logs.append(governance)
-                streams.append(_governance_items(governance))
-            streams.append(_decisions(log, undecodable))
+            streams.append(iter(_governance_items(run)))
+            streams.append(_decisions(log, unread))
         streams += [iter(read_order_file(path, set_aside.add)) for path in order_files]
         items = heapq.merge(*streams, key=item_time_ns)
         results, counts = run_checks(items, CHECKS, regimes, span)
@@ -84,29 +89,21 @@ def check_regulation(
         for log in logs:
             log.close()
     sources = tuple(str(path) for path in (*runs, *order_files))
-    return RegulationResult(results, counts, set_aside, undecodable[0], sources)
+    return RegulationResult(results, counts, set_aside, unread.num_undecodable, unread.num_deleted, sources)
 
 
-def _open_governance(run: Path) -> LogReader | None:
-    path = run / GOVERNANCE_DATABASE
-    return LogReader(open_store_readonly(path), verify_signature) if path.is_file() else None
-
-
-def _decisions(log: LogReader, undecodable: list[int]) -> Iterator[RecordItem]:
+def _decisions(log: LogReader, unread: UnreadEntries) -> Iterator[RecordItem]:
     """Decisions with the leaf hashes that were signed."""
     for index, (entry, leaf) in enumerate(log.signed_entries()):
         decision = try_decode_entry(entry)
-        if decision is None:
-            undecodable[0] += 1
+        if is_tombstone(entry):
+            unread.num_deleted += 1
+        elif decision is None:
+            unread.num_undecodable += 1
         else:
             yield RecordedDecision(index, leaf.hex(), decision)
 
 
-def _governance_items(log: LogReader) -> Iterator[GovernanceRecord]:
-    for index, entry in enumerate(log.entries()):
-        record = governance_record(index, entry)
-        if record is not None:
-            yield record
-
-
-__all__ = ["DATABASE", "RegulationResult", "SetAsideRows", "Span", "check_regulation"]
+def _governance_items(run: Path) -> list[GovernanceRecord]:
+    records = (governance_record(index, entry) for index, (entry, _) in enumerate(governance_leaves(run)))
+    return [record for record in records if record is not None]

@@ -46,8 +46,8 @@ class RampThresholds:
     min_extremes: float = 0.5  # of its trades at the farthest price so far
     min_share: float = 0.5  # of the market's volume, without trading back
     min_sigmas: float = 4.0  # of the price's usual move over the time, without trading back
-    min_share_reversed: float = 0.22
-    min_sigmas_reversed: float = 1.3
+    min_share_reversed: float = 0.2
+    min_sigmas_reversed: float = 1.2
     reversal_ns: int = 900 * NS_PER_S
     min_reversed: float = 0.25  # of what it took
 
@@ -71,8 +71,8 @@ class CloseThresholds:
     window_ns: int = 300 * NS_PER_S
     late_ns: int = 120 * NS_PER_S
     min_fills: int = 3
-    min_share: float = 0.2  # of the market's volume in the late part
-    min_sigmas: float = 1.0
+    min_share: float = 0.22  # of the market's volume in the late part
+    min_sigmas: float = 0.3
     min_late: float = 0.6  # of its volume in the window that falls into the late part
     min_of_day: float = 0.4  # of its volume of the day that falls into the window
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from htfi.apps.cli.regulate.options import END, ORDERS, REGIME, RUNS, START, regimes_of, span_of
+from htfi.apps.cli.regulate.retention import command as retention_command
 from htfi.domain.counts import counted
 from htfi.domain.errors import DependencyUnavailable
 from htfi.domain.time import format_ns
@@ -94,6 +95,9 @@ def report(
         except OSError as error:
             raise DependencyUnavailable(f"{out / name}: cannot be written: {error.strerror}") from error
     click.echo(f"{_summary(found)}: {out / 'regulation.html'}, {out / 'regulation.json'}")
+
+
+command.add_command(retention_command)
 
 
 def _print(found: RegulationResult) -> None:

@@ -32,8 +32,8 @@ def regimes_of(name: str) -> Sequence[Regime]:
 
 def span_of(start: str | None, end: str | None) -> Span:
     """Raises: InvalidInput."""
-    start_ns = 0 if start is None else _instant(start, "--from")
-    end_ns = Span().end_ns if end is None else _instant(end, "--to") + (NS_PER_DAY if _is_day(end) else 0)
+    start_ns = 0 if start is None else instant(start, "--from")
+    end_ns = Span().end_ns if end is None else instant(end, "--to") + (NS_PER_DAY if _is_day(end) else 0)
     if start_ns >= end_ns:
         raise InvalidInput(f"--from {start} is not before --to {end}: choose a span that holds some time")
     return Span(start_ns, end_ns)
@@ -43,7 +43,8 @@ def _is_day(text: str) -> bool:
     return len(text.strip()) == len("2026-01-31")
 
 
-def _instant(text: str, option: str) -> int:
+def instant(text: str, option: str) -> int:
+    """UTC nanoseconds of a day or an instant. Raises: InvalidInput."""
     try:
         return parse_timestamp(text, ZoneInfo(str(UTC)))
     except InvalidInput as error:

@@ -29,6 +29,7 @@ def as_json(found: RegulationResult, regime: str, span: Span) -> bytes:
         "sources": found.sources,
         "counts": found.counts,
         "num_undecodable_entries": found.num_undecodable,
+        "num_deleted_entries": found.num_deleted,
         "rows_set_aside": {"num": found.set_aside.num, "rows": found.set_aside.rows},
         "checks": found.results,
     }
@@ -145,6 +146,11 @@ def _open(found: RegulationResult) -> str:
         for one in found.results
         if one.outcome is CheckOutcome.NOT_JUDGED and not one.unjudged
     ]
+    if found.num_deleted:
+        items.append(
+            f"<li><b>Ledger</b> {counted(found.num_deleted, 'entry', 'entries')} "
+            "were deleted when their retention ended</li>"
+        )
     if found.num_undecodable:
         items.append(
             f"<li><b>Ledger</b> {counted(found.num_undecodable, 'entry', 'entries')} "

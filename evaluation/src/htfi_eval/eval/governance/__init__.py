@@ -1,0 +1,1 @@
+"""Evaluations of governance: what breakers, the sandbox, fairness, monitors and marks find, and what they miss."""
