@@ -98,6 +98,7 @@ COMMANDS = {
     "suspicion": ("htfi.apps.cli.suspicion:command", "Suspected manipulation: show, clear."),
     "approvals": ("htfi.apps.cli.approvals.command:command", "Decisions that wait for people: list, answer."),
     "ledger": ("htfi.apps.cli.ledger.command:command", "Verify, show, replay, prove and export the record."),
+    "regulate": ("htfi.apps.cli.regulate.command:command", "Regulators' monitors: check, report."),
     "settings": ("htfi.apps.cli.settings:command", "List the settings: unit, default, meaning."),
     "models": (
         "htfi.apps.cli.models.command:command",

@@ -11,12 +11,14 @@ from typing import NamedTuple
 from htfi.domain.decision import Decision
 from htfi.domain.governance import FIRM, Hold, HoldKind, parse_scope
 from htfi.governance.control.entries import (
+    Attested,
     BreakerMoved,
     BreakerState,
     BundleAdopted,
     CheckpointMoved,
     GovernanceEntry,
     Reenabled,
+    RetentionEnded,
     Stopped,
 )
 
@@ -83,7 +85,7 @@ def apply(state: ControlState, entry: GovernanceEntry) -> ControlState:
                     f"{entry.breaker} is {entry.state.value}: {entry.evidence}"
                 )
             return replace(state, breakers=breakers)
-        case CheckpointMoved():
+        case CheckpointMoved() | RetentionEnded() | Attested():
             return state
 
 

@@ -31,6 +31,10 @@ class GovernanceAuditor:
         """The limits in force for the decision that was looked at last."""
         return self._governance.policy
 
+    def pass_over(self) -> None:
+        """The next decision of the ledger was deleted."""
+        self._index += 1
+
     def problems(self, decision: Decision) -> list[str]:
         """What does not follow from the governance log; empty where all does."""
         expected = self._governance.fact(self._index, subject_of(decision))
