@@ -91,6 +91,10 @@ COMMANDS = {
         "htfi.apps.cli.scenario.command:command",
         "What if: headlines, shocks and stresses on a book.",
     ),
+    "sandbox": (
+        "htfi.apps.cli.sandbox.command:command",
+        "Try a model, settings or an expert before it serves.",
+    ),
     "report": ("htfi.apps.cli.report:command", "Write one HTML page about a run."),
     "stop": ("htfi.apps.cli.stop:stop_command", "Release nothing more, now."),
     "reenable": ("htfi.apps.cli.stop:reenable_command", "End a stop, or close a breaker."),
