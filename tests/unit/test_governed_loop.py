@@ -214,17 +214,17 @@ def test_breakers_and_stale_bundles_hold_until_they_end() -> None:
         BreakerMoved(1, 0, "bands_left", "series:A/1d", BreakerState.OPEN, 31.0, 20.0, "12 of 20 outside"),
     )
     on_a, on_b = HoldSubject("A/1d", ()), HoldSubject("B/1d", ())
-    (hold,) = holds_on(state, on_a, {})
+    (hold,) = holds_on(state, on_a)
     assert hold.words == "breaker of series:A/1d: bands_left is open: 12 of 20 outside"
-    assert holds_on(state, on_b, {}) == ()
+    assert holds_on(state, on_b) == ()
     half = apply(
         state, BreakerMoved(2, 0, "bands_left", "series:A/1d", BreakerState.HALF_OPEN, 0, 20, "trying")
     )
-    assert len(holds_on(half, on_a, {})) == 1
+    assert len(holds_on(half, on_a)) == 1
     closed = apply(half, BreakerMoved(3, 0, "bands_left", "series:A/1d", BreakerState.CLOSED, 0, 20, "fine"))
     assert closed.is_clear
     stale = apply(closed, BundleAdopted(4, 0, "aa", 3, "", "bundle 4 is known and not here"))
-    assert [hold.kind for hold in holds_on(stale, on_b, {})] == [HoldKind.BUNDLE]
+    assert [hold.kind for hold in holds_on(stale, on_b)] == [HoldKind.BUNDLE]
 
 
 def test_a_desk_is_reached_through_its_symbols() -> None:

@@ -62,6 +62,15 @@ def by_option(text: str) -> Callable[[Any], Any]:
 why_option = click.option("--why", required=True, metavar="TEXT", help="The reason, for the record.")
 
 
+governance_option = click.option(
+    "--governance",
+    "governance",
+    metavar="G",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Governance folder: go by its policy bundle, and by what stops all of its runs.",
+)
+
+
 def _switch(ctx: click.Context, param: click.Parameter, value: str | None) -> "DeadMansSwitch | None":
     if value is None:
         return None

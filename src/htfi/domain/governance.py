@@ -77,6 +77,7 @@ class Scope(NamedTuple):
                 return self.name in (series, series.partition("/")[0])
 
 
+DEFAULT_DESK = "default"  # of a symbol that no bundle puts on a desk
 FIRM = Scope(ScopeLevel.FIRM, "")
 
 

@@ -6,8 +6,7 @@ point, the recorder once more just before a group is durable.
 """
 
 from collections import deque
-from collections.abc import Callable, Collection, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from msgspec import UNSET, UnsetType
@@ -17,13 +16,14 @@ from htfi.domain.errors import IntegrityError, LedgerUnavailable
 from htfi.domain.governance import GovernanceFacts
 from htfi.governance.config import PolicyConfig
 from htfi.governance.control.entries import (
+    BundleAdopted,
     GovernanceEntry,
     Reenabled,
     Stopped,
     decode_governance,
     encode_governance,
 )
-from htfi.governance.control.requests import ControlRequest, StopRequest
+from htfi.governance.control.requests import BundleOffer, ControlRequest, StopRequest
 from htfi.governance.control.state import ControlState, HoldSubject, apply, holds_on, models_of
 
 Facts = GovernanceFacts | UnsetType
@@ -105,14 +105,13 @@ class RunGovernance:
         policy: PolicyConfig,
         log: GovernanceLog | None = None,
         requests: ControlRequests | None = None,
-        desks_of: Mapping[str, Collection[str]] = MappingProxyType({}),
     ) -> None:
         """Raises: IntegrityError where the log holds what is no entry."""
         self.policy = policy
+        self._settings_policy = policy
         self.state_now = ControlState()
         self._log: GovernanceLog = log or NoGovernanceLog()
         self._requests: ControlRequests = requests or RequestQueue()
-        self._desks_of = desks_of
         self._entries = [(decode_governance(entry), leaf) for entry, leaf in self._log.recorded()]
         self._num_applied = 0
         self._taken = {entry.request for entry, _ in self._entries if isinstance(entry, Stopped | Reenabled)}
@@ -156,7 +155,7 @@ class RunGovernance:
         self._advance(index)
         if not self.is_governed:
             return UNSET
-        return self._facts_of(holds_on(self.state_now, subject, self._desks_of))
+        return self._facts_of(holds_on(self.state_now, subject))
 
     def log(self, entry: GovernanceEntry) -> None:
         """Make a change durable; it is in force for decisions from `entry.before` on. Raises: LedgerUnavailable."""
@@ -165,6 +164,9 @@ class RunGovernance:
 
     def _log_request(self, request: ControlRequest, before: int, now_ns: int) -> None:
         at_ns = request.at_ns or now_ns
+        if isinstance(request, BundleOffer):
+            self._log_bundle(request, before)
+            return
         if not isinstance(request, StopRequest):
             self.log(
                 Reenabled(at_ns, before, request.scope, request.by, request.why, request.id, request.breaker)
@@ -180,6 +182,13 @@ class RunGovernance:
                 f"stop could not be logged ({error}): solve this and run the same command again"
             ) from error
 
+    def _log_bundle(self, offer: BundleOffer, before: int) -> None:
+        """Log the bundle to go by, unless it is the one that the log names last."""
+        known = next((one for one, _ in reversed(self._entries) if isinstance(one, BundleAdopted)), None)
+        is_known = (offer.text, offer.stale) == ((known.text, known.stale) if known is not None else ("", ""))
+        if not is_known:
+            self.log(BundleAdopted(offer.at_ns, before, offer.digest, offer.number, offer.text, offer.stale))
+
     def _facts_of(self, holds: tuple[Any, ...]) -> GovernanceFacts:
         newest = self._entries[self._num_applied - 1][1]
         return GovernanceFacts(self._num_applied, newest, self.state_now.bundle_digest, holds)
@@ -191,8 +200,14 @@ class RunGovernance:
     def _advance(self, index: int) -> None:
         """Put in force what applies to the decision at `index`."""
         while self._has_entry_within(index + 1):
-            self.state_now = apply(self.state_now, self._entries[self._num_applied][0])
+            self._put_in_force(self._entries[self._num_applied][0])
             self._num_applied += 1
+
+    def _put_in_force(self, entry: GovernanceEntry) -> None:
+        self.state_now = apply(self.state_now, entry)
+        if isinstance(entry, BundleAdopted):
+            tables = self.state_now.tables
+            self.policy = self._settings_policy if tables is None else tables.policy
 
     def state(self) -> dict[str, Any]:
         return {"num_applied": self._num_applied}
@@ -207,4 +222,4 @@ class RunGovernance:
             )
         self.state_now, self._num_applied = ControlState(), num
         for entry, _ in self._entries[:num]:
-            self.state_now = apply(self.state_now, entry)
+            self._put_in_force(entry)

@@ -179,6 +179,7 @@ def open_run(
     listen: str = "",
     with_models: bool = True,
     switch: DeadMansSwitch | None = None,
+    governance_folder: Path | None = None,
 ) -> Generator[OpenRun]:
     """A run in `folder`, new or taken up where it was left; everything is closed on the way out.
 
@@ -186,7 +187,7 @@ def open_run(
     run that this one repeats. `outputs` are the derived files wanted (`choose_outputs`). With `pushed` there are no
     files: who pushes events steps the loop. Decisions are served at the address `listen` (`LineServer`). Unless it is
     `with_models`, news is cited and no language model reads it. A supervisor that leaves the file of the `switch`
-    untouched for too long stops everything.
+    untouched for too long stops everything. It goes by the policy bundle of the `governance_folder`.
 
     Raises: InvalidInput, IntegrityError, DependencyUnavailable.
     """
@@ -266,7 +267,9 @@ def open_run(
             settings = override(settings, "pipeline", group_ms=0.0)
         # Files give the same decisions on any machine: only readings of a live run are measured.
         elapsed_ns = time.monotonic_ns if live else None
-        governance, controls = closing.enter_context(open_governance(folder, settings.policy, switch))
+        governance, controls = closing.enter_context(
+            open_governance(folder, settings.policy, switch, governance_folder)
+        )
         loop = build_loop(
             settings,
             feed,

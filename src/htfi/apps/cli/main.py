@@ -96,6 +96,7 @@ COMMANDS = {
         "Try a model, settings or an expert before it serves.",
     ),
     "report": ("htfi.apps.cli.report:command", "Write one HTML page about a run."),
+    "policy": ("htfi.apps.cli.policy.command:command", "Policy bundles: draft, sign, activate."),
     "stop": ("htfi.apps.cli.stop:stop_command", "Release nothing more, now."),
     "reenable": ("htfi.apps.cli.stop:reenable_command", "End a stop, or close a breaker."),
     "quarantine": ("htfi.apps.cli.quarantine:command", "News in quarantine: list, show, admit."),

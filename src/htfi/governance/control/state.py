@@ -9,7 +9,10 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from htfi.domain.decision import Decision
-from htfi.domain.governance import FIRM, Hold, HoldKind, parse_scope
+from htfi.domain.governance import DEFAULT_DESK, FIRM, Hold, HoldKind, parse_scope
+from htfi.governance.bundles.bundle import parse_bundle
+from htfi.governance.bundles.tables import BundleTables
+from htfi.governance.config import ANY_SYMBOL
 from htfi.governance.control.entries import (
     Attested,
     BreakerMoved,
@@ -21,6 +24,8 @@ from htfi.governance.control.entries import (
     RetentionEnded,
     Stopped,
 )
+
+_NO_BUNDLE = BundleTables()
 
 
 class HoldSubject(NamedTuple):
@@ -45,7 +50,19 @@ class ControlState:
     @property
     def is_clear(self) -> bool:
         """Whether nothing is held back."""
-        return not (self.stops or self.breakers or (self.bundle is not None and self.bundle.stale))
+        return not (
+            self.stops
+            or self.breakers
+            or (self.bundle is not None and self.bundle.stale)
+            or (self.tables is not None and ANY_SYMBOL not in self.tables.models.permitted)
+        )
+
+    @property
+    def tables(self) -> BundleTables | None:
+        """What the bundle in force sets; None where there is none."""
+        if self.bundle is None or not self.bundle.text:
+            return None
+        return parse_bundle(self.bundle.text).tables
 
     @property
     def bundle_digest(self) -> str:
@@ -89,13 +106,12 @@ def apply(state: ControlState, entry: GovernanceEntry) -> ControlState:
             return state
 
 
-def holds_on(
-    state: ControlState, subject: HoldSubject, desks_of: Mapping[str, Collection[str]]
-) -> tuple[Hold, ...]:
-    """What keeps a decision on this subject back; `desks_of` gives the desks of a symbol."""
+def holds_on(state: ControlState, subject: HoldSubject) -> tuple[Hold, ...]:
+    """What keeps a decision on this subject back. The bundle says which desks a symbol belongs to."""
     if state.is_clear:
         return ()
-    desks = desks_of.get(subject.series.partition("/")[0], ())
+    tables = state.tables or _NO_BUNDLE
+    desks = tables.desks.by_symbol().get(subject.series.partition("/")[0], (DEFAULT_DESK,))
 
     def reaches(scope: str) -> bool:
         return parse_scope(scope).covers(subject.series, desks, subject.models)
@@ -110,6 +126,11 @@ def holds_on(
     ]
     if state.bundle is not None and state.bundle.stale:
         found.append(Hold(HoldKind.BUNDLE, str(FIRM), state.bundle.stale))
+    found += [
+        Hold(HoldKind.BUNDLE, f"model:{name}", "the policy bundle does not permit this model")
+        for name in sorted(subject.models)
+        if tables.models.refuses(name)
+    ]
     return tuple(found)
 
 

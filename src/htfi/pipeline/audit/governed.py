@@ -1,7 +1,6 @@
 """Whether what governance knew of each decision follows from the governance log. `htfi ledger verify` calls it."""
 
-from collections.abc import Collection, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 
 from msgspec import UNSET
 
@@ -16,14 +15,9 @@ class GovernanceAuditor:
     `entries` are those of the governance log with their leaf hashes (hex).
     """
 
-    def __init__(
-        self,
-        policy: PolicyConfig,
-        entries: Sequence[tuple[bytes, str]] = (),
-        desks_of: Mapping[str, Collection[str]] = MappingProxyType({}),
-    ) -> None:
+    def __init__(self, policy: PolicyConfig, entries: Sequence[tuple[bytes, str]] = ()) -> None:
         """Raises: IntegrityError where an entry is none of this version."""
-        self._governance = RunGovernance(policy, NoGovernanceLog(entries), desks_of=desks_of)
+        self._governance = RunGovernance(policy, NoGovernanceLog(entries))
         self._index = 0
 
     @property
