@@ -74,7 +74,7 @@ def apply_retention(
 
     A command that was killed is repeated: what was ordered and not deleted is due again. Raises: InvalidInput where no
     person and reason are named, or nothing is due; IntegrityError where the ledger does not hold;
-    LedgerUnavailable, also where the run goes on; DependencyUnavailable.
+    LedgerUnavailable, also where the run has not ended; DependencyUnavailable.
     """
     person, reason = (_words(text, what) for text, what in ((by, "--by: a name"), (why, "--why: a reason")))
     if not (run / DATABASE).is_file():

@@ -91,7 +91,7 @@ class DisabledCheck(Check):
             if not event.by.strip():
                 self.log.found(
                     Severity.BREACH,
-                    f"trading of {event.scope} was enabled again and nobody is named who did it",
+                    f"trading of {event.scope} was enabled again without naming the person",
                     Where(seen.at_ns, seen.at_ns, scope=event.scope),
                 )
         self._bans.take(event)

@@ -31,7 +31,8 @@ def surveillance_checks(thresholds: SurveillanceThresholds | None = None) -> tup
             "spoofing", "Spoofing",
             {
                 RuleRegime.EU: "MAR art. 12(2)(c); RTS 6 art. 13",
-                RuleRegime.US: "Commodity Exchange Act 4c(a)(5)(C); FINRA 5210", RuleRegime.CN: "Securities Law art. 55(4)",
+                RuleRegime.US: "Commodity Exchange Act 4c(a)(5)(C); FINRA 5210",
+                RuleRegime.CN: "Securities Law art. 55(4)",
             },
             "all order messages", "without fills", partial(SpoofingCheck, thresholds=limits.pressure),
         ),
@@ -66,7 +67,8 @@ def surveillance_checks(thresholds: SurveillanceThresholds | None = None) -> tup
             "momentum-ignition", "Momentum ignition",
             {
                 RuleRegime.EU: "MAR art. 12(2)(c); RTS 6 art. 13",
-                RuleRegime.US: "Exchange Act 9(a)(2); FINRA 15-09 (trading systems)", RuleRegime.CN: "Securities Law art. 55",
+                RuleRegime.US: "Exchange Act 9(a)(2); FINRA 15-09 (trading systems)",
+                RuleRegime.CN: "Securities Law art. 55",
             },
             "fill, market", _MARKET, partial(MomentumIgnitionCheck, thresholds=limits.ignition),
         ),
