@@ -42,6 +42,9 @@ class MemoryStore:
     def entries(self, start: int, stop: int) -> Iterator[bytes]:
         return iter(self.bodies[start:stop])
 
+    def tombstones(self, start: int, stop: int) -> Sequence[Tombstone]:
+        return ()
+
     def tile(self, level: int, index: int) -> bytes:
         return self.tiles.get((level, index), b"")
 
