@@ -263,6 +263,12 @@ class AttestationCheck(Check):
             )
 
 
+SUBJECTS = (
+    "annual-validation", "stress-test", "security-test", "continuity-test", "supervisory-review",
+    "executive-certification",
+)  # fmt: skip
+
+
 class AnnualValidationCheck(AttestationCheck):
     """The annual self-assessment and validation."""
 
