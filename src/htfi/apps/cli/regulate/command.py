@@ -156,7 +156,7 @@ def _line(finding: Finding) -> str:
     where = finding.where
     entries = (f"entry {index}" for index in where.entries[:3])
     names = (where.instrument, where.party, where.scope, *where.orders[:3], *entries)
-    about = ", ".join(filter(None, (*names, format_ns(where.start_ns))))
+    about = ", ".join(filter(None, (*names, format_ns(where.start_ns) if where.start_ns else "")))
     return f"{finding.check} {finding.severity.value}: {finding.what} ({about})"
 
 

@@ -114,7 +114,7 @@ def _findings(result: CheckResult) -> str:
 
 def _finding(finding: Finding) -> str:
     where = finding.where
-    span = format_ns(where.start_ns)
+    span = format_ns(where.start_ns) if where.start_ns else "the whole record"
     if where.end_ns > where.start_ns:
         span += f" to {format_ns(where.end_ns)}"
     about = [where.instrument, where.venue, where.party, where.scope]

@@ -30,7 +30,7 @@ from htfi.governance.regulation.scopes import LimitsBook, scopes_of
 MAX_WAITING = 50_000  # orders above a limit whose answer has not come, and overrides
 MAX_COUNTED_MESSAGES = 100_000  # of a scope within a second
 MAX_SCOPES_COUNTED = 10_000
-NO_LIMITS = "the record states no limits: the gate's `limits` events are missing"
+NO_LIMITS = "the record states no limits: events of the kind limits are missing"
 
 Evidence = dict[str, float | int | str]
 
@@ -125,7 +125,7 @@ class LimitCheck(Check):
             self.log.judged()
         elif self._is_required:
             self.log.judged()
-            self.log.found(Severity.REVIEW, f"no limit `{self._name}` was in force for the order", where)
+            self.log.found(Severity.REVIEW, f"no limit {self._name} was in force for the order", where)
 
     def _is_overridden(self, asked: Asked) -> bool:
         override = self._overrides.get(asked.order.order_id)
