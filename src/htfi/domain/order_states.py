@@ -87,7 +87,7 @@ def advance(state: OrderState | None, event: OrderMessage) -> OrderState | Illeg
             return _with(state, num_pending=state.num_pending + 1)
         case CancelRejected():
             if state.num_pending == 0:
-                return IllegalTransition("a cancel was refused that nobody asked for")
+                return IllegalTransition("a cancel or replace was refused that was not asked for")
             return _with(state, num_pending=state.num_pending - 1)
         case OrderReplaced():
             if not state.is_open:

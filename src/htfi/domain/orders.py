@@ -15,8 +15,8 @@ import msgspec
 from htfi.domain.decision import Receipt
 
 
-class Side(StrEnum):
-    """Side (54)."""
+class OrderSide(StrEnum):
+    """OrderSide (54)."""
 
     BUY = "buy"
     SELL = "sell"
@@ -24,7 +24,7 @@ class Side(StrEnum):
 
     @property
     def sign(self) -> int:
-        return 1 if self is Side.BUY else -1
+        return 1 if self is OrderSide.BUY else -1
 
 
 class OrderType(StrEnum):
@@ -89,7 +89,7 @@ class NewOrder(_OrderMessage, frozen=True, kw_only=True, tag="new", omit_default
 
     instrument: str  # Symbol (55)
     venue: str  # ExDestination (100), an ISO 10383 code
-    side: Side
+    side: OrderSide
     quantity: int  # OrderQty (38), lots
     order_type: OrderType = OrderType.LIMIT
     price: Decimal | None = None  # Price (44); None at market

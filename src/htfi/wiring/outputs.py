@@ -30,11 +30,13 @@ from htfi.adapters.stores.held_news import HELD_NEWS
 from htfi.adapters.stores.journal_check import LedgerEntries, RowDifferences, check_journal, repair_journal
 from htfi.adapters.stores.snapshot import read_whole
 from htfi.adapters.stores.sqlite_log import PUBLISHED
+from htfi.domain.content_marking import MARKING_FILE, marking_file, marking_meta
 from htfi.domain.counts import counted
 from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
-from htfi.domain.files import altered_lines, remove_temporary_files, restrict_to_owner
+from htfi.domain.files import altered_lines, remove_temporary_files, restrict_to_owner, write_atomically
 from htfi.governance.ledger.log import LogReader
 from htfi.governance.ledger.tombstones import is_tombstone
+from htfi.governance.regulation.record import MarkedFile
 from htfi.pipeline.ports import Position
 from htfi.pipeline.record.entry import decode_entry
 from htfi.wiring.control import GOVERNANCE_FOLDER, check_governance
@@ -49,12 +51,15 @@ INBOX = "inbox"
 PEERS = "peers.jsonl"
 STATEMENTS = "statements.jsonl"
 REPORT = "report.html"
+_GENERATED_TEXT = ("rationale.text", "rationale", "view.words")  # fields of the files below
+_HEAD_BYTES = 4_096
+_MARKED = (JOURNAL, TABLE, REPORT, STATEMENTS)
 
 _FILES = frozenset(
     {
         DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm", f"{DATABASE}.lock", SIGNING_KEY, PUBLISHED, SETTINGS_FILE,
         STATE, JOURNAL, TABLE, REPORT, QUARANTINE, HELD_NEWS, REQUESTED_FILE, ADMITTED_FILE, PEERS,
-        STATEMENTS,
+        STATEMENTS, MARKING_FILE,
     }
 )  # fmt: skip
 _FOLDERS = (INBOX, CACHE_FOLDER, GOVERNANCE_FOLDER, CONTROL_FOLDER)
@@ -117,10 +122,41 @@ def claim_folder(folder: Path, report: Notify) -> None:
         )
     else:
         num_open += _made_private(folder, report)
+    _mark_content(folder)
     if num_open:
         report(
             f"{folder} was open to other users (files and folders: {num_open}); now only its owner can read it"
         )
+
+
+def _mark_content(folder: Path) -> None:
+    """Mark the generated text of the folder's files, whose lines and pages readers may take apart."""
+    path, content = folder / MARKING_FILE, marking_file(_MARKED, _GENERATED_TEXT)
+    try:
+        if not path.is_file() or path.read_bytes() != content:
+            write_atomically(path, content)
+    except OSError as error:
+        raise DependencyUnavailable(f"cannot write {path}: {error.strerror}") from error
+
+
+def marked_outputs(folder: Path) -> list[MarkedFile]:
+    """The files of a run that hold generated text, and whether each is marked. Raises: DependencyUnavailable."""
+    found: list[MarkedFile] = []
+    try:
+        has_file = (folder / MARKING_FILE).is_file()
+        for name in (JOURNAL, TABLE, REPORT):
+            path = folder / name
+            if not path.is_file():
+                continue
+            if name == REPORT:
+                with path.open("rb") as file:
+                    is_marked = marking_meta().encode() in file.read(_HEAD_BYTES)
+            else:
+                is_marked = has_file or (name == TABLE and decision_table.is_marked(path))
+            found.append(MarkedFile(f"{folder / name}", is_marked))
+    except OSError as error:
+        raise DependencyUnavailable(f"{folder}: cannot be read: {error.strerror}") from error
+    return found
 
 
 def changed_since_save(folder: Path, quarantine: Position, held: Position) -> str:

@@ -11,7 +11,7 @@ from htfi.domain.events import QuarantinedRow
 from htfi.governance.ledger.log import LogReader
 from htfi.governance.ledger.tombstones import is_tombstone
 from htfi.governance.regulation.catalogue import CHECKS
-from htfi.governance.regulation.findings import Regime
+from htfi.governance.regulation.findings import RuleRegime
 from htfi.governance.regulation.monitor import (
     CheckResult,
     RecordCounts,
@@ -24,6 +24,7 @@ from htfi.governance.regulation.record import GovernanceRecord, RecordedDecision
 from htfi.pipeline.record.entry import try_decode_entry
 from htfi.wiring.control import governance_leaves
 from htfi.wiring.ledger import open_ledger_readonly
+from htfi.wiring.outputs import marked_outputs
 
 MAX_KEPT_ROWS = 1_000
 
@@ -62,7 +63,7 @@ class RegulationResult:
 
 
 def check_regulation(
-    runs: Sequence[Path], order_files: Sequence[Path], regimes: Sequence[Regime], span: Span
+    runs: Sequence[Path], order_files: Sequence[Path], regimes: Sequence[RuleRegime], span: Span
 ) -> RegulationResult:
     """Run the checks of these regimes over runs' folders and order files.
 
@@ -84,7 +85,8 @@ def check_regulation(
             streams.append(_decisions(log, unread))
         streams += [iter(read_order_file(path, set_aside.add)) for path in order_files]
         items = heapq.merge(*streams, key=item_time_ns)
-        results, counts = run_checks(items, CHECKS, regimes, span)
+        outputs = [file for run in runs for file in marked_outputs(run)]
+        results, counts = run_checks(items, CHECKS, regimes, span, outputs)
     finally:
         for log in logs:
             log.close()

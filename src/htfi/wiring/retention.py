@@ -74,9 +74,11 @@ def apply_retention(
 
     A command that was killed is repeated: what was ordered and not deleted is due again. Raises: InvalidInput where no
     person and reason are named, or nothing is due; IntegrityError where the ledger does not hold;
-    LedgerUnavailable, also where the run goes on; DependencyUnavailable.
+    LedgerUnavailable, also where the run has not ended; DependencyUnavailable.
     """
-    person, reason = (_words(text, what) for text, what in ((by, "--by: a name"), (why, "--why: a reason")))
+    person, reason = (
+        required_words(text, what) for text, what in ((by, "--by: a name"), (why, "--why: a reason"))
+    )
     if not (run / DATABASE).is_file():
         raise InvalidInput(f"{run} is not the folder of a run: it has no {DATABASE}")
     lock = OwnerLock(run / DATABASE)
@@ -90,11 +92,14 @@ def apply_retention(
         log.verify()
         plan = _plan(run, log, now_ns, days, chosen, progress)
         if plan.is_empty:
+            if plan.num_deleted:  # by a command that may have been killed before it came to this
+                store.remove_freed()
             return plan
         tombstones = _record_orders(run, plan, now_ns, person, reason)
         if tombstones:
             had_journal, had_table = (run / JOURNAL).exists(), (run / TABLE).exists()
             store.delete(tombstones)
+            store.remove_freed()
             _write_derived(run, log, had_journal=had_journal, had_table=had_table)
         _delete_files(
             run, [file.name for one in plan.due for file in one.files], has_entries=bool(tombstones)
@@ -189,8 +194,9 @@ def _delete_files(run: Path, names: Sequence[str], *, has_entries: bool) -> None
         ) from error
 
 
-def _words(text: str, what: str) -> str:
+def required_words(text: str, what: str) -> str:
+    """A name or a reason for the governance log. Raises: InvalidInput where it says nothing."""
     kept = " ".join(text.split())[:MAX_CAUSE_CHARS]
     if not any(char.isalnum() for char in kept):
-        raise InvalidInput(f"{what} is required: the governance log states who had it deleted and why")
+        raise InvalidInput(f"{what} is required: the governance log states who did it and why")
     return kept

@@ -20,6 +20,7 @@ from msgspec import UNSET
 from numpy.typing import NDArray
 
 from htfi.adapters.stores.journal_check import ExpectedRows, LedgerEntries, RowDifferences, compare_rows
+from htfi.domain.content_marking import FIELD, marking_metadata
 from htfi.domain.decision import PolicyOutcome, Receipt
 from htfi.domain.errors import DependencyUnavailable, IntegrityError
 from htfi.domain.files import atomic_writer
@@ -113,6 +114,14 @@ def check_parquet(folder: Path, entries: LedgerEntries) -> RowDifferences | None
         raise IntegrityError(f"{path}: is not a table of decisions: {error}") from error
 
 
+def is_marked(path: Path) -> bool:
+    """Whether a table's schema says that it holds generated text."""
+    try:
+        return FIELD.encode() in (pq.read_schema(path).metadata or {})
+    except (OSError, pa.ArrowException):
+        return False
+
+
 def _always_false(_: tuple[Any, ...]) -> bool:
     return False
 
@@ -178,7 +187,8 @@ def _schema(columns: _Columns) -> Any:
             ("amends", text),
             *([("trigger", names)] if columns.has_triggers else []),
             *((_column_name(cell), pa.float64()) for cell in columns.cells),
-        ]
+        ],
+        metadata=marking_metadata(),
     )
 
 

@@ -158,9 +158,9 @@ class SqliteLog:
         return found
 
     def delete(self, tombstones: Sequence[Tombstone]) -> None:
-        """Overwrite the bytes of entries and leave their tombstones, in one transaction; then nothing holds the bytes.
+        """Take the bytes of entries away and leave their tombstones, in one transaction.
 
-        Raises: InvalidInput, LedgerUnavailable.
+        Freed pages still hold bytes until `remove_freed`. Raises: InvalidInput, LedgerUnavailable.
         """
         if self._lock is None:
             raise InvalidInput(f"{self.name} is open for reading only")
@@ -175,12 +175,17 @@ class SqliteLog:
                 )
                 connection.execute("UPDATE entries SET body = x'' WHERE idx = ?", (one.index,))
 
-        with self._translated("write to"):
-            self._connection.execute("PRAGMA secure_delete = ON")  # freed bytes are overwritten with zeros
         self._write(remove)
         self._has_deletions = True
-        with self._translated("tidy"):
-            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def remove_freed(self) -> None:
+        """Build every page of the file anew, so that no byte of a deleted entry is left in it or in its journal.
+
+        Raises: LedgerUnavailable.
+        """
+        with self._translated("rewrite"):
+            for statement in ("PRAGMA secure_delete = ON", "VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)"):
+                self._connection.execute(statement)
 
     def tile(self, level: int, index: int) -> bytes:
         row = self._one("SELECT hashes FROM tiles WHERE level = ? AND idx = ?", (level, index))

@@ -66,7 +66,7 @@ def prove_inclusion(log: LogReader, index: int, size: int | None = None) -> Incl
     if (gone := parse_tombstone(entry)) is not None:
         raise InvalidInput(
             f"entry {index} was deleted under the retention class {gone.retention_class}: its leaf hash "
-            f"{gone.leaf_hash.hex()} stands in the tree, and whoever holds its bytes can prove it"
+            f"{gone.leaf_hash.hex()} stands in the tree, and a holder of its bytes can prove it"
         )
     return InclusionProof(index, entry, path, str(note), str(log.key))
 

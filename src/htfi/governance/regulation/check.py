@@ -6,8 +6,14 @@ A check takes the record's items one by one and keeps bounded state; `finish` co
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from htfi.governance.regulation.findings import FindingLog, Regime
-from htfi.governance.regulation.record import GovernanceRecord, Observation, RecordedDecision, RecordReader
+from htfi.governance.regulation.findings import FindingLog, RuleRegime
+from htfi.governance.regulation.record import (
+    GovernanceRecord,
+    MarkedFile,
+    Observation,
+    RecordedDecision,
+    RecordReader,
+)
 
 
 class Check:
@@ -23,6 +29,9 @@ class Check:
     def governance(self, entry: GovernanceRecord) -> None:
         """An entry of the governance log."""
 
+    def output(self, file: MarkedFile) -> None:
+        """A file of the run that readers get. They come first."""
+
     def order(self, seen: Observation) -> None:
         """An order event."""
 
@@ -36,7 +45,7 @@ class CheckDefinition:
 
     id: str
     title: str
-    articles: Mapping[Regime, str]
+    articles: Mapping[RuleRegime, str]
     reads: str
     not_judged: str
     make: Callable[[FindingLog, RecordReader], Check]

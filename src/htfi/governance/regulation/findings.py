@@ -10,7 +10,7 @@ MAX_KEPT_FINDINGS = 1_000  # of a check; more are counted
 MAX_KEPT_REASONS = 20
 
 
-class Regime(StrEnum):
+class RuleRegime(StrEnum):
     """Whose rules."""
 
     EU = "eu"

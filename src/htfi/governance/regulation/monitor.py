@@ -6,8 +6,8 @@ import msgspec
 
 from htfi.domain.orders import OrderEvent
 from htfi.governance.regulation.check import Check, CheckDefinition
-from htfi.governance.regulation.findings import CheckOutcome, Finding, FindingLog, Regime, Unjudged
-from htfi.governance.regulation.record import GovernanceRecord, RecordedDecision, RecordReader
+from htfi.governance.regulation.findings import CheckOutcome, Finding, FindingLog, RuleRegime, Unjudged
+from htfi.governance.regulation.record import GovernanceRecord, MarkedFile, RecordedDecision, RecordReader
 
 RecordItem = RecordedDecision | GovernanceRecord | OrderEvent
 
@@ -17,7 +17,7 @@ class CheckResult(msgspec.Struct, frozen=True):
 
     id: str
     title: str
-    articles: dict[Regime, str]
+    articles: dict[RuleRegime, str]
     outcome: CheckOutcome
     num_judged: int
     num_found: int
@@ -52,8 +52,9 @@ def item_time_ns(item: RecordItem) -> int:
 def run_checks(
     items: Iterable[RecordItem],
     definitions: Sequence[CheckDefinition],
-    regimes: Collection[Regime] = tuple(Regime),
+    regimes: Collection[RuleRegime] = tuple(RuleRegime),
     span: Span | None = None,
+    outputs: Sequence[MarkedFile] = (),
 ) -> tuple[list[CheckResult], RecordCounts]:
     """Judge the items, which come in order of time. Memory does not grow with their number."""
     span = span or Span()
@@ -64,6 +65,9 @@ def run_checks(
     of_decisions = [check.decision for check in checks if type(check).decision is not Check.decision]
     of_governance = [check.governance for check in checks if type(check).governance is not Check.governance]
     of_orders = [check.order for check in checks if type(check).order is not Check.order]
+    for file in outputs:
+        for check in checks:
+            check.output(file)
     num_decisions = num_governance = num_orders = start_ns = end_ns = 0
     is_before = False
     for item in items:
@@ -99,7 +103,7 @@ def run_checks(
         check.finish(end_ns)
     results = [
         CheckResult(
-            one.id, one.title, {regime: one.articles[regime] for regime in Regime if regime in one.articles},
+            one.id, one.title, {regime: one.articles[regime] for regime in RuleRegime if regime in one.articles},
             log.outcome, log.num_judged, log.num_found, log.findings, list(log.unjudged), one.reads, one.not_judged,
         )
         for one, log in zip(chosen, logs, strict=True)

@@ -48,6 +48,14 @@ class GovernanceRecord:
     fields: Mapping[str, Any]
 
 
+@dataclass(frozen=True, slots=True)
+class MarkedFile:
+    """A file of a run with generated text, and whether it or a file beside it says so in machine-readable form."""
+
+    name: str
+    is_marked: bool
+
+
 @dataclass(slots=True)
 class TrackedOrder:
     """An order as its events left it: prices as floats, for distances alone."""
@@ -65,7 +73,7 @@ class TrackedOrder:
 
 
 @dataclass(slots=True)
-class MarketState:
+class SeenMarket:
     """The newest that was seen of an instrument at a venue."""
 
     at_ns: int = 0
@@ -104,7 +112,7 @@ class Observation:
     order: TrackedOrder | None = None
     before: OrderState | None = None
     illegal: str = ""
-    market: MarketState | None = None
+    market: SeenMarket | None = None
 
 
 @dataclass(slots=True)
@@ -112,8 +120,8 @@ class RecordReader:
     """Follows orders, markets and instruments through the stream."""
 
     orders: dict[str, TrackedOrder] = field(default_factory=dict[str, TrackedOrder])
-    markets: "OrderedDict[tuple[str, str], MarketState]" = field(
-        default_factory=OrderedDict[tuple[str, str], MarketState]
+    markets: "OrderedDict[tuple[str, str], SeenMarket]" = field(
+        default_factory=OrderedDict[tuple[str, str], SeenMarket]
     )
     tapes: "OrderedDict[tuple[str, str], MarketTape]" = field(
         default_factory=OrderedDict[tuple[str, str], MarketTape]
@@ -145,7 +153,7 @@ class RecordReader:
     def open_orders(self) -> Iterator[TrackedOrder]:
         return (order for order in self.orders.values() if order.state.is_open)
 
-    def market_of(self, instrument: str, venue: str) -> MarketState | None:
+    def market_of(self, instrument: str, venue: str) -> SeenMarket | None:
         return self.markets.get((instrument, venue))
 
     def _take_message(self, event: OrderMessage, seen: Observation) -> None:
@@ -187,11 +195,11 @@ class RecordReader:
                 self.tapes.popitem(last=False)
         tape.take(event.at_ns, self.markets[key].mid, event.last_quantity)
 
-    def _market(self, instrument: str, venue: str) -> MarketState:
+    def _market(self, instrument: str, venue: str) -> SeenMarket:
         key = (instrument, venue)
         found = self.markets.get(key)
         if found is None:
-            found = self.markets[key] = MarketState()
+            found = self.markets[key] = SeenMarket()
             if len(self.markets) > MAX_MARKETS:
                 self.markets.popitem(last=False)
         return found

@@ -49,7 +49,7 @@ class RampThresholds:
     min_share_reversed: float = 0.2
     min_sigmas_reversed: float = 1.2
     reversal_ns: int = 900 * NS_PER_S
-    min_reversed: float = 0.25  # of what it took
+    min_reversed: float = 0.1  # of what it took
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,7 @@
 """`htfi regulate check` and `htfi regulate report`; the commands of retention join them."""
 
 import sys
+import time
 from pathlib import Path
 
 import click
@@ -10,6 +11,7 @@ from htfi.apps.cli.regulate.retention import command as retention_command
 from htfi.domain.counts import counted
 from htfi.domain.errors import DependencyUnavailable
 from htfi.domain.time import format_ns
+from htfi.governance.regulation.checks.decisions import SUBJECTS
 from htfi.governance.regulation.findings import CheckOutcome, Finding, Severity
 from htfi.wiring.regulation import RegulationResult, check_regulation
 
@@ -28,6 +30,7 @@ def command() -> None:
       htfi regulate check RUN
       htfi regulate check RUN --orders orders.jsonl --regime eu
       htfi regulate report RUN --orders orders.parquet --from 2026-01-01 --to 2026-03-31 --out build/q1
+      htfi regulate retention plan RUN
     """
 
 
@@ -97,6 +100,29 @@ def report(
     click.echo(f"{_summary(found)}: {out / 'regulation.html'}, {out / 'regulation.json'}")
 
 
+@command.command(short_help="Record what a person attests.")
+@click.argument("run", metavar="RUN", type=click.Path(path_type=Path, file_okay=False))
+@click.argument("subject", type=click.Choice(SUBJECTS))
+@click.option("--by", required=True, metavar="NAME", help="Name of the person.")
+@click.option("--why", required=True, metavar="TEXT", help="What was done, for the record.")
+@click.option(
+    "--document", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False),
+    help="What shows it; its SHA-256 is recorded.",
+)  # fmt: skip
+def attest(run: Path, subject: str, by: str, why: str, document: Path | None) -> None:
+    """Record in RUN's governance log that a duty outside the system is fulfilled: a validation, a test, a review.
+
+    \b
+    Examples:
+      htfi regulate attest RUN annual-validation --by "Ann Lee" --why "validation of 2026" --document report.pdf
+      htfi regulate attest RUN stress-test --by "Ann Lee" --why "twice the peak of June"
+    """
+    from htfi.wiring.attestation import attest as record
+
+    attested = record(run, subject, by, why, document, time.time_ns())
+    click.echo(f"{attested.subject} attested by {attested.by}: {attested.why}")
+
+
 command.add_command(retention_command)
 
 
@@ -130,7 +156,7 @@ def _line(finding: Finding) -> str:
     where = finding.where
     entries = (f"entry {index}" for index in where.entries[:3])
     names = (where.instrument, where.party, where.scope, *where.orders[:3], *entries)
-    about = ", ".join(filter(None, (*names, format_ns(where.start_ns))))
+    about = ", ".join(filter(None, (*names, format_ns(where.start_ns) if where.start_ns else "")))
     return f"{finding.check} {finding.severity.value}: {finding.what} ({about})"
 
 

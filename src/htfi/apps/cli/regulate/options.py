@@ -9,7 +9,7 @@ import click
 
 from htfi.domain.errors import InvalidInput
 from htfi.domain.time import NS_PER_DAY, parse_timestamp
-from htfi.governance.regulation.findings import Regime
+from htfi.governance.regulation.findings import RuleRegime
 from htfi.governance.regulation.monitor import Span
 
 ALL = "all"
@@ -19,15 +19,15 @@ ORDERS = click.option(
     help="Order events: .jsonl, .csv or .parquet; repeatable.",
 )  # fmt: skip
 REGIME = click.option(
-    "--regime", "regime", type=click.Choice([*(one.value for one in Regime), ALL]), default=ALL, show_default=True,
+    "--regime", "regime", type=click.Choice([*(one.value for one in RuleRegime), ALL]), default=ALL, show_default=True,
     help="Whose rules.",
 )  # fmt: skip
 START = click.option("--from", "start", metavar="TIME", help="Report from this day or instant on, UTC.")
 END = click.option("--to", "end", metavar="TIME", help="Report up to this day, included, or this instant.")
 
 
-def regimes_of(name: str) -> Sequence[Regime]:
-    return tuple(Regime) if name == ALL else (Regime(name),)
+def regimes_of(name: str) -> Sequence[RuleRegime]:
+    return tuple(RuleRegime) if name == ALL else (RuleRegime(name),)
 
 
 def span_of(start: str | None, end: str | None) -> Span:

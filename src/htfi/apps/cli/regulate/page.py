@@ -7,6 +7,7 @@ import msgspec
 
 from htfi import __version__
 from htfi.apps.display.page import fill_template, page_html, resource
+from htfi.domain.content_marking import FIELD, content_marking
 from htfi.domain.counts import counted
 from htfi.domain.time import format_ns
 from htfi.governance.regulation.findings import CheckOutcome, Finding, Severity
@@ -32,6 +33,7 @@ def as_json(found: RegulationResult, regime: str, span: Span) -> bytes:
         "num_deleted_entries": found.num_deleted,
         "rows_set_aside": {"num": found.set_aside.num, "rows": found.set_aside.rows},
         "checks": found.results,
+        FIELD: content_marking(is_generated=False),
     }
     return msgspec.json.format(msgspec.json.encode(body), indent=2) + b"\n"
 
@@ -51,7 +53,7 @@ def render(found: RegulationResult, regime: str, span: Span) -> str:
         "version": escape(__version__),
     }
     body = fill_template(resource(own, "page.html"), parts)
-    return page_html("HTFI regulation", body, style=resource(own, "page.css"))
+    return page_html("HTFI regulation", body, style=resource(own, "page.css"), is_generated=False)
 
 
 def _period(found: RegulationResult, span: Span) -> str:
@@ -112,7 +114,7 @@ def _findings(result: CheckResult) -> str:
 
 def _finding(finding: Finding) -> str:
     where = finding.where
-    span = format_ns(where.start_ns)
+    span = format_ns(where.start_ns) if where.start_ns else "the whole record"
     if where.end_ns > where.start_ns:
         span += f" to {format_ns(where.end_ns)}"
     about = [where.instrument, where.venue, where.party, where.scope]

@@ -64,7 +64,7 @@ def apply(
 ) -> None:
     """Delete what is due. The order is recorded in the run's governance log before anything is deleted.
 
-    A run that goes on is refused. Files derived from the ledger are written again without what was deleted.
+    A run that has not ended is refused. Files derived from the ledger are written again without what was deleted.
 
     \b
     Examples:

@@ -15,7 +15,7 @@ from htfi.domain.orders import (
 )
 from htfi.domain.time import NS_PER_S
 from htfi.governance.regulation.check import Check, CheckDefinition
-from htfi.governance.regulation.findings import FindingLog, Regime, Severity, Where
+from htfi.governance.regulation.findings import FindingLog, RuleRegime, Severity, Where
 from htfi.governance.regulation.record import Observation, RecordReader
 from htfi.governance.regulation.scopes import BanBook, covers, scopes_of
 
@@ -91,7 +91,7 @@ class DisabledCheck(Check):
             if not event.by.strip():
                 self.log.found(
                     Severity.BREACH,
-                    f"trading of {event.scope} was enabled again and nobody is named who did it",
+                    f"trading of {event.scope} was enabled again without naming the person",
                     Where(seen.at_ns, seen.at_ns, scope=event.scope),
                 )
         self._bans.take(event)
@@ -199,22 +199,22 @@ class AlertCheck(Check):
 CONTROL_CHECKS = (
     CheckDefinition(
         "kill", "A stop cancels every open order",
-        {Regime.EU: "RTS 6 art. 12(1)", Regime.US: "SEC 15c3-5(d)"},
+        {RuleRegime.EU: "RTS 6 art. 12(1)", RuleRegime.US: "SEC 15c3-5(d)"},
         "disabled, mass_cancel, cancel, canceled", "without a stop or a mass cancel in the span", KillCheck,
     ),
     CheckDefinition(
         "disabled", "No order where trading is disabled",
-        {Regime.EU: "RTS 6 art. 12, 15(3), 15(5)", Regime.US: "SEC 15c3-5(c)(2)(iii)"},
+        {RuleRegime.EU: "RTS 6 art. 12, 15(3), 15(5)", RuleRegime.US: "SEC 15c3-5(c)(2)(iii)"},
         "disabled, enabled, new, reject", "without orders", DisabledCheck,
     ),
     CheckDefinition(
         "override", "Overrides are exceptional and authorised by another person",
-        {Regime.EU: "RTS 6 art. 15(6)", Regime.US: "SEC 15c3-5(d)"},
+        {RuleRegime.EU: "RTS 6 art. 15(6)", RuleRegime.US: "SEC 15c3-5(d)"},
         "override", "without overrides in the span", OverrideCheck,
     ),
     CheckDefinition(
         "alerts", "Alerts within five seconds",
-        {Regime.EU: "RTS 6 art. 16(5)", Regime.US: "SEC 15c3-5(c)(2)(iv)"},
+        {RuleRegime.EU: "RTS 6 art. 16(5)", RuleRegime.US: "SEC 15c3-5(c)(2)(iv)"},
         "alert, disabled, reject", "without alerts in the record", AlertCheck,
     ),
 )  # fmt: skip

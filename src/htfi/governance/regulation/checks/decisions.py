@@ -9,8 +9,8 @@ from collections import OrderedDict
 from htfi.domain.decision import Decision, PolicyOutcome
 from htfi.domain.time import NS_PER_DAY, NS_PER_S
 from htfi.governance.regulation.check import Check, CheckDefinition
-from htfi.governance.regulation.findings import FindingLog, Regime, Severity, Where
-from htfi.governance.regulation.record import GovernanceRecord, RecordedDecision, RecordReader
+from htfi.governance.regulation.findings import FindingLog, RuleRegime, Severity, Where
+from htfi.governance.regulation.record import GovernanceRecord, MarkedFile, RecordedDecision, RecordReader
 
 MAX_SERIES = 50_000
 MAX_MODELS = 1_000
@@ -151,6 +151,19 @@ class GeneratedTextCheck(Check):
             )
 
 
+class ContentMarkingCheck(Check):
+    """Files with generated text say so in a form that machines read."""
+
+    def output(self, file: MarkedFile) -> None:
+        self.log.judged()
+        if not file.is_marked:
+            self.log.found(
+                Severity.BREACH,
+                f"{file.name} holds generated text and is not marked in machine-readable form",
+                Where(0, 0, scope=file.name),
+            )
+
+
 class ChangeCheck(Check):
     """Models, rules and settings change only with an entry of governance that says who changed what."""
 
@@ -250,6 +263,12 @@ class AttestationCheck(Check):
             )
 
 
+SUBJECTS = (
+    "annual-validation", "stress-test", "security-test", "continuity-test", "supervisory-review",
+    "executive-certification",
+)  # fmt: skip
+
+
 class AnnualValidationCheck(AttestationCheck):
     """The annual self-assessment and validation."""
 
@@ -310,54 +329,58 @@ _ATTESTED = "without an attestation in the governance log: the duty is fulfilled
 DECISION_CHECKS = (
     CheckDefinition(
         "ai-logging", "Every decision records its inputs, settings and models",
-        {Regime.EU: "AI Act art. 12, 19; RTS 6 art. 28"},
+        {RuleRegime.EU: "AI Act art. 12, 19; RTS 6 art. 28"},
         "decisions", "without decisions in the span", LoggingCheck,
     ),
     CheckDefinition(
         "ai-oversight", "People can stop it, and it stays stopped",
-        {Regime.EU: "AI Act art. 14; RTS 6 art. 12(1)", Regime.US: "FINRA 3110"},
+        {RuleRegime.EU: "AI Act art. 14; RTS 6 art. 12(1)", RuleRegime.US: "FINRA 3110"},
         "decisions, governance: stopped, reenabled, checkpoint",
         "without a governance log; stops of a desk", OversightCheck,
     ),
     CheckDefinition(
         "generated-text", "Generated text is recorded with its model",
-        {Regime.EU: "AI Act art. 50(2), 12"},
+        {RuleRegime.EU: "AI Act art. 50(2), 12"},
         "decisions with a view in words", "where no text was generated", GeneratedTextCheck,
     ),
     CheckDefinition(
+        "content-marking", "Generated content is marked for machines", {RuleRegime.EU: "AI Act art. 50(2)"},
+        "files of the run", "without the folder of a run", ContentMarkingCheck,
+    ),
+    CheckDefinition(
         "change-control", "Changes are authorised",
-        {Regime.EU: "RTS 6 art. 11", Regime.US: "FINRA 15-09 (code development); FINRA 3110"},
+        {RuleRegime.EU: "RTS 6 art. 11", RuleRegime.US: "FINRA 15-09 (code development); FINRA 3110"},
         "decisions, governance: bundle_adopted, verdict, promoted, attested", "without decisions in the span",
         ChangeCheck,
     ),
     CheckDefinition(
         "tested-before-use", "What serves was tested before",
-        {Regime.EU: "RTS 6 art. 5–8", Regime.US: "FINRA 15-09 (testing)"},
+        {RuleRegime.EU: "RTS 6 art. 5–8", RuleRegime.US: "FINRA 15-09 (testing)"},
         "decisions with a reader, governance: verdict, promoted", "without a verdict of the sandbox",
         TestedCheck,
     ),
     CheckDefinition(
-        "annual-validation", "Annual self-assessment and validation", {Regime.EU: "RTS 6 art. 9"},
+        "annual-validation", "Annual self-assessment and validation", {RuleRegime.EU: "RTS 6 art. 9"},
         "governance: attested", _ATTESTED, AnnualValidationCheck,
     ),
     CheckDefinition(
-        "stress-test", "Stress test at twice the six-month peak", {Regime.EU: "RTS 6 art. 10"},
+        "stress-test", "Stress test at twice the six-month peak", {RuleRegime.EU: "RTS 6 art. 10"},
         "governance: attested", _ATTESTED, StressTestCheck,
     ),
     CheckDefinition(
-        "continuity", "Business continuity arrangements", {Regime.EU: "RTS 6 art. 14"},
+        "continuity", "Business continuity arrangements", {RuleRegime.EU: "RTS 6 art. 14"},
         "governance: attested", _ATTESTED, ContinuityCheck,
     ),
     CheckDefinition(
-        "security", "Security and limits to access", {Regime.EU: "RTS 6 art. 18; DORA art. 24–25"},
+        "security", "Security and limits to access", {RuleRegime.EU: "RTS 6 art. 18; DORA art. 24–25"},
         "governance: attested", _ATTESTED, AccessReviewCheck,
     ),
     CheckDefinition(
         "supervision", "Supervisory review of algorithmic trading",
-        {Regime.US: "FINRA 3110; SEC 15c3-5(e)(1)"}, "governance: attested", _ATTESTED, SupervisionCheck,
+        {RuleRegime.US: "FINRA 3110; SEC 15c3-5(e)(1)"}, "governance: attested", _ATTESTED, SupervisionCheck,
     ),
     CheckDefinition(
-        "certification", "Annual certification by the chief executive", {Regime.US: "SEC 15c3-5(e)(2)"},
+        "certification", "Annual certification by the chief executive", {RuleRegime.US: "SEC 15c3-5(e)(2)"},
         "governance: attested", _ATTESTED, CertificationCheck,
     ),
 )  # fmt: skip

@@ -3,7 +3,7 @@
 from htfi.domain.decision import PolicyOutcome
 from htfi.domain.time import NS_PER_S
 from htfi.governance.regulation.check import Check, CheckDefinition
-from htfi.governance.regulation.findings import FindingLog, Regime, Severity, Where
+from htfi.governance.regulation.findings import FindingLog, RuleRegime, Severity, Where
 from htfi.governance.regulation.record import GovernanceRecord, RecordedDecision, RecordReader
 
 HOUR_NS = 3600 * NS_PER_S
@@ -89,7 +89,7 @@ class IncidentCheck(Check):
 INCIDENT_CHECKS = (
     CheckDefinition(
         "incidents", "Incidents, by class",
-        {Regime.EU: "DORA art. 17–19; RTS 2024/1772 art. 9"},
+        {RuleRegime.EU: "DORA art. 17–19; RTS 2024/1772 art. 9"},
         "decisions, governance: stopped, reenabled, breaker",
         "clients, reputation, geography, data losses and costs of an incident", IncidentCheck,
     ),

@@ -23,14 +23,14 @@ from htfi.domain.orders import (
 )
 from htfi.domain.time import NS_PER_S
 from htfi.governance.regulation.check import Check, CheckDefinition
-from htfi.governance.regulation.findings import FindingLog, Regime, Severity, Where
-from htfi.governance.regulation.record import MarketState, Observation, RecordReader, TrackedOrder
+from htfi.governance.regulation.findings import FindingLog, RuleRegime, Severity, Where
+from htfi.governance.regulation.record import Observation, RecordReader, SeenMarket, TrackedOrder
 from htfi.governance.regulation.scopes import LimitsBook, scopes_of
 
 MAX_WAITING = 50_000  # orders above a limit whose answer has not come, and overrides
 MAX_COUNTED_MESSAGES = 100_000  # of a scope within a second
 MAX_SCOPES_COUNTED = 10_000
-NO_LIMITS = "the record states no limits: the gate's `limits` events are missing"
+NO_LIMITS = "the record states no limits: events of the kind limits are missing"
 
 Evidence = dict[str, float | int | str]
 
@@ -42,7 +42,7 @@ class Asked:
     order: NewOrder
     quantity: int
     price: float | None  # None at market
-    market: MarketState | None
+    market: SeenMarket | None
     at_ns: int
 
     @property
@@ -50,7 +50,7 @@ class Asked:
         return None if self.market is None else self.market.mid
 
 
-class CannotTell(Exception):
+class NotMeasurable(Exception):
     """Raised by a measure where the record lacks what it needs; the text says what."""
 
 
@@ -107,7 +107,7 @@ class LimitCheck(Check):
         for one in limits:
             try:
                 measured = self._measure(asked, one, self.reader)
-            except CannotTell as missing:
+            except NotMeasurable as missing:
                 self.log.cannot_judge(str(missing))
                 return
             if measured is None:
@@ -125,7 +125,7 @@ class LimitCheck(Check):
             self.log.judged()
         elif self._is_required:
             self.log.judged()
-            self.log.found(Severity.REVIEW, f"no limit `{self._name}` was in force for the order", where)
+            self.log.found(Severity.REVIEW, f"no limit {self._name} was in force for the order", where)
 
     def _is_overridden(self, asked: Asked) -> bool:
         override = self._overrides.get(asked.order.order_id)
@@ -151,9 +151,9 @@ def _collar(asked: Asked, limits: LimitsInForce, reader: RecordReader) -> Measur
     if limits.price_collar is None:
         return None
     if asked.price is None:
-        raise CannotTell("a market order states no price")
+        raise NotMeasurable("a market order states no price")
     if not asked.reference:
-        raise CannotTell("no market data of the instrument before the order")
+        raise NotMeasurable("no market data of the instrument before the order")
     return (
         abs(asked.price - asked.reference) / asked.reference,
         limits.price_collar,
@@ -166,7 +166,7 @@ def _value(asked: Asked, limits: LimitsInForce, reader: RecordReader) -> Measure
         return None
     price = asked.reference if asked.price is None else asked.price
     if price is None:
-        raise CannotTell("a market order without market data has no value")
+        raise NotMeasurable("a market order without market data has no value")
     value = reader.value(asked.order.instrument, asked.quantity, abs(price))
     return value, float(limits.max_order_value), "a value"
 
@@ -457,7 +457,7 @@ LIMIT_CHECKS = (
     CheckDefinition(
         "price-collar",
         "Orders within the price collar",
-        {Regime.EU: "RTS 6 art. 15(1)(a)", Regime.US: "SEC 15c3-5(c)(1)(ii)"},
+        {RuleRegime.EU: "RTS 6 art. 15(1)(a)", RuleRegime.US: "SEC 15c3-5(c)(1)(ii)"},
         "new and replace, limits, market",
         "without limits; market orders; before the instrument's first market data",
         _limit("price_collar", _collar),
@@ -465,7 +465,7 @@ LIMIT_CHECKS = (
     CheckDefinition(
         "order-value",
         "Orders within the maximum value",
-        {Regime.EU: "RTS 6 art. 15(1)(b)", Regime.US: "SEC 15c3-5(c)(1)(ii)"},
+        {RuleRegime.EU: "RTS 6 art. 15(1)(b)", RuleRegime.US: "SEC 15c3-5(c)(1)(ii)"},
         "new and replace, limits, instrument, market",
         "without limits; market orders without market data",
         _limit("max_order_value", _value),
@@ -473,7 +473,7 @@ LIMIT_CHECKS = (
     CheckDefinition(
         "order-volume",
         "Orders within the maximum volume",
-        {Regime.EU: "RTS 6 art. 15(1)(c)", Regime.US: "SEC 15c3-5(c)(1)(ii)"},
+        {RuleRegime.EU: "RTS 6 art. 15(1)(c)", RuleRegime.US: "SEC 15c3-5(c)(1)(ii)"},
         "new and replace, limits",
         "without limits",
         _limit("max_order_quantity", _quantity),
@@ -481,7 +481,7 @@ LIMIT_CHECKS = (
     CheckDefinition(
         "permission",
         "Only instruments that are permitted and not restricted",
-        {Regime.EU: "RTS 6 art. 15(5)", Regime.US: "SEC 15c3-5(c)(2)(ii)"},
+        {RuleRegime.EU: "RTS 6 art. 15(5)", RuleRegime.US: "SEC 15c3-5(c)(2)(ii)"},
         "new and replace, limits",
         "without limits that name instruments",
         _limit("permission", _permission, is_required=False),
@@ -489,7 +489,7 @@ LIMIT_CHECKS = (
     CheckDefinition(
         "message-rate",
         "Messages within the limit a second",
-        {Regime.EU: "RTS 6 art. 15(1)(d)"},
+        {RuleRegime.EU: "RTS 6 art. 15(1)(d)"},
         "new, replace, cancel, limits",
         "without a limit on messages",
         MessageRateCheck,
@@ -497,7 +497,7 @@ LIMIT_CHECKS = (
     CheckDefinition(
         "exposure",
         "Credit and market risk within the limits",
-        {Regime.EU: "RTS 6 art. 15(4), 17(2)", Regime.US: "SEC 15c3-5(c)(1)(i)"},
+        {RuleRegime.EU: "RTS 6 art. 15(4), 17(2)", RuleRegime.US: "SEC 15c3-5(c)(1)(i)"},
         "new, fill and what ends an order, limits, instrument, market",
         "without limits on value; market orders without market data; positions from before the span",
         ExposureCheck,
@@ -505,7 +505,7 @@ LIMIT_CHECKS = (
     CheckDefinition(
         "repeated-execution",
         "Repeated executions disable until a person enables",
-        {Regime.EU: "RTS 6 art. 15(3)"},
+        {RuleRegime.EU: "RTS 6 art. 15(3)"},
         "fill, new, limits, enabled",
         "without a limit on repeated executions; orders that name no algorithm",
         RepeatedExecutionCheck,
@@ -513,7 +513,7 @@ LIMIT_CHECKS = (
     CheckDefinition(
         "duplicate-orders",
         "No order sent several times by mistake",
-        {Regime.US: "SEC 15c3-5(c)(1)(ii)", Regime.EU: "RTS 6 art. 15(1)"},
+        {RuleRegime.US: "SEC 15c3-5(c)(1)(ii)", RuleRegime.EU: "RTS 6 art. 15(1)"},
         "new",
         "without orders",
         DuplicateOrderCheck,

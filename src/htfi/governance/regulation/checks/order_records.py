@@ -5,7 +5,7 @@ from collections import OrderedDict
 from htfi.domain.orders import NewOrder, OrderFilled, OrderMessage, Reconciled, ReplaceRequest
 from htfi.domain.time import NS_PER_DAY
 from htfi.governance.regulation.check import Check, CheckDefinition
-from htfi.governance.regulation.findings import FindingLog, Regime, Severity, Where
+from htfi.governance.regulation.findings import FindingLog, RuleRegime, Severity, Where
 from htfi.governance.regulation.record import Observation, RecordedDecision, RecordReader
 
 MAX_RECEIPTS = 200_000  # of the newest decisions, which orders act on
@@ -187,23 +187,23 @@ class ReconciliationCheck(Check):
 RECORD_CHECKS = (
     CheckDefinition(
         "attribution", "Each order maps to algorithm, trader, desk and client",
-        {Regime.EU: "RTS 6 art. 12(3), 28", Regime.US: "SEC 17a-3(a)(6)"},
+        {RuleRegime.EU: "RTS 6 art. 12(3), 28", RuleRegime.US: "SEC 17a-3(a)(6)"},
         "new", "without orders", AttributionCheck,
     ),
     CheckDefinition(
         "decision-link", "Each order acts on a recorded decision",
-        {Regime.EU: "RTS 6 art. 28, Annex II; MiFID II art. 17(2)", Regime.US: "FINRA 15-09"},
+        {RuleRegime.EU: "RTS 6 art. 28, Annex II; MiFID II art. 17(2)", RuleRegime.US: "FINRA 15-09"},
         "new, replace, decisions", "where no order names a receipt, or the decision lies before the span",
         DecisionLinkCheck,
     ),
     CheckDefinition(
         "lifecycle", "The order record is possible",
-        {Regime.EU: "RTS 6 art. 17(3), 28", Regime.US: "SEC 17a-3(a)(6)"},
+        {RuleRegime.EU: "RTS 6 art. 17(3), 28", RuleRegime.US: "SEC 17a-3(a)(6)"},
         "all order messages", "events of orders from before the record", LifecycleCheck,
     ),
     CheckDefinition(
         "reconciliation", "Fills reconciled with the other side",
-        {Regime.EU: "RTS 6 art. 17(3)"},
+        {RuleRegime.EU: "RTS 6 art. 17(3)"},
         "fill, reconciled", "without reconciliations in the record", ReconciliationCheck,
     ),
 )  # fmt: skip

@@ -18,7 +18,7 @@ from htfi.domain.orders import (
 )
 from htfi.domain.time import NS_PER_DAY, NS_PER_S
 from htfi.governance.regulation.check import Check, CheckDefinition
-from htfi.governance.regulation.findings import FindingLog, Regime, Severity, Where
+from htfi.governance.regulation.findings import FindingLog, RuleRegime, Severity, Where
 from htfi.governance.regulation.record import Observation, RecordReader
 
 SHANGHAI_OFFSET_NS = 8 * 3600 * NS_PER_S  # no summer time
@@ -317,28 +317,28 @@ _ACCOUNTS = "orders that name neither account nor client"
 
 PROGRAMME_TRADING_CHECKS = (
     CheckDefinition(
-        "programme-trading", "Accounts that trade by programme", {Regime.CN: f"{_RULES}, identification"},
+        "programme-trading", "Accounts that trade by programme", {RuleRegime.CN: f"{_RULES}, identification"},
         "new", _ACCOUNTS, ProgrammeTradingCheck,
     ),
     CheckDefinition(
-        "high-frequency", "Accounts that trade at high frequency", {Regime.CN: f"{_RULES}, high frequency"},
+        "high-frequency", "Accounts that trade at high frequency", {RuleRegime.CN: f"{_RULES}, high frequency"},
         "new, replace, cancel", _ACCOUNTS, HighFrequencyCheck,
     ),
     CheckDefinition(
-        "order-burst", "Abnormal rate of orders", {Regime.CN: f"{_RULES}, abnormal trading (1)"},
+        "order-burst", "Abnormal rate of orders", {RuleRegime.CN: f"{_RULES}, abnormal trading (1)"},
         "new", _ACCOUNTS, OrderBurstCheck,
     ),
     CheckDefinition(
-        "rapid-cancels", "Frequent rapid cancels", {Regime.CN: f"{_RULES}, abnormal trading (2)"},
+        "rapid-cancels", "Frequent rapid cancels", {RuleRegime.CN: f"{_RULES}, abnormal trading (2)"},
         "new, canceled", _ACCOUNTS, RapidCancelCheck,
     ),
     CheckDefinition(
         "price-lifting", "Repeated lifting or suppressing of a price",
-        {Regime.CN: f"{_RULES}, abnormal trading (3)"},
+        {RuleRegime.CN: f"{_RULES}, abnormal trading (3)"},
         "fill", _ACCOUNTS, PriceLiftingCheck,
     ),
     CheckDefinition(
-        "large-volume", "Large volume in a short window", {Regime.CN: f"{_RULES}, abnormal trading (4)"},
+        "large-volume", "Large volume in a short window", {RuleRegime.CN: f"{_RULES}, abnormal trading (4)"},
         "fill, market", f"{_ACCOUNTS}; without trades of the market", LargeVolumeCheck,
     ),
 )  # fmt: skip

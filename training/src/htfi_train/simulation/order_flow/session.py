@@ -20,9 +20,9 @@ from htfi.domain.orders import (
     OrderCanceled,
     OrderEvent,
     OrderFilled,
+    OrderSide,
     OrderType,
     SessionPhase,
-    Side,
     TimeInForce,
 )
 from htfi.domain.time import NS_PER_DAY, NS_PER_S
@@ -148,7 +148,7 @@ class TradingSession:
         self.events.append(
             NewOrder(
                 at_ns=self._stamp(), order_id=order.id, instrument=self.spec.instrument, venue=self.spec.venue,
-                side=Side.BUY if side == 1 else Side.SELL, quantity=quantity,
+                side=OrderSide.BUY if side == 1 else OrderSide.SELL, quantity=quantity,
                 order_type=OrderType.MARKET if price is None else OrderType.LIMIT,
                 price=None if price is None else price * TICK, time_in_force=in_force, algo=algo or f"{client}-algo",
                 trader=f"{client}-trader", desk=f"{client}-desk", client=client, account=account or client,
