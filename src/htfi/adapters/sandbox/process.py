@@ -18,6 +18,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
+import msgspec
+
 from htfi.adapters.sandbox import bubblewrap
 from htfi.adapters.sandbox.bait import SECRET_VARIABLE, BaitedHome
 from htfi.adapters.sandbox.control_group import ControlGroup
@@ -25,7 +27,7 @@ from htfi.adapters.sandbox.landlock import landlock_version
 from htfi.adapters.sandbox.seccomp import refuse_reported_call
 from htfi.adapters.sandbox.syscalls import system_calls
 from htfi.domain.errors import DependencyUnavailable
-from htfi.governance.sandbox.results import Bounds, Enforcement, Stopped, TrialEnding
+from htfi.governance.sandbox.results import Bounds, Enforcement, TrialEnding, TrialStopped
 
 MAX_FRAME_BYTES = 1 << 26
 _ENTER_GROUPS = 'while [ "$1" != -- ]; do echo $$ > "$1"; shift; done; shift; exec "$@"'
@@ -55,48 +57,50 @@ class ConfinedProcess:
         self._until_s = time.monotonic() + bounds.wall_s
         self._folder = tempfile.TemporaryDirectory(prefix="htfi-sandbox-", ignore_cleanup_errors=True)
         root = Path(self._folder.name)
-        (root / "home").mkdir()
-        self._bait = BaitedHome(root / "home")
+        self._bait = BaitedHome()
+        self._home = Path.home()
         self._group = ControlGroup(bounds.memory_bytes, bounds.max_threads)
         self._missing = bubblewrap.why_not() if with_bubblewrap is not False else "bubblewrap is switched off"
         self._is_wrapped = not self._missing
+        if not self._is_wrapped:
+            self._home = root / "home"
+            self._home.mkdir()
+            self._bait.write(self._home)
+        self._info, told = os.pipe()
+        lent = [told]
         self._ours, theirs = socket.socketpair()
         self._listener: int | None = None
         self._printed = bytearray()
         self._received = bytearray()
-        self._stopped: Stopped | None = None
+        self._stopped: TrialStopped | None = None
         self._is_locked = self._is_watched = self._has_stopped_printing = False
-        command = self._command(program, readable, masked, root)
+        command = self._command(program, readable, masked, root, lent)
         try:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0,
-                env=self._environment(theirs.fileno(), root), pass_fds=[theirs.fileno()], cwd="/",
+                env=self._environment(theirs.fileno(), root), pass_fds=[theirs.fileno(), *lent], cwd="/",
                 start_new_session=True,
             )  # fmt: skip
         except OSError as error:
             raise DependencyUnavailable(f"no process can be started for a trial: {error.strerror}") from error
         finally:
             theirs.close()
+            for descriptor in lent:
+                os.close(descriptor)
         for stream in self._streams:
             os.set_blocking(stream.fileno(), False)
         self._ours.setblocking(False)
 
-    def exchange(self, frame: bytes, limit_s: float) -> bytes | Stopped:
-        """Send a frame and wait for the answer, at most so long. After a `Stopped` every answer is that one."""
+    def exchange(self, frame: bytes, limit_s: float) -> bytes | TrialStopped:
+        """Send a frame and wait for the answer, at most so long. After a `TrialStopped` every answer is that one."""
         if self._stopped is not None:
             return self._stopped
         until_s = min(self._until_s, time.monotonic() + limit_s)
         found = self._send(_LENGTH.pack(len(frame)) + frame, until_s)
         return self._receive(until_s) if found is None else self._stop(found)
 
-    def answer(self, limit_s: float) -> bytes | Stopped:
-        """Wait for an answer without asking for it."""
-        if self._stopped is not None:
-            return self._stopped
-        return self._receive(min(self._until_s, time.monotonic() + limit_s))
-
-    def _receive(self, until_s: float) -> bytes | Stopped:
-        found: Stopped | None = None
+    def _receive(self, until_s: float) -> bytes | TrialStopped:
+        found: TrialStopped | None = None
         while found is None:
             if (answer := self._take_frame()) is not None:
                 found = self._found_misdeed()
@@ -106,7 +110,7 @@ class ConfinedProcess:
                 found = self._stopped or self._wait(until_s)
         return self._stop(found)
 
-    def _stop(self, found: Stopped) -> Stopped:
+    def _stop(self, found: TrialStopped) -> TrialStopped:
         self._stopped = found
         self._kill()
         return found
@@ -116,7 +120,7 @@ class ConfinedProcess:
         with contextlib.suppress(OSError):
             _, found, _, _ = socket.recv_fds(self._ours, 1, 1)
             self._listener = found[0] if found else None
-        self._is_watched = self._bait.watch()
+        self._is_watched = self._watch_bait()
         self._is_locked = True
 
     def enforcement(self, inside: Sequence[str]) -> Enforcement:
@@ -157,43 +161,49 @@ class ConfinedProcess:
             os.close(self._listener)
             self._listener = None
         self._ours.close()
+        os.close(self._info)
         self._bait.close()
         self._group.remove()
         self._folder.cleanup()
 
     def _command(
-        self, program: str, readable: Sequence[Path], masked: Sequence[Path], root: Path
+        self, program: str, readable: Sequence[Path], masked: Sequence[Path], root: Path, lent: list[int]
     ) -> list[str]:
-        python = [sys.executable, "-I", "-S", "-c", program]
+        """The whole command line; descriptors that it names join `lent`, whose first is told the process's id."""
+        python = [sys.executable, "-I", "-S", "-u", "-c", program]
         enter = self._group.entry_files
         before = ["/bin/sh", "-c", _ENTER_GROUPS, "sandbox", *enter, "--"] if enter else []
         if not self._is_wrapped:
             return [*before, *python]
         empty = root / "empty"
         empty.touch()
-        home = Path.home()
-        for place in readable:
-            if place.is_relative_to(home):  # a place to put it
-                made = self._bait.folder / place.relative_to(home)
-                made.mkdir(parents=True, exist_ok=True) if place.is_dir() else _touch(made)
+        bait = {name: _in_memory(content) for name, content in self._bait.files.items()}
         wrapped = bubblewrap.command(
-            readable,
-            dict.fromkeys(masked, empty),
-            home=home,
-            bait=self._bait.folder,
-            cache_folder=Path(_CACHE),
+            readable, dict.fromkeys(masked, empty), bait, home=self._home, cache_folder=Path(_CACHE)
         )
+        wrapped[1:1] = ["--info-fd", str(lent[0])]
+        lent += bait.values()
         return [*before, *wrapped, *python]
+
+    def _watch_bait(self) -> bool:
+        """Watch it where the process finds it: in its own mounts nobody else can touch it."""
+        if not self._is_wrapped:
+            return self._bait.watch(self._home, is_private=False)
+        try:
+            process = int(msgspec.json.decode(os.read(self._info, 4096))["child-pid"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return False
+        return self._bait.watch(Path(f"/proc/{process}/root{self._home}"), is_private=True)
 
     def _environment(self, control: int, root: Path) -> dict[str, str]:
         cache = _CACHE if self._is_wrapped else str(root / "cache")
         if not self._is_wrapped:
             (root / "cache").mkdir()
         return {
-            "HOME": str(Path.home() if self._is_wrapped else self._bait.folder), "PATH": "/usr/bin:/bin",
+            "HOME": str(self._home), "PATH": "/usr/bin:/bin",
             "LANG": "C.UTF-8", "PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1",
             "XDG_CACHE_HOME": cache, SECRET_VARIABLE: self._bait.mark, "CONTROL": str(control),
-            "LOCKS_FILES": "" if self._is_wrapped or not landlock_version() else str(self._bait.folder),
+            "LOCKS_FILES": "" if self._is_wrapped or not landlock_version() else str(self._home),
         }  # fmt: skip
 
     @property
@@ -204,7 +214,7 @@ class ConfinedProcess:
             raise AssertionError("all three are pipes")
         return process.stdin, process.stdout, process.stderr
 
-    def _send(self, data: bytes, until_s: float) -> Stopped | None:
+    def _send(self, data: bytes, until_s: float) -> TrialStopped | None:
         requests, _, _ = self._streams
         rest = memoryview(data)
         while rest:
@@ -217,7 +227,7 @@ class ConfinedProcess:
                 return self._ended()
         return None
 
-    def _wait(self, until_s: float, *, writes: bool = False) -> Stopped | None:
+    def _wait(self, until_s: float, *, writes: bool = False) -> TrialStopped | None:
         """Wait for something to happen; why it is to be stopped, if it is."""
         requests, replies, printed = self._streams
         with selectors.DefaultSelector() as chosen:
@@ -232,7 +242,7 @@ class ConfinedProcess:
                 chosen.register(self._bait.descriptor, selectors.EVENT_READ)
             ready = chosen.select(max(until_s - time.monotonic(), 0.0))
         if not ready:
-            return Stopped(TrialEnding.TIMED_OUT, "no answer in time")
+            return TrialStopped(TrialEnding.TIMED_OUT, "no answer in time")
         if (found := self._found_misdeed()) is not None:
             return found
         try:
@@ -249,7 +259,7 @@ class ConfinedProcess:
             return None
         (length,) = _LENGTH.unpack_from(self._received)
         if length > MAX_FRAME_BYTES:
-            self._stopped = Stopped(TrialEnding.MALFORMED, f"an answer of {length:,} bytes")
+            self._stopped = TrialStopped(TrialEnding.MALFORMED, f"an answer of {length:,} bytes")
             return None
         if len(self._received) < _LENGTH.size + length:
             return None
@@ -257,19 +267,19 @@ class ConfinedProcess:
         del self._received[: _LENGTH.size + length]
         return frame
 
-    def _found_misdeed(self) -> Stopped | None:
+    def _found_misdeed(self) -> TrialStopped | None:
         if self._listener is not None and _is_readable(self._listener):
             calls = system_calls()
             assert calls is not None, "a filter was made of them"
             with contextlib.suppress(OSError):
                 refused = refuse_reported_call(self._listener, calls)
                 what = f"{calls.name_of(refused.number)}{f' {refused.path}' if refused.path else ''}"
-                return Stopped(TrialEnding.FORBIDDEN_CALL, f"it asked the system for {what}")
+                return TrialStopped(TrialEnding.FORBIDDEN_CALL, f"it asked the system for {what}")
         if self._is_locked and (name := self._bait.opened()):
-            return Stopped(TrialEnding.READ_SECRETS, f"it opened {name}")
+            return TrialStopped(TrialEnding.READ_SECRETS, f"it opened {name}")
         self._read_printed()
         if self._bait.mark.encode() in self._printed:
-            return Stopped(TrialEnding.PRINTED_SECRETS, "it printed a secret")
+            return TrialStopped(TrialEnding.PRINTED_SECRETS, "it printed a secret")
         return None
 
     def _read_printed(self) -> None:
@@ -284,23 +294,25 @@ class ConfinedProcess:
                     del self._printed[: -self.bounds.max_output_bytes // 2]
             self._has_stopped_printing = True
 
-    def _ended(self) -> Stopped:
+    def _ended(self) -> TrialStopped:
         """Why it ended by itself."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_END_S)
         if (found := self._found_misdeed()) is not None:
             return found
         if self._group.ran_out():
-            return Stopped(
+            return TrialStopped(
                 TrialEnding.OUT_OF_MEMORY, f"it used more than {self.bounds.memory_bytes >> 20} MB"
             )
         status = self._process.returncode
         number = -status if status is not None and status < 0 else (status or 0) - 128
         if number == signal.SIGSYS:
-            return Stopped(TrialEnding.FORBIDDEN_CALL, "it made a forbidden system call")
+            return TrialStopped(TrialEnding.FORBIDDEN_CALL, "it made a forbidden system call")
         name = signal.Signals(number).name if number in set(signal.Signals) else f"status {status}"
         last = self.printed.strip().splitlines()
-        return Stopped(TrialEnding.CRASHED, f"it ended ({name})" + (f": {last[-1][:200]}" if last else ""))
+        return TrialStopped(
+            TrialEnding.CRASHED, f"it ended ({name})" + (f": {last[-1][:200]}" if last else "")
+        )
 
     def _kill(self) -> None:
         if self._process.poll() is None:
@@ -310,9 +322,12 @@ class ConfinedProcess:
                 self._process.wait(_END_S)
 
 
-def _touch(place: Path) -> None:
-    place.parent.mkdir(parents=True, exist_ok=True)
-    place.touch()
+def _in_memory(content: bytes) -> int:
+    """A descriptor from which this is read."""
+    descriptor = os.memfd_create("bait")
+    os.write(descriptor, content)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor
 
 
 def _is_readable(descriptor: int) -> bool:

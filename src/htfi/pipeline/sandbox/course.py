@@ -12,7 +12,7 @@ from htfi.domain.decision import series_id
 from htfi.domain.errors import InvalidInput
 from htfi.domain.events import Bar, FeedItem, News, TimePassed, Trade
 from htfi.domain.time import NS_PER_DAY, NS_PER_S
-from htfi.governance.sandbox.trials import Trial, TrialFeed, TrialMarket, TrialNews
+from htfi.governance.sandbox.trials import SandboxTrial, TrialFeed, TrialMarket, TrialNews
 from htfi.pipeline.sandbox.market import simulate_market
 from htfi.pipeline.sandbox.news import stage_news
 
@@ -54,7 +54,7 @@ class TrialCourse:
 
 
 def course_of(
-    trial: Trial, history: Sequence[Bar], attacks: Sequence[News], peak_events_per_s: float
+    trial: SandboxTrial, history: Sequence[Bar], attacks: Sequence[News], peak_events_per_s: float
 ) -> TrialCourse:
     """What happens in a trial. `history` are bars in order; `peak_events_per_s` is the busiest second of six months.
 

@@ -11,7 +11,7 @@ from htfi.domain.decision import PolicyOutcome
 from htfi.forecasting.evaluation.differences import loss_difference, mean_by_date
 from htfi.forecasting.evaluation.overfitting import deflated_sharpe, return_moments
 from htfi.forecasting.scores import crps
-from htfi.governance.sandbox.results import Stopped, TrialEnding, TrialResult
+from htfi.governance.sandbox.results import TrialEnding, TrialResult, TrialStopped
 from htfi.pipeline.sandbox.course import TrialCourse
 from htfi.pipeline.sandbox.messages import SeriesAnswer
 
@@ -39,7 +39,7 @@ class TrialFigures:
     differences: Array
 
 
-def failed_trial(name: str, stopped: Stopped) -> TrialFigures:
+def failed_trial(name: str, stopped: TrialStopped) -> TrialFigures:
     """Of a candidate that did not get to the end: there is nothing to compare."""
     return TrialFigures(TrialResult(trial=name, ending=stopped.ending, detail=stopped.detail), np.empty(0))
 

@@ -23,7 +23,7 @@ _WIRE, _OPEN_FEED = "wire", "open"
 
 
 @dataclass(frozen=True, slots=True)
-class StagedNews:
+class TrialHeadlines:
     """Bars that headlines have moved, the items, and which way each really moved a series at which bar."""
 
     bars: list[Bar]
@@ -39,7 +39,7 @@ def headlines() -> dict[str, list[str]]:
 
 def stage_news(
     kind: TrialNews, bars: Sequence[Bar], attacks: Sequence[News], rng: np.random.Generator
-) -> StagedNews:
+) -> TrialHeadlines:
     """News on simulated bars: each true headline comes two hours before the close of a bar and moves the next one.
 
     Poisoned: as many lies from an open feed, which move nothing. Late: headlines after their effect. Contradictory:
@@ -73,7 +73,7 @@ def stage_news(
                 items.append(_item(false, bar.symbol, lie.end_ns - 2 * _HOUR_NS, _OPEN_FEED, len(items)))
     if kind is TrialNews.ATTACKS:
         items += _placed(attacks, bars)
-    return StagedNews(_moved(bars, shifts), items, signs)
+    return TrialHeadlines(_moved(bars, shifts), items, signs)
 
 
 def _placed(attacks: Sequence[News], bars: Sequence[Bar]) -> list[News]:

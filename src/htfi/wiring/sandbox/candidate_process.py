@@ -26,6 +26,7 @@ from htfi.pipeline.loop import DecisionLoop
 from htfi.pipeline.recorder import Watcher
 from htfi.pipeline.sandbox.messages import (
     Answers,
+    BeginCandidate,
     Failure,
     OpenCandidate,
     Ready,
@@ -69,6 +70,7 @@ def serve() -> None:
         return
     _write(replies, Ready(opened.locks))
     try:
+        assert isinstance(decode_request(_read(requests)), BeginCandidate), "it is watched before it begins"
         opened.begin()
         _write(replies, Ready(opened.locks))
         while frame := _read(requests):

@@ -20,7 +20,7 @@ from htfi.governance.ledger.checkpoint import log_key
 from htfi.governance.ledger.note import NoteSignature, SignedNote
 from htfi.governance.sandbox.entries import SandboxVerdict, encode_entry
 from htfi.governance.sandbox.results import Bounds, Enforcement, TrialEnding
-from htfi.governance.sandbox.trials import CandidateKind, Trial, TrialNews, trials_of
+from htfi.governance.sandbox.trials import CandidateKind, SandboxTrial, TrialNews, trials_of
 from htfi.governance.sandbox.verdict import failed_checks, permitted_chance
 from htfi.pipeline.sandbox.course import TrialCourse, course_of
 from htfi.pipeline.sandbox.figures import (
@@ -32,8 +32,9 @@ from htfi.pipeline.sandbox.figures import (
     gain_is_real,
     known,
 )
+from htfi.wiring.control import GOVERNANCE_ORIGIN
 from htfi.wiring.feeds import open_feed, resolve
-from htfi.wiring.governance_log import GOVERNANCE_ORIGIN, open_governance_log
+from htfi.wiring.governance_log import open_governance_log
 from htfi.wiring.in_memory_run import MemoryQuarantine
 from htfi.wiring.ledger import SIGNING_KEY
 from htfi.wiring.sandbox.candidates import Candidate, Tables
@@ -76,7 +77,9 @@ class Examination:
 class ChampionSides:
     """The champion's answers by trial, so that several candidates can be tried on the same trials."""
 
-    sides: dict[tuple[str, Trial], TrialSide] = field(default_factory=dict[tuple[str, Trial], TrialSide])
+    sides: dict[tuple[str, SandboxTrial], TrialSide] = field(
+        default_factory=dict[tuple[str, SandboxTrial], TrialSide]
+    )
 
 
 def read_history(paths: Sequence[str] = (), mapping: Path | None = None) -> TrialHistory:
@@ -145,7 +148,7 @@ def examine(
         trials = trials_of(
             seed, reads_news=candidate.reads_news, is_numeric=candidate.is_numeric, num_bars=num_bars
         )
-        room = _Room(
+        examiner = _Examiner(
             candidate,
             champion,
             history,
@@ -153,7 +156,7 @@ def examine(
             champions or ChampionSides(),
             with_bubblewrap,
         )
-        figures = room.run(trials, show)
+        figures = examiner.run(trials, show)
         sharpes = past.sharpes(candidate.digest, candidate.lineage) if past is not None else []
         sharpe, is_real = gain_is_real([one.differences for one in figures], sharpes, num_tries)
         results = tuple(one.result for one in figures)
@@ -163,9 +166,9 @@ def examine(
             champion_digest=champion.digest, history_digest=history.digest,
             trials=tuple(trials), results=results, failed=tuple(failed_checks(results, num_tries)), num_tries=num_tries,
             permitted_chance=permitted_chance(num_tries), gain_sharpe=known(sharpe), gain_is_real=known(is_real),
-            not_enforced=room.enforcement.not_enforced, untried=candidate.untried,
+            not_enforced=examiner.enforcement.not_enforced, untried=candidate.untried,
         )  # fmt: skip
-        done = Examination(verdict, room.enforcement, room.printed, time.monotonic() - began_s)
+        done = Examination(verdict, examiner.enforcement, examiner.printed, time.monotonic() - began_s)
         if log is None or governance is None:
             return done
         (receipt,) = log.append([encode_entry(verdict)])
@@ -176,7 +179,7 @@ def examine(
             log.close()
 
 
-class _Room:
+class _Examiner:
     """Both sides of every trial of one candidate."""
 
     def __init__(
@@ -200,7 +203,7 @@ class _Room:
         self.enforcement = Enforcement()
         self.printed = ""
 
-    def run(self, trials: Sequence[Trial], show: Show) -> list[TrialFigures]:
+    def run(self, trials: Sequence[SandboxTrial], show: Show) -> list[TrialFigures]:
         """The trials in order; the first that does not end as it should is the last."""
         found: list[TrialFigures] = []
         for place, trial in enumerate(trials):
@@ -213,7 +216,7 @@ class _Room:
         show("", 1.0)
         return found
 
-    def _one(self, trial: Trial, *, is_first: bool, advance: Callable[[float], None]) -> TrialFigures:
+    def _one(self, trial: SandboxTrial, *, is_first: bool, advance: Callable[[float], None]) -> TrialFigures:
         course = course_of(trial, self._history.bars, recorded_attacks(), self._history.peak_events_per_s)
         ours = self._run(self._ours, course, lambda at: advance(0.5 * at))
         if is_first or ours.enforcement.enforced:
@@ -237,7 +240,7 @@ class _Room:
         return figures
 
     def _with_attacks(
-        self, trial: Trial, figures: TrialFigures, first: SideAnswers, second: SideAnswers
+        self, trial: SandboxTrial, figures: TrialFigures, first: SideAnswers, second: SideAnswers
     ) -> TrialFigures:
         calm = msgspec.structs.replace(trial, news=TrialNews.TRUE)
         course = course_of(calm, self._history.bars, (), 0.0)
@@ -253,7 +256,7 @@ class _Room:
         return replace(figures, result=result)
 
     def _champion_side(
-        self, trial: Trial, course: TrialCourse, advance: Callable[[float], None]
+        self, trial: SandboxTrial, course: TrialCourse, advance: Callable[[float], None]
     ) -> TrialSide:
         key = (f"{self._key}/{self._candidate.reads_news}", trial)
         side = self._champions.sides.get(key)

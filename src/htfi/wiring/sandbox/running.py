@@ -11,10 +11,11 @@ import msgspec
 import htfi
 from htfi import sample
 from htfi.adapters.sandbox.process import ConfinedProcess
-from htfi.governance.sandbox.results import Bounds, Enforcement, Stopped, TrialEnding
+from htfi.governance.sandbox.results import Bounds, Enforcement, TrialEnding, TrialStopped
 from htfi.pipeline.sandbox.course import TrialCourse
 from htfi.pipeline.sandbox.messages import (
     Answers,
+    BeginCandidate,
     Failure,
     OpenCandidate,
     Ready,
@@ -37,7 +38,7 @@ class TrialSide:
 
     answers: list[list[SeriesAnswer]] = field(default_factory=list[list[SeriesAnswer]])
     seconds: list[float] = field(default_factory=list[float])
-    stopped: Stopped | None = None
+    stopped: TrialStopped | None = None
     enforcement: Enforcement = field(default_factory=Enforcement)
     printed: str = ""
 
@@ -80,7 +81,7 @@ def run_side(
 
 def _open(
     process: ConfinedProcess, contender: Contender, bounds: Bounds
-) -> tuple[Stopped | None, Enforcement]:
+) -> tuple[TrialStopped | None, Enforcement]:
     asked = OpenCandidate(
         tables=dict(contender.tables), expert=contender.expert, reads_news=contender.reads_news,
         memory_bytes=bounds.memory_bytes, processor_s=bounds.wall_s,
@@ -90,13 +91,13 @@ def _open(
         return _stopped(reply), Enforcement()
     process.locked()
     enforcement = process.enforcement(reply.locks)
-    begun = _reply(process.answer(bounds.answer_s))
+    begun = _reply(process.exchange(encode(BeginCandidate()), bounds.answer_s))
     return (None if isinstance(begun, Ready) else _stopped(begun)), enforcement
 
 
 def _feed(
     process: ConfinedProcess, course: TrialCourse, side: TrialSide, bounds: Bounds, advance: Advance
-) -> Stopped | None:
+) -> TrialStopped | None:
     num = len(course.instants)
     for place, instant in enumerate(course.instants):
         frame = encode(TakeEvents(list(instant.events), list(instant.series)))
@@ -106,33 +107,33 @@ def _feed(
         if not isinstance(reply, Answers):
             return _stopped(reply)
         if [answer.series for answer in reply.answers] != list(instant.series):
-            return Stopped(TrialEnding.MALFORMED, "it answers for other series than it was asked for")
+            return TrialStopped(TrialEnding.MALFORMED, "it answers for other series than it was asked for")
         side.answers.append(reply.answers)
         if place % 16 == 0:
             advance(place / num)
     return None
 
 
-def _reply(frame: bytes | Stopped) -> Ready | Answers | Failure | Stopped:
-    if isinstance(frame, Stopped):
+def _reply(frame: bytes | TrialStopped) -> Ready | Answers | Failure | TrialStopped:
+    if isinstance(frame, TrialStopped):
         return frame
     try:
         return decode_reply(frame)
     except (msgspec.DecodeError, ValueError) as error:
-        return Stopped(TrialEnding.MALFORMED, f"its answer is no answer: {error}"[:200])
+        return TrialStopped(TrialEnding.MALFORMED, f"its answer is no answer: {error}"[:200])
 
 
-def _stopped(reply: Ready | Answers | Failure | Stopped) -> Stopped:
+def _stopped(reply: Ready | Answers | Failure | TrialStopped) -> TrialStopped:
     match reply:
-        case Stopped():
+        case TrialStopped():
             return reply
         case Failure():
             ending = TrialEnding.REFUSED if reply.at_opening else TrialEnding.CRASHED
             if "more memory" in reply.words:
                 ending = TrialEnding.OUT_OF_MEMORY
-            return Stopped(ending, reply.words)
+            return TrialStopped(ending, reply.words)
         case Ready() | Answers():
-            return Stopped(TrialEnding.MALFORMED, "it answers what was not asked")
+            return TrialStopped(TrialEnding.MALFORMED, "it answers what was not asked")
 
 
 def _program() -> str:
