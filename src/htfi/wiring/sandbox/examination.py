@@ -47,6 +47,7 @@ NOTE_ORIGIN = "htfi.sandbox"
 _SIX_MONTHS_NS = 183 * NS_PER_DAY
 _REPEATED_INSTANTS = 120  # of the first trial, which a candidate runs a second time
 _MIN_BARS = 60
+MAX_TIMES_AS_LONG, _SLACK_S = 6.0, 15.0  # that a candidate may take for a trial, beside the champion
 
 Show = Callable[[str, float], None]
 """Told of the trial at work and of the share of all that is done."""
@@ -218,13 +219,14 @@ class _Examiner:
 
     def _one(self, trial: SandboxTrial, *, is_first: bool, advance: Callable[[float], None]) -> TrialFigures:
         course = course_of(trial, self._history.bars, recorded_attacks(), self._history.peak_events_per_s)
-        ours = self._run(self._ours, course, lambda at: advance(0.5 * at))
+        theirs = self._champion_side(trial, course, lambda at: advance(0.5 * at))
+        wall_s = min(self._bounds.wall_s, _SLACK_S + MAX_TIMES_AS_LONG * theirs.wall_s)
+        ours = self._run(self._ours, course, lambda at: advance(0.5 + 0.5 * at), wall_s)
         if is_first or ours.enforcement.enforced:
             self.enforcement = ours.enforcement
         self.printed = ours.printed or self.printed
         if ours.stopped is not None:
             return failed_trial(trial.name, ours.stopped)
-        theirs = self._champion_side(trial, course, lambda at: advance(0.5 + 0.5 * at))
         first, second = (
             _answers(side, shape) for side, shape in zip((ours, theirs), self._shapes, strict=True)
         )
@@ -269,8 +271,15 @@ class _Examiner:
             )
         return side
 
-    def _run(self, contender: Contender, course: TrialCourse, advance: Callable[[float], None]) -> TrialSide:
-        return run_side(contender, course, self._bounds, advance, with_bubblewrap=self._with_bubblewrap)
+    def _run(
+        self,
+        contender: Contender,
+        course: TrialCourse,
+        advance: Callable[[float], None],
+        wall_s: float | None = None,
+    ) -> TrialSide:
+        bounds = self._bounds if wall_s is None else msgspec.structs.replace(self._bounds, wall_s=wall_s)
+        return run_side(contender, course, bounds, advance, with_bubblewrap=self._with_bubblewrap)
 
 
 def _show_part(show: Show, name: str, place: int, num: int, share: float) -> None:

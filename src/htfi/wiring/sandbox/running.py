@@ -41,6 +41,7 @@ class TrialSide:
     stopped: TrialStopped | None = None
     enforcement: Enforcement = field(default_factory=Enforcement)
     printed: str = ""
+    wall_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ def run_side(
 
     Raises: DependencyUnavailable where no process can be started.
     """
-    side = TrialSide()
+    side, began_s = TrialSide(), time.monotonic()
     readable = [*_python_places(), *contender.folders]
     process = ConfinedProcess(
         _program(), readable, [Path(file) for file in sample.FILES], bounds, with_bubblewrap=with_bubblewrap
@@ -74,7 +75,8 @@ def run_side(
         stopped, enforcement = _open(process, contender, bounds)
         if stopped is None:
             stopped = _feed(process, course, side, bounds, advance)
-        return TrialSide(side.answers, side.seconds, stopped, enforcement, process.printed)
+        took_s = time.monotonic() - began_s
+        return TrialSide(side.answers, side.seconds, stopped, enforcement, process.printed, took_s)
     finally:
         process.close()
 
