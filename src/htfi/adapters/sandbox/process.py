@@ -66,8 +66,8 @@ class ConfinedProcess:
             self._home = root / "home"
             self._home.mkdir()
             self._bait.write(self._home)
-        self._info, told = os.pipe()
-        lent = [told]
+        self._info, writer = os.pipe()
+        lent = [writer]
         self._ours, theirs = socket.socketpair()
         self._listener: int | None = None
         self._printed = bytearray()
@@ -169,7 +169,7 @@ class ConfinedProcess:
     def _command(
         self, program: str, readable: Sequence[Path], masked: Sequence[Path], root: Path, lent: list[int]
     ) -> list[str]:
-        """The whole command line; descriptors that it names join `lent`, whose first is told the process's id."""
+        """The whole command line. Descriptors that it names join `lent`; the first is for the process's id."""
         python = [sys.executable, "-I", "-S", "-u", "-c", program]
         enter = self._group.entry_files
         before = ["/bin/sh", "-c", _ENTER_GROUPS, "sandbox", *enter, "--"] if enter else []
@@ -242,7 +242,8 @@ class ConfinedProcess:
                 chosen.register(self._bait.descriptor, selectors.EVENT_READ)
             ready = chosen.select(max(until_s - time.monotonic(), 0.0))
         if not ready:
-            return TrialStopped(TrialEnding.TIMED_OUT, "no answer in time")
+            over = "the whole trial took too long" if until_s >= self._until_s else "no answer came in time"
+            return TrialStopped(TrialEnding.TIMED_OUT, over)
         if (found := self._found_misdeed()) is not None:
             return found
         try:

@@ -58,15 +58,15 @@ def stage_news(
             moves = kind is not TrialNews.CONTRADICTORY
             if moves:
                 shifts[places[at + 1]] += sign * _EFFECT * _SIGMA
-            told_ns = bar.end_ns - 2 * _HOUR_NS
+            sent_ns = bar.end_ns - 2 * _HOUR_NS
             if kind is TrialNews.LATE:
-                told_ns = bars[places[at + 1]].end_ns - 2 * _HOUR_NS
+                sent_ns = bars[places[at + 1]].end_ns - 2 * _HOUR_NS
             elif moves:
                 signs[series, at] = sign
-            items.append(_item(text, bar.symbol, told_ns, _WIRE, len(items)))
+            items.append(_item(text, bar.symbol, sent_ns, _WIRE, len(items)))
             if kind is TrialNews.CONTRADICTORY:
                 denial = _headline(rng, -sign, bar.symbol)
-                items.append(_item(denial, bar.symbol, told_ns + _HOUR_NS, _OPEN_FEED, len(items)))
+                items.append(_item(denial, bar.symbol, sent_ns + _HOUR_NS, _OPEN_FEED, len(items)))
             if kind is TrialNews.POISONED:
                 lie = bars[places[at + 2]]
                 false = _headline(rng, float(rng.choice((-1.0, 1.0))), bar.symbol)

@@ -22,7 +22,6 @@ from htfi.governance.sandbox.entries import SandboxVerdict, encode_entry
 from htfi.governance.sandbox.results import Bounds, Enforcement, TrialEnding
 from htfi.governance.sandbox.trials import CandidateKind, SandboxTrial, TrialNews, trials_of
 from htfi.governance.sandbox.verdict import failed_checks, permitted_chance
-from htfi.pipeline.sandbox.course import TrialCourse, course_of
 from htfi.pipeline.sandbox.figures import (
     SideAnswers,
     TrialFigures,
@@ -32,6 +31,8 @@ from htfi.pipeline.sandbox.figures import (
     gain_is_real,
     known,
 )
+from htfi.pipeline.sandbox.messages import Answers, encode
+from htfi.pipeline.sandbox.trial_events import TrialEvents, make_trial_events
 from htfi.wiring.control import GOVERNANCE_ORIGIN
 from htfi.wiring.feeds import open_feed, resolve
 from htfi.wiring.governance_log import open_governance_log
@@ -218,10 +219,12 @@ class _Examiner:
         return found
 
     def _one(self, trial: SandboxTrial, *, is_first: bool, advance: Callable[[float], None]) -> TrialFigures:
-        course = course_of(trial, self._history.bars, recorded_attacks(), self._history.peak_events_per_s)
-        theirs = self._champion_side(trial, course, lambda at: advance(0.5 * at))
+        stream = make_trial_events(
+            trial, self._history.bars, recorded_attacks(), self._history.peak_events_per_s
+        )
+        theirs = self._champion_side(trial, stream, lambda at: advance(0.5 * at))
         wall_s = min(self._bounds.wall_s, _SLACK_S + MAX_TIMES_AS_LONG * theirs.wall_s)
-        ours = self._run(self._ours, course, lambda at: advance(0.5 + 0.5 * at), wall_s)
+        ours = self._run(self._ours, stream, lambda at: advance(0.5 + 0.5 * at), wall_s)
         if is_first or ours.enforcement.enforced:
             self.enforcement = ours.enforcement
         self.printed = ours.printed or self.printed
@@ -231,13 +234,16 @@ class _Examiner:
             _answers(side, shape) for side, shape in zip((ours, theirs), self._shapes, strict=True)
         )
         is_expert = self._candidate.kind is CandidateKind.EXPERT
-        figures = compare_sides(trial.name, course, first, second, has_own=is_expert)
+        figures = compare_sides(trial.name, stream, first, second, has_own=is_expert)
         if trial.news is TrialNews.ATTACKS:
             figures = self._with_attacks(trial, figures, first, second)
         if is_first:
-            part = replace(course, instants=course.instants[:_REPEATED_INSTANTS])
+            part = replace(stream, instants=stream.instants[:_REPEATED_INSTANTS])
             again = self._run(self._ours, part, lambda _: None)
-            same = again.stopped is None and again.answers == ours.answers[: len(part.instants)]
+            # By their bytes: where an expert has no forecast yet it gives NaN, which equals nothing.
+            before = encode(Answers([one for found in ours.answers[: len(part.instants)] for one in found]))
+            after = encode(Answers([one for found in again.answers for one in found]))
+            same = again.stopped is None and after == before
             figures = replace(figures, result=msgspec.structs.replace(figures.result, repeats=same))
         return figures
 
@@ -245,11 +251,11 @@ class _Examiner:
         self, trial: SandboxTrial, figures: TrialFigures, first: SideAnswers, second: SideAnswers
     ) -> TrialFigures:
         calm = msgspec.structs.replace(trial, news=TrialNews.TRUE)
-        course = course_of(calm, self._history.bars, (), 0.0)
-        ours = self._run(self._ours, course, lambda _: None)
+        stream = make_trial_events(calm, self._history.bars, (), 0.0)
+        ours = self._run(self._ours, stream, lambda _: None)
         if ours.stopped is not None:
             return failed_trial(trial.name, ours.stopped)
-        theirs = self._champion_side(calm, course, lambda _: None)
+        theirs = self._champion_side(calm, stream, lambda _: None)
         moved = farthest_moved(first, _answers(ours, self._shapes[0]))
         champion_moved = farthest_moved(second, _answers(theirs, self._shapes[1]))
         result = msgspec.structs.replace(
@@ -258,12 +264,12 @@ class _Examiner:
         return replace(figures, result=result)
 
     def _champion_side(
-        self, trial: SandboxTrial, course: TrialCourse, advance: Callable[[float], None]
+        self, trial: SandboxTrial, stream: TrialEvents, advance: Callable[[float], None]
     ) -> TrialSide:
         key = (f"{self._key}/{self._candidate.reads_news}", trial)
         side = self._champions.sides.get(key)
         if side is None:
-            side = self._champions.sides[key] = self._run(self._theirs, course, advance)
+            side = self._champions.sides[key] = self._run(self._theirs, stream, advance)
         if side.stopped is not None:
             raise DependencyUnavailable(
                 f"the champion did not finish the trial '{trial.name}': {side.stopped.ending.value}: "
@@ -274,12 +280,12 @@ class _Examiner:
     def _run(
         self,
         contender: Contender,
-        course: TrialCourse,
+        stream: TrialEvents,
         advance: Callable[[float], None],
         wall_s: float | None = None,
     ) -> TrialSide:
         bounds = self._bounds if wall_s is None else msgspec.structs.replace(self._bounds, wall_s=wall_s)
-        return run_side(contender, course, bounds, advance, with_bubblewrap=self._with_bubblewrap)
+        return run_side(contender, stream, bounds, advance, with_bubblewrap=self._with_bubblewrap)
 
 
 def _show_part(show: Show, name: str, place: int, num: int, share: float) -> None:

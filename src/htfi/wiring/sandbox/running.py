@@ -12,7 +12,6 @@ import htfi
 from htfi import sample
 from htfi.adapters.sandbox.process import ConfinedProcess
 from htfi.governance.sandbox.results import Bounds, Enforcement, TrialEnding, TrialStopped
-from htfi.pipeline.sandbox.course import TrialCourse
 from htfi.pipeline.sandbox.messages import (
     Answers,
     BeginCandidate,
@@ -24,6 +23,7 @@ from htfi.pipeline.sandbox.messages import (
     decode_reply,
     encode,
 )
+from htfi.pipeline.sandbox.trial_events import TrialEvents
 from htfi.wiring.sandbox.candidates import Tables
 
 Advance = Callable[[float], None]
@@ -56,25 +56,25 @@ class Contender:
 
 def run_side(
     contender: Contender,
-    course: TrialCourse,
+    stream: TrialEvents,
     bounds: Bounds,
     advance: Advance = lambda _: None,
     *,
     with_bubblewrap: bool | None = None,
 ) -> TrialSide:
-    """Feed a course to a contender, an instant at a time: it can see nothing of the next before it has answered.
+    """Feed a stream to a contender, an instant at a time: it can see nothing of the next before it has answered.
 
     Raises: DependencyUnavailable where no process can be started.
     """
     side, began_s = TrialSide(), time.monotonic()
-    readable = [*_python_places(), *contender.folders]
+    readable = [*python_places(), *contender.folders]
     process = ConfinedProcess(
         _program(), readable, [Path(file) for file in sample.FILES], bounds, with_bubblewrap=with_bubblewrap
     )
     try:
         stopped, enforcement = _open(process, contender, bounds)
         if stopped is None:
-            stopped = _feed(process, course, side, bounds, advance)
+            stopped = _feed(process, stream, side, bounds, advance)
         took_s = time.monotonic() - began_s
         return TrialSide(side.answers, side.seconds, stopped, enforcement, process.printed, took_s)
     finally:
@@ -98,10 +98,10 @@ def _open(
 
 
 def _feed(
-    process: ConfinedProcess, course: TrialCourse, side: TrialSide, bounds: Bounds, advance: Advance
+    process: ConfinedProcess, stream: TrialEvents, side: TrialSide, bounds: Bounds, advance: Advance
 ) -> TrialStopped | None:
-    num = len(course.instants)
-    for place, instant in enumerate(course.instants):
+    num = len(stream.instants)
+    for place, instant in enumerate(stream.instants):
         frame = encode(TakeEvents(list(instant.events), list(instant.series)))
         began_s = time.perf_counter()
         reply = _reply(process.exchange(frame, bounds.answer_s))
@@ -139,11 +139,11 @@ def _stopped(reply: Ready | Answers | Failure | TrialStopped) -> TrialStopped:
 
 
 def _program() -> str:
-    paths = [str(place) for place in _module_places()]
+    paths = [str(place) for place in module_places()]
     return f"import sys; sys.path[:] = {paths!r}; from htfi.wiring.sandbox.candidate_process import serve; serve()"
 
 
-def _module_places() -> list[Path]:
+def module_places() -> list[Path]:
     """Where Python's modules, installed packages and this one lie; no folder of whoever started the program."""
     prefixes = {Path(sys.prefix), Path(sys.base_prefix), Path(sys.prefix).resolve()}
     entries = [Path(entry) for entry in sys.path if entry]
@@ -151,13 +151,13 @@ def _module_places() -> list[Path]:
     return [Path(htfi.__file__).parent.parent, *found]
 
 
-def _python_places() -> Sequence[Path]:
+def python_places() -> Sequence[Path]:
     """What Python needs to run, without what is in a folder that is there already."""
     named = [
         Path(sys.prefix),
         Path(sys.base_prefix),
         Path(sys.executable).resolve().parent.parent,
-        *_module_places(),
+        *module_places(),
     ]
     named += [place.resolve() for place in named]
     found: list[Path] = []

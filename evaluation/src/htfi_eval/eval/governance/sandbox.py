@@ -15,7 +15,7 @@ from htfi_eval.eval.governance.planted_candidates import PlantedCandidate, plant
 from htfi_eval.results import PartFigures
 
 _SEED = 1907  # trials of all candidates, so that the champion runs each of them once
-_NUM_BARS, _QUICK_BARS = 700, 260
+_NUM_BARS, _QUICK_BARS = 400, 200
 _QUICK_BAD, _QUICK_GOOD = 4, 2
 _ANSWER_S = 4.0
 

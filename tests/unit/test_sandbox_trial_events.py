@@ -9,7 +9,7 @@ import pytest
 from htfi.domain.errors import InvalidInput
 from htfi.domain.events import Bar, News, TimePassed
 from htfi.governance.sandbox.trials import SandboxTrial, TrialFeed, TrialMarket, TrialNews
-from htfi.pipeline.sandbox.course import TrialCourse, course_of, disguise
+from htfi.pipeline.sandbox.trial_events import TrialEvents, disguise, make_trial_events
 from htfi.wiring.sandbox.examination import recorded_attacks
 from htfi_eval.eval.sanitise.recorded_attacks import recorded_items
 
@@ -47,22 +47,23 @@ def history(num: int = 200) -> list[Bar]:
 
 
 def trial(**said: Any) -> SandboxTrial:
-    return SandboxTrial(**{"name": "t", "market": TrialMarket.CALM, "seed": 5, "num_bars": 120, **said})
+    usual: dict[str, Any] = {"name": "t", "market": TrialMarket.CALM, "seed": 5, "num_bars": 120}
+    return SandboxTrial(**usual | said)
 
 
-def course(**said: Any) -> TrialCourse:
-    return course_of(trial(**said), history(), recorded_attacks(), 200.0)
+def stream(**said: Any) -> TrialEvents:
+    return make_trial_events(trial(**said), history(), recorded_attacks(), 200.0)
 
 
 @pytest.mark.parametrize("market", TrialMarket)
 @pytest.mark.parametrize("feed", TrialFeed)
 def test_same_description_gives_the_same_events(market: TrialMarket, feed: TrialFeed):
-    assert course(market=market, feed=feed) == course(market=market, feed=feed)
+    assert stream(market=market, feed=feed) == stream(market=market, feed=feed)
 
 
 @pytest.mark.parametrize("news", TrialNews)
 def test_events_of_a_trial_are_usable_and_in_order(news: TrialNews):
-    found = course(news=news)
+    found = stream(news=news)
     times = [one.events[-1].available_at_ns for one in found.instants]
     assert len(times) > 100
     assert times == sorted(set(times))
@@ -82,11 +83,11 @@ def test_events_of_a_trial_are_usable_and_in_order(news: TrialNews):
 
 
 def test_another_seed_gives_another_market():
-    assert course(seed=5).closes != course(seed=6).closes
+    assert stream(seed=5).closes != stream(seed=6).closes
 
 
 def test_closes_are_those_of_the_bars_that_each_instant_names():
-    found = course(market=TrialMarket.HISTORY)
+    found = stream(market=TrialMarket.HISTORY)
     seen = 0
     for one in found.instants:
         bars = {f"{event.symbol}/1d": event.close for event in one.events if isinstance(event, Bar)}
@@ -98,7 +99,7 @@ def test_closes_are_those_of_the_bars_that_each_instant_names():
 
 def test_history_too_short_is_refused():
     with pytest.raises(InvalidInput, match="too short for a trial"):
-        course_of(trial(market=TrialMarket.HISTORY), history(30), (), 0.0)
+        make_trial_events(trial(market=TrialMarket.HISTORY), history(30), (), 0.0)
 
 
 def test_disguised_history_keeps_the_market_and_hides_the_days():
@@ -117,7 +118,7 @@ def test_disguised_history_keeps_the_market_and_hides_the_days():
 def test_simulated_crisis_has_crashes_and_calm_has_none():
     lowest = {
         market: min(
-            np.diff(np.log(closes)).min() for closes in course(market=market, num_bars=400).closes.values()
+            np.diff(np.log(closes)).min() for closes in stream(market=market, num_bars=400).closes.values()
         )
         for market in (TrialMarket.CALM, TrialMarket.CRISIS)
     }
@@ -126,7 +127,7 @@ def test_simulated_crisis_has_crashes_and_calm_has_none():
 
 
 def test_true_headlines_move_the_bar_that_follows():
-    plain, moved = course(), course(news=TrialNews.TRUE)
+    plain, moved = stream(), stream(news=TrialNews.TRUE)
     assert len(moved.signs) > 20
     for (series, at), sign in moved.signs.items():
         before, after = (np.log(one.closes[series]) for one in (plain, moved))
@@ -135,25 +136,25 @@ def test_true_headlines_move_the_bar_that_follows():
 
 
 def test_poisoned_and_contradictory_news_move_nothing_of_their_own():
-    true, poisoned = course(news=TrialNews.TRUE), course(news=TrialNews.POISONED)
+    true, poisoned = stream(news=TrialNews.TRUE), stream(news=TrialNews.POISONED)
     assert num_news(poisoned) > 1.5 * num_news(true)
-    assert course(news=TrialNews.CONTRADICTORY).signs == {}
+    assert stream(news=TrialNews.CONTRADICTORY).signs == {}
 
 
 def test_late_news_comes_after_the_bar_that_it_moved_began():
-    late = course(news=TrialNews.LATE)
+    late = stream(news=TrialNews.LATE)
     assert num_news(late) > 20
     assert late.signs == {}
 
 
 def test_peak_load_asks_for_twice_the_peak():
-    found = course(feed=TrialFeed.PEAK)
+    found = stream(feed=TrialFeed.PEAK)
     assert found.needed_events_per_s == 400.0
     assert sum(len(one.events) - 1 for one in found.instants if not one.series) == 2_000
 
 
 def test_faulty_link_loses_and_breaks_some():
-    clean, faulty = course(num_bars=2_000), course(num_bars=2_000, feed=TrialFeed.FAULTY)
+    clean, faulty = stream(num_bars=2_000), stream(num_bars=2_000, feed=TrialFeed.FAULTY)
     lost = clean.num_events - faulty.num_events
     assert 10 < lost < 100  # 1% of 4,000
     assert clean.closes == faulty.closes  # outcomes are judged by what was
@@ -164,7 +165,7 @@ def test_recorded_attacks_are_those_of_the_evaluation():
 
 
 def test_every_class_of_attack_comes_in_the_trial():
-    found = course(news=TrialNews.ATTACKS)
+    found = stream(news=TrialNews.ATTACKS)
     events = [event for one in found.instants for event in one.events]
     ids = {event.id.partition("/")[0] for event in events if isinstance(event, News)}
     classes = {item.id.partition("/")[0] for item in recorded_attacks()}
@@ -172,5 +173,5 @@ def test_every_class_of_attack_comes_in_the_trial():
     assert classes <= ids
 
 
-def num_news(found: TrialCourse) -> int:
+def num_news(found: TrialEvents) -> int:
     return sum(isinstance(event, News) for one in found.instants for event in one.events)
