@@ -51,7 +51,7 @@ _MIN_BARS = 60
 MAX_TIMES_AS_LONG, _SLACK_S = 6.0, 15.0  # that a candidate may take for a trial, beside the champion
 
 Show = Callable[[str, float], None]
-"""Told of the trial at work and of the share of all that is done."""
+"""Called with the trial at work and the share of all that is done."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from htfi.pipeline.sandbox.trial_events import TrialEvents
 from htfi.wiring.sandbox.candidates import Tables
 
 Advance = Callable[[float], None]
-"""Told of the share of a trial that is done."""
+"""Called with the share of a trial that is done."""
 
 _BATCH_S = 0.25  # of a peak load's events go in one frame
 
