@@ -18,7 +18,8 @@ from htfi.governance.sandbox.verdict import SandboxCheck
 from htfi.pipeline.sandbox.trial_events import TrialEvents, make_trial_events
 from htfi.wiring.ledger import SIGNING_KEY
 from htfi.wiring.sandbox.candidates import open_candidate
-from htfi.wiring.sandbox.examination import examine, read_history
+from htfi.wiring.sandbox.examination import examine
+from htfi.wiring.sandbox.history import read_history
 from htfi.wiring.sandbox.promotion import promote
 from htfi.wiring.sandbox.running import Contender, TrialSide, run_side
 from htfi_eval.eval.governance.planted_candidates import plant_candidates

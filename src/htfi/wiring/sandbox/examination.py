@@ -10,12 +10,11 @@ from pathlib import Path
 
 import msgspec
 
-from htfi import sample
 from htfi.adapters.keys.ed25519 import load_key
-from htfi.domain.errors import DependencyUnavailable, InvalidInput
-from htfi.domain.events import Bar, FeedItem, News, Quote, TimePassed, Trade
+from htfi.domain.errors import DependencyUnavailable
+from htfi.domain.events import News
 from htfi.domain.files import make_private, write_atomically
-from htfi.domain.time import NS_PER_DAY, NS_PER_S, SystemClock
+from htfi.domain.time import SystemClock
 from htfi.governance.ledger.checkpoint import log_key
 from htfi.governance.ledger.note import NoteSignature, SignedNote
 from htfi.governance.sandbox.entries import SandboxVerdict, encode_entry
@@ -34,33 +33,21 @@ from htfi.pipeline.sandbox.figures import (
 from htfi.pipeline.sandbox.messages import Answers, encode
 from htfi.pipeline.sandbox.trial_events import TrialEvents, make_trial_events
 from htfi.wiring.control import GOVERNANCE_ORIGIN
-from htfi.wiring.feeds import open_feed, resolve
 from htfi.wiring.governance_log import open_governance_log
-from htfi.wiring.in_memory_run import MemoryQuarantine
 from htfi.wiring.ledger import SIGNING_KEY
 from htfi.wiring.sandbox.candidates import Candidate, Tables
+from htfi.wiring.sandbox.history import TrialHistory
 from htfi.wiring.sandbox.promotion import PromotedModels, promoted_models, read_candidates
 from htfi.wiring.sandbox.running import Contender, TrialSide, run_side
 from htfi.wiring.settings import Settings, override
 
 VERDICTS = "verdicts"
 NOTE_ORIGIN = "htfi.sandbox"
-_SIX_MONTHS_NS = 183 * NS_PER_DAY
 _REPEATED_INSTANTS = 120  # of the first trial, which a candidate runs a second time
-_MIN_BARS = 60
 MAX_TIMES_AS_LONG, _SLACK_S = 6.0, 15.0  # that a candidate may take for a trial, beside the champion
 
 Show = Callable[[str, float], None]
 """Called with the trial at work and the share of all that is done."""
-
-
-@dataclass(frozen=True, slots=True)
-class TrialHistory:
-    """Bars in order, the busiest second of their last six months, and a digest of it all."""
-
-    bars: tuple[Bar, ...]
-    peak_events_per_s: float
-    digest: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,39 +69,6 @@ class ChampionSides:
     sides: dict[tuple[str, SandboxTrial], TrialSide] = field(
         default_factory=dict[tuple[str, SandboxTrial], TrialSide]
     )
-
-
-def read_history(paths: Sequence[str] = (), mapping: Path | None = None) -> TrialHistory:
-    """The bars of these files, of the embedded sample where there are none, and how busy their feeds were.
-
-    Raises: InvalidInput, also where there are too few bars.
-    """
-    specs = resolve([*paths], mapping) if paths or mapping else resolve([], sample.MAPPING)
-    bars: list[Bar] = []
-    per_second: dict[int, int] = {}
-    total = hashlib.sha256()
-    quarantine = MemoryQuarantine()
-    from tempfile import TemporaryDirectory
-
-    with TemporaryDirectory(prefix="htfi-") as inbox:
-        feed = open_feed(specs, inbox=Path(inbox), quarantine=quarantine, clock=SystemClock())
-        try:
-            for event in feed:
-                _count(event, bars, per_second)
-        finally:
-            feed.close()
-    for bar in bars:
-        total.update(msgspec.msgpack.encode(bar))
-    if len({bar.end_ns for bar in bars}) < _MIN_BARS:
-        raise InvalidInput(
-            f"the history has {len(bars)} bars: trials need {_MIN_BARS} at least: name more with --history"
-        )
-    newest = max(per_second) if per_second else 0
-    peak = max(
-        (num for at, num in per_second.items() if at * NS_PER_S > newest * NS_PER_S - _SIX_MONTHS_NS),
-        default=0,
-    )
-    return TrialHistory(tuple(bars), float(peak), total.hexdigest())
 
 
 def examine(
@@ -317,16 +271,6 @@ def _write_verdict(governance: Path, index: int, verdict: SandboxVerdict) -> Pat
     file = file.with_suffix(".note")
     write_atomically(file, str(note).encode())
     return file
-
-
-def _count(event: FeedItem, bars: list[Bar], per_second: dict[int, int]) -> None:
-    if isinstance(event, Bar):
-        bars.append(event)
-    elif isinstance(event, TimePassed):
-        return
-    second = event.available_at_ns // NS_PER_S
-    if isinstance(event, Trade | Quote | Bar | News):
-        per_second[second] = per_second.get(second, 0) + 1
 
 
 def _merged(first: Tables, second: Tables) -> dict[str, dict[str, object]]:

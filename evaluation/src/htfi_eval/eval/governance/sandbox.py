@@ -9,7 +9,8 @@ import msgspec
 
 from htfi.governance.sandbox.results import Bounds
 from htfi.wiring.sandbox.candidates import open_candidate
-from htfi.wiring.sandbox.examination import ChampionSides, Examination, TrialHistory, examine, read_history
+from htfi.wiring.sandbox.examination import ChampionSides, Examination, examine
+from htfi.wiring.sandbox.history import TrialHistory, read_history
 from htfi_eval.commands import ProgressLine
 from htfi_eval.eval.governance.planted_candidates import PlantedCandidate, plant_candidates
 from htfi_eval.results import PartFigures
