@@ -11,7 +11,6 @@ import signal
 import socket
 import struct
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -21,18 +20,16 @@ from typing import IO
 import msgspec
 
 from htfi.adapters.sandbox import bubblewrap
-from htfi.adapters.sandbox.bait import SECRET_VARIABLE, BaitedHome
+from htfi.adapters.sandbox.bait import BaitedHome
 from htfi.adapters.sandbox.control_group import ControlGroup
-from htfi.adapters.sandbox.landlock import landlock_version
+from htfi.adapters.sandbox.launching import Launch, launch_alone, launch_wrapped
 from htfi.adapters.sandbox.seccomp import refuse_reported_call
 from htfi.adapters.sandbox.syscalls import system_calls
 from htfi.domain.errors import DependencyUnavailable
 from htfi.governance.sandbox.results import Bounds, Enforcement, TrialEnding, TrialStopped
 
 MAX_FRAME_BYTES = 1 << 26
-_ENTER_GROUPS = 'while [ "$1" != -- ]; do echo $$ > "$1"; shift; done; shift; exec "$@"'
 _END_S = 2.0
-_CACHE = "/sandbox-cache"
 _LENGTH = struct.Struct(">I")
 
 
@@ -58,34 +55,30 @@ class ConfinedProcess:
         self._folder = tempfile.TemporaryDirectory(prefix="htfi-sandbox-", ignore_cleanup_errors=True)
         root = Path(self._folder.name)
         self._bait = BaitedHome()
-        self._home = Path.home()
         self._group = ControlGroup(bounds.memory_bytes, bounds.max_threads)
         self._missing = bubblewrap.why_not() if with_bubblewrap is not False else "bubblewrap is switched off"
         self._is_wrapped = not self._missing
-        if not self._is_wrapped:
-            self._home = root / "home"
-            self._home.mkdir()
-            self._bait.write(self._home)
         self._info, writer = os.pipe()
-        lent = [writer]
         self._ours, theirs = socket.socketpair()
         self._listener: int | None = None
         self._printed = bytearray()
         self._received = bytearray()
         self._stopped: TrialStopped | None = None
         self._is_locked = self._is_watched = self._has_stopped_printing = False
-        command = self._command(program, readable, masked, root, lent)
+        place = Launch(program, readable, masked, root, self._bait, self._group.entry_files)
+        how = launch_wrapped(place, writer) if self._is_wrapped else launch_alone(place)
+        self._home = how.home
         try:
             self._process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0,
-                env=self._environment(theirs.fileno(), root), pass_fds=[theirs.fileno(), *lent], cwd="/",
-                start_new_session=True,
+                how.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0,
+                env=how.environment | {"CONTROL": str(theirs.fileno())}, cwd="/", start_new_session=True,
+                pass_fds=[theirs.fileno(), writer, *how.descriptors],
             )  # fmt: skip
         except OSError as error:
             raise DependencyUnavailable(f"no process can be started for a trial: {error.strerror}") from error
         finally:
             theirs.close()
-            for descriptor in lent:
+            for descriptor in (writer, *how.descriptors):
                 os.close(descriptor)
         for stream in self._streams:
             os.set_blocking(stream.fileno(), False)
@@ -166,25 +159,6 @@ class ConfinedProcess:
         self._group.remove()
         self._folder.cleanup()
 
-    def _command(
-        self, program: str, readable: Sequence[Path], masked: Sequence[Path], root: Path, lent: list[int]
-    ) -> list[str]:
-        """The whole command line. Descriptors that it names join `lent`; the first is for the process's id."""
-        python = [sys.executable, "-I", "-S", "-u", "-c", program]
-        enter = self._group.entry_files
-        before = ["/bin/sh", "-c", _ENTER_GROUPS, "sandbox", *enter, "--"] if enter else []
-        if not self._is_wrapped:
-            return [*before, *python]
-        empty = root / "empty"
-        empty.touch()
-        bait = {name: _in_memory(content) for name, content in self._bait.files.items()}
-        wrapped = bubblewrap.command(
-            readable, dict.fromkeys(masked, empty), bait, home=self._home, cache_folder=Path(_CACHE)
-        )
-        wrapped[1:1] = ["--info-fd", str(lent[0])]
-        lent += bait.values()
-        return [*before, *wrapped, *python]
-
     def _watch_bait(self) -> bool:
         """Watch it where the process finds it: in its own mounts nobody else can touch it."""
         if not self._is_wrapped:
@@ -194,17 +168,6 @@ class ConfinedProcess:
         except (OSError, ValueError, KeyError, TypeError):
             return False
         return self._bait.watch(Path(f"/proc/{process}/root{self._home}"), is_private=True)
-
-    def _environment(self, control: int, root: Path) -> dict[str, str]:
-        cache = _CACHE if self._is_wrapped else str(root / "cache")
-        if not self._is_wrapped:
-            (root / "cache").mkdir()
-        return {
-            "HOME": str(self._home), "PATH": "/usr/bin:/bin",
-            "LANG": "C.UTF-8", "PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1",
-            "XDG_CACHE_HOME": cache, SECRET_VARIABLE: self._bait.mark, "CONTROL": str(control),
-            "LOCKS_FILES": "" if self._is_wrapped or not landlock_version() else str(self._home),
-        }  # fmt: skip
 
     @property
     def _streams(self) -> tuple[IO[bytes], IO[bytes], IO[bytes]]:
@@ -321,14 +284,6 @@ class ConfinedProcess:
                 os.killpg(self._process.pid, signal.SIGKILL)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(_END_S)
-
-
-def _in_memory(content: bytes) -> int:
-    """A descriptor from which this is read."""
-    descriptor = os.memfd_create("bait")
-    os.write(descriptor, content)
-    os.lseek(descriptor, 0, os.SEEK_SET)
-    return descriptor
 
 
 def _is_readable(descriptor: int) -> bool:
