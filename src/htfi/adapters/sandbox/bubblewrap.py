@@ -2,7 +2,7 @@
 
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -12,6 +12,7 @@ _SYSTEM = (
 )  # fmt: skip
 _PROBE_S = 10.0
 _NOBODY = "65534"
+_HOME_BYTES = 1 << 20
 
 
 @cache
@@ -22,7 +23,7 @@ def why_not() -> str:
         return "bubblewrap is not installed (package bubblewrap, command bwrap)"
     try:
         done = subprocess.run(
-            [*command([], {}, home=Path("/nowhere"), bait=Path("/usr"), cache_folder=Path("/cache")), "true"],
+            [*command([], {}, {}, home=Path("/nowhere"), cache_folder=Path("/cache")), "true"],
             capture_output=True, timeout=_PROBE_S, check=False,
         )  # fmt: skip
     except (OSError, subprocess.SubprocessError) as error:
@@ -35,17 +36,17 @@ def why_not() -> str:
 
 def command(
     readable: Sequence[Path],
-    masked: dict[Path, Path],
+    masked: Mapping[Path, Path],
+    bait: Mapping[str, int],
     *,
     home: Path,
-    bait: Path,
     cache_folder: Path,
     cache_bytes: int = 256 << 20,
 ) -> list[str]:
     """The words before the program's own: no network, no other process, and only `readable` files.
 
-    `masked` puts a file in another's place; `bait` lies where the home folder is; `cache_folder` alone can be written,
-    in memory.
+    `masked` puts a file in another's place; `bait`, by name, is read from descriptors and lies in `home`, which holds
+    nothing else; `cache_folder` alone can be written, in memory.
     """
     words = [
         "bwrap", "--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts",
@@ -58,7 +59,9 @@ def command(
             words += ["--symlink", str(path.readlink()), place]
         elif path.exists():
             words += ["--ro-bind", place, place]
-    words += ["--ro-bind", str(bait), str(home)]
+    words += ["--size", str(_HOME_BYTES), "--tmpfs", str(home)]
+    for name, descriptor in bait.items():
+        words += ["--file", str(descriptor), str(home / name)]
     for path in readable:
         words += ["--ro-bind", str(path), str(path)]
     for path, instead in masked.items():

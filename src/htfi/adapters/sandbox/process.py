@@ -11,26 +11,25 @@ import signal
 import socket
 import struct
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
+import msgspec
+
 from htfi.adapters.sandbox import bubblewrap
-from htfi.adapters.sandbox.bait import SECRET_VARIABLE, BaitedHome
+from htfi.adapters.sandbox.bait import BaitedHome
 from htfi.adapters.sandbox.control_group import ControlGroup
-from htfi.adapters.sandbox.landlock import landlock_version
+from htfi.adapters.sandbox.launching import Launch, launch_alone, launch_wrapped
 from htfi.adapters.sandbox.seccomp import refuse_reported_call
 from htfi.adapters.sandbox.syscalls import system_calls
 from htfi.domain.errors import DependencyUnavailable
-from htfi.governance.sandbox.results import Bounds, Enforcement, Stopped, TrialEnding
+from htfi.governance.sandbox.results import Bounds, Enforcement, TrialEnding, TrialStopped
 
 MAX_FRAME_BYTES = 1 << 26
-_ENTER_GROUPS = 'while [ "$1" != -- ]; do echo $$ > "$1"; shift; done; shift; exec "$@"'
 _END_S = 2.0
-_CACHE = "/sandbox-cache"
 _LENGTH = struct.Struct(">I")
 
 
@@ -55,48 +54,46 @@ class ConfinedProcess:
         self._until_s = time.monotonic() + bounds.wall_s
         self._folder = tempfile.TemporaryDirectory(prefix="htfi-sandbox-", ignore_cleanup_errors=True)
         root = Path(self._folder.name)
-        (root / "home").mkdir()
-        self._bait = BaitedHome(root / "home")
+        self._bait = BaitedHome()
         self._group = ControlGroup(bounds.memory_bytes, bounds.max_threads)
         self._missing = bubblewrap.why_not() if with_bubblewrap is not False else "bubblewrap is switched off"
         self._is_wrapped = not self._missing
+        self._info, writer = os.pipe()
         self._ours, theirs = socket.socketpair()
         self._listener: int | None = None
         self._printed = bytearray()
         self._received = bytearray()
-        self._stopped: Stopped | None = None
+        self._stopped: TrialStopped | None = None
         self._is_locked = self._is_watched = self._has_stopped_printing = False
-        command = self._command(program, readable, masked, root)
+        place = Launch(program, readable, masked, root, self._bait, self._group.entry_files)
+        how = launch_wrapped(place, writer) if self._is_wrapped else launch_alone(place)
+        self._home = how.home
         try:
             self._process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0,
-                env=self._environment(theirs.fileno(), root), pass_fds=[theirs.fileno()], cwd="/",
-                start_new_session=True,
+                how.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0,
+                env=how.environment | {"CONTROL": str(theirs.fileno())}, cwd="/", start_new_session=True,
+                pass_fds=[theirs.fileno(), writer, *how.descriptors],
             )  # fmt: skip
         except OSError as error:
             raise DependencyUnavailable(f"no process can be started for a trial: {error.strerror}") from error
         finally:
             theirs.close()
+            for descriptor in (writer, *how.descriptors):
+                os.close(descriptor)
         for stream in self._streams:
             os.set_blocking(stream.fileno(), False)
         self._ours.setblocking(False)
 
-    def exchange(self, frame: bytes, limit_s: float) -> bytes | Stopped:
-        """Send a frame and wait for the answer, at most so long. After a `Stopped` every answer is that one."""
+    def exchange(self, frame: bytes, limit_s: float) -> bytes | TrialStopped:
+        """Send a frame and wait for the answer, at most so long. After a `TrialStopped` every answer is that one."""
         if self._stopped is not None:
             return self._stopped
         until_s = min(self._until_s, time.monotonic() + limit_s)
         found = self._send(_LENGTH.pack(len(frame)) + frame, until_s)
         return self._receive(until_s) if found is None else self._stop(found)
 
-    def answer(self, limit_s: float) -> bytes | Stopped:
-        """Wait for an answer without asking for it."""
-        if self._stopped is not None:
-            return self._stopped
-        return self._receive(min(self._until_s, time.monotonic() + limit_s))
-
-    def _receive(self, until_s: float) -> bytes | Stopped:
-        found: Stopped | None = None
+    def _receive(self, until_s: float) -> bytes | TrialStopped:
+        found: TrialStopped | None = None
         while found is None:
             if (answer := self._take_frame()) is not None:
                 found = self._found_misdeed()
@@ -106,7 +103,7 @@ class ConfinedProcess:
                 found = self._stopped or self._wait(until_s)
         return self._stop(found)
 
-    def _stop(self, found: Stopped) -> Stopped:
+    def _stop(self, found: TrialStopped) -> TrialStopped:
         self._stopped = found
         self._kill()
         return found
@@ -116,7 +113,7 @@ class ConfinedProcess:
         with contextlib.suppress(OSError):
             _, found, _, _ = socket.recv_fds(self._ours, 1, 1)
             self._listener = found[0] if found else None
-        self._is_watched = self._bait.watch()
+        self._is_watched = self._watch_bait()
         self._is_locked = True
 
     def enforcement(self, inside: Sequence[str]) -> Enforcement:
@@ -157,44 +154,20 @@ class ConfinedProcess:
             os.close(self._listener)
             self._listener = None
         self._ours.close()
+        os.close(self._info)
         self._bait.close()
         self._group.remove()
         self._folder.cleanup()
 
-    def _command(
-        self, program: str, readable: Sequence[Path], masked: Sequence[Path], root: Path
-    ) -> list[str]:
-        python = [sys.executable, "-I", "-S", "-c", program]
-        enter = self._group.entry_files
-        before = ["/bin/sh", "-c", _ENTER_GROUPS, "sandbox", *enter, "--"] if enter else []
+    def _watch_bait(self) -> bool:
+        """Watch it where the process finds it: in its own mounts nobody else can touch it."""
         if not self._is_wrapped:
-            return [*before, *python]
-        empty = root / "empty"
-        empty.touch()
-        home = Path.home()
-        for place in readable:
-            if place.is_relative_to(home):  # a place to put it
-                made = self._bait.folder / place.relative_to(home)
-                made.mkdir(parents=True, exist_ok=True) if place.is_dir() else _touch(made)
-        wrapped = bubblewrap.command(
-            readable,
-            dict.fromkeys(masked, empty),
-            home=home,
-            bait=self._bait.folder,
-            cache_folder=Path(_CACHE),
-        )
-        return [*before, *wrapped, *python]
-
-    def _environment(self, control: int, root: Path) -> dict[str, str]:
-        cache = _CACHE if self._is_wrapped else str(root / "cache")
-        if not self._is_wrapped:
-            (root / "cache").mkdir()
-        return {
-            "HOME": str(Path.home() if self._is_wrapped else self._bait.folder), "PATH": "/usr/bin:/bin",
-            "LANG": "C.UTF-8", "PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1",
-            "XDG_CACHE_HOME": cache, SECRET_VARIABLE: self._bait.mark, "CONTROL": str(control),
-            "LOCKS_FILES": "" if self._is_wrapped or not landlock_version() else str(self._bait.folder),
-        }  # fmt: skip
+            return self._bait.watch(self._home, is_private=False)
+        try:
+            process = int(msgspec.json.decode(os.read(self._info, 4096))["child-pid"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return False
+        return self._bait.watch(Path(f"/proc/{process}/root{self._home}"), is_private=True)
 
     @property
     def _streams(self) -> tuple[IO[bytes], IO[bytes], IO[bytes]]:
@@ -204,7 +177,7 @@ class ConfinedProcess:
             raise AssertionError("all three are pipes")
         return process.stdin, process.stdout, process.stderr
 
-    def _send(self, data: bytes, until_s: float) -> Stopped | None:
+    def _send(self, data: bytes, until_s: float) -> TrialStopped | None:
         requests, _, _ = self._streams
         rest = memoryview(data)
         while rest:
@@ -217,7 +190,7 @@ class ConfinedProcess:
                 return self._ended()
         return None
 
-    def _wait(self, until_s: float, *, writes: bool = False) -> Stopped | None:
+    def _wait(self, until_s: float, *, writes: bool = False) -> TrialStopped | None:
         """Wait for something to happen; why it is to be stopped, if it is."""
         requests, replies, printed = self._streams
         with selectors.DefaultSelector() as chosen:
@@ -232,7 +205,8 @@ class ConfinedProcess:
                 chosen.register(self._bait.descriptor, selectors.EVENT_READ)
             ready = chosen.select(max(until_s - time.monotonic(), 0.0))
         if not ready:
-            return Stopped(TrialEnding.TIMED_OUT, "no answer in time")
+            over = "the whole trial took too long" if until_s >= self._until_s else "no answer came in time"
+            return TrialStopped(TrialEnding.TIMED_OUT, over)
         if (found := self._found_misdeed()) is not None:
             return found
         try:
@@ -249,7 +223,7 @@ class ConfinedProcess:
             return None
         (length,) = _LENGTH.unpack_from(self._received)
         if length > MAX_FRAME_BYTES:
-            self._stopped = Stopped(TrialEnding.MALFORMED, f"an answer of {length:,} bytes")
+            self._stopped = TrialStopped(TrialEnding.MALFORMED, f"an answer of {length:,} bytes")
             return None
         if len(self._received) < _LENGTH.size + length:
             return None
@@ -257,19 +231,19 @@ class ConfinedProcess:
         del self._received[: _LENGTH.size + length]
         return frame
 
-    def _found_misdeed(self) -> Stopped | None:
+    def _found_misdeed(self) -> TrialStopped | None:
         if self._listener is not None and _is_readable(self._listener):
             calls = system_calls()
             assert calls is not None, "a filter was made of them"
             with contextlib.suppress(OSError):
                 refused = refuse_reported_call(self._listener, calls)
                 what = f"{calls.name_of(refused.number)}{f' {refused.path}' if refused.path else ''}"
-                return Stopped(TrialEnding.FORBIDDEN_CALL, f"it asked the system for {what}")
+                return TrialStopped(TrialEnding.FORBIDDEN_CALL, f"it asked the system for {what}")
         if self._is_locked and (name := self._bait.opened()):
-            return Stopped(TrialEnding.READ_SECRETS, f"it opened {name}")
+            return TrialStopped(TrialEnding.READ_SECRETS, f"it opened {name}")
         self._read_printed()
         if self._bait.mark.encode() in self._printed:
-            return Stopped(TrialEnding.PRINTED_SECRETS, "it printed a secret")
+            return TrialStopped(TrialEnding.PRINTED_SECRETS, "it printed a secret")
         return None
 
     def _read_printed(self) -> None:
@@ -284,23 +258,25 @@ class ConfinedProcess:
                     del self._printed[: -self.bounds.max_output_bytes // 2]
             self._has_stopped_printing = True
 
-    def _ended(self) -> Stopped:
+    def _ended(self) -> TrialStopped:
         """Why it ended by itself."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_END_S)
         if (found := self._found_misdeed()) is not None:
             return found
         if self._group.ran_out():
-            return Stopped(
+            return TrialStopped(
                 TrialEnding.OUT_OF_MEMORY, f"it used more than {self.bounds.memory_bytes >> 20} MB"
             )
         status = self._process.returncode
         number = -status if status is not None and status < 0 else (status or 0) - 128
         if number == signal.SIGSYS:
-            return Stopped(TrialEnding.FORBIDDEN_CALL, "it made a forbidden system call")
+            return TrialStopped(TrialEnding.FORBIDDEN_CALL, "it made a forbidden system call")
         name = signal.Signals(number).name if number in set(signal.Signals) else f"status {status}"
         last = self.printed.strip().splitlines()
-        return Stopped(TrialEnding.CRASHED, f"it ended ({name})" + (f": {last[-1][:200]}" if last else ""))
+        return TrialStopped(
+            TrialEnding.CRASHED, f"it ended ({name})" + (f": {last[-1][:200]}" if last else "")
+        )
 
     def _kill(self) -> None:
         if self._process.poll() is None:
@@ -308,11 +284,6 @@ class ConfinedProcess:
                 os.killpg(self._process.pid, signal.SIGKILL)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(_END_S)
-
-
-def _touch(place: Path) -> None:
-    place.parent.mkdir(parents=True, exist_ok=True)
-    place.touch()
 
 
 def _is_readable(descriptor: int) -> bool:

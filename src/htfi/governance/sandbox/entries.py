@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import msgspec
 
 from htfi.governance.sandbox.results import TrialResult
-from htfi.governance.sandbox.trials import CandidateKind, Trial
+from htfi.governance.sandbox.trials import CandidateKind, SandboxTrial
 from htfi.governance.sandbox.verdict import FailedCheck
 
 SHIPPED = "shipped"
@@ -27,7 +27,7 @@ class SandboxVerdict(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"
     lineage: str
     champion_digest: str
     history_digest: str
-    trials: tuple[Trial, ...]
+    trials: tuple[SandboxTrial, ...]
     results: tuple[TrialResult, ...]
     failed: tuple[FailedCheck, ...]
     num_tries: int
@@ -65,7 +65,7 @@ class ModelRolledBack(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind
     why: str
 
 
-Entry = SandboxVerdict | ModelPromoted | ModelRolledBack
+CandidateEntry = SandboxVerdict | ModelPromoted | ModelRolledBack
 KINDS = frozenset({"sandbox_verdict", "model_promoted", "model_rolled_back"})
 
 
@@ -73,16 +73,16 @@ class _AnyEntry(msgspec.Struct):
     kind: str
 
 
-def encode_entry(entry: Entry) -> bytes:
+def encode_entry(entry: CandidateEntry) -> bytes:
     """Canonical JSON, fields in declared order; numbers that are none become null."""
     return msgspec.json.encode(entry)
 
 
 _decode_kind = msgspec.json.Decoder(_AnyEntry).decode
-_decode_entry = msgspec.json.Decoder(Entry).decode
+_decode_entry = msgspec.json.Decoder(CandidateEntry).decode
 
 
-def candidate_entries(entries: Iterable[bytes]) -> list[tuple[int, Entry]]:
+def candidate_entries(entries: Iterable[bytes]) -> list[tuple[int, CandidateEntry]]:
     """Those of a governance log that are about candidates, with their places. Raises: msgspec.DecodeError."""
     return [
         (place, _decode_entry(data)) for place, data in enumerate(entries) if _decode_kind(data).kind in KINDS
@@ -93,7 +93,7 @@ def candidate_entries(entries: Iterable[bytes]) -> list[tuple[int, Entry]]:
 class CandidateLog:
     """What a governance log says of candidates."""
 
-    entries: tuple[tuple[int, Entry], ...]
+    entries: tuple[tuple[int, CandidateEntry], ...]
 
     def num_tries(self, digest: str, lineage: str) -> int:
         """How often this candidate or one of its lineage was tried since the lineage was last promoted."""

@@ -19,7 +19,7 @@ class TrialEnding(StrEnum):
     MALFORMED = "malformed answer"
 
 
-class Stopped(msgspec.Struct, frozen=True):
+class TrialStopped(msgspec.Struct, frozen=True):
     """Why a confined process answers no more."""
 
     ending: TrialEnding

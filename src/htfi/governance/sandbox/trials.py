@@ -44,7 +44,7 @@ class TrialFeed(StrEnum):
     PEAK = "peak load"
 
 
-class Trial(msgspec.Struct, frozen=True, kw_only=True):
+class SandboxTrial(msgspec.Struct, frozen=True, kw_only=True):
     """One trial. Every draw follows from `seed`; `num_bars` is the number of bars of each series."""
 
     name: str
@@ -64,13 +64,13 @@ _NEWS = (TrialNews.TRUE, TrialNews.POISONED, TrialNews.LATE, TrialNews.CONTRADIC
 _NEWS_BARS = 140  # of a trial whose news a language model reads: each reading takes a tenth of a second
 
 
-def trials_of(seed: int, *, reads_news: bool, is_numeric: bool, num_bars: int) -> list[Trial]:
+def trials_of(seed: int, *, reads_news: bool, is_numeric: bool, num_bars: int) -> list[SandboxTrial]:
     """The trials of a candidate that shapes numbers, readings or both, in order.
 
     `num_bars` bounds the bars of a series in numeric trials.
     """
     found = [
-        Trial(
+        SandboxTrial(
             name=market.value if feed is TrialFeed.CLEAN else feed.value,
             market=market, feed=feed, seed=seed + place, num_bars=num_bars,
         )
@@ -78,14 +78,14 @@ def trials_of(seed: int, *, reads_news: bool, is_numeric: bool, num_bars: int) -
     ]  # fmt: skip
     if reads_news:
         found += [
-            Trial(
+            SandboxTrial(
                 name=news.value, market=TrialMarket.CALM, news=news, seed=seed + 100 + place,
                 num_bars=min(_NEWS_BARS, num_bars),
             )
             for place, news in enumerate(_NEWS)
         ]  # fmt: skip
         found.append(
-            Trial(
+            SandboxTrial(
                 name="news over a faulty link", market=TrialMarket.CALM, news=TrialNews.TRUE, feed=TrialFeed.FAULTY,
                 seed=seed + 200, num_bars=min(_NEWS_BARS, num_bars),
             )

@@ -11,9 +11,9 @@ from htfi.domain.decision import PolicyOutcome
 from htfi.forecasting.evaluation.differences import loss_difference, mean_by_date
 from htfi.forecasting.evaluation.overfitting import deflated_sharpe, return_moments
 from htfi.forecasting.scores import crps
-from htfi.governance.sandbox.results import Stopped, TrialEnding, TrialResult
-from htfi.pipeline.sandbox.course import TrialCourse
+from htfi.governance.sandbox.results import TrialEnding, TrialResult, TrialStopped
 from htfi.pipeline.sandbox.messages import SeriesAnswer
+from htfi.pipeline.sandbox.trial_events import TrialEvents
 
 Array = NDArray[np.float64]
 
@@ -39,17 +39,17 @@ class TrialFigures:
     differences: Array
 
 
-def failed_trial(name: str, stopped: Stopped) -> TrialFigures:
+def failed_trial(name: str, stopped: TrialStopped) -> TrialFigures:
     """Of a candidate that did not get to the end: there is nothing to compare."""
     return TrialFigures(TrialResult(trial=name, ending=stopped.ending, detail=stopped.detail), np.empty(0))
 
 
 def compare_sides(
-    name: str, course: TrialCourse, candidate: SideAnswers, champion: SideAnswers, *, has_own: bool
+    name: str, stream: TrialEvents, candidate: SideAnswers, champion: SideAnswers, *, has_own: bool
 ) -> TrialFigures:
     """All figures but those of attacks and repetition. `has_own`: the candidate is an expert, which answers alone."""
     horizons = [h for h in champion.horizons if h in candidate.horizons]
-    ours, theirs = _losses(course, candidate, horizons), _losses(course, champion, horizons)
+    ours, theirs = _losses(stream, candidate, horizons), _losses(stream, champion, horizons)
     means = [theirs[:, :, j][np.isfinite(theirs[:, :, j])] for j in range(len(horizons))]
     scale = [float(found.mean()) if len(found) else 1.0 for found in means]
     ours, theirs = ours / scale, theirs / scale
@@ -58,16 +58,16 @@ def compare_sides(
     differences = mean_by_date(gaps)
     horizon = max(horizons, default=1)
     worse, better = _chances(differences, horizon)
-    own = _losses(course, candidate, horizons, own=True) / scale if has_own else np.full_like(ours, np.nan)
+    own = _losses(stream, candidate, horizons, own=True) / scale if has_own else np.full_like(ours, np.nan)
     both = list(_pairs(candidate.answers, champion.answers))
     views = [
         (_score(first.direction, sign), _score(second.direction, sign))
-        for first, second, place in _answers_at(course, both)
-        if (sign := course.signs.get((first.series, place))) is not None
+        for first, second, place in _answers_at(stream, both)
+        if (sign := stream.signs.get((first.series, place))) is not None
     ]
     return TrialFigures(
         TrialResult(
-            trial=name, ending=TrialEnding.FINISHED, num_events=course.num_events,
+            trial=name, ending=TrialEnding.FINISHED, num_events=stream.num_events,
             num_forecasts=int(np.isfinite(ours).any(axis=2).sum()),
             loss=known(_mean(ours)), loss_error=known(loss_difference(differences, horizon).error),
             p_worse=known(worse), p_better=known(better), own_loss=known(_mean(own)),
@@ -80,15 +80,15 @@ def compare_sides(
             ),
             right_views=known(_share_right(views, 0)), champion_right_views=known(_share_right(views, 1)),
             p_views=known(_p_views(views)),
-            answer_p95_ms=known(_p95_ms(course, candidate)), champion_p95_ms=known(_p95_ms(course, champion)),
-            events_per_s=known(_events_per_s(course, candidate)), needed_events_per_s=course.needed_events_per_s,
+            answer_p95_ms=known(_p95_ms(stream, candidate)), champion_p95_ms=known(_p95_ms(stream, champion)),
+            events_per_s=known(_events_per_s(stream, candidate)), needed_events_per_s=stream.needed_events_per_s,
         ),
         differences,
     )  # fmt: skip
 
 
 def farthest_moved(attacked: SideAnswers, calm: SideAnswers) -> float:
-    """How far any median lies from that of the same course without attacks, in widths of the 90% band; NaN for none."""
+    """How far any median lies from that of the same stream without attacks, in widths of the 90% band; NaN for none."""
     middle, low, high = (attacked.levels.index(level) for level in (0.5, 0.05, 0.95))
     by_series: list[dict[str, list[SeriesAnswer]]] = [{}, {}]
     for side, found in zip((attacked, calm), by_series, strict=True):
@@ -113,7 +113,7 @@ def gain_is_real(
     `sharpes` are those of earlier tries. NaN where there is nothing to judge. Source: the deflated Sharpe ratio.
     """
     gains = -np.concatenate([one for one in differences if len(one)] or [np.empty(0)])
-    if len(gains) < 2 or not np.isfinite(gains).all():
+    if len(gains) < 2 or not np.isfinite(gains).all() or not np.any(gains):
         return math.nan, math.nan
     moments = return_moments(gains)
     ratios = [*sharpes, moments.sharpe]
@@ -121,20 +121,20 @@ def gain_is_real(
     return moments.sharpe, deflated_sharpe(moments, variance, num_tries)
 
 
-def _losses(course: TrialCourse, side: SideAnswers, horizons: Sequence[int], *, own: bool = False) -> Array:
+def _losses(stream: TrialEvents, side: SideAnswers, horizons: Sequence[int], *, own: bool = False) -> Array:
     """CRPS [T, N, H] at the bar that a forecast was made on; NaN where there is none, or no outcome."""
-    names = list(course.closes)
-    num = max(map(len, course.closes.values()), default=0)
+    names = list(stream.closes)
+    num = max(map(len, stream.closes.values()), default=0)
     levels = np.array(side.levels)
     rows = [side.horizons.index(h) for h in horizons]
-    logs = {name: np.log(values) for name, values in course.closes.items()}
+    logs = {name: np.log(values) for name, values in stream.closes.items()}
     quantiles = np.full((num, len(names), len(horizons), len(levels)), np.nan)
     outcomes = np.full((num, len(names), len(horizons)), np.nan)
     for name, values in logs.items():
         n = names.index(name)
         for j, h in enumerate(horizons):
             outcomes[: len(values) - h, n, j] = values[h:] - values[:-h] if len(values) > h else np.nan
-    for answer, place in _of_bars(course, side.answers):
+    for answer, place in _of_bars(stream, side.answers):
         table = answer.own if own else answer.quantiles
         if len(table) == len(side.horizons) and all(len(row) == len(levels) for row in table):
             quantiles[place, names.index(answer.series)] = np.array(table)[rows]
@@ -145,19 +145,19 @@ def _losses(course: TrialCourse, side: SideAnswers, horizons: Sequence[int], *, 
 
 
 def _of_bars(
-    course: TrialCourse, answers: Sequence[Sequence[SeriesAnswer]]
+    stream: TrialEvents, answers: Sequence[Sequence[SeriesAnswer]]
 ) -> list[tuple[SeriesAnswer, int]]:
     return [
         (answer, place)
-        for instant, found in zip(course.instants, answers, strict=False)
+        for instant, found in zip(stream.instants, answers, strict=False)
         for answer, place in zip(found, instant.places, strict=True)
     ]
 
 
 def _answers_at(
-    course: TrialCourse, both: Sequence[tuple[SeriesAnswer, SeriesAnswer]]
+    stream: TrialEvents, both: Sequence[tuple[SeriesAnswer, SeriesAnswer]]
 ) -> list[tuple[SeriesAnswer, SeriesAnswer, int]]:
-    places = [place for instant in course.instants for place in instant.places]
+    places = [place for instant in stream.instants for place in instant.places]
     return [(first, second, place) for (first, second), place in zip(both, places, strict=False)]
 
 
@@ -216,20 +216,20 @@ def _p_views(views: Sequence[tuple[float, float]]) -> float:
     return 0.5 * math.erfc(float(gaps.mean()) / deviation * math.sqrt(len(gaps) / 2.0))
 
 
-def _p95_ms(course: TrialCourse, side: SideAnswers) -> float:
+def _p95_ms(stream: TrialEvents, side: SideAnswers) -> float:
     """Of answers about bars; a burst's are measured by their rate."""
-    times = [s for s, instant in zip(side.seconds, course.instants, strict=False) if instant.series]
+    times = [s for s, instant in zip(side.seconds, stream.instants, strict=False) if instant.series]
     return 1e3 * float(np.quantile(times, 0.95)) if times else math.nan
 
 
-def _events_per_s(course: TrialCourse, side: SideAnswers) -> float:
+def _events_per_s(stream: TrialEvents, side: SideAnswers) -> float:
     found = [
         (len(instant.events) - 1, s)
-        for s, instant in zip(side.seconds, course.instants, strict=False)
+        for s, instant in zip(side.seconds, stream.instants, strict=False)
         if not instant.series
     ]
     seconds = sum(s for _, s in found)
-    return sum(num for num, _ in found) / seconds if seconds and course.needed_events_per_s else math.nan
+    return sum(num for num, _ in found) / seconds if seconds and stream.needed_events_per_s else math.nan
 
 
 def known(value: float) -> float | None:

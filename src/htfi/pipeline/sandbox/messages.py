@@ -17,6 +17,10 @@ class OpenCandidate(msgspec.Struct, frozen=True, tag="open", kw_only=True):
     processor_s: float = 0.0
 
 
+class BeginCandidate(msgspec.Struct, frozen=True, tag="begin"):
+    """Whoever watches is ready: run the candidate's own code for the first time."""
+
+
 class TakeEvents(msgspec.Struct, frozen=True, tag="events"):
     """The events of one instant, after which these series are asked for."""
 
@@ -56,7 +60,7 @@ class Failure(msgspec.Struct, frozen=True, tag="failure"):
     at_opening: bool = False
 
 
-Request = OpenCandidate | TakeEvents
+Request = OpenCandidate | BeginCandidate | TakeEvents
 Reply = Ready | Answers | Failure
 
 encode = msgspec.msgpack.Encoder().encode

@@ -23,7 +23,7 @@ _WIRE, _OPEN_FEED = "wire", "open"
 
 
 @dataclass(frozen=True, slots=True)
-class StagedNews:
+class TrialHeadlines:
     """Bars that headlines have moved, the items, and which way each really moved a series at which bar."""
 
     bars: list[Bar]
@@ -39,7 +39,7 @@ def headlines() -> dict[str, list[str]]:
 
 def stage_news(
     kind: TrialNews, bars: Sequence[Bar], attacks: Sequence[News], rng: np.random.Generator
-) -> StagedNews:
+) -> TrialHeadlines:
     """News on simulated bars: each true headline comes two hours before the close of a bar and moves the next one.
 
     Poisoned: as many lies from an open feed, which move nothing. Late: headlines after their effect. Contradictory:
@@ -58,22 +58,22 @@ def stage_news(
             moves = kind is not TrialNews.CONTRADICTORY
             if moves:
                 shifts[places[at + 1]] += sign * _EFFECT * _SIGMA
-            told_ns = bar.end_ns - 2 * _HOUR_NS
+            sent_ns = bar.end_ns - 2 * _HOUR_NS
             if kind is TrialNews.LATE:
-                told_ns = bars[places[at + 1]].end_ns - 2 * _HOUR_NS
+                sent_ns = bars[places[at + 1]].end_ns - 2 * _HOUR_NS
             elif moves:
                 signs[series, at] = sign
-            items.append(_item(text, bar.symbol, told_ns, _WIRE, len(items)))
+            items.append(_item(text, bar.symbol, sent_ns, _WIRE, len(items)))
             if kind is TrialNews.CONTRADICTORY:
                 denial = _headline(rng, -sign, bar.symbol)
-                items.append(_item(denial, bar.symbol, told_ns + _HOUR_NS, _OPEN_FEED, len(items)))
+                items.append(_item(denial, bar.symbol, sent_ns + _HOUR_NS, _OPEN_FEED, len(items)))
             if kind is TrialNews.POISONED:
                 lie = bars[places[at + 2]]
                 false = _headline(rng, float(rng.choice((-1.0, 1.0))), bar.symbol)
                 items.append(_item(false, bar.symbol, lie.end_ns - 2 * _HOUR_NS, _OPEN_FEED, len(items)))
     if kind is TrialNews.ATTACKS:
         items += _placed(attacks, bars)
-    return StagedNews(_moved(bars, shifts), items, signs)
+    return TrialHeadlines(_moved(bars, shifts), items, signs)
 
 
 def _placed(attacks: Sequence[News], bars: Sequence[Bar]) -> list[News]:

@@ -14,6 +14,7 @@ from typing import Any, BinaryIO, cast
 
 import numpy as np
 
+from htfi.adapters.onnx.session import default_cache_folder
 from htfi.adapters.sandbox.locking import lock_process
 from htfi.domain.decision import Rung
 from htfi.domain.errors import HtfiError, InvalidInput
@@ -26,6 +27,7 @@ from htfi.pipeline.loop import DecisionLoop
 from htfi.pipeline.recorder import Watcher
 from htfi.pipeline.sandbox.messages import (
     Answers,
+    BeginCandidate,
     Failure,
     OpenCandidate,
     Ready,
@@ -69,6 +71,7 @@ def serve() -> None:
         return
     _write(replies, Ready(opened.locks))
     try:
+        assert isinstance(decode_request(_read(requests)), BeginCandidate), "it is watched before it begins"
         opened.begin()
         _write(replies, Ready(opened.locks))
         while frame := _read(requests):
@@ -98,8 +101,10 @@ class _Opened:
             self._readers = open_readers(settings.models, settings.narrative, settings.decoding)
         _warm_up(self._settings, self._readers)
         readable = None
-        if locks_files or not Path("/proc/1").exists():
-            readable = _readable(Path(locks_files)) if locks_files else None
+        if locks_files:
+            named = asked.tables.get("models", {})
+            folders = [Path(named[role]) for role in ("target", "draft") if named.get(role)]
+            readable = [*_readable(Path(locks_files)), default_cache_folder(), *folders]
         self.locks = lock_process(control, asked.memory_bytes, asked.processor_s, readable)
 
     def begin(self) -> None:

@@ -10,19 +10,17 @@ from pathlib import Path
 
 import msgspec
 
-from htfi import sample
 from htfi.adapters.keys.ed25519 import load_key
-from htfi.domain.errors import DependencyUnavailable, InvalidInput
-from htfi.domain.events import Bar, FeedItem, News, Quote, TimePassed, Trade
+from htfi.domain.errors import DependencyUnavailable
+from htfi.domain.events import News
 from htfi.domain.files import make_private, write_atomically
-from htfi.domain.time import NS_PER_DAY, NS_PER_S, SystemClock
+from htfi.domain.time import SystemClock
 from htfi.governance.ledger.checkpoint import log_key
 from htfi.governance.ledger.note import NoteSignature, SignedNote
 from htfi.governance.sandbox.entries import SandboxVerdict, encode_entry
 from htfi.governance.sandbox.results import Bounds, Enforcement, TrialEnding
-from htfi.governance.sandbox.trials import CandidateKind, Trial, TrialNews, trials_of
+from htfi.governance.sandbox.trials import CandidateKind, SandboxTrial, TrialNews, trials_of
 from htfi.governance.sandbox.verdict import failed_checks, permitted_chance
-from htfi.pipeline.sandbox.course import TrialCourse, course_of
 from htfi.pipeline.sandbox.figures import (
     SideAnswers,
     TrialFigures,
@@ -32,32 +30,24 @@ from htfi.pipeline.sandbox.figures import (
     gain_is_real,
     known,
 )
-from htfi.wiring.feeds import open_feed, resolve
-from htfi.wiring.governance_log import GOVERNANCE_ORIGIN, open_governance_log
-from htfi.wiring.in_memory_run import MemoryQuarantine
+from htfi.pipeline.sandbox.messages import Answers, encode
+from htfi.pipeline.sandbox.trial_events import TrialEvents, make_trial_events
+from htfi.wiring.control import GOVERNANCE_ORIGIN
+from htfi.wiring.governance_log import open_governance_log
 from htfi.wiring.ledger import SIGNING_KEY
 from htfi.wiring.sandbox.candidates import Candidate, Tables
+from htfi.wiring.sandbox.history import TrialHistory
 from htfi.wiring.sandbox.promotion import PromotedModels, promoted_models, read_candidates
 from htfi.wiring.sandbox.running import Contender, TrialSide, run_side
 from htfi.wiring.settings import Settings, override
 
 VERDICTS = "verdicts"
 NOTE_ORIGIN = "htfi.sandbox"
-_SIX_MONTHS_NS = 183 * NS_PER_DAY
 _REPEATED_INSTANTS = 120  # of the first trial, which a candidate runs a second time
-_MIN_BARS = 60
+MAX_TIMES_AS_LONG, _SLACK_S = 6.0, 15.0  # that a candidate may take for a trial, beside the champion
 
 Show = Callable[[str, float], None]
-"""Told of the trial at work and of the share of all that is done."""
-
-
-@dataclass(frozen=True, slots=True)
-class TrialHistory:
-    """Bars in order, the busiest second of their last six months, and a digest of it all."""
-
-    bars: tuple[Bar, ...]
-    peak_events_per_s: float
-    digest: str
+"""Called with the trial at work and the share of all that is done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,40 +66,9 @@ class Examination:
 class ChampionSides:
     """The champion's answers by trial, so that several candidates can be tried on the same trials."""
 
-    sides: dict[tuple[str, Trial], TrialSide] = field(default_factory=dict[tuple[str, Trial], TrialSide])
-
-
-def read_history(paths: Sequence[str] = (), mapping: Path | None = None) -> TrialHistory:
-    """The bars of these files, of the embedded sample where there are none, and how busy their feeds were.
-
-    Raises: InvalidInput, also where there are too few bars.
-    """
-    specs = resolve([*paths], mapping) if paths or mapping else resolve([], sample.MAPPING)
-    bars: list[Bar] = []
-    per_second: dict[int, int] = {}
-    total = hashlib.sha256()
-    quarantine = MemoryQuarantine()
-    from tempfile import TemporaryDirectory
-
-    with TemporaryDirectory(prefix="htfi-") as inbox:
-        feed = open_feed(specs, inbox=Path(inbox), quarantine=quarantine, clock=SystemClock())
-        try:
-            for event in feed:
-                _count(event, bars, per_second)
-        finally:
-            feed.close()
-    for bar in bars:
-        total.update(msgspec.msgpack.encode(bar))
-    if len({bar.end_ns for bar in bars}) < _MIN_BARS:
-        raise InvalidInput(
-            f"the history has {len(bars)} bars: trials need {_MIN_BARS} at least: name more with --history"
-        )
-    newest = max(per_second) if per_second else 0
-    peak = max(
-        (num for at, num in per_second.items() if at * NS_PER_S > newest * NS_PER_S - _SIX_MONTHS_NS),
-        default=0,
+    sides: dict[tuple[str, SandboxTrial], TrialSide] = field(
+        default_factory=dict[tuple[str, SandboxTrial], TrialSide]
     )
-    return TrialHistory(tuple(bars), float(peak), total.hexdigest())
 
 
 def examine(
@@ -145,7 +104,7 @@ def examine(
         trials = trials_of(
             seed, reads_news=candidate.reads_news, is_numeric=candidate.is_numeric, num_bars=num_bars
         )
-        room = _Room(
+        examiner = _Examiner(
             candidate,
             champion,
             history,
@@ -153,7 +112,7 @@ def examine(
             champions or ChampionSides(),
             with_bubblewrap,
         )
-        figures = room.run(trials, show)
+        figures = examiner.run(trials, show)
         sharpes = past.sharpes(candidate.digest, candidate.lineage) if past is not None else []
         sharpe, is_real = gain_is_real([one.differences for one in figures], sharpes, num_tries)
         results = tuple(one.result for one in figures)
@@ -163,9 +122,9 @@ def examine(
             champion_digest=champion.digest, history_digest=history.digest,
             trials=tuple(trials), results=results, failed=tuple(failed_checks(results, num_tries)), num_tries=num_tries,
             permitted_chance=permitted_chance(num_tries), gain_sharpe=known(sharpe), gain_is_real=known(is_real),
-            not_enforced=room.enforcement.not_enforced, untried=candidate.untried,
+            not_enforced=examiner.enforcement.not_enforced, untried=candidate.untried,
         )  # fmt: skip
-        done = Examination(verdict, room.enforcement, room.printed, time.monotonic() - began_s)
+        done = Examination(verdict, examiner.enforcement, examiner.printed, time.monotonic() - began_s)
         if log is None or governance is None:
             return done
         (receipt,) = log.append([encode_entry(verdict)])
@@ -176,7 +135,7 @@ def examine(
             log.close()
 
 
-class _Room:
+class _Examiner:
     """Both sides of every trial of one candidate."""
 
     def __init__(
@@ -200,7 +159,7 @@ class _Room:
         self.enforcement = Enforcement()
         self.printed = ""
 
-    def run(self, trials: Sequence[Trial], show: Show) -> list[TrialFigures]:
+    def run(self, trials: Sequence[SandboxTrial], show: Show) -> list[TrialFigures]:
         """The trials in order; the first that does not end as it should is the last."""
         found: list[TrialFigures] = []
         for place, trial in enumerate(trials):
@@ -213,38 +172,44 @@ class _Room:
         show("", 1.0)
         return found
 
-    def _one(self, trial: Trial, *, is_first: bool, advance: Callable[[float], None]) -> TrialFigures:
-        course = course_of(trial, self._history.bars, recorded_attacks(), self._history.peak_events_per_s)
-        ours = self._run(self._ours, course, lambda at: advance(0.5 * at))
+    def _one(self, trial: SandboxTrial, *, is_first: bool, advance: Callable[[float], None]) -> TrialFigures:
+        stream = make_trial_events(
+            trial, self._history.bars, recorded_attacks(), self._history.peak_events_per_s
+        )
+        theirs = self._champion_side(trial, stream, lambda at: advance(0.5 * at))
+        wall_s = min(self._bounds.wall_s, _SLACK_S + MAX_TIMES_AS_LONG * theirs.wall_s)
+        ours = self._run(self._ours, stream, lambda at: advance(0.5 + 0.5 * at), wall_s)
         if is_first or ours.enforcement.enforced:
             self.enforcement = ours.enforcement
         self.printed = ours.printed or self.printed
         if ours.stopped is not None:
             return failed_trial(trial.name, ours.stopped)
-        theirs = self._champion_side(trial, course, lambda at: advance(0.5 + 0.5 * at))
         first, second = (
             _answers(side, shape) for side, shape in zip((ours, theirs), self._shapes, strict=True)
         )
         is_expert = self._candidate.kind is CandidateKind.EXPERT
-        figures = compare_sides(trial.name, course, first, second, has_own=is_expert)
+        figures = compare_sides(trial.name, stream, first, second, has_own=is_expert)
         if trial.news is TrialNews.ATTACKS:
             figures = self._with_attacks(trial, figures, first, second)
         if is_first:
-            part = replace(course, instants=course.instants[:_REPEATED_INSTANTS])
+            part = replace(stream, instants=stream.instants[:_REPEATED_INSTANTS])
             again = self._run(self._ours, part, lambda _: None)
-            same = again.stopped is None and again.answers == ours.answers[: len(part.instants)]
+            # By their bytes: where an expert has no forecast yet it gives NaN, which equals nothing.
+            before = encode(Answers([one for found in ours.answers[: len(part.instants)] for one in found]))
+            after = encode(Answers([one for found in again.answers for one in found]))
+            same = again.stopped is None and after == before
             figures = replace(figures, result=msgspec.structs.replace(figures.result, repeats=same))
         return figures
 
     def _with_attacks(
-        self, trial: Trial, figures: TrialFigures, first: SideAnswers, second: SideAnswers
+        self, trial: SandboxTrial, figures: TrialFigures, first: SideAnswers, second: SideAnswers
     ) -> TrialFigures:
         calm = msgspec.structs.replace(trial, news=TrialNews.TRUE)
-        course = course_of(calm, self._history.bars, (), 0.0)
-        ours = self._run(self._ours, course, lambda _: None)
+        stream = make_trial_events(calm, self._history.bars, (), 0.0)
+        ours = self._run(self._ours, stream, lambda _: None)
         if ours.stopped is not None:
             return failed_trial(trial.name, ours.stopped)
-        theirs = self._champion_side(calm, course, lambda _: None)
+        theirs = self._champion_side(calm, stream, lambda _: None)
         moved = farthest_moved(first, _answers(ours, self._shapes[0]))
         champion_moved = farthest_moved(second, _answers(theirs, self._shapes[1]))
         result = msgspec.structs.replace(
@@ -253,12 +218,12 @@ class _Room:
         return replace(figures, result=result)
 
     def _champion_side(
-        self, trial: Trial, course: TrialCourse, advance: Callable[[float], None]
+        self, trial: SandboxTrial, stream: TrialEvents, advance: Callable[[float], None]
     ) -> TrialSide:
         key = (f"{self._key}/{self._candidate.reads_news}", trial)
         side = self._champions.sides.get(key)
         if side is None:
-            side = self._champions.sides[key] = self._run(self._theirs, course, advance)
+            side = self._champions.sides[key] = self._run(self._theirs, stream, advance)
         if side.stopped is not None:
             raise DependencyUnavailable(
                 f"the champion did not finish the trial '{trial.name}': {side.stopped.ending.value}: "
@@ -266,8 +231,15 @@ class _Room:
             )
         return side
 
-    def _run(self, contender: Contender, course: TrialCourse, advance: Callable[[float], None]) -> TrialSide:
-        return run_side(contender, course, self._bounds, advance, with_bubblewrap=self._with_bubblewrap)
+    def _run(
+        self,
+        contender: Contender,
+        stream: TrialEvents,
+        advance: Callable[[float], None],
+        wall_s: float | None = None,
+    ) -> TrialSide:
+        bounds = self._bounds if wall_s is None else msgspec.structs.replace(self._bounds, wall_s=wall_s)
+        return run_side(contender, stream, bounds, advance, with_bubblewrap=self._with_bubblewrap)
 
 
 def _show_part(show: Show, name: str, place: int, num: int, share: float) -> None:
@@ -299,16 +271,6 @@ def _write_verdict(governance: Path, index: int, verdict: SandboxVerdict) -> Pat
     file = file.with_suffix(".note")
     write_atomically(file, str(note).encode())
     return file
-
-
-def _count(event: FeedItem, bars: list[Bar], per_second: dict[int, int]) -> None:
-    if isinstance(event, Bar):
-        bars.append(event)
-    elif isinstance(event, TimePassed):
-        return
-    second = event.available_at_ns // NS_PER_S
-    if isinstance(event, Trade | Quote | Bar | News):
-        per_second[second] = per_second.get(second, 0) + 1
 
 
 def _merged(first: Tables, second: Tables) -> dict[str, dict[str, object]]:

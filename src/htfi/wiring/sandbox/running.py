@@ -11,10 +11,10 @@ import msgspec
 import htfi
 from htfi import sample
 from htfi.adapters.sandbox.process import ConfinedProcess
-from htfi.governance.sandbox.results import Bounds, Enforcement, Stopped, TrialEnding
-from htfi.pipeline.sandbox.course import TrialCourse
+from htfi.governance.sandbox.results import Bounds, Enforcement, TrialEnding, TrialStopped
 from htfi.pipeline.sandbox.messages import (
     Answers,
+    BeginCandidate,
     Failure,
     OpenCandidate,
     Ready,
@@ -23,10 +23,11 @@ from htfi.pipeline.sandbox.messages import (
     decode_reply,
     encode,
 )
+from htfi.pipeline.sandbox.trial_events import TrialEvents
 from htfi.wiring.sandbox.candidates import Tables
 
 Advance = Callable[[float], None]
-"""Told of the share of a trial that is done."""
+"""Called with the share of a trial that is done."""
 
 _BATCH_S = 0.25  # of a peak load's events go in one frame
 
@@ -37,9 +38,10 @@ class TrialSide:
 
     answers: list[list[SeriesAnswer]] = field(default_factory=list[list[SeriesAnswer]])
     seconds: list[float] = field(default_factory=list[float])
-    stopped: Stopped | None = None
+    stopped: TrialStopped | None = None
     enforcement: Enforcement = field(default_factory=Enforcement)
     printed: str = ""
+    wall_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,33 +56,34 @@ class Contender:
 
 def run_side(
     contender: Contender,
-    course: TrialCourse,
+    stream: TrialEvents,
     bounds: Bounds,
     advance: Advance = lambda _: None,
     *,
     with_bubblewrap: bool | None = None,
 ) -> TrialSide:
-    """Feed a course to a contender, an instant at a time: it can see nothing of the next before it has answered.
+    """Feed a stream to a contender, an instant at a time: it can see nothing of the next before it has answered.
 
     Raises: DependencyUnavailable where no process can be started.
     """
-    side = TrialSide()
-    readable = [*_python_places(), *contender.folders]
+    side, began_s = TrialSide(), time.monotonic()
+    readable = [*python_places(), *contender.folders]
     process = ConfinedProcess(
         _program(), readable, [Path(file) for file in sample.FILES], bounds, with_bubblewrap=with_bubblewrap
     )
     try:
         stopped, enforcement = _open(process, contender, bounds)
         if stopped is None:
-            stopped = _feed(process, course, side, bounds, advance)
-        return TrialSide(side.answers, side.seconds, stopped, enforcement, process.printed)
+            stopped = _feed(process, stream, side, bounds, advance)
+        took_s = time.monotonic() - began_s
+        return TrialSide(side.answers, side.seconds, stopped, enforcement, process.printed, took_s)
     finally:
         process.close()
 
 
 def _open(
     process: ConfinedProcess, contender: Contender, bounds: Bounds
-) -> tuple[Stopped | None, Enforcement]:
+) -> tuple[TrialStopped | None, Enforcement]:
     asked = OpenCandidate(
         tables=dict(contender.tables), expert=contender.expert, reads_news=contender.reads_news,
         memory_bytes=bounds.memory_bytes, processor_s=bounds.wall_s,
@@ -90,15 +93,15 @@ def _open(
         return _stopped(reply), Enforcement()
     process.locked()
     enforcement = process.enforcement(reply.locks)
-    begun = _reply(process.answer(bounds.answer_s))
+    begun = _reply(process.exchange(encode(BeginCandidate()), bounds.answer_s))
     return (None if isinstance(begun, Ready) else _stopped(begun)), enforcement
 
 
 def _feed(
-    process: ConfinedProcess, course: TrialCourse, side: TrialSide, bounds: Bounds, advance: Advance
-) -> Stopped | None:
-    num = len(course.instants)
-    for place, instant in enumerate(course.instants):
+    process: ConfinedProcess, stream: TrialEvents, side: TrialSide, bounds: Bounds, advance: Advance
+) -> TrialStopped | None:
+    num = len(stream.instants)
+    for place, instant in enumerate(stream.instants):
         frame = encode(TakeEvents(list(instant.events), list(instant.series)))
         began_s = time.perf_counter()
         reply = _reply(process.exchange(frame, bounds.answer_s))
@@ -106,41 +109,41 @@ def _feed(
         if not isinstance(reply, Answers):
             return _stopped(reply)
         if [answer.series for answer in reply.answers] != list(instant.series):
-            return Stopped(TrialEnding.MALFORMED, "it answers for other series than it was asked for")
+            return TrialStopped(TrialEnding.MALFORMED, "it answers for other series than it was asked for")
         side.answers.append(reply.answers)
         if place % 16 == 0:
             advance(place / num)
     return None
 
 
-def _reply(frame: bytes | Stopped) -> Ready | Answers | Failure | Stopped:
-    if isinstance(frame, Stopped):
+def _reply(frame: bytes | TrialStopped) -> Ready | Answers | Failure | TrialStopped:
+    if isinstance(frame, TrialStopped):
         return frame
     try:
         return decode_reply(frame)
     except (msgspec.DecodeError, ValueError) as error:
-        return Stopped(TrialEnding.MALFORMED, f"its answer is no answer: {error}"[:200])
+        return TrialStopped(TrialEnding.MALFORMED, f"its answer is no answer: {error}"[:200])
 
 
-def _stopped(reply: Ready | Answers | Failure | Stopped) -> Stopped:
+def _stopped(reply: Ready | Answers | Failure | TrialStopped) -> TrialStopped:
     match reply:
-        case Stopped():
+        case TrialStopped():
             return reply
         case Failure():
             ending = TrialEnding.REFUSED if reply.at_opening else TrialEnding.CRASHED
             if "more memory" in reply.words:
                 ending = TrialEnding.OUT_OF_MEMORY
-            return Stopped(ending, reply.words)
+            return TrialStopped(ending, reply.words)
         case Ready() | Answers():
-            return Stopped(TrialEnding.MALFORMED, "it answers what was not asked")
+            return TrialStopped(TrialEnding.MALFORMED, "it answers what was not asked")
 
 
 def _program() -> str:
-    paths = [str(place) for place in _module_places()]
+    paths = [str(place) for place in module_places()]
     return f"import sys; sys.path[:] = {paths!r}; from htfi.wiring.sandbox.candidate_process import serve; serve()"
 
 
-def _module_places() -> list[Path]:
+def module_places() -> list[Path]:
     """Where Python's modules, installed packages and this one lie; no folder of whoever started the program."""
     prefixes = {Path(sys.prefix), Path(sys.base_prefix), Path(sys.prefix).resolve()}
     entries = [Path(entry) for entry in sys.path if entry]
@@ -148,13 +151,13 @@ def _module_places() -> list[Path]:
     return [Path(htfi.__file__).parent.parent, *found]
 
 
-def _python_places() -> Sequence[Path]:
+def python_places() -> Sequence[Path]:
     """What Python needs to run, without what is in a folder that is there already."""
     named = [
         Path(sys.prefix),
         Path(sys.base_prefix),
         Path(sys.executable).resolve().parent.parent,
-        *_module_places(),
+        *module_places(),
     ]
     named += [place.resolve() for place in named]
     found: list[Path] = []

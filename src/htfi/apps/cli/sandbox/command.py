@@ -68,7 +68,8 @@ def command(
     from htfi.apps.cli.scenario.command import write_text
     from htfi.apps.display.tables import print_line
     from htfi.wiring.sandbox.candidates import open_candidate
-    from htfi.wiring.sandbox.examination import examine, read_history
+    from htfi.wiring.sandbox.examination import examine
+    from htfi.wiring.sandbox.history import read_history
     from htfi.wiring.sandbox.promotion import serving
 
     opened = open_candidate(candidate)

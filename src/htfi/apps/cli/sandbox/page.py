@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from htfi.apps.cli.sandbox.text import COLUMNS, cells, enforcement_lines, facts, headline
+from htfi.apps.cli.sandbox.text import COLUMNS, cells, enforcement_lines, headline
 from htfi.apps.display.page import page_html
 from htfi.domain.time import format_ns
+from htfi.governance.sandbox.entries import SHIPPED
 from htfi.governance.sandbox.results import TrialResult
 from htfi.library.charts.figures import chart_html
 from htfi.library.charts.specs import BarChart
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 _Z95 = 1.959964
 _STYLE = """.verdict { font-size: 20px; font-weight: 600; margin: 18px 0 6px; } .passed { color: var(--good); }
 .rejected { color: var(--short); } .why li { padding: 3px 0; max-width: 100ch; } .open { color: var(--short); }
-.data td:last-child { text-align: left; white-space: normal; min-width: 22ch; }
+.data td:last-child, .data th:last-child { text-align: left; white-space: normal; min-width: 22ch; }
 """
 
 
@@ -33,8 +34,8 @@ def page(found: "Examination") -> str:
         for one in verdict.failed
     )
     given = "".join(
-        f"<div><b>{escape(_first(words))}</b><span>{escape(name)}{escape(_rest(words))}</span></div>"
-        for name, words in facts(found).items()
+        f"<div><b>{escape(figure)}</b><span>{escape(label)}</span></div>"
+        for figure, label in _at_a_glance(found)
     )
     held = "".join(
         f"<li{' class=open' if line.startswith('NOT') else ''}>{escape(line)}</li>"
@@ -68,16 +69,32 @@ def _chart(results: Sequence[TrialResult]) -> str:
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    head = "".join(f"<th>{escape(name)}</th>" for name in columns)
-    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
+    kept = [place for place in range(len(columns)) if any(row[place] for row in rows)]
+    head = "".join(f"<th>{escape(columns[place])}</th>" for place in kept)
+    body = "".join(f"<tr>{''.join(f'<td>{escape(row[place])}</td>' for place in kept)}</tr>" for row in rows)
     return f'<div class="scroll"><table class="data"><tr>{head}</tr>{body}</table></div>'
 
 
-def _first(words: str) -> str:
-    """What is written large: the figure before the first semicolon or comma."""
-    return words.split(";")[0].split(",")[0]
-
-
-def _rest(words: str) -> str:
-    rest = words[len(_first(words)) :].lstrip(";, ")
-    return f": {rest}" if rest else ""
+def _at_a_glance(found: "Examination") -> list[tuple[str, str]]:
+    verdict = found.verdict
+    shown = [
+        (
+            "what ships" if verdict.champion_digest == SHIPPED else verdict.champion_digest[:12],
+            "the champion",
+        ),
+        (f"{verdict.num_tries}", f"tries of {verdict.lineage} since its last promotion, this one among them"),
+        (f"{verdict.permitted_chance:.2g}", "permitted chance that a worse candidate passes this try"),
+        (f"{len(verdict.results)} of {len(verdict.trials)}", "trials were run"),
+        (f"{found.seconds:.0f} s", "this took"),
+    ]
+    if verdict.gain_is_real is not None:
+        shown.insert(
+            3,
+            (
+                f"{100 * verdict.gain_is_real:.0f}%",
+                "sure that its gain is more than the luck of so many tries",
+            ),
+        )
+    if found.record is not None:
+        shown.append((f"entry {found.record}", "of the governance log"))
+    return shown

@@ -10,6 +10,7 @@ from htfi.governance.sandbox.verdict import MIN_REAL_GAIN
 if TYPE_CHECKING:
     from htfi.wiring.sandbox.examination import Examination
 
+_SMALLEST = 1e-6  # chance that is written
 COLUMNS = ("trial", "ended", "forecasts", "loss", "p worse", "views right", "moved", "p95 ms", "result")
 
 
@@ -53,7 +54,7 @@ def trial_row(result: TrialResult, verdict: SandboxVerdict) -> tuple[str, ...]:
     )
     return (
         result.trial, result.ending.value, f"{result.num_forecasts:,}", _figure(result.loss, ".4f"),
-        _figure(result.p_worse, ".2g"), _figure(result.right_views, ".0%"), _figure(result.moved, ".3f"), p95,
+        _chance(result.p_worse), _figure(result.right_views, ".0%"), _figure(result.moved, ".3f"), p95,
         f"fails: {', '.join(failed)}" if failed else "holds",
     )  # fmt: skip
 
@@ -84,6 +85,10 @@ def verdict_lines(found: "Examination") -> list[str]:
         lines.append(f"  {result.trial}:{ended} {', '.join(shown)}: {row['result']}")
     reasons = [f"  {one.trial or 'all trials'}: {one.check.value}: {one.why}" for one in verdict.failed]
     return [*lines, *(["", "Why:"] if reasons else []), *reasons, "", *enforcement_lines(found)]
+
+
+def _chance(value: float | None) -> str:
+    return f"< {_SMALLEST:g}" if value is not None and value < _SMALLEST else _figure(value, ".2g")
 
 
 def _figure(value: float | None, form: str) -> str:

@@ -12,7 +12,7 @@ from htfi.domain.decision import series_id
 from htfi.domain.errors import InvalidInput
 from htfi.domain.events import Bar, FeedItem, News, TimePassed, Trade
 from htfi.domain.time import NS_PER_DAY, NS_PER_S
-from htfi.governance.sandbox.trials import Trial, TrialFeed, TrialMarket, TrialNews
+from htfi.governance.sandbox.trials import SandboxTrial, TrialFeed, TrialMarket, TrialNews
 from htfi.pipeline.sandbox.market import simulate_market
 from htfi.pipeline.sandbox.news import stage_news
 
@@ -36,7 +36,7 @@ class Instant:
 
 
 @dataclass(frozen=True, slots=True)
-class TrialCourse:
+class TrialEvents:
     """All instants of a trial. `closes` are those of each series in the order of its bars, as they were.
 
     `signs` says which way a headline really moved a series, by series and bar. `needed_events_per_s` is the rate that
@@ -53,9 +53,9 @@ class TrialCourse:
         return sum(len(one.events) for one in self.instants)
 
 
-def course_of(
-    trial: Trial, history: Sequence[Bar], attacks: Sequence[News], peak_events_per_s: float
-) -> TrialCourse:
+def make_trial_events(
+    trial: SandboxTrial, history: Sequence[Bar], attacks: Sequence[News], peak_events_per_s: float
+) -> TrialEvents:
     """What happens in a trial. `history` are bars in order; `peak_events_per_s` is the busiest second of six months.
 
     `attacks` are recorded items of the sanitiser's evaluation. Raises: InvalidInput where the history is too short.
@@ -86,7 +86,7 @@ def course_of(
     if trial.feed is TrialFeed.PEAK:
         needed = 2.0 * peak_events_per_s
         instants += _burst(instants[-1].events[-1].available_at_ns, needed, rng)
-    return TrialCourse(
+    return TrialEvents(
         tuple(instants), {name: tuple(values) for name, values in closes.items()}, signs, needed
     )
 
