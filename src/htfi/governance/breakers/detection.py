@@ -18,7 +18,7 @@ from htfi.domain import portable_math as exact
 
 Array = NDArray[np.float64]
 
-BETS: Array = np.array([0.15, 0.4, 0.75, 0.95])  # A fractions of the wealth, for small and large excesses
+BETS: Array = np.array([0.05, 0.2, 0.5, 0.9])  # A fractions of the wealth, for small and large excesses
 _LOG_NUM_BETS = float(exact.log(np.array([float(len(BETS))]))[0])
 
 
@@ -40,3 +40,12 @@ def detect(log_wealth: Array, ratio: Array) -> tuple[Array, Array]:
 def alarm_threshold(num_a_year: Array | float, false_alarms_a_year: float) -> Array:
     """The evidence from which a test trips that observes so often a year and may alarm falsely so often, ln(N/r)."""
     return exact.log(np.maximum(np.asarray(num_a_year, np.float64) / false_alarms_a_year, 1.0))
+
+
+def share_evidence(num: int, of: int, bound: float) -> float:
+    """The evidence that more than the share `bound` of `of` things, asked one after the other, are so, as `num` are."""
+    if of <= 0:
+        return 0.0
+    ratio = np.where(np.arange(of) < num, (1.0 - bound) / bound, -1.0)
+    gains = np.add.reduce(exact.log(1.0 + ratio[:, None] * BETS), axis=0)
+    return float(gains.max()) - _LOG_NUM_BETS
