@@ -47,9 +47,9 @@ class DeskMembers:
         place[rows] = np.arange(len(rows))
         at = place[self._row]
         desk, at = self._desk[at >= 0], at[at >= 0]
-        total, count = np.zeros((num_desks, num_tests)), np.zeros((num_desks, num_tests))
-        np.add.at(total, desk, ratio[at])
-        np.add.at(count, desk, is_seen[at])
+        columns = range(num_tests)
+        total = np.stack([np.bincount(desk, ratio[at, test], num_desks) for test in columns], axis=1)
+        count = np.stack([np.bincount(desk, is_seen[at, test], num_desks) for test in columns], axis=1)
         present = np.bincount(desk, minlength=num_desks)
         touched = np.flatnonzero(present)
         return touched, total[touched] / np.maximum(count[touched], 1.0), present[touched].astype(np.float64)

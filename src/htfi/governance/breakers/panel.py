@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from htfi.governance.breakers.config import MEANINGS, BreakerConfig, BreakerLimits
-from htfi.governance.breakers.detection import alarm_threshold, share_evidence
+from htfi.governance.breakers.detection import share_evidence
 from htfi.governance.breakers.members import DeskMembers
 from htfi.governance.breakers.observations import BreakerObservation, NewsObservation, PointObservation
 from htfi.governance.breakers.reading_scores import (
@@ -37,8 +37,7 @@ from htfi.governance.breakers.wealth import Array, Mask, ScoreBound, TestWealth
 
 _NS_PER_YEAR = 365.25 * 86_400e9
 _MIN_BAR_NS = 1e9
-NUM_READ_A_YEAR = 100_000  # answers of a reader, or items of news, that the bounds on false alarms hold for
-_LOG_READ = float(alarm_threshold(NUM_READ_A_YEAR, 1.0))
+NUM_READ_A_YEAR = 100_000.0  # answers of a reader, or items of news, that the bounds on false alarms hold for
 _MIN_MOVED = 0.01  # of the band: a view that moves the median less moves nothing
 _SWAP_EVIDENCE = 1.0  # a fact, not a test: a changed model is certain
 
@@ -56,22 +55,20 @@ class _Watch:
         self.wealth = TestWealth([bound for _, bound in tests], memory)
         shares = {name: self.breakers.count(name) for name in self.breakers}
         self._limits = {
-            level: np.array([_log_rate(config.of(name), level, shares[name]) for name in self.breakers])
+            level: np.array([_alarms(config.of(name), level, shares[name]) for name in self.breakers])
             for level in ("series", "desk", "model", "firm")
         }
 
     def limits(self, level: str) -> Array:
-        """What the limits of the tests add to the threshold at a level [B]; infinite where one does not act."""
+        """The evidence that trips at a level for one observation a year [B]; infinite where a test does not act."""
         return self._limits[level]
 
 
-def _log_rate(limits: BreakerLimits, level: str, num_tests: int) -> float:
-    """ln(1/r) for the share r of a breaker's false alarms a year that one of its tests may raise at a level."""
+def _alarms(limits: BreakerLimits, level: str, num_tests: int) -> float:
+    """1/r of the false alarms a year r that one of a breaker's tests may raise at a level; infinite for none."""
     if not limits.is_on or level not in limits.scopes:
         return np.inf
-    return float(
-        alarm_threshold(float(num_tests * len(limits.scopes)) * 1e6, limits.false_alarms_a_year * 1e6)
-    )
+    return len(limits.scopes) * num_tests / limits.false_alarms_a_year
 
 
 class _Trip(NamedTuple):
@@ -142,11 +139,10 @@ class BreakerPanel:
         ratio = watch.wealth.ratios(rows, scores)
         lengths_ns = np.maximum((point.bar_end_ns - point.bar_start_ns).astype(np.float64), _MIN_BAR_NS)
         num_bars = _NS_PER_YEAR / float(lengths_ns.min())
-        base = alarm_threshold(members.largest_desk[rows] * num_bars, 1.0)
         evidence = watch.wealth.observe(rows, ratio)
-        limits = base[:, None] + watch.limits("series")
+        limits = (members.largest_desk[rows] * num_bars)[:, None] * watch.limits("series")
         is_tripped = evidence >= limits
-        watch.wealth.learn(rows, scores, evidence < 0.5 * limits)
+        watch.wealth.learn(rows, scores, evidence * evidence < limits)
         trips: list[_Trip] = []
         if is_tripped.any():
             trips += _trips(
@@ -156,9 +152,7 @@ class BreakerPanel:
         desks, means, present = members.means(rows, ratio, np.isfinite(scores))
         evidence = self._desks.wealth.observe(desks, means)
         level = np.where((desks == 0)[:, None], self._desks.limits("firm"), self._desks.limits("desk"))
-        limits = (
-            alarm_threshold(np.maximum(members.sizes[desks] / present, 1.0) * num_bars, 1.0)[:, None] + level
-        )
+        limits = (np.maximum(members.sizes[desks] / present, 1.0) * num_bars)[:, None] * level
         is_tripped = evidence >= limits
         if is_tripped.any():
             scopes = [members.scopes[int(desk)] for desk in desks]
@@ -169,9 +163,9 @@ class BreakerPanel:
             touched.update(f"series:{name}" for name in point.series)
             touched.update(members.scopes[int(desk)] for desk in desks)
             touched.update(f"model:{name}" for name in point.expert_names)
-        return trips + self._observe_experts(point, float(np.log(num_bars)))
+        return trips + self._observe_experts(point, num_bars)
 
-    def _observe_experts(self, point: PointObservation, log_bars: float) -> list[_Trip]:
+    def _observe_experts(self, point: PointObservation, num_bars: float) -> list[_Trip]:
         if not point.expert_names:
             return []
         watch = self._experts
@@ -182,7 +176,7 @@ class BreakerPanel:
             num > 0, np.add.reduce(np.where(seen, scores, 0.0), axis=0) / np.maximum(num, 1), np.nan
         )
         part = max(len(self._series.wealth.names) / len(point.series), 1.0)
-        return self._judge(watch, "model", point.expert_names, mean[:, None], log_bars + float(np.log(part)))
+        return self._judge(watch, "model", point.expert_names, mean[:, None], num_bars * part)
 
     def _observe_outcomes(self, point: PointObservation) -> list[_Trip]:
         """The outcomes of views that were read before these bars."""
@@ -194,7 +188,7 @@ class BreakerPanel:
             if found is not None:
                 scores = np.full((1, len(READER_TESTS)), np.nan)
                 scores[0, OUTCOME] = found[1]
-                trips += self._judge(self._readers, "model", [found[0]], scores, _LOG_READ)
+                trips += self._judge(self._readers, "model", [found[0]], scores, NUM_READ_A_YEAR)
         return trips
 
     def _observe_views(self, point: PointObservation, touched: set[str]) -> list[_Trip]:
@@ -205,9 +199,9 @@ class BreakerPanel:
             if not view.is_new:
                 continue
             scores = self._readings.view_scores(series, view)
-            trips += self._judge(self._readers, "model", [view.reader], scores[None], _LOG_READ)
+            trips += self._judge(self._readers, "model", [view.reader], scores[None], NUM_READ_A_YEAR)
             contradiction = np.array([[min(max(view.contradiction, 0.0), 1.0)]])
-            trips += self._judge(self._series_news, "series", [series], contradiction, _LOG_READ)
+            trips += self._judge(self._series_news, "series", [series], contradiction, NUM_READ_A_YEAR)
             touched |= {f"model:{view.reader}", f"series:{series}"}
             if view.moved >= _MIN_MOVED:
                 for item in view.cited:
@@ -222,7 +216,7 @@ class BreakerPanel:
         rows = self._series.wealth.names.rows_of(point.series)
         named = set(self._items.symbols(item))
         limits = self._config.headline_reach
-        threshold = _LOG_READ + _log_rate(limits, "desk", 1)
+        threshold = NUM_READ_A_YEAR * _alarms(limits, "desk", 1)
         trips: list[_Trip] = []
         for desk, members in self._members.rows_by_desk(rows).items():
             others = [place for place in members if point.series[place].partition("/")[0] not in named]
@@ -251,17 +245,19 @@ class BreakerPanel:
 
     def _observe_item(self, item: NewsObservation) -> list[_Trip]:
         self._items.learn(item)
-        return self._judge(self._news, "firm", [""], np.array([[float(item.is_quarantined)]]), _LOG_READ)
+        return self._judge(
+            self._news, "firm", [""], np.array([[float(item.is_quarantined)]]), NUM_READ_A_YEAR
+        )
 
     def _judge(
-        self, watch: _Watch, level: str, names: Sequence[str], scores: Array, base: float
+        self, watch: _Watch, level: str, names: Sequence[str], scores: Array, num_a_year: float
     ) -> list[_Trip]:
-        """The tests of names at one level by their scores [n, B]."""
+        """The tests of names at one level by their scores [n, B], so many of which come a year."""
         rows = watch.wealth.names.rows_of(names)
         evidence = watch.wealth.observe(rows, watch.wealth.ratios(rows, scores))
-        limits = np.broadcast_to(base + watch.limits(level), evidence.shape)
+        limits = np.broadcast_to(num_a_year * watch.limits(level), evidence.shape)
         is_tripped = evidence >= limits
-        watch.wealth.learn(rows, scores, evidence < 0.5 * limits)
+        watch.wealth.learn(rows, scores, evidence * evidence < limits)
         if not is_tripped.any():
             return []
         _begin_anew(watch, rows, is_tripped)
@@ -360,4 +356,4 @@ def _trips(
 
 def _begin_anew(watch: _Watch, rows: Any, is_tripped: Mask) -> None:
     places, tests = np.nonzero(is_tripped)
-    watch.wealth.names["wealth"][rows[places], tests] = 0.0
+    watch.wealth.names["wealth"][rows[places], tests] = 1.0

@@ -40,6 +40,7 @@ _LAG_GAIN = 0.05
 _MIN_LAG_NS = 30e9  # a later bar than this and half a bar is late
 _MAX_LEAD_NS = -1e9
 _SAME = 1e-6  # of the band: quantiles nearer than this are the same
+_MIXED = (1.7320508075688772, 2.23606797749979)  # weights by which three quantiles make one number
 _FAR_RATIO = 4.0  # a band so many times wider or narrower than the usual expert's, or so far away, is far
 
 
@@ -95,16 +96,16 @@ def _clock_scores(columns: dict[str, NDArray[Any]], rows: Rows, point: PointObse
 def _identical(point: PointObservation) -> Array:
     """1 where two experts' quantiles at the first horizon are the same, NaN where fewer than two have a forecast."""
     first = point.experts[:, :, 0]  # [n, K, Q]
-    low, middle, high = first[..., 0], first[..., first.shape[-1] // 2], first[..., -1]
+    mixed = first[..., 0] + _MIXED[0] * first[..., first.shape[-1] // 2] + _MIXED[1] * first[..., -1]
+    mixed.sort(axis=1)  # those without a forecast come last
+    apart = mixed[:, 1:] - mixed[:, :-1]
     tolerance = _SAME * (point.quantiles[:, 0, -1] - point.quantiles[:, 0, 0])
-    found = np.zeros(len(first), np.bool_)
-    for one in range(first.shape[1]):
-        rest = slice(one + 1, None)
-        apart = np.abs(low[:, rest] - low[:, one, None]) + np.abs(high[:, rest] - high[:, one, None])
-        apart += np.abs(middle[:, rest] - middle[:, one, None])
-        found |= np.logical_or.reduce(apart <= tolerance[:, None], axis=1)
-    spoke = np.isfinite(low).sum(axis=1)
-    return np.where(spoke >= 2, found, np.nan)
+    found = np.logical_or.reduce(apart <= tolerance[:, None], axis=1)
+    return (
+        np.where(np.isfinite(mixed[:, 1]), found, np.nan)
+        if mixed.shape[1] > 1
+        else np.full(len(mixed), np.nan)
+    )
 
 
 def expert_scores(point: PointObservation) -> Array:

@@ -100,7 +100,7 @@ class TestWealth:
         """`memory`: blank values of further columns that scores are made with."""
         num = len(bounds)
         self.names = NamedRows(
-            {"wealth": np.zeros((num, len(BETS))), "taught_total": np.zeros(num), "taught_num": np.zeros(num)}
+            {"wealth": np.ones((num, len(BETS))), "taught_total": np.zeros(num), "taught_num": np.zeros(num)}
             | dict(memory or {})
         )
         by_field = [np.array(column, np.float64) for column in zip(*bounds, strict=True)]

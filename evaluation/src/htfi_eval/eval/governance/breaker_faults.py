@@ -102,29 +102,26 @@ class PoisonedPrices(FaultCourse):
         if number % 3:
             return bars
         factor = float(np.exp(self.rng.choice([-0.35, 0.35])))
-        return [
-            replace_struct(
-                bar, close=bar.close * factor, high=max(bar.high, bar.close * factor), low=min(bar.low, bar.close * factor)
-            )
-            if place < 3
-            else bar
-            for place, bar in enumerate(bars)
-        ]  # fmt: skip
+        found: list[Bar] = []
+        for place, bar in enumerate(bars):
+            close = bar.close * (factor if place < 3 else 1.0)
+            found.append(replace_struct(bar, close=close, high=max(bar.high, close), low=min(bar.low, close)))
+        return found
 
 
 class FlashCrash(FaultCourse):
-    """All prices fall by about 9% within minutes and come back, as on 6 May 2010."""
+    """All prices fall by 5 to 13% within minutes and come back, as on 6 May 2010."""
 
     _PATH = (-0.004, -0.012, -0.028, -0.035, -0.018, 0.012, 0.025, 0.022, 0.012, 0.008)
 
     def __init__(self, rng: Rng) -> None:
         super().__init__(rng)
-        self._level = 0.0
+        self._level, self._scale = 0.0, float(rng.uniform(0.5, 1.3))
 
     def bars(self, number: int, bars: list[Bar]) -> list[Bar]:
         before = self._level
         if number < len(self._PATH):
-            self._level += self._PATH[number]
+            self._level += self._scale * self._PATH[number]
         found: list[Bar] = []
         for bar in bars:
             depth = float(self.rng.uniform(0.6, 1.4))
@@ -172,21 +169,29 @@ class LateFeed(FaultCourse):
 
 
 class NarrowBands(FaultCourse):
-    """Forecasts a quarter as wide as they should be: a wrong unit, or a broken calibration."""
+    """Forecasts a quarter to a half as wide as they should be: a wrong unit, or a broken calibration."""
+
+    def __init__(self, rng: Rng) -> None:
+        super().__init__(rng)
+        self._factor = float(rng.uniform(0.25, 0.5))
 
     def point(self, number: int, point: PointObservation) -> PointObservation:
         del number
         median = point.quantiles[:, :, len(point.levels) // 2, None]
-        return replace(point, quantiles=median + 0.25 * (point.quantiles - median))
+        return replace(point, quantiles=median + self._factor * (point.quantiles - median))
 
 
 class MisplacedBands(FaultCourse):
-    """Forecasts shifted up by one and a half times their band: another price's, or a sign error."""
+    """Forecasts shifted by 0.4 to 1 of the width of their outermost quantiles: another price's, or a sign error."""
+
+    def __init__(self, rng: Rng) -> None:
+        super().__init__(rng)
+        self._shift = float(rng.choice([-1.0, 1.0]) * rng.uniform(0.4, 1.0))
 
     def point(self, number: int, point: PointObservation) -> PointObservation:
         del number
         width = point.quantiles[:, :, -1:] - point.quantiles[:, :, :1]
-        return replace(point, quantiles=point.quantiles + 0.75 * width)
+        return replace(point, quantiles=point.quantiles + self._shift * width)
 
 
 class SwappedExpert(FaultCourse):
@@ -194,7 +199,7 @@ class SwappedExpert(FaultCourse):
 
     def __init__(self, rng: Rng) -> None:
         super().__init__(rng)
-        self._factor = float(rng.choice([0.1, 8.0]))
+        self._factor = float(rng.choice([0.1, 0.2, 5.0, 8.0]))
 
     def point(self, number: int, point: PointObservation) -> PointObservation:
         del number
@@ -222,29 +227,40 @@ class SwappedVersion(FaultCourse):
 
 
 class RejectedDrafts(FaultCourse):
-    """The target rejects most of what the draft proposes."""
+    """The target rejects half of what it accepted before, or more."""
+
+    def __init__(self, rng: Rng) -> None:
+        super().__init__(rng)
+        self._kept = float(rng.uniform(0.1, 0.5))
 
     def answer(self, number: int, answer: AnswerObservation) -> AnswerObservation:
         del number
-        return replace_struct(answer, num_accepted=int(self.rng.binomial(answer.num_accepted, 0.3)))
+        return replace_struct(answer, num_accepted=int(self.rng.binomial(answer.num_accepted, self._kept)))
 
 
 class RunawayDraft(FaultCourse):
-    """The draft proposes five times as many tokens as before."""
+    """The draft proposes three to eight times as many tokens as before."""
+
+    def __init__(self, rng: Rng) -> None:
+        super().__init__(rng)
+        self._factor = float(rng.uniform(3.0, 8.0))
 
     def answer(self, number: int, answer: AnswerObservation) -> AnswerObservation:
         del number
-        return replace_struct(answer, num_drafted=5 * answer.num_drafted)
+        return replace_struct(answer, num_drafted=int(self._factor * answer.num_drafted))
 
 
 class RepeatedTokens(FaultCourse):
-    """Answers run to their bound and repeat a few tokens."""
+    """Answers are longer and repeat a part of their tokens."""
+
+    def __init__(self, rng: Rng) -> None:
+        super().__init__(rng)
+        self._share = float(rng.uniform(0.4, 0.75))
 
     def answer(self, number: int, answer: AnswerObservation) -> AnswerObservation:
         del number
-        return replace_struct(
-            answer, num_tokens=int(1.6 * answer.num_tokens), entropy_nats=0.55 * answer.entropy_nats
-        )
+        length, entropy = int(answer.num_tokens / self._share), self._share * answer.entropy_nats
+        return replace_struct(answer, num_tokens=length, entropy_nats=entropy)
 
 
 class AlwaysUp(FaultCourse):
@@ -313,25 +329,30 @@ class ContradictorySources(FaultCourse):
 
 
 class QuarantineFlood(FaultCourse):
-    """Half of the news is quarantined."""
+    """Three to seven tenths of the news are quarantined."""
+
+    def __init__(self, rng: Rng) -> None:
+        super().__init__(rng)
+        self._share = float(rng.uniform(0.3, 0.7))
 
     def item(self, number: int, item: NewsObservation) -> NewsObservation:
         del number
-        return replace_struct(item, is_quarantined=bool(self.rng.random() < 0.5))
+        return replace_struct(item, is_quarantined=bool(self.rng.random() < self._share))
 
 
 class FalseHeadline(FaultCourse):
-    """One headline on the whole market, which nobody confirms, moves three series in four, as on 23 April 2013."""
+    """One headline on the whole market, which nobody confirms, moves six to nine series in ten, as on 23 April 2013."""
 
     def observed(self, number: int, seen: BreakerObservation) -> Iterable[BreakerObservation]:
         if number or not isinstance(seen, PointObservation):
             yield seen
             return
+        share = float(self.rng.uniform(0.6, 0.9))
         yield NewsObservation(seen.as_of_ns - 1, "false", "wire", (), False, 1.0, "false")
         views = {
             place: ViewObservation("mini-target-int8", -1.0, -2.0, 0.7, 2.0, ("false",), moved=0.1)
             for place in range(len(seen.series))
-            if self.rng.random() < 0.75
+            if self.rng.random() < share
         }
         yield replace(seen, views=views)
 

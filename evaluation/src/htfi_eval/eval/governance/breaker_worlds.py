@@ -188,6 +188,7 @@ class ReadingWorld:
         self._quarantined = 0.03
 
     def ahead(self, num: int, change: ChangeBars | None = None) -> Iterator[BreakerObservation]:
+        del change  # there is no feed
         for _ in range(num):
             self._at += 1
             yield from self._news()
@@ -243,7 +244,7 @@ class ReadingWorld:
 
 
 def intraday_prices(seed: int, num_series: int = 20, num_bars: int = 800) -> Prices:
-    """One-minute closes of a calm simulated session: returns that share a market factor and a volatility that changes."""
+    """One-minute closes of simulated sessions: returns that share a market factor and a volatility that changes."""
     rng = np.random.default_rng(seed)
     minute_ns = NS_PER_DAY // 1440
     log_scale = np.empty(num_bars)

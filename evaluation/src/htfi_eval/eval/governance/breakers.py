@@ -29,6 +29,14 @@ from htfi_train.simulation.stories import FIRST_EVALUATION_SEED
 NUM_SERIES = 20  # of a desk
 _NS_PER_YEAR = 365.25 * 86_400e9
 _MIN_SHARE = 0.99  # of the days that a series must have
+_DESKS_OF_SEED = 4
+_NUM_READING_DAYS = 3_000
+_NUM_POOLED = 240  # readings, from which streams of them are drawn
+_OTHER_HISTORIES = (
+    ("ETFs and large stocks, daily 1998–2021", "etf", None, None),
+    ("FX, daily 2012–2019", "fx_daily", None, None),
+    ("FX, hourly 2015–2016", "fx_hourly", "2014-12-01", "2016-12-31"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,15 +104,17 @@ def measure(seeds: WorldSeeds, num: int, *, quick: bool, data: Path | None = Non
 
 
 def draw_desks(prices: Prices, num: int, seed: int) -> list[Prices]:
-    """Desks of series that trade all the time, drawn at random, no series in two. Raises: InvalidInput."""
+    """Desks of series that trade all the time, no series in two, nor in those of another seed. Raises: InvalidInput."""
     full = np.flatnonzero(np.isfinite(prices.close).mean(axis=0) >= _MIN_SHARE)
-    if len(full) < num * NUM_SERIES:
-        raise InvalidInput(f"{prices.name} has {len(full)} whole series: {num} desks need {num * NUM_SERIES}")
-    # Series are split once, so that desks of one seed share none with those of another below `num` of splits.
-    order = np.random.default_rng(1).permutation(full)
-    first = (seed - 1) * 4
-    parts = [order[(first + k) * NUM_SERIES : (first + k + 1) * NUM_SERIES] for k in range(num)]
-    return [prices.cut([prices.symbols[place] for place in sorted(part.tolist())]) for part in parts]
+    num_needed = seed * _DESKS_OF_SEED * NUM_SERIES
+    if len(full) < num_needed or num > _DESKS_OF_SEED:
+        raise InvalidInput(
+            f"{prices.name} has {len(full)} whole series: {num} desks of seed {seed} need {num_needed}"
+        )
+    order: list[int] = np.random.default_rng(1).permutation(full).tolist()
+    first = (seed - 1) * _DESKS_OF_SEED * NUM_SERIES
+    parts = [order[first + k * NUM_SERIES : first + (k + 1) * NUM_SERIES] for k in range(num)]
+    return [prices.cut([prices.symbols[place] for place in sorted(part)]) for part in parts]
 
 
 def run_all_trials(seeds: WorldSeeds, num: int, data: Path | None = None) -> Iterator[Trial]:
@@ -116,7 +126,7 @@ def run_all_trials(seeds: WorldSeeds, num: int, data: Path | None = None) -> Ite
     for number in range(num):
         minutes = MarketWorld(intraday_prices(1_000 * seeds.minutes + number))
         yield from run_trials(minutes, by_world[MINUTES], 400, 50, 1, rng)
-    readings = ReadingWorld(read_pool(seeds.readings, 240), seeds.starts)
+    readings = ReadingWorld(read_pool(seeds.readings, _NUM_POOLED), seeds.starts)
     yield from run_trials(readings, by_world[READINGS], 250, 100, num, rng)
 
 
@@ -159,28 +169,29 @@ def count_false_trips(seeds: WorldSeeds, *, quick: bool, data: Path | None = Non
     trips: list[BreakerChange] = []
     for desk in desks:
         trips += trips_of(MarketWorld(desk).ahead(len(desk.ends_ns)), BreakerPanel())
-    spans = {"calm, US equities 2012–2014": ("2012-01-01", "2014-12-31"), "crisis, 2008–2009": ("2008-01-01", "2009-12-31"),
-             "all, 2006–2017": ("2006-01-01", "2017-12-31")}  # fmt: skip
+    spans = {
+        "calm, US equities 2012–2014": ("2012-01-01", "2014-12-31"),
+        "crisis, US equities 2008–2009": ("2008-01-01", "2009-12-31"),
+        "all, US equities 2006–2017": ("2006-01-01", "2017-12-31"),
+    }
     for name, (first, last) in spans.items():
         begin, end = (int(np.datetime64(day, "ns").astype(np.int64)) for day in (first, last))
         inside = [one for one in trips if begin <= one.at_ns <= end]
         yield TripCount(name, len(desks) * (end - begin) / _NS_PER_YEAR, inside)
     if quick:
         return
-    for name, panel in (("ETFs and large stocks 1998–2021", "etf"), ("FX, daily 2012–2019", "fx_daily")):
-        prices = load_prices(panel, data)
+    for name, panel, first, last in _OTHER_HISTORIES:
+        prices = load_prices(panel, data).cut(first=first, last=last)
         found = trips_of(MarketWorld(prices).ahead(len(prices.ends_ns)), BreakerPanel())
-        yield TripCount(name, float(prices.ends_ns[-1] - prices.ends_ns[0]) / _NS_PER_YEAR, found)
+        years = float(prices.ends_ns[-1] - prices.ends_ns[0]) / _NS_PER_YEAR
+        yield TripCount(name, years, found)
         if panel == "etf":
             begin = int(np.datetime64("2020-01-01", "ns").astype(np.int64))
-            yield TripCount(
-                "of these, 2020", 1.0, [one for one in found if begin <= one.at_ns < begin + _NS_PER_YEAR]
-            )
-    pool = read_pool(seeds.readings, 240)
-    found: list[BreakerChange] = []
-    num = 3_000
-    found = trips_of(ReadingWorld(pool, seeds.starts + 100).ahead(num), BreakerPanel())
-    yield TripCount("readings of simulated news, 3,000 days", num / 252.0, found)
+            crisis = [one for one in found if begin <= one.at_ns < begin + _NS_PER_YEAR]
+            yield TripCount("crisis, of these 2020", 1.0, crisis)
+    pool = read_pool(seeds.readings, _NUM_POOLED)
+    read = trips_of(ReadingWorld(pool, seeds.starts + 100).ahead(_NUM_READING_DAYS), BreakerPanel())
+    yield TripCount("readings of simulated news", _NUM_READING_DAYS / 252.0, read)
 
 
 def trips_of(course: Iterator[BreakerObservation], panel: BreakerPanel) -> list[BreakerChange]:
