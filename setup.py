@@ -36,6 +36,7 @@ EXTRAS = {
     "foundation": ["chronos-forecasting==2.3.2", TORCH],
     "frontier": ["httpx"],
     "gluonts": ["gluonts"],  # forecasts as GluonTS has them
+    "governance": ["cedarpy>=4.12"],  # who may do what, by Cedar's rules
     "plots": ["matplotlib", "plotly"],  # `.plot()` of results; notebooks show their own SVG without them
     "sktime": ["sktime", "skpro"],  # a forecaster of sktime
     "train": [TRAIN, TORCH],
@@ -44,7 +45,7 @@ EXTRAS = {
         "cython",  # a test builds the kernel
         "duckdb",  # relations in and out
         "griffelib",  # reads the public names and finds what a change breaks
-        "htfi[arch,cluster,foundation,frontier,gluonts,plots,sktime,web]",  # their adapters are tested
+        "htfi[arch,cluster,foundation,frontier,gluonts,governance,plots,sktime,web]",  # their adapters are tested
         "hypothesis",
         "import-linter",
         "pymerkle",

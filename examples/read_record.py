@@ -6,7 +6,8 @@ import sys
 from io import BytesIO
 
 FIELDS = ("symbol", "interval", "as_of_ns", "last_price", "inputs", "settings_digest", "plan", "regime", "features",
-          "view", "circumstances", "verdict", "amends", "news_context", "trigger", "news_trigger")  # fmt: skip
+          "view", "circumstances", "verdict", "amends", "news_context", "trigger", "news_trigger",
+          "governance")  # fmt: skip
 NUMBERS = dict(zip(range(0xCB, 0xD4), (">d", ">B", ">H", ">I", ">Q", ">b", ">h", ">i", ">q"), strict=True))
 SIZES = {0xC4: 1, 0xC5: 2, 0xC6: 4, 0xD9: 1, 0xDA: 2, 0xDB: 4, 0xDC: 2, 0xDD: 4}  # of a length, in bytes
 

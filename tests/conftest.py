@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import msgspec
@@ -32,6 +33,7 @@ from htfi.domain.decision import (
 from htfi.domain.time import NS_PER_DAY, format_ns
 
 register_profiles()
+os.environ["XDG_STATE_HOME"] = mkdtemp(prefix="htfi-state-")  # no stop of this machine's user reaches a test
 for _size in (
     "COLUMNS",
     "LINES",

@@ -1,7 +1,5 @@
 """The loop with hand-made ports: what is decided when, what is recorded, and in which order it leaves."""
 
-import dataclasses
-
 import pytest
 
 from htfi.domain.decision import Decision, PolicyOutcome, Receipt
@@ -249,7 +247,7 @@ def test_stopping_leaves_the_last_moment_open_for_the_next_start() -> None:
 
 def test_a_restored_loop_still_knows_how_many_decisions_were_withheld() -> None:
     loop, ledger, _ = loop_over(days("A"))
-    loop.context = dataclasses.replace(loop.context, policy=PolicyConfig(restricted_symbols=("A",)))
+    loop.components.governance.policy = PolicyConfig(restricted_symbols=("A",))
     run(loop)
     again, _, _ = loop_over([])
     again.restore(loop.state())

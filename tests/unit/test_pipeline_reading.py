@@ -94,7 +94,7 @@ def test_series_share_the_moments_deadline_and_those_left_over_are_read_later() 
     settings = override(settings, "scheduling", edge_ms=20.0, speculative_ms=80.0)
     _, readers = readings()
     rooms = build_components(settings, readers)
-    terms = RunContext(settings.pipeline, settings.policy, settings.scheduling, "", {})
+    terms = RunContext(settings.pipeline, settings.scheduling, "", {})
     bars = [
         Bar(2 * DAY_NS, 0, "p", 1, f"S{k}", "1d", DAY_NS, 2 * DAY_NS, 9.0, 9.0, 9.0, 9.0) for k in range(6)
     ]
@@ -128,7 +128,7 @@ def test_among_many_series_each_is_read_in_its_turn() -> None:
     settings = override(settings, "scheduling", edge_ms=20.0, speculative_ms=80.0)
     _, readers = readings(max_series=64)
     rooms = build_components(settings, readers)
-    terms = RunContext(settings.pipeline, settings.policy, settings.scheduling, "", {})
+    terms = RunContext(settings.pipeline, settings.scheduling, "", {})
     headlines = (
         "Fed cuts rates by half a point",
         "Oil jumps after refinery fire",

@@ -66,6 +66,12 @@ _BETTER_BY_BENCH: Mapping[str, Mapping[Better, tuple[str, ...]]] = {
             "headline_to_target_p99_ms",
         ),
     },
+    "governance": {
+        Better.LOWER: (
+            "stop_local_p50_ms", "stop_local_p99_ms", "stop_cluster_p50_ms", "stop_cluster_p99_ms",
+            "checks_us_per_decision", "bundle_activation_s",
+        ),
+    },
     "buffering": {
         Better.LOWER: (
             "wrong_matches", "readings_ahead", "preparation_ms", "item_to_view_ms", "item_to_view_buffered_ms",

@@ -23,6 +23,10 @@ EVALUATIONS = {
         "What is understood of real news, and what prices did after it.",
     ),
     "sanitise": ("htfi_eval.eval.sanitise.command:command", "Attacks on the news, and false positives."),
+    "governance": (
+        "htfi_eval.eval.governance.command:command",
+        "What breakers, sandbox, fairness, monitors and marks find.",
+    ),
     "trials": ("htfi_eval.eval.trials:command", "All configurations ever evaluated."),
     "report": ("htfi_eval.report:command", "One page of all evaluations."),
 }
@@ -44,6 +48,10 @@ BENCHMARKS = {
     "narrative": ("htfi_eval.bench.news:command", "Time and memory from a raw news item to its scores."),
     "reading": ("htfi_eval.bench.run_cost:command", "What reading the news costs a run."),
     "headlines": ("htfi_eval.bench.headlines:command", "Time from a headline to the decision it triggers."),
+    "governance": (
+        "htfi_eval.bench.governance.command:command",
+        "How soon a stop holds; what checks cost.",
+    ),
     "buffering": ("htfi_eval.bench.buffering:command", "Views read before a scheduled announcement."),
 }
 

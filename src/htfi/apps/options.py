@@ -1,11 +1,14 @@
-"""Options that several commands have: finite numbers, the files that a run derives from its ledger."""
+"""Options that several commands have: finite numbers, files derived from the ledger, a person and a reason."""
 
 import math
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
+    from htfi.wiring.control import DeadMansSwitch
     from htfi.wiring.outputs import OutputFile
 
 
@@ -48,4 +51,36 @@ listen_option = click.option(
     metavar="ADDRESS",
     help="Serve decisions to programs on this machine, at unix:PATH or 127.0.0.1:PORT: a client sends "
     '{"from": 0} and a newline, and gets their lines from that index on.',
+)
+
+
+def by_option(text: str) -> Callable[[Any], Any]:
+    """The name of the person who does something, for the record."""
+    return click.option("--by", required=True, metavar="NAME", help=text)
+
+
+why_option = click.option("--why", required=True, metavar="TEXT", help="The reason, for the record.")
+
+
+def _switch(ctx: click.Context, param: click.Parameter, value: str | None) -> "DeadMansSwitch | None":
+    if value is None:
+        return None
+    from htfi.wiring.control import DeadMansSwitch
+
+    file, _, seconds = value.rpartition(":")
+    try:
+        timeout_s = float(seconds)
+    except ValueError:
+        timeout_s = math.nan
+    if not file or not 0.0 < timeout_s <= 1e6:
+        raise click.BadParameter(f"'{value}': write FILE:SECONDS, such as /run/desk/alive:5", ctx, param)
+    return DeadMansSwitch(Path(file), timeout_s)
+
+
+switch_option = click.option(
+    "--dead-man",
+    "switch",
+    metavar="FILE:SECONDS",
+    callback=_switch,
+    help="Stop releasing once a supervisor has not touched FILE for so long.",
 )

@@ -11,6 +11,7 @@ import msgspec
 
 from htfi.domain.errors import IntegrityError
 from htfi.domain.generation import DraftRound, RuleTrace
+from htfi.domain.governance import GovernanceFacts
 from htfi.domain.news import NewsContext
 from htfi.domain.plan import FidelityPlan as FidelityPlan
 from htfi.domain.plan import Rung as Rung
@@ -324,6 +325,8 @@ class Decision(msgspec.Struct, frozen=True):
     # Left out of the entries of decisions on bars.
     trigger: DecisionTrigger | msgspec.UnsetType = msgspec.UNSET
     news_trigger: NewsTrigger | msgspec.UnsetType = msgspec.UNSET
+    # Left out of the entries of runs that no bundle governs and nothing was stopped in.
+    governance: GovernanceFacts | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def series(self) -> str:

@@ -43,6 +43,10 @@ class LedgerUnavailable(DependencyUnavailable):
     """A decision could not be made durable, so it is not released either."""
 
 
+class AccessDenied(HtfiError):
+    """Who asks may not do this. Nothing was done."""
+
+
 class MissingExtra(HtfiError):
     """An optional library is needed: the message names the extra to install."""
 

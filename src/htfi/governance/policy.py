@@ -14,11 +14,12 @@ from types import MappingProxyType
 
 import msgspec
 import numpy as np
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 from numpy.typing import NDArray
 
 from htfi.domain.decision import BarCircumstances, Decision, PolicyOutcome, PolicyVerdict, Regime
 from htfi.domain.errors import InvalidInput
+from htfi.domain.governance import GovernanceFacts
 from htfi.domain.time import NS_PER_S
 from htfi.governance.config import ANY_SYMBOL, PolicyConfig
 
@@ -88,8 +89,20 @@ _NO_OBJECTION = PolicyVerdict(PolicyOutcome.RELEASE, [])
 
 
 def judge(decision: Decision, config: PolicyConfig) -> PolicyVerdict:
-    """The verdict on a decision, by the version of the rules that it names. Raises: InvalidInput for an unknown one."""
-    return apply_rules(facts_of(decision), config, decision.models["policy"])
+    """The verdict on a decision, by the version of the rules that it names and by what governance holds back.
+
+    Raises: InvalidInput for an unknown version.
+    """
+    verdict = apply_rules(facts_of(decision), config, decision.models["policy"])
+    return with_holds(verdict, decision.governance)
+
+
+def with_holds(verdict: PolicyVerdict, facts: GovernanceFacts | UnsetType) -> PolicyVerdict:
+    """The verdict, withheld where governance holds the decision back; its reasons come last, as 'governance: words'."""
+    if facts is UNSET or not facts.holds:
+        return verdict
+    held = [f"governance: {hold.words}" for hold in facts.holds]
+    return PolicyVerdict(PolicyOutcome.WITHHOLD, [*verdict.reasons, *held])
 
 
 def facts_of(decision: Decision) -> PolicyFacts:

@@ -29,6 +29,7 @@ from htfi.narrative.rationale.amendment import (
 )
 from htfi.narrative.rationale.versions import phrasing_of
 from htfi.pipeline.components import RunContext
+from htfi.pipeline.governed import RunGovernance, subject_of
 from htfi.pipeline.view_cache import late_question_id
 from htfi.pipeline.weighing import recorded_opinion
 from htfi.scheduling.fidelity import deep_read_plan, verification_plan
@@ -175,12 +176,15 @@ def make_amendment(
     template: str,
     forecaster: Forecaster,
     context: RunContext,
+    governance: RunGovernance,
+    index: int,
 ) -> Decision:
     """The decision that replaces a provisional one: the same numbers, with this view weighed and judged.
 
     `view` is what was read; the readings of other items that went into the first view go into this one as well.
     `template` is the part of the rationale that compares the view with the first one, where another decision that kept
-    that one is amended already. The generation trace is recorded once, with the decision that the view was read for.
+    that one is amended already. It will stand in the ledger at `index`. The generation trace is recorded once, with the
+    decision that the view was read for.
     """
     read = view if dependent.has_own_reading else replace(view, trace=None)
     view = bound_view(
@@ -222,7 +226,8 @@ def make_amendment(
         rationale=rationale,
         amends=first.id,
     )
-    return replace(amendment, verdict=judge(amendment, context.policy))
+    governed = replace(amendment, governance=governance.fact(index, subject_of(amendment)))
+    return replace(governed, verdict=judge(governed, governance.policy))
 
 
 def _amendment_plan(first: FidelityPlan, context: RunContext) -> FidelityPlan:

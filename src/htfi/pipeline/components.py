@@ -14,12 +14,12 @@ from htfi.decoding.prices import ScaledReturns
 from htfi.domain.decision import DecisionInputs
 from htfi.domain.events import Event, News, SuspicionReset
 from htfi.forecasting.forecaster import Forecaster
-from htfi.governance.config import PolicyConfig
 from htfi.market.state import MarketState
 from htfi.narrative.config import TriggersConfig
 from htfi.narrative.processor import NewsProcessor
 from htfi.narrative.rationale.drivers import FeatureBaseline
 from htfi.pipeline.config import PipelineConfig
+from htfi.pipeline.governed import RunGovernance
 from htfi.pipeline.prepared_views import PreparedViews
 from htfi.pipeline.view_cache import ViewCache
 from htfi.scheduling.config import FidelityConfig
@@ -130,6 +130,7 @@ class Components:
     news: NewsProcessor
     typical_features: FeatureBaseline
     prepared: PreparedViews
+    governance: RunGovernance
     scaled_returns: ScaledReturns = field(default_factory=ScaledReturns)
     inputs: InputChain = field(default_factory=InputChain)
     band_widths: dict[str, float] = field(
@@ -147,6 +148,7 @@ class Components:
             "scaled": self.scaled_returns.state(),
             "inputs": self.inputs.state(),
             "widths": dict(self.band_widths),
+            "governance": self.governance.state(),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -160,6 +162,8 @@ class Components:
         self.inputs.restore(state["inputs"])
         self.band_widths.clear()
         self.band_widths.update(state["widths"])
+        if "governance" in state:  # not in one that an earlier version saved
+            self.governance.restore(state["governance"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +171,6 @@ class RunContext:
     """What holds for the whole run: limits, and the versions that a decision records."""
 
     pipeline: PipelineConfig
-    policy: PolicyConfig
     fidelity: FidelityConfig
     settings_digest: str
     models: dict[str, str]

@@ -1,6 +1,6 @@
 """The steps from closed bars to decisions: forecast, plan, read, weigh, judge. Each passes a series' record once."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
@@ -25,6 +25,7 @@ from htfi.domain.plan import LadderInputs
 from htfi.domain.time import NS_PER_MS
 from htfi.forecasting.between_bars import shorten
 from htfi.forecasting.forecaster import ForecastBatch
+from htfi.governance.control.state import HoldSubject
 from htfi.governance.policy import judge
 from htfi.narrative.influence import bound_view, max_view_influence
 from htfi.narrative.question import Question, facts_of
@@ -35,6 +36,7 @@ from htfi.narrative.routing import cap_plan
 from htfi.narrative.triggering import VERSION as TRIGGERS_VERSION
 from htfi.pipeline.components import Components, RunContext
 from htfi.pipeline.decided import DecidedSeries
+from htfi.pipeline.governed import Facts
 from htfi.pipeline.numeric import circumstances_of, decide_by_numbers, is_numeric
 from htfi.pipeline.reading_influence import is_worth_depth, is_worth_reading, reading_influences
 from htfi.pipeline.recorder import LedgerCursor
@@ -294,29 +296,55 @@ def plan_deep_readings(
 
 
 def decide_series(
-    series: Sequence[SeriesContext], forecasts: ForecastBatch, components: Components, context: RunContext
+    series: Sequence[SeriesContext],
+    forecasts: ForecastBatch,
+    first: int,
+    components: Components,
+    context: RunContext,
 ) -> list[DecidedSeries]:
-    """The decisions on all series of a point, in their order: those without news are made together."""
+    """The decisions on all series of a point, in their order: those without news are made together.
+
+    The one on the first series will stand at index `first` of the ledger.
+    """
     inputs = components.inputs.close()
     full = forecasts.full.tolist()
-    by_numbers = [one for one in series if full[one.row] and is_numeric(one)]
+    governed = components.governance.facts(
+        first, len(series), lambda place: _hold_subject(series[place], forecasts)
+    )
+    by_numbers = [place for place, one in enumerate(series) if full[one.row] and is_numeric(one)]
     decided: dict[int, DecidedSeries] = {}
     if by_numbers:
-        rows = [one.row for one in by_numbers]
-        made = decide_by_numbers(by_numbers, forecasts.take(rows), inputs, components, context)
-        decided = dict(zip(rows, made, strict=True))
+        together = [series[place] for place in by_numbers]
+        made = decide_by_numbers(
+            together,
+            forecasts.take([one.row for one in together]),
+            inputs,
+            [governed[place] for place in by_numbers],
+            components,
+            context,
+        )
+        decided = dict(zip(by_numbers, made, strict=True))
     return [
-        decided[one.row]
-        if one.row in decided
-        else DecidedSeries.of(make_decision(one, forecasts, inputs, components, context))
-        for one in series
+        decided[place]
+        if place in decided
+        else DecidedSeries.of(make_decision(one, forecasts, inputs, governed[place], components, context))
+        for place, one in enumerate(series)
     ]
+
+
+def _hold_subject(series_context: SeriesContext, forecasts: ForecastBatch) -> HoldSubject:
+    names: Collection[str] = forecasts.names
+    view = series_context.view
+    if view is not None:
+        names = [*names, f"reader.{series_context.request.plan.rung.value}", view.reader]
+    return HoldSubject(series_context.request.series, names)
 
 
 def make_decision(
     series_context: SeriesContext,
     forecasts: ForecastBatch,
     inputs: DecisionInputs,
+    governed: Facts,
     components: Components,
     context: RunContext,
 ) -> Decision:
@@ -367,5 +395,6 @@ def make_decision(
         news_context=components.news.news_context(request.news, plan, request.budget),
         trigger=UNSET if answered is None else DecisionTrigger.NEWS,
         news_trigger=UNSET if answered is None else answered.trigger,
+        governance=governed,
     )
-    return replace(decision, verdict=judge(decision, context.policy))
+    return replace(decision, verdict=judge(decision, components.governance.policy))

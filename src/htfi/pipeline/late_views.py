@@ -133,7 +133,15 @@ class LateViews:
         for dependent in pending.dependents:
             first = self._recorder.decision(dependent.index)
             amendment = make_amendment(
-                first, dependent, pending.question, view, template, forecaster, self._context
+                first,
+                dependent,
+                pending.question,
+                view,
+                template,
+                forecaster,
+                self._context,
+                self._components.governance,
+                self._recorder.num_recorded,
             )
             template = recorded_comparison_part(amendment)
             is_newest = forecaster.age(pending.series) == dependent.age and not first.is_between_bars

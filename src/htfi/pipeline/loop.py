@@ -154,6 +154,7 @@ class DecisionLoop:
     def decide(self, point: DecisionPoint) -> list[tuple[SeriesContext, DecidedSeries]]:
         """forecast → plan → read → weigh → judge, for every series of the point that has history enough."""
         components, context = self.components, self.context
+        components.governance.take_requests(self.recorder.ledger.size, self.now_ns)
         forecasts = (
             forecast_between_bars(point, components) if point.answered else close_bars(point.bars, components)
         )
@@ -165,7 +166,8 @@ class DecisionLoop:
         series = weigh_views(series, forecasts, components)
         series, num_skipped = plan_deep_readings(series, components, context)
         self.num_deep_reads_skipped += num_skipped
-        return list(zip(series, decide_series(series, forecasts, components, context), strict=True))
+        first = self.recorder.num_recorded
+        return list(zip(series, decide_series(series, forecasts, first, components, context), strict=True))
 
     def observe(self, item: FeedItem) -> Iterable[Bar]:
         """Take the item in; the volume and dollar bars that it completes."""

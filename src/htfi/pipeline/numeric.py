@@ -18,7 +18,8 @@ from htfi.domain.decision import (
 )
 from htfi.domain.events import Bar
 from htfi.forecasting.batch import ForecastBatch
-from htfi.governance.policy import PolicyColumns, PolicyFacts, judge_rows, quote_gap
+from htfi.governance.config import PolicyConfig
+from htfi.governance.policy import PolicyColumns, PolicyFacts, judge_rows, quote_gap, with_holds
 from htfi.market.bars import SOURCE as BUILT_BARS
 from htfi.market.state import MarketState
 from htfi.narrative.rationale.drivers import find_drivers
@@ -26,6 +27,7 @@ from htfi.narrative.rationale.writer import MAX_EQUAL_SPREAD, state_rationale
 from htfi.narrative.recent_news import NO_NEWS
 from htfi.pipeline.components import Components, RunContext
 from htfi.pipeline.decided import DecidedSeries
+from htfi.pipeline.governed import Facts
 from htfi.pipeline.record.numeric import NumericFacts, SharedFacts, encode_numeric
 from htfi.pipeline.series import SeriesContext
 
@@ -44,22 +46,30 @@ def decide_by_numbers(
     series: Sequence[SeriesContext],
     forecasts: ForecastBatch,
     inputs: DecisionInputs,
+    governed: Sequence[Facts],
     components: Components,
     context: RunContext,
 ) -> list[DecidedSeries]:
     """The decisions on series that are decided by numbers alone, each with a forecast of every expert.
 
-    `forecasts` has a row for each of them.
+    `forecasts` has a row for each of them, `governed` what governance knows of it.
     """
     as_of_ns = series[0].request.question.as_of_ns
     shared = SharedFacts(as_of_ns, inputs, context.settings_digest, context.models)
     circumstances = [circumstances_of(one.bar, as_of_ns, components) for one in series]
     rationales = _rationales(series, forecasts, components)
-    verdicts = _verdicts(series, forecasts, circumstances, as_of_ns, context)
+    verdicts = [
+        with_holds(verdict, facts)
+        for verdict, facts in zip(
+            _verdicts(series, forecasts, circumstances, as_of_ns, components.governance.policy, context),
+            governed,
+            strict=True,
+        )
+    ]
     rows = [
         NumericFacts(
             one.bar, one.request.plan, one.regime, one.features, circumstances[place], verdicts[place],
-            rationales[place],
+            rationales[place], governed[place],
         )
         for place, one in enumerate(series)
     ]  # fmt: skip
@@ -99,6 +109,7 @@ def _decision(row: NumericFacts, shared: SharedFacts, forecasts: ForecastBatch, 
         rationale=row.rationale,
         circumstances=row.circumstances,
         verdict=row.verdict,
+        governance=row.governance,
     )
 
 
@@ -155,6 +166,7 @@ def _verdicts(
     forecasts: ForecastBatch,
     circumstances: Sequence[BarCircumstances],
     as_of_ns: int,
+    policy: PolicyConfig,
     context: RunContext,
 ) -> list[PolicyVerdict]:
     low, high = forecasts.bands()
@@ -189,4 +201,4 @@ def _verdicts(
             features=one.features,
         )
 
-    return judge_rows(columns, facts_at, context.policy, context.models["policy"])
+    return judge_rows(columns, facts_at, policy, context.models["policy"])

@@ -11,14 +11,17 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from htfi.domain.decision import Decision, NewsView, PolicyOutcome, Receipt
 from htfi.domain.errors import IntegrityError, LedgerUnavailable
 from htfi.domain.plan import LadderInputs
 from htfi.domain.time import NS_PER_MS
 from htfi.governance.ledger.merkle import leaf_hash
+from htfi.governance.policy import judge
 from htfi.narrative.merging import unmerged
 from htfi.pipeline.decided import DecidedSeries
+from htfi.pipeline.governed import RunGovernance, subject_of
 from htfi.pipeline.ports import DecisionLedger, DecisionSink
 from htfi.pipeline.record.entry import decode_entry, encode_worded, is_entry_of, is_json, try_decode_entry
 
@@ -125,6 +128,7 @@ class DecisionRecorder:
         group_entries: int,
         group_ms: float,
         elapsed_ns: Callable[[], int],
+        governance: RunGovernance,
         subscriber: Subscriber = no_subscriber,
         watcher: Watcher = lambda _: None,
         is_recorded: bool = True,
@@ -134,6 +138,7 @@ class DecisionRecorder:
         self.sink = sink
         self.watcher = watcher
         self.subscriber = subscriber
+        self._governance = governance
         self._is_recorded = is_recorded  # else entries are empty, and the ledger discards them
         self._is_json = is_json(ledger.entry(ledger.size - 1)) if ledger.size else False
         self.cursor = LedgerCursor(ledger)
@@ -145,6 +150,7 @@ class DecisionRecorder:
         self.elapsed_ns = elapsed_ns
         self._pending: list[_PendingEntry] = []
         self._oldest_ns = 0
+        self._num_changes = 0  # of governance, when the open group began
 
     def release_recorded(self) -> None:
         """Release what was recorded when the last run ended before it could. Raises: IntegrityError."""
@@ -201,10 +207,8 @@ class DecisionRecorder:
             return index
         if not self._pending:
             self._oldest_ns = self.elapsed_ns()
-        entry = b""
-        if self._is_recorded:
-            entry = encode_worded(decided.decision) if self._is_json else decided.entry
-        self._pending.append(_PendingEntry(entry, decided))
+            self._num_changes = self._governance.num_logged
+        self._pending.append(_PendingEntry(self._entry_of(decided), decided))
         return index
 
     def maintain_ledger(self) -> None:
@@ -224,6 +228,9 @@ class DecisionRecorder:
         due = self.elapsed_ns() - self._oldest_ns >= self._group_ns
         if not (now or due or len(self._pending) >= self._group_entries):
             return
+        self._governance.take_requests(self.ledger.size, self._pending[0].decided.as_of_ns)
+        if self._governance.num_logged != self._num_changes:
+            self._judge_again()
         try:
             receipts = self.ledger.append([one.entry for one in self._pending])
         except LedgerUnavailable as error:
@@ -240,6 +247,26 @@ class DecisionRecorder:
         self.sink.flush()
         for one in released:
             self.watcher(one.decided)
+
+    def _judge_again(self) -> None:
+        """Judge what waits by what governance knows by now: it may have been stopped since."""
+        first = self.ledger.size
+        for place, one in enumerate(self._pending):
+            decision = one.decided.decision
+            facts = self._governance.fact(first + place, subject_of(decision))
+            if facts == decision.governance:
+                continue
+            governed = replace(decision, governance=facts)
+            decided = DecidedSeries.of(replace(governed, verdict=judge(governed, self._governance.policy)))
+            if not decided.amends:
+                self.num_withheld += decided.verdict.outcome is PolicyOutcome.WITHHOLD
+                self.num_withheld -= one.decided.verdict.outcome is PolicyOutcome.WITHHOLD
+            self._pending[place] = _PendingEntry(self._entry_of(decided), decided)
+
+    def _entry_of(self, decided: DecidedSeries) -> bytes:
+        if not self._is_recorded:
+            return b""
+        return encode_worded(decided.decision) if self._is_json else decided.entry
 
     def state(self) -> dict[str, Any]:
         counts = {"decided": self.num_decided, "withheld": self.num_withheld, "amended": self.num_amended}

@@ -16,6 +16,7 @@ import msgspec
 
 from htfi.adapters.stores import decision_table
 from htfi.adapters.stores.admissions import ADMITTED_FILE, REQUESTED_FILE, read_admissions
+from htfi.adapters.stores.control_folder import CONTROL_FOLDER
 from htfi.adapters.stores.decision_table import TABLE
 from htfi.adapters.stores.decisions import (
     JOURNAL,
@@ -33,8 +34,11 @@ from htfi.domain.counts import counted
 from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
 from htfi.domain.files import altered_lines, remove_temporary_files, restrict_to_owner
 from htfi.governance.ledger.log import LogReader
+from htfi.governance.ledger.tombstones import is_tombstone
 from htfi.pipeline.ports import Position
 from htfi.pipeline.record.entry import decode_entry
+from htfi.wiring.control import GOVERNANCE_FOLDER, check_governance
+from htfi.wiring.deletions import check_deletions
 from htfi.wiring.ledger import DATABASE, SIGNING_KEY, is_running, open_ledger_readonly
 from htfi.wiring.models.caching import CACHE_FOLDER
 from htfi.wiring.settings import SETTINGS_FILE
@@ -53,7 +57,7 @@ _FILES = frozenset(
         STATEMENTS,
     }
 )  # fmt: skip
-_FOLDERS = (INBOX, CACHE_FOLDER)
+_FOLDERS = (INBOX, CACHE_FOLDER, GOVERNANCE_FOLDER, CONTROL_FOLDER)
 _OWNED_FILES = (STATE, SETTINGS_FILE, JOURNAL, TABLE, STATEMENTS)  # nobody else replaces these
 
 Notify = Callable[[str], None]
@@ -147,6 +151,7 @@ def _made_private(place: Path, report: Notify) -> bool:
 
 __all__ = [
     "JOURNAL",
+    "TABLE",
     "DecisionJournal",
     "RecordedRun",
     "ReleasedLine",
@@ -175,9 +180,12 @@ class RecordedRun:
         return self.entries.size
 
     def lines(self) -> Iterator[ReleasedLine | WithheldLine]:
-        """From the first on, each time. Raises: IntegrityError where the ledger does not hold."""
+        """From the first on, each time, without the deleted ones. Raises: IntegrityError where the ledger does not
+        hold.
+        """
         for receipt, entry in self.entries.entries():
-            yield line_of(receipt, entry)
+            if not is_tombstone(entry):
+                yield line_of(receipt, entry)
 
 
 def recorded_run(log: LogReader) -> RecordedRun:
@@ -251,7 +259,13 @@ def check_outputs(folder: Path, log: LogReader) -> tuple[list[str], list[str]]:
     ):
         if problem:
             wrong.append(f"{folder / name}: {problem}; {RERUN_HINT}")
-    return held, wrong + ([] if going_on else _changed_files(folder))
+    if not going_on:
+        wrong += _changed_files(folder)
+    for check in (check_governance, check_deletions):
+        found, problems = check(folder, log, entries.size)
+        held += found
+        wrong += problems
+    return held, wrong
 
 
 def _changed_files(folder: Path) -> list[str]:

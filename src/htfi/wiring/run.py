@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from htfi import __version__
 from htfi.adapters.onnx.session import default_cache_folder
 from htfi.adapters.stores.admissions import AdmissionsFile
+from htfi.adapters.stores.control_folder import ControlWatcher, DeadMansSwitch
 from htfi.adapters.stores.decisions import JOURNAL, DecisionJournal, NullJournal
 from htfi.adapters.stores.held_news import HELD_NEWS, HeldNewsFile, QuarantineFile
 from htfi.adapters.stores.line_server import LineServer
@@ -21,6 +22,7 @@ from htfi.domain.errors import DependencyUnavailable, IntegrityError
 from htfi.domain.file_digests import DigestFile, FileDigestCache, file_digest
 from htfi.domain.time import SystemClock
 from htfi.forecasting.forecaster import Forecaster
+from htfi.forecasting.ports import Expert
 from htfi.governance import policy
 from htfi.governance.ledger.log import TransparencyLog
 from htfi.market.state import MarketState
@@ -31,6 +33,7 @@ from htfi.narrative.readers import TemplateReader
 from htfi.pipeline.amendments import wait_until
 from htfi.pipeline.audit.readings import PROMOTED_DRAFTS_KEY
 from htfi.pipeline.components import Components, RunContext
+from htfi.pipeline.governed import RunGovernance
 from htfi.pipeline.intake.merged_feed import MergedFeed, PacedFeed
 from htfi.pipeline.intake.quarantine_reasons import QuarantineReason, describe_refused_source
 from htfi.pipeline.loop import DecisionLoop
@@ -43,6 +46,7 @@ from htfi.pipeline.view_cache import READINGS_VERSION as READINGS
 from htfi.pipeline.view_cache import ViewCache
 from htfi.scheduling import fidelity
 from htfi.scheduling.fidelity import ReadingTimes
+from htfi.wiring.control import open_governance
 from htfi.wiring.experts import open_experts
 from htfi.wiring.feeds import describe, open_feed, resolve
 from htfi.wiring.ledger import open_ledger
@@ -97,6 +101,7 @@ class OpenRun:
     snapshot_s: float
     num_resumed: int  # decisions made before this start
     outputs: frozenset[OutputFile]
+    controls: ControlWatcher
     mirror: FollowingReader | None = None  # who reads decisions from standard output
     cache: RunCache | None = None
 
@@ -173,13 +178,15 @@ def open_run(
     pushed: PushedFeed | None = None,
     listen: str = "",
     with_models: bool = True,
+    switch: DeadMansSwitch | None = None,
 ) -> Generator[OpenRun]:
     """A run in `folder`, new or taken up where it was left; everything is closed on the way out.
 
     With an `edge` the news is read by its readers, whose targets are elsewhere. `releases` is the released.jsonl of a
     run that this one repeats. `outputs` are the derived files wanted (`choose_outputs`). With `pushed` there are no
     files: who pushes events steps the loop. Decisions are served at the address `listen` (`LineServer`). Unless it is
-    `with_models`, news is cited and no language model reads it.
+    `with_models`, news is cited and no language model reads it. A supervisor that leaves the file of the `switch`
+    untouched for too long stops everything.
 
     Raises: InvalidInput, IntegrityError, DependencyUnavailable.
     """
@@ -259,8 +266,20 @@ def open_run(
             settings = override(settings, "pipeline", group_ms=0.0)
         # Files give the same decisions on any machine: only readings of a live run are measured.
         elapsed_ns = time.monotonic_ns if live else None
+        governance, controls = closing.enter_context(open_governance(folder, settings.policy, switch))
         loop = build_loop(
-            settings, feed, ledger, outlet, watch, readers, cache, held, elapsed_ns, digest, digest_file
+            settings,
+            feed,
+            ledger,
+            outlet,
+            watch,
+            readers,
+            cache,
+            held,
+            elapsed_ns,
+            digest,
+            digest_file,
+            governance=governance,
         )
         news = loop.components.news
         if merged is not None:
@@ -278,6 +297,7 @@ def open_run(
             settings.pipeline.snapshot_s,
             loop.recorder.num_decided,
             chosen,
+            controls,
             outlet.mirror if isinstance(outlet, DecisionJournal) else None,
             cache,
         )
@@ -325,8 +345,13 @@ def build_components(
     cache: RunCache | None = None,
     reading_clock: Callable[[], int] | None = None,
     digest_file: DigestFile = file_digest,
+    governance: RunGovernance | None = None,
+    more_experts: Sequence[Expert] = (),
 ) -> Components:
-    """New components, without history. Without readers news is cited and not read."""
+    """New components, without history. Without readers news is cited and not read.
+
+    `more_experts` forecast beside those that the settings name.
+    """
     readers = readers or {Rung.TEMPLATE: TemplateReader(settings.narrative)}
     times = ReadingTimes(settings.scheduling, reading_clock)
     readings = ViewCache(readers, settings.narrative.max_symbols, times)
@@ -336,12 +361,14 @@ def build_components(
     return Components(
         market=MarketState(settings.market),
         forecaster=Forecaster(
-            settings.forecasting, open_experts(settings.forecasting, settings.forecasting.foundation)
+            settings.forecasting,
+            (*open_experts(settings.forecasting, settings.forecasting.foundation), *more_experts),
         ),
         views=readings,
         news=processor,
         typical_features=FeatureBaseline(settings.narrative),
         prepared=PreparedViews(calendar, settings.prefetching, processor, readings),
+        governance=governance or RunGovernance(settings.policy),
     )
 
 
@@ -359,26 +386,31 @@ def build_loop(
     digest_file: DigestFile = file_digest,
     subscriber: Subscriber = no_subscriber,
     is_recorded: bool = True,
+    governance: RunGovernance | None = None,
+    more_experts: Sequence[Expert] = (),
 ) -> DecisionLoop:
     """The loop over any feed, ledger and sink, with new components; `held` keeps the news in quarantine.
 
     `digest` is that of the run's settings.json, where it has one; `digest_file` gives those of the encoder's files;
     `subscriber` gets each decision at the moment of its release. Where nothing is recorded no entry is made.
+    `more_experts` are as in `build_components`.
     """
-    components = build_components(settings, readers, cache, reading_clock, digest_file)
+    components = build_components(
+        settings, readers, cache, reading_clock, digest_file, governance, more_experts
+    )
     recorder = DecisionRecorder(
         ledger,
         outlet,
         group_entries=settings.pipeline.group_entries,
         group_ms=settings.pipeline.group_ms,
         elapsed_ns=time.monotonic_ns,
+        governance=components.governance,
         subscriber=subscriber,
         watcher=watch,
         is_recorded=is_recorded,
     )
     terms = RunContext(
         pipeline=settings.pipeline,
-        policy=settings.policy,
         fidelity=settings.scheduling,
         settings_digest=digest or settings_digest(settings),
         models={

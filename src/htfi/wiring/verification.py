@@ -14,6 +14,8 @@ from htfi.decoding.vocabulary import Vocabulary
 from htfi.domain.decision import Decision
 from htfi.domain.errors import HtfiError, IntegrityError, InvalidInput
 from htfi.governance.ledger.log import LogReader
+from htfi.governance.ledger.tombstones import is_tombstone
+from htfi.pipeline.audit.governed import GovernanceAuditor
 from htfi.pipeline.audit.readings import ReadingAuditor, ReadingSettings, WeightlessModel
 from htfi.pipeline.audit.recompute import AmendmentAuditor, check_entry
 from htfi.pipeline.audit.replay import ModelRole, ReplayedReading, ReplayModel
@@ -21,6 +23,7 @@ from htfi.pipeline.audit.replay import replay_reading as replay
 from htfi.pipeline.audit.token_text import TokenText
 from htfi.pipeline.audit.triggers import TriggerAuditor
 from htfi.pipeline.record.entry import try_decode_entry
+from htfi.wiring.control import governance_leaves
 from htfi.wiring.models.loading import LoadableModel, open_model
 from htfi.wiring.models.readers import ModelsConfig, in_full_precision
 from htfi.wiring.settings import SETTINGS_FILE, Settings, decode_settings
@@ -34,6 +37,7 @@ class RecomputeSummary(NamedTuple):
     num_readings: int
     num_not_checked: dict[str, int]
     num_pending: int
+    num_apart: int = 0  # decisions checked without the ones before them, of which some were deleted
 
 
 def recompute_all(
@@ -57,26 +61,37 @@ def recompute_all(
     amendments = AmendmentAuditor(log.entry)
     readings = ReadingAuditor(reading_terms(settings), ModelsByVersion(settings.models, named).model)
     triggers = TriggerAuditor(settings.triggers, log.entry)
+    governance = GovernanceAuditor(settings.policy, governance_leaves(folder))
+    has_all = not log.tombstones(0, size)  # what follows from earlier entries cannot be derived without them
+    num_apart = 0
     for index, entry in enumerate(log.entries(0, size)):
+        if is_tombstone(entry):
+            governance.pass_over()
+            progress(index + 1, size)
+            continue
+        num_apart += not has_all
         try:
             problems = check_entry(
                 entry,
                 digest,
                 settings.policy,
-                amendments,
+                amendments if has_all else None,
                 settings.routing,
                 settings.suspicion,
-                readings,
+                readings if has_all else None,
                 settings.sanitiser,
                 settings.scheduling,
-                triggers,
+                triggers if has_all else None,
+                governance,
             )
         except (msgspec.DecodeError, ValueError, KeyError, IndexError) as error:
             problems = [f"it is not a decision: {error}"]
         if problems:
             raise IntegrityError(f"entry {index} cannot be derived again: {'; '.join(problems)}")
         progress(index + 1, size)
-    return RecomputeSummary(readings.num_read, dict(readings.num_unchecked), amendments.num_awaiting)
+    return RecomputeSummary(
+        readings.num_read, dict(readings.num_unchecked), amendments.num_awaiting, num_apart
+    )
 
 
 def replay_reading(

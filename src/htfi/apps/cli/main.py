@@ -91,10 +91,18 @@ COMMANDS = {
         "htfi.apps.cli.scenario.command:command",
         "What if: headlines, shocks and stresses on a book.",
     ),
+    "sandbox": (
+        "htfi.apps.cli.sandbox.command:command",
+        "Try a model, settings or an expert before it serves.",
+    ),
     "report": ("htfi.apps.cli.report:command", "Write one HTML page about a run."),
+    "stop": ("htfi.apps.cli.stop:stop_command", "Release nothing more, now."),
+    "reenable": ("htfi.apps.cli.stop:reenable_command", "End a stop, or close a breaker."),
     "quarantine": ("htfi.apps.cli.quarantine:command", "News in quarantine: list, show, admit."),
     "suspicion": ("htfi.apps.cli.suspicion:command", "Suspected manipulation: show, clear."),
+    "approvals": ("htfi.apps.cli.approvals.command:command", "Decisions that wait for people: list, answer."),
     "ledger": ("htfi.apps.cli.ledger.command:command", "Verify, show, replay, prove and export the record."),
+    "regulate": ("htfi.apps.cli.regulate.command:command", "Regulators' monitors: check, report."),
     "settings": ("htfi.apps.cli.settings:command", "List the settings: unit, default, meaning."),
     "models": (
         "htfi.apps.cli.models.command:command",

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, BinaryIO
 import click
 
 from htfi import sample
-from htfi.apps.cli.signals import graceful_shutdown
-from htfi.apps.options import FiniteRange, listen_option, outputs_option
+from htfi.apps.cli.signals import graceful_shutdown, stop_by_signal
+from htfi.apps.options import FiniteRange, listen_option, outputs_option, switch_option
 from htfi.decoding.config import RULES
 from htfi.domain.counts import counted
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
@@ -69,6 +69,7 @@ To resume a run that was stopped or killed, run the same command again.
 )
 @click.option("--stdout", "to_stdout", is_flag=True, help="Also write each decision to standard output.")
 @listen_option
+@switch_option
 @outputs_option
 @click.option("--plain", is_flag=True, help="Print plain lines instead of the live view.")
 @click.option("--report/--no-report", default=True, show_default=True, help="Write report.html at the end.")
@@ -85,6 +86,7 @@ def command(
     releases: Path | None,
     to_stdout: bool,
     listen: str,
+    switch: "DeadMansSwitch | None",
     outputs: "frozenset[OutputFile] | None",
     plain: bool,
     report: bool,
@@ -105,6 +107,7 @@ def command(
         mirror=FileIO(1, "wb", closefd=False) if to_stdout else None,
         pace=pace,
         listen=listen,
+        switch=switch,
         releases=releases,
         outputs=outputs,
         plain=plain,
@@ -131,6 +134,7 @@ def adapted(
 if TYPE_CHECKING:
     from htfi.apps.cli.view.state import RunCounters
     from htfi.wiring.cluster.edge import EdgeNode
+    from htfi.wiring.control import DeadMansSwitch
     from htfi.wiring.run import OpenRun
     from htfi.wiring.settings import Settings
 
@@ -155,6 +159,7 @@ def execute_run(
     releases: Path | None = None,
     outputs: "frozenset[OutputFile] | None" = None,
     listen: str = "",
+    switch: "DeadMansSwitch | None" = None,
 ) -> None:
     """Run to the end or until interrupted; exits with 130 then. Without files it is the embedded sample.
 
@@ -188,10 +193,17 @@ def execute_run(
         releases=releases,
         outputs=outputs,
         listen=listen,
+        switch=switch,
     )
     with opened as run:
         ends = graceful_shutdown(run.loop.stop, STOP_S, "the run")
-        with nonblocking_output(console) as out, ends as ending, open_view(console, plain) as view:
+        stops = stop_by_signal(run.controls.push)
+        with (
+            nonblocking_output(console) as out,
+            ends as ending,
+            stops,
+            open_view(console, plain) as view,
+        ):
 
             def look() -> None:
                 if view.due() and not out.is_behind:

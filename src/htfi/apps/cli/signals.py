@@ -13,6 +13,10 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from types import FrameType
 
+from htfi.domain.governance import FIRM
+from htfi.governance.control.entries import StopCause
+from htfi.governance.control.requests import StopRequest
+
 EXIT_OVERDUE = 1  # the exit status of a process that took too long to end
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _KERNEL_MARGIN_S = 5.0  # after which a process ends even if its interpreter runs no thread
@@ -102,6 +106,30 @@ def graceful_shutdown(end: Callable[[], None], within_s: float, who: str) -> Gen
             for signum, handler in before.items():
                 signal.signal(signum, handler)
         timer.close()
+
+
+@contextmanager
+def stop_by_signal(push: Callable[[StopRequest], None]) -> Generator[None]:
+    """Inside, the signal USR1 asks for a stop of the firm, where the system has it."""
+    number = getattr(signal, "SIGUSR1", None)
+    if number is None:
+        yield
+        return
+
+    def ask(signum: int, frame: FrameType | None) -> None:
+        del signum, frame
+        now_ns = time.time_ns()
+        push(
+            StopRequest(
+                f"signal-{now_ns}", now_ns, str(FIRM), "the signal USR1", "sent to the run", StopCause.SIGNAL
+            )
+        )
+
+    before = signal.signal(number, ask)
+    try:
+        yield
+    finally:
+        signal.signal(number, before)
 
 
 def _arm_timer(within_s: float) -> float:

@@ -32,6 +32,7 @@ from htfi.narrative.rationale.writer import load_slots
 from htfi.narrative.routing import routing_problems
 from htfi.narrative.sanitising.config import SanitiserConfig
 from htfi.pipeline.amendments import comparison_part, recorded_comparison_part
+from htfi.pipeline.audit.governed import GovernanceAuditor
 from htfi.pipeline.audit.readings import ReadingAuditor
 from htfi.pipeline.audit.triggers import TriggerAuditor
 from htfi.pipeline.record.entry import decode_entry, encode_like
@@ -89,7 +90,9 @@ class DivergenceRankAuditor:
 
 
 # Fields in which an amendment may differ from the decision it amends: all follow from the view, and are derived again.
-_AMENDED_FIELDS = frozenset({"id", "plan", "forecast", "view", "rationale", "verdict", "amends"})
+_AMENDED_FIELDS = frozenset(
+    {"id", "plan", "forecast", "view", "rationale", "verdict", "amends", "governance"}
+)
 
 
 class AmendmentAuditor:
@@ -213,6 +216,7 @@ def check_entry(
     sanitiser: SanitiserConfig | None = None,
     fidelity: FidelityConfig | None = None,
     triggers: TriggerAuditor | None = None,
+    governance: GovernanceAuditor | None = None,
 ) -> list[str]:
     """What does not come out as recorded, in words; empty when all does.
 
@@ -220,7 +224,7 @@ def check_entry(
     amend. Without `routing` the routes of news items are not checked, without `secure` not that a suspicion limits the
     weight, without `sanitiser` not what an item may move, without `fidelity` not the rung. `readings`, which knows the
     earlier entries too, checks a reading against its decision, `triggers` a decision between two bars against the
-    standing one.
+    standing one, `governance` what was held back against the governance log.
     Raises: msgspec.ValidationError where the entry is not a decision.
     """
     decision = decode_entry(entry)
@@ -245,6 +249,9 @@ def check_entry(
         problems += readings.problems(decision)
     if triggers is not None:
         problems += triggers.problems(decision)
+    if governance is not None:
+        problems += governance.problems(decision)
+        policy = governance.policy
     problems += _verdict_problems(decision, policy)
     return problems + (amendments.problems(decision) if amendments is not None else [])
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import UNSET, UnsetType
 from numpy.typing import NDArray
 
 from htfi.domain.decision import (
@@ -21,24 +22,31 @@ from htfi.domain.decision import (
 )
 from htfi.domain.errors import IntegrityError
 from htfi.domain.events import Bar
+from htfi.domain.governance import GovernanceFacts
 from htfi.forecasting.batch import ForecastBatch
 from htfi.narrative.rationale.phrasing import Phrasing
 from htfi.narrative.rationale.versions import phrasing_of
 from htfi.pipeline.record.entry import (
     ENCODER,
+    PACKED_APART,
     VERSION,
     WEIGHT_SCALE,
     encode_entry,
     packed_levels,
     packed_models,
 )
-from htfi.pipeline.record.fields import packer_of
+from htfi.pipeline.record.fields import field_place, packer_of
 from htfi.pipeline.record.plain import Plain, TextPlaces, float_rows, pack_float, pack_floats
 from htfi.pipeline.record.ticks import pack_each, pack_scaled_each
 from htfi.pipeline.record.wording import SLOT_PLACES, template_places
 
 _INPUTS, _PLAN = packer_of(DecisionInputs), packer_of(FidelityPlan)
 _CIRCUMSTANCES, _VERDICT = packer_of(BarCircumstances), packer_of(PolicyVerdict)
+_GOVERNANCE = packer_of(GovernanceFacts)
+_VERDICT_PLACE, _GOVERNANCE_PLACE = (
+    field_place(Decision, name, PACKED_APART) for name in ("verdict", "governance")
+)
+_ABSENT = (None,) * (_GOVERNANCE_PLACE - _VERDICT_PLACE - 1)  # what a decision on numbers alone does not have
 _REGIMES = {regime: place for place, regime in enumerate(Regime)}
 
 
@@ -61,6 +69,7 @@ class NumericFacts(NamedTuple):
     circumstances: BarCircumstances
     verdict: PolicyVerdict
     rationale: Rationale  # stated, without words
+    governance: GovernanceFacts | UnsetType = UNSET
 
 
 def encode_numeric(
@@ -96,6 +105,8 @@ def encode_numeric(
                 _REGIMES[row.regime], pack_floats(row.features, texts), None,
                 _CIRCUMSTANCES.pack(row.circumstances, texts), _VERDICT.pack(row.verdict, texts),
             ]  # fmt: skip
+            if row.governance is not UNSET:
+                fields += [*_ABSENT, _GOVERNANCE.pack(row.governance, texts)]
             forecast: list[Plain] = [
                 horizons, levels, [texts.pack(name) for name in names], ticks, quantiles, None, zones, weights,
                 [pack_float(stretch) for stretch in calibration], None,

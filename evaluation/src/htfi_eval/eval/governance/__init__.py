@@ -1,1 +1,1 @@
-"""Evaluations of governance, part by part. `htfi eval governance` joins them."""
+"""Evaluations of governance: what breakers, the sandbox, fairness, monitors and marks find, and what they miss."""

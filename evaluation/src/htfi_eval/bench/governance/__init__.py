@@ -1,0 +1,1 @@
+"""Benchmarks of governance: how soon a stop holds, what the checks of a decision cost."""

@@ -1,0 +1,1 @@
+"""Authorisation by Cedar (extra `[governance]`)."""

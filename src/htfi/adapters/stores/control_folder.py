@@ -1,0 +1,233 @@
+"""What commands, files and a supervisor ask of runs: requests in folders, and the thread that looks for them.
+
+A request is one JSON file `*.json` in a control folder, moved there whole. A file named STOP there, whatever it holds,
+stops everything. Requests stay where they are: a run takes each once and logs it, so that a stopped run is stopped
+after a restart too. A run watches its own folder's `control/` and the folder of this user on this machine.
+"""
+
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from htfi.domain.errors import DependencyUnavailable, InvalidInput
+from htfi.domain.files import make_private, write_atomically
+from htfi.domain.governance import FIRM, MAX_CAUSE_CHARS, parse_scope
+from htfi.governance.control.entries import StopCause
+from htfi.governance.control.requests import ControlRequest, ReenableRequest, StopRequest
+
+CONTROL_FOLDER = "control"  # of a run
+STOP_FILE = "STOP"
+LOOK_S = 0.01  # how often a run looks; a fifth of a percent of a core
+MAX_REQUEST_BYTES = 64 << 10
+_SETTLED_NS = 50_000_000  # more than the step of a file system's clock
+
+_DECODER = msgspec.json.Decoder(ControlRequest)
+
+
+class DeadMansSwitch(NamedTuple):
+    """A file that a supervisor touches at least every `timeout_s`; later than that everything is stopped."""
+
+    path: Path
+    timeout_s: float
+
+
+def user_control_folder() -> Path:
+    """The control folder that all runs of this user on this machine watch. Raises: RuntimeError without a home.
+
+    Source: XDG Base Directory Specification.
+    """
+    state = Path(os.environ.get("XDG_STATE_HOME", ""))
+    base = state if state.is_absolute() else Path.home() / ".local" / "state"
+    return base / "htfi" / CONTROL_FOLDER
+
+
+def write_request(folder: Path, request: ControlRequest) -> Path:
+    """Leave a request in a control folder, whole and durable. Raises: DependencyUnavailable."""
+    path = folder / f"{request.id}.json"
+    try:
+        make_private(folder)
+        write_atomically(path, msgspec.json.encode(request))
+    except OSError as error:
+        raise _cannot_write(path, error) from error
+    return path
+
+
+def remove_stop_file(folder: Path) -> bool:
+    """Remove a control folder's STOP; whether there was one. Raises: DependencyUnavailable."""
+    try:
+        (folder / STOP_FILE).unlink()
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise _cannot_write(folder / STOP_FILE, error) from error
+    return True
+
+
+def _cannot_write(path: Path, error: OSError) -> DependencyUnavailable:
+    return DependencyUnavailable(f"{path}: {error.strerror or error}: check its folder's permissions")
+
+
+def read_requests(folder: Path) -> tuple[list[ControlRequest], list[str]]:
+    """The requests in a control folder, oldest first, a STOP file last; and a line on each file that is none."""
+    found: list[ControlRequest] = []
+    wrong: list[str] = []
+    try:
+        paths = sorted(path for path in folder.iterdir() if path.suffix == ".json")
+    except OSError:
+        return [], []
+    for path in paths:
+        try:
+            found.append(_read_request(path))
+        except (OSError, InvalidInput) as error:
+            wrong.append(f"{path}: is no request ({error}): it was left aside")
+    found.sort(key=lambda request: (request.at_ns, request.id))
+    stop = _stop_file(folder)
+    return [*found, stop] if stop is not None else found, wrong
+
+
+def still_asked(requests: Sequence[ControlRequest]) -> list[ControlRequest]:
+    """Those that still count for a run that begins now: stops that nobody has ended since."""
+    standing: list[ControlRequest] = []
+    for request in requests:
+        if isinstance(request, ReenableRequest):
+            standing = [one for one in standing if one.scope != request.scope or request.breaker]
+        else:
+            standing.append(request)
+    return standing
+
+
+def _read_request(path: Path) -> ControlRequest:
+    with path.open("rb") as file:
+        data = file.read(MAX_REQUEST_BYTES + 1)
+    if len(data) > MAX_REQUEST_BYTES:
+        raise InvalidInput(f"it is larger than {MAX_REQUEST_BYTES >> 10} kB")
+    try:
+        request = _DECODER.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InvalidInput(str(error)) from error
+    parse_scope(request.scope)
+    if request.id != path.stem:
+        raise InvalidInput(f"it names itself {request.id[:40]}")
+    return request
+
+
+def _stop_file(folder: Path) -> StopRequest | None:
+    """A STOP file as a request: one that is touched again is another request."""
+    path = folder / STOP_FILE
+    try:
+        about = path.stat()
+        why = path.read_bytes()[:MAX_CAUSE_CHARS].decode(errors="replace").strip() if about.st_size else ""
+    except OSError:
+        return None
+    return StopRequest(
+        f"{STOP_FILE}-{about.st_mtime_ns}", about.st_mtime_ns, str(FIRM), "a STOP file",
+        why or f"{path} is there", StopCause.FILE,
+    )  # fmt: skip
+
+
+class ControlWatcher:
+    """Looks into control folders and at a supervisor's file, in a thread of its own, every `LOOK_S`.
+
+    Implements the port `ControlRequests`; `push` adds what comes another way, also from a signal handler. `own` is the
+    run's control folder; of `shared` ones a new run takes only what still counts.
+    """
+
+    def __init__(
+        self,
+        own: Path,
+        shared: Sequence[Path] = (),
+        switch: DeadMansSwitch | None = None,
+        *,
+        is_new: bool = True,
+    ) -> None:
+        self._own, self._folders, self._switch = own, (own, *shared), switch
+        self._waiting: deque[ControlRequest] = deque()
+        self._seen: set[str] = set()
+        self._marks: dict[Path, tuple[int, int]] = {}
+        self._is_dead = False
+        self._ended = threading.Event()
+        self.warnings: deque[str] = deque(maxlen=100)
+        for folder in shared if is_new else ():
+            asked, _ = read_requests(folder)
+            self._seen |= {one.id for one in asked} - {one.id for one in still_asked(asked)}
+        self._look()
+        self._thread = threading.Thread(target=self._watch, name="control", daemon=True)
+        self._thread.start()
+
+    @property
+    def has_new(self) -> bool:
+        return bool(self._waiting)
+
+    def push(self, request: ControlRequest) -> None:
+        """Take a request that came another way than through a folder."""
+        self._waiting.append(request)
+
+    def take(self) -> Sequence[ControlRequest]:
+        return [self._waiting.popleft() for _ in range(len(self._waiting))]
+
+    def mark_stopped(self, request: StopRequest) -> None:
+        """An empty STOP file, which needs no room on a full disk, and the reason where there is room."""
+        path = self._own / STOP_FILE
+        with suppress(OSError):
+            make_private(self._own)
+            path.touch(0o600)
+            path.write_text(f"{request.by}: {request.why}")
+
+    def close(self) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._ended.wait(LOOK_S):
+            self._look()
+
+    def _look(self) -> None:
+        for folder in self._folders:
+            mark = _mark_of(folder)
+            if mark == self._marks.get(folder):
+                continue
+            requests, wrong = read_requests(folder)
+            self.warnings.extend(wrong)
+            for request in requests:
+                if request.id not in self._seen:
+                    self._seen.add(request.id)
+                    self._waiting.append(request)
+            if time.time_ns() - mark[0] > _SETTLED_NS:  # else a file of the same instant may yet come
+                self._marks[folder] = mark
+        if self._switch is not None and not self._is_dead:
+            self._check_switch(self._switch)
+
+    def _check_switch(self, switch: DeadMansSwitch) -> None:
+        try:
+            last_ns = switch.path.stat().st_mtime_ns
+        except OSError:
+            last_ns = 0
+        now_ns = time.time_ns()
+        if now_ns - last_ns <= switch.timeout_s * 1e9:
+            return
+        self._is_dead = True
+        since = f"for {switch.timeout_s:g} s" if last_ns else "at all"
+        why = f"{switch.path} was not touched {since}"
+        name = "the dead man's switch"
+        self._waiting.append(
+            StopRequest(f"dead-man-{now_ns}", now_ns, str(FIRM), name, why, StopCause.DEAD_MAN)
+        )
+
+
+def _mark_of(folder: Path) -> tuple[int, int]:
+    """What changes when a file is added to a folder, or its STOP is touched; zeros where there is none."""
+    try:
+        changed_ns = folder.stat().st_mtime_ns
+    except OSError:
+        return 0, 0
+    try:
+        return changed_ns, (folder / STOP_FILE).stat().st_mtime_ns
+    except OSError:
+        return changed_ns, 0

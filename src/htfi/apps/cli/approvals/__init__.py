@@ -1,0 +1,1 @@
+"""`htfi approvals`: decisions of a run that wait for people."""

@@ -1,0 +1,74 @@
+"""`htfi stop` and `htfi reenable`: nothing more is released, and the word of a named person that ends it."""
+
+from pathlib import Path
+
+import click
+
+from htfi.apps.options import by_option, why_option
+from htfi.wiring.control import ControlOutcome, request_reenabling, request_stop
+
+RUN = click.argument(
+    "folder", metavar="[DIR]", required=False, type=click.Path(path_type=Path, file_okay=False)
+)
+SCOPE = click.option(
+    "--scope",
+    default="firm",
+    show_default=True,
+    metavar="SCOPE",
+    help="firm, desk:NAME, model:NAME, or series:SYMBOL[/interval].",
+)
+
+
+@click.command("stop")
+@RUN
+@SCOPE
+@by_option("Name of the person who stops it.")
+@why_option
+def stop_command(folder: Path | None, scope: str, by: str, why: str) -> None:
+    """Stop releasing: in the run of DIR, or without DIR in every run of this user on this machine.
+
+    Decisions are still made and recorded; those in scope are withheld until `htfi reenable`, also after a restart.
+    A file named STOP in DIR/control does the same, and so does the signal USR1.
+
+    \b
+    Examples:
+      htfi stop DIR --by "Ann Lee" --why "quotes look wrong"
+      htfi stop DIR --scope series:EURUSD --by "Ann Lee" --why "bad feed"
+      htfi stop --by "Ann Lee" --why "fire drill"
+      touch DIR/control/STOP
+      kill -USR1 PID
+    """
+    _report(request_stop(folder, scope, by, why), f"stopped: {scope}, by {by}: {why}", folder)
+
+
+@click.command("reenable")
+@RUN
+@SCOPE
+@click.option("--breaker", default="", metavar="NAME", help="Close only this breaker of the scope.")
+@by_option("Name of the person who re-enables it.")
+@why_option
+def reenable_command(folder: Path | None, scope: str, breaker: str, by: str, why: str) -> None:
+    """End a stop of exactly this scope and close its breakers; the record names who did it.
+
+    \b
+    Examples:
+      htfi reenable DIR --by "Ann Lee" --why "feed is repaired"
+      htfi reenable --by "Ann Lee" --why "the drill is over"
+      htfi reenable DIR --breaker bands_left --by "Ann Lee" --why "a bad print"
+    """
+    what = f"breaker {breaker} of {scope}" if breaker else scope
+    outcome = request_reenabling(folder, scope, by, why, breaker)
+    _report(outcome, f"re-enabled: {what}, by {by}: {why}", folder)
+
+
+def _report(outcome: ControlOutcome, done: str, folder: Path | None) -> None:
+    place = f"the run in {folder}" if folder is not None else "every run of this user"
+    match outcome:
+        case ControlOutcome.LOGGED:
+            click.echo(f"{done}; {place} has logged it")
+        case ControlOutcome.WAITS:
+            click.echo(f"{done}; {place} logs it with its next event")
+        case ControlOutcome.LATER:
+            click.echo(f"{done}; it holds as soon as {place} starts")
+        case ControlOutcome.SHARED:
+            click.echo(f"{done}; it holds for {place} on this machine, running or started later")

@@ -1,0 +1,92 @@
+"""What governance says of a decision: the scope of a stop or a breaker, and why a decision is held back."""
+
+from collections.abc import Collection
+from enum import StrEnum
+from typing import NamedTuple
+
+import msgspec
+
+from htfi.domain.errors import InvalidInput
+
+MAX_CAUSE_CHARS = 240  # of a person's reason, and of a name
+
+
+class ScopeLevel(StrEnum):
+    """How far a stop or a breaker reaches."""
+
+    FIRM = "firm"
+    DESK = "desk"
+    MODEL = "model"
+    SERIES = "series"
+
+
+class HoldKind(StrEnum):
+    """What keeps a decision back."""
+
+    STOP = "stop"
+    BREAKER = "breaker"
+    BUNDLE = "bundle"
+    CHECKPOINT = "checkpoint"
+    FAIRNESS = "fairness"
+
+
+class Hold(msgspec.Struct, frozen=True, gc=False):
+    """One reason of governance to keep a decision back: what kind, how far it reaches, and why."""
+
+    kind: HoldKind
+    scope: str
+    cause: str
+
+    @property
+    def words(self) -> str:
+        return f"{self.kind.value} of {self.scope}: {self.cause}"
+
+
+class GovernanceFacts(msgspec.Struct, frozen=True, gc=False):
+    """What governance knew when a decision was judged.
+
+    `num_entries` of the run's governance log were in force, the newest with this leaf hash (hex); `bundle` is the
+    digest (hex) of the policy bundle in force, empty where the settings' limits hold.
+    """
+
+    num_entries: int
+    newest: str
+    bundle: str = ""
+    holds: tuple[Hold, ...] = ()
+
+
+class Scope(NamedTuple):
+    """What a stop or a breaker reaches: the firm, or the desk, model or series of a name."""
+
+    level: ScopeLevel
+    name: str
+
+    def __str__(self) -> str:
+        return self.level.value if self.level is ScopeLevel.FIRM else f"{self.level.value}:{self.name}"
+
+    def covers(self, series: str, desks: Collection[str], models: Collection[str]) -> bool:
+        """Whether it reaches a decision on this series of these desks that used these models."""
+        match self.level:
+            case ScopeLevel.FIRM:
+                return True
+            case ScopeLevel.DESK:
+                return self.name in desks
+            case ScopeLevel.MODEL:
+                return self.name in models
+            case ScopeLevel.SERIES:
+                return self.name in (series, series.partition("/")[0])
+
+
+FIRM = Scope(ScopeLevel.FIRM, "")
+
+
+def parse_scope(text: str) -> Scope:
+    """The scope that a text names: firm, desk:NAME, model:NAME, series:SYMBOL[/interval]. Raises: InvalidInput."""
+    level, _, name = text.partition(":")
+    if level == ScopeLevel.FIRM.value and not name:
+        return FIRM
+    if level in (ScopeLevel.DESK, ScopeLevel.MODEL, ScopeLevel.SERIES) and name.strip() == name != "":
+        return Scope(ScopeLevel(level), name)
+    raise InvalidInput(
+        f"scope '{text[:60]}' is none: write firm, desk:NAME, model:NAME or series:SYMBOL[/interval]"
+    )

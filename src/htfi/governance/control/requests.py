@@ -1,0 +1,30 @@
+"""What people and processes ask of a run while it goes on; commands write these, the run's watcher reads them."""
+
+import msgspec
+
+from htfi.governance.control.entries import StopCause
+
+
+class StopRequest(msgspec.Struct, frozen=True, tag_field="kind", tag="stop"):
+    """Release nothing in scope from now on. `id` names the request, `at_ns` is when it was made, UTC."""
+
+    id: str
+    at_ns: int
+    scope: str
+    by: str
+    why: str
+    cause: StopCause = StopCause.COMMAND
+
+
+class ReenableRequest(msgspec.Struct, frozen=True, tag_field="kind", tag="reenable"):
+    """A named person ends the stops of a scope and closes its breakers, or the one of a name."""
+
+    id: str
+    at_ns: int
+    scope: str
+    by: str
+    why: str
+    breaker: str = ""
+
+
+ControlRequest = StopRequest | ReenableRequest

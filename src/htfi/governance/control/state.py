@@ -1,0 +1,121 @@
+"""What governance holds back now: a pure state over the entries of a run's governance log.
+
+`apply` gives the state after an entry; `holds_on` says what of it keeps a decision back. The pipeline judges by it, and
+auditors derive it again.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from htfi.domain.decision import Decision
+from htfi.domain.governance import FIRM, Hold, HoldKind, parse_scope
+from htfi.governance.control.entries import (
+    Attested,
+    BreakerMoved,
+    BreakerState,
+    BundleAdopted,
+    CheckpointMoved,
+    GovernanceEntry,
+    Reenabled,
+    RetentionEnded,
+    Stopped,
+)
+
+
+class HoldSubject(NamedTuple):
+    """What a hold may reach: a series, and the models that its decision used."""
+
+    series: str
+    models: Collection[str]
+
+
+@dataclass(frozen=True, slots=True)
+class ControlState:
+    """Stops by scope, breakers that are not closed, the bundle in force; `requests` have been taken.
+
+    `stops` and the values of `breakers`, by name and scope, hold the cause in words.
+    """
+
+    stops: Mapping[str, str] = field(default_factory=dict[str, str])
+    breakers: Mapping[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
+    bundle: BundleAdopted | None = None
+    requests: frozenset[str] = frozenset()
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether nothing is held back."""
+        return not (self.stops or self.breakers or (self.bundle is not None and self.bundle.stale))
+
+    @property
+    def bundle_digest(self) -> str:
+        """Of the bundle in force; empty where there is none."""
+        return self.bundle.digest if self.bundle is not None and self.bundle.text else ""
+
+
+def apply(state: ControlState, entry: GovernanceEntry) -> ControlState:
+    """The state after an entry."""
+    match entry:
+        case Stopped():
+            cause = f"{entry.cause.value} by {entry.by}: {entry.why}"
+            stops = dict(state.stops) | {entry.scope: cause}
+            return replace(state, stops=stops, requests=state.requests | {entry.request})
+        case Reenabled():
+            return replace(
+                state,
+                stops={
+                    scope: cause
+                    for scope, cause in state.stops.items()
+                    if entry.breaker or scope != entry.scope
+                },
+                breakers={
+                    key: cause
+                    for key, cause in state.breakers.items()
+                    if key[1] != entry.scope or entry.breaker not in ("", key[0])
+                },
+                requests=state.requests | {entry.request},
+            )
+        case BundleAdopted():
+            return replace(state, bundle=entry)
+        case BreakerMoved():
+            breakers = dict(state.breakers)
+            breakers.pop((entry.breaker, entry.scope), None)
+            if entry.state is not BreakerState.CLOSED:
+                breakers[entry.breaker, entry.scope] = (
+                    f"{entry.breaker} is {entry.state.value}: {entry.evidence}"
+                )
+            return replace(state, breakers=breakers)
+        case CheckpointMoved() | RetentionEnded() | Attested():
+            return state
+
+
+def holds_on(
+    state: ControlState, subject: HoldSubject, desks_of: Mapping[str, Collection[str]]
+) -> tuple[Hold, ...]:
+    """What keeps a decision on this subject back; `desks_of` gives the desks of a symbol."""
+    if state.is_clear:
+        return ()
+    desks = desks_of.get(subject.series.partition("/")[0], ())
+
+    def reaches(scope: str) -> bool:
+        return parse_scope(scope).covers(subject.series, desks, subject.models)
+
+    found = [
+        Hold(HoldKind.STOP, scope, cause) for scope, cause in sorted(state.stops.items()) if reaches(scope)
+    ]
+    found += [
+        Hold(HoldKind.BREAKER, scope, cause)
+        for (_, scope), cause in sorted(state.breakers.items())
+        if reaches(scope)
+    ]
+    if state.bundle is not None and state.bundle.stale:
+        found.append(Hold(HoldKind.BUNDLE, str(FIRM), state.bundle.stale))
+    return tuple(found)
+
+
+def models_of(decision: Decision) -> frozenset[str]:
+    """What scopes `model:NAME` may name of a decision: its experts, and the reader of its view by rung and version."""
+    names = set(decision.forecast.weights)
+    if decision.view is not None:
+        names |= {f"reader.{decision.plan.rung.value}", decision.view.reader}
+    return frozenset(names)

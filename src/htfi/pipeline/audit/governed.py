@@ -1,0 +1,51 @@
+"""Whether what governance knew of each decision follows from the governance log. `htfi ledger verify` calls it."""
+
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
+
+from msgspec import UNSET
+
+from htfi.domain.decision import Decision
+from htfi.governance.config import PolicyConfig
+from htfi.pipeline.governed import NoGovernanceLog, RunGovernance, subject_of
+
+
+class GovernanceAuditor:
+    """Derives the governance facts of decisions again, in the ledger's order.
+
+    `entries` are those of the governance log with their leaf hashes (hex).
+    """
+
+    def __init__(
+        self,
+        policy: PolicyConfig,
+        entries: Sequence[tuple[bytes, str]] = (),
+        desks_of: Mapping[str, Collection[str]] = MappingProxyType({}),
+    ) -> None:
+        """Raises: IntegrityError where an entry is none of this version."""
+        self._governance = RunGovernance(policy, NoGovernanceLog(entries), desks_of=desks_of)
+        self._index = 0
+
+    @property
+    def policy(self) -> PolicyConfig:
+        """The limits in force for the decision that was looked at last."""
+        return self._governance.policy
+
+    def pass_over(self) -> None:
+        """The next decision of the ledger was deleted."""
+        self._index += 1
+
+    def problems(self, decision: Decision) -> list[str]:
+        """What does not follow from the governance log; empty where all does."""
+        expected = self._governance.fact(self._index, subject_of(decision))
+        self._index += 1
+        if expected == decision.governance:
+            return []
+        if decision.governance is UNSET:
+            return ["it states nothing of governance, though the governance log has changes before it"]
+        if expected is UNSET or expected.num_entries < decision.governance.num_entries:
+            return [
+                f"it names {decision.governance.num_entries} changes of governance, but the governance log has "
+                f"{0 if expected is UNSET else expected.num_entries} before it: entries are gone"
+            ]
+        return ["what it states of governance does not follow from the governance log"]

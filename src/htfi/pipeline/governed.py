@@ -1,0 +1,210 @@
+"""Governance on the main path: which decisions it holds back, and the log of what changed during a run.
+
+A change is logged before anything that follows it is released. It states the index of the first decision that it
+applies to, so that a resumed run judges each decision again as it was judged. The loop asks for the facts of a decision
+point, the recorder once more just before a group is durable.
+"""
+
+from collections import deque
+from collections.abc import Callable, Collection, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Protocol
+
+from msgspec import UNSET, UnsetType
+
+from htfi.domain.decision import Decision, Receipt
+from htfi.domain.errors import IntegrityError, LedgerUnavailable
+from htfi.domain.governance import GovernanceFacts
+from htfi.governance.config import PolicyConfig
+from htfi.governance.control.entries import (
+    GovernanceEntry,
+    Reenabled,
+    Stopped,
+    decode_governance,
+    encode_governance,
+)
+from htfi.governance.control.requests import ControlRequest, StopRequest
+from htfi.governance.control.state import ControlState, HoldSubject, apply, holds_on, models_of
+
+Facts = GovernanceFacts | UnsetType
+
+
+class GovernanceLog(Protocol):
+    """The durable log of what changed in a run's governance."""
+
+    def recorded(self) -> Sequence[tuple[bytes, str]]:
+        """The entries with their leaf hashes (hex), from the first on."""
+        ...
+
+    def append(self, entry: bytes) -> Receipt:
+        """Make an entry durable. Raises: LedgerUnavailable."""
+        ...
+
+
+class ControlRequests(Protocol):
+    """What is asked of the run from outside: by commands, files, signals, peers."""
+
+    @property
+    def has_new(self) -> bool:
+        """Whether `take` would give something. Costs nothing: it is asked before every release."""
+        ...
+
+    def take(self) -> Sequence[ControlRequest]:
+        """What was asked since the last call, oldest first."""
+        ...
+
+    def mark_stopped(self, request: StopRequest) -> None:
+        """Leave a sign that outlasts the process, where the stop could not be logged."""
+        ...
+
+
+class NoGovernanceLog:
+    """Null log: keeps the entries in memory only. For evaluations, audits and tests."""
+
+    def __init__(self, entries: Sequence[tuple[bytes, str]] = ()) -> None:
+        self._entries = list(entries)
+
+    def recorded(self) -> Sequence[tuple[bytes, str]]:
+        return self._entries
+
+    def append(self, entry: bytes) -> Receipt:
+        self._entries.append((entry, ""))
+        return Receipt(len(self._entries) - 1, "")
+
+
+class RequestQueue:
+    """Requests in memory, also from signal handlers and other threads. The null source where nothing is pushed."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[ControlRequest] = deque()
+
+    @property
+    def has_new(self) -> bool:
+        return bool(self._waiting)
+
+    def push(self, request: ControlRequest) -> None:
+        self._waiting.append(request)
+
+    def take(self) -> Sequence[ControlRequest]:
+        return [self._waiting.popleft() for _ in range(len(self._waiting))]
+
+    def mark_stopped(self, request: StopRequest) -> None:
+        del request
+
+
+def subject_of(decision: Decision) -> HoldSubject:
+    """What a hold may reach of a decision."""
+    return HoldSubject(decision.series, models_of(decision))
+
+
+class RunGovernance:
+    """The state of governance in a run; `policy` are the limits in force."""
+
+    def __init__(
+        self,
+        policy: PolicyConfig,
+        log: GovernanceLog | None = None,
+        requests: ControlRequests | None = None,
+        desks_of: Mapping[str, Collection[str]] = MappingProxyType({}),
+    ) -> None:
+        """Raises: IntegrityError where the log holds what is no entry."""
+        self.policy = policy
+        self.state_now = ControlState()
+        self._log: GovernanceLog = log or NoGovernanceLog()
+        self._requests: ControlRequests = requests or RequestQueue()
+        self._desks_of = desks_of
+        self._entries = [(decode_governance(entry), leaf) for entry, leaf in self._log.recorded()]
+        self._num_applied = 0
+        self._taken = {entry.request for entry, _ in self._entries if isinstance(entry, Stopped | Reenabled)}
+
+    @property
+    def is_governed(self) -> bool:
+        """Whether decisions state what governance knew: an entry is in force."""
+        return self._num_applied > 0
+
+    @property
+    def num_logged(self) -> int:
+        """How many changes are logged, in force or not."""
+        return len(self._entries)
+
+    def take_requests(self, before: int, now_ns: int) -> bool:
+        """Log what was asked for from decision `before` on; whether anything was. Raises: LedgerUnavailable."""
+        if not self._requests.has_new:
+            return False
+        num_before = len(self._entries)
+        for request in self._requests.take():
+            if request.id not in self._taken:
+                self._taken.add(request.id)
+                self._log_request(request, before, now_ns)
+        return len(self._entries) > num_before
+
+    def facts(self, first: int, num: int, subject_at: Callable[[int], HoldSubject]) -> list[Facts]:
+        """What governance knows of `num` decisions that will stand in the ledger from index `first` on.
+
+        `subject_at` is asked by place, where something may be held back.
+        """
+        self._advance(first)
+        if not self._has_entry_within(first + num):
+            if not self.is_governed:
+                return [UNSET] * num
+            if self.state_now.is_clear:
+                return [self._facts_of(())] * num
+        return [self.fact(first + place, subject_at(place)) for place in range(num)]
+
+    def fact(self, index: int, subject: HoldSubject) -> Facts:
+        """The same of one decision."""
+        self._advance(index)
+        if not self.is_governed:
+            return UNSET
+        return self._facts_of(holds_on(self.state_now, subject, self._desks_of))
+
+    def log(self, entry: GovernanceEntry) -> None:
+        """Make a change durable; it is in force for decisions from `entry.before` on. Raises: LedgerUnavailable."""
+        receipt = self._log.append(encode_governance(entry))
+        self._entries.append((entry, receipt.leaf_hash))
+
+    def _log_request(self, request: ControlRequest, before: int, now_ns: int) -> None:
+        at_ns = request.at_ns or now_ns
+        if not isinstance(request, StopRequest):
+            self.log(
+                Reenabled(at_ns, before, request.scope, request.by, request.why, request.id, request.breaker)
+            )
+            return
+        entry = Stopped(at_ns, before, request.scope, request.by, request.why, request.cause, request.id)
+        try:
+            self.log(entry)
+        except LedgerUnavailable as error:
+            self._requests.mark_stopped(request)
+            raise LedgerUnavailable(
+                f"stopped: {request.scope}, by {request.by}: {request.why}; nothing more is released, though the "
+                f"stop could not be logged ({error}): solve this and run the same command again"
+            ) from error
+
+    def _facts_of(self, holds: tuple[Any, ...]) -> GovernanceFacts:
+        newest = self._entries[self._num_applied - 1][1]
+        return GovernanceFacts(self._num_applied, newest, self.state_now.bundle_digest, holds)
+
+    def _has_entry_within(self, index: int) -> bool:
+        """Whether an entry that is not in force yet applies to a decision before `index`."""
+        return self._num_applied < len(self._entries) and self._entries[self._num_applied][0].before < index
+
+    def _advance(self, index: int) -> None:
+        """Put in force what applies to the decision at `index`."""
+        while self._has_entry_within(index + 1):
+            self.state_now = apply(self.state_now, self._entries[self._num_applied][0])
+            self._num_applied += 1
+
+    def state(self) -> dict[str, Any]:
+        return {"num_applied": self._num_applied}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Raises: IntegrityError where the log has lost entries since."""
+        num: int = state["num_applied"]
+        if num > len(self._entries):
+            raise IntegrityError(
+                f"the governance log holds {len(self._entries)} entries, but {num} were in force when the state was "
+                "saved: it was replaced or cut; restore it, or use a new folder"
+            )
+        self.state_now, self._num_applied = ControlState(), num
+        for entry, _ in self._entries[:num]:
+            self.state_now = apply(self.state_now, entry)

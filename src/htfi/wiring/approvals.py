@@ -1,0 +1,151 @@
+"""Decisions of a run that wait for people, for the command line: list them, find one, answer."""
+
+import secrets
+from pathlib import Path
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from htfi.adapters.keys.ed25519 import verify_signature
+from htfi.adapters.stores.approvals import (
+    RecordedQuestion,
+    read_approvals,
+    waiting_answers,
+    write_answer,
+)
+from htfi.domain.errors import AccessDenied, InvalidInput
+from htfi.domain.time import Clock, SystemClock
+from htfi.governance.checkpoints.answers import AnswerRights, judge_answer, local_rights, statement_of
+from htfi.governance.checkpoints.requests import MIN_SEEN_DIGITS, AnswerKind, ApprovalAnswer
+from htfi.governance.checkpoints.state import CheckpointState, CheckpointStep, StepKind, advance
+from htfi.narrative.text import clean
+from htfi.pipeline.operator_actions import MAX_REASON_CHARS
+from htfi.wiring.authorisation import name_of_key, open_access, sign_with
+from htfi.wiring.ledger import DATABASE, is_running, open_ledger_readonly
+
+
+class ListedQuestion(NamedTuple):
+    """A question with its place in the list, from 1 on, and how many answers wait for the run to take them."""
+
+    number: int
+    recorded: RecordedQuestion
+    num_waiting: int
+
+
+class GivenAnswer(NamedTuple):
+    """An answer as it was left, whether a run is going on, and the step that it makes."""
+
+    answer: ApprovalAnswer
+    goes_on: bool
+    expected: CheckpointStep
+
+
+def list_questions(folder: Path) -> list[ListedQuestion]:
+    """All questions of a run, oldest first. Raises: InvalidInput, IntegrityError, DependencyUnavailable."""
+    _require_questions(folder)
+    taken = [
+        ListedQuestion(number, recorded, 0)
+        for number, recorded in enumerate(read_approvals(folder).values(), 1)
+    ]
+    waiting = [answer.decision for answer in waiting_answers(folder) if not _is_taken(answer, taken)]
+    return [one._replace(num_waiting=waiting.count(one.recorded.state.question.decision)) for one in taken]
+
+
+def find_question(folder: Path, which: str) -> ListedQuestion:
+    """The question about a decision, by the decision's id or the question's number.
+
+    Raises: InvalidInput where there is none, and as `list_questions`.
+    """
+    asked = list_questions(folder)
+    for one in asked:
+        if which in (one.recorded.state.question.decision, str(one.number)):
+            return one
+    raise InvalidInput(
+        f"{folder} asks nothing about '{clean(which, 60)}': `htfi approvals list {folder}` lists what it asks"
+    )
+
+
+def give_answer(
+    folder: Path,
+    which: str,
+    kind: AnswerKind,
+    *,
+    by: str,
+    why: str,
+    seen: str,
+    to: str = "",
+    governance: Path | None = None,
+    key: Path | None = None,
+    clock: Clock | None = None,
+) -> GivenAnswer:
+    """Leave a person's answer for the run, which judges it once more and records it, refusals included.
+
+    `seen` are the first digits, at least `MIN_SEEN_DIGITS`, of the digest of what was shown. With a governance folder
+    it is signed with `key`; without one `by` names who answers.
+    Raises: InvalidInput, AccessDenied where it will be refused, IntegrityError, DependencyUnavailable.
+    """
+    state = find_question(folder, which).recorded.state
+    digest = _seen_digest(state, seen, folder, which)
+    reason = clean(why, MAX_REASON_CHARS)
+    if kind in (AnswerKind.APPROVE, AnswerKind.DENY, AnswerKind.DELEGATE) and not reason:
+        raise InvalidInput("--why: a reason is required: the record states who decided and why")
+    rights = _rights(folder, governance)
+    now_ns = (clock or SystemClock()).now_ns()
+    answer = ApprovalAnswer(
+        f"answer-{now_ns}-{secrets.token_hex(4)}", now_ns, state.question.decision, kind,
+        _author(by, rights, key), reason, digest, clean(to, MAX_REASON_CHARS),
+    )  # fmt: skip
+    if key is not None:
+        answer = replace(answer, signed=sign_with(key, statement_of(answer, rights.run)))
+    write_answer(folder, answer)
+    _, steps = advance(state, judge_answer(answer, state, rights, now_ns))
+    if steps[-1].step is StepKind.REFUSED:
+        raise AccessDenied(
+            f"refused: {steps[-1].detail.partition(': ')[2]}; the run records that it was tried"
+        )
+    return GivenAnswer(answer, is_running(folder), steps[-1])
+
+
+def _is_taken(answer: ApprovalAnswer, asked: list[ListedQuestion]) -> bool:
+    return any(answer.id in one.recorded.state.answers for one in asked)
+
+
+def _seen_digest(state: CheckpointState, seen: str, folder: Path, which: str) -> str:
+    digest = state.question.digest
+    if len(seen) < MIN_SEEN_DIGITS or not digest.startswith(seen.lower()):
+        raise InvalidInput(
+            f"--seen: '{clean(seen, 64)}' is not what is asked: `htfi approvals show {folder} {clean(which, 60)}` "
+            f"shows it with its digest, of which {MIN_SEEN_DIGITS} digits are enough"
+        )
+    return digest
+
+
+def _rights(folder: Path, governance: Path | None) -> AnswerRights:
+    log = open_ledger_readonly(folder)
+    try:
+        run = str(log.key)
+    finally:
+        log.close()
+    if governance is None:
+        return local_rights(run, verify_signature)
+    access = open_access(governance)
+    return AnswerRights(run, access.directory, access.authoriser, verify_signature)
+
+
+def _author(by: str, rights: AnswerRights, key: Path | None) -> str:
+    """The name in the answer; with a directory it is the signature that counts."""
+    name = clean(by, MAX_REASON_CHARS)
+    if rights.directory is None:
+        if key is not None:
+            raise InvalidInput("--key is for a run with a governance folder: give --governance DIR too")
+        if not name:
+            raise InvalidInput("--by: a name is required, or --governance DIR with --key FILE")
+        return name
+    if key is None:
+        raise InvalidInput("--key: with --governance an answer is signed: name the file of your signing key")
+    return name_of_key(key, rights.directory)
+
+
+def _require_questions(folder: Path) -> None:
+    if not (folder / DATABASE).is_file():
+        raise InvalidInput(f"{folder} is not the folder of a run: name one that `htfi run --out` made")

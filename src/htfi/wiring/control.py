@@ -1,0 +1,209 @@
+"""Opens the governance of a run: its log, and the folders through which people control it."""
+
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from enum import Enum
+from pathlib import Path
+from secrets import token_hex
+from time import monotonic, sleep, time_ns
+
+from msgspec import UNSET
+
+from htfi.adapters.stores.control_folder import (
+    CONTROL_FOLDER,
+    ControlWatcher,
+    DeadMansSwitch,
+    remove_stop_file,
+    user_control_folder,
+    write_request,
+)
+from htfi.domain.counts import counted
+from htfi.domain.decision import Receipt
+from htfi.domain.errors import HtfiError, InvalidInput
+from htfi.domain.governance import FIRM, MAX_CAUSE_CHARS, parse_scope
+from htfi.governance.config import PolicyConfig
+from htfi.governance.control.entries import GovernanceEntry, Reenabled, StopCause, Stopped, decode_governance
+from htfi.governance.control.requests import ControlRequest, ReenableRequest, StopRequest
+from htfi.governance.ledger.log import LogReader, TransparencyLog
+from htfi.governance.ledger.merkle import leaf_hash
+from htfi.pipeline.governed import RunGovernance
+from htfi.pipeline.record.entry import try_decode_entry
+from htfi.wiring.ledger import DATABASE, is_running, open_ledger, open_ledger_readonly
+
+GOVERNANCE_FOLDER = "governance"  # of a run; it is there once something changed
+GOVERNANCE_ORIGIN = "htfi.governance"
+_WAIT_S = 2.0  # for a run to log a request
+
+
+class GovernanceLogFile:
+    """The governance log of a run's folder, made with its first entry. Implements the port `GovernanceLog`."""
+
+    def __init__(self, run: Path) -> None:
+        """Raises: InvalidInput, IntegrityError, LedgerUnavailable."""
+        self._folder = run / GOVERNANCE_FOLDER
+        self._log: TransparencyLog | None = None
+        if has_governance_log(run):
+            self._log = open_ledger(self._folder, origin=GOVERNANCE_ORIGIN)
+
+    def recorded(self) -> Sequence[tuple[bytes, str]]:
+        entries = self._log.entries() if self._log is not None else ()
+        return [(entry, leaf_hash(entry).hex()) for entry in entries]
+
+    def append(self, entry: bytes) -> Receipt:
+        if self._log is None:
+            self._log = open_ledger(self._folder, origin=GOVERNANCE_ORIGIN)
+        return self._log.append([entry])[0]
+
+    def close(self) -> None:
+        if self._log is not None:
+            self._log.close()
+
+
+def has_governance_log(run: Path) -> bool:
+    """Whether anything changed in a run's governance."""
+    return (run / GOVERNANCE_FOLDER / DATABASE).exists()
+
+
+@contextmanager
+def open_governance_log(run: Path) -> Generator[LogReader]:
+    """The governance log of a run, to read. Raises: InvalidInput, IntegrityError, LedgerUnavailable."""
+    log = open_ledger_readonly(run / GOVERNANCE_FOLDER)
+    try:
+        yield log
+    finally:
+        log.close()
+
+
+def governance_leaves(run: Path) -> list[tuple[bytes, str]]:
+    """The entries of a run's governance log with their leaf hashes (hex). Raises: as `open_governance_log`."""
+    if not has_governance_log(run):
+        return []
+    with open_governance_log(run) as log:
+        return [(entry, leaf_hash(entry).hex()) for entry in log.entries()]
+
+
+def governance_entries(run: Path) -> Iterator[GovernanceEntry]:
+    """What changed in a run's governance, oldest first. Raises: as `open_governance_log`."""
+    for entry, _ in governance_leaves(run):
+        yield decode_governance(entry)
+
+
+def check_governance(run: Path, log: LogReader, size: int) -> tuple[list[str], list[str]]:
+    """What holds of a run's governance log, and what does not, a line each. `log` holds its `size` decisions."""
+    newest = try_decode_entry(log.entry(size - 1)) if size else None
+    facts = UNSET if newest is None else newest.governance
+    if not has_governance_log(run):
+        if facts is UNSET:
+            return [], []
+        return [], [
+            f"{run / GOVERNANCE_FOLDER}: is missing, though decisions name it: restore it from a copy"
+        ]
+    try:
+        with open_governance_log(run) as governance:
+            audit = governance.verify()
+            leaves = [leaf_hash(entry).hex() for entry in governance.entries()]
+    except HtfiError as error:
+        return [], [str(error)]
+    if facts is not UNSET and leaves[: facts.num_entries][-1:] != [facts.newest]:
+        return [], [
+            f"{run / GOVERNANCE_FOLDER}: does not hold the {counted(facts.num_entries, 'change')} that the newest "
+            "decision names: restore it from a copy"
+        ]
+    return [f"governance log: {counted(audit.size, 'change')}, each as it was recorded"], []
+
+
+@contextmanager
+def open_governance(
+    run: Path, policy: PolicyConfig, switch: DeadMansSwitch | None = None
+) -> Generator[tuple[RunGovernance, ControlWatcher]]:
+    """The governance of a run, which its folder and that of this user control, until the end of the block.
+
+    Raises: InvalidInput, IntegrityError, LedgerUnavailable.
+    """
+    log = GovernanceLogFile(run)
+    try:
+        recorded = log.recorded()
+        try:
+            shared = [user_control_folder()]
+        except RuntimeError:  # nobody has a home here
+            shared = []
+        watcher = ControlWatcher(run / CONTROL_FOLDER, shared, switch, is_new=not recorded)
+        try:
+            yield RunGovernance(policy, log, watcher), watcher
+        finally:
+            watcher.close()
+    finally:
+        log.close()
+
+
+class ControlOutcome(Enum):
+    """What became of a request: the run has logged it, will, will when it starts; or all runs of a user take it."""
+
+    LOGGED = "logged"
+    WAITS = "waits"
+    LATER = "later"
+    SHARED = "shared"
+
+
+def request_stop(
+    run: Path | None, scope: str, by: str, why: str, cause: StopCause = StopCause.COMMAND
+) -> ControlOutcome:
+    """Ask the run in a folder, or all runs of this user, to release nothing in scope.
+
+    Raises: InvalidInput, DependencyUnavailable.
+    """
+    made = _checked(scope, by, why)
+    return _send(run, StopRequest(f"stop-{made}-{token_hex(3)}", made, scope, by, why, cause))
+
+
+def request_reenabling(run: Path | None, scope: str, by: str, why: str, breaker: str = "") -> ControlOutcome:
+    """Ask for the end of the stops of a scope, and that its breakers close, or the one of a name.
+
+    Raises: InvalidInput, DependencyUnavailable.
+    """
+    made = _checked(scope, by, why)
+    if parse_scope(scope) == FIRM and not breaker:
+        remove_stop_file(_control_folder(run))
+    return _send(run, ReenableRequest(f"reenable-{made}-{token_hex(3)}", made, scope, by, why, breaker))
+
+
+def _checked(scope: str, by: str, why: str) -> int:
+    """The time of a request whose words are fit for the record."""
+    parse_scope(scope)
+    for name, text in (("--by", by), ("--why", why)):
+        if not text.strip() or len(text) > MAX_CAUSE_CHARS or not text.isprintable():
+            raise InvalidInput(f"{name} must be one line of 1 to {MAX_CAUSE_CHARS} characters")
+    return time_ns()
+
+
+def _control_folder(run: Path | None) -> Path:
+    if run is None:
+        try:
+            return user_control_folder()
+        except RuntimeError as error:
+            raise InvalidInput("this user has no home folder: name the run's folder") from error
+    if not (run / DATABASE).exists():
+        raise InvalidInput(f"{run} is not the folder of a run: name one, or none for every run of this user")
+    return run / CONTROL_FOLDER
+
+
+def _send(run: Path | None, request: ControlRequest) -> ControlOutcome:
+    write_request(_control_folder(run), request)
+    if run is None:
+        return ControlOutcome.SHARED
+    if not is_running(run):
+        return ControlOutcome.LATER
+    until_s = monotonic() + _WAIT_S
+    while monotonic() < until_s:
+        if _is_logged(run, request.id):
+            return ControlOutcome.LOGGED
+        sleep(0.02)
+    return ControlOutcome.WAITS
+
+
+def _is_logged(run: Path, request: str) -> bool:
+    try:
+        found = list(governance_entries(run))
+    except HtfiError:  # it is being made
+        return False
+    return any(isinstance(one, Stopped | Reenabled) and one.request == request for one in found)
