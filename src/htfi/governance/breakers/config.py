@@ -6,9 +6,10 @@ from typing import Annotated
 from msgspec import Meta
 
 from htfi.domain.errors import InvalidInput
+from htfi.domain.governance import ScopeLevel
 from htfi.domain.settings import check_bounds, setting, setting_from
 
-SCOPE_LEVELS = ("series", "desk", "model", "firm")
+_LEVELS = tuple(level.value for level in ScopeLevel)
 _FalseAlarms = Annotated[float, Meta(gt=0.0, le=1000.0)]
 _Minutes = Annotated[float, Meta(ge=0.0, le=525_960.0)]
 _Observations = Annotated[int, Meta(ge=1, le=100_000)]
@@ -32,10 +33,10 @@ class BreakerLimits:
 
     def __post_init__(self) -> None:
         check_bounds("breakers", self)
-        unknown = [scope for scope in self.scopes if scope not in SCOPE_LEVELS]
+        unknown = [scope for scope in self.scopes if scope not in _LEVELS]
         if unknown or not self.scopes:
             raise InvalidInput(
-                f"breakers.scopes must name some of {', '.join(SCOPE_LEVELS)}, not {unknown or 'none'}"
+                f"breakers.scopes must name some of {', '.join(_LEVELS)}, not {unknown or 'none'}"
             )
 
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
+from htfi.domain.governance import ScopeLevel
 from htfi.governance.breakers.config import MEANINGS, BreakerConfig, BreakerLimits
 from htfi.governance.breakers.detection import share_evidence
 from htfi.governance.breakers.members import DeskMembers
@@ -29,15 +30,16 @@ from htfi.governance.breakers.states import (
     FIRM_SCOPE,
     BreakerCell,
     BreakerChange,
-    BreakerState,
     advance_cell,
     open_cell,
 )
 from htfi.governance.breakers.wealth import Array, Mask, ScoreBound, TestWealth
+from htfi.governance.control.entries import BreakerState
 
 _NS_PER_YEAR = 365.25 * 86_400e9
 _MIN_BAR_NS = 1e9
 NUM_READ_A_YEAR = 100_000.0  # answers of a reader, or items of news, that the bounds on false alarms hold for
+NUM_WIDE_A_YEAR = 10_000.0  # items that move several series and are not confirmed yet
 _MIN_MOVED = 0.01  # of the band: a view that moves the median less moves nothing
 _SWAP_EVIDENCE = 1.0  # a fact, not a test: a changed model is certain
 
@@ -54,9 +56,9 @@ class _Watch:
         self.breakers = [name for name, _ in tests]
         self.wealth = TestWealth([bound for _, bound in tests], memory)
         shares = {name: self.breakers.count(name) for name in self.breakers}
-        self._limits = {
-            level: np.array([_alarms(config.of(name), level, shares[name]) for name in self.breakers])
-            for level in ("series", "desk", "model", "firm")
+        self._limits: dict[str, Array] = {
+            level.value: np.array([_alarms(config.of(name), level, shares[name]) for name in self.breakers])
+            for level in ScopeLevel
         }
 
     def limits(self, level: str) -> Array:
@@ -216,7 +218,7 @@ class BreakerPanel:
         rows = self._series.wealth.names.rows_of(point.series)
         named = set(self._items.symbols(item))
         limits = self._config.headline_reach
-        threshold = NUM_READ_A_YEAR * _alarms(limits, "desk", 1)
+        threshold = NUM_WIDE_A_YEAR * _alarms(limits, "desk", 1)
         trips: list[_Trip] = []
         for desk, members in self._members.rows_by_desk(rows).items():
             others = [place for place in members if point.series[place].partition("/")[0] not in named]

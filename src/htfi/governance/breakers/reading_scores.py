@@ -33,7 +33,7 @@ SERIES_NEWS_TESTS: tuple[tuple[str, ScoreBound], ...] = (
 NEWS_TESTS: tuple[tuple[str, ScoreBound], ...] = (
     ("quarantine_swells", ScoreBound(slack=0.05, gain=2.0, prior=0.03, prior_weight=50.0)),
 )
-REACH_BOUND = 0.1  # of the series that one unconfirmed item does not name, the share that it may move
+REACH_BOUND = 0.07  # of the series that one unconfirmed item does not name, the share that it may move
 
 _USUAL_GAIN = 0.02
 _LENGTH_RANGE = math.log(4.0)

@@ -341,13 +341,13 @@ class QuarantineFlood(FaultCourse):
 
 
 class FalseHeadline(FaultCourse):
-    """One headline on the whole market, which nobody confirms, moves six to nine series in ten, as on 23 April 2013."""
+    """One headline on the whole market, which nobody confirms, moves seven series in ten or more, as on 23 April 2013."""
 
     def observed(self, number: int, seen: BreakerObservation) -> Iterable[BreakerObservation]:
         if number or not isinstance(seen, PointObservation):
             yield seen
             return
-        share = float(self.rng.uniform(0.6, 0.9))
+        share = float(self.rng.uniform(0.7, 0.95))
         yield NewsObservation(seen.as_of_ns - 1, "false", "wire", (), False, 1.0, "false")
         views = {
             place: ViewObservation("mini-target-int8", -1.0, -2.0, 0.7, 2.0, ("false",), moved=0.1)

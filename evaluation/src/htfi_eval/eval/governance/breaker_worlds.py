@@ -173,9 +173,10 @@ def read_pool(seed: int, num: int) -> list[PooledReading]:
 class ReadingWorld:
     """A desk whose series have readings drawn from a pool, followed by the returns that followed them there.
 
-    At each daily instant two series have a new view on an item of their own; one in four instants reads an item of the
-    instant before again. Items are quarantined with a chance that itself changes slowly, sources contradict each other
-    now and then, and one item in sixty concerns the whole market and moves some series.
+    At each daily instant two series have a new view on an item of their own; one in four instants reads items of the
+    instant before again. Items are quarantined with a chance that itself changes slowly, and sources contradict each
+    other now and then. At one instant in sixty an item concerns the whole market: it moves up to a third of the series
+    while nobody confirms it, and any number of them where others report the same.
     """
 
     def __init__(self, pool: Sequence[PooledReading], seed: int, num_series: int = 20) -> None:
@@ -186,6 +187,7 @@ class ReadingWorld:
         self._due: dict[int, float] = {}  # series → return in sigmas that follows its view
         self._again: dict[int, ViewObservation] = {}
         self._quarantined = 0.03
+        self._wide_share = 0.0  # of the series that an item on the whole market moves now
 
     def ahead(self, num: int, change: ChangeBars | None = None) -> Iterator[BreakerObservation]:
         del change  # there is no feed
@@ -201,6 +203,12 @@ class ReadingWorld:
             name = f"n{self._at}.{place}"
             held = bool(rng.random() < self._quarantined)
             yield NewsObservation(now_ns, name, "feed", ("W00",), held, 0.0 if held else 1.0, name)
+        self._wide_share = 0.0
+        if rng.random() < 1.0 / 60.0:
+            num_alike = int(rng.choice([1, 3]))
+            self._wide_share = float(rng.uniform(0.0, 1.0 / 3.0 if num_alike == 1 else 1.0))
+            name = f"wide{self._at}"
+            yield NewsObservation(now_ns, name, "feed", (), False, 1.0, name, num_alike)
 
     def _point(self) -> PointObservation:
         rng, num = self._rng, len(self._names)
@@ -221,6 +229,10 @@ class ReadingWorld:
                 moved=min(0.05 * abs(drawn.view.shift_sigmas), 0.2),
             )
             views[place], self._again[place], self._due[place] = view, view, drawn.next_sigmas
+        for place in np.flatnonzero(rng.random(num) < self._wide_share).tolist():
+            drawn = self._pool[int(rng.integers(len(self._pool)))]
+            views[place] = replace_struct(drawn.view, cited=(f"wide{self._at}",), moved=0.05)
+            self._due[place] = drawn.next_sigmas
         returns = _SIGMA * sigmas
         levels = _SIGMA * np.array(_NORMAL_LEVELS)
         spread = np.exp(0.15 * rng.normal(size=(num, 3)))
