@@ -158,8 +158,7 @@ class BreakerPanel:
         is_tripped = evidence >= limits
         if is_tripped.any():
             scopes = [members.scopes[int(desk)] for desk in desks]
-            mean = np.nanmean(scores, axis=0)[None].repeat(len(desks), axis=0)
-            trips += _trips(self._desks, evidence, limits, is_tripped, mean, lambda row: scopes[row])
+            trips += _trips(self._desks, evidence, limits, is_tripped, means, lambda row: scopes[row])
             _begin_anew(self._desks, desks, is_tripped)
         if self._cells or trips:
             touched.update(f"series:{name}" for name in point.series)
@@ -256,7 +255,8 @@ class BreakerPanel:
     ) -> list[_Trip]:
         """The tests of names at one level by their scores [n, B], so many of which come a year."""
         rows = watch.wealth.names.rows_of(names)
-        evidence = watch.wealth.observe(rows, watch.wealth.ratios(rows, scores))
+        ratio = watch.wealth.ratios(rows, scores)
+        evidence = watch.wealth.observe(rows, ratio)
         limits = np.broadcast_to(num_a_year * watch.limits(level), evidence.shape)
         is_tripped = evidence >= limits
         watch.wealth.learn(rows, scores, evidence * evidence < limits)
@@ -342,7 +342,7 @@ def _trips(
     evidence: Array,
     limits: Array,
     is_tripped: Mask,
-    scores: Array,
+    ratio: Array,
     scope_of: Callable[[int], str],
 ) -> list[_Trip]:
     """The trips of these rows and tests, row by row."""
@@ -350,7 +350,7 @@ def _trips(
     return [
         _Trip(
             watch.breakers[test], scope_of(row), float(evidence[row, test]), float(limits[row, test]),
-            f"the last score was {scores[row, test]:.2f}",
+            f"the last score was {1.0 + ratio[row, test]:.3g} times its bound",
         )
         for row, test in zip(rows.tolist(), tests.tolist(), strict=True)
     ]  # fmt: skip

@@ -28,7 +28,7 @@ READER_TESTS: tuple[tuple[str, ScoreBound], ...] = (
 )
 OUTCOME = len(READER_TESTS) - 1  # the score that an outcome gives, all others being those of a view
 SERIES_NEWS_TESTS: tuple[tuple[str, ScoreBound], ...] = (
-    ("sources_contradict", ScoreBound(slack=0.2, gain=1.5, prior=0.05, prior_weight=10.0)),
+    ("sources_contradict", ScoreBound(slack=0.2, gain=1.5, prior=0.05, prior_weight=50.0)),
 )
 NEWS_TESTS: tuple[tuple[str, ScoreBound], ...] = (
     ("quarantine_swells", ScoreBound(slack=0.05, gain=2.0, prior=0.03, prior_weight=50.0)),

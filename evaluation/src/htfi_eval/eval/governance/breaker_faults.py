@@ -341,7 +341,7 @@ class QuarantineFlood(FaultCourse):
 
 
 class FalseHeadline(FaultCourse):
-    """One headline on the whole market, which nobody confirms, moves seven series in ten or more, as on 23 April 2013."""
+    """One unconfirmed headline on the whole market moves seven series in ten or more, as on 23 April 2013."""
 
     def observed(self, number: int, seen: BreakerObservation) -> Iterable[BreakerObservation]:
         if number or not isinstance(seen, PointObservation):
