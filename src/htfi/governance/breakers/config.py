@@ -6,9 +6,10 @@ from typing import Annotated
 from msgspec import Meta
 
 from htfi.domain.errors import InvalidInput
+from htfi.domain.governance import ScopeLevel
 from htfi.domain.settings import check_bounds, setting, setting_from
 
-SCOPE_LEVELS = ("series", "desk", "model", "firm")
+_LEVELS = tuple(level.value for level in ScopeLevel)
 _FalseAlarms = Annotated[float, Meta(gt=0.0, le=1000.0)]
 _Minutes = Annotated[float, Meta(ge=0.0, le=525_960.0)]
 _Observations = Annotated[int, Meta(ge=1, le=100_000)]
@@ -18,8 +19,8 @@ _Observations = Annotated[int, Meta(ge=1, le=100_000)]
 class BreakerLimits:
     """When one breaker trips and how it recovers.
 
-    `scopes` are the levels it acts at: series, desk, model or firm. `false_alarms_a_year` is the bound for all of them
-    together, for a desk or a model.
+    `scopes` are the levels it acts at, out of those that it can: series, desk and firm for what is seen of bars, model
+    for experts and readers. `false_alarms_a_year` is the bound for all of them together, for a desk or a model.
     """
 
     scopes: tuple[str, ...] = setting(("series",), "levels at which it acts: series, desk, model or firm")
@@ -32,36 +33,81 @@ class BreakerLimits:
 
     def __post_init__(self) -> None:
         check_bounds("breakers", self)
-        unknown = [scope for scope in self.scopes if scope not in SCOPE_LEVELS]
+        unknown = [scope for scope in self.scopes if scope not in _LEVELS]
         if unknown or not self.scopes:
             raise InvalidInput(
-                f"breakers.scopes must name some of {', '.join(SCOPE_LEVELS)}, not {unknown or 'none'}"
+                f"breakers.scopes must name some of {', '.join(_LEVELS)}, not {unknown or 'none'}"
             )
 
 
-def _limits(*scopes: str, rate: float = 0.05, cool_down: float = 60.0, half_open: int = 10) -> BreakerLimits:
-    return BreakerLimits(scopes, rate, cool_down, half_open)
+def _limits(*scopes: str) -> BreakerLimits:
+    return BreakerLimits(scopes)
 
 
 @dataclass(frozen=True, slots=True)
 class BreakerConfig:
-    """All circuit breakers, by name."""
+    """All circuit breakers, by name. Each one's meaning is the evidence's first words."""
 
     bands_left: BreakerLimits = setting_from(
-        lambda: _limits("series", "desk"), "outcomes leave the forecast's own outermost quantiles"
+        lambda: _limits("series", "desk"), "outcomes leave the forecast's outermost quantiles"
     )
     frozen_feed: BreakerLimits = setting_from(
         lambda: _limits("series", "desk"), "bars repeat themselves where they usually do not"
     )
+    price_unconfirmed: BreakerLimits = setting_from(
+        lambda: _limits("series", "desk"), "prices jump and come back, or quotes do not confirm them"
+    )
+    clock: BreakerLimits = setting_from(
+        lambda: _limits("series", "desk"), "bars end at wrong times, or come later than usual"
+    )
+    market_crash: BreakerLimits = setting_from(
+        lambda: _limits("desk"), "returns far beyond what is usual befall a desk at once"
+    )
+    experts_identical: BreakerLimits = setting_from(
+        lambda: _limits("series", "desk"), "experts give one and the same forecast"
+    )
+    model_disagrees: BreakerLimits = setting_from(
+        lambda: _limits("model"), "an expert is far from the others on many series"
+    )
+    model_swapped: BreakerLimits = setting_from(
+        lambda: _limits("firm"), "a model changed without another policy bundle"
+    )
     draft_acceptance: BreakerLimits = setting_from(
-        lambda: _limits("model"), "the target rejects more of what the draft proposes than usual"
+        lambda: _limits("model"), "the target rejects more of the drafts than usual"
+    )
+    draft_runaway: BreakerLimits = setting_from(
+        lambda: _limits("model"), "more is drafted for an answer than usual"
+    )
+    answers_shift: BreakerLimits = setting_from(
+        lambda: _limits("model"), "answers are of another length or entropy than usual"
+    )
+    views_shift: BreakerLimits = setting_from(
+        lambda: _limits("model"), "directions, sizes or confidences of views are not the usual ones"
+    )
+    views_repeat: BreakerLimits = setting_from(
+        lambda: _limits("model"), "views on different news are the same"
+    )
+    views_flip: BreakerLimits = setting_from(
+        lambda: _limits("model"), "views on the same news change their direction"
+    )
+    confidence_apart: BreakerLimits = setting_from(
+        lambda: _limits("model"), "views are right less often than their confidence says"
+    )
+    sources_contradict: BreakerLimits = setting_from(
+        lambda: _limits("series"), "sources of one series contradict each other"
+    )
+    quarantine_swells: BreakerLimits = setting_from(
+        lambda: _limits("firm"), "more news is quarantined than usual"
+    )
+    headline_reach: BreakerLimits = setting_from(
+        lambda: _limits("desk"), "one unconfirmed headline moves many series at once"
     )
 
     def of(self, breaker: str) -> BreakerLimits:
         """The limits of a breaker. Raises: InvalidInput for an unknown one."""
-        if breaker not in BREAKERS:
-            raise InvalidInput(f"no breaker is called '{breaker[:40]}': there are {', '.join(BREAKERS)}")
+        if breaker not in MEANINGS:
+            raise InvalidInput(f"no breaker is called '{breaker[:40]}': there are {', '.join(MEANINGS)}")
         return getattr(self, breaker)
 
 
-BREAKERS = tuple(one.name for one in fields(BreakerConfig))
+MEANINGS: dict[str, str] = {one.name: one.metadata["meaning"] for one in fields(BreakerConfig)}

@@ -8,35 +8,44 @@ To detect a change at an unknown time the wealth begins anew wherever it has fal
 e-detector. Its mean number of observations to a false alarm at W ≥ c is at least c. Source: Shin, Ramdas and Rinaldo,
 E-detectors, arXiv 2203.03532, which extends Ville's inequality and Page's CUSUM. The mean over several f is an
 e-detector too, and so is the mean of the e of several series, whatever their dependence: Vovk and Wang, E-values,
-arXiv 1912.06116.
+arXiv 1912.06116. Products and sums alone: the same bits on every machine.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.domain import portable_math as exact
-
 Array = NDArray[np.float64]
 
-BETS: Array = np.array([0.15, 0.4, 0.75, 0.95])  # A fractions of the wealth, for small and large excesses
-_LOG_NUM_BETS = float(exact.log(np.array([float(len(BETS))]))[0])
+BETS: Array = np.array([0.05, 0.2, 0.5, 0.9])  # A fractions of the wealth, for small and large excesses
+_SHARE_OF_BET = 1.0 / len(BETS)
+_MAX_WEALTH = 1e200
 
 
 def excess_ratio(score: Array, bound: Array | float) -> Array:
     """(x − m)/m of scores x under bounds m, of one shape; 0 where the score is NaN: nothing was observed."""
-    return np.where(np.isfinite(score), (score - bound) / bound, 0.0)
+    ratio = (score - bound) / bound
+    return np.where(np.isnan(ratio), 0.0, ratio)
 
 
-def detect(log_wealth: Array, ratio: Array) -> tuple[Array, Array]:
-    """The wealth after scores with these excess ratios, and the evidence against all being usual.
+def detect(wealth: Array, ratio: Array) -> tuple[Array, Array]:
+    """The wealth after scores with these excess ratios, and the evidence against all being usual, its mean.
 
-    Shapes: log_wealth [..., A], ratio and evidence [...]. The evidence is at most the log of the mean wealth, so that
-    it reaches ln c with a mean number of observations between false alarms of c or more.
+    Shapes: wealth [..., A], ratio and evidence [...]. New tests have a wealth of 1. The mean number of observations to
+    evidence of c or more is at least c while all is usual.
     """
-    wealth = np.maximum(log_wealth, 0.0) + exact.log(1.0 + ratio[..., None] * BETS)  # [..., A]
-    return wealth, np.maximum.reduce(wealth, axis=-1) - _LOG_NUM_BETS
+    gain = ratio[..., None] * BETS  # [..., A]
+    gain += 1.0
+    gain *= np.maximum(wealth, 1.0)
+    np.minimum(gain, _MAX_WEALTH, out=gain)
+    return gain, np.add.reduce(gain, axis=-1) * _SHARE_OF_BET
 
 
-def alarm_threshold(num_a_year: Array | float, false_alarms_a_year: float) -> Array:
-    """The evidence from which a test trips that observes so often a year and may alarm falsely so often, ln(N/r)."""
-    return exact.log(np.maximum(np.asarray(num_a_year, np.float64) / false_alarms_a_year, 1.0))
+def share_evidence(num: int, of: int, bound: float) -> float:
+    """The evidence that more than the share `bound` of `of` things, asked one after the other, are so, as `num` are.
+
+    An e-value: while each is so with a chance of `bound` at most, given those before, its mean is 1 at most.
+    """
+    evidence = 0.0
+    for bet in BETS.tolist():
+        evidence += _SHARE_OF_BET * (1.0 + bet * (1.0 - bound) / bound) ** num * (1.0 - bet) ** (of - num)
+    return min(evidence, _MAX_WEALTH)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from htfi.domain.decision import Decision, GenerationTrace, NewsView
 from htfi.domain.errors import InvalidInput
-from htfi.domain.news import ScreenedItem, Screening
+from htfi.domain.news import NewsContext, ScreenedItem, Screening
 
 Array = NDArray[np.float64]
 
@@ -39,7 +39,8 @@ class ViewObservation(msgspec.Struct, frozen=True, gc=False):
     """The view in a decision. Units as in `NewsView`; `shift_sigmas` is signed, in standard deviations of one bar.
 
     `moved` 0–1: how far the view moved the median, as a share of the 90% band at the first horizon; 0 for an untracked
-    one. `answer` is set where a model wrote it for this very decision.
+    one. `contradiction` 0–1: of what the items considered say up and down, the smaller over the larger. `is_new`: read
+    for this very decision; `answer` is set where a model wrote it. `reader` is who worded it, where several read.
     """
 
     reader: str
@@ -49,6 +50,8 @@ class ViewObservation(msgspec.Struct, frozen=True, gc=False):
     volatility_multiplier: float
     cited: tuple[str, ...]
     moved: float = 0.0
+    contradiction: float = 0.0
+    is_new: bool = True
     answer: AnswerObservation | None = None
 
 
@@ -136,17 +139,22 @@ def observe_answer(trace: GenerationTrace) -> AnswerObservation:
     )
 
 
-def observe_view(view: NewsView, moved: float = 0.0) -> ViewObservation:
-    """What breakers see of a view; `moved` as in `ViewObservation`."""
-    answer = observe_answer(view.trace) if view.trace is not None else None
+def observe_view(
+    view: NewsView, as_of_ns: int, moved: float = 0.0, news: NewsContext | None = None
+) -> ViewObservation:
+    """What breakers see of the view in a decision of this instant; `moved` as in `ViewObservation`."""
+    is_new = view.read_at_ns == as_of_ns
+    answer = observe_answer(view.trace) if view.trace is not None and is_new else None
     return ViewObservation(
-        reader=view.reader,
+        reader=next((part.reader for part in view.parts if part.is_worded), view.reader),
         direction=view.direction,
         shift_sigmas=view.direction * view.size_sigmas,
         confidence=view.confidence,
         volatility_multiplier=view.volatility_multiplier,
         cited=view.cited,
         moved=moved,
+        contradiction=_contradiction(news) if news is not None else 0.0,
+        is_new=is_new,
         answer=answer,
     )
 
@@ -193,7 +201,7 @@ def observe_decisions(decisions: Sequence[Decision], bundle: str = "") -> PointO
         quarantine_share=bars[0].quarantine_share,
         models=first.models,
         views={
-            place: observe_view(one.view, _moved(one))
+            place: observe_view(one.view, one.as_of_ns, _moved(one), one.news_context)
             for place, one in enumerate(decisions)
             if one.view is not None
         },
@@ -214,6 +222,16 @@ def _moved(decision: Decision) -> float:
     if tilt is None or not high > low:
         return 0.0
     return min(abs(tilt.weight[0] * tilt.shift[0]) / (high - low), 1.0)
+
+
+def _contradiction(news: NewsContext) -> float:
+    """How evenly items of different sources pull up and down, by what their facts state: 0 where all agree."""
+    weights = {1: 0.0, -1: 0.0}
+    for item in news.considered:
+        if item.reading is not UNSET and item.reading.direction:
+            weights[item.reading.direction] += item.trust * item.reading.confidence
+    smaller, larger = sorted(weights.values())
+    return smaller / larger if larger > 0.0 else 0.0
 
 
 def _depth(parents: Sequence[int]) -> int:

@@ -5,19 +5,12 @@ the test, begun anew, watches so many observations; without a trip it closes. A 
 open by itself: a named person re-enables it.
 """
 
-from enum import StrEnum
-
 import msgspec
 
-FIRM_SCOPE = "firm"
+from htfi.domain.governance import FIRM
+from htfi.governance.control.entries import BreakerState
 
-
-class BreakerState(StrEnum):
-    """Closed: decisions pass. Open: they are withheld. Half-open: they are withheld while the evidence is tried."""
-
-    CLOSED = "closed"
-    OPEN = "open"
-    HALF_OPEN = "half_open"
+FIRM_SCOPE = str(FIRM)
 
 
 class BreakerChange(msgspec.Struct, frozen=True, gc=False):

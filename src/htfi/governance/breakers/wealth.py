@@ -1,6 +1,6 @@
 """Wealth of the tests of many names: a row for each series, desk or model, a column for each test."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -96,10 +96,12 @@ class NamedRows:
 class TestWealth:
     """Wealth [N, B, A] of B tests of N names, and their usual mean scores [N, B]."""
 
-    def __init__(self, bounds: Sequence[ScoreBound]) -> None:
+    def __init__(self, bounds: Sequence[ScoreBound], memory: Mapping[str, Any] | None = None) -> None:
+        """`memory`: blank values of further columns that scores are made with."""
         num = len(bounds)
         self.names = NamedRows(
-            {"wealth": np.zeros((num, len(BETS))), "total": np.zeros(num), "num": np.zeros(num)}
+            {"wealth": np.ones((num, len(BETS))), "taught_total": np.zeros(num), "taught_num": np.zeros(num)}
+            | dict(memory or {})
         )
         by_field = [np.array(column, np.float64) for column in zip(*bounds, strict=True)]
         self._slack, self._gain, self._prior, self._prior_weight, self._num_warm = by_field
@@ -107,8 +109,10 @@ class TestWealth:
 
     def ratios(self, rows: Rows, scores: Array) -> Array:
         """The excess ratios [n, B] of scores [n, B] of these rows; 0 where a test is not warm."""
-        num = self.names["num"][rows]
-        usual = (self._prior * self._prior_weight + self.names["total"][rows]) / (self._prior_weight + num)
+        num = self.names["taught_num"][rows]
+        usual = (self._prior * self._prior_weight + self.names["taught_total"][rows]) / (
+            self._prior_weight + num
+        )
         ratio = excess_ratio(scores, np.minimum(self._slack + self._gain * usual, 0.95))
         return np.where(num >= self._num_warm, ratio, 0.0)
 
@@ -121,16 +125,11 @@ class TestWealth:
     def learn(self, rows: Rows, scores: Array, is_usual: Mask) -> None:
         """Let scores [n, B] that are usual teach the bounds."""
         taught = is_usual & np.isfinite(scores) & self._is_learnt
-        total = self.names["total"][rows] + np.where(taught, scores, 0.0)
-        num = self.names["num"][rows] + taught
+        total = self.names["taught_total"][rows] + np.where(taught, scores, 0.0)
+        num = self.names["taught_num"][rows] + taught
         is_full = num > _MEMORY
-        self.names["total"][rows] = np.where(is_full, 0.5 * total, total)
-        self.names["num"][rows] = np.where(is_full, 0.5 * num, num)
-
-    def begin_anew(self, name: str, test: int) -> None:
-        """Forget the evidence of one test of a name."""
-        (row,) = self.names.rows_of([name])
-        self.names["wealth"][row, test] = 0.0
+        self.names["taught_total"][rows] = np.where(is_full, 0.5 * total, total)
+        self.names["taught_num"][rows] = np.where(is_full, 0.5 * num, num)
 
     def state(self) -> dict[str, Any]:
         return self.names.state()

@@ -8,7 +8,10 @@ from htfi_eval.commands import figures_options, quick_option
 from htfi_eval.parts import measure_parts, parts_argument
 from htfi_eval.report import write_outputs
 
-PARTS = {"stops": "htfi_eval.bench.governance.stops"}
+PARTS: dict[str, str] = {
+    "stops": "htfi_eval.bench.governance.stops",
+    "breakers": "htfi_eval.bench.governance.breakers",
+}
 
 
 @click.command("governance", short_help="How soon a stop holds; what checks cost.")

@@ -10,8 +10,10 @@ from htfi_eval.parts import measure_parts, parts_argument
 from htfi_eval.report import write_outputs
 from htfi_eval.results import read_metrics
 
-PARTS = {
+PARTS: dict[str, str] = {
+    "breakers": "htfi_eval.eval.governance.breakers",
     "sandbox": "htfi_eval.eval.governance.sandbox",
+    "regulation": "htfi_eval.eval.governance.regulation",
 }
 
 
