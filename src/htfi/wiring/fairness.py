@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
@@ -173,7 +174,7 @@ def _quarters(values: NDArray[np.float64]) -> list[str]:
     known = np.isfinite(values)
     edges = np.unique(np.quantile(values[known], [0.25, 0.5, 0.75]))
     names = [f"≤ {edges[0]:g}"]
-    names += [f"{low:g} < … ≤ {high:g}" for low, high in zip(edges, edges[1:], strict=False)]
+    names += [f"{low:g} < … ≤ {high:g}" for low, high in pairwise(edges)]
     names.append(f"> {edges[-1]:g}")
     places = np.searchsorted(edges, np.where(known, values, 0.0), side="left")
     return [

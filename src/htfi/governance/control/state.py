@@ -8,8 +8,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from msgspec import UNSET, UnsetType
+
 from htfi.domain.decision import Decision
-from htfi.domain.governance import FIRM, Hold, HoldKind, parse_scope
+from htfi.domain.governance import FIRM, Hold, HoldKind, SwapFacts, parse_scope
 from htfi.governance.control.entries import (
     Attested,
     BreakerMoved,
@@ -21,13 +23,15 @@ from htfi.governance.control.entries import (
     RetentionEnded,
     Stopped,
 )
+from htfi.governance.fairness.swap_test import swap_hold
 
 
 class HoldSubject(NamedTuple):
-    """What a hold may reach: a series, and the models that its decision used."""
+    """What a hold may reach: a series, the models that its decision used, and the swap test of its view."""
 
     series: str
     models: Collection[str]
+    swaps: SwapFacts | UnsetType = UNSET
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +97,9 @@ def holds_on(
     state: ControlState, subject: HoldSubject, desks_of: Mapping[str, Collection[str]]
 ) -> tuple[Hold, ...]:
     """What keeps a decision on this subject back; `desks_of` gives the desks of a symbol."""
+    unfair = None if subject.swaps is UNSET else swap_hold(subject.series, subject.swaps)
     if state.is_clear:
-        return ()
+        return () if unfair is None else (unfair,)
     desks = desks_of.get(subject.series.partition("/")[0], ())
 
     def reaches(scope: str) -> bool:
@@ -110,6 +115,8 @@ def holds_on(
     ]
     if state.bundle is not None and state.bundle.stale:
         found.append(Hold(HoldKind.BUNDLE, str(FIRM), state.bundle.stale))
+    if unfair is not None:
+        found.append(unfair)
     return tuple(found)
 
 

@@ -126,7 +126,7 @@ def comparable(figures: list[GroupFigure]) -> list[str]:
 
 
 def rate_gaps(figures: list[GroupFigure], metrics: GroupMetrics) -> list[GroupGap]:
-    """The gap of each two groups that can be compared, its interval by Newcombe (1998), method 10 from the exact ends."""
+    """The gap of each two groups that can be compared; its interval is made of the exact ones (Newcombe 1998)."""
     known = [one for one in figures if one.group in comparable(figures)]
     gaps: list[GroupGap] = []
     for first, second in combinations(known, 2):
