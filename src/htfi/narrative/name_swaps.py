@@ -34,7 +34,7 @@ class SwapKind(StrEnum):
 
 
 class SwappedText(NamedTuple):
-    """A text after a swap; `name` is what the asset asked about is called in it, `symbol` its new one where it has one."""
+    """A text after a swap; `name` and `symbol` are those of the asset asked about in it, where they are new."""
 
     kind: SwapKind
     text: str

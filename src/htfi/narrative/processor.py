@@ -347,7 +347,10 @@ class NewsProcessor:
     def read_swapped(
         self, texts: Sequence[str], asked: Sequence[tuple[str, str]]
     ) -> list[ItemReading | None]:
-        """What headlines mean for assets, by symbol and name, as those of items are read; nothing of it is kept. Raises: DependencyUnavailable."""
+        """What headlines mean for assets, by symbol and name, as those of items are read; none is kept.
+
+        Raises: DependencyUnavailable.
+        """
         if self._facts is None:
             return [None] * len(texts)
         facts = self._facts.read(texts)

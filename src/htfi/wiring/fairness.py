@@ -1,7 +1,7 @@
-"""Opens what `htfi audit fairness` reads: a table of client decisions, and the library that measures it."""
+"""Opens what `htfi audit fairness` reads: a run, its table, or client decisions; and the library that measures them."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
@@ -13,9 +13,25 @@ import pyarrow.parquet
 from numpy.typing import NDArray
 
 from htfi.adapters.fairlearn.metrics import FairlearnMetrics
+from htfi.domain.decision import Rung
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
+from htfi.forecasting.scores import crps
 from htfi.governance.fairness.client_decisions import ClientAudit, ClientDecisions, audit_decisions
-from htfi.governance.fairness.findings import NOT_REPORTED, Correction
+from htfi.governance.fairness.findings import NOT_REPORTED, Correction, adjust
+from htfi.governance.fairness.forecasts import (
+    COVERAGE,
+    ERROR,
+    MODEL_READ,
+    WAITING,
+    WIDTH,
+    WITHHELD,
+    ForecastAudit,
+    ScoredForecasts,
+    audit_forecasts,
+)
+from htfi.governance.fairness.proxies import ProxyFigure, proxy_figure
+from htfi.narrative.facts.assets import AssetKind, asset_of
+from htfi.wiring.outputs import ReleasedLine, open_recorded
 
 pa: Any = pyarrow  # ships no types
 
@@ -50,6 +66,7 @@ class TableAudit:
     correction: Correction
     metrics: str  # name and version of the libraries
     audit: ClientAudit
+    proxies: list[ProxyFigure]
 
 
 def audit_table(
@@ -92,9 +109,10 @@ def audit_table(
             None if scores is None else scores[known],
         )
         audit = audit_decisions(kept, metrics, correction)
+        proxies = _client_proxies(kept, correction)
     except InvalidInput as error:
         raise InvalidInput(f"{file}: {error}") from error
-    return TableAudit(str(file), table.num_rows, int((~known).sum()), correction, metrics.version, audit)
+    return TableAudit(str(file), table.num_rows, int((~known).sum()), correction, metrics.version, audit, proxies)
 
 
 def read_columns_of(file: Path) -> Any:
@@ -215,3 +233,225 @@ def _same_number(text: str, values: Sequence[str]) -> str:
     if text in values or not text:
         return text
     return next((value for value in values if value.casefold() == text.casefold()), text)
+
+
+def _client_proxies(table: ClientDecisions, correction: Correction) -> list[ProxyFigure]:
+    """How well decision and score predict each group."""
+    columns = [
+        np.asarray(column, np.float64) for column in (table.decision, table.score) if column is not None
+    ]
+    if not columns:
+        return []
+    units = [str(place) for place in range(len(columns[0]))]
+    return _proxies(np.column_stack(columns), table.groups, units, correction)
+
+
+def _proxies(
+    columns: NDArray[np.float64],
+    groups: Mapping[str, Sequence[str]],
+    units: Sequence[str],
+    correction: Correction,
+) -> list[ProxyFigure]:
+    found = [
+        proxy_figure(attribute, group, columns, labels, units)
+        for attribute, labels in groups.items()
+        for group in sorted(set(labels) - {NOT_REPORTED})
+    ]
+    adjusted = adjust([one.p for one in found], correction)
+    return [replace(one, adjusted_p=p) for one, p in zip(found, adjusted, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class RunAudit:
+    """The audit of a run's forecasts one bar ahead; `groups` gives each attribute's group of each symbol."""
+
+    origin: str
+    num_forecasts: int
+    num_symbols: int
+    correction: Correction
+    groups: dict[str, dict[str, str]]
+    audit: ForecastAudit
+    proxies: list[ProxyFigure]
+
+    @property
+    def coverage_gap(self) -> float:
+        return self.audit.coverage_gap
+
+
+@dataclass(slots=True)
+class _Forecast:
+    """One forecast on a bar, before its outcome."""
+
+    symbol: str
+    series: str
+    at_ns: int
+    last_price: float
+    quantiles: NDArray[np.float64] | None  # [Q], None where it was withheld
+    waiting_ms: float
+    is_model_read: float
+
+
+def audit_run(
+    source: Path, groups_file: Path | None, protected: Sequence[str], correction: Correction
+) -> RunAudit:
+    """Of a run's folder or its decisions.parquet. Raises: InvalidInput, IntegrityError, DependencyUnavailable."""
+    made, levels = _of_folder(source) if source.is_dir() else _of_table(source)
+    if not made:
+        raise InvalidInput(f"{source}: holds no forecast on a bar")
+    scored, columns, kept = _scored(made, levels)
+    symbols = sorted({one.symbol for one in made})
+    groups = symbol_groups(symbols, groups_file)
+    for name in protected:
+        if name not in groups:
+            raise InvalidInput(
+                f"there is no attribute '{name}': there are {', '.join(groups)}; --groups FILE adds columns"
+            )
+    groups = {name: of for name, of in groups.items() if not protected or name in protected}
+    groups = {name: of for name, of in groups.items() if len(set(of.values()) - {NOT_REPORTED}) > 1}
+    if not groups:
+        raise InvalidInput(
+            f"{source}: no attribute has two groups among {len(symbols)} symbol(s): give --groups FILE with a column "
+            "symbol and others, such as size and sector"
+        )
+    try:
+        audit = audit_forecasts(scored, groups, correction)
+    except InvalidInput as error:
+        raise InvalidInput(f"{source}: {error}") from error
+    labels = {
+        name: [of.get(made[place].symbol, NOT_REPORTED) for place in kept] for name, of in groups.items()
+    }
+    proxies = _proxies(columns, labels, [made[place].symbol for place in kept], correction)
+    return RunAudit(str(source), len(kept), len(symbols), correction, groups, audit, proxies)
+
+
+def symbol_groups(symbols: Sequence[str], file: Path | None) -> dict[str, dict[str, str]]:
+    """Each attribute's group of each symbol: those of a table of symbols, and what the symbols themselves tell.
+
+    Raises: InvalidInput, DependencyUnavailable.
+    """
+    assets = {symbol: asset_of(symbol) for symbol in symbols}
+    found: dict[str, dict[str, str]] = {
+        "asset class": {symbol: asset.kind.value for symbol, asset in assets.items()},
+        "country": {symbol: asset.region or NOT_REPORTED for symbol, asset in assets.items()},
+        "exchange": {
+            symbol: symbol.rpartition(".")[2] if "." in symbol.strip(".") else NOT_REPORTED
+            for symbol, asset in assets.items()
+            if asset.kind is AssetKind.EQUITY
+        },
+    }
+    if file is None:
+        return found
+    table = read_columns_of(file)
+    try:
+        names = [_text(value) for value in column_of(table, "symbol").to_pylist()]
+        if len(set(names)) != len(names):
+            raise InvalidInput("a symbol stands in more than one row")
+        for column in table.column_names:
+            if column != "symbol":
+                labels = group_labels(table.column(column), column)
+                found[column] = dict(zip(names, labels, strict=True))
+    except InvalidInput as error:
+        raise InvalidInput(f"{file}: {error}") from error
+    return found
+
+
+def _of_folder(folder: Path) -> tuple[list[_Forecast], NDArray[np.float64]]:
+    """The forecasts on bars, in the ledger's order, without amendments."""
+    found: list[_Forecast] = []
+    levels = np.empty(0)
+    with open_recorded(folder) as recorded:
+        for line in recorded.lines():
+            if line_is_apart(line):
+                continue
+            if not isinstance(line, ReleasedLine):
+                found.append(
+                    _Forecast(
+                        line.symbol, f"{line.symbol}/{line.interval}", line.as_of_ns, line.last_price, None,
+                        np.nan, np.nan,
+                    )
+                )  # fmt: skip
+                continue
+            decision = line.decision
+            levels = np.array(decision.forecast.levels)
+            context = decision.news_context
+            budget = None if context is None else context.reading_budget
+            found.append(
+                _Forecast(
+                    decision.symbol,
+                    decision.series,
+                    decision.as_of_ns,
+                    decision.last_price,
+                    np.array(decision.forecast.quantiles[0]),
+                    np.nan if budget is None else budget.reading_deadline_ms - budget.remaining_ms,
+                    np.nan if context is None else float(decision.plan.rung is not Rung.TEMPLATE),
+                )
+            )
+    return found, levels
+
+
+def line_is_apart(line: Any) -> bool:
+    """Whether a line is an amendment or a decision between two bars."""
+    name = line.decision.id if isinstance(line, ReleasedLine) else line.id
+    return name.endswith(("/amended", "/news"))
+
+
+def _of_table(file: Path) -> tuple[list[_Forecast], NDArray[np.float64]]:
+    """The same of decisions.parquet, which does not tell how long a reading waited."""
+    table = read_columns_of(file)
+    columns = [name for name in table.column_names if name.startswith("h1_q")]
+    for name in ("id", "symbol", "interval", "as_of", "last_price", "rung"):
+        column_of(table, name)
+    if not columns:
+        raise InvalidInput(f"{file}: has no quantiles of one bar ahead (columns h1_q…)")
+    levels = np.array([float(name[4:].replace("_", ".")) / 100.0 for name in columns])
+    stamps = table.column("as_of").cast(pa.int64()).to_pylist()
+    quantiles = np.column_stack([table.column(name).to_numpy(zero_copy_only=False) for name in columns])
+    names = ("id", "symbol", "interval", "last_price", "rung")
+    rows = zip(*(table.column(name).to_pylist() for name in names), strict=True)
+    return [
+        _Forecast(
+            symbol, f"{symbol}/{interval}", at_ns, price,
+            row if np.isfinite(row).all() else None,
+            np.nan, np.nan if rung is None else float(rung != Rung.TEMPLATE.value),
+        )
+        for (name, symbol, interval, price, rung), at_ns, row in zip(rows, stamps, quantiles, strict=True)
+        if not name.endswith(("/amended", "/news"))
+    ], levels  # fmt: skip
+
+
+def _scored(
+    made: Sequence[_Forecast], levels: NDArray[np.float64]
+) -> tuple[ScoredForecasts, NDArray[np.float64], list[int]]:
+    """The forecasts whose next bar is known, with their measures; what decisions show [N, 4]; and their places."""
+    outcomes = np.full(len(made), np.nan)
+    newest: dict[str, int] = {}
+    for place, one in enumerate(made):
+        before = newest.get(one.series)
+        if before is not None and one.last_price > 0.0 and made[before].last_price > 0.0:
+            outcomes[before] = np.log(one.last_price / made[before].last_price)
+        newest[one.series] = place
+    kept = [place for place in range(len(made)) if np.isfinite(outcomes[place])]
+    usual: dict[str, float] = {}
+    for series in {made[place].series for place in kept}:
+        usual[series] = float(
+            np.mean([abs(outcomes[place]) for place in kept if made[place].series == series])
+        )
+    order = {at_ns: place for place, at_ns in enumerate(sorted({made[place].at_ns for place in kept}))}
+    values = {
+        name: np.full(len(kept), np.nan) for name in (COVERAGE, WIDTH, ERROR, WAITING, MODEL_READ, WITHHELD)
+    }
+    columns = np.full((len(kept), 4), np.nan)
+    for row, place in enumerate(kept):
+        one, scale = made[place], usual[made[place].series]
+        values[WAITING][row], values[MODEL_READ][row] = one.waiting_ms, one.is_model_read
+        values[WITHHELD][row] = float(one.quantiles is None)
+        if one.quantiles is None or not scale > 0.0:
+            continue
+        low, median, high = np.interp([0.05, 0.5, 0.95], levels, one.quantiles)
+        values[COVERAGE][row] = float(low <= outcomes[place] <= high)
+        values[WIDTH][row] = (high - low) / scale
+        values[ERROR][row] = float(crps(one.quantiles, outcomes[place : place + 1][0], levels)) / scale
+        model = one.is_model_read if np.isfinite(one.is_model_read) else 0.0
+        columns[row] = median / scale, (high - low) / scale, (high + low - 2 * median) / scale, model
+    instants = np.array([order[made[place].at_ns] for place in kept], np.int64)
+    return ScoredForecasts([made[place].symbol for place in kept], instants, values), columns, kept
