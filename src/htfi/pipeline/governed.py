@@ -13,7 +13,7 @@ from msgspec import UNSET, UnsetType
 
 from htfi.domain.decision import Decision, Receipt
 from htfi.domain.errors import IntegrityError, LedgerUnavailable
-from htfi.domain.governance import GovernanceFacts
+from htfi.domain.governance import GovernanceFacts, SwapFacts
 from htfi.governance.config import PolicyConfig
 from htfi.governance.control.entries import (
     BundleAdopted,
@@ -25,6 +25,7 @@ from htfi.governance.control.entries import (
 )
 from htfi.governance.control.requests import BundleOffer, ControlRequest, StopRequest
 from htfi.governance.control.state import ControlState, HoldSubject, apply, holds_on, models_of
+from htfi.governance.fairness.config import FairnessConfig
 
 Facts = GovernanceFacts | UnsetType
 
@@ -93,8 +94,9 @@ class RequestQueue:
 
 
 def subject_of(decision: Decision) -> HoldSubject:
-    """What a hold may reach of a decision."""
-    return HoldSubject(decision.series, models_of(decision))
+    """What a hold may reach of a decision; an amendment has the swap test of the decision that it amends."""
+    swaps = UNSET if decision.governance is UNSET else decision.governance.swaps
+    return HoldSubject(decision.series, models_of(decision), swaps)
 
 
 class RunGovernance:
@@ -122,6 +124,12 @@ class RunGovernance:
         return self._num_applied > 0
 
     @property
+    def fairness(self) -> FairnessConfig | None:
+        """The limits of the swap test that the bundle in force has views put to; None where it asks for none."""
+        tables = self.state_now.tables
+        return tables.fairness if tables is not None and tables.fairness.test_views else None
+
+    @property
     def num_logged(self) -> int:
         """How many changes are logged, in force or not."""
         return len(self._entries)
@@ -146,8 +154,8 @@ class RunGovernance:
         if not self._has_entry_within(first + num):
             if not self.is_governed:
                 return [UNSET] * num
-            if self.state_now.is_clear:
-                return [self._facts_of(())] * num
+            if self.state_now.is_clear and self.fairness is None:
+                return [self._facts_of((), UNSET)] * num
         return [self.fact(first + place, subject_at(place)) for place in range(num)]
 
     def fact(self, index: int, subject: HoldSubject) -> Facts:
@@ -155,7 +163,7 @@ class RunGovernance:
         self._advance(index)
         if not self.is_governed:
             return UNSET
-        return self._facts_of(holds_on(self.state_now, subject))
+        return self._facts_of(holds_on(self.state_now, subject), subject.swaps)
 
     def log(self, entry: GovernanceEntry) -> None:
         """Make a change durable; it is in force for decisions from `entry.before` on. Raises: LedgerUnavailable."""
@@ -189,9 +197,9 @@ class RunGovernance:
         if not is_known:
             self.log(BundleAdopted(offer.at_ns, before, offer.digest, offer.number, offer.text, offer.stale))
 
-    def _facts_of(self, holds: tuple[Any, ...]) -> GovernanceFacts:
+    def _facts_of(self, holds: tuple[Any, ...], swaps: SwapFacts | UnsetType) -> GovernanceFacts:
         newest = self._entries[self._num_applied - 1][1]
-        return GovernanceFacts(self._num_applied, newest, self.state_now.bundle_digest, holds)
+        return GovernanceFacts(self._num_applied, newest, self.state_now.bundle_digest, holds, swaps)
 
     def _has_entry_within(self, index: int) -> bool:
         """Whether an entry that is not in force yet applies to a decision before `index`."""

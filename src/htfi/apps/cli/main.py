@@ -102,6 +102,7 @@ COMMANDS = {
     "quarantine": ("htfi.apps.cli.quarantine:command", "News in quarantine: list, show, admit."),
     "suspicion": ("htfi.apps.cli.suspicion:command", "Suspected manipulation: show, clear."),
     "approvals": ("htfi.apps.cli.approvals.command:command", "Decisions that wait for people: list, answer."),
+    "audit": ("htfi.apps.cli.audit.command:command", "Whether groups are treated alike."),
     "ledger": ("htfi.apps.cli.ledger.command:command", "Verify, show, replay, prove and export the record."),
     "regulate": ("htfi.apps.cli.regulate.command:command", "Regulators' monitors: check, report."),
     "settings": ("htfi.apps.cli.settings:command", "List the settings: unit, default, meaning."),

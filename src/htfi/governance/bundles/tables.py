@@ -11,6 +11,7 @@ from msgspec import Meta
 from htfi.domain.errors import InvalidInput
 from htfi.domain.settings import check_bounds, setting, setting_from
 from htfi.governance.config import ANY_SYMBOL, PolicyConfig
+from htfi.governance.fairness.config import FairnessConfig
 
 _Name = Annotated[str, Meta(min_length=1, max_length=120)]
 _Table = TypeVar("_Table")
@@ -58,6 +59,7 @@ class BundleTables:
     policy: PolicyConfig = field(default_factory=PolicyConfig)
     models: PermittedModels = field(default_factory=PermittedModels)
     desks: DesksConfig = field(default_factory=DesksConfig)
+    fairness: FairnessConfig = field(default_factory=FairnessConfig)
 
 
 TABLES: Mapping[str, type[Any]] = {
@@ -154,6 +156,10 @@ def lower_is_tighter(before: Any, after: Any) -> bool:
     return after is not None and (before is None or after < before)
 
 
+def higher_is_tighter(before: Any, after: Any) -> bool:
+    return after > before
+
+
 def fewer_is_tighter(before: Any, after: Any) -> bool:
     """Fewer names; '*' stands for all."""
     if ANY_SYMBOL in before:
@@ -171,6 +177,9 @@ _TIGHTER: Mapping[str, Callable[[Any, Any], bool]] = {
     "policy.restricted_symbols": more_is_tighter,
     "policy.min_bar_age_s": lower_is_tighter,  # a delay that is always allowed
     "models.permitted": fewer_is_tighter,
+    "fairness.test_views": higher_is_tighter,
+    "fairness.num_swaps": higher_is_tighter,
+    "fairness.min_weight": higher_is_tighter,
 }
 
 

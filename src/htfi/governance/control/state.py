@@ -8,8 +8,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from msgspec import UNSET, UnsetType
+
 from htfi.domain.decision import Decision
-from htfi.domain.governance import DEFAULT_DESK, FIRM, Hold, HoldKind, parse_scope
+from htfi.domain.governance import DEFAULT_DESK, FIRM, Hold, HoldKind, SwapFacts, parse_scope
 from htfi.governance.bundles.bundle import parse_bundle
 from htfi.governance.bundles.tables import BundleTables
 from htfi.governance.config import ANY_SYMBOL
@@ -24,15 +26,17 @@ from htfi.governance.control.entries import (
     RetentionEnded,
     Stopped,
 )
+from htfi.governance.fairness.swap_test import swap_hold
 
 _NO_BUNDLE = BundleTables()
 
 
 class HoldSubject(NamedTuple):
-    """What a hold may reach: a series, and the models that its decision used."""
+    """What a hold may reach: a series, the models that its decision used, and the swap test of its view."""
 
     series: str
     models: Collection[str]
+    swaps: SwapFacts | UnsetType = UNSET
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +112,9 @@ def apply(state: ControlState, entry: GovernanceEntry) -> ControlState:
 
 def holds_on(state: ControlState, subject: HoldSubject) -> tuple[Hold, ...]:
     """What keeps a decision on this subject back. The bundle says which desks a symbol belongs to."""
+    unfair = None if subject.swaps is UNSET else swap_hold(subject.series, subject.swaps)
     if state.is_clear:
-        return ()
+        return () if unfair is None else (unfair,)
     tables = state.tables or _NO_BUNDLE
     desks = tables.desks.by_symbol().get(subject.series.partition("/")[0], (DEFAULT_DESK,))
 
@@ -131,6 +136,8 @@ def holds_on(state: ControlState, subject: HoldSubject) -> tuple[Hold, ...]:
         for name in sorted(subject.models)
         if tables.models.refuses(name)
     ]
+    if unfair is not None:
+        found.append(unfair)
     return tuple(found)
 
 

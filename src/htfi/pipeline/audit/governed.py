@@ -6,6 +6,7 @@ from msgspec import UNSET
 
 from htfi.domain.decision import Decision
 from htfi.governance.config import PolicyConfig
+from htfi.governance.fairness.swap_test import swap_problems
 from htfi.pipeline.governed import NoGovernanceLog, RunGovernance, subject_of
 
 
@@ -34,7 +35,7 @@ class GovernanceAuditor:
         expected = self._governance.fact(self._index, subject_of(decision))
         self._index += 1
         if expected == decision.governance:
-            return []
+            return self._swap_problems(decision)
         if decision.governance is UNSET:
             return ["it states nothing of governance, though the governance log has changes before it"]
         if expected is UNSET or expected.num_entries < decision.governance.num_entries:
@@ -43,3 +44,16 @@ class GovernanceAuditor:
                 f"{0 if expected is UNSET else expected.num_entries} before it: entries are gone"
             ]
         return ["what it states of governance does not follow from the governance log"]
+
+    def _swap_problems(self, decision: Decision) -> list[str]:
+        """Whether the view was put to the swap test of the bundle in force, and its weight follows from it."""
+        limits, governed = self._governance.fairness, decision.governance
+        swaps = UNSET if governed is UNSET else governed.swaps
+        if swaps is UNSET:
+            is_due = limits is not None and decision.view is not None and bool(decision.view.direction)
+            return ["its view was not put to the swap test of the bundle"] if is_due else []
+        if limits is None:
+            return ["its view was put to a swap test that no bundle asks for"]
+        if (swaps.max_move_sigmas, swaps.min_weight) != (limits.max_move_sigmas, limits.min_weight):
+            return ["the limits of its swap test are not those of the bundle"]
+        return swap_problems(swaps)
