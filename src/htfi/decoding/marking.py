@@ -25,9 +25,9 @@ from htfi.decoding.ports import Floats, Ids
 from htfi.decoding.sequence import COMPLETION_STREAM
 from htfi.domain.errors import InvalidInput
 
-NUM_MARK_SEEDS = 1024  # a key has so many: fewer make equal texts more often, more cost evidence
+NUM_MARK_SEEDS = 256  # a key has so many: fewer make equal texts more often, more cost evidence
 MARK_KEY_BYTES = 32
-MAX_MARK_POSITIONS = 512  # of a text from which an excerpt is looked for
+MAX_MARK_POSITIONS = 256  # of a text from which an excerpt is looked for
 _PURPOSE = b"htfi mark 1\0"
 _SKIPPED, _INSERTED = 0.02, 0.02  # prior probability that a token was left out, that one was put in
 _WHOLE_SHARE = 0.5  # of the prior: the text begins where the answer began

@@ -157,7 +157,7 @@ class Writer:
         """Continue a prompt. At temperature 0 the likeliest token is taken; else the seed decides among the others.
 
         With `mark_key`, the file of a marking key, the noise follows from the key, and `htfi.verify_mark` finds it in
-        the text; seeds then count modulo 1,024. With `stream` the text comes piece by piece, each as soon as the target
+        the text; seeds then count modulo 256. With `stream` the text comes piece by piece, each as soon as the target
         has accepted it. The draft changes how long it takes and no token. The words hold no digit.
         Raises: InvalidInput, DependencyUnavailable.
         """
