@@ -91,4 +91,5 @@ def _content(text: str) -> str:
 def _capacity(found: MarkVerification, temperature: float) -> str:
     if temperature == 0.0:
         return "at temperature 0 a text holds no mark"
-    return f"of at most {found.capacity_nats:.0f} nats that free text of these tokens holds at temperature {temperature:g}"
+    nats = f"{found.capacity_nats:.0f} nats"
+    return f"of at most {nats} that free text of these tokens holds at temperature {temperature:g}"
