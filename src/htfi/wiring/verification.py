@@ -108,7 +108,7 @@ def replay_reading(
         decision,
         settings.decoding,
         lambda version, role: cast(  # a cached property is not a property to a type checker
-            "ReplayModel", _find_writer(version, named[role], settings.models, f"--{role.value}")
+            "ReplayModel", find_writer(version, named[role], settings.models, f"--{role.value}")
         ),
     )
 
@@ -181,7 +181,7 @@ def reading_terms(settings: Settings) -> ReadingSettings:
     return ReadingSettings(settings.narrative, lead_ns)
 
 
-def _find_writer(version: str, named: Path | None, config: ModelsConfig, option: str) -> LoadableModel:
+def find_writer(version: str, named: Path | None, config: ModelsConfig, option: str) -> LoadableModel:
     """Raises: InvalidInput where the folder holds another model than wrote."""
     candidates = [named] if named is not None else [models.TARGET, models.DRAFT, *models.EARLIER]
     found = [open_model(path, config.precision, config.engine) for path in candidates]

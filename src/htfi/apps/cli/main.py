@@ -105,6 +105,7 @@ COMMANDS = {
     "audit": ("htfi.apps.cli.audit.command:command", "Whether groups are treated alike."),
     "ledger": ("htfi.apps.cli.ledger.command:command", "Verify, show, replay, prove and export the record."),
     "regulate": ("htfi.apps.cli.regulate.command:command", "Regulators' monitors: check, report."),
+    "mark": ("htfi.apps.cli.mark:command", "Marks in texts: make a key, verify a text."),
     "settings": ("htfi.apps.cli.settings:command", "List the settings: unit, default, meaning."),
     "models": (
         "htfi.apps.cli.models.command:command",

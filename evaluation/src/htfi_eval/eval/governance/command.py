@@ -13,7 +13,9 @@ from htfi_eval.results import read_metrics
 PARTS: dict[str, str] = {
     "breakers": "htfi_eval.eval.governance.breakers",
     "sandbox": "htfi_eval.eval.governance.sandbox",
+    "fairness": "htfi_eval.eval.governance.fairness",
     "regulation": "htfi_eval.eval.governance.regulation",
+    "marking": "htfi_eval.eval.governance.marking",
 }
 
 

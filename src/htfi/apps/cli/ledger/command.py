@@ -10,6 +10,7 @@ import click
 
 from htfi.apps.cli.ledger import entries as view
 from htfi.apps.cli.ledger.audit import audit_command
+from htfi.apps.cli.ledger.explain import explain_command
 from htfi.apps.cli.ledger.options import (
     DRAFT,
     FOLDER,
@@ -197,6 +198,7 @@ def export(folder: Path, out: Path) -> None:
 
 for _evidence in (
     audit_command,
+    explain_command,
     replay_command,
     prove_command,
     check_proof_command,
