@@ -14,8 +14,14 @@ from msgspec import UNSET, UnsetType
 from htfi.domain.decision import Decision, Receipt
 from htfi.domain.errors import IntegrityError, LedgerUnavailable
 from htfi.domain.governance import GovernanceFacts, SwapFacts
+from htfi.governance.breakers.config import BreakerConfig
+from htfi.governance.breakers.observations import BreakerObservation
+from htfi.governance.breakers.panel import BreakerPanel
+from htfi.governance.breakers.states import BreakerChange
+from htfi.governance.bundles.tables import DesksConfig
 from htfi.governance.config import PolicyConfig
 from htfi.governance.control.entries import (
+    BreakerMoved,
     BundleAdopted,
     GovernanceEntry,
     Reenabled,
@@ -116,6 +122,9 @@ class RunGovernance:
         self._requests: ControlRequests = requests or RequestQueue()
         self._entries = [(decode_governance(entry), leaf) for entry, leaf in self._log.recorded()]
         self._num_applied = 0
+        self._panel: BreakerPanel | None = None
+        self._watched: tuple[BreakerConfig, DesksConfig] | None = None
+        self._moves = {entry for entry, _ in self._entries if isinstance(entry, BreakerMoved)}
         self._taken = {entry.request for entry, _ in self._entries if isinstance(entry, Stopped | Reenabled)}
 
     @property
@@ -165,6 +174,41 @@ class RunGovernance:
             return UNSET
         return self._facts_of(holds_on(self.state_now, subject), subject.swaps)
 
+    @property
+    def has_breakers(self) -> bool:
+        """Whether a bundle in force has circuit breakers observe."""
+        return self._panel is not None
+
+    def observe(self, observation: BreakerObservation, before: int) -> list[BreakerChange]:
+        """Let the circuit breakers observe what precedes decision `before`; the changes that `log_changes` is to log."""
+        self._advance(before)
+        return [] if self._panel is None else self._panel.observe(observation)
+
+    def log_changes(self, changes: Sequence[BreakerChange], before: int, *, is_replaying: bool) -> None:
+        """Log what breakers did, unless the log of a run made again holds it. Nothing waits in an open group.
+
+        Raises: IntegrityError where a run made again comes to other changes, LedgerUnavailable.
+        """
+        for one in changes:
+            entry = BreakerMoved(
+                one.at_ns,
+                before,
+                one.breaker,
+                one.scope,
+                one.state,
+                one.statistic,
+                one.threshold,
+                one.evidence,
+            )
+            if entry in self._moves:
+                continue
+            if is_replaying:
+                raise IntegrityError(
+                    f"breaker {one.breaker} of {one.scope} changes at decision {before}, which the governance log does "
+                    "not hold: the inputs, the settings or the code changed since; use a new folder"
+                )
+            self.log(entry)
+
     def log(self, entry: GovernanceEntry) -> None:
         """Make a change durable; it is in force for decisions from `entry.before` on. Raises: LedgerUnavailable."""
         receipt = self._log.append(encode_governance(entry))
@@ -213,12 +257,20 @@ class RunGovernance:
 
     def _put_in_force(self, entry: GovernanceEntry) -> None:
         self.state_now = apply(self.state_now, entry)
+        if isinstance(entry, Reenabled) and self._panel is not None:
+            self._panel.reenable(entry.scope, entry.by, entry.why, entry.at_ns, entry.breaker)
         if isinstance(entry, BundleAdopted):
-            tables = self.state_now.tables
+            before, tables = self._watched, self.state_now.tables
+            self._watched = None if tables is None else (tables.breakers, tables.desks)
+            if self._watched != before:
+                self._panel = (
+                    None if tables is None else BreakerPanel(tables.breakers, tables.desks.by_symbol())
+                )
             self.policy = self._settings_policy if tables is None else tables.policy
 
     def state(self) -> dict[str, Any]:
-        return {"num_applied": self._num_applied}
+        breakers = self._panel.state() if self._panel is not None else None
+        return {"num_applied": self._num_applied, "breakers": breakers}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Raises: IntegrityError where the log has lost entries since."""
@@ -229,5 +281,8 @@ class RunGovernance:
                 "saved: it was replaced or cut; restore it, or use a new folder"
             )
         self.state_now, self._num_applied = ControlState(), num
+        self._panel = self._watched = None
         for entry, _ in self._entries[:num]:
             self._put_in_force(entry)
+        if self._panel is not None and state.get("breakers") is not None:
+            self._panel.restore(state["breakers"])

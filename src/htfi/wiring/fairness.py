@@ -112,7 +112,9 @@ def audit_table(
         proxies = _client_proxies(kept, correction)
     except InvalidInput as error:
         raise InvalidInput(f"{file}: {error}") from error
-    return TableAudit(str(file), table.num_rows, int((~known).sum()), correction, metrics.version, audit, proxies)
+    return TableAudit(
+        str(file), table.num_rows, int((~known).sum()), correction, metrics.version, audit, proxies
+    )
 
 
 def read_columns_of(file: Path) -> Any:

@@ -10,6 +10,8 @@ from msgspec import Meta
 
 from htfi.domain.errors import InvalidInput
 from htfi.domain.settings import check_bounds, setting, setting_from
+from htfi.governance.breakers.config import BreakerConfig
+from htfi.governance.checkpoints.config import CheckpointConfig
 from htfi.governance.config import ANY_SYMBOL, PolicyConfig
 from htfi.governance.fairness.config import FairnessConfig
 
@@ -60,6 +62,8 @@ class BundleTables:
     models: PermittedModels = field(default_factory=PermittedModels)
     desks: DesksConfig = field(default_factory=DesksConfig)
     fairness: FairnessConfig = field(default_factory=FairnessConfig)
+    breakers: BreakerConfig = field(default_factory=BreakerConfig)
+    checkpoints: CheckpointConfig = field(default_factory=CheckpointConfig)
 
 
 TABLES: Mapping[str, type[Any]] = {

@@ -9,8 +9,8 @@ from htfi.apps.cli.ledger.options import FOLDER, TARGET
 from htfi.domain.decision import Decision
 from htfi.domain.errors import InvalidInput
 from htfi.library.ledgers import decision_of, find_entry
-from htfi.pipeline.audit.attribution import ItemEffect
 from htfi.narrative.text import clean, quote
+from htfi.pipeline.audit.attribution import ItemEffect
 from htfi.wiring.ledger import open_ledger_readonly
 
 _MAX_WORDS = 3  # named of each headline
