@@ -168,7 +168,7 @@ def test_rejected_candidate_by_command(tmp_path: Path):
         cli, ["sandbox", str(expert), "--bars", "100", "--json", str(answer), "--html", str(page)]
     )
     assert found.exit_code == 3
-    assert "is rejected: ends as it should, in history: forbidden call" in found.output
+    assert "is rejected: it fails “ends as it should” in history: forbidden call" in found.output
     assert json.loads(answer.read_text())["passed"] is False
     assert "Rejected" in page.read_text()
 
