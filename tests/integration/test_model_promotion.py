@@ -7,6 +7,8 @@ import pytest
 
 from htfi import models
 from htfi.domain.errors import IntegrityError, InvalidInput
+from htfi.governance.bundles.bundle import BundleHead, BundleKind, write_bundle
+from htfi.governance.bundles.tables import BundleTables
 from htfi.governance.sandbox.entries import SHIPPED
 from htfi.wiring.governance_log import open_governance_log
 from htfi.wiring.sandbox.promotion import PromotedModels, promote, promoted_models, read_candidates, roll_back
@@ -99,7 +101,8 @@ def test_verdict_against_another_champion_does_not_count(tmp_path: Path):
 def test_code_and_bundles_are_promoted_elsewhere(tmp_path: Path):
     expert, bundle = tmp_path / "a.py", tmp_path / "b.toml"
     expert.write_text("class E: pass\n")
-    bundle.write_text("[policy]\nmax_band_width = 0.4\n[breakers]\n")
+    head = BundleHead(1, "", BundleKind.QUORUM, "Ann", 1_700_000_000 * 10**9)
+    bundle.write_text(write_bundle(head, BundleTables()))
     with pytest.raises(InvalidInput, match="is code"):
         promote(expert, tmp_path / "G", **WHO)
     with pytest.raises(InvalidInput, match="htfi policy propose"):

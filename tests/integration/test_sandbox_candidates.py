@@ -11,6 +11,9 @@ from htfi.adapters.keys.ed25519 import load_key, verify_signature
 from htfi.adapters.sandbox import bubblewrap
 from htfi.apps.cli.main import cli
 from htfi.domain.errors import InvalidInput
+from htfi.governance.bundles.bundle import BundleHead, BundleKind, parse_bundle, write_bundle
+from htfi.governance.bundles.tables import BundleTables
+from htfi.governance.config import PolicyConfig
 from htfi.governance.ledger.note import parse_note
 from htfi.governance.sandbox.results import Bounds, TrialEnding
 from htfi.governance.sandbox.trials import CandidateKind, SandboxTrial, TrialMarket
@@ -125,12 +128,15 @@ def test_file_that_holds_no_expert_or_two_is_refused():
 def test_kinds_of_candidates(tmp_path: Path):
     settings, bundle, expert = tmp_path / "s.toml", tmp_path / "b.toml", tmp_path / "e.py"
     settings.write_text("[forecasting]\newma_decay = 0.9\n")
-    bundle.write_text("[policy]\nmax_band_width = 0.3\n[checkpoints]\n")
+    head = BundleHead(1, "", BundleKind.QUORUM, "Ann", 1_700_000_000 * 10**9)
+    bundle.write_text(write_bundle(head, BundleTables(policy=PolicyConfig(max_band_width=0.3))))
     expert.write_text("x = 1")
     kinds = [open_candidate(place) for place in (settings, bundle, expert)]
     assert [one.kind for one in kinds] == [CandidateKind.SETTINGS, CandidateKind.BUNDLE, CandidateKind.EXPERT]
     assert [one.reads_news for one in kinds] == [False, False, False]
-    assert kinds[1].untried == ("[checkpoints]",)
+    assert kinds[1].tables["policy"]["max_band_width"] == 0.3
+    assert {"[models]", "[desks]"} <= set(kinds[1].untried)
+    assert kinds[1].digest == parse_bundle(bundle.read_text()).digest
     assert len({one.digest for one in kinds}) == 3
 
 
@@ -140,6 +146,7 @@ def test_kinds_of_candidates(tmp_path: Path):
         ("a.toml", "[forecasting]\nwhat = 1\n", "unknown key 'what'"),
         ("a.toml", "x = 1\n", "'x' is outside a table"),
         ("a.toml", "[", "not valid TOML"),
+        ("a.toml", "[bundle]\nnumber = 0\n", "bundle.number must be"),
         ("a.txt", "", "is no candidate"),
         ("missing.py", None, "No such file"),
     ],
@@ -168,7 +175,7 @@ def test_rejected_candidate_by_command(tmp_path: Path):
         cli, ["sandbox", str(expert), "--bars", "100", "--json", str(answer), "--html", str(page)]
     )
     assert found.exit_code == 3
-    assert "is rejected: ends as it should, in history: forbidden call" in found.output
+    assert "is rejected: it fails “ends as it should” in history: forbidden call" in found.output
     assert json.loads(answer.read_text())["passed"] is False
     assert "Rejected" in page.read_text()
 

@@ -30,10 +30,10 @@ from htfi.governance.ledger.merkle import leaf_hash
 from htfi.pipeline.governed import RunGovernance
 from htfi.pipeline.record.entry import try_decode_entry
 from htfi.wiring.bundles import BundleWatch, read_roll
+from htfi.wiring.governance_log import GOVERNANCE_ORIGIN
 from htfi.wiring.ledger import DATABASE, is_running, open_ledger, open_ledger_readonly
 
 GOVERNANCE_FOLDER = "governance"  # of a run; it is there once something changed
-GOVERNANCE_ORIGIN = "htfi.governance"
 _WAIT_S = 2.0  # for a run to log a request
 
 

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from htfi.governance.ledger.log import LogReader, TransparencyLog
-from htfi.wiring.control import GOVERNANCE_ORIGIN
 from htfi.wiring.ledger import open_ledger, open_ledger_readonly
 
 GOVERNANCE_DATABASE = "governance.db"
+GOVERNANCE_ORIGIN = "htfi.governance"
 
 
 def open_governance_log(folder: Path) -> TransparencyLog:

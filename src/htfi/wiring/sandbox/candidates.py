@@ -9,6 +9,7 @@ from typing import Any
 
 from htfi import models
 from htfi.domain.errors import InvalidInput
+from htfi.governance.bundles.bundle import parse_bundle, read_note
 from htfi.governance.sandbox.trials import CandidateKind
 from htfi.wiring.models.loading import open_model
 from htfi.wiring.settings import Settings, override
@@ -16,7 +17,6 @@ from htfi.wiring.settings import Settings, override
 Tables = Mapping[str, dict[str, Any]]
 
 _MAX_FILE_BYTES = 1 << 20
-_BUNDLE_TABLES = frozenset({"breakers", "checkpoints", "fairness", "bundle"})
 _NUMERIC_TABLES = frozenset({"market", "forecasting", "policy", "pipeline"})
 
 
@@ -102,20 +102,29 @@ def _pair_in(place: Path) -> dict[str, Path]:
 
 def _tables(place: Path) -> Candidate:
     text = _read(place)
+    if text.lstrip().startswith("[bundle]"):
+        return _bundle(place, text)
     try:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InvalidInput(f"{place}: not valid TOML: {error}") from error
     digest = hashlib.sha256(text.encode()).hexdigest()
-    if _BUNDLE_TABLES & set(tables):
-        policy = {"policy": tables["policy"]} if "policy" in tables else {}
-        untried = tuple(f"[{name}]" for name in tables if name != "policy")
-        _checked(policy, place)
-        return Candidate(
-            place.name, CandidateKind.BUNDLE, digest, "bundle", place, tables=policy, untried=untried
-        )
     _checked(tables, place)
     return Candidate(place.name, CandidateKind.SETTINGS, digest, "settings", place, tables=tables)
+
+
+def _bundle(place: Path, text: str) -> Candidate:
+    """A policy bundle, signed or not: its limits are tried, its other tables are not."""
+    try:
+        bundle = parse_bundle(read_note(text, str(place)).text)
+    except InvalidInput as error:
+        raise InvalidInput(f"{place}: {error}") from error
+    tables = tomllib.loads(bundle.text)
+    policy = {"policy": tables["policy"]} if "policy" in tables else {}
+    untried = tuple(f"[{name}]" for name in tables if name not in ("bundle", "policy"))
+    return Candidate(
+        place.name, CandidateKind.BUNDLE, bundle.digest, "bundle", place, tables=policy, untried=untried
+    )
 
 
 def _checked(tables: Mapping[str, Any], place: Path) -> None:

@@ -32,8 +32,7 @@ from htfi.pipeline.sandbox.figures import (
 )
 from htfi.pipeline.sandbox.messages import Answers, encode
 from htfi.pipeline.sandbox.trial_events import TrialEvents, make_trial_events
-from htfi.wiring.control import GOVERNANCE_ORIGIN
-from htfi.wiring.governance_log import open_governance_log
+from htfi.wiring.governance_log import GOVERNANCE_ORIGIN, open_governance_log
 from htfi.wiring.ledger import SIGNING_KEY
 from htfi.wiring.sandbox.candidates import Candidate, Tables
 from htfi.wiring.sandbox.history import TrialHistory

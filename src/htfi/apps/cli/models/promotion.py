@@ -22,7 +22,7 @@ def promote_command(candidate: Path, governance: Path, by: str, why: str) -> Non
     \b
     Examples:
       htfi sandbox models/new-draft --governance G
-      htfi models promote models/new-draft --governance G --by "Ann Lee" --why "accepts more tokens"
+      htfi models promote models/new-draft --governance G --by Ann --why faster
     """
     from htfi.domain.time import SystemClock
     from htfi.wiring.sandbox.promotion import promote
@@ -43,7 +43,7 @@ def rollback_command(lineage: str, governance: Path, by: str, why: str) -> None:
 
     \b
     Examples:
-      htfi models rollback models --governance G --by "Ann Lee" --why "slower on long headlines"
+      htfi models rollback models --governance G --by Ann --why "slower at length"
     """
     from htfi.domain.time import SystemClock
     from htfi.wiring.sandbox.promotion import roll_back

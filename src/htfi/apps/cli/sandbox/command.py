@@ -15,8 +15,8 @@ EPILOG = """\b
 Examples:
   htfi sandbox models/new-draft --governance G     a model folder
   htfi sandbox experts.toml --governance G         settings
-  htfi sandbox candidate.py                        an expert in Python, not recorded
-  htfi sandbox bundle.toml --champion old.toml     against another than what serves
+  htfi sandbox candidate.py                        an expert, not recorded
+  htfi sandbox new.toml --champion old.toml        not against what serves
   htfi sandbox new.toml --history prices.parquet --html build/verdict.html
 
 Then: htfi models promote models/new-draft --governance G --by NAME --why TEXT

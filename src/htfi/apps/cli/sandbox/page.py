@@ -19,6 +19,7 @@ _Z95 = 1.959964
 _STYLE = """.verdict { font-size: 20px; font-weight: 600; margin: 18px 0 6px; } .passed { color: var(--good); }
 .rejected { color: var(--short); } .why li { padding: 3px 0; max-width: 100ch; } .open { color: var(--short); }
 .data td:last-child, .data th:last-child { text-align: left; white-space: normal; min-width: 22ch; }
+.origin, .lead, .why { overflow-wrap: anywhere; }
 """
 
 
@@ -38,7 +39,7 @@ def page(found: "Examination") -> str:
         for figure, label in _at_a_glance(found)
     )
     held = "".join(
-        f"<li{' class=open' if line.startswith('NOT') else ''}>{escape(line)}</li>"
+        f"<li{' class=open' if line.startswith('NOT') else ''}>{escape(line.removeprefix('held by: '))}</li>"
         for line in enforcement_lines(found)
     )
     body = (

@@ -19,7 +19,8 @@ def headline(verdict: SandboxVerdict) -> str:
     name = f"{verdict.candidate} ({verdict.candidate_kind.value} {verdict.digest[:12]})"
     if not verdict.passed:
         first = verdict.failed[0]
-        return f"{name} is rejected: {first.check.value}{f', in {first.trial}' if first.trial else ''}: {first.why}."
+        where = f" in {first.trial}" if first.trial else ""
+        return f"{name} is rejected: it fails “{first.check.value}”{where}: {first.why}."
     gain = verdict.gain_is_real
     if gain is not None and gain >= MIN_REAL_GAIN:
         return (
@@ -55,13 +56,13 @@ def trial_row(result: TrialResult, verdict: SandboxVerdict) -> tuple[str, ...]:
     return (
         result.trial, result.ending.value, f"{result.num_forecasts:,}", _figure(result.loss, ".4f"),
         _chance(result.p_worse), _figure(result.right_views, ".0%"), _figure(result.moved, ".3f"), p95,
-        f"fails: {', '.join(failed)}" if failed else "holds",
+        f"fails “{'”, “'.join(failed)}”" if failed else "holds",
     )  # fmt: skip
 
 
 def enforcement_lines(found: "Examination") -> list[str]:
     """What held the candidate, and what could not."""
-    lines = [f"held by: {'; '.join(found.enforcement.enforced)}"] if found.enforcement.enforced else []
+    lines = [f"held by: {one}" for one in found.enforcement.enforced]
     lines += [f"NOT ENFORCED here: {one}" for one in found.enforcement.not_enforced]
     if found.verdict.untried:
         lines.append(f"no trial touches: {', '.join(found.verdict.untried)}")
