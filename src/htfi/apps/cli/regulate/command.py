@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from htfi.apps.cli.regulate.options import END, ORDERS, REGIME, RUNS, START, regimes_of, span_of
+from htfi.apps.cli.regulate.options import END, GOVERNANCE, ORDERS, REGIME, RUNS, START, regimes_of, span_of
 from htfi.apps.cli.regulate.retention import command as retention_command
 from htfi.domain.counts import counted
 from htfi.domain.errors import DependencyUnavailable
@@ -37,11 +37,17 @@ def command() -> None:
 @command.command(short_help="Judge the record and print what was found.")
 @RUNS
 @ORDERS
+@GOVERNANCE
 @REGIME
 @START
 @END
 def check(
-    runs: tuple[Path, ...], orders: tuple[Path, ...], regime: str, start: str | None, end: str | None
+    runs: tuple[Path, ...],
+    orders: tuple[Path, ...],
+    governance: Path | None,
+    regime: str,
+    start: str | None,
+    end: str | None,
 ) -> None:
     """Judge decisions, governance entries and order events by every check of a regime, and print the findings.
 
@@ -53,7 +59,7 @@ def check(
       htfi regulate check RUN
       htfi regulate check --orders orders.csv --regime cn
     """
-    found = check_regulation(runs, orders, regimes_of(regime), span_of(start, end))
+    found = check_regulation(runs, orders, regimes_of(regime), span_of(start, end), governance)
     _print(found)
     if any(one.severity is Severity.BREACH for result in found.results for one in result.findings):
         sys.exit(1)
@@ -62,6 +68,7 @@ def check(
 @command.command(short_help="Write what was judged, found and not judged as a page and as JSON.")
 @RUNS
 @ORDERS
+@GOVERNANCE
 @REGIME
 @START
 @END
@@ -72,6 +79,7 @@ def check(
 def report(
     runs: tuple[Path, ...],
     orders: tuple[Path, ...],
+    governance: Path | None,
     regime: str,
     start: str | None,
     end: str | None,
@@ -87,7 +95,7 @@ def report(
     from htfi.apps.cli.regulate.page import as_json, render
 
     span = span_of(start, end)
-    found = check_regulation(runs, orders, regimes_of(regime), span)
+    found = check_regulation(runs, orders, regimes_of(regime), span, governance)
     for name, content in (
         ("regulation.html", render(found, regime, span).encode()),
         ("regulation.json", as_json(found, regime, span)),
