@@ -362,7 +362,8 @@ DECISION_CHECKS = (
     CheckDefinition(
         "change-control", "Changes are authorised",
         {RuleRegime.EU: "RTS 6 art. 11", RuleRegime.US: "FINRA 15-09 (code development); FINRA 3110"},
-        "decisions, governance: bundles, sandbox_verdict, model_promoted, model_rolled_back, attested", "without decisions in the span",
+        "decisions, governance: bundles, sandbox_verdict, model_promoted, model_rolled_back, attested",
+        "without decisions in the span",
         ChangeCheck,
     ),
     CheckDefinition(
