@@ -29,7 +29,7 @@ def command() -> None:
     Examples:
       htfi regulate check RUN
       htfi regulate check RUN --orders orders.jsonl --regime eu
-      htfi regulate report RUN --orders orders.parquet --from 2026-01-01 --to 2026-03-31 --out build/q1
+      htfi regulate report RUN --from 2026-01-01 --out build/q1
       htfi regulate retention plan RUN
     """
 
@@ -89,8 +89,8 @@ def report(
 
     \b
     Examples:
-      htfi regulate report RUN --regime eu --from 2026-01-01 --to 2026-06-30 --out build/half-year
-      htfi regulate report --orders orders.parquet --regime all --out build/orders
+      htfi regulate report RUN --from 2026-01-01 --to 2026-06-30 --out half
+      htfi regulate report --orders orders.parquet --regime cn --out flow
     """
     from htfi.apps.cli.regulate.page import as_json, render
 
@@ -122,8 +122,7 @@ def attest(run: Path, subject: str, by: str, why: str, document: Path | None) ->
 
     \b
     Examples:
-      htfi regulate attest RUN annual-validation --by "Ann Lee" --why "validation of 2026" --document report.pdf
-      htfi regulate attest RUN stress-test --by "Ann Lee" --why "twice the peak of June"
+      htfi regulate attest RUN stress-test --by "Ann Lee" --why "2x June's peak"
     """
     from htfi.wiring.attestation import attest as record
 
