@@ -6,7 +6,7 @@ from hashlib import sha256
 import pytest
 from msgspec.structs import replace
 
-from htfi.domain.decision import Decision, PolicyOutcome, PolicyVerdict, Receipt
+from htfi.domain.decision import Decision, NewsView, PolicyOutcome, PolicyVerdict, Receipt
 from htfi.domain.time import NS_PER_DAY, NS_PER_S
 from htfi.governance.control.entries import (
     Attested,
@@ -128,6 +128,22 @@ def test_changes_need_an_entry_of_governance(items) -> None:
     name = next(iter(items[0].decision.models))
     model = [changed(item, models={**item.decision.models, name: "other/9"}) for item in items[10:]]
     assert f"{name} from" in found("change-control", [*items[:10], *model])[0]
+
+
+def test_what_serves_has_a_verdict_that_it_passed(items) -> None:
+    view = NewsView(1.0, 1.0, 1.0, 0.5, ("n1",), 1, 1, reader="target-int8@0123456789ab")
+    served = [changed(item, view=view) for item in items]
+
+    def verdict(digest: str, failed: str = "[]") -> GovernanceRecord:
+        data = f'{{"kind":"sandbox_verdict","at_ns":1,"candidate":"m","digest":"{digest}","failed":{failed}}}'
+        record = governance_record(0, data.encode())
+        assert record is not None
+        return record
+
+    assert is_clear("tested-before-use", [verdict("0123456789ab" + "c" * 52), *served])
+    assert "no verdict of the sandbox names it" in found("tested-before-use", [verdict("f" * 64), *served])[0]
+    assert judge("tested-before-use", [verdict("0123456789ab", '["slow"]'), *served]).unjudged
+    assert judge("tested-before-use", served).outcome is CheckOutcome.NOT_JUDGED
 
 
 def test_attested_duties_are_judged_by_their_age(items) -> None:

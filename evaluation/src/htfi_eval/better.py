@@ -74,6 +74,9 @@ _BETTER_BY_BENCH: Mapping[str, Mapping[Better, tuple[str, ...]]] = {
             "checks_us_per_decision", "bundle_activation_s", "mark_false_positives",
         ),
         Better.HIGHER: ("mark_detection", "mark_detection_paraphrased", "mark_detection_views"),
+            "checks_us_per_decision", "bundle_activation_s", "regulation_false_findings",
+        ),
+        Better.HIGHER: ("regulation_detection",),
     },
     "buffering": {
         Better.LOWER: (

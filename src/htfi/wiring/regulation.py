@@ -1,7 +1,7 @@
 """Opens what the monitors read: a run's decisions and governance log, and files of order events; runs the checks."""
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from htfi.governance.regulation.monitor import (
 from htfi.governance.regulation.record import GovernanceRecord, RecordedDecision, governance_record
 from htfi.pipeline.record.entry import try_decode_entry
 from htfi.wiring.control import governance_leaves
+from htfi.wiring.governance_log import read_governance_log
 from htfi.wiring.ledger import open_ledger_readonly
 from htfi.wiring.outputs import marked_outputs
 
@@ -63,9 +64,13 @@ class RegulationResult:
 
 
 def check_regulation(
-    runs: Sequence[Path], order_files: Sequence[Path], regimes: Sequence[RuleRegime], span: Span
+    runs: Sequence[Path],
+    order_files: Sequence[Path],
+    regimes: Sequence[RuleRegime],
+    span: Span,
+    governance: Path | None = None,
 ) -> RegulationResult:
-    """Run the checks of these regimes over runs' folders and order files.
+    """Run the checks of these regimes over runs' folders, order files and the governance folder of an installation.
 
     Raises: InvalidInput, IntegrityError, DependencyUnavailable.
     """
@@ -83,6 +88,12 @@ def check_regulation(
             logs.append(log)
             streams.append(iter(_governance_items(run)))
             streams.append(_decisions(log, unread))
+        if governance is not None:
+            log = read_governance_log(governance)
+            if log is None:
+                raise InvalidInput(f"{governance} holds no governance log: name the governance folder")
+            logs.append(log)
+            streams.append(iter(_records(log.entries())))
         streams += [iter(read_order_file(path, set_aside.add)) for path in order_files]
         items = heapq.merge(*streams, key=item_time_ns)
         outputs = [file for run in runs for file in marked_outputs(run)]
@@ -107,5 +118,9 @@ def _decisions(log: LogReader, unread: UnreadEntries) -> Iterator[RecordItem]:
 
 
 def _governance_items(run: Path) -> list[GovernanceRecord]:
-    records = (governance_record(index, entry) for index, (entry, _) in enumerate(governance_leaves(run)))
+    return _records(entry for entry, _ in governance_leaves(run))
+
+
+def _records(entries: Iterable[bytes]) -> list[GovernanceRecord]:
+    records = (governance_record(index, entry) for index, entry in enumerate(entries))
     return [record for record in records if record is not None]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from htfi.apps.cli.regulate.options import END, ORDERS, REGIME, RUNS, START, regimes_of, span_of
+from htfi.apps.cli.regulate.options import END, GOVERNANCE, ORDERS, REGIME, RUNS, START, regimes_of, span_of
 from htfi.apps.cli.regulate.retention import command as retention_command
 from htfi.domain.counts import counted
 from htfi.domain.errors import DependencyUnavailable
@@ -29,7 +29,7 @@ def command() -> None:
     Examples:
       htfi regulate check RUN
       htfi regulate check RUN --orders orders.jsonl --regime eu
-      htfi regulate report RUN --orders orders.parquet --from 2026-01-01 --to 2026-03-31 --out build/q1
+      htfi regulate report RUN --from 2026-01-01 --out build/q1
       htfi regulate retention plan RUN
     """
 
@@ -37,11 +37,17 @@ def command() -> None:
 @command.command(short_help="Judge the record and print what was found.")
 @RUNS
 @ORDERS
+@GOVERNANCE
 @REGIME
 @START
 @END
 def check(
-    runs: tuple[Path, ...], orders: tuple[Path, ...], regime: str, start: str | None, end: str | None
+    runs: tuple[Path, ...],
+    orders: tuple[Path, ...],
+    governance: Path | None,
+    regime: str,
+    start: str | None,
+    end: str | None,
 ) -> None:
     """Judge decisions, governance entries and order events by every check of a regime, and print the findings.
 
@@ -53,7 +59,7 @@ def check(
       htfi regulate check RUN
       htfi regulate check --orders orders.csv --regime cn
     """
-    found = check_regulation(runs, orders, regimes_of(regime), span_of(start, end))
+    found = check_regulation(runs, orders, regimes_of(regime), span_of(start, end), governance)
     _print(found)
     if any(one.severity is Severity.BREACH for result in found.results for one in result.findings):
         sys.exit(1)
@@ -62,6 +68,7 @@ def check(
 @command.command(short_help="Write what was judged, found and not judged as a page and as JSON.")
 @RUNS
 @ORDERS
+@GOVERNANCE
 @REGIME
 @START
 @END
@@ -72,6 +79,7 @@ def check(
 def report(
     runs: tuple[Path, ...],
     orders: tuple[Path, ...],
+    governance: Path | None,
     regime: str,
     start: str | None,
     end: str | None,
@@ -81,13 +89,13 @@ def report(
 
     \b
     Examples:
-      htfi regulate report RUN --regime eu --from 2026-01-01 --to 2026-06-30 --out build/half-year
-      htfi regulate report --orders orders.parquet --regime all --out build/orders
+      htfi regulate report RUN --from 2026-01-01 --to 2026-06-30 --out half
+      htfi regulate report --orders orders.parquet --regime cn --out flow
     """
     from htfi.apps.cli.regulate.page import as_json, render
 
     span = span_of(start, end)
-    found = check_regulation(runs, orders, regimes_of(regime), span)
+    found = check_regulation(runs, orders, regimes_of(regime), span, governance)
     for name, content in (
         ("regulation.html", render(found, regime, span).encode()),
         ("regulation.json", as_json(found, regime, span)),
@@ -114,8 +122,7 @@ def attest(run: Path, subject: str, by: str, why: str, document: Path | None) ->
 
     \b
     Examples:
-      htfi regulate attest RUN annual-validation --by "Ann Lee" --why "validation of 2026" --document report.pdf
-      htfi regulate attest RUN stress-test --by "Ann Lee" --why "twice the peak of June"
+      htfi regulate attest RUN stress-test --by "Ann Lee" --why "2x June's peak"
     """
     from htfi.wiring.attestation import attest as record
 

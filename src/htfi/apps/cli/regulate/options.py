@@ -22,6 +22,10 @@ REGIME = click.option(
     "--regime", "regime", type=click.Choice([*(one.value for one in RuleRegime), ALL]), default=ALL, show_default=True,
     help="Whose rules.",
 )  # fmt: skip
+GOVERNANCE = click.option(
+    "--governance", "governance", metavar="DIR", type=click.Path(path_type=Path, file_okay=False),
+    help="Governance folder of the installation: verdicts, promotions, bundles.",
+)  # fmt: skip
 START = click.option("--from", "start", metavar="TIME", help="Report from this day or instant on, UTC.")
 END = click.option("--to", "end", metavar="TIME", help="Report up to this day, included, or this instant.")
 

@@ -31,7 +31,7 @@ def command() -> None:
     \b
     Examples:
       htfi regulate retention plan RUN
-      htfi regulate retention apply RUN --class news-body --by "Ann Lee" --why "period ended"
+      htfi regulate retention apply RUN --by "Ann Lee" --why "period ended"
     """
 
 
@@ -68,8 +68,8 @@ def apply(
 
     \b
     Examples:
-      htfi regulate retention apply RUN --by "Ann Lee" --why "five years are over"
-      htfi regulate retention apply RUN --class news-body --keep news-body=30 --by "Ann Lee" --why "licence ended"
+      htfi regulate retention apply RUN --by "Ann Lee" --why "five years over"
+      htfi regulate retention apply RUN --class news-body --by Ann --why "ended"
     """
     found = apply_retention(run, _now_ns(at), _days(periods), _classes(names), by, why)
     if found.is_empty:

@@ -15,7 +15,14 @@ from htfi.governance.regulation.record import GovernanceRecord, MarkedFile, Reco
 MAX_SERIES = 50_000
 MAX_MODELS = 1_000
 CHANGE_KINDS = frozenset(
-    {"bundle_adopted", "verdict", "promoted", "rolled_back", "attested", "settings_changed"}
+    {
+        "bundle_adopted",
+        "bundle_activated",
+        "model_promoted",
+        "model_rolled_back",
+        "sandbox_verdict",
+        "attested",
+    }
 )
 NO_GOVERNANCE = "the run has no governance log"
 YEAR_NS = 365 * NS_PER_DAY
@@ -211,8 +218,13 @@ class TestedCheck(Check):
         self._first: dict[str, RecordedDecision] = {}
 
     def governance(self, entry: GovernanceRecord) -> None:
-        if entry.kind in ("verdict", "promoted") and len(self._passed) < MAX_MODELS:
-            self._passed |= {str(value) for value in entry.fields.values() if isinstance(value, str)}
+        if (
+            entry.kind == "sandbox_verdict"
+            and not entry.fields.get("failed")
+            and len(self._passed) < MAX_MODELS
+        ):
+            self._passed |= {str(entry.fields.get(name, "")) for name in ("digest", "candidate")}
+            self._passed.discard("")
 
     def decision(self, recorded: RecordedDecision) -> None:
         view = recorded.decision.view
@@ -228,7 +240,7 @@ class TestedCheck(Check):
                 self.log.cannot_judge("the governance log holds no verdict of the sandbox")
                 continue
             self.log.judged()
-            if not any(one == reader or digest in one for one in self._passed):
+            if not any(one == reader or digest in one or one in digest for one in self._passed):
                 self.log.found(
                     Severity.REVIEW,
                     f"{reader} serves, and no verdict of the sandbox names it",
@@ -350,13 +362,14 @@ DECISION_CHECKS = (
     CheckDefinition(
         "change-control", "Changes are authorised",
         {RuleRegime.EU: "RTS 6 art. 11", RuleRegime.US: "FINRA 15-09 (code development); FINRA 3110"},
-        "decisions, governance: bundle_adopted, verdict, promoted, attested", "without decisions in the span",
+        "decisions, governance: bundles, sandbox_verdict, model_promoted, model_rolled_back, attested",
+        "without decisions in the span",
         ChangeCheck,
     ),
     CheckDefinition(
         "tested-before-use", "What serves was tested before",
         {RuleRegime.EU: "RTS 6 art. 5–8", RuleRegime.US: "FINRA 15-09 (testing)"},
-        "decisions with a reader, governance: verdict, promoted", "without a verdict of the sandbox",
+        "decisions with a reader, governance: sandbox_verdict", "without a verdict of the sandbox",
         TestedCheck,
     ),
     CheckDefinition(
