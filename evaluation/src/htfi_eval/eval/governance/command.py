@@ -10,7 +10,7 @@ from htfi_eval.parts import measure_parts, parts_argument
 from htfi_eval.report import write_outputs
 from htfi_eval.results import read_metrics
 
-PARTS: dict[str, str] = {}
+PARTS: dict[str, str] = {"fairness": "htfi_eval.eval.governance.fairness"}
 
 
 @click.command("governance", short_help="What governance finds, and what it misses.")
