@@ -55,7 +55,7 @@ class SwapMove(msgspec.Struct, frozen=True, gc=False, array_like=True):
 class SwapFacts(msgspec.Struct, frozen=True, gc=False):
     """The swap test of a view: the moves by swap, and the share 0–1 of the view that stands under all of them.
 
-    A change up to `max_move_sigmas` was noise; below `min_weight` the decision was withheld.
+    A change up to `max_move_sigmas` was noise; up to `min_weight` the decision was withheld.
     """
 
     moves: tuple[SwapMove, ...]

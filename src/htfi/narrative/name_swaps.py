@@ -10,7 +10,6 @@ from enum import StrEnum
 from functools import cache
 from importlib import resources
 from typing import Any, NamedTuple
-from zlib import crc32
 
 from msgspec.structs import replace
 
@@ -47,18 +46,17 @@ class SwappedText(NamedTuple):
 def swapped_texts(
     text: str, asked: tuple[str, str], linker: EntityLinker, num_each: int = 1
 ) -> list[SwappedText]:
-    """At most `num_each` swaps of each kind for which the text has a word; the same text gives the same swaps.
+    """At most `num_each` swaps of each kind for which the text has a word, to the first names of the lists: texts that
+    differ in a name alone are swapped for the same ones.
 
     `asked` are symbol and name of the asset asked about; its own name is swapped as the others' are.
     """
-    own = _company_name(text, asked)
+    own = _company_name(text, asked, linker)
     found: list[SwappedText] = []
     for kind in SwapKind:
         made: list[SwappedText] = []
         for old, others in _sites(kind, text, own, asked, linker):
-            start = crc32(f"{kind}:{old}:{text}".encode())
-            for turn in range(min(num_each, len(others))):
-                new = others[(start + turn) % len(others)]
+            for new in others[:num_each]:
                 swapped = replace_word(text, old, new)
                 if swapped != text:
                     is_own = old == own and bool(own)
@@ -118,14 +116,15 @@ def companies(*, famous: bool) -> tuple[str, ...]:
     return tuple(_lists()["companies"]["famous" if famous else "unknown"])
 
 
-def _company_name(text: str, asked: tuple[str, str]) -> str:
+def _company_name(text: str, asked: tuple[str, str], linker: EntityLinker) -> str:
     """How the text names the company that is asked about; empty where it does not."""
     symbol, name = asked
-    found = find_name(text, symbol, name) if symbol or name else None
-    if found is None or asset_of(symbol or name, name).kind is not AssetKind.EQUITY:
+    if not (symbol or name) or asset_of(symbol or name, name).kind is not AssetKind.EQUITY:
         return ""
-    written = text[slice(*found)]
-    return written if written[:1].isupper() else ""
+    found = find_name(text, symbol, name)
+    linked = ((one.start, one.end) for one in linker.mentions(text) if symbol and one.symbol == symbol)
+    start, end = found or next(linked, (0, 0))
+    return text[start:end] if text[start:end][:1].isupper() else ""
 
 
 def _sites(

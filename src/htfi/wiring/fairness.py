@@ -257,10 +257,16 @@ def _proxies(
     found = [
         proxy_figure(attribute, group, columns, labels, units)
         for attribute, labels in groups.items()
-        for group in sorted(set(labels) - {NOT_REPORTED})
+        for group in _predicted(labels)
     ]
     adjusted = adjust([one.p for one in found], correction)
     return [replace(one, adjusted_p=p) for one, p in zip(found, adjusted, strict=True)]
+
+
+def _predicted(labels: Sequence[str]) -> list[str]:
+    """The groups to predict; of two, the rarer alone: the other is its opposite."""
+    groups = sorted(set(labels) - {NOT_REPORTED})
+    return groups if len(groups) != 2 else [min(groups, key=list(labels).count)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -449,7 +455,7 @@ def _scored(
         values[WITHHELD][row] = float(one.quantiles is None)
         if one.quantiles is None or not scale > 0.0:
             continue
-        low, median, high = np.interp([0.05, 0.5, 0.95], levels, one.quantiles)
+        low, median, high = (float(end) for end in np.interp([0.05, 0.5, 0.95], levels, one.quantiles))
         values[COVERAGE][row] = float(low <= outcomes[place] <= high)
         values[WIDTH][row] = (high - low) / scale
         values[ERROR][row] = float(crps(one.quantiles, outcomes[place : place + 1][0], levels)) / scale

@@ -8,6 +8,7 @@ compare.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
@@ -78,7 +79,8 @@ def audit_forecasts(
         for measure in MEASURES:
             values = scored.values[measure]
             sums = {
-                group: _Sums.of(values, labels == group, scored.instants) for group in sorted(set(labels))
+                group: _Sums.of(values, labels == group, scored.instants)
+                for group in sorted(set(labels.tolist()))
             }
             figures += [_figure(measure, attribute, group, one) for group, one in sums.items()]
             known = {name: one for name, one in sums.items() if one.is_comparable and name != NOT_REPORTED}
@@ -117,14 +119,17 @@ class _Sums:
     def mean(self) -> float:
         return float(self.totals.sum() / self.nums.sum()) if self.num else math.nan
 
-    def drawn(self, draws: NDArray[np.int64]) -> Floats:
-        """Means under draws of instants [B, T]."""
-        nums = self.nums[draws].sum(axis=1)
-        return np.where(nums > 0, self.totals[draws].sum(axis=1) / np.maximum(nums, 1.0), np.nan)
+    def drawn(self, draws: Floats) -> Floats:
+        """Means [B] under draws, [B, T] times that each instant is drawn."""
+        nums = draws @ self.nums
+        return np.where(nums > 0, draws @ self.totals / np.maximum(nums, 1.0), np.nan)
 
 
-def _draws(num: int) -> NDArray[np.int64]:
-    return np.random.Generator(np.random.PCG64(_SEED)).integers(0, num, (NUM_DRAWS, num))
+@lru_cache(maxsize=1)
+def _draws(num: int) -> Floats:
+    """How often each of `num` instants is drawn, [B, T]."""
+    rng = np.random.Generator(np.random.PCG64(_SEED))
+    return rng.multinomial(num, np.full(num, 1.0 / num), NUM_DRAWS).astype(np.float64)
 
 
 def _figure(measure: str, attribute: str, group: str, sums: _Sums) -> GroupFigure:
@@ -146,7 +151,7 @@ def _gap(measure: str, attribute: str, first: tuple[str, _Sums], second: tuple[s
     return GroupGap(measure, attribute, first[0], second[0], gap, low, high, p, tolerated=TOLERATED[measure])
 
 
-def _interval(drawn: Callable[[NDArray[np.int64]], Floats], num: int) -> tuple[float, float]:
+def _interval(drawn: Callable[[Floats], Floats], num: int) -> tuple[float, float]:
     found = drawn(_draws(num))
     found = found[np.isfinite(found)]
     low, high = np.quantile(found, (0.025, 0.975)) if len(found) else (math.nan, math.nan)

@@ -24,12 +24,12 @@ def judge_swaps(moves: Sequence[SwapMove], config: FairnessConfig) -> SwapFacts:
 
 def swap_hold(series: str, swaps: SwapFacts) -> Hold | None:
     """Why a decision on a series is held back for its swaps; None where it is not."""
-    if swaps.weight >= swaps.min_weight:
+    if swaps.weight > swaps.min_weight:
         return None
     worst = min(swaps.moves, key=lambda move: _share_left(move, swaps.max_move_sigmas))
     cause = (
         f"a {worst.kind} swap moves the view of {worst.reader} from {worst.before:+.2f} to {worst.after:+.2f} "
-        f"standard deviations: {swaps.weight:.0%} of it stands, {swaps.min_weight:.0%} must"
+        f"standard deviations: {swaps.weight:.0%} of it stands, more than {swaps.min_weight:.0%} must"
     )
     return Hold(HoldKind.FAIRNESS, f"series:{series}", cause[:240])
 

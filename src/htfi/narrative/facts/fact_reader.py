@@ -18,7 +18,6 @@ from htfi.narrative.facts.extraction import (
     extract_facts,
     with_policy_action,
 )
-from htfi.narrative.facts.name_masks import MaskedText, mask_names
 from htfi.narrative.facts.passages.quotations import find_quotations
 from htfi.narrative.facts.passages.selection import Passage, most_relevant
 from htfi.narrative.facts.record import NewsFacts
@@ -163,7 +162,7 @@ class FactReader:
         unread = [one for one in by_key if one not in found]
         scores: Sequence[FactScores | None] = [None] * len(unread)
         if self._network is not None and unread:
-            scores = self._read_masked(self._network, unread)
+            scores = self._network.read([text for text, _ in unread])
         for (text, whom), one in zip(unread, scores, strict=True):
             found[text, whom] = extract_facts(text, one, self._linker, self.version, whom)
         for one, key in by_key.items():
@@ -172,17 +171,6 @@ class FactReader:
         while len(self._kept) > _MAX_KEPT:
             self._kept.popitem(last=False)
         return found
-
-    def _read_masked(self, network: FactNetwork, texts: Sequence[tuple[str, Asked]]) -> list[FactScores]:
-        """What the network says of each text, the names hidden where a company is asked about."""
-        masked = [
-            MaskedText(text) if whom == _NOTHING else mask_names(text, self._linker.mentions(text), whom)
-            for text, whom in texts
-        ]
-        scores = network.read([one.text for one in masked])
-        return [
-            one._replace(spans=hidden.original(one.spans)) for hidden, one in zip(masked, scores, strict=True)
-        ]
 
 
 def _digest(text: str, asked: Asked) -> bytes:

@@ -217,7 +217,7 @@ def released_moves(lines: Sequence[SwapLine], facts: FactReader, config: Fairnes
     released: list[float] = []
     for before, swaps in zip(values, tested, strict=False):
         verdict = judge_swaps([SwapMove("facts", one.kind, before, next(after)) for one in swaps], config)
-        released.append(0.0 if verdict.weight < config.min_weight else verdict.weight * before)
+        released.append(0.0 if verdict.weight <= config.min_weight else verdict.weight * before)
     second = iter(released[len(lines) :])
     return [
         SwapMove("facts", one.kind.value, first, next(second))
