@@ -11,7 +11,7 @@ from htfi.governance.breakers.wealth import Array, Mask, Rows
 DEFAULT_DESK = "default"  # of series that are of no desk
 
 
-class DeskMembers:
+class ScopeMembers:
     """The desks of series by row; desk 0, without a name, is the firm, of which every series is."""
 
     def __init__(
@@ -54,7 +54,7 @@ class DeskMembers:
         touched = np.flatnonzero(present)
         return touched, total[touched] / np.maximum(count[touched], 1.0), present[touched].astype(np.float64)
 
-    def rows_by_desk(self, rows: Rows) -> dict[str, list[int]]:
+    def places_by_scope(self, rows: Rows) -> dict[str, list[int]]:
         """The places among these rows of each desk's series."""
         found: dict[str, list[int]] = {}
         of_row: dict[int, list[int]] = {}

@@ -55,7 +55,7 @@ REPORTED = WorldSeeds(desk=2, minutes=20, readings=FIRST_EVALUATION_SEED + 77, s
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class FaultTrial:
     """One fault in one world: after how many instants a finder tripped; None where none did in time."""
 
     fault: str
@@ -104,7 +104,7 @@ def measure(seeds: WorldSeeds, num: int, *, quick: bool, data: Path | None = Non
     return PartFigures(title="Circuit breakers", metrics=metrics, rows=rows, notes=notes)
 
 
-def draw_desks(prices: Prices, num: int, seed: int) -> list[Prices]:
+def draw_panels(prices: Prices, num: int, seed: int) -> list[Prices]:
     """Desks of series that trade all the time, no series in two, nor in those of another seed. Raises: InvalidInput."""
     full = np.flatnonzero(np.isfinite(prices.close).mean(axis=0) >= _MIN_SHARE)
     num_needed = seed * _DESKS_OF_SEED * NUM_SERIES
@@ -118,11 +118,11 @@ def draw_desks(prices: Prices, num: int, seed: int) -> list[Prices]:
     return [prices.cut([prices.symbols[place] for place in sorted(part)]) for part in parts]
 
 
-def run_all_trials(seeds: WorldSeeds, num: int, data: Path | None = None) -> Iterator[Trial]:
+def run_all_trials(seeds: WorldSeeds, num: int, data: Path | None = None) -> Iterator[FaultTrial]:
     """Every fault in `num` worlds of its kind."""
     rng = np.random.default_rng(seeds.starts)
     by_world = {kind: [one for one in FAULTS if one.world == kind] for kind in (MARKET, MINUTES, READINGS)}
-    desk = draw_desks(load_prices("us_equities", data), 1, seeds.desk)[0]
+    desk = draw_panels(load_prices("us_equities", data), 1, seeds.desk)[0]
     yield from run_trials(MarketWorld(desk), by_world[MARKET], 500, 2_400 // num, num, rng)
     for number in range(num):
         minutes = MarketWorld(intraday_prices(1_000 * seeds.minutes + number))
@@ -133,7 +133,7 @@ def run_all_trials(seeds: WorldSeeds, num: int, data: Path | None = None) -> Ite
 
 def run_trials(
     world: World, faults: Sequence[Fault], warm: int, spacing: int, num: int, rng: np.random.Generator
-) -> Iterator[Trial]:
+) -> Iterator[FaultTrial]:
     """Every fault at `num` instants of a world, `warm` after its beginning and up to `spacing` apart."""
     panel = BreakerPanel()
     for number in range(num):
@@ -143,17 +143,17 @@ def run_trials(
         for fault in faults:
             world.load(saved)
             panel.restore(known)
-            yield Trial(fault.name, measure_delay(fault, world, panel, rng))
+            yield FaultTrial(fault.name, measure_delay(fault, world, panel, rng))
         world.load(saved)
         panel.restore(known)
 
 
 def measure_delay(fault: Fault, world: World, panel: BreakerPanel, rng: np.random.Generator) -> int | None:
     """After how many instants a finder of the fault trips; None where none does in time."""
-    course = fault.begin(rng)
+    injection = fault.begin(rng)
     number = 0
-    for seen in world.ahead(fault.deadline, course.bars):
-        for one in course.observed(number, seen):
+    for seen in world.ahead(fault.deadline, injection.bars):
+        for one in injection.observed(number, seen):
             if any(is_trip(change) and change.breaker in fault.finders for change in panel.observe(one)):
                 return number + 1
         number += isinstance(seen, PointObservation)
@@ -166,7 +166,7 @@ def is_trip(change: BreakerChange) -> bool:
 
 def count_false_trips(seeds: WorldSeeds, *, quick: bool, data: Path | None = None) -> Iterator[TripCount]:
     """Trips of desks over histories without a fault, calm ones and crises."""
-    desks = draw_desks(load_prices("us_equities", data), 1 if quick else 3, seeds.desk)
+    desks = draw_panels(load_prices("us_equities", data), 1 if quick else 3, seeds.desk)
     trips: list[BreakerChange] = []
     for desk in desks:
         trips += trips_of(MarketWorld(desk).ahead(len(desk.ends_ns)), BreakerPanel())
@@ -195,6 +195,6 @@ def count_false_trips(seeds: WorldSeeds, *, quick: bool, data: Path | None = Non
     yield TripCount("readings of simulated news", _NUM_READING_DAYS / 252.0, read)
 
 
-def trips_of(course: Iterator[BreakerObservation], panel: BreakerPanel) -> list[BreakerChange]:
-    """The trips of a course of events."""
-    return [one for seen in course for one in panel.observe(seen) if is_trip(one)]
+def trips_of(observed: Iterator[BreakerObservation], panel: BreakerPanel) -> list[BreakerChange]:
+    """The trips of these observations, in order."""
+    return [one for seen in observed for one in panel.observe(seen) if is_trip(one)]
