@@ -2,7 +2,7 @@
 
 Every test reduces what it watches to scores of 0–1 with a bound (`scores`, `reading_scores`), and bets against the
 bound (`detection`). Series, desks, experts, readers and the firm have wealth of their own. A desk's and the firm's bets
-are the mean of those of their series, so that what befalls all at once is found sooner than in any one of them.
+are the mean of those of their series (`members`), so that what befalls all at once is found sooner than in any one.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -151,14 +151,14 @@ class BreakerPanel:
                 watch, evidence, limits, is_tripped, scores, lambda row: f"series:{point.series[row]}"
             )
             _begin_anew(watch, rows, is_tripped)
-        desks, means, present = members.means(rows, ratio, np.isfinite(scores))
-        evidence = self._desks.wealth.observe(desks, means)
+        desks, bets, present = members.bets(rows, ratio, np.isfinite(scores))
+        evidence = self._desks.wealth.observe(desks, bets)
         level = np.where((desks == 0)[:, None], self._desks.limits("firm"), self._desks.limits("desk"))
         limits = (np.maximum(members.sizes[desks] / present, 1.0) * num_bars)[:, None] * level
         is_tripped = evidence >= limits
         if is_tripped.any():
             scopes = [members.scopes[int(desk)] for desk in desks]
-            trips += _trips(self._desks, evidence, limits, is_tripped, means, lambda row: scopes[row])
+            trips += _trips(self._desks, evidence, limits, is_tripped, bets, lambda row: scopes[row])
             _begin_anew(self._desks, desks, is_tripped)
         if self._cells or trips:
             touched.update(f"series:{name}" for name in point.series)
