@@ -114,6 +114,15 @@ def test_a_jump_that_stays_is_confirmed():
     assert not any(name == "price_unconfirmed" for name, _ in _opened(_run(_warm_panel(), jumped, 40)))
 
 
+def test_quotes_far_from_the_price_do_not_confirm_it():
+    def quoted(number: int, rng: np.random.Generator) -> PointObservation:
+        point = _calm(number, rng)
+        point.quote_gap[2] = 0.3
+        return point
+
+    assert _opened(_run(_warm_panel(), quoted, 5)) == {("price_unconfirmed", "series:S02/1d")}
+
+
 @pytest.mark.parametrize("shift_days", [-5, 5])
 def test_a_clock_that_steps_opens_its_desk(shift_days: int):
     def stepped(number: int, rng: np.random.Generator) -> PointObservation:

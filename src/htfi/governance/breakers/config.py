@@ -85,7 +85,7 @@ class BreakerConfig:
         lambda: _limits("model"), "directions, sizes or confidences of views are not the usual ones"
     )
     views_repeat: BreakerLimits = setting_from(
-        lambda: _limits("model"), "views on different news are the same"
+        lambda: _limits("model"), "views do not differ where the news does"
     )
     views_flip: BreakerLimits = setting_from(
         lambda: _limits("model"), "views on the same news change their direction"

@@ -1,6 +1,11 @@
-"""Which series are of which desk, and the mean of what their tests bet."""
+"""Which series are of which desk, and what a desk bets: the mean of its series' bets, but for the largest two.
+
+Leaving out the largest makes a mean smaller, so that the bet stays an e-value; one series or two that fail trip their
+own breakers and not their desk's.
+"""
 
 from collections.abc import Collection, Mapping, Sequence
+from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +16,7 @@ from htfi.governance.breakers.wealth import Array, Mask, Rows
 DEFAULT_DESK = "default"  # of series that are of no desk
 
 
-class DeskMembers:
+class ScopeMembers:
     """The desks of series by row; desk 0, without a name, is the firm, of which every series is."""
 
     def __init__(
@@ -27,6 +32,7 @@ class DeskMembers:
             pairs += [(row, place_of.setdefault(desk, len(place_of))) for desk in sorted(desks)]
         self.desks: list[str] = list(place_of)
         self.scopes = [f"desk:{name}" if name else FIRM_SCOPE for name in self.desks]
+        pairs.sort(key=itemgetter(1))  # by desk, so that each desk's series are neighbours
         table = np.array(pairs, np.intp).reshape(-1, 2)
         self._row: NDArray[np.intp] = table[:, 0]
         self._desk: NDArray[np.intp] = table[:, 1]
@@ -36,25 +42,28 @@ class DeskMembers:
         np.maximum.at(self.largest_desk, self._row, of_desks)
         self._shared = len(self.desks) == 2 and len(pairs) == 2 * self.num  # all series are of one desk
 
-    def means(self, rows: Rows, ratio: Array, is_seen: Mask) -> tuple[Rows, Array, Array]:
-        """The desks [D] of these rows, the mean ratio [D, B] of their series that were seen, and their number [D]."""
-        num_tests, num_desks = ratio.shape[1], len(self.desks)
-        if self._shared:  # both means are the same
-            count = np.maximum(np.add.reduce(is_seen, axis=0), 1)
-            mean = np.add.reduce(ratio, axis=0) / count
-            return np.arange(2), np.stack([mean, mean]), np.full(2, float(len(rows)))
+    def bets(self, rows: Rows, ratio: Array, is_seen: Mask) -> tuple[Rows, Array, Array]:
+        """The desks [D] of these rows, the excess ratio [D, B] that each bets on, and the number of its series [D].
+
+        It is the mean of the ratios [n, B] of its series that were seen, less twice the largest, which is at most what
+        the mean without the largest two is.
+        """
+        if self._shared:  # the desk's and the firm's are the same
+            total, largest = np.add.reduce(ratio, axis=0), np.maximum.reduce(ratio, axis=0)
+            bet = _without_largest(total, largest, np.add.reduce(is_seen, axis=0))
+            return np.arange(2), np.stack([bet, bet]), np.full(2, float(len(rows)))
         place = np.full(self.num, -1, np.intp)
         place[rows] = np.arange(len(rows))
         at = place[self._row]
         desk, at = self._desk[at >= 0], at[at >= 0]
-        columns = range(num_tests)
-        total = np.stack([np.bincount(desk, ratio[at, test], num_desks) for test in columns], axis=1)
-        count = np.stack([np.bincount(desk, is_seen[at, test], num_desks) for test in columns], axis=1)
-        present = np.bincount(desk, minlength=num_desks)
-        touched = np.flatnonzero(present)
-        return touched, total[touched] / np.maximum(count[touched], 1.0), present[touched].astype(np.float64)
+        first = np.flatnonzero(np.concatenate([[True], desk[1:] != desk[:-1]]))
+        ratios = ratio[at]
+        total, largest = np.add.reduceat(ratios, first), np.maximum.reduceat(ratios, first)
+        count = np.add.reduceat(is_seen[at].astype(np.float64), first)
+        present = np.diff(np.append(first, len(desk))).astype(np.float64)
+        return desk[first], _without_largest(total, largest, count), present
 
-    def rows_by_desk(self, rows: Rows) -> dict[str, list[int]]:
+    def places_by_scope(self, rows: Rows) -> dict[str, list[int]]:
         """The places among these rows of each desk's series."""
         found: dict[str, list[int]] = {}
         of_row: dict[int, list[int]] = {}
@@ -65,3 +74,8 @@ class DeskMembers:
             for desk in of_row.get(row, ()):
                 found.setdefault(self.desks[desk], []).append(place)
         return found
+
+
+def _without_largest(total: Array, largest: Array, count: Array) -> Array:
+    """(Σ − 2·max) / n, at least −1: the bet of a desk with these sums, maxima and numbers of series."""
+    return np.maximum((total - 2.0 * np.maximum(largest, 0.0)) / np.maximum(count, 1.0), -1.0)

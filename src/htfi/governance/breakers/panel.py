@@ -2,7 +2,7 @@
 
 Every test reduces what it watches to scores of 0–1 with a bound (`scores`, `reading_scores`), and bets against the
 bound (`detection`). Series, desks, experts, readers and the firm have wealth of their own. A desk's and the firm's bets
-are the mean of those of their series, so that what befalls all at once is found sooner than in any one of them.
+are the mean of those of their series (`members`), so that what befalls all at once is found sooner than in any one.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -14,7 +14,7 @@ import numpy as np
 from htfi.domain.governance import ScopeLevel
 from htfi.governance.breakers.config import MEANINGS, BreakerConfig, BreakerLimits
 from htfi.governance.breakers.detection import share_evidence
-from htfi.governance.breakers.members import DeskMembers
+from htfi.governance.breakers.members import ScopeMembers
 from htfi.governance.breakers.observations import BreakerObservation, NewsObservation, PointObservation
 from htfi.governance.breakers.reading_scores import (
     NEWS_TESTS,
@@ -101,7 +101,7 @@ class BreakerPanel:
         self._models: dict[str, str] = {}
         self._bundle = ""
         self._cells: dict[tuple[str, str], BreakerCell] = {}
-        self._members = DeskMembers((), (), self._desks_of)
+        self._members = ScopeMembers((), (), self._desks_of)
 
     @property
     def not_closed(self) -> dict[tuple[str, str], BreakerState]:
@@ -112,7 +112,7 @@ class BreakerPanel:
         """Take in one observation; the changes of state that follow, in order."""
         if isinstance(observation, NewsObservation):
             trips = self._observe_item(observation)
-            return self._settle(trips, {FIRM_SCOPE} if trips or self._cells else (), observation.at_ns)
+            return self._apply_trips(trips, {FIRM_SCOPE} if trips or self._cells else (), observation.at_ns)
         trips = self._observe_models(observation)
         touched: set[str] = set()
         if not observation.is_between_bars:
@@ -122,7 +122,7 @@ class BreakerPanel:
             trips += self._observe_views(observation, touched)
         if not trips and not self._cells:
             return []
-        return self._settle(trips, touched, observation.as_of_ns)
+        return self._apply_trips(trips, touched, observation.as_of_ns)
 
     def reenable(self, scope: str, by: str, why: str, at_ns: int, breaker: str = "") -> list[BreakerChange]:
         """A named person closes the breakers of a scope, or the one of a name; their tests have begun anew."""
@@ -134,7 +134,7 @@ class BreakerPanel:
         watch, names = self._series, self._series.wealth.names
         rows = names.rows_of(point.series)
         if len(names) != self._members.num:
-            self._members = DeskMembers(names.names, self._desks.wealth.names.names, self._desks_of)
+            self._members = ScopeMembers(names.names, self._desks.wealth.names.names, self._desks_of)
             self._desks.wealth.names.rows_of(self._members.desks)
         members = self._members
         scores = bar_scores(names, rows, point)
@@ -151,14 +151,14 @@ class BreakerPanel:
                 watch, evidence, limits, is_tripped, scores, lambda row: f"series:{point.series[row]}"
             )
             _begin_anew(watch, rows, is_tripped)
-        desks, means, present = members.means(rows, ratio, np.isfinite(scores))
-        evidence = self._desks.wealth.observe(desks, means)
+        desks, bets, present = members.bets(rows, ratio, np.isfinite(scores))
+        evidence = self._desks.wealth.observe(desks, bets)
         level = np.where((desks == 0)[:, None], self._desks.limits("firm"), self._desks.limits("desk"))
         limits = (np.maximum(members.sizes[desks] / present, 1.0) * num_bars)[:, None] * level
         is_tripped = evidence >= limits
         if is_tripped.any():
             scopes = [members.scopes[int(desk)] for desk in desks]
-            trips += _trips(self._desks, evidence, limits, is_tripped, means, lambda row: scopes[row])
+            trips += _trips(self._desks, evidence, limits, is_tripped, bets, lambda row: scopes[row])
             _begin_anew(self._desks, desks, is_tripped)
         if self._cells or trips:
             touched.update(f"series:{name}" for name in point.series)
@@ -219,7 +219,7 @@ class BreakerPanel:
         limits = self._config.headline_reach
         threshold = NUM_WIDE_A_YEAR * _alarms(limits, "desk", 1)
         trips: list[_Trip] = []
-        for desk, members in self._members.rows_by_desk(rows).items():
+        for desk, members in self._members.places_by_scope(rows).items():
             others = [place for place in members if point.series[place].partition("/")[0] not in named]
             num_moved = len(places.intersection(others))
             evidence = share_evidence(num_moved, len(others), REACH_BOUND)
@@ -272,7 +272,9 @@ class BreakerPanel:
             lambda row: f"{level}:{names[row]}" if names[row] else level,
         )
 
-    def _settle(self, trips: Sequence[_Trip], touched: Collection[str], now_ns: int) -> list[BreakerChange]:
+    def _apply_trips(
+        self, trips: Sequence[_Trip], touched: Collection[str], now_ns: int
+    ) -> list[BreakerChange]:
         """Open what tripped; let the other breakers of the scopes that were observed advance."""
         changes: list[BreakerChange] = []
         opened: set[tuple[str, str]] = set()
@@ -328,7 +330,7 @@ class BreakerPanel:
         self._cells = {
             (breaker, scope): msgspec.convert(cell, BreakerCell) for breaker, scope, cell in state["cells"]
         }
-        self._members = DeskMembers((), (), self._desks_of)
+        self._members = ScopeMembers((), (), self._desks_of)
 
     def _watches(self) -> dict[str, _Watch]:
         return {

@@ -20,8 +20,8 @@ Rng = np.random.Generator
 MARKET, MINUTES, READINGS = "market", "minutes", "readings"
 
 
-class FaultCourse:
-    """One course of a fault. `bars` changes the bars of an instant, `observed` what breakers observe of it.
+class FaultInjection:
+    """One occurrence of a fault. `bars` changes the bars of an instant, `observed` what breakers observe of it.
 
     Both get the number of instants since the fault began.
     """
@@ -61,10 +61,10 @@ class Fault:
     world: str
     deadline: int
     finders: frozenset[str]
-    begin: Callable[[Rng], FaultCourse]
+    begin: Callable[[Rng], FaultInjection]
 
 
-class FrozenFeed(FaultCourse):
+class FrozenFeed(FaultInjection):
     """All series repeat their last bar."""
 
     def __init__(self, rng: Rng) -> None:
@@ -95,7 +95,7 @@ class OneFrozenSeries(FrozenFeed):
         return place == 0
 
 
-class PoisonedPrices(FaultCourse):
+class PoisonedPrices(FaultInjection):
     """Every third bar of three series is a print far off, which the next one takes back."""
 
     def bars(self, number: int, bars: list[Bar]) -> list[Bar]:
@@ -109,7 +109,7 @@ class PoisonedPrices(FaultCourse):
         return found
 
 
-class FlashCrash(FaultCourse):
+class FlashCrash(FaultInjection):
     """All prices fall by 5 to 13% within minutes and come back, as on 6 May 2010."""
 
     _PATH = (-0.004, -0.012, -0.028, -0.035, -0.018, 0.012, 0.025, 0.022, 0.012, 0.008)
@@ -135,7 +135,7 @@ class FlashCrash(FaultCourse):
         return found
 
 
-class SteppingClock(FaultCourse):
+class SteppingClock(FaultInjection):
     """The feed's clock steps back by several bars, and forward again."""
 
     def point(self, number: int, point: PointObservation) -> PointObservation:
@@ -146,7 +146,7 @@ class SteppingClock(FaultCourse):
         )
 
 
-class StaleClock(FaultCourse):
+class StaleClock(FaultInjection):
     """The feed's clock stands still: bars come, and their ends stay the same."""
 
     def __init__(self, rng: Rng) -> None:
@@ -161,14 +161,14 @@ class StaleClock(FaultCourse):
         return replace(point, bar_start_ns=end_ns - length_ns, bar_end_ns=end_ns)
 
 
-class LateFeed(FaultCourse):
+class LateFeed(FaultInjection):
     """Bars come ever later: 40 seconds more with each."""
 
     def point(self, number: int, point: PointObservation) -> PointObservation:
         return replace(point, as_of_ns=point.as_of_ns + 40 * (number + 1) * NS_PER_S)
 
 
-class NarrowBands(FaultCourse):
+class NarrowBands(FaultInjection):
     """Forecasts a quarter to a half as wide as they should be: a wrong unit, or a broken calibration."""
 
     def __init__(self, rng: Rng) -> None:
@@ -181,7 +181,7 @@ class NarrowBands(FaultCourse):
         return replace(point, quantiles=median + self._factor * (point.quantiles - median))
 
 
-class MisplacedBands(FaultCourse):
+class MisplacedBands(FaultInjection):
     """Forecasts shifted by 0.4 to 1 of the width of their outermost quantiles: another price's, or a sign error."""
 
     def __init__(self, rng: Rng) -> None:
@@ -194,7 +194,7 @@ class MisplacedBands(FaultCourse):
         return replace(point, quantiles=point.quantiles + self._shift * width)
 
 
-class SwappedExpert(FaultCourse):
+class SwappedExpert(FaultInjection):
     """One expert's forecasts are those of another model, many times as wide, under its old name and version."""
 
     def __init__(self, rng: Rng) -> None:
@@ -208,7 +208,7 @@ class SwappedExpert(FaultCourse):
         return replace(point, experts=experts)
 
 
-class IdenticalExperts(FaultCourse):
+class IdenticalExperts(FaultInjection):
     """Two experts give one forecast."""
 
     def point(self, number: int, point: PointObservation) -> PointObservation:
@@ -218,7 +218,7 @@ class IdenticalExperts(FaultCourse):
         return replace(point, experts=experts)
 
 
-class SwappedVersion(FaultCourse):
+class SwappedVersion(FaultInjection):
     """A model of another version serves, and no bundle names it."""
 
     def point(self, number: int, point: PointObservation) -> PointObservation:
@@ -226,7 +226,7 @@ class SwappedVersion(FaultCourse):
         return replace(point, models=dict(point.models) | {"reader.speculative": "another-target"})
 
 
-class RejectedDrafts(FaultCourse):
+class RejectedDrafts(FaultInjection):
     """The target rejects half of what it accepted before, or more."""
 
     def __init__(self, rng: Rng) -> None:
@@ -238,7 +238,7 @@ class RejectedDrafts(FaultCourse):
         return replace_struct(answer, num_accepted=int(self.rng.binomial(answer.num_accepted, self._kept)))
 
 
-class RunawayDraft(FaultCourse):
+class RunawayDraft(FaultInjection):
     """The draft proposes three to eight times as many tokens as before."""
 
     def __init__(self, rng: Rng) -> None:
@@ -250,7 +250,7 @@ class RunawayDraft(FaultCourse):
         return replace_struct(answer, num_drafted=int(self._factor * answer.num_drafted))
 
 
-class RepeatedTokens(FaultCourse):
+class RepeatedTokens(FaultInjection):
     """Answers are longer and repeat a part of their tokens."""
 
     def __init__(self, rng: Rng) -> None:
@@ -263,7 +263,7 @@ class RepeatedTokens(FaultCourse):
         return replace_struct(answer, num_tokens=length, entropy_nats=entropy)
 
 
-class AlwaysUp(FaultCourse):
+class AlwaysUp(FaultInjection):
     """A silently swapped reader: its views point up, and are large and sure."""
 
     def view(self, number: int, view: ViewObservation) -> ViewObservation:
@@ -273,7 +273,7 @@ class AlwaysUp(FaultCourse):
         )
 
 
-class StuckReader(FaultCourse):
+class StuckReader(FaultInjection):
     """The reader gives the same view whatever the news."""
 
     def __init__(self, rng: Rng) -> None:
@@ -289,7 +289,7 @@ class StuckReader(FaultCourse):
         )  # fmt: skip
 
 
-class FlippingReader(FaultCourse):
+class FlippingReader(FaultInjection):
     """The reader reads the same items again and again, and answers by chance."""
 
     def __init__(self, rng: Rng) -> None:
@@ -306,7 +306,7 @@ class FlippingReader(FaultCourse):
         return replace(point, views=views)
 
 
-class InvertedReader(FaultCourse):
+class InvertedReader(FaultInjection):
     """Views are sure, and point the wrong way."""
 
     def view(self, number: int, view: ViewObservation) -> ViewObservation:
@@ -316,7 +316,7 @@ class InvertedReader(FaultCourse):
         )
 
 
-class ContradictorySources(FaultCourse):
+class ContradictorySources(FaultInjection):
     """Sources of each series with news contradict each other: a poisoned feed."""
 
     def point(self, number: int, point: PointObservation) -> PointObservation:
@@ -328,7 +328,7 @@ class ContradictorySources(FaultCourse):
         return replace(point, views=views)
 
 
-class QuarantineFlood(FaultCourse):
+class QuarantineFlood(FaultInjection):
     """Three to seven tenths of the news are quarantined."""
 
     def __init__(self, rng: Rng) -> None:
@@ -340,7 +340,7 @@ class QuarantineFlood(FaultCourse):
         return replace_struct(item, is_quarantined=bool(self.rng.random() < self._share))
 
 
-class FalseHeadline(FaultCourse):
+class FalseHeadline(FaultInjection):
     """One unconfirmed headline on the whole market moves seven series in ten or more, as on 23 April 2013."""
 
     def observed(self, number: int, seen: BreakerObservation) -> Iterable[BreakerObservation]:
@@ -357,7 +357,9 @@ class FalseHeadline(FaultCourse):
         yield replace(seen, views=views)
 
 
-def _fault(name: str, world: str, deadline: int, begin: Callable[[Rng], FaultCourse], *finders: str) -> Fault:
+def _fault(
+    name: str, world: str, deadline: int, begin: Callable[[Rng], FaultInjection], *finders: str
+) -> Fault:
     return Fault(name, world, deadline, frozenset(finders), begin)
 
 

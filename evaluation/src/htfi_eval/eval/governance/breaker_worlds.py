@@ -57,7 +57,7 @@ _NORMAL_LEVELS = (
 
 
 class World(Protocol):
-    """A course of events that can be taken back, so that several faults begin from one past."""
+    """Events that can be taken back, so that several faults begin from one past."""
 
     def ahead(self, num: int, change: ChangeBars | None = None) -> Iterator[BreakerObservation]:
         """The observations of the next `num` instants; `change` is a fault of the feed."""

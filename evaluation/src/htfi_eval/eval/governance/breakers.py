@@ -23,7 +23,7 @@ from htfi_eval.eval.governance.breaker_worlds import (
     intraday_prices,
     read_pool,
 )
-from htfi_eval.eval.prices import Prices, load_prices
+from htfi_eval.eval.prices import Prices, data_folder, load_prices
 from htfi_eval.results import PartFigures
 from htfi_train.simulation.stories import FIRST_EVALUATION_SEED
 
@@ -32,7 +32,7 @@ _NS_PER_YEAR = 365.25 * 86_400e9
 _MIN_SHARE = 0.99  # of the days that a series must have
 _DESKS_OF_SEED = 4
 _NUM_READING_DAYS = 3_000
-_NUM_POOLED = 240  # readings, from which streams of them are drawn
+_NUM_POOLED, _NUM_POOLED_QUICK = 240, 60  # readings, from which streams of them are drawn
 _OTHER_HISTORIES = (
     ("ETFs and large stocks, daily 1998–2021", "etf", None, None),
     ("FX, daily 2012–2019", "fx_daily", None, None),
@@ -55,7 +55,7 @@ REPORTED = WorldSeeds(desk=2, minutes=20, readings=FIRST_EVALUATION_SEED + 77, s
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class FaultTrial:
     """One fault in one world: after how many instants a finder tripped; None where none did in time."""
 
     fault: str
@@ -78,7 +78,8 @@ def figures(quick: bool, data: Path | None = None) -> PartFigures:
 
 def measure(seeds: WorldSeeds, num: int, *, quick: bool, data: Path | None = None) -> PartFigures:
     """Detection over every kind of failure in `num` worlds each, and false trips by history."""
-    trials = list(run_all_trials(seeds, num, data))
+    num_pooled = _NUM_POOLED_QUICK if quick else _NUM_POOLED
+    trials = list(run_all_trials(seeds, num, num_pooled, data))
     rows: list[dict[str, Any]] = []
     for fault in FAULTS:
         mine = [one for one in trials if one.fault == fault.name]
@@ -87,7 +88,10 @@ def measure(seeds: WorldSeeds, num: int, *, quick: bool, data: Path | None = Non
             "failure": fault.name, "in": fault.world, "worlds": len(mine), "found": len(delays) / len(mine),
             "median delay": float(np.median(delays)) if delays else None, "deadline": fault.deadline,
         })  # fmt: skip
-    counts = list(count_false_trips(seeds, quick=quick, data=data))
+    has_data = data_folder(data) is not None
+    counts = list(
+        count_false_trips(seeds, quick=quick, data=data) if has_data else count_simulated_trips(seeds)
+    )
     rows += [
         {
             "failure": f"none: {one.history}",
@@ -101,10 +105,12 @@ def measure(seeds: WorldSeeds, num: int, *, quick: bool, data: Path | None = Non
         "breaker_false_trips_a_year": max(len(one.trips) / one.years for one in counts),
     }
     notes = ["breaker_false_trips_a_year: of the history with most, every trip counted as false"]
+    if not has_data:
+        notes.append("staged data were not found: prices are those of simulated sessions")
     return PartFigures(title="Circuit breakers", metrics=metrics, rows=rows, notes=notes)
 
 
-def draw_desks(prices: Prices, num: int, seed: int) -> list[Prices]:
+def draw_panels(prices: Prices, num: int, seed: int) -> list[Prices]:
     """Desks of series that trade all the time, no series in two, nor in those of another seed. Raises: InvalidInput."""
     full = np.flatnonzero(np.isfinite(prices.close).mean(axis=0) >= _MIN_SHARE)
     num_needed = seed * _DESKS_OF_SEED * NUM_SERIES
@@ -118,22 +124,27 @@ def draw_desks(prices: Prices, num: int, seed: int) -> list[Prices]:
     return [prices.cut([prices.symbols[place] for place in sorted(part)]) for part in parts]
 
 
-def run_all_trials(seeds: WorldSeeds, num: int, data: Path | None = None) -> Iterator[Trial]:
-    """Every fault in `num` worlds of its kind."""
+def run_all_trials(
+    seeds: WorldSeeds, num: int, num_pooled: int, data: Path | None = None
+) -> Iterator[FaultTrial]:
+    """Every fault in `num` worlds of its kind; without staged prices, those of simulated sessions stand in."""
     rng = np.random.default_rng(seeds.starts)
     by_world = {kind: [one for one in FAULTS if one.world == kind] for kind in (MARKET, MINUTES, READINGS)}
-    desk = draw_desks(load_prices("us_equities", data), 1, seeds.desk)[0]
-    yield from run_trials(MarketWorld(desk), by_world[MARKET], 500, 2_400 // num, num, rng)
+    if data_folder(data) is not None:
+        panel = draw_panels(load_prices("us_equities", data), 1, seeds.desk)[0]
+    else:
+        panel = intraday_prices(seeds.desk, num_bars=3_000)
+    yield from run_trials(MarketWorld(panel), by_world[MARKET], 500, 2_400 // num, num, rng)
     for number in range(num):
         minutes = MarketWorld(intraday_prices(1_000 * seeds.minutes + number))
         yield from run_trials(minutes, by_world[MINUTES], 400, 50, 1, rng)
-    readings = ReadingWorld(read_pool(seeds.readings, _NUM_POOLED), seeds.starts)
+    readings = ReadingWorld(read_pool(seeds.readings, num_pooled), seeds.starts)
     yield from run_trials(readings, by_world[READINGS], 250, 100, num, rng)
 
 
 def run_trials(
     world: World, faults: Sequence[Fault], warm: int, spacing: int, num: int, rng: np.random.Generator
-) -> Iterator[Trial]:
+) -> Iterator[FaultTrial]:
     """Every fault at `num` instants of a world, `warm` after its beginning and up to `spacing` apart."""
     panel = BreakerPanel()
     for number in range(num):
@@ -143,17 +154,17 @@ def run_trials(
         for fault in faults:
             world.load(saved)
             panel.restore(known)
-            yield Trial(fault.name, measure_delay(fault, world, panel, rng))
+            yield FaultTrial(fault.name, measure_delay(fault, world, panel, rng))
         world.load(saved)
         panel.restore(known)
 
 
 def measure_delay(fault: Fault, world: World, panel: BreakerPanel, rng: np.random.Generator) -> int | None:
     """After how many instants a finder of the fault trips; None where none does in time."""
-    course = fault.begin(rng)
+    injection = fault.begin(rng)
     number = 0
-    for seen in world.ahead(fault.deadline, course.bars):
-        for one in course.observed(number, seen):
+    for seen in world.ahead(fault.deadline, injection.bars):
+        for one in injection.observed(number, seen):
             if any(is_trip(change) and change.breaker in fault.finders for change in panel.observe(one)):
                 return number + 1
         number += isinstance(seen, PointObservation)
@@ -166,7 +177,7 @@ def is_trip(change: BreakerChange) -> bool:
 
 def count_false_trips(seeds: WorldSeeds, *, quick: bool, data: Path | None = None) -> Iterator[TripCount]:
     """Trips of desks over histories without a fault, calm ones and crises."""
-    desks = draw_desks(load_prices("us_equities", data), 1 if quick else 3, seeds.desk)
+    desks = draw_panels(load_prices("us_equities", data), 1 if quick else 3, seeds.desk)
     trips: list[BreakerChange] = []
     for desk in desks:
         trips += trips_of(MarketWorld(desk).ahead(len(desk.ends_ns)), BreakerPanel())
@@ -195,6 +206,13 @@ def count_false_trips(seeds: WorldSeeds, *, quick: bool, data: Path | None = Non
     yield TripCount("readings of simulated news", _NUM_READING_DAYS / 252.0, read)
 
 
-def trips_of(course: Iterator[BreakerObservation], panel: BreakerPanel) -> list[BreakerChange]:
-    """The trips of a course of events."""
-    return [one for seen in course for one in panel.observe(seen) if is_trip(one)]
+def count_simulated_trips(seeds: WorldSeeds) -> Iterator[TripCount]:
+    """Trips over simulated sessions without a fault, where there are no staged histories."""
+    prices = intraday_prices(seeds.minutes, num_bars=5_000)
+    found = trips_of(MarketWorld(prices).ahead(len(prices.ends_ns)), BreakerPanel())
+    yield TripCount("simulated sessions", float(prices.ends_ns[-1] - prices.ends_ns[0]) / _NS_PER_YEAR, found)
+
+
+def trips_of(observed: Iterator[BreakerObservation], panel: BreakerPanel) -> list[BreakerChange]:
+    """The trips of these observations, in order."""
+    return [one for seen in observed for one in panel.observe(seen) if is_trip(one)]
