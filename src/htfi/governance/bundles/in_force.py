@@ -102,7 +102,6 @@ def bundle_in_force(entries: Iterable[BundleEntry], now_ns: int) -> BundleInForc
             if one.head.kind is BundleKind.EMERGENCY
             and one.head.previous == (quorum.digest if quorum is not None else "")
             and (one.head.expires_ns or 0) > now_ns
-            and one.digest not in revoked
         ),
         None,
     )
@@ -111,9 +110,13 @@ def bundle_in_force(entries: Iterable[BundleEntry], now_ns: int) -> BundleInForc
         return BundleInForce(None, "", min(starts, default=None))
     ends = [one.head.expires_ns for one in (emergency, quorum) if one is not None and one.head.expires_ns]
     until_ns = min([*starts, *(end for end in ends if end > now_ns)], default=None)
-    if quorum is not None and quorum.digest in revoked:
-        taken = revoked[quorum.digest]
-        stale = f"bundle {quorum.head.number} was revoked by {taken.by}: {taken.why}"
+    # One officer may not loosen: what a revoked emergency bundle tightened is not released either.
+    taken = next(
+        (revoked[one.digest] for one in (quorum, emergency) if one is not None and one.digest in revoked),
+        None,
+    )
+    if taken is not None:
+        stale = f"bundle {taken.number} was revoked by {taken.by}: {taken.why}"
     elif quorum is not None and quorum.head.expires_ns is not None and quorum.head.expires_ns <= now_ns:
         stale = f"bundle {quorum.head.number} expired at {format_ns(quorum.head.expires_ns)}"
     else:

@@ -11,6 +11,7 @@ from htfi_eval.report import write_outputs
 PARTS: dict[str, str] = {
     "stops": "htfi_eval.bench.governance.stops",
     "breakers": "htfi_eval.bench.governance.breakers",
+    "bundles": "htfi_eval.bench.governance.bundles",
 }
 
 
@@ -21,6 +22,7 @@ PARTS: dict[str, str] = {
 def command(chosen: tuple[str, ...], quick: bool, json_file: Path | None, history_file: Path | None) -> None:
     """Measure governance on real runs: every part, or those that are named.
 
+    bundle_activation_s is the slowest activation over five processes.
     stop_local_p99_ms counts from the writing of a stop to the last forecast that a busy live run still releases.
 
     \b
