@@ -181,6 +181,13 @@ def test_nothing_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert list(tmp_path.iterdir()) == []
 
 
+def test_no_control_group_is_left_behind():
+    with confined(not bubblewrap.why_not()) as (process, _):
+        files = [Path(file) for file in process.control_files]
+        assert all(file.exists() for file in files)
+    assert not any(file.exists() for file in files)
+
+
 def test_program_that_never_answers_is_given_up():
     process = ConfinedProcess(
         "import time; time.sleep(60)", python_places(), [], BOUNDS, with_bubblewrap=False

@@ -3,10 +3,12 @@
 import contextlib
 import os
 import secrets
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 _ROOT = Path("/sys/fs/cgroup")
+_REMOVE_S = 2.0  # that killed processes may take to leave
 
 
 class ControlGroup:
@@ -49,9 +51,14 @@ class ControlGroup:
         return False
 
     def remove(self) -> None:
+        """Remove the folders, once the last process has left them."""
+        until_s = time.monotonic() + _REMOVE_S
         for folder in set(self._folders.values()):
-            with contextlib.suppress(OSError):
-                folder.rmdir()
+            while folder.exists() and time.monotonic() < until_s:
+                try:
+                    folder.rmdir()
+                except OSError:
+                    time.sleep(0.005)
 
 
 def _limits(controller: str, is_unified: bool, memory_bytes: int, max_threads: int) -> dict[str, int]:

@@ -140,6 +140,11 @@ class ConfinedProcess:
         return Enforcement(tuple(held), tuple(open_))
 
     @property
+    def control_files(self) -> list[str]:
+        """Those through which it entered its control groups; none where this machine gave it none."""
+        return self._group.entry_files
+
+    @property
     def printed(self) -> str:
         """The end of what it printed."""
         return self._printed[-2_000:].decode(errors="replace")
