@@ -142,7 +142,7 @@ def staged_lines(data: Path, facts: FactReader, num: int) -> list[SwapLine]:
     if not file.is_file():
         raise InvalidInput(f"{file} is missing")
     rows = read_rows(file)
-    pairs = [
+    pairs: list[tuple[str, str]] = [
         (text, entity)
         for dataset, text, entity in zip(
             rows["dataset"].tolist(), rows["text"].tolist(), rows["entity"].tolist(), strict=True
