@@ -105,8 +105,9 @@ def audit_table(
                 name: [one for one, inside in zip(labels, known.tolist(), strict=True) if inside]
                 for name, labels in groups.items()
             },
-            *(None if column is None else column[known] for column in flags),
-            None if scores is None else scores[known],
+            decision=None if flags[0] is None else flags[0][known],
+            outcome=None if flags[1] is None else flags[1][known],
+            score=None if scores is None else scores[known],
         )
         audit = audit_decisions(kept, metrics, correction)
         proxies = _client_proxies(kept, correction)

@@ -16,7 +16,7 @@ class FairnessConfig:
     max_move_sigmas: Annotated[float, Meta(ge=0.0, le=10.0)] = setting(
         0.1, "largest change of a view by a swap of names that is noise", "standard deviations of one bar"
     )
-    num_swaps: Annotated[int, Meta(ge=1, le=16)] = setting(6, "swaps of each kind that a view must pass")
+    num_swaps: Annotated[int, Meta(ge=1, le=16)] = setting(3, "swaps of each kind that a view must pass")
     min_weight: Share = setting(
         0.0, "share of a view that stands under all swaps, up to which the decision is withheld", "0–1"
     )

@@ -103,7 +103,7 @@ class _Sums:
         known = inside & np.isfinite(values)
         size = int(instants.max()) + 1
         return cls(
-            np.bincount(instants[known], values[known], size),
+            np.asarray(np.bincount(instants[known], values[known], size), np.float64),
             np.bincount(instants[known], minlength=size).astype(np.float64),
         )
 

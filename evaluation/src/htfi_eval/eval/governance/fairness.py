@@ -142,7 +142,7 @@ def staged_lines(data: Path, facts: FactReader, num: int) -> list[SwapLine]:
     if not file.is_file():
         raise InvalidInput(f"{file} is missing")
     rows = read_rows(file)
-    pairs = [
+    pairs: list[tuple[str, str]] = [
         (text, entity)
         for dataset, text, entity in zip(
             rows["dataset"].tolist(), rows["text"].tolist(), rows["entity"].tolist(), strict=True
@@ -151,7 +151,8 @@ def staged_lines(data: Path, facts: FactReader, num: int) -> list[SwapLine]:
     ]
     rng = np.random.Generator(np.random.PCG64(SEED))
     chosen = rng.permutation(len(pairs))[:num]
-    return [_line(*pairs[place], facts) for place in sorted(chosen.tolist())]
+    drawn = [pairs[int(place)] for place in np.sort(chosen)]
+    return [_line(text, entity, facts) for text, entity in drawn]
 
 
 def _is_company(text: str, entity: object) -> bool:

@@ -66,8 +66,12 @@ def fairness(
     if decision is None and outcome is None and score is None:
         found = audit_run(source, groups, protected, Correction(correction))
     else:
-        named = [None if text is None else NamedColumn.parse(text) for text in (decision, outcome, score)]
-        found = audit_table(source, protected, *named, Correction(correction))
+
+        def named(text: str | None) -> NamedColumn | None:
+            return None if text is None else NamedColumn.parse(text)
+
+        columns = named(decision), named(outcome), named(score)
+        found = audit_table(source, protected, *columns, Correction(correction))
     if json_file is not None:
         text = json.dumps(audit_json(found), ensure_ascii=False, indent=1, allow_nan=False)
         if str(json_file) == "-":
