@@ -1,37 +1,46 @@
-"""Opens what a recorded forecast is explained with: the question of its reading, rebuilt, and the model that answered."""
+"""Opens what a recorded forecast is explained with: the question of its reading, rebuilt, and the model that read."""
 
 from pathlib import Path
-from typing import cast
+from typing import NamedTuple, cast
 
 from htfi.domain.decision import Decision
 from htfi.domain.errors import InvalidInput
 from htfi.governance.ledger.log import LogReader
 from htfi.narrative.merging import unmerged
-from htfi.pipeline.audit.attribution import ItemEffect, RecordedReading, item_effects
+from htfi.pipeline.audit.attribution import (
+    ExplainingModel,
+    ItemEffect,
+    RecordedReading,
+    item_effects,
+    same_states,
+)
 from htfi.pipeline.audit.readings import ReadingAuditor
-from htfi.pipeline.audit.replay import ModelRole, ReplayModel, reading_of
+from htfi.pipeline.audit.replay import ModelRole, reading_of
 from htfi.pipeline.record.entry import try_decode_entry
 from htfi.wiring.verification import find_writer, reading_terms, run_settings
 
 
-def explain_effects(
-    folder: Path,
-    log: LogReader,
-    index: int,
-    decision: Decision,
-    target: Path | None = None,
-    *,
-    with_words: bool,
-) -> list[ItemEffect]:
+class ExplainedForecast(NamedTuple):
+    """What each item did; and whether the states by which the model came to its answer were recorded, and computed
+    again to the bit (None: not recorded, or not asked for).
+    """
+
+    effects: list[ItemEffect]
+    has_same_states: bool | None
+
+
+def explain_forecast(
+    folder: Path, log: LogReader, index: int, decision: Decision, target: Path | None = None, *, trace: bool
+) -> ExplainedForecast:
     """What each item of news did to the forecast of entry `index`. `target` is the folder of the model that read.
 
-    `with_words`: also how much each word of the headlines carried the view.
+    With `trace` also how much each word of the headlines carried the view, and the digests of the model's states.
 
     Raises: InvalidInput, IntegrityError, DependencyUnavailable.
     """
-    return item_effects(
-        decision, recorded_reading(folder, log, index, decision, target), with_words=with_words
-    )
+    reading = recorded_reading(folder, log, index, decision, target)
+    effects = item_effects(decision, reading, with_words=trace)
+    return ExplainedForecast(effects, same_states(reading) if reading is not None and trace else None)
 
 
 def recorded_reading(
@@ -70,5 +79,5 @@ def recorded_reading(
     if question is None:
         raise InvalidInput(f"{decision.id}: what its model was asked cannot be rebuilt from the record")
     return RecordedReading(
-        question, trace, cast("ReplayModel", opened), tuple(opened.tokenizer.opening), settings.decoding
+        question, trace, cast("ExplainingModel", opened), tuple(opened.tokenizer.opening), settings.decoding
     )

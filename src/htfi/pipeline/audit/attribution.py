@@ -8,6 +8,7 @@ recorded answer is where the word is left out of its headline. Nothing is fitted
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import msgspec
 import numpy as np
@@ -16,7 +17,7 @@ from msgspec.structs import replace
 from htfi.decoding.config import DecodingConfig
 from htfi.decoding.forward_pass import forward_text
 from htfi.decoding.grammar import CompiledGrammar
-from htfi.domain.decision import Decision, GenerationTrace, NewsView, Quantiles
+from htfi.domain.decision import Decision, GenerationTrace, NewsView, Quantiles, StateDigests
 from htfi.domain.errors import IntegrityError
 from htfi.domain.generation import Completion, GenerationRequest
 from htfi.domain.news import NewsContext
@@ -57,13 +58,19 @@ class ItemEffect(msgspec.Struct, frozen=True):
     words: tuple[WordWeight, ...] = ()
 
 
+class ExplainingModel(ReplayModel, Protocol):
+    """A model that a trace names, which also shows the states of its passes as digests."""
+
+    def state_digests(self, prompt: Sequence[int], tokens: Sequence[int]) -> StateDigests: ...
+
+
 @dataclass(frozen=True, slots=True)
 class RecordedReading:
     """A recorded reading with what was asked, and the model that answered, ready to answer again."""
 
     question: Question
     trace: GenerationTrace
-    opened: ReplayModel
+    opened: ExplainingModel
     opening: Sequence[int]
     config: DecodingConfig
 
@@ -114,7 +121,8 @@ def item_effects(
         again = reading.view(reading.question, read)
         if again != replace(read, trace=None):
             raise IntegrityError(
-                f"{decision.id}: its model reads the same news otherwise now: `htfi ledger replay` names the first token"
+                f"{decision.id}: its model reads the same news otherwise now: "
+                "`htfi ledger replay` names the first token"
             )
     shown = {} if reading is None else {item.id: item for item in shown_items(reading.question)}
     names = list(dict.fromkeys([*(item.id for item in context.considered), *shown]))
@@ -202,3 +210,14 @@ def _log_likelihood(reading: RecordedReading, question: Question, grammar: Compi
         chosen = int(np.searchsorted(step.allowed.ids, tokens[place]))
         total += float(allowed[chosen] - np.log(np.exp(allowed).sum()))
     return total
+
+
+def same_states(reading: RecordedReading) -> bool | None:
+    """Whether the model's states, computed again, have the recorded digests; None where none were recorded.
+
+    Raises: InvalidInput, DependencyUnavailable.
+    """
+    recorded = reading.trace.states
+    if isinstance(recorded, msgspec.UnsetType):
+        return None
+    return reading.opened.state_digests(reading.trace.prompt, reading.trace.tokens) == recorded

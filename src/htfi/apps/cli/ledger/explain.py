@@ -1,4 +1,4 @@
-"""`htfi ledger explain`: what the forecast would have been without each item of news, and which words carried the view."""
+"""`htfi ledger explain`: the forecast without each item of news, and which words carried the view."""
 
 from pathlib import Path
 
@@ -7,51 +7,62 @@ import msgspec
 
 from htfi.apps.cli.ledger.options import FOLDER, TARGET
 from htfi.domain.decision import Decision
-from htfi.domain.errors import InvalidInput
+from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.library.ledgers import decision_of, find_entry
 from htfi.narrative.text import clean, quote
 from htfi.pipeline.audit.attribution import ItemEffect
 from htfi.wiring.ledger import open_ledger_readonly
 
+_STATES = {
+    True: "attention and last hidden states: computed again to the bit",
+    False: "attention and last hidden states: not those that were recorded",
+    None: "attention and last hidden states: not recorded (narrative.trace was off)",
+}
 _MAX_WORDS = 3  # named of each headline
 
 
 @click.command("explain", short_help="The forecast without each item of news.")
 @FOLDER
 @click.argument("which", metavar="N|ID")
-@click.option(
-    "--trace", "with_words", is_flag=True, help="Also which words of each headline carried the view."
-)
+@click.option("--trace", is_flag=True, help="Also the words that carried the view, and the model's states.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @TARGET
-def explain_command(folder: Path, which: str, with_words: bool, as_json: bool, target: Path | None) -> None:
+def explain_command(folder: Path, which: str, trace: bool, as_json: bool, target: Path | None) -> None:
     """Explain one decision, given by number or id, from inside: for each item of news, the forecast without it.
 
     The model reads the other items again with the recorded seed, and the view is weighed as it was. With --trace each
-    word of the headlines is left out in turn: its weight is how much likelier it made the recorded answer.
+    word of the headlines is left out in turn: its weight is how much likelier it made the recorded answer; and the
+    digests of attention and last hidden states, recorded where narrative.trace was on, are computed again.
+
+    Exit status 1 where these differ.
 
     \b
     Examples:
       htfi ledger explain DIR SPX/1d@2008-10-10T20:00:00Z
       htfi ledger explain DIR 12 --trace
     """
-    from htfi.wiring.explanation import explain_effects
+    from htfi.wiring.explanation import explain_forecast
 
     log = open_ledger_readonly(folder)
     try:
         index, entry = find_entry(log, which)
         decision = decision_of(index, entry)
-        effects = explain_effects(folder, log, index, decision, target, with_words=with_words)
+        found = explain_forecast(folder, log, index, decision, target, trace=trace)
     finally:
         log.close()
     if as_json:
-        body = {"id": decision.id, "quantiles": decision.forecast.quantiles, "items": effects}
+        states = {"has_same_states": found.has_same_states} if trace else {}
+        body = {**states, "id": decision.id, "quantiles": decision.forecast.quantiles, "items": found.effects}
         click.echo(msgspec.json.format(msgspec.json.encode(body), indent=2))
         return
     from htfi.apps.display.tables import print_line
 
-    for line in effect_lines(decision, effects):
+    for line in effect_lines(decision, found.effects):
         print_line(line)
+    if trace:
+        print_line(_STATES[found.has_same_states])
+    if found.has_same_states is False:
+        raise IntegrityError(f"{decision.id}: the model's states are not those that were recorded")
 
 
 def effect_lines(decision: Decision, effects: list[ItemEffect]) -> list[str]:
