@@ -29,9 +29,10 @@ from htfi.governance.bundles.messages import (
 )
 
 STATUS_EVERY_S = 0.25
-RETRY_S = (
-    0.3  # for an attempt without a majority; later nodes wait longer, so that two do not outbid each other
-)
+# An attempt without a majority is given up after so long, one that was outbid sooner; later nodes wait longer, so that
+# two do not outbid each other for ever.
+RETRY_S = 0.8
+OUTBID_RETRY_S = 0.15
 MAX_CLOCK_DIFFERENCE_S = 60.0
 
 # The objection to a change after those that are chosen, empty where there is none. Without a time only what holds for
@@ -203,7 +204,7 @@ def receive(
         case AcceptReply():
             return _receive_reply(state, peer, message, now, check)
         case BallotRefusal():
-            return replace(state, highest=max(state.highest, message.promised.number)), []
+            return _receive_refusal(state, message, now), []
         case ChosenChange():
             return _receive_chosen(state, peer, message, now, check)
 
@@ -303,6 +304,19 @@ def _receive_reply(
     return state, [*actions, *_send_all(state, chosen)]
 
 
+def _receive_refusal(state: AdoptionState, message: BallotRefusal, now: AdoptionTime) -> AdoptionState:
+    state = replace(state, highest=max(state.highest, message.promised.number))
+    attempt = state.attempt
+    if attempt is None or message.promised <= attempt.ballot:
+        return state
+    retry_at_s = min(attempt.retry_at_s, now.ran_s + OUTBID_RETRY_S * _patience(state))
+    return replace(state, attempt=replace(attempt, retry_at_s=retry_at_s))
+
+
+def _patience(state: AdoptionState) -> float:
+    return 1.0 + 0.5 * state.nodes.index(state.node)
+
+
 def _receive_chosen(
     state: AdoptionState, peer: str, message: ChosenChange, now: AdoptionTime, check: CheckChange
 ) -> _Step:
@@ -326,9 +340,8 @@ def _attempt(state: AdoptionState, now: AdoptionTime) -> _Step:
     """Phase 1, in a ballot above all that this node has seen; its own are never used twice, as it saves its promise."""
     ballot = Ballot(max(state.record.promised.number, state.highest) + 1, state.node)
     record = msgspec.structs.replace(state.record, promised=ballot)
-    retry_s = RETRY_S * (1.0 + 0.5 * state.nodes.index(state.node))
     own = {state.node: (record.accepted_in, record.accepted)}
-    attempt = ActivationAttempt(ballot, now.ran_s + retry_s, own)
+    attempt = ActivationAttempt(ballot, now.ran_s + RETRY_S * _patience(state), own)
     state = replace(state, record=record, attempt=attempt, highest=ballot.number)
     return state, [SaveRecord(record), *_send_all(state, PrepareBallot(state.position, ballot))]
 
