@@ -46,7 +46,7 @@ EXTRAS = {
         "cython",  # a test builds the kernel
         "duckdb",  # relations in and out
         "griffelib",  # reads the public names and finds what a change breaks
-        "htfi[arch,cluster,fairness,foundation,frontier,gluonts,governance,plots,sktime,web]",  # their adapters are tested
+        "htfi[arch,cluster,fairness,foundation,frontier,gluonts,governance,plots,sktime,web]",  # tested too
         "hypothesis",
         "import-linter",
         "pymerkle",

@@ -133,9 +133,7 @@ def test_the_order_is_in_the_governance_log(run: Path) -> None:
 
 def test_a_second_deletion_adds_to_the_first(run: Path) -> None:
     delete_old(run)
-    apply_retention(
-        run, newest_ns(run), {DECISION: 9}, [retention_class(DECISION)], "Bob", "shorter by law"
-    )
+    apply_retention(run, newest_ns(run), {DECISION: 9}, [retention_class(DECISION)], "Bob", "shorter by law")
     held, wrong, num_deleted = verify(run)
     assert (wrong, num_deleted) == ([], NUM - 10)
     assert sum("deleted under" in line for line in held) == 2

@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from breaker_points import SIGMA, calm_point, usual_view
+from htfi.domain.governance import BreakerState
 from htfi.governance.breakers.config import BreakerConfig, BreakerLimits
 from htfi.governance.breakers.observations import BreakerObservation, NewsObservation
 from htfi.governance.breakers.panel import BreakerPanel
-from htfi.governance.control.entries import BreakerState
 
 NAMES = [f"S{place:02d}/1d" for place in range(12)]
 NUM_POINTS = 40

@@ -11,13 +11,12 @@ from msgspec.structs import replace as replace_struct
 from breaker_points import SIGMA, calm_point, usual_view
 from conftest import MakeDecisions
 from htfi.domain.errors import InvalidInput
-from htfi.domain.governance import parse_scope
+from htfi.domain.governance import BreakerState, parse_scope
 from htfi.domain.time import NS_PER_DAY
 from htfi.governance.breakers.config import BreakerConfig, BreakerLimits
 from htfi.governance.breakers.observations import NewsObservation, PointObservation, observe_decisions
 from htfi.governance.breakers.panel import BreakerPanel
 from htfi.governance.breakers.states import BreakerChange
-from htfi.governance.control.entries import BreakerState
 
 NAMES = [f"S{place:02d}/1d" for place in range(20)]
 DESKS = {f"S{place:02d}": ("rates" if place < 10 else "equities",) for place in range(20)}

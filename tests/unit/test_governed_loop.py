@@ -6,13 +6,12 @@ from test_pipeline_loop import days
 from htfi.domain.decision import Decision, PolicyOutcome
 from htfi.domain.errors import IntegrityError, InvalidInput, LedgerUnavailable
 from htfi.domain.events import FeedItem
-from htfi.domain.governance import GovernanceFacts, HoldKind, parse_scope
+from htfi.domain.governance import BreakerState, GovernanceFacts, HoldKind, parse_scope
 from htfi.governance.bundles.bundle import BundleHead, BundleKind, write_bundle
 from htfi.governance.bundles.tables import BundleTables, DesksConfig, PermittedModels
 from htfi.governance.config import PolicyConfig
 from htfi.governance.control.entries import (
     BreakerMoved,
-    BreakerState,
     BundleAdopted,
     StopCause,
     Stopped,

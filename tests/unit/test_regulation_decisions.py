@@ -7,11 +7,11 @@ import pytest
 from msgspec.structs import replace
 
 from htfi.domain.decision import Decision, NewsView, PolicyOutcome, PolicyVerdict, Receipt
+from htfi.domain.governance import BreakerState
 from htfi.domain.time import NS_PER_DAY, NS_PER_S
 from htfi.governance.control.entries import (
     Attested,
     BreakerMoved,
-    BreakerState,
     BundleAdopted,
     CheckpointMoved,
     Reenabled,

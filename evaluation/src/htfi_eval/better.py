@@ -68,15 +68,9 @@ _BETTER_BY_BENCH: Mapping[str, Mapping[Better, tuple[str, ...]]] = {
     },
     "governance": {
         Better.LOWER: (
-            "stop_local_p50_ms", "stop_local_p99_ms", "stop_cluster_p50_ms", "stop_cluster_p99_ms",
-            "checks_us_per_decision", "breakers_us_per_decision",
-            "bundle_activation_s",
-            "checks_us_per_decision", "bundle_activation_s", "mark_false_positives",
+            "stop_local_p50_ms", "stop_local_p99_ms", "checks_us_per_decision", "breakers_us_per_decision",
+            "bundle_activation_s", "bundle_activation_p50_s",
         ),
-        Better.HIGHER: ("mark_detection", "mark_detection_paraphrased", "mark_detection_views"),
-            "checks_us_per_decision", "bundle_activation_s", "regulation_false_findings",
-        ),
-        Better.HIGHER: ("regulation_detection",),
     },
     "buffering": {
         Better.LOWER: (

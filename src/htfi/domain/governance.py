@@ -31,6 +31,14 @@ class HoldKind(StrEnum):
     FAIRNESS = "fairness"
 
 
+class BreakerState(StrEnum):
+    """Closed: decisions pass. Open: they are withheld. Half-open: they are withheld while the evidence is tried."""
+
+    CLOSED = "closed"
+    OPEN = "open"
+    HALF_OPEN = "half_open"
+
+
 class Hold(msgspec.Struct, frozen=True, gc=False):
     """One reason of governance to keep a decision back: what kind, how far it reaches, and why."""
 

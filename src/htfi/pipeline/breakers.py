@@ -48,19 +48,25 @@ def observe_point(
         quote_gap=(prices - mid) / mid,
         quarantine_share=known[0].quarantine_share,
         models=context.models,
-        views={place: view for place, one in enumerate(series) if (view := _view(one)) is not None},
+        views={
+            place: view
+            for place, one in enumerate(series)
+            if (view := _view(one, as_of_ns, components)) is not None
+        },
         bundle=components.governance.state_now.bundle_digest,
         is_between_bars=series[0].answered is not None,
     )
 
 
-def _view(one: SeriesContext) -> ViewObservation | None:
+def _view(one: SeriesContext, as_of_ns: int, components: Components) -> ViewObservation | None:
     """What breakers see of a series' view, and how far it moved the median as a share of the 90% band."""
     if one.view is None:
         return None
+    request = one.request
+    news = components.news.news_context(request.news, request.plan, request.budget)
     if one.forecast is None or one.forecast.tilt is None:
-        return observe_view(one.view)
+        return observe_view(one.view, as_of_ns, news=news)
     low, high = one.forecast.central_band
     tilt = one.forecast.tilt
     moved = abs(tilt.weight[0] * tilt.shift[0]) / (high - low) if high > low else 0.0
-    return observe_view(one.view, min(moved, 1.0))
+    return observe_view(one.view, as_of_ns, min(moved, 1.0), news)

@@ -180,7 +180,7 @@ class RunGovernance:
         return self._panel is not None
 
     def observe(self, observation: BreakerObservation, before: int) -> list[BreakerChange]:
-        """Let the circuit breakers observe what precedes decision `before`; the changes that `log_changes` is to log."""
+        """Let the circuit breakers observe what precedes decision `before`; the changes, which are to be logged."""
         self._advance(before)
         return [] if self._panel is None else self._panel.observe(observation)
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from htfi.domain.governance import ScopeLevel
+from htfi.domain.governance import BreakerState, ScopeLevel
 from htfi.governance.breakers.config import MEANINGS, BreakerConfig, BreakerLimits
 from htfi.governance.breakers.detection import share_evidence
 from htfi.governance.breakers.members import ScopeMembers
@@ -34,7 +34,6 @@ from htfi.governance.breakers.states import (
     open_cell,
 )
 from htfi.governance.breakers.wealth import Array, Mask, ScoreBound, TestWealth
-from htfi.governance.control.entries import BreakerState
 
 _NS_PER_YEAR = 365.25 * 86_400e9
 _MIN_BAR_NS = 1e9

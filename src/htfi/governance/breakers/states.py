@@ -7,8 +7,7 @@ open by itself: a named person re-enables it.
 
 import msgspec
 
-from htfi.domain.governance import FIRM
-from htfi.governance.control.entries import BreakerState
+from htfi.domain.governance import FIRM, BreakerState
 
 FIRM_SCOPE = str(FIRM)
 

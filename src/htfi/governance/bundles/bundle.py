@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.domain.time import format_ns, parse_timestamp, to_ns
-from htfi.governance.bundles.tables import BundleTables, ChangeKind, changes, read_tables, write_toml
+from htfi.governance.bundles.tables import BundleTables, ChangeDirection, changes, read_tables, write_toml
 from htfi.governance.ledger.note import SignedNote, VerifierKey, parse_note, parse_verifier_key
 from htfi.governance.ports import VerifySignature
 
@@ -234,7 +234,7 @@ def _check_emergency(bundle: PolicyBundle, newest: PolicyBundle | None) -> None:
     if bundle.head.expires_ns is None:
         raise InvalidInput("an emergency bundle must expire: set bundle.expires")
     before = newest.tables if newest is not None else BundleTables()
-    loose = [one.name for one in changes(before, bundle.tables) if one.kind is not ChangeKind.TIGHTER]
+    loose = [one.name for one in changes(before, bundle.tables) if one.kind is not ChangeDirection.TIGHTER]
     if loose:
         raise InvalidInput(
             f"an emergency bundle may only tighten, and {', '.join(loose)} is not surely tighter: leave it as it "

@@ -19,7 +19,7 @@ from htfi.governance.bundles.bundle import (
     signers_of,
 )
 from htfi.governance.bundles.in_force import BundleActivated, BundleRevoked
-from htfi.governance.bundles.tables import ChangeKind, changes
+from htfi.governance.bundles.tables import ChangeDirection, changes
 from htfi.governance.ledger.note import SignedNote
 from htfi.governance.ports import VerifySignature
 
@@ -120,7 +120,9 @@ def _check_no_looser(change: PolicyBundle, before: Sequence[PolicyBundle | Bundl
         if one.head.previous != head.previous or expires_ns <= head.valid_from_ns:
             continue
         loose = [
-            each.name for each in changes(one.tables, change.tables) if each.kind is not ChangeKind.TIGHTER
+            each.name
+            for each in changes(one.tables, change.tables)
+            if each.kind is not ChangeDirection.TIGHTER
         ]
         if (head.expires_ns or 0) < expires_ns:
             loose.append("bundle.expires")

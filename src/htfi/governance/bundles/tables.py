@@ -71,7 +71,7 @@ TABLES: Mapping[str, type[Any]] = {
 }
 
 
-class ChangeKind(StrEnum):
+class ChangeDirection(StrEnum):
     """What a change of a value does."""
 
     TIGHTER = "tighter"
@@ -85,7 +85,7 @@ class ValueChange(NamedTuple):
     name: str
     before: Any
     after: Any
-    kind: ChangeKind
+    kind: ChangeDirection
 
 
 def read_tables(found: Mapping[str, Any]) -> BundleTables:
@@ -142,17 +142,17 @@ def _changes(name: str, before: Any, after: Any) -> Iterator[ValueChange]:
             yield ValueChange(path, one, other, _kind_of(item, path, one, other))
 
 
-def _kind_of(item: Any, path: str, before: Any, after: Any) -> ChangeKind:
+def _kind_of(item: Any, path: str, before: Any, after: Any) -> ChangeDirection:
     """By what the field declares, else by its table here, else by its name: a `max_` that falls is tighter."""
     rule = item.metadata.get("tighter") or _TIGHTER.get(path)
     if rule is None and item.name.startswith("max_"):
         rule = lower_is_tighter
     if rule is None:
-        return ChangeKind.OTHER
+        return ChangeDirection.OTHER
     is_tighter, is_looser = rule(before, after), rule(after, before)
     if is_tighter == is_looser:
-        return ChangeKind.OTHER
-    return ChangeKind.TIGHTER if is_tighter else ChangeKind.LOOSER
+        return ChangeDirection.OTHER
+    return ChangeDirection.TIGHTER if is_tighter else ChangeDirection.LOOSER
 
 
 def lower_is_tighter(before: Any, after: Any) -> bool:

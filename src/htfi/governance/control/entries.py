@@ -9,6 +9,7 @@ from enum import StrEnum
 import msgspec
 
 from htfi.domain.errors import IntegrityError
+from htfi.domain.governance import BreakerState
 
 
 class StopCause(StrEnum):
@@ -19,14 +20,6 @@ class StopCause(StrEnum):
     SIGNAL = "signal"
     PEER = "peer"
     DEAD_MAN = "dead_man"
-
-
-class BreakerState(StrEnum):
-    """Closed: decisions pass. Open: they are withheld. Half-open: they are withheld while the evidence is tried."""
-
-    CLOSED = "closed"
-    OPEN = "open"
-    HALF_OPEN = "half_open"
 
 
 class Stopped(msgspec.Struct, frozen=True, tag_field="kind", tag="stopped"):

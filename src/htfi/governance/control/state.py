@@ -11,14 +11,13 @@ from typing import NamedTuple
 from msgspec import UNSET, UnsetType
 
 from htfi.domain.decision import Decision
-from htfi.domain.governance import DEFAULT_DESK, FIRM, Hold, HoldKind, SwapFacts, parse_scope
+from htfi.domain.governance import DEFAULT_DESK, FIRM, BreakerState, Hold, HoldKind, SwapFacts, parse_scope
 from htfi.governance.bundles.bundle import parse_bundle
 from htfi.governance.bundles.tables import BundleTables
 from htfi.governance.config import ANY_SYMBOL
 from htfi.governance.control.entries import (
     Attested,
     BreakerMoved,
-    BreakerState,
     BundleAdopted,
     CheckpointMoved,
     GovernanceEntry,

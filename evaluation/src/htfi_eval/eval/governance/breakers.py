@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from htfi.domain.errors import InvalidInput
+from htfi.domain.governance import BreakerState
 from htfi.governance.breakers.observations import BreakerObservation, PointObservation
 from htfi.governance.breakers.panel import BreakerPanel
 from htfi.governance.breakers.states import BreakerChange
-from htfi.governance.control.entries import BreakerState
 from htfi_eval.eval.governance.breaker_faults import FAULTS, MARKET, MINUTES, READINGS, Fault
 from htfi_eval.eval.governance.breaker_worlds import (
     MarketWorld,

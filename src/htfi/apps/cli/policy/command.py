@@ -10,7 +10,7 @@ from htfi.apps.options import why_option
 from htfi.domain.errors import InvalidInput
 from htfi.domain.time import SystemClock, format_ns, parse_timestamp
 from htfi.governance.bundles.in_force import BundleActivated, BundleProposed, BundleRevoked, bundle_in_force
-from htfi.governance.bundles.tables import ChangeKind, ValueChange
+from htfi.governance.bundles.tables import ChangeDirection, ValueChange
 from htfi.wiring import bundles
 from htfi.wiring.ledger import create_signing_key
 
@@ -242,7 +242,7 @@ def _print_status(found: bundles.BundleStatus) -> None:
 
 
 def _word(change: ValueChange) -> str:
-    return "" if change.kind is ChangeKind.OTHER else change.kind.value
+    return "" if change.kind is ChangeDirection.OTHER else change.kind.value
 
 
 def _shown(value: Any) -> str:
