@@ -8,8 +8,8 @@ from htfi.domain.time import NS_PER_DAY
 from htfi.governance.breakers.observations import AnswerObservation, PointObservation, ViewObservation
 
 SIGMA = 0.01
-LEVELS = (0.03, 0.05, 0.5, 0.95, 0.97)
-SCORES = (-1.8807936, -1.6448536, 0.0, 1.6448536, 1.8807936)  # standard normal quantiles at LEVELS
+LEVELS = (0.0225, 0.05, 0.5, 0.95, 0.9775)
+SCORES = (-2.0046545, -1.6448536, 0.0, 1.6448536, 2.0046545)  # standard normal quantiles at LEVELS
 EXPERTS = ("ewma", "market_har", "random_walk")
 LAG_NS = 900 * 10**9
 

@@ -49,7 +49,7 @@ def test_a_restored_panel_goes_on_as_if_it_had_never_stopped(seed: int, cut: int
 
 
 def test_false_alarms_of_exact_forecasts_stay_below_their_rate():
-    """Outcomes leave the quantiles at 3% and 97% exactly as often as the bound of 6% allows: the worst of the null.
+    """Outcomes leave the quantiles at 2.25% and 97.75% as often as the bound of 4.5% allows: the worst of the null.
 
     Allowed: 100 false alarms a year of a desk of 12, over series and desk together. 12 desks for 73 days: a mean of 240
     at most. What was found is compared with that and with zero, so that a test that never trips fails; by Poisson's

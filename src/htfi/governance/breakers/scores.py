@@ -12,7 +12,7 @@ Array = NDArray[np.float64]
 
 # Breakers that watch bars and forecasts of series, with the bounds of their scores.
 BAR_TESTS: tuple[tuple[str, ScoreBound], ...] = (
-    ("bands_left", ScoreBound(slack=0.06)),
+    ("bands_left", ScoreBound(slack=0.045)),
     ("frozen_feed", ScoreBound(slack=0.02, gain=2.0, prior=0.005, prior_weight=50.0)),
     ("price_unconfirmed", ScoreBound(slack=0.005)),
     ("clock", ScoreBound(slack=0.005)),
