@@ -53,5 +53,5 @@ def test_the_network_that_shows_its_states_has_the_logits_of_the_one_that_reads(
 
 
 def test_an_engine_that_shows_no_states_is_refused(target: LoadableModel) -> None:
-    with pytest.raises(InvalidInput, match="states are recorded with models.engine 'onnx' alone"):
+    with pytest.raises(InvalidInput, match=r"states are recorded with models\.engine 'onnx' alone"):
         replace(target, engine="torch").state_digests(PROMPT, TOKENS)
