@@ -93,7 +93,7 @@ def give_answer(
     now_ns = (clock or SystemClock()).now_ns()
     answer = ApprovalAnswer(
         f"answer-{now_ns}-{secrets.token_hex(4)}", now_ns, state.question.decision, kind,
-        _author(by, rights, key), reason, digest, clean(to, MAX_REASON_CHARS),
+        _answering_person(by, rights, key), reason, digest, clean(to, MAX_REASON_CHARS),
     )  # fmt: skip
     if key is not None:
         answer = replace(answer, signed=sign_with(key, statement_of(answer, rights.run)))
@@ -132,7 +132,7 @@ def _rights(folder: Path, governance: Path | None) -> AnswerRights:
     return AnswerRights(run, access.directory, access.authoriser, verify_signature)
 
 
-def _author(by: str, rights: AnswerRights, key: Path | None) -> str:
+def _answering_person(by: str, rights: AnswerRights, key: Path | None) -> str:
     """The name in the answer; with a directory it is the signature that counts."""
     name = clean(by, MAX_REASON_CHARS)
     if rights.directory is None:

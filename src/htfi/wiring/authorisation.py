@@ -63,7 +63,7 @@ def name_of_key(key_path: Path, directory: PeopleDirectory) -> str:
     """The person whose key it is. Raises: InvalidInput, AccessDenied where it is nobody's, DependencyUnavailable."""
     principal = directory.by_key.get(load_key(key_path).verifier_key)
     if principal is None:
-        raise AccessDenied(f"{key_path} is the key of nobody in {PEOPLE_FILE}: add its verifier key there")
+        raise AccessDenied(f"{key_path} is the key of no person in {PEOPLE_FILE}: add its verifier key there")
     return principal.id
 
 

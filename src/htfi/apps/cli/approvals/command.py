@@ -45,7 +45,7 @@ def _answer_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def command() -> None:
     """List and answer what a run asks people about its decisions.
 
-    A decision beyond the limits of the policy bundle's [checkpoints] waits until enough people approve it, somebody
+    A decision beyond the limits of the policy bundle's [checkpoints] waits until enough people approve it, a person
     denies it, or its deadline passes. ID is the decision's id, or its number in the list.
 
     \b
@@ -126,11 +126,11 @@ def deny(folder: Path, which: str, **options: Any) -> None:
     click.echo(view.answered(give_answer(folder, which, AnswerKind.DENY, **options), folder))
 
 
-@command.command(short_help="Hand a decision to somebody else.")
+@command.command(short_help="Hand a decision to another person.")
 @_answer_options
 @click.option("--to", required=True, metavar="NAME", help="Who is to answer instead.")
 def delegate(folder: Path, which: str, **options: Any) -> None:
-    """Hand a decision that waits to somebody else, who must have the right to approve it.
+    """Hand a decision that waits to another person, who must have the right to approve it.
 
     \b
     Example:
