@@ -52,7 +52,7 @@ def command() -> None:
     Examples:
       htfi approvals list DIR
       htfi approvals show DIR 1
-      htfi approvals approve DIR 1 --seen 3f9a02c4 --by "Ann Lee" --why "checked with the desk"
+      htfi approvals approve DIR 1 --seen 3f9a02c4 --by Ann --why "checked"
     """
 
 
@@ -108,8 +108,8 @@ def approve(folder: Path, which: str, **options: Any) -> None:
 
     \b
     Examples:
-      htfi approvals approve DIR 1 --seen 3f9a02c4 --by "Ann Lee" --why "checked with the desk"
-      htfi approvals approve DIR 1 --seen 3f9a02c4 --governance G --key ann.key --why "checked"
+      htfi approvals approve DIR 1 --seen 3f9a02c4 --by Ann --why "checked"
+      htfi approvals approve DIR 1 --seen 3f9a --governance G --key a.key --why ok
     """
     click.echo(view.answered(give_answer(folder, which, AnswerKind.APPROVE, **options), folder))
 
@@ -121,7 +121,7 @@ def deny(folder: Path, which: str, **options: Any) -> None:
 
     \b
     Example:
-      htfi approvals deny DIR 1 --seen 3f9a02c4 --by "Ann Lee" --why "the quote is stale"
+      htfi approvals deny DIR 1 --seen 3f9a02c4 --by Ann --why "stale"
     """
     click.echo(view.answered(give_answer(folder, which, AnswerKind.DENY, **options), folder))
 
@@ -134,6 +134,6 @@ def delegate(folder: Path, which: str, **options: Any) -> None:
 
     \b
     Example:
-      htfi approvals delegate DIR 1 --to "Bo Chan" --seen 3f9a02c4 --by "Ann Lee" --why "on leave"
+      htfi approvals delegate DIR 1 --to Bo --seen 3f9a02c4 --by Ann --why "leave"
     """
     click.echo(view.answered(give_answer(folder, which, AnswerKind.DELEGATE, **options), folder))
