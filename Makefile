@@ -66,8 +66,8 @@ goals: $(VENV)/.dev
 	$(BIN)/htfi eval sentiment $(IN_FULL) --json build/goals/sentiment.json --html build/goals/sentiment.html
 	$(BIN)/htfi eval sanitise --json build/goals/sanitise.json --html build/goals/sanitise.html
 	$(BIN)/htfi eval reading --quick $(IN_FULL) --beside build/goals/reading-cost.json --json build/goals/reading.json --html build/goals/reading.html
-	$(BIN)/htfi bench governance $(HISTORY) --json build/goals/governance.json
-	$(BIN)/htfi eval governance --json build/goals/governance-eval.json --html build/goals/governance-eval.html
+	$(BIN)/htfi bench governance $(HISTORY) --json build/goals/governance-cost.json
+	$(BIN)/htfi eval governance --beside build/goals/governance-cost.json --json build/goals/governance.json --html build/goals/governance.html
 	$(BIN)/htfi eval report --html build/evaluation.html
 
 # The sdist, and from it, without the checkout, a wheel for this interpreter.

@@ -32,6 +32,7 @@ EXTRAS = {
     "cluster": ["grpcio>=1.70", "lmdb>=1.5", "redis>=5"],  # edges and clouds; a cache that outlives a run
     "web": ["httpcore>=1.0", "selectolax>=1.0", "websockets>=13"],  # feeds over HTTP and WebSocket
     "arch": ["arch"],  # its volatility models as experts
+    "fairness": ["fairlearn>=0.13"],  # its metrics by group; scikit-learn and scipy come with it
     "eval": [EVAL, TRAIN],  # evaluations read simulated stories; they need no torch
     "foundation": ["chronos-forecasting==2.3.2", TORCH],
     "frontier": ["httpx"],
@@ -45,7 +46,7 @@ EXTRAS = {
         "cython",  # a test builds the kernel
         "duckdb",  # relations in and out
         "griffelib",  # reads the public names and finds what a change breaks
-        "htfi[arch,cluster,foundation,frontier,gluonts,governance,plots,sktime,web]",  # their adapters are tested
+        "htfi[arch,cluster,fairness,foundation,frontier,gluonts,governance,plots,sktime,web]",  # tested too
         "hypothesis",
         "import-linter",
         "pymerkle",

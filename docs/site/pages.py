@@ -27,6 +27,7 @@ NAME_PAGES = {
     "run": ("Runs", ("open_run", "Run")),
     "ledger": ("Ledger", ("open_ledger", "Ledger", "LedgerVerification")),
     "writer": ("Writing", ("load_pair", "Writer", "Generation", "GenerationStream")),
+    "marks": ("Marks in texts", ("make_mark_key", "verify_mark", "MarkVerification")),
     "scoring": ("Scores", ("scoring",)),
     "errors": ("Errors and warnings", ("HtfiError", "RowsSetAside", "EventsNotTaken")),
 }

@@ -23,6 +23,7 @@ _MODULE_OF = {
     "HtfiError": "htfi.domain.errors",
     "Ledger": "htfi.library.ledgers",
     "LedgerVerification": "htfi.library.ledgers",
+    "MarkVerification": "htfi.library.marks",
     "NewsReading": "htfi.library.read",
     "RowsSetAside": "htfi.library.results",
     "Run": "htfi.library.runs",
@@ -31,11 +32,13 @@ _MODULE_OF = {
     "backtest": "htfi.library.backtest",
     "forecast": "htfi.library.forecast",
     "load_pair": "htfi.library.writers",
+    "make_mark_key": "htfi.library.marks",
     "open_ledger": "htfi.library.ledgers",
     "open_run": "htfi.library.runs",
     "read": "htfi.library.read",
     "scenario": "htfi.library.scenarios.scenario",
     "scoring": "htfi.library.scoring",
+    "verify_mark": "htfi.library.marks",
 }
 _MODULES = ("scoring",)  # names that are modules themselves
 __all__ = sorted(_MODULE_OF)  # pyright: ignore[reportUnsupportedDunderAll] - the stub lists them

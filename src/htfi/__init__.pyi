@@ -8,6 +8,9 @@ from htfi.library.forecast import forecast as forecast
 from htfi.library.ledgers import Ledger as Ledger
 from htfi.library.ledgers import LedgerVerification as LedgerVerification
 from htfi.library.ledgers import open_ledger as open_ledger
+from htfi.library.marks import MarkVerification as MarkVerification
+from htfi.library.marks import make_mark_key as make_mark_key
+from htfi.library.marks import verify_mark as verify_mark
 from htfi.library.read import NewsReading as NewsReading
 from htfi.library.read import read as read
 from htfi.library.results import RowsSetAside as RowsSetAside

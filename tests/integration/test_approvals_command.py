@@ -138,7 +138,7 @@ def test_with_a_governance_folder_rules_decide_and_the_run_judges_again(
     assert str(wrong_desk.exception).startswith("refused: bo may not: no rule allows it")
     stranger = answer("eve")
     assert isinstance(stranger.exception, AccessDenied)
-    assert "is the key of nobody in people.toml" in str(stranger.exception)
+    assert "is the key of no person in people.toml" in str(stranger.exception)
     to_stranger = answer("ann", "delegate", "--to", "eve")
     assert "eve is not in the directory of people" in str(to_stranger.exception)
     to_wrong_desk = answer("ann", "delegate", "--to", "bo")

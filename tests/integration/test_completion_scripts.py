@@ -27,7 +27,10 @@ def test_an_unknown_shell_is_refused_with_the_known_ones():
 
 @pytest.mark.parametrize(
     ("line", "offered"),
-    [("htfi re", ["plain,report", "plain,reenable"]), ("htfi report --o", ["plain,--out", "plain,--open"])],
+    [
+        ("htfi re", ["plain,report", "plain,reenable", "plain,regulate"]),
+        ("htfi report --o", ["plain,--out", "plain,--open"]),
+    ],
 )
 def test_commands_and_options_are_offered(line, offered):
     words = {"COMP_WORDS": line, "COMP_CWORD": str(line.count(" ")), "_HTFI_COMPLETE": "bash_complete"}

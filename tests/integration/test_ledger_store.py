@@ -1,7 +1,7 @@
 """The LeafStore contract, on a hand-written fake and on SQLite; and the files that are no ledger of ours."""
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,7 @@ from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.governance.ledger.checkpoint import Checkpoint, log_key, sign_checkpoint
 from htfi.governance.ledger.log import TransparencyLog
 from htfi.governance.ledger.merkle import EMPTY_ROOT, leaf_hash, perfect_root
-from htfi.governance.ports import EntryGroup, LeafStore
+from htfi.governance.ports import EntryGroup, LeafStore, Tombstone
 from htfi.wiring.ledger import open_ledger, open_ledger_readonly
 
 ORIGIN = "htfi.example/store"
@@ -41,6 +41,9 @@ class MemoryStore:
 
     def entries(self, start: int, stop: int) -> Iterator[bytes]:
         return iter(self.bodies[start:stop])
+
+    def tombstones(self, start: int, stop: int) -> Sequence[Tombstone]:
+        return ()
 
     def tile(self, level: int, index: int) -> bytes:
         return self.tiles.get((level, index), b"")

@@ -10,7 +10,10 @@ from htfi.domain.errors import InvalidInput
 from htfi.scheduling.health.config import HealthConfig
 from htfi.scheduling.health.messages import (
     MAX_BODY_BYTES,
+    MAX_PART_BYTES,
+    MAX_PARTS,
     VERSION,
+    BundlePart,
     HealthMessage,
     Heartbeat,
     LeaseGrant,
@@ -66,6 +69,13 @@ messages: st.SearchStrategy[HealthMessage] = st.one_of(
     st.builds(LeaseRequest, names, counts, counts),
     st.builds(LeaseGrant, names, counts, counts, st.booleans(), names, counts),
     st.builds(LeaseRelinquish, names, counts, counts),
+    st.builds(
+        BundlePart,
+        counts,
+        st.integers(0, MAX_PARTS - 1),
+        st.integers(1, MAX_PARTS),
+        st.binary(max_size=MAX_PART_BYTES),
+    ),
 )
 
 

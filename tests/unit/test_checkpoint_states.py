@@ -135,8 +135,8 @@ def test_who_delegated_cannot_answer_and_the_delegate_can() -> None:
 @pytest.mark.parametrize(
     ("to", "reason"),
     [
-        ("Ann", "delegate: it can be delegated to somebody else only"),
-        ("", "delegate: it can be delegated to somebody else only"),
+        ("Ann", "delegate: it can be delegated to another person only"),
+        ("", "delegate: it can be delegated to another person only"),
         ("Cy", "delegate: Cy has answered already"),
         ("Di", "delegate: Di has answered already"),
     ],

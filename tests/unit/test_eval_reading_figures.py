@@ -11,7 +11,6 @@ from htfi.narrative.facts.record import EventKind, PartyRole
 from htfi_eval.eval.price_grid import Prices
 from htfi_eval.eval.reading import comparisons
 from htfi_eval.eval.reading import own_lines as own_lines_module
-from htfi_eval.eval.reading.command import read_metrics
 from htfi_eval.eval.reading.comparisons import StatedRelease, judge_comparisons
 from htfi_eval.eval.reading.event_study import as_table, is_strong, kind_rows, study_signs
 from htfi_eval.eval.reading.intraday import HourlyBars
@@ -43,6 +42,7 @@ from htfi_eval.eval.reading.scores import (
 )
 from htfi_eval.eval.reading.staged_news import Phase, PricedItem, ReadEvent, StagedNews, _names_in, sampled
 from htfi_eval.eval.sanitise.data import is_seen
+from htfi_eval.results import read_metrics
 
 LABELS = as_signs([1, 1, -1, -1, 0, 0, 0, 0])
 SAID = as_signs([1, -1, -1, 0, 0, 0, 1, 0])
@@ -360,7 +360,7 @@ def test_the_figures_of_a_bench_join(tmp_path: Path) -> None:
     file = tmp_path / "cost.json"
     file.write_text('{"name": "reading", "metrics": {"run_cost_ratio": 2.5, "other": null}}')
     assert read_metrics(file) == {"run_cost_ratio": 2.5, "other": None}
-    with pytest.raises(InvalidInput, match="htfi bench reading"):
+    with pytest.raises(InvalidInput, match="write it with htfi bench NAME --json"):
         read_metrics(tmp_path / "none.json")
 
 

@@ -6,16 +6,18 @@ from test_pipeline_loop import days
 from htfi.domain.decision import Decision, PolicyOutcome
 from htfi.domain.errors import IntegrityError, InvalidInput, LedgerUnavailable
 from htfi.domain.events import FeedItem
-from htfi.domain.governance import GovernanceFacts, HoldKind, parse_scope
+from htfi.domain.governance import BreakerState, GovernanceFacts, HoldKind, parse_scope
+from htfi.governance.bundles.bundle import BundleHead, BundleKind, write_bundle
+from htfi.governance.bundles.tables import BundleTables, DesksConfig, PermittedModels
 from htfi.governance.config import PolicyConfig
 from htfi.governance.control.entries import (
     BreakerMoved,
-    BreakerState,
     BundleAdopted,
     StopCause,
+    Stopped,
     decode_governance,
 )
-from htfi.governance.control.requests import ReenableRequest, StopRequest
+from htfi.governance.control.requests import BundleOffer, ControlRequest, ReenableRequest, StopRequest
 from htfi.governance.control.state import ControlState, HoldSubject, apply, holds_on
 from htfi.governance.policy import judge
 from htfi.pipeline.audit.governed import GovernanceAuditor
@@ -46,7 +48,7 @@ class GovernedRun:
             self.settings, ListFeed(self.items), self.ledger, self.outlet, governance=self.governance
         )
 
-    def go(self, asked: dict[int, StopRequest | ReenableRequest] | None = None) -> list[Decision]:
+    def go(self, asked: dict[int, ControlRequest] | None = None) -> list[Decision]:
         """Run to the end; `asked` by the number of entries that the ledger then holds at least."""
         waiting = dict(asked or {})
 
@@ -214,23 +216,49 @@ def test_breakers_and_stale_bundles_hold_until_they_end() -> None:
         BreakerMoved(1, 0, "bands_left", "series:A/1d", BreakerState.OPEN, 31.0, 20.0, "12 of 20 outside"),
     )
     on_a, on_b = HoldSubject("A/1d", ()), HoldSubject("B/1d", ())
-    (hold,) = holds_on(state, on_a, {})
+    (hold,) = holds_on(state, on_a)
     assert hold.words == "breaker of series:A/1d: bands_left is open: 12 of 20 outside"
-    assert holds_on(state, on_b, {}) == ()
+    assert holds_on(state, on_b) == ()
     half = apply(
         state, BreakerMoved(2, 0, "bands_left", "series:A/1d", BreakerState.HALF_OPEN, 0, 20, "trying")
     )
-    assert len(holds_on(half, on_a, {})) == 1
+    assert len(holds_on(half, on_a)) == 1
     closed = apply(half, BreakerMoved(3, 0, "bands_left", "series:A/1d", BreakerState.CLOSED, 0, 20, "fine"))
     assert closed.is_clear
     stale = apply(closed, BundleAdopted(4, 0, "aa", 3, "", "bundle 4 is known and not here"))
-    assert [hold.kind for hold in holds_on(stale, on_b, {})] == [HoldKind.BUNDLE]
+    assert [hold.kind for hold in holds_on(stale, on_b)] == [HoldKind.BUNDLE]
 
 
-def test_a_desk_is_reached_through_its_symbols() -> None:
-    state = apply(ControlState(), decode_governance(
-        b'{"kind":"stopped","at_ns":1,"before":0,"scope":"desk:rates","by":"x","why":"y","cause":"peer","request":"r"}'
-    ))  # fmt: skip
-    assert len(holds_on(state, HoldSubject("ZN/1d", ()), {"ZN": ["rates"]})) == 1
-    assert holds_on(state, HoldSubject("ES/1d", ()), {"ZN": ["rates"]}) == ()
-    assert StopCause.PEER.value in state.stops["desk:rates"]
+def test_a_desk_is_reached_through_the_symbols_that_a_bundle_gives_it() -> None:
+    text = write_bundle(
+        BundleHead(1, "", BundleKind.QUORUM, "ann", 0), BundleTables(desks=DesksConfig({"rates": ("ZN",)}))
+    )
+    state = apply(ControlState(), BundleAdopted(1, 0, "aa", 1, text))
+    state = apply(state, Stopped(1, 0, "desk:rates", "x", "y", StopCause.PEER, "r"))
+    assert [hold.words for hold in holds_on(state, HoldSubject("ZN/1d", ()))] == [
+        "stop of desk:rates: peer by x: y"
+    ]
+    assert holds_on(state, HoldSubject("ES/1d", ())) == ()
+    state = apply(state, Stopped(1, 0, "desk:default", "x", "y", StopCause.PEER, "s"))
+    assert len(holds_on(state, HoldSubject("ES/1d", ()))) == 1
+
+
+def test_a_model_that_the_bundle_does_not_permit_is_held() -> None:
+    tables = BundleTables(models=PermittedModels(("ewma",)))
+    text = write_bundle(BundleHead(1, "", BundleKind.QUORUM, "ann", 0), tables)
+    state = apply(ControlState(), BundleAdopted(1, 0, "aa", 1, text))
+    assert holds_on(state, HoldSubject("A/1d", ("ewma",))) == ()
+    (hold,) = holds_on(state, HoldSubject("A/1d", ("ewma", "garch")))
+    assert hold.words == "bundle of model:garch: the policy bundle does not permit this model"
+
+
+def test_decisions_are_judged_by_the_limits_of_the_bundle_from_its_place_on() -> None:
+    tables = BundleTables(policy=PolicyConfig(restricted_symbols=("B",)))
+    text = write_bundle(BundleHead(1, "", BundleKind.QUORUM, "ann", 0), tables)
+    run = GovernedRun()
+    decisions = run.go({10: BundleOffer("b", 7, "aa" * 32, 1, text)})
+    assert held(decisions) == [
+        place for place, one in enumerate(decisions) if one.symbol == "B" and place >= 10
+    ]
+    assert {one.governance.bundle for one in decisions[10:]} == {"aa" * 32}  # type: ignore[union-attr]
+    assert run.audit() == []

@@ -87,12 +87,12 @@ def test_directory_gives_people_by_key_and_nodes_by_certificate(people: PeopleDi
         ),
         (
             '[[people]]\nname = "A"\ncertificate = "c"\n[[nodes]]\nname = "B"\ncertificate = "c"',
-            "B has the certificate of somebody else",
+            "B has the certificate of another person",
         ),
         (
             f'[[people]]\nname = "A"\nkey = "{ANN_KEY.verifier_key}"\n'
             f'[[people]]\nname = "B"\nkey = "{ANN_KEY.verifier_key}"',
-            "B has the key of somebody else",
+            "B has the key of another person",
         ),
         (
             f'[[people]]\nname = "A"\nkey = "{ANN_KEY.verifier_key.as_witness()}"',

@@ -29,6 +29,11 @@ quick_option = click.option(
 )
 
 
+def beside_option(command: str) -> Decorator:
+    """`--beside FILE`, the figures of a benchmark that are reported with those of an evaluation."""
+    return click.option("--beside", type=_FILE, help=f"JSON of `{command}`, whose figures join these.")
+
+
 def runs_option(default: int) -> Decorator:
     return click.option("--runs", "num_runs", default=default, show_default=True, type=click.IntRange(1))
 

@@ -67,6 +67,20 @@ class PartFigures(msgspec.Struct, frozen=True, kw_only=True):
     charts: list[Chart] = []
 
 
+class _Figures(msgspec.Struct):
+    """Of a results file, what is carried over."""
+
+    metrics: dict[str, float | None]
+
+
+def read_metrics(file: Path) -> dict[str, float | None]:
+    """The figures that another command has written. Raises: InvalidInput."""
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=_Figures).metrics
+    except (OSError, msgspec.DecodeError) as error:
+        raise InvalidInput(f"{file}: {error}; write it with htfi bench NAME --json") from error
+
+
 def print_result(result: Evaluation, json_file: Path | None) -> None:
     """Print the tables, the notes and the metrics; write all of it to `json_file` if given.
 

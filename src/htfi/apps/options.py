@@ -79,7 +79,7 @@ def requester_options(text: str) -> Callable[[Any], Any]:
 
         for option in (
             _key_option,
-            _governance_option,
+            _rules_option,
             click.option("--by", default="", metavar="NAME", help=text),
         ):
             option(with_requester)
@@ -88,7 +88,7 @@ def requester_options(text: str) -> Callable[[Any], Any]:
     return add
 
 
-_governance_option = click.option(
+_rules_option = click.option(
     "--governance",
     metavar="DIR",
     type=click.Path(path_type=Path, file_okay=False),
@@ -99,6 +99,14 @@ _key_option = click.option(
     metavar="FILE",
     type=click.Path(path_type=Path, dir_okay=False),
     help="Your signing key, where --governance is given.",
+)
+
+governance_option = click.option(
+    "--governance",
+    "governance",
+    metavar="G",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Governance folder: go by its policy bundle, and by what stops all of its runs.",
 )
 
 

@@ -63,6 +63,23 @@ class Network(Protocol):
         ...
 
 
+class TextStates(NamedTuple):
+    """What a network computed for a text of T tokens: hidden [T, H], which its head reads, and attention [A, T, T], the
+    last layer's shares by head, query and key.
+    """
+
+    hidden: Floats
+    attention: Floats
+
+
+class StatesNetwork(Protocol):
+    """A network that shows its states, computed in one pass over one text, whatever pass first wrote it."""
+
+    def states(self, ids: Ids) -> TextStates:
+        """The states of a text [T]. Raises: InvalidInput, DependencyUnavailable."""
+        ...
+
+
 class ByteCache(Protocol):
     """Computed values by content, shared by runs, processes or machines: a value equals what would be computed again.
 

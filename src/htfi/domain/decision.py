@@ -127,6 +127,15 @@ class PromptItem(msgspec.Struct, frozen=True, gc=False):
     facts: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
 
 
+class StateDigests(msgspec.Struct, frozen=True, gc=False):
+    """SHA-256 (hex) of what a model computed for an answer, as little-endian float32: its last hidden states [N, H]
+    before each of the N tokens, and the last layer's attention of these positions [N, A, T] over all T that it read.
+    """
+
+    hidden: str
+    attention: str
+
+
 class GenerationTrace(msgspec.Struct, frozen=True, gc=False):
     """How a model came to a view, so that its tokens can be written again: `htfi ledger replay`.
 
@@ -159,6 +168,7 @@ class GenerationTrace(msgspec.Struct, frozen=True, gc=False):
     rule: RuleTrace | msgspec.UnsetType = (
         msgspec.UNSET
     )  # how drafts were accepted, if not by the shared noise
+    states: StateDigests | msgspec.UnsetType = msgspec.UNSET  # where `narrative.trace` is on
 
 
 class CalibratedEffect(msgspec.Struct, frozen=True, gc=False):

@@ -5,6 +5,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from htfi.domain.errors import InvalidInput
 
@@ -30,6 +31,14 @@ class HoldKind(StrEnum):
     FAIRNESS = "fairness"
 
 
+class BreakerState(StrEnum):
+    """Closed: decisions pass. Open: they are withheld. Half-open: they are withheld while the evidence is tried."""
+
+    CLOSED = "closed"
+    OPEN = "open"
+    HALF_OPEN = "half_open"
+
+
 class Hold(msgspec.Struct, frozen=True, gc=False):
     """One reason of governance to keep a decision back: what kind, how far it reaches, and why."""
 
@@ -40,6 +49,27 @@ class Hold(msgspec.Struct, frozen=True, gc=False):
     @property
     def words(self) -> str:
         return f"{self.kind.value} of {self.scope}: {self.cause}"
+
+
+class SwapMove(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """What a reader expects before and after a swap of names of a kind, in standard deviations of one bar."""
+
+    reader: str
+    kind: str
+    before: float
+    after: float
+
+
+class SwapFacts(msgspec.Struct, frozen=True, gc=False):
+    """The swap test of a view: the moves by swap, and the share 0–1 of the view that stands under all of them.
+
+    A change up to `max_move_sigmas` was noise; up to `min_weight` the decision was withheld.
+    """
+
+    moves: tuple[SwapMove, ...]
+    weight: float
+    max_move_sigmas: float
+    min_weight: float
 
 
 class GovernanceFacts(msgspec.Struct, frozen=True, gc=False):
@@ -53,6 +83,8 @@ class GovernanceFacts(msgspec.Struct, frozen=True, gc=False):
     newest: str
     bundle: str = ""
     holds: tuple[Hold, ...] = ()
+    # Of the view, where the bundle has swaps tested and there was a view to test.
+    swaps: SwapFacts | UnsetType = UNSET
 
 
 class Scope(NamedTuple):
@@ -77,6 +109,7 @@ class Scope(NamedTuple):
                 return self.name in (series, series.partition("/")[0])
 
 
+DEFAULT_DESK = "default"  # of a symbol that no bundle puts on a desk
 FIRM = Scope(ScopeLevel.FIRM, "")
 
 

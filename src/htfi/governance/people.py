@@ -105,10 +105,10 @@ def parse_people(text: str, where: str) -> PeopleDirectory:
         if entry.key:
             key = _key_of(entry, where)
             if any(other.public_key == key.public_key for other in by_key):
-                raise InvalidInput(f"{where}: {entry.name} has the key of somebody else: give each a key")
+                raise InvalidInput(f"{where}: {entry.name} has the key of another person: give each a key")
             by_key[key] = principal
         elif entry.certificate in by_certificate:
-            raise InvalidInput(f"{where}: {entry.name} has the certificate of somebody else: give each one")
+            raise InvalidInput(f"{where}: {entry.name} has the certificate of another person: give each one")
         else:
             by_certificate[entry.certificate] = principal
     return PeopleDirectory(by_key, by_certificate)

@@ -17,6 +17,20 @@ class EntryGroup:
     checkpoint: str  # the signed note at size start + len(entries)
 
 
+@dataclass(frozen=True, slots=True)
+class Tombstone:
+    """What is left of an entry that was deleted when its retention ended.
+
+    `authorisation` is the index of the entry of the governance log that orders the deletion.
+    """
+
+    index: int
+    leaf_hash: bytes
+    retention_class: str
+    at_ns: int
+    authorisation: int
+
+
 class LeafStore(Protocol):
     """Entries, hash tiles, checkpoints and cosignatures, kept for good.
 
@@ -39,7 +53,11 @@ class LeafStore(Protocol):
         ...
 
     def entries(self, start: int, stop: int) -> Iterator[bytes]:
-        """Entries of [start, stop) in order; fewer where some are missing, at the first gap."""
+        """Entries of [start, stop) in order; fewer where some are missing, at the first gap. A deleted one is empty."""
+        ...
+
+    def tombstones(self, start: int, stop: int) -> Sequence[Tombstone]:
+        """Those of [start, stop), by index."""
         ...
 
     def tile(self, level: int, index: int) -> bytes:

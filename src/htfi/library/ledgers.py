@@ -11,9 +11,11 @@ import msgspec
 from htfi.domain.counts import counted
 from htfi.domain.decision import Decision
 from htfi.domain.errors import IntegrityError, InvalidInput
+from htfi.domain.time import format_ns
 from htfi.governance.ledger.audit import LogAudit
 from htfi.governance.ledger.log import LogReader
 from htfi.governance.ledger.note import SignedNote
+from htfi.governance.ledger.tombstones import is_tombstone, parse_tombstone
 from htfi.narrative.audit import AuditSection, explain_decision
 from htfi.pipeline.record.entry import decode_entry, entry_id, try_decode_entry
 from htfi.wiring.ledger import open_ledger_readonly
@@ -49,6 +51,7 @@ class LedgerVerification:
     key: str
     num_checkpoints: int
     files: tuple[str, ...]
+    num_deleted: int = 0  # of the entries: their leaf hashes stand, their bytes are gone
 
     def __str__(self) -> str:
         return f"{counted(self.num_entries, 'entry', 'entries')}, each as it was recorded; root {self.root}"
@@ -78,9 +81,10 @@ class Ledger:
         return self._log.size
 
     def __iter__(self) -> Iterator[Decision]:
-        """Every decision, in the order in which they were recorded. Raises: InvalidInput."""
+        """Every decision that was not deleted, in the order in which they were recorded. Raises: InvalidInput."""
         for index, entry in enumerate(self._log.entries()):
-            yield decision_of(index, entry)
+            if not is_tombstone(entry):
+                yield decision_of(index, entry)
 
     def __getitem__(self, which: int | str) -> Decision:
         """A decision by its number or its id. Raises: InvalidInput."""
@@ -100,7 +104,12 @@ class Ledger:
         if wrong:
             raise IntegrityError("; ".join(wrong))
         return LedgerVerification(
-            audit.size, audit.root.hex(), str(self._log.key), audit.num_checkpoints, tuple(held)
+            audit.size,
+            audit.root.hex(),
+            str(self._log.key),
+            audit.num_checkpoints,
+            tuple(held),
+            audit.num_deleted,
         )
 
     def decisions(self) -> Any:
@@ -164,7 +173,12 @@ def find_entry(log: LogReader, which: str) -> tuple[int, bytes]:
 
 
 def decision_of(index: int, entry: bytes) -> Decision:
-    """The decision that an entry holds. Raises: InvalidInput where it is of another version."""
+    """The decision that an entry holds. Raises: InvalidInput where it is of another version, or was deleted."""
+    if (gone := parse_tombstone(entry)) is not None:
+        raise InvalidInput(
+            f"entry {index} was deleted at {format_ns(gone.at_ns)} under the retention class {gone.retention_class}; "
+            "its leaf hash stands in the ledger"
+        )
     try:
         return decode_entry(entry)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

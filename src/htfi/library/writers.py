@@ -18,6 +18,7 @@ from htfi.domain.generation import (
     PromptDialect,
     RequestRefused,
 )
+from htfi.wiring.marking import open_key
 from htfi.wiring.models.readers import open_model_pair
 from htfi.wiring.models.speculation import speculative_generator
 from htfi.wiring.settings import load_settings, override
@@ -123,6 +124,7 @@ class Writer:
         top_k: int = 0,
         top_p: float = 1.0,
         seed: int = 0,
+        mark_key: str | Path | None = None,
         stream: Literal[False] = False,
     ) -> Generation: ...
 
@@ -136,6 +138,7 @@ class Writer:
         top_k: int = 0,
         top_p: float = 1.0,
         seed: int = 0,
+        mark_key: str | Path | None = None,
         stream: Literal[True],
     ) -> GenerationStream: ...
 
@@ -148,16 +151,21 @@ class Writer:
         top_k: int = 0,
         top_p: float = 1.0,
         seed: int = 0,
+        mark_key: str | Path | None = None,
         stream: bool = False,
     ) -> Generation | GenerationStream:
         """Continue a prompt. At temperature 0 the likeliest token is taken; else the seed decides among the others.
 
-        With `stream` the text comes piece by piece, each as soon as the target has accepted it. The draft changes how
-        long it takes and no token. The words hold no digit. Raises: InvalidInput, DependencyUnavailable.
+        With `mark_key`, the file of a marking key, the noise follows from the key, and `htfi.verify_mark` finds it in
+        the text; seeds then count modulo 256. With `stream` the text comes piece by piece, each as soon as the target
+        has accepted it. The draft changes how long it takes and no token. The words hold no digit.
+        Raises: InvalidInput, DependencyUnavailable.
         """
         if not prompt or max_new_tokens < 1:
             raise InvalidInput("give a prompt, and max_new_tokens of at least 1")
         check_sampling_params(SamplingParams(temperature, top_k, top_p))
+        if mark_key is not None:
+            seed = self._marked_seed(Path(mark_key), seed, temperature)
         form = (FreeTextField(_FIELD, max_new_tokens, self._end),)
         request = GenerationRequest(
             (PlainText(prompt),), form, seed, temperature, top_k=top_k, top_p=top_p, kind="text"
@@ -165,6 +173,15 @@ class Writer:
         if stream:
             return GenerationStream(self._generator.write_in_passes(request))
         return _generation(self._generator.write([request])[0])
+
+    def _marked_seed(self, key: Path, seed: int, temperature: float) -> int:
+        if temperature == 0.0:
+            raise InvalidInput("at temperature 0 no noise chooses, so nothing is marked: give a temperature")
+        if rule := self._generator.speculation_stats.rule:
+            raise InvalidInput(
+                f"decoding.rule '{rule}' takes other noise, which leaves no mark: use 'coupled'"
+            )
+        return open_key(key).seed(seed)
 
 
 def _generation(answer: Completion | RequestRefused) -> Generation:

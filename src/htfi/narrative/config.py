@@ -38,6 +38,10 @@ class NarrativeConfig:
     symbol_names: dict[str, str] = setting_from(
         dict[str, str], "company names by symbol, as the news writes them"
     )
+    trace: bool = setting(
+        False,
+        "record digests of attention and last hidden states of each reading; one more pass of the model",
+    )
     calendar: str = setting("", "file of scheduled announcements (TOML or CSV), or 'sample'")
 
     def __post_init__(self) -> None:

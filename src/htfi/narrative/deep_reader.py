@@ -9,6 +9,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from htfi.domain.decision import CalibratedEffect, GenerationTrace, NewsView
@@ -41,7 +42,7 @@ from htfi.narrative.question import (
     shown_record,
     without_bodies,
 )
-from htfi.narrative.readers import LATE_DEADLINE_MS, TemplateReader
+from htfi.narrative.readers import LATE_DEADLINE_MS, DigestStates, TemplateReader
 from htfi.narrative.view_calibration import ViewCalibration
 
 DEEP_STRATEGY = "paths"
@@ -61,8 +62,9 @@ class DeepReader:
         config: NarrativeConfig | None = None,
         trust: ConfidenceCalibration = UNCALIBRATED,
         meaning: ViewCalibration | None = None,
+        digest_states: DigestStates | None = None,
     ) -> None:
-        self._generator = generator
+        self._generator, self._digest_states = generator, digest_states
         self._config = config or NarrativeConfig()
         self._trust, self._meaning = trust, meaning
         self._fallback = TemplateReader(self._config)
@@ -147,6 +149,9 @@ class DeepReader:
             rounds=(),
             paths=tuple(answer.tokens for answer in written),
             shown=shown_record(question, self._generator.dialect),
+            states=UNSET
+            if self._digest_states is None
+            else self._digest_states(written[0].prompt, written[nearest].tokens),
         )
         return replace(view, trace=trace)
 

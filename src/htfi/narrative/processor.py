@@ -28,13 +28,14 @@ from htfi.domain.news import (
 from htfi.narrative.caching.encoded import cache_names
 from htfi.narrative.calendar_rows import CalendarRowFilter
 from htfi.narrative.config import NarrativeConfig, RoutingConfig
-from htfi.narrative.encoding.linking import is_company
+from htfi.narrative.encoding.linking import EntityLinker, is_company
 from htfi.narrative.encoding.read_ahead import ReadAheadTextReader
 from htfi.narrative.encoding.scorer import text_to_score
 from htfi.narrative.facts.bodies import num_passages_worth
 from htfi.narrative.facts.extraction import MAX_TEXT_CHARS
 from htfi.narrative.facts.fact_reader import FactReader, without_text
 from htfi.narrative.facts.naming import is_word_symbol
+from htfi.narrative.facts.reading import read_for, reading_record
 from htfi.narrative.facts.record import FACTS_VERSION, NewsFacts
 from htfi.narrative.facts.statements.compared import ComparedDocument, ComparedDocuments
 from htfi.narrative.influence import InfluenceLimits, limits_of
@@ -333,6 +334,27 @@ class NewsProcessor:
         if self._facts is None:
             return [None] * len(items)
         return self._facts.read([item.headline for item in items], [item.body for item in items])
+
+    def name_of(self, symbol: str) -> str:
+        """What the settings call a symbol; empty where they do not."""
+        return self._config.symbol_names.get(symbol, "")
+
+    @property
+    def linker(self) -> EntityLinker:
+        """What finds the names that a text holds."""
+        return EntityLinker({}) if self._facts is None else self._facts.linker
+
+    def read_swapped(
+        self, texts: Sequence[str], asked: Sequence[tuple[str, str]]
+    ) -> list[ItemReading | None]:
+        """What headlines mean for assets, by symbol and name, as those of items are read; none is kept.
+
+        Raises: DependencyUnavailable.
+        """
+        if self._facts is None:
+            return [None] * len(texts)
+        facts = self._facts.read(texts)
+        return [reading_record(one, read_for(one, *whom)) for one, whom in zip(facts, asked, strict=True)]
 
     def _remove_expired(self, now_ns: int) -> None:
         """Remove items so old that no view which rests on them counts any longer."""

@@ -6,12 +6,12 @@ generator keeps deadlines, a view may be provisional, and the target's own view 
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from htfi.domain.decision import CalibratedEffect, GenerationTrace, NewsView, ViewPart
+from htfi.domain.decision import CalibratedEffect, GenerationTrace, NewsView, StateDigests, ViewPart
 from htfi.domain.generation import Completion, GenerationRequest, RequestRefused, SpeculationStats
 from htfi.domain.news import ItemReading, NewsScores
 from htfi.narrative.answer import UNCALIBRATED, ConfidenceCalibration, parse_answer, to_view, view_grammar
@@ -157,12 +157,16 @@ LATE_DEADLINE_MS = 60_000.0  # of a reading that no decision waits for
 MAX_PENDING_VIEWS = 4_096
 
 
+DigestStates = Callable[[Sequence[int], Sequence[int]], StateDigests]  # of a prompt and an answer
+
+
 class ModelReader:
     """Reads with a text generator; a question that it refuses gets the template's view with the reason.
 
     `draft_trust` calibrates provisional views, whose numbers the draft wrote; the default is `trust`. `meaning` is the
     calibration of its views, `draft_meaning` the draft's; without it, views are taken as stated. A late generator
-    belongs to one reader, because each late answer is handed out once.
+    belongs to one reader, because each late answer is handed out once. `digest_states` digests the states by which the
+    model came to an answer, for the record.
     """
 
     def __init__(
@@ -173,8 +177,10 @@ class ModelReader:
         draft_trust: ConfidenceCalibration | None = None,
         meaning: ViewCalibration | None = None,
         draft_meaning: ViewCalibration | None = None,
+        digest_states: DigestStates | None = None,
     ) -> None:
         self._generator = generator
+        self._digest_states = digest_states
         self._late = generator if isinstance(generator, LateTextGenerator) else None
         self._trust = trust
         self._draft_trust = draft_trust or trust
@@ -250,7 +256,7 @@ class ModelReader:
         trust = self._draft_trust if answer.is_provisional else self._trust
         reader = combined_version(self.version, answer.draft, answer.num_verified)
         view = to_view(parse_answer(answer.fields, trust), question, self._config.half_life_ns, reader)
-        trace = _generation_trace(question, request, answer, self._generator)
+        trace = _generation_trace(question, request, answer, self._generator, self._digest_states)
         meaning = self._draft_meaning if answer.is_provisional else self._meaning
         meant = meaning.meanings(view) if meaning is not None else ()
         return replace(view, trace=trace, provisional=answer.is_provisional, calibrated_effects=meant)
@@ -287,7 +293,11 @@ def combined_version(target: str, draft: str, num_verified: int) -> str:
 
 
 def _generation_trace(
-    question: Question, request: GenerationRequest, answer: Completion, generator: TextGenerator
+    question: Question,
+    request: GenerationRequest,
+    answer: Completion,
+    generator: TextGenerator,
+    digest_states: DigestStates | None,
 ) -> GenerationTrace | None:
     """None where the generator reports no tokens: a model behind a network."""
     if not answer.tokens:
@@ -306,6 +316,9 @@ def _generation_trace(
         num_verified=answer.num_verified,
         shown=shown_record(question, generator.dialect),
         rule=UNSET if answer.rule is None else answer.rule,
+        states=UNSET
+        if digest_states is None or answer.is_provisional
+        else digest_states(answer.prompt, answer.tokens),
     )
 
 

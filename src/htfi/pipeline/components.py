@@ -21,6 +21,7 @@ from htfi.narrative.rationale.drivers import FeatureBaseline
 from htfi.pipeline.config import PipelineConfig
 from htfi.pipeline.governed import RunGovernance
 from htfi.pipeline.prepared_views import PreparedViews
+from htfi.pipeline.swap_tests import SwapTests
 from htfi.pipeline.view_cache import ViewCache
 from htfi.scheduling.config import FidelityConfig
 
@@ -131,6 +132,7 @@ class Components:
     typical_features: FeatureBaseline
     prepared: PreparedViews
     governance: RunGovernance
+    swap_tests: SwapTests = field(default_factory=SwapTests)
     scaled_returns: ScaledReturns = field(default_factory=ScaledReturns)
     inputs: InputChain = field(default_factory=InputChain)
     band_widths: dict[str, float] = field(

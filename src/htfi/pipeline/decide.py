@@ -42,7 +42,7 @@ from htfi.pipeline.reading_influence import is_worth_depth, is_worth_reading, re
 from htfi.pipeline.recorder import LedgerCursor
 from htfi.pipeline.series import DecisionPoint, SeriesContext
 from htfi.pipeline.view_cache import ReadRequest
-from htfi.pipeline.weighing import join_parts, max_view_weight, opinion_of, report_divergence
+from htfi.pipeline.weighing import fair_opinion, join_parts, max_view_weight, opinion_of, report_divergence
 from htfi.scheduling.fidelity import (
     choose_plan,
     counts_encoder_alone,
@@ -214,10 +214,20 @@ def read_news(
         for place, series_context in enumerate(series)
     ]
     views = components.views.read(served)
-    return [
+    found = [
         replace(series_context, request=request, view=_merged_view(request, view, components))
         for series_context, request, view in zip(series, served, views, strict=True)
     ]
+    fairness = components.governance.fairness
+    if fairness is None:
+        return found
+    tested = components.swap_tests.run(
+        [None if one.view is None else one.request for one in found],
+        components.news,
+        components.views,
+        fairness,
+    )
+    return [replace(one, swaps=swaps) for one, swaps in zip(found, tested, strict=True)]
 
 
 def _merged_view(request: ReadRequest, view: NewsView | None, components: Components) -> NewsView | None:
@@ -235,14 +245,17 @@ def weigh_views(
 ) -> list[SeriesContext]:
     """The forecasts of series with news, changed by the views as far as the track records of their readers allow."""
     opinions = {
-        series_context.row: opinion_of(
-            series_context.view,
-            series_context.request.question.as_of_ns,
-            series_context.request.question.bar_ns,
-            series_context.features.get("return_last"),
-            max_view_influence(
-                series_context.view, components.news.influence_limits(series_context.request.news)
+        series_context.row: fair_opinion(
+            opinion_of(
+                series_context.view,
+                series_context.request.question.as_of_ns,
+                series_context.request.question.bar_ns,
+                series_context.features.get("return_last"),
+                max_view_influence(
+                    series_context.view, components.news.influence_limits(series_context.request.news)
+                ),
             ),
+            series_context.swaps,
         )._replace(
             max_weight=max_view_weight(series_context.request, components.news.suspicion_monitor.config)
         )
@@ -337,7 +350,7 @@ def _hold_subject(series_context: SeriesContext, forecasts: ForecastBatch) -> Ho
     view = series_context.view
     if view is not None:
         names = [*names, f"reader.{series_context.request.plan.rung.value}", view.reader]
-    return HoldSubject(series_context.request.series, names)
+    return HoldSubject(series_context.request.series, names, series_context.swaps)
 
 
 def make_decision(

@@ -6,25 +6,32 @@ point, the recorder once more just before a group is durable.
 """
 
 from collections import deque
-from collections.abc import Callable, Collection, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from msgspec import UNSET, UnsetType
 
 from htfi.domain.decision import Decision, Receipt
 from htfi.domain.errors import IntegrityError, LedgerUnavailable
-from htfi.domain.governance import GovernanceFacts
+from htfi.domain.governance import GovernanceFacts, SwapFacts
+from htfi.governance.breakers.config import BreakerConfig
+from htfi.governance.breakers.observations import BreakerObservation
+from htfi.governance.breakers.panel import BreakerPanel
+from htfi.governance.breakers.states import BreakerChange
+from htfi.governance.bundles.tables import DesksConfig
 from htfi.governance.config import PolicyConfig
 from htfi.governance.control.entries import (
+    BreakerMoved,
+    BundleAdopted,
     GovernanceEntry,
     Reenabled,
     Stopped,
     decode_governance,
     encode_governance,
 )
-from htfi.governance.control.requests import ControlRequest, StopRequest
+from htfi.governance.control.requests import BundleOffer, ControlRequest, StopRequest
 from htfi.governance.control.state import ControlState, HoldSubject, apply, holds_on, models_of
+from htfi.governance.fairness.config import FairnessConfig
 
 Facts = GovernanceFacts | UnsetType
 
@@ -93,8 +100,9 @@ class RequestQueue:
 
 
 def subject_of(decision: Decision) -> HoldSubject:
-    """What a hold may reach of a decision."""
-    return HoldSubject(decision.series, models_of(decision))
+    """What a hold may reach of a decision; an amendment has the swap test of the decision that it amends."""
+    swaps = UNSET if decision.governance is UNSET else decision.governance.swaps
+    return HoldSubject(decision.series, models_of(decision), swaps)
 
 
 class RunGovernance:
@@ -105,22 +113,30 @@ class RunGovernance:
         policy: PolicyConfig,
         log: GovernanceLog | None = None,
         requests: ControlRequests | None = None,
-        desks_of: Mapping[str, Collection[str]] = MappingProxyType({}),
     ) -> None:
         """Raises: IntegrityError where the log holds what is no entry."""
         self.policy = policy
+        self._settings_policy = policy
         self.state_now = ControlState()
         self._log: GovernanceLog = log or NoGovernanceLog()
         self._requests: ControlRequests = requests or RequestQueue()
-        self._desks_of = desks_of
         self._entries = [(decode_governance(entry), leaf) for entry, leaf in self._log.recorded()]
         self._num_applied = 0
+        self._panel: BreakerPanel | None = None
+        self._watched: tuple[BreakerConfig, DesksConfig] | None = None
+        self._moves = {entry for entry, _ in self._entries if isinstance(entry, BreakerMoved)}
         self._taken = {entry.request for entry, _ in self._entries if isinstance(entry, Stopped | Reenabled)}
 
     @property
     def is_governed(self) -> bool:
         """Whether decisions state what governance knew: an entry is in force."""
         return self._num_applied > 0
+
+    @property
+    def fairness(self) -> FairnessConfig | None:
+        """The limits of the swap test that the bundle in force has views put to; None where it asks for none."""
+        tables = self.state_now.tables
+        return tables.fairness if tables is not None and tables.fairness.test_views else None
 
     @property
     def num_logged(self) -> int:
@@ -147,8 +163,8 @@ class RunGovernance:
         if not self._has_entry_within(first + num):
             if not self.is_governed:
                 return [UNSET] * num
-            if self.state_now.is_clear:
-                return [self._facts_of(())] * num
+            if self.state_now.is_clear and self.fairness is None:
+                return [self._facts_of((), UNSET)] * num
         return [self.fact(first + place, subject_at(place)) for place in range(num)]
 
     def fact(self, index: int, subject: HoldSubject) -> Facts:
@@ -156,7 +172,42 @@ class RunGovernance:
         self._advance(index)
         if not self.is_governed:
             return UNSET
-        return self._facts_of(holds_on(self.state_now, subject, self._desks_of))
+        return self._facts_of(holds_on(self.state_now, subject), subject.swaps)
+
+    @property
+    def has_breakers(self) -> bool:
+        """Whether a bundle in force has circuit breakers observe."""
+        return self._panel is not None
+
+    def observe(self, observation: BreakerObservation, before: int) -> list[BreakerChange]:
+        """Let the circuit breakers observe what precedes decision `before`; the changes, which are to be logged."""
+        self._advance(before)
+        return [] if self._panel is None else self._panel.observe(observation)
+
+    def log_changes(self, changes: Sequence[BreakerChange], before: int, *, is_replaying: bool) -> None:
+        """Log what breakers did, unless the log of a run made again holds it. Nothing waits in an open group.
+
+        Raises: IntegrityError where a run made again comes to other changes, LedgerUnavailable.
+        """
+        for one in changes:
+            entry = BreakerMoved(
+                one.at_ns,
+                before,
+                one.breaker,
+                one.scope,
+                one.state,
+                one.statistic,
+                one.threshold,
+                one.evidence,
+            )
+            if entry in self._moves:
+                continue
+            if is_replaying:
+                raise IntegrityError(
+                    f"breaker {one.breaker} of {one.scope} changes at decision {before}, which the governance log does "
+                    "not hold: the inputs, the settings or the code changed since; use a new folder"
+                )
+            self.log(entry)
 
     def log(self, entry: GovernanceEntry) -> None:
         """Make a change durable; it is in force for decisions from `entry.before` on. Raises: LedgerUnavailable."""
@@ -165,6 +216,9 @@ class RunGovernance:
 
     def _log_request(self, request: ControlRequest, before: int, now_ns: int) -> None:
         at_ns = request.at_ns or now_ns
+        if isinstance(request, BundleOffer):
+            self._log_bundle(request, before)
+            return
         if not isinstance(request, StopRequest):
             self.log(
                 Reenabled(at_ns, before, request.scope, request.by, request.why, request.id, request.breaker)
@@ -180,9 +234,16 @@ class RunGovernance:
                 f"stop could not be logged ({error}): solve this and run the same command again"
             ) from error
 
-    def _facts_of(self, holds: tuple[Any, ...]) -> GovernanceFacts:
+    def _log_bundle(self, offer: BundleOffer, before: int) -> None:
+        """Log the bundle to go by, unless it is the one that the log names last."""
+        known = next((one for one, _ in reversed(self._entries) if isinstance(one, BundleAdopted)), None)
+        is_known = (offer.text, offer.stale) == ((known.text, known.stale) if known is not None else ("", ""))
+        if not is_known:
+            self.log(BundleAdopted(offer.at_ns, before, offer.digest, offer.number, offer.text, offer.stale))
+
+    def _facts_of(self, holds: tuple[Any, ...], swaps: SwapFacts | UnsetType) -> GovernanceFacts:
         newest = self._entries[self._num_applied - 1][1]
-        return GovernanceFacts(self._num_applied, newest, self.state_now.bundle_digest, holds)
+        return GovernanceFacts(self._num_applied, newest, self.state_now.bundle_digest, holds, swaps)
 
     def _has_entry_within(self, index: int) -> bool:
         """Whether an entry that is not in force yet applies to a decision before `index`."""
@@ -191,11 +252,25 @@ class RunGovernance:
     def _advance(self, index: int) -> None:
         """Put in force what applies to the decision at `index`."""
         while self._has_entry_within(index + 1):
-            self.state_now = apply(self.state_now, self._entries[self._num_applied][0])
+            self._put_in_force(self._entries[self._num_applied][0])
             self._num_applied += 1
 
+    def _put_in_force(self, entry: GovernanceEntry) -> None:
+        self.state_now = apply(self.state_now, entry)
+        if isinstance(entry, Reenabled) and self._panel is not None:
+            self._panel.reenable(entry.scope, entry.by, entry.why, entry.at_ns, entry.breaker)
+        if isinstance(entry, BundleAdopted):
+            before, tables = self._watched, self.state_now.tables
+            self._watched = None if tables is None else (tables.breakers, tables.desks)
+            if self._watched != before:
+                self._panel = (
+                    None if tables is None else BreakerPanel(tables.breakers, tables.desks.by_symbol())
+                )
+            self.policy = self._settings_policy if tables is None else tables.policy
+
     def state(self) -> dict[str, Any]:
-        return {"num_applied": self._num_applied}
+        breakers = self._panel.state() if self._panel is not None else None
+        return {"num_applied": self._num_applied, "breakers": breakers}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Raises: IntegrityError where the log has lost entries since."""
@@ -206,5 +281,8 @@ class RunGovernance:
                 "saved: it was replaced or cut; restore it, or use a new folder"
             )
         self.state_now, self._num_applied = ControlState(), num
+        self._panel = self._watched = None
         for entry, _ in self._entries[:num]:
-            self.state_now = apply(self.state_now, entry)
+            self._put_in_force(entry)
+        if self._panel is not None and state.get("breakers") is not None:
+            self._panel.restore(state["breakers"])

@@ -19,7 +19,9 @@ from htfi.domain.events import (
     Trade,
 )
 from htfi.domain.news import ScreenedItem, Screening
+from htfi.governance.breakers.observations import BreakerObservation, observe_item
 from htfi.pipeline.amendments import PendingAmendment
+from htfi.pipeline.breakers import observe_point
 from htfi.pipeline.components import Components, RunContext
 from htfi.pipeline.decide import (
     close_bars,
@@ -166,6 +168,8 @@ class DecisionLoop:
         series = weigh_views(series, forecasts, components)
         series, num_skipped = plan_deep_readings(series, components, context)
         self.num_deep_reads_skipped += num_skipped
+        if components.governance.has_breakers:
+            self._observe(observe_point(series, forecasts, components, context))
         first = self.recorder.num_recorded
         return list(zip(series, decide_series(series, forecasts, first, components, context), strict=True))
 
@@ -188,6 +192,8 @@ class DecisionLoop:
                     self.held_news.hold(item, screened)
                 components.prepared.receive_news(screened)
                 self.triggers.receive(screened, self._can_move_forecasts)
+                if components.governance.has_breakers:
+                    self._observe(observe_item(screened))
                 return ()
             case SuspicionReset():
                 self._learn_now()
@@ -198,6 +204,14 @@ class DecisionLoop:
             case Trade() | Quote():
                 pass
         return components.market.observe(item)
+
+    def _observe(self, observation: BreakerObservation) -> None:
+        """Let the breakers observe; what they change holds from the next decision on."""
+        recorder, governance = self.recorder, self.components.governance
+        changes = governance.observe(observation, recorder.num_recorded)
+        if changes:
+            recorder.commit(now=True)
+            governance.log_changes(changes, recorder.num_recorded, is_replaying=recorder.cursor.is_replaying)
 
     def _can_move_forecasts(self, screened: ScreenedItem) -> bool:
         return can_move_forecasts(screened, self.components, self.context.fidelity)

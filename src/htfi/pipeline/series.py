@@ -6,9 +6,11 @@ from itertools import groupby
 from typing import Any
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from htfi.domain.decision import Forecast, NewsView, Regime
 from htfi.domain.events import Bar
+from htfi.domain.governance import SwapFacts
 from htfi.market.state import MarketState
 from htfi.pipeline.news_triggers import AnsweredSeries
 from htfi.pipeline.view_cache import ReadRequest
@@ -41,6 +43,7 @@ class SeriesContext(msgspec.Struct, frozen=True, gc=False):
     view: NewsView | None = None  # None where there is no news
     forecast: Forecast | None = None  # None until views are weighed
     answered: AnsweredSeries | None = None
+    swaps: SwapFacts | UnsetType = UNSET  # of the view, where swaps are tested
 
     @property
     def last_price(self) -> float:

@@ -36,6 +36,9 @@ _RUNG_RANK = {
 }
 
 
+APART_DEADLINE_MS = 60_000.0  # of a reading that is none of a decision's
+
+
 class ReadRequest(NamedTuple):
     """What is to be read for a series, at which rung; all news on it; and what was read already, where it was.
 
@@ -158,6 +161,10 @@ class ViewCache:
     def read_uncached(self, rung: Rung, questions: Sequence[Question], deadline_ms: float) -> list[NewsView]:
         """What a rung reads in the news, ahead of a decision or after it; not cached. Raises: DependencyUnavailable."""
         return self._readers[rung].read(questions, deadline_ms) if questions else []
+
+    def read_apart(self, rung: Rung, questions: Sequence[Question]) -> list[NewsView]:
+        """Views that no decision keeps, such as those of swapped texts. Raises: DependencyUnavailable."""
+        return self._readers[rung].read(questions, APART_DEADLINE_MS)
 
     def answers_late(self, rung: Rung) -> bool:
         """Whether the reader of a rung may answer after its deadline."""

@@ -6,9 +6,11 @@ diverges as few ever did, and rests on items of little trust, is an incident, wh
 
 from collections.abc import Mapping, Sequence
 
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from htfi.domain.decision import Decision, Forecast, NewsView, Quantiles, ViewPart
+from htfi.domain.governance import SwapFacts
 from htfi.domain.news import ItemReading
 from htfi.forecasting.fusion import combine
 from htfi.forecasting.tilts import VERSION_WITHOUT_BOUND, Opinion, derive_tilt, tilt_record
@@ -60,7 +62,7 @@ def opinion_of(
 def recorded_opinion(decision: Decision, view: NewsView) -> Opinion:
     """The opinion of a view in the place of a decision's own."""
     bar = decision.circumstances
-    return opinion_of(
+    opinion = opinion_of(
         view,
         decision.as_of_ns,
         bar.bar_end_ns - bar.bar_start_ns,
@@ -68,6 +70,22 @@ def recorded_opinion(decision: Decision, view: NewsView) -> Opinion:
         max_view_influence(view, recorded_limits(decision.news_context))
         if is_influence_bounded(decision)
         else None,
+    )
+    return fair_opinion(opinion, UNSET if decision.governance is UNSET else decision.governance.swaps)
+
+
+def fair_opinion(opinion: Opinion, swaps: SwapFacts | UnsetType) -> Opinion:
+    """What of an opinion stands under the swaps of names that its view was put to."""
+    if swaps is UNSET or swaps.weight >= 1.0:
+        return opinion
+    left = swaps.weight
+    return opinion._replace(
+        size_sigmas=left * opinion.size_sigmas,
+        volatility_multiplier=1.0 + left * (opinion.volatility_multiplier - 1.0),
+        calibrated_effects=tuple(
+            (horizon, left * shift, 1.0 + left * (stretch - 1.0))
+            for horizon, shift, stretch in opinion.calibrated_effects
+        ),
     )
 
 

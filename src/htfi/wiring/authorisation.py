@@ -108,7 +108,7 @@ def key_of(requester: Requester, directory: PeopleDirectory) -> SigningKey:
     principal = directory.by_key.get(key.verifier_key)
     if principal is None:
         raise AccessDenied(
-            f"{requester.key} is the key of nobody in {PEOPLE_FILE}: add its verifier key there"
+            f"{requester.key} is the key of no person in {PEOPLE_FILE}: add its verifier key there"
         )
     if requester.by and requester.by != principal.id:
         raise AccessDenied(

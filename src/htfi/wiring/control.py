@@ -1,7 +1,7 @@
 """Opens the governance of a run: its log, and the folders through which people control it."""
 
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from enum import Enum
 from pathlib import Path
 from secrets import token_hex
@@ -13,6 +13,7 @@ from htfi.adapters.stores.control_folder import (
     CONTROL_FOLDER,
     ControlWatcher,
     DeadMansSwitch,
+    no_bundle,
     remove_stop_file,
     user_control_folder,
     write_request,
@@ -23,15 +24,16 @@ from htfi.domain.errors import HtfiError, InvalidInput
 from htfi.domain.governance import FIRM, MAX_CAUSE_CHARS, parse_scope
 from htfi.governance.config import PolicyConfig
 from htfi.governance.control.entries import GovernanceEntry, Reenabled, StopCause, Stopped, decode_governance
-from htfi.governance.control.requests import ControlRequest, ReenableRequest, StopRequest
+from htfi.governance.control.requests import FolderRequest, ReenableRequest, StopRequest
 from htfi.governance.ledger.log import LogReader, TransparencyLog
 from htfi.governance.ledger.merkle import leaf_hash
 from htfi.pipeline.governed import RunGovernance
 from htfi.pipeline.record.entry import try_decode_entry
+from htfi.wiring.bundles import BundleWatch, read_roll
+from htfi.wiring.governance_log import GOVERNANCE_ORIGIN
 from htfi.wiring.ledger import DATABASE, is_running, open_ledger, open_ledger_readonly
 
 GOVERNANCE_FOLDER = "governance"  # of a run; it is there once something changed
-GOVERNANCE_ORIGIN = "htfi.governance"
 _WAIT_S = 2.0  # for a run to log a request
 
 
@@ -114,20 +116,27 @@ def check_governance(run: Path, log: LogReader, size: int) -> tuple[list[str], l
 
 @contextmanager
 def open_governance(
-    run: Path, policy: PolicyConfig, switch: DeadMansSwitch | None = None
+    run: Path, policy: PolicyConfig, switch: DeadMansSwitch | None = None, shared: Path | None = None
 ) -> Generator[tuple[RunGovernance, ControlWatcher]]:
     """The governance of a run, which its folder and that of this user control, until the end of the block.
 
+    `shared` is a governance folder, whose bundle it goes by and whose `control` folder it watches too.
     Raises: InvalidInput, IntegrityError, LedgerUnavailable.
     """
+    bundles = BundleWatch(shared) if shared is not None else None
     log = GovernanceLogFile(run)
     try:
         recorded = log.recorded()
-        try:
-            shared = [user_control_folder()]
-        except RuntimeError:  # nobody has a home here
-            shared = []
-        watcher = ControlWatcher(run / CONTROL_FOLDER, shared, switch, is_new=not recorded)
+        folders = [shared / CONTROL_FOLDER] if shared is not None else []
+        with suppress(RuntimeError):  # where nobody has a home
+            folders.append(user_control_folder())
+        watcher = ControlWatcher(
+            run / CONTROL_FOLDER,
+            folders,
+            switch,
+            poll_bundle=bundles.poll if bundles is not None else no_bundle,
+            is_new=not recorded,
+        )
         try:
             yield RunGovernance(policy, log, watcher), watcher
         finally:
@@ -146,25 +155,34 @@ class ControlOutcome(Enum):
 
 
 def request_stop(
-    run: Path | None, scope: str, by: str, why: str, cause: StopCause = StopCause.COMMAND
+    run: Path | None,
+    scope: str,
+    by: str,
+    why: str,
+    cause: StopCause = StopCause.COMMAND,
+    shared: Path | None = None,
 ) -> ControlOutcome:
-    """Ask the run in a folder, or all runs of this user, to release nothing in scope.
+    """Ask the run in a folder, all of the governance folder `shared`, or all of this user, to release nothing in scope.
 
     Raises: InvalidInput, DependencyUnavailable.
     """
     made = _checked(scope, by, why)
-    return _send(run, StopRequest(f"stop-{made}-{token_hex(3)}", made, scope, by, why, cause))
+    return _send(run, shared, StopRequest(f"stop-{made}-{token_hex(3)}", made, scope, by, why, cause))
 
 
-def request_reenabling(run: Path | None, scope: str, by: str, why: str, breaker: str = "") -> ControlOutcome:
+def request_reenabling(
+    run: Path | None, scope: str, by: str, why: str, breaker: str = "", shared: Path | None = None
+) -> ControlOutcome:
     """Ask for the end of the stops of a scope, and that its breakers close, or the one of a name.
 
     Raises: InvalidInput, DependencyUnavailable.
     """
     made = _checked(scope, by, why)
     if parse_scope(scope) == FIRM and not breaker:
-        remove_stop_file(_control_folder(run))
-    return _send(run, ReenableRequest(f"reenable-{made}-{token_hex(3)}", made, scope, by, why, breaker))
+        remove_stop_file(_control_folder(run, shared))
+    return _send(
+        run, shared, ReenableRequest(f"reenable-{made}-{token_hex(3)}", made, scope, by, why, breaker)
+    )
 
 
 def _checked(scope: str, by: str, why: str) -> int:
@@ -176,7 +194,12 @@ def _checked(scope: str, by: str, why: str) -> int:
     return time_ns()
 
 
-def _control_folder(run: Path | None) -> Path:
+def _control_folder(run: Path | None, shared: Path | None) -> Path:
+    if run is not None and shared is not None:
+        raise InvalidInput("name the folder of a run, or --governance for all of its runs, not both")
+    if shared is not None:
+        read_roll(shared)
+        return shared / CONTROL_FOLDER
     if run is None:
         try:
             return user_control_folder()
@@ -187,8 +210,8 @@ def _control_folder(run: Path | None) -> Path:
     return run / CONTROL_FOLDER
 
 
-def _send(run: Path | None, request: ControlRequest) -> ControlOutcome:
-    write_request(_control_folder(run), request)
+def _send(run: Path | None, shared: Path | None, request: FolderRequest) -> ControlOutcome:
+    write_request(_control_folder(run, shared), request)
     if run is None:
         return ControlOutcome.SHARED
     if not is_running(run):

@@ -29,8 +29,10 @@ DATABASE = "ledger.db"
 SIGNING_KEY = "signing.key"
 
 
-def open_ledger(folder: Path, *, origin: str, durable: bool = True) -> TransparencyLog:
-    """The folder's ledger, for appending; made at first, with its own signing key.
+def open_ledger(
+    folder: Path, *, origin: str, durable: bool = True, database: str = DATABASE
+) -> TransparencyLog:
+    """The folder's ledger, or the log in another `database`, for appending; made at first, with its own signing key.
 
     `origin` names the log in its checkpoints, in a form such as example.com/desk. Without `durable` an append
     does not wait for the disk: for measurements only.
@@ -41,7 +43,7 @@ def open_ledger(folder: Path, *, origin: str, durable: bool = True) -> Transpare
         make_private(folder)
     except OSError as error:
         raise LedgerUnavailable(f"cannot write to {folder}: {error.strerror}") from error
-    path, key_path = folder / DATABASE, folder / SIGNING_KEY
+    path, key_path = folder / database, folder / SIGNING_KEY
     lock = OwnerLock(path)
     try:
         if not path.exists():
@@ -67,12 +69,12 @@ def open_ledger(folder: Path, *, origin: str, durable: bool = True) -> Transpare
     return log
 
 
-def open_ledger_readonly(folder: Path) -> LogReader:
-    """The folder's ledger, to read, prove and verify, also while a run appends to it.
+def open_ledger_readonly(folder: Path, database: str = DATABASE) -> LogReader:
+    """The folder's ledger, or another log, to read, prove and verify, also while a run appends to it.
 
     Raises: InvalidInput, IntegrityError, LedgerUnavailable.
     """
-    return LogReader(open_store_readonly(folder / DATABASE), verify_signature)
+    return LogReader(open_store_readonly(folder / database), verify_signature)
 
 
 def open_ledger_for_cosigning(folder: Path) -> LogReader:

@@ -30,13 +30,17 @@ from htfi.adapters.stores.held_news import HELD_NEWS
 from htfi.adapters.stores.journal_check import LedgerEntries, RowDifferences, check_journal, repair_journal
 from htfi.adapters.stores.snapshot import read_whole
 from htfi.adapters.stores.sqlite_log import PUBLISHED
+from htfi.domain.content_marking import MARKING_FILE, marking_file, marking_meta
 from htfi.domain.counts import counted
 from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
-from htfi.domain.files import altered_lines, remove_temporary_files, restrict_to_owner
+from htfi.domain.files import altered_lines, remove_temporary_files, restrict_to_owner, write_atomically
 from htfi.governance.ledger.log import LogReader
+from htfi.governance.ledger.tombstones import is_tombstone
+from htfi.governance.regulation.record import MarkedFile
 from htfi.pipeline.ports import Position
 from htfi.pipeline.record.entry import decode_entry
 from htfi.wiring.control import GOVERNANCE_FOLDER, check_governance
+from htfi.wiring.deletions import check_deletions
 from htfi.wiring.ledger import DATABASE, SIGNING_KEY, is_running, open_ledger_readonly
 from htfi.wiring.models.caching import CACHE_FOLDER
 from htfi.wiring.settings import SETTINGS_FILE
@@ -47,12 +51,15 @@ INBOX = "inbox"
 PEERS = "peers.jsonl"
 STATEMENTS = "statements.jsonl"
 REPORT = "report.html"
+_GENERATED_TEXT = ("rationale.text", "rationale", "view.words")  # fields of the files below
+_HEAD_BYTES = 4_096
+_MARKED = (JOURNAL, TABLE, REPORT, STATEMENTS)
 
 _FILES = frozenset(
     {
         DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm", f"{DATABASE}.lock", SIGNING_KEY, PUBLISHED, SETTINGS_FILE,
         STATE, JOURNAL, TABLE, REPORT, QUARANTINE, HELD_NEWS, REQUESTED_FILE, ADMITTED_FILE, PEERS,
-        STATEMENTS,
+        STATEMENTS, MARKING_FILE,
     }
 )  # fmt: skip
 _FOLDERS = (INBOX, CACHE_FOLDER, GOVERNANCE_FOLDER, CONTROL_FOLDER)
@@ -115,10 +122,41 @@ def claim_folder(folder: Path, report: Notify) -> None:
         )
     else:
         num_open += _made_private(folder, report)
+    _mark_content(folder)
     if num_open:
         report(
             f"{folder} was open to other users (files and folders: {num_open}); now only its owner can read it"
         )
+
+
+def _mark_content(folder: Path) -> None:
+    """Mark the generated text of the folder's files, whose lines and pages readers may take apart."""
+    path, content = folder / MARKING_FILE, marking_file(_MARKED, _GENERATED_TEXT)
+    try:
+        if not path.is_file() or path.read_bytes() != content:
+            write_atomically(path, content)
+    except OSError as error:
+        raise DependencyUnavailable(f"cannot write {path}: {error.strerror}") from error
+
+
+def marked_outputs(folder: Path) -> list[MarkedFile]:
+    """The files of a run that hold generated text, and whether each is marked. Raises: DependencyUnavailable."""
+    found: list[MarkedFile] = []
+    try:
+        has_file = (folder / MARKING_FILE).is_file()
+        for name in (JOURNAL, TABLE, REPORT):
+            path = folder / name
+            if not path.is_file():
+                continue
+            if name == REPORT:
+                with path.open("rb") as file:
+                    is_marked = marking_meta().encode() in file.read(_HEAD_BYTES)
+            else:
+                is_marked = has_file or (name == TABLE and decision_table.is_marked(path))
+            found.append(MarkedFile(f"{folder / name}", is_marked))
+    except OSError as error:
+        raise DependencyUnavailable(f"{folder}: cannot be read: {error.strerror}") from error
+    return found
 
 
 def changed_since_save(folder: Path, quarantine: Position, held: Position) -> str:
@@ -149,6 +187,7 @@ def _made_private(place: Path, report: Notify) -> bool:
 
 __all__ = [
     "JOURNAL",
+    "TABLE",
     "DecisionJournal",
     "RecordedRun",
     "ReleasedLine",
@@ -177,9 +216,12 @@ class RecordedRun:
         return self.entries.size
 
     def lines(self) -> Iterator[ReleasedLine | WithheldLine]:
-        """From the first on, each time. Raises: IntegrityError where the ledger does not hold."""
+        """From the first on, each time, without the deleted ones. Raises: IntegrityError where the ledger does not
+        hold.
+        """
         for receipt, entry in self.entries.entries():
-            yield line_of(receipt, entry)
+            if not is_tombstone(entry):
+                yield line_of(receipt, entry)
 
 
 def recorded_run(log: LogReader) -> RecordedRun:
@@ -255,8 +297,11 @@ def check_outputs(folder: Path, log: LogReader) -> tuple[list[str], list[str]]:
             wrong.append(f"{folder / name}: {problem}; {RERUN_HINT}")
     if not going_on:
         wrong += _changed_files(folder)
-    found, problems = check_governance(folder, log, entries.size)
-    return held + found, wrong + problems
+    for check in (check_governance, check_deletions):
+        found, problems = check(folder, log, entries.size)
+        held += found
+        wrong += problems
+    return held, wrong
 
 
 def _changed_files(folder: Path) -> list[str]:

@@ -22,6 +22,7 @@ from htfi.domain.errors import DependencyUnavailable, IntegrityError
 from htfi.domain.file_digests import DigestFile, FileDigestCache, file_digest
 from htfi.domain.time import SystemClock
 from htfi.forecasting.forecaster import Forecaster
+from htfi.forecasting.ports import Expert
 from htfi.governance import policy
 from htfi.governance.ledger.log import TransparencyLog
 from htfi.market.state import MarketState
@@ -178,6 +179,7 @@ def open_run(
     listen: str = "",
     with_models: bool = True,
     switch: DeadMansSwitch | None = None,
+    governance_folder: Path | None = None,
 ) -> Generator[OpenRun]:
     """A run in `folder`, new or taken up where it was left; everything is closed on the way out.
 
@@ -185,7 +187,7 @@ def open_run(
     run that this one repeats. `outputs` are the derived files wanted (`choose_outputs`). With `pushed` there are no
     files: who pushes events steps the loop. Decisions are served at the address `listen` (`LineServer`). Unless it is
     `with_models`, news is cited and no language model reads it. A supervisor that leaves the file of the `switch`
-    untouched for too long stops everything.
+    untouched for too long stops everything. It goes by the policy bundle of the `governance_folder`.
 
     Raises: InvalidInput, IntegrityError, DependencyUnavailable.
     """
@@ -265,7 +267,9 @@ def open_run(
             settings = override(settings, "pipeline", group_ms=0.0)
         # Files give the same decisions on any machine: only readings of a live run are measured.
         elapsed_ns = time.monotonic_ns if live else None
-        governance, controls = closing.enter_context(open_governance(folder, settings.policy, switch))
+        governance, controls = closing.enter_context(
+            open_governance(folder, settings.policy, switch, governance_folder)
+        )
         loop = build_loop(
             settings,
             feed,
@@ -345,8 +349,12 @@ def build_components(
     reading_clock: Callable[[], int] | None = None,
     digest_file: DigestFile = file_digest,
     governance: RunGovernance | None = None,
+    more_experts: Sequence[Expert] = (),
 ) -> Components:
-    """New components, without history. Without readers news is cited and not read."""
+    """New components, without history. Without readers news is cited and not read.
+
+    `more_experts` forecast beside those that the settings name.
+    """
     readers = readers or {Rung.TEMPLATE: TemplateReader(settings.narrative)}
     times = ReadingTimes(settings.scheduling, reading_clock)
     readings = ViewCache(readers, settings.narrative.max_symbols, times)
@@ -356,7 +364,8 @@ def build_components(
     return Components(
         market=MarketState(settings.market),
         forecaster=Forecaster(
-            settings.forecasting, open_experts(settings.forecasting, settings.forecasting.foundation)
+            settings.forecasting,
+            (*open_experts(settings.forecasting, settings.forecasting.foundation), *more_experts),
         ),
         views=readings,
         news=processor,
@@ -381,13 +390,17 @@ def build_loop(
     subscriber: Subscriber = no_subscriber,
     is_recorded: bool = True,
     governance: RunGovernance | None = None,
+    more_experts: Sequence[Expert] = (),
 ) -> DecisionLoop:
     """The loop over any feed, ledger and sink, with new components; `held` keeps the news in quarantine.
 
     `digest` is that of the run's settings.json, where it has one; `digest_file` gives those of the encoder's files;
     `subscriber` gets each decision at the moment of its release. Where nothing is recorded no entry is made.
+    `more_experts` are as in `build_components`.
     """
-    components = build_components(settings, readers, cache, reading_clock, digest_file, governance)
+    components = build_components(
+        settings, readers, cache, reading_clock, digest_file, governance, more_experts
+    )
     recorder = DecisionRecorder(
         ledger,
         outlet,

@@ -195,6 +195,8 @@ def encode_settings(settings: Settings, *, earlier_names: bool = False) -> bytes
         del shaping["encoding"]["model"]
     decoding = settings.decoding
     shaping["decoding"] = {key: getattr(decoding, key) for key in _RESULT_SHAPING_DECODING}
+    if not settings.narrative.trace:  # left out otherwise, so that digests of earlier runs hold
+        del shaping["narrative"]["trace"]
     if decoding.rule != "coupled":  # left out otherwise, so that digests of earlier runs hold
         shaping["decoding"]["rule"] = decoding.rule
     if settings.triggers == TriggersConfig():  # left out otherwise, so that digests of earlier runs hold

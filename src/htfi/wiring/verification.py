@@ -14,6 +14,7 @@ from htfi.decoding.vocabulary import Vocabulary
 from htfi.domain.decision import Decision
 from htfi.domain.errors import HtfiError, IntegrityError, InvalidInput
 from htfi.governance.ledger.log import LogReader
+from htfi.governance.ledger.tombstones import is_tombstone
 from htfi.pipeline.audit.governed import GovernanceAuditor
 from htfi.pipeline.audit.readings import ReadingAuditor, ReadingSettings, WeightlessModel
 from htfi.pipeline.audit.recompute import AmendmentAuditor, check_entry
@@ -36,6 +37,7 @@ class RecomputeSummary(NamedTuple):
     num_readings: int
     num_not_checked: dict[str, int]
     num_pending: int
+    num_apart: int = 0  # decisions checked without the ones before them, of which some were deleted
 
 
 def recompute_all(
@@ -60,19 +62,26 @@ def recompute_all(
     readings = ReadingAuditor(reading_terms(settings), ModelsByVersion(settings.models, named).model)
     triggers = TriggerAuditor(settings.triggers, log.entry)
     governance = GovernanceAuditor(settings.policy, governance_leaves(folder))
+    has_all = not log.tombstones(0, size)  # what follows from earlier entries cannot be derived without them
+    num_apart = 0
     for index, entry in enumerate(log.entries(0, size)):
+        if is_tombstone(entry):
+            governance.pass_over()
+            progress(index + 1, size)
+            continue
+        num_apart += not has_all
         try:
             problems = check_entry(
                 entry,
                 digest,
                 settings.policy,
-                amendments,
+                amendments if has_all else None,
                 settings.routing,
                 settings.suspicion,
-                readings,
+                readings if has_all else None,
                 settings.sanitiser,
                 settings.scheduling,
-                triggers,
+                triggers if has_all else None,
                 governance,
             )
         except (msgspec.DecodeError, ValueError, KeyError, IndexError) as error:
@@ -80,7 +89,9 @@ def recompute_all(
         if problems:
             raise IntegrityError(f"entry {index} cannot be derived again: {'; '.join(problems)}")
         progress(index + 1, size)
-    return RecomputeSummary(readings.num_read, dict(readings.num_unchecked), amendments.num_awaiting)
+    return RecomputeSummary(
+        readings.num_read, dict(readings.num_unchecked), amendments.num_awaiting, num_apart
+    )
 
 
 def replay_reading(
@@ -97,7 +108,7 @@ def replay_reading(
         decision,
         settings.decoding,
         lambda version, role: cast(  # a cached property is not a property to a type checker
-            "ReplayModel", _find_writer(version, named[role], settings.models, f"--{role.value}")
+            "ReplayModel", find_writer(version, named[role], settings.models, f"--{role.value}")
         ),
     )
 
@@ -170,7 +181,7 @@ def reading_terms(settings: Settings) -> ReadingSettings:
     return ReadingSettings(settings.narrative, lead_ns)
 
 
-def _find_writer(version: str, named: Path | None, config: ModelsConfig, option: str) -> LoadableModel:
+def find_writer(version: str, named: Path | None, config: ModelsConfig, option: str) -> LoadableModel:
     """Raises: InvalidInput where the folder holds another model than wrote."""
     candidates = [named] if named is not None else [models.TARGET, models.DRAFT, *models.EARLIER]
     found = [open_model(path, config.precision, config.engine) for path in candidates]

@@ -1,6 +1,6 @@
 """Decides requests for access by Cedar rules, always with the schema. Implements the port `Authoriser`.
 
-Cedar skips a rule whose evaluation errs, so an erring `forbid` reads as Allow. Here any error denies, and rules that do
+Cedar skips a rule whose evaluation errs, so an erring forbid reads as Allow. Here any error denies, and rules that do
 not agree with the schema are refused when they are read. Source: Cedar 4 language reference, "Authorization".
 """
 

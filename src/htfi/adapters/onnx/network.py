@@ -2,6 +2,7 @@
 
 import hashlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from onnx import TensorProto
@@ -21,23 +22,25 @@ from htfi.decoding.checkpoint.folder import Architecture, ModelFolder
 from htfi.decoding.checkpoint.rope import Rope, rotary_frequencies
 from htfi.decoding.checkpoint.weights import CheckpointWeights
 from htfi.decoding.forward_pass import check_forward_inputs
-from htfi.decoding.ports import Floats, ForwardOutput, Ids, NetworkShape
+from htfi.decoding.kv_cache import MASKED
+from htfi.decoding.ports import Floats, ForwardOutput, Ids, NetworkShape, TextStates
 from htfi.domain.errors import InvalidInput
 
 
 def write_causal(
-    architecture: Architecture, weights: CheckpointWeights, precision: Precision
+    architecture: Architecture, weights: CheckpointWeights, precision: Precision, *, with_states: bool = False
 ) -> WrittenGraph:
     """The graph of one forward pass.
 
     Inputs: ids and pos int64 [B, T]; mask float32 [B, T, S + T], added to the scores; for each layer l, keys k.l and
     values v.l of the past, float32 [B, G, S, D].
-    Outputs: logits [B * T, V]; k_new and v_new [L * B, G, T, D].
+    Outputs: logits [B * T, V]; k_new and v_new [L * B, G, T, D]; `with_states` also hidden [B * T, H], what the head
+    reads, and attention [B, G, N/G * T, S + T], the last layer's shares before they are divided by their sum.
     Guarantees: a token's logits do not depend, bit for bit, on the other rows of a pass, on how a text is cut into
     passes, nor on hidden positions between. See `_attend` for how.
     Raises: InvalidInput, ShapeMismatch, for weights that do not fit the architecture.
     """
-    return _CausalWriter(architecture, weights, precision).write()
+    return _CausalWriter(architecture, weights, precision).write(with_states)
 
 
 class _CausalWriter:
@@ -47,7 +50,7 @@ class _CausalWriter:
         self.precision = precision
         self.prefix = "model." if "model.embed_tokens.weight" in weights else ""
 
-    def write(self) -> WrittenGraph:
+    def write(self, with_states: bool) -> WrittenGraph:
         graph, shape = self.graph, self.shape
         table = graph.borrow(
             f"{self.prefix}embed_tokens.weight", (shape.vocab_size, shape.hidden_size), as_stored=True
@@ -72,6 +75,9 @@ class _CausalWriter:
         head = f"{self.prefix}embed_tokens.weight" if shape.tie_embeddings else "lm_head.weight"
         logits = self._multiply(value, LinearLayer((head,), (shape.vocab_size,), shape.hidden_size))
         graph.rename_last(logits, "logits")
+        states = ("hidden", "attention") if with_states else ()
+        for name, found in zip(states, (value, self.share), strict=False):
+            graph.rename_last(graph.add("Identity", [found]), name)
         graph.rename_last(graph.add("Concat", keys, axis=0), "k_new")
         graph.rename_last(graph.add("Concat", values, axis=0), "v_new")
         inputs: dict[str, tuple[int, list[str | int]]] = {
@@ -85,7 +91,7 @@ class _CausalWriter:
                     TensorProto.FLOAT,
                     ["B", shape.num_kv_heads, "S", shape.head_dim],
                 )
-        return graph.finish(inputs, ["logits", "k_new", "v_new"])
+        return graph.finish(inputs, ["logits", "k_new", "v_new", *states])
 
     def _prepare(self) -> None:
         """What all layers share: angles, the mask for each head that shares a key, shapes, the adder."""
@@ -156,7 +162,7 @@ class _CausalWriter:
         ]
         score = graph.add("Add", [graph.add("Concat", scores, axis=-1), self.mask])  # [B, G, N/G * T, S + T]
         highest = graph.add("ReduceMax", [score, graph.constant([-1])], keepdims=1)
-        share = graph.add("Exp", [graph.add("Sub", [score, highest])])
+        share = self.share = graph.add("Exp", [graph.add("Sub", [score, highest])])
         mixed = graph.add("MatMul", [share, graph.add("Concat", [f"v.{layer}", value], axis=2)])
         mixed = graph.add("Div", [mixed, graph.add("MatMul", [share, self.ones])])
         if is_grouped:
@@ -244,6 +250,7 @@ class OnnxNetwork:
         *,
         threads: int = 1,
         cache_folder: Path | None = None,
+        with_states: bool = False,
     ) -> None:
         """Opens at once where the graph is cached, else writes it first, in seconds.
 
@@ -254,8 +261,13 @@ class OnnxNetwork:
             raise InvalidInput(f"{folder.path} holds a {family} encoder; name a causal model to write with")
         cache_folder = default_cache_folder() if cache_folder is None else cache_folder
         self._digest = hashlib.sha256(f"{folder.digest} {precision} {MAX_LEVEL}".encode()).hexdigest()
+        stored_as = (
+            hashlib.sha256(f"{self._digest} with states".encode()).hexdigest()
+            if with_states
+            else self._digest
+        )
         cached = cached_graph if precision is Precision.FP32 else exact_graph
-        written = cached(self._digest, cache_folder, lambda: _write(folder, precision))
+        written = cached(stored_as, cache_folder, lambda: _write(folder, precision, with_states))
         self._session = OnnxSession(written, folder.weights, threads)
         of = folder.architecture
         self._shape = NetworkShape(
@@ -291,13 +303,25 @@ class OnnxNetwork:
             new_values.reshape(stacked),
         )
 
+    def states(self, ids: Ids) -> TextStates:
+        """See the port. Raises: as `forward`."""
+        of, num = self._shape, len(ids)
+        empty = np.zeros((1, of.num_kv_heads, 0, of.head_dim), np.float32)
+        mask = np.triu(np.full((1, num, num), MASKED, np.float32), 1)
+        inputs: dict[str, Any] = {"ids": ids[None], "pos": np.arange(num, dtype=np.int64)[None], "mask": mask}
+        inputs |= {f"{kind}.{layer}": empty for layer in range(of.num_layers) for kind in "kv"}
+        hidden, shares = self._session.run(("hidden", "attention"), inputs)
+        num_heads = shares.shape[1] * shares.shape[2] // num
+        shares = shares.reshape(num_heads, num, num)  # [A, T, T]
+        return TextStates(hidden, shares / shares.sum(axis=2, keepdims=True))
+
 
 def _gemm_block(head_dim: int) -> int:
     """How far onnxruntime's matrix product sums at once: the fewer columns, the farther (MlasSgemm's strides)."""
     return next((block for most, block in ((16, 1024), (32, 512), (64, 256)) if head_dim <= most), 128)
 
 
-def _write(folder: ModelFolder, precision: Precision) -> WrittenGraph:
+def _write(folder: ModelFolder, precision: Precision, with_states: bool) -> WrittenGraph:
     from htfi.adapters.onnx.network import write_causal  # onnx is needed to write a graph, not to run one
 
-    return write_causal(folder.architecture, folder.weights, precision)
+    return write_causal(folder.architecture, folder.weights, precision, with_states=with_states)

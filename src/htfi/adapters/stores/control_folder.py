@@ -9,7 +9,7 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -20,7 +20,13 @@ from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.domain.files import make_private, write_atomically
 from htfi.domain.governance import FIRM, MAX_CAUSE_CHARS, parse_scope
 from htfi.governance.control.entries import StopCause
-from htfi.governance.control.requests import ControlRequest, ReenableRequest, StopRequest
+from htfi.governance.control.requests import (
+    BundleOffer,
+    ControlRequest,
+    FolderRequest,
+    ReenableRequest,
+    StopRequest,
+)
 
 CONTROL_FOLDER = "control"  # of a run
 STOP_FILE = "STOP"
@@ -28,7 +34,8 @@ LOOK_S = 0.01  # how often a run looks; a fifth of a percent of a core
 MAX_REQUEST_BYTES = 64 << 10
 _SETTLED_NS = 50_000_000  # more than the step of a file system's clock
 
-_DECODER = msgspec.json.Decoder(ControlRequest)
+_DECODER = msgspec.json.Decoder(FolderRequest)
+PollBundle = Callable[[int], BundleOffer | None]
 
 
 class DeadMansSwitch(NamedTuple):
@@ -48,7 +55,7 @@ def user_control_folder() -> Path:
     return base / "htfi" / CONTROL_FOLDER
 
 
-def write_request(folder: Path, request: ControlRequest) -> Path:
+def write_request(folder: Path, request: FolderRequest) -> Path:
     """Leave a request in a control folder, whole and durable. Raises: DependencyUnavailable."""
     path = folder / f"{request.id}.json"
     try:
@@ -74,9 +81,9 @@ def _cannot_write(path: Path, error: OSError) -> DependencyUnavailable:
     return DependencyUnavailable(f"{path}: {error.strerror or error}: check its folder's permissions")
 
 
-def read_requests(folder: Path) -> tuple[list[ControlRequest], list[str]]:
+def read_requests(folder: Path) -> tuple[list[FolderRequest], list[str]]:
     """The requests in a control folder, oldest first, a STOP file last; and a line on each file that is none."""
-    found: list[ControlRequest] = []
+    found: list[FolderRequest] = []
     wrong: list[str] = []
     try:
         paths = sorted(path for path in folder.iterdir() if path.suffix == ".json")
@@ -92,9 +99,9 @@ def read_requests(folder: Path) -> tuple[list[ControlRequest], list[str]]:
     return [*found, stop] if stop is not None else found, wrong
 
 
-def still_asked(requests: Sequence[ControlRequest]) -> list[ControlRequest]:
+def still_asked(requests: Sequence[FolderRequest]) -> list[FolderRequest]:
     """Those that still count for a run that begins now: stops that nobody has ended since."""
-    standing: list[ControlRequest] = []
+    standing: list[FolderRequest] = []
     for request in requests:
         if isinstance(request, ReenableRequest):
             standing = [one for one in standing if one.scope != request.scope or request.breaker]
@@ -103,7 +110,7 @@ def still_asked(requests: Sequence[ControlRequest]) -> list[ControlRequest]:
     return standing
 
 
-def _read_request(path: Path) -> ControlRequest:
+def _read_request(path: Path) -> FolderRequest:
     with path.open("rb") as file:
         data = file.read(MAX_REQUEST_BYTES + 1)
     if len(data) > MAX_REQUEST_BYTES:
@@ -132,11 +139,18 @@ def _stop_file(folder: Path) -> StopRequest | None:
     )  # fmt: skip
 
 
+def no_bundle(now_ns: int) -> BundleOffer | None:
+    """Of a run without a governance folder."""
+    del now_ns
+    return None
+
+
 class ControlWatcher:
     """Looks into control folders and at a supervisor's file, in a thread of its own, every `LOOK_S`.
 
     Implements the port `ControlRequests`; `push` adds what comes another way, also from a signal handler. `own` is the
-    run's control folder; of `shared` ones a new run takes only what still counts.
+    run's control folder; of `shared` ones a new run takes only what still counts. `poll_bundle` gives the policy bundle
+    to go by, where that changed.
     """
 
     def __init__(
@@ -145,6 +159,7 @@ class ControlWatcher:
         shared: Sequence[Path] = (),
         switch: DeadMansSwitch | None = None,
         *,
+        poll_bundle: PollBundle = no_bundle,
         is_new: bool = True,
     ) -> None:
         self._own, self._folders, self._switch = own, (own, *shared), switch
@@ -152,6 +167,7 @@ class ControlWatcher:
         self._seen: set[str] = set()
         self._marks: dict[Path, tuple[int, int]] = {}
         self._is_dead = False
+        self._poll_bundle = poll_bundle
         self._ended = threading.Event()
         self.warnings: deque[str] = deque(maxlen=100)
         for folder in shared if is_new else ():
@@ -186,9 +202,21 @@ class ControlWatcher:
 
     def _watch(self) -> None:
         while not self._ended.wait(LOOK_S):
-            self._look()
+            try:
+                self._look()
+            except Exception as error:  # noqa: BLE001 - whatever it is, nobody could stop the run any more
+                self._waiting.append(
+                    StopRequest(
+                        "watch-failed", time.time_ns(), str(FIRM), "the run itself",
+                        f"requests can no longer be read: {error!r}"[:MAX_CAUSE_CHARS], StopCause.FILE,
+                    )
+                )  # fmt: skip
+                return
 
     def _look(self) -> None:
+        offer = self._poll_bundle(time.time_ns())
+        if offer is not None:
+            self._waiting.append(offer)
         for folder in self._folders:
             mark = _mark_of(folder)
             if mark == self._marks.get(folder):

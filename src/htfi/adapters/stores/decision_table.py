@@ -20,9 +20,11 @@ from msgspec import UNSET
 from numpy.typing import NDArray
 
 from htfi.adapters.stores.journal_check import ExpectedRows, LedgerEntries, RowDifferences, compare_rows
+from htfi.domain.content_marking import FIELD, marking_metadata
 from htfi.domain.decision import PolicyOutcome, Receipt
 from htfi.domain.errors import DependencyUnavailable, IntegrityError
 from htfi.domain.files import atomic_writer
+from htfi.governance.ledger.tombstones import is_tombstone
 from htfi.pipeline.record.entry import decode_entry, entry_axes
 
 pa: Any = pyarrow  # ships no types
@@ -32,6 +34,8 @@ TABLE = "decisions.parquet"
 _ROWS_PER_GROUP = (
     256  # entries with all that was considered of their news, as Python has them: some 40 kB each
 )
+
+_OUTCOME_COLUMN, _REASONS_COLUMN = 9, 10  # of `_schema`
 
 
 class _Columns(NamedTuple):
@@ -110,6 +114,14 @@ def check_parquet(folder: Path, entries: LedgerEntries) -> RowDifferences | None
         raise IntegrityError(f"{path}: is not a table of decisions: {error}") from error
 
 
+def is_marked(path: Path) -> bool:
+    """Whether a table's schema says that it holds generated text."""
+    try:
+        return FIELD.encode() in (pq.read_schema(path).metadata or {})
+    except (OSError, pa.ArrowException):
+        return False
+
+
 def _always_false(_: tuple[Any, ...]) -> bool:
     return False
 
@@ -146,6 +158,8 @@ def _columns(entries: LedgerEntries) -> _Columns:
     axes: set[tuple[tuple[int, ...], tuple[float, ...]]] = set()
     has_triggers = False
     for _, entry in entries.entries():
+        if is_tombstone(entry):
+            continue
         found = entry_axes(entry)
         axes.add((found.horizons, found.levels))
         has_triggers |= found.is_triggered
@@ -173,7 +187,8 @@ def _schema(columns: _Columns) -> Any:
             ("amends", text),
             *([("trigger", names)] if columns.has_triggers else []),
             *((_column_name(cell), pa.float64()) for cell in columns.cells),
-        ]
+        ],
+        metadata=marking_metadata(),
     )
 
 
@@ -189,6 +204,9 @@ def _table(group: list[tuple[Receipt, bytes]], columns: _Columns, schema: Any) -
     quantiles = np.full((len(cells), len(group)), np.nan)
     facts: list[tuple[Any, ...]] = []
     for n, (receipt, entry) in enumerate(group):
+        if is_tombstone(entry):
+            facts.append(_deleted_row(receipt, len(schema) - len(cells)))
+            continue
         decision = decode_entry(entry, with_experts=False)
         is_withheld = decision.verdict.outcome is PolicyOutcome.WITHHOLD
         if not is_withheld:
@@ -223,6 +241,13 @@ def _table(group: list[tuple[Receipt, bytes]], columns: _Columns, schema: Any) -
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
+def _deleted_row(receipt: Receipt, num: int) -> tuple[Any, ...]:
+    """The row of an entry whose retention has ended: its place, its leaf hash, and the outcome 'deleted'."""
+    row: list[Any] = [receipt.index, receipt.leaf_hash, *[None] * (num - 2)]
+    row[_OUTCOME_COLUMN], row[_REASONS_COLUMN] = "deleted", []
+    return tuple(row)
+
+
 def column_array(values: Sequence[Any], kind: Any) -> Any:
     """An array of one column; None, and a NaN, are values that are not there.
 
@@ -241,7 +266,12 @@ def column_array(values: Sequence[Any], kind: Any) -> Any:
         return pa.ListArray.from_arrays(offsets, _texts([text for texts in values for text in texts]))
     if pa.types.is_string(kind):
         return _texts(values)
-    numbers = np.array(values, np.float64 if pa.types.is_floating(kind) else np.int64)
+    dtype = np.float64 if pa.types.is_floating(kind) else np.int64
+    if not isinstance(values, np.ndarray) and None in values:
+        known = np.array([value is not None for value in values])
+        filled = np.array([0 if value is None else value for value in values], dtype)
+        return pa.Array.from_buffers(kind, len(values), [_validity(known), pa.py_buffer(filled)])
+    numbers = np.array(values, dtype)
     return pa.Array.from_buffers(kind, len(values), [_validity(numbers == numbers), pa.py_buffer(numbers)])
 
 

@@ -5,6 +5,7 @@ what the file says for a decision: each makes its line from the ledger's entry.
 
   released   {"index":N,"leaf_hash":"…","decision":{the entry as JSON}}
   kept back  {"index":N,"leaf_hash":"…","withheld":true,"id":…,"last_price":…,"reasons":[…]}: no forecast
+  deleted    {"index":N,"leaf_hash":"…","deleted":"decision"}: its retention, of that class, has ended
 """
 
 import os
@@ -21,6 +22,7 @@ from htfi.adapters.stores.released_lines import FollowingReader, ReleasedLines
 from htfi.domain.decision import Decision, DecisionTrigger, PolicyOutcome, PolicyVerdict, Receipt, Regime
 from htfi.domain.errors import DependencyUnavailable, IntegrityError
 from htfi.domain.files import open_private
+from htfi.governance.ledger.tombstones import parse_tombstone
 from htfi.pipeline.ports import MakeDecision
 from htfi.pipeline.record.entry import decode_entry, entry_json
 
@@ -227,11 +229,13 @@ def journal_line(receipt: Receipt, entry: bytes, decision: Decision | None = Non
 
     Raises: IntegrityError where it is no decision.
     """
+    head = b'{"index":%d,"leaf_hash":"%s",' % (receipt.index, receipt.leaf_hash.encode())
+    if (gone := parse_tombstone(entry)) is not None:
+        return b'%s"deleted":%s}\n' % (head, msgspec.json.encode(gone.retention_class))
     try:
         told = entry_json(entry, decision)
     except msgspec.DecodeError as error:
         raise IntegrityError(f"entry {receipt.index}: {error}") from error
-    head = b'{"index":%d,"leaf_hash":"%s",' % (receipt.index, receipt.leaf_hash.encode())
     verdict = told.rfind(_VERDICT) + len(_VERDICT)
     if not told.startswith(PolicyOutcome.WITHHOLD.encode(), verdict):
         return b'%s"decision":%s}\n' % (head, told)

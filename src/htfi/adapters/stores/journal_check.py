@@ -18,6 +18,7 @@ from htfi.domain.decision import Receipt, decode_decision
 from htfi.domain.errors import DependencyUnavailable
 from htfi.domain.files import atomic_writer
 from htfi.governance.ledger.merkle import leaf_hash
+from htfi.governance.ledger.tombstones import parse_tombstone
 from htfi.pipeline.record.entry import encode_entry
 
 _MAX_NAMED = 1_000  # of a kind; more are counted only
@@ -166,7 +167,8 @@ class LedgerEntries:
 
     def entry(self, index: int) -> tuple[Receipt, bytes]:
         entry = self.at(index)
-        return Receipt(index, leaf_hash(entry).hex()), entry
+        gone = parse_tombstone(entry)
+        return Receipt(index, (leaf_hash(entry) if gone is None else gone.leaf_hash).hex()), entry
 
     def lines(self) -> Iterator[bytes]:
         """The journal's lines as they should be."""

@@ -9,7 +9,7 @@ import contextlib
 import fcntl
 import os
 import sqlite3
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain, islice
 from pathlib import Path
@@ -25,7 +25,7 @@ from htfi.domain.files import (
     temporary_path,
     write_atomically,
 )
-from htfi.governance.ports import EntryGroup
+from htfi.governance.ports import EntryGroup, Tombstone
 
 
 class OwnerLock:
@@ -79,6 +79,7 @@ def _lock_file_of(path: Path) -> Path:
 
 APPLICATION_ID = 0x48544649  # 'HTFI', in the SQLite header
 SCHEMA_VERSION = 1
+DELETIONS_VERSION = 2  # since a first deletion: with the table of tombstones
 PUBLISHED = "checkpoint"  # the newest signed checkpoint, as a file beside the database
 PAGE_BYTES = (
     32_768  # of entries of 1.6 kB twenty, of JSON five: there 1.6× the appends of 16 KiB pages, else as many
@@ -99,6 +100,13 @@ CREATE TABLE cosignatures (
 );
 """
 
+_DELETIONS_SCHEMA = """
+CREATE TABLE IF NOT EXISTS tombstones (
+    idx INTEGER PRIMARY KEY, leaf_hash BLOB NOT NULL, class TEXT NOT NULL, at_ns INTEGER NOT NULL,
+    authorisation INTEGER NOT NULL
+)
+"""
+
 
 class SqliteLog:
     """An open ledger database; see LeafStore for what each method promises."""
@@ -114,6 +122,7 @@ class SqliteLog:
         if row is None or not isinstance(row[0], str):
             raise IntegrityError(f"{path} does not name the key that signs it: restore it from a copy")
         self.verifier_key: str = row[0]
+        self._has_deletions = self._one("SELECT 1 FROM sqlite_master WHERE name = 'tombstones'") is not None
 
     def extent(self) -> tuple[int, int]:
         row = self._one("SELECT (SELECT max(idx) FROM entries), (SELECT max(size) FROM checkpoints)")
@@ -129,6 +138,54 @@ class SqliteLog:
             if not isinstance(body, bytes):
                 raise IntegrityError(f"{self.name}: entry {index} is not a blob")
             yield body
+
+    def tombstones(self, start: int, stop: int) -> Sequence[Tombstone]:
+        if not self._has_deletions:
+            return ()
+        query = (
+            "SELECT idx, leaf_hash, class, at_ns, authorisation FROM tombstones "
+            "WHERE idx >= ? AND idx < ? ORDER BY idx"
+        )
+        found: list[Tombstone] = []
+        for index, leaf, retention_class, at_ns, authorisation in self._rows(query, (start, stop)):
+            if (
+                not isinstance(leaf, bytes)
+                or not isinstance(at_ns, int)
+                or not isinstance(authorisation, int)
+            ):
+                raise IntegrityError(f"{self.name}: the tombstone of entry {index} is damaged")
+            found.append(Tombstone(index, leaf, self._text(retention_class), at_ns, authorisation))
+        return found
+
+    def delete(self, tombstones: Sequence[Tombstone]) -> None:
+        """Take the bytes of entries away and leave their tombstones, in one transaction.
+
+        Freed pages still hold bytes until `remove_freed`. Raises: InvalidInput, LedgerUnavailable.
+        """
+        if self._lock is None:
+            raise InvalidInput(f"{self.name} is open for reading only")
+
+        def remove(connection: sqlite3.Connection) -> None:
+            connection.execute(_DELETIONS_SCHEMA)
+            connection.execute(f"PRAGMA user_version = {DELETIONS_VERSION}")
+            for one in tombstones:
+                connection.execute(
+                    "INSERT INTO tombstones VALUES (?, ?, ?, ?, ?)",
+                    (one.index, one.leaf_hash, one.retention_class, one.at_ns, one.authorisation),
+                )
+                connection.execute("UPDATE entries SET body = x'' WHERE idx = ?", (one.index,))
+
+        self._write(remove)
+        self._has_deletions = True
+
+    def remove_freed(self) -> None:
+        """Build every page of the file anew, so that no byte of a deleted entry is left in it or in its journal.
+
+        Raises: LedgerUnavailable.
+        """
+        with self._translated("rewrite"):
+            for statement in ("PRAGMA secure_delete = ON", "VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)"):
+                self._connection.execute(statement)
 
     def tile(self, level: int, index: int) -> bytes:
         row = self._one("SELECT hashes FROM tiles WHERE level = ? AND idx = ?", (level, index))
@@ -319,9 +376,10 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
             (version,) = connection.execute("PRAGMA user_version").fetchone()
             if application != APPLICATION_ID:
                 raise IntegrityError(f"{path} is another program's database, not an HTFI ledger")
-            if version != SCHEMA_VERSION:
+            if version not in (SCHEMA_VERSION, DELETIONS_VERSION):
                 raise IntegrityError(
-                    f"{path} is a ledger of version {version}: this program reads {SCHEMA_VERSION}"
+                    f"{path} is a ledger of version {version}: this program reads {SCHEMA_VERSION} and "
+                    f"{DELETIONS_VERSION}"
                 )
         except (sqlite3.Error, HtfiError):
             connection.close()

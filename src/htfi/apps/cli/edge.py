@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from htfi.apps.options import FiniteRange, outputs_option
+from htfi.apps.options import FiniteRange, governance_option, outputs_option, switch_option
 
 if TYPE_CHECKING:
+    from htfi.wiring.control import DeadMansSwitch
     from htfi.wiring.outputs import OutputFile
 
 EPILOG = """\b
@@ -47,6 +48,8 @@ If a cloud is late, the edge's draft model answers. That decision is provisional
 @click.option("--draft", help="Folder of the edge's draft model.")
 @click.option("--pace", type=FiniteRange(min=0, min_open=True), help="Replay at this multiple of real time.")
 @click.option("--stdout", "to_stdout", is_flag=True, help="Also write each decision to standard output.")
+@governance_option
+@switch_option
 @outputs_option
 @click.option("--plain", is_flag=True, help="Print plain lines instead of the live view.")
 @click.option("--report/--no-report", default=True, show_default=True, help="Write report.html at the end.")
@@ -67,6 +70,8 @@ def command(
     draft: str | None,
     pace: float | None,
     to_stdout: bool,
+    governance: Path | None,
+    switch: "DeadMansSwitch | None",
     outputs: "frozenset[OutputFile] | None",
     plain: bool,
     report: bool,
@@ -96,6 +101,8 @@ def command(
             mirror=edge.leader_only(FileIO(1, "wb", closefd=False)) if to_stdout else None,
             pace=pace,
             outputs=outputs,
+            governance=governance,
+            switch=switch,
             plain=plain,
             report=report,
             edge=edge,

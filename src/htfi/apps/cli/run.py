@@ -16,7 +16,7 @@ import click
 
 from htfi import sample
 from htfi.apps.cli.signals import graceful_shutdown, stop_by_signal
-from htfi.apps.options import FiniteRange, listen_option, outputs_option, switch_option
+from htfi.apps.options import FiniteRange, governance_option, listen_option, outputs_option, switch_option
 from htfi.decoding.config import RULES
 from htfi.domain.counts import counted
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
@@ -69,6 +69,7 @@ To resume a run that was stopped or killed, run the same command again.
 )
 @click.option("--stdout", "to_stdout", is_flag=True, help="Also write each decision to standard output.")
 @listen_option
+@governance_option
 @switch_option
 @outputs_option
 @click.option("--plain", is_flag=True, help="Print plain lines instead of the live view.")
@@ -86,6 +87,7 @@ def command(
     releases: Path | None,
     to_stdout: bool,
     listen: str,
+    governance: Path | None,
     switch: "DeadMansSwitch | None",
     outputs: "frozenset[OutputFile] | None",
     plain: bool,
@@ -108,6 +110,7 @@ def command(
         pace=pace,
         listen=listen,
         switch=switch,
+        governance=governance,
         releases=releases,
         outputs=outputs,
         plain=plain,
@@ -160,6 +163,7 @@ def execute_run(
     outputs: "frozenset[OutputFile] | None" = None,
     listen: str = "",
     switch: "DeadMansSwitch | None" = None,
+    governance: Path | None = None,
 ) -> None:
     """Run to the end or until interrupted; exits with 130 then. Without files it is the embedded sample.
 
@@ -194,6 +198,7 @@ def execute_run(
         outputs=outputs,
         listen=listen,
         switch=switch,
+        governance_folder=governance,
     )
     with opened as run:
         ends = graceful_shutdown(run.loop.stop, STOP_S, "the run")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from htfi.apps.options import by_option, why_option
+from htfi.apps.options import by_option, governance_option, why_option
 from htfi.wiring.control import ControlOutcome, request_reenabling, request_stop
 
 RUN = click.argument(
@@ -21,10 +21,11 @@ SCOPE = click.option(
 
 @click.command("stop")
 @RUN
+@governance_option
 @SCOPE
 @by_option("Name of the person who stops it.")
 @why_option
-def stop_command(folder: Path | None, scope: str, by: str, why: str) -> None:
+def stop_command(folder: Path | None, governance: Path | None, scope: str, by: str, why: str) -> None:
     """Stop releasing: in the run of DIR, or without DIR in every run of this user on this machine.
 
     Decisions are still made and recorded; those in scope are withheld until `htfi reenable`, also after a restart.
@@ -38,16 +39,21 @@ def stop_command(folder: Path | None, scope: str, by: str, why: str) -> None:
       touch DIR/control/STOP
       kill -USR1 PID
     """
-    _report(request_stop(folder, scope, by, why), f"stopped: {scope}, by {by}: {why}", folder)
+    _report(
+        request_stop(folder, scope, by, why, shared=governance), f"stopped: {scope}, by {by}: {why}", folder
+    )
 
 
 @click.command("reenable")
 @RUN
+@governance_option
 @SCOPE
 @click.option("--breaker", default="", metavar="NAME", help="Close only this breaker of the scope.")
 @by_option("Name of the person who re-enables it.")
 @why_option
-def reenable_command(folder: Path | None, scope: str, breaker: str, by: str, why: str) -> None:
+def reenable_command(
+    folder: Path | None, governance: Path | None, scope: str, breaker: str, by: str, why: str
+) -> None:
     """End a stop of exactly this scope and close its breakers; the record names who did it.
 
     \b
@@ -57,7 +63,7 @@ def reenable_command(folder: Path | None, scope: str, breaker: str, by: str, why
       htfi reenable DIR --breaker bands_left --by "Ann Lee" --why "a bad print"
     """
     what = f"breaker {breaker} of {scope}" if breaker else scope
-    outcome = request_reenabling(folder, scope, by, why, breaker)
+    outcome = request_reenabling(folder, scope, by, why, breaker, shared=governance)
     _report(outcome, f"re-enabled: {what}, by {by}: {why}", folder)
 
 

@@ -4,13 +4,21 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from importlib.resources import files
 
+from htfi.domain.content_marking import marking_meta
+
 _SCRIPTS_ALLOWED = "; script-src 'unsafe-inline'; img-src data: blob:"
 
 
-def page_html(title: str, body: str, *, style: str = "", scripts: Sequence[str] = ()) -> str:
-    """`body`, `style` and `scripts` are trusted text; without scripts the page forbids them."""
+def page_html(
+    title: str, body: str, *, style: str = "", scripts: Sequence[str] = (), is_generated: bool = True
+) -> str:
+    """`body`, `style` and `scripts` are trusted text; without scripts the page forbids them.
+
+    `is_generated`: it shows text that a model wrote.
+    """
     parts = {
         "title": escape(title),
+        "marking": marking_meta(is_generated=is_generated),
         "policy": _SCRIPTS_ALLOWED if scripts else "",
         "style": resource(__package__ or "", "page.css") + style,
         "body": body,

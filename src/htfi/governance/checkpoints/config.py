@@ -15,7 +15,7 @@ Money = Annotated[float, Meta(ge=0.0, le=1e18)]
 
 
 class DeadlineDefault(StrEnum):
-    """What becomes of a decision that nobody answered in time."""
+    """What becomes of a decision that has no answer in time."""
 
     WITHHOLD = "withhold"
     LOWER_RUNG = "lower_rung"
@@ -54,7 +54,7 @@ class CheckpointConfig:
         60.0, "how long before the deadline further people are asked; 0: never"
     )
     on_deadline: DeadlineDefault = setting(
-        DeadlineDefault.WITHHOLD, "what becomes of a decision that nobody answered in time"
+        DeadlineDefault.WITHHOLD, "what becomes of a decision that has no answer in time"
     )
 
     def __post_init__(self) -> None:

@@ -247,7 +247,7 @@ def _refusal(state: CheckpointState, event: Answered) -> str:
     if event.answer is not AnswerKind.DELEGATE:
         return ""
     if not event.to or event.to == event.by:
-        return "it can be delegated to somebody else only"
+        return "it can be delegated to another person only"
     if event.to in state.approvers or event.to in passed_on:
         return f"{event.to} has answered already"
     return ""

@@ -9,6 +9,7 @@ from enum import StrEnum
 import msgspec
 
 from htfi.domain.errors import IntegrityError
+from htfi.domain.governance import BreakerState
 
 
 class StopCause(StrEnum):
@@ -19,14 +20,6 @@ class StopCause(StrEnum):
     SIGNAL = "signal"
     PEER = "peer"
     DEAD_MAN = "dead_man"
-
-
-class BreakerState(StrEnum):
-    """Closed: decisions pass. Open: they are withheld. Half-open: they are withheld while the evidence is tried."""
-
-    CLOSED = "closed"
-    OPEN = "open"
-    HALF_OPEN = "half_open"
 
 
 class Stopped(msgspec.Struct, frozen=True, tag_field="kind", tag="stopped"):
@@ -97,7 +90,51 @@ class CheckpointMoved(msgspec.Struct, frozen=True, tag_field="kind", tag="checkp
     detail: str = ""
 
 
-GovernanceEntry = Stopped | Reenabled | BundleAdopted | BreakerMoved | CheckpointMoved
+class DeletedSpan(msgspec.Struct, frozen=True, gc=False):
+    """Entries [start, stop) of the ledger; `leaves` is the SHA-256 (hex) over their leaf hashes in order."""
+
+    start: int
+    stop: int
+    leaves: str
+
+
+class DeletedFile(msgspec.Struct, frozen=True, gc=False):
+    """A file of the run's folder, as it was before it was deleted."""
+
+    name: str
+    num_bytes: int
+    sha256: str
+
+
+class RetentionEnded(msgspec.Struct, frozen=True, tag_field="kind", tag="retention_ended"):
+    """A named person had what a retention class no longer keeps deleted: entries' bytes, files of the run's folder."""
+
+    at_ns: int
+    before: int
+    retention_class: str
+    by: str
+    why: str
+    spans: tuple[DeletedSpan, ...] = ()
+    files: tuple[DeletedFile, ...] = ()
+
+
+class Attested(msgspec.Struct, frozen=True, tag_field="kind", tag="attested"):
+    """A named person attests that a duty outside the system is fulfilled: a validation, a test, a review.
+
+    `document` is the SHA-256 (hex) of what shows it; empty where the person names none.
+    """
+
+    at_ns: int
+    before: int
+    subject: str
+    by: str
+    why: str
+    document: str = ""
+
+
+GovernanceEntry = (
+    Stopped | Reenabled | BundleAdopted | BreakerMoved | CheckpointMoved | RetentionEnded | Attested
+)
 
 _ENCODER = msgspec.json.Encoder()
 _DECODER = msgspec.json.Decoder(GovernanceEntry)

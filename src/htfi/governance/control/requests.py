@@ -27,4 +27,16 @@ class ReenableRequest(msgspec.Struct, frozen=True, tag_field="kind", tag="reenab
     breaker: str = ""
 
 
-ControlRequest = StopRequest | ReenableRequest
+class BundleOffer(msgspec.Struct, frozen=True):
+    """The bundle to go by from now on, none where `text` is empty; `stale` says why nothing may be released."""
+
+    id: str
+    at_ns: int
+    digest: str
+    number: int
+    text: str
+    stale: str = ""
+
+
+FolderRequest = StopRequest | ReenableRequest  # what commands leave as files
+ControlRequest = FolderRequest | BundleOffer

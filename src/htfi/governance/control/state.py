@@ -8,24 +8,34 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from msgspec import UNSET, UnsetType
+
 from htfi.domain.decision import Decision
-from htfi.domain.governance import FIRM, Hold, HoldKind, parse_scope
+from htfi.domain.governance import DEFAULT_DESK, FIRM, BreakerState, Hold, HoldKind, SwapFacts, parse_scope
+from htfi.governance.bundles.bundle import parse_bundle
+from htfi.governance.bundles.tables import BundleTables
+from htfi.governance.config import ANY_SYMBOL
 from htfi.governance.control.entries import (
+    Attested,
     BreakerMoved,
-    BreakerState,
     BundleAdopted,
     CheckpointMoved,
     GovernanceEntry,
     Reenabled,
+    RetentionEnded,
     Stopped,
 )
+from htfi.governance.fairness.swap_test import swap_hold
+
+_NO_BUNDLE = BundleTables()
 
 
 class HoldSubject(NamedTuple):
-    """What a hold may reach: a series, and the models that its decision used."""
+    """What a hold may reach: a series, the models that its decision used, and the swap test of its view."""
 
     series: str
     models: Collection[str]
+    swaps: SwapFacts | UnsetType = UNSET
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +53,19 @@ class ControlState:
     @property
     def is_clear(self) -> bool:
         """Whether nothing is held back."""
-        return not (self.stops or self.breakers or (self.bundle is not None and self.bundle.stale))
+        return not (
+            self.stops
+            or self.breakers
+            or (self.bundle is not None and self.bundle.stale)
+            or (self.tables is not None and ANY_SYMBOL not in self.tables.models.permitted)
+        )
+
+    @property
+    def tables(self) -> BundleTables | None:
+        """What the bundle in force sets; None where there is none."""
+        if self.bundle is None or not self.bundle.text:
+            return None
+        return parse_bundle(self.bundle.text).tables
 
     @property
     def bundle_digest(self) -> str:
@@ -83,17 +105,17 @@ def apply(state: ControlState, entry: GovernanceEntry) -> ControlState:
                     f"{entry.breaker} is {entry.state.value}: {entry.evidence}"
                 )
             return replace(state, breakers=breakers)
-        case CheckpointMoved():
+        case CheckpointMoved() | RetentionEnded() | Attested():
             return state
 
 
-def holds_on(
-    state: ControlState, subject: HoldSubject, desks_of: Mapping[str, Collection[str]]
-) -> tuple[Hold, ...]:
-    """What keeps a decision on this subject back; `desks_of` gives the desks of a symbol."""
+def holds_on(state: ControlState, subject: HoldSubject) -> tuple[Hold, ...]:
+    """What keeps a decision on this subject back. The bundle says which desks a symbol belongs to."""
+    unfair = None if subject.swaps is UNSET else swap_hold(subject.series, subject.swaps)
     if state.is_clear:
-        return ()
-    desks = desks_of.get(subject.series.partition("/")[0], ())
+        return () if unfair is None else (unfair,)
+    tables = state.tables or _NO_BUNDLE
+    desks = tables.desks.by_symbol().get(subject.series.partition("/")[0], (DEFAULT_DESK,))
 
     def reaches(scope: str) -> bool:
         return parse_scope(scope).covers(subject.series, desks, subject.models)
@@ -108,6 +130,13 @@ def holds_on(
     ]
     if state.bundle is not None and state.bundle.stale:
         found.append(Hold(HoldKind.BUNDLE, str(FIRM), state.bundle.stale))
+    found += [
+        Hold(HoldKind.BUNDLE, f"model:{name}", "the policy bundle does not permit this model")
+        for name in sorted(subject.models)
+        if tables.models.refuses(name)
+    ]
+    if unfair is not None:
+        found.append(unfair)
     return tuple(found)
 
 

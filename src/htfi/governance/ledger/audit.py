@@ -13,6 +13,7 @@ from htfi.governance.ledger.checkpoint import cosignature_time_s, open_checkpoin
 from htfi.governance.ledger.merkle import HASH_BYTES, Frontier, leaf_hashes
 from htfi.governance.ledger.note import VerifierKey, parse_signature_line, parse_verifier_key
 from htfi.governance.ledger.tiles import TILE_WIDTH, TileEdge
+from htfi.governance.ledger.tombstones import tombstones_by_index
 from htfi.governance.ports import LeafStore, VerifySignature
 
 Progress = Callable[[int, int], None]  # (entries done, entries in all)
@@ -26,6 +27,7 @@ class LogAudit:
     root: bytes
     num_checkpoints: int
     num_cosignatures: int
+    num_deleted: int = 0  # of the entries: their leaf hashes stand in the tree, their bytes are gone
 
 
 def audit_log(
@@ -42,9 +44,16 @@ def audit_log(
             f"{store.name} holds {num_entries:,} entries, but its newest checkpoint is of size {size:,}"
         )
     walk = _LogWalk(store, key, verify)
+    num_deleted = 0
     for start in range(0, size, TILE_WIDTH):
         stop = min(start + TILE_WIDTH, size)
-        leaves = leaf_hashes(store.entries(start, stop))
+        bodies = list(store.entries(start, stop))
+        leaves = list(leaf_hashes(bodies))
+        for index, tombstone in tombstones_by_index(store, start, start + len(leaves)).items():
+            if bodies[index - start]:
+                walk.fail(f"entry {index} has a tombstone and is still there")
+            leaves[index - start] = tombstone.leaf_hash
+            num_deleted += 1
         walk.add_leaves(leaves)
         if start + len(leaves) < stop:
             walk.fail(f"entry {start + len(leaves)} is missing")
@@ -52,7 +61,7 @@ def audit_log(
             progress(stop, size)
     walk.finish(size)
     num_cosignatures = _audit_cosignatures(store, size, verify)
-    return LogAudit(size, walk.frontier.root(), walk.num_checkpoints, num_cosignatures)
+    return LogAudit(size, walk.frontier.root(), walk.num_checkpoints, num_cosignatures, num_deleted)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from htfi.governance.ledger.log import LogReader
 from htfi.governance.ledger.merkle import HASH_BYTES, leaf_hash, verify_consistency, verify_inclusion
 from htfi.governance.ledger.note import SignedNote, VerifierKey, decode_base64
 from htfi.governance.ledger.tiles import TILE_WIDTH, entry_bundle, tile_path, tile_shapes
+from htfi.governance.ledger.tombstones import is_tombstone, parse_tombstone
 from htfi.governance.ports import VerifySignature
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
@@ -61,7 +62,13 @@ def prove_inclusion(log: LogReader, index: int, size: int | None = None) -> Incl
     """For the newest checkpoint, or that of `size`. Raises: as LogReader.checkpoint and .inclusion_proof."""
     checkpoint, note = log.checkpoint(size)
     path = log.inclusion_proof(index, checkpoint.size)
-    return InclusionProof(index, log.entry(index), path, str(note), str(log.key))
+    entry = log.entry(index)
+    if (gone := parse_tombstone(entry)) is not None:
+        raise InvalidInput(
+            f"entry {index} was deleted under the retention class {gone.retention_class}: its leaf hash "
+            f"{gone.leaf_hash.hex()} stands in the tree, and a holder of its bytes can prove it"
+        )
+    return InclusionProof(index, entry, path, str(note), str(log.key))
 
 
 def prove_consistency(log: LogReader, old_size: int, size: int) -> ConsistencyProof:
@@ -139,7 +146,8 @@ def static_files(log: LogReader, size: int, progress: Progress) -> Iterator[tupl
     for start in range(0, size, TILE_WIDTH):
         stop = min(start + TILE_WIDTH, size)
         entries = list(log.entries(start, stop))
-        yield tile_path("entries", start // TILE_WIDTH, stop - start), entry_bundle(entries)
+        if not any(map(is_tombstone, entries)):  # a bundle cannot say that an entry was deleted
+            yield tile_path("entries", start // TILE_WIDTH, stop - start), entry_bundle(entries)
         progress(stop, size)
     for level, index, width in tile_shapes(size):
         yield tile_path(level, index, width), log.tile(level, index)[: width * HASH_BYTES]
@@ -148,6 +156,8 @@ def static_files(log: LogReader, size: int, progress: Progress) -> Iterator[tupl
 
 def json_line(index: int, entry: bytes) -> bytes:
     """One line for people and scripts: the entry with its index and leaf hash; base64 if not JSON."""
+    if (gone := parse_tombstone(entry)) is not None:
+        return entry[:-1] + b',"index":%d,"leaf_hash":"%s"}\n' % (index, gone.leaf_hash.hex().encode())
     head = msgspec.json.encode({"index": index, "leaf_hash": leaf_hash(entry).hex()})
     if _is_json_line(entry):
         return head[:-1] + b',"decision":' + entry + b"}\n"

@@ -34,7 +34,8 @@ from htfi.governance.ledger.note import (
     parse_verifier_key,
 )
 from htfi.governance.ledger.tiles import MAX_ENTRY_BYTES, TILE_WIDTH, TileEdge, edge_at, subtrees
-from htfi.governance.ports import CheckpointSigner, EntryGroup, LeafStore, VerifySignature
+from htfi.governance.ledger.tombstones import tombstone_entry, tombstones_by_index
+from htfi.governance.ports import CheckpointSigner, EntryGroup, LeafStore, Tombstone, VerifySignature
 
 
 class LogReader:
@@ -57,7 +58,10 @@ class LogReader:
         return self._store.extent()[1]
 
     def entry(self, index: int) -> bytes:
-        """Raises: InvalidInput where there is no such entry, IntegrityError where it is lost or was altered."""
+        """The entry's bytes; of one that was deleted its tombstone (`governance.ledger.tombstones`).
+
+        Raises: InvalidInput where there is no such entry, IntegrityError where it is lost or was altered.
+        """
         if not 0 <= index < self.size:
             raise InvalidInput(
                 f"{self._store.name} has no entry {index}: it holds {self.size:,} entries, counted from 0"
@@ -90,11 +94,16 @@ class LogReader:
 
     def _entries_with_leaves(self, start: int, stop: int) -> Iterator[tuple[bytes, bytes]]:
         tile, hashes = -1, b""
-        for index, entry in enumerate(self._store.entries(start, stop), start):
+        deleted: dict[int, Tombstone] = {}
+        for index, body in enumerate(self._store.entries(start, stop), start):
+            entry = body
             if index // TILE_WIDTH != tile:
                 tile = index // TILE_WIDTH
                 hashes = self._store.tile(0, tile)
+                deleted = tombstones_by_index(self._store, tile * TILE_WIDTH, (tile + 1) * TILE_WIDTH)
             leaf, at = leaf_hash(entry), index % TILE_WIDTH * HASH_BYTES
+            if not body and index in deleted:
+                leaf, entry = deleted[index].leaf_hash, tombstone_entry(deleted[index])
             if hashes[at : at + HASH_BYTES] != leaf:
                 raise IntegrityError(
                     f"{self._store.name}: entry {index} or the hash kept for it was altered: restore it from a copy"
@@ -103,6 +112,10 @@ class LogReader:
             start = index + 1
         if start < stop:
             raise IntegrityError(f"{self._store.name}: entry {start} is missing")
+
+    def tombstones(self, start: int = 0, stop: int | None = None) -> Sequence[Tombstone]:
+        """What is left of the deleted entries of [start, stop), by index."""
+        return self._store.tombstones(start, self.size if stop is None else stop)
 
     def tile(self, level: int, index: int) -> bytes:
         """The hash tile's content so far (c2sp.org/tlog-tiles)."""

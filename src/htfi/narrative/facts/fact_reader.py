@@ -118,6 +118,11 @@ class FactReader:
             joined.append(BodyReading(alone, with_body(alone, read), tuple(one.facts for one in read)))
         return joined
 
+    @property
+    def linker(self) -> EntityLinker:
+        """What finds the names that a text holds."""
+        return self._linker
+
     def linked_symbols(self, text: str) -> tuple[str, ...]:
         """The symbols of what a text names."""
         return self._linker.link(text)

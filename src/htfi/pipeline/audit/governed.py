@@ -1,12 +1,12 @@
 """Whether what governance knew of each decision follows from the governance log. `htfi ledger verify` calls it."""
 
-from collections.abc import Collection, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 
 from msgspec import UNSET
 
 from htfi.domain.decision import Decision
 from htfi.governance.config import PolicyConfig
+from htfi.governance.fairness.swap_test import swap_problems
 from htfi.pipeline.governed import NoGovernanceLog, RunGovernance, subject_of
 
 
@@ -16,14 +16,9 @@ class GovernanceAuditor:
     `entries` are those of the governance log with their leaf hashes (hex).
     """
 
-    def __init__(
-        self,
-        policy: PolicyConfig,
-        entries: Sequence[tuple[bytes, str]] = (),
-        desks_of: Mapping[str, Collection[str]] = MappingProxyType({}),
-    ) -> None:
+    def __init__(self, policy: PolicyConfig, entries: Sequence[tuple[bytes, str]] = ()) -> None:
         """Raises: IntegrityError where an entry is none of this version."""
-        self._governance = RunGovernance(policy, NoGovernanceLog(entries), desks_of=desks_of)
+        self._governance = RunGovernance(policy, NoGovernanceLog(entries))
         self._index = 0
 
     @property
@@ -31,12 +26,16 @@ class GovernanceAuditor:
         """The limits in force for the decision that was looked at last."""
         return self._governance.policy
 
+    def pass_over(self) -> None:
+        """The next decision of the ledger was deleted."""
+        self._index += 1
+
     def problems(self, decision: Decision) -> list[str]:
         """What does not follow from the governance log; empty where all does."""
         expected = self._governance.fact(self._index, subject_of(decision))
         self._index += 1
         if expected == decision.governance:
-            return []
+            return self._swap_problems(decision)
         if decision.governance is UNSET:
             return ["it states nothing of governance, though the governance log has changes before it"]
         if expected is UNSET or expected.num_entries < decision.governance.num_entries:
@@ -45,3 +44,16 @@ class GovernanceAuditor:
                 f"{0 if expected is UNSET else expected.num_entries} before it: entries are gone"
             ]
         return ["what it states of governance does not follow from the governance log"]
+
+    def _swap_problems(self, decision: Decision) -> list[str]:
+        """Whether the view was put to the swap test of the bundle in force, and its weight follows from it."""
+        limits, governed = self._governance.fairness, decision.governance
+        swaps = UNSET if governed is UNSET else governed.swaps
+        if swaps is UNSET:
+            is_due = limits is not None and decision.view is not None and bool(decision.view.direction)
+            return ["its view was not put to the swap test of the bundle"] if is_due else []
+        if limits is None:
+            return ["its view was put to a swap test that no bundle asks for"]
+        if (swaps.max_move_sigmas, swaps.min_weight) != (limits.max_move_sigmas, limits.min_weight):
+            return ["the limits of its swap test are not those of the bundle"]
+        return swap_problems(swaps)

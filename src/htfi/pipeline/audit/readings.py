@@ -246,6 +246,13 @@ class ReadingAuditor:
         self.history.add(decision)
         return found
 
+    def question_of(self, decision: Decision) -> Question | None:
+        """What the model was asked for a decision that comes next, rebuilt from the record; None where it cannot be."""
+        read = unmerged(decision.view) if decision.view is not None else None
+        if read is None or read.trace is None:
+            return None
+        return self._rebuild_question(decision, read, read.trace)[0]
+
     # --- the view, whatever reader it is from
 
     def _news_problems(self, decision: Decision, view: NewsView) -> list[str]:

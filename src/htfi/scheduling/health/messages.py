@@ -23,6 +23,8 @@ Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_COUNT)]
 MAX_INCARNATION = 1 << 40
 Incarnation = Annotated[int, msgspec.Meta(ge=0, le=MAX_INCARNATION)]
 MAX_FIGURE = 1e9
+MAX_PART_BYTES = 3_072
+MAX_PARTS = 352  # of a message of 1 MB
 Positive = Annotated[float, msgspec.Meta(ge=0.0, le=MAX_FIGURE)]
 
 
@@ -125,7 +127,16 @@ class LeaseRelinquish(msgspec.Struct, array_like=True, tag=6, frozen=True, gc=Fa
     seq: Count
 
 
-HealthMessage = Heartbeat | PeerProbe | ProbeReply | LeaseRequest | LeaseGrant | LeaseRelinquish
+class BundlePart(msgspec.Struct, array_like=True, tag=7, frozen=True, gc=False):
+    """A part of a message about policy bundles, `index` of `num`; `seq` numbers the messages of the sender."""
+
+    seq: Count
+    index: Annotated[int, msgspec.Meta(ge=0, lt=MAX_PARTS)]
+    num: Annotated[int, msgspec.Meta(ge=1, le=MAX_PARTS)]
+    content: Annotated[bytes, msgspec.Meta(max_length=MAX_PART_BYTES)]
+
+
+HealthMessage = Heartbeat | PeerProbe | ProbeReply | LeaseRequest | LeaseGrant | LeaseRelinquish | BundlePart
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(HealthMessage)
 

@@ -19,9 +19,11 @@ from htfi.scheduling.health import failure_detection as detection
 from htfi.scheduling.health import membership, peer_contact
 from htfi.scheduling.health.config import NUM_BACK, HealthConfig
 from htfi.scheduling.health.degradation import Degradation, assess
+from htfi.scheduling.health.exchange import BundleExchange, NoBundleExchange, PartJoiner, split_body
 from htfi.scheduling.health.leases import RoleLeases
 from htfi.scheduling.health.messages import (
     MAX_NAME,
+    BundlePart,
     HealthMessage,
     Heartbeat,
     MembershipClaim,
@@ -47,9 +49,19 @@ class PeerTransition(NamedTuple):
 
 
 class PeerMonitor:
-    """What one node knows of the others. `node` is its name in its certificate; `rng` is its own."""
+    """What one node knows of the others. `node` is its name in its certificate; `rng` is its own.
 
-    def __init__(self, node: str, config: HealthConfig, rng: Generator, now_s: float) -> None:
+    `exchange` takes and gives the messages about policy bundles, where the node has any.
+    """
+
+    def __init__(
+        self,
+        node: str,
+        config: HealthConfig,
+        rng: Generator,
+        now_s: float,
+        exchange: BundleExchange | None = None,
+    ) -> None:
         if not 0 < len(node) <= MAX_NAME:
             raise InvalidInput(f"a node's name must have 1 to {MAX_NAME} characters, not {len(node)}")
         self._config = config
@@ -64,6 +76,9 @@ class PeerMonitor:
         self._degradation = Degradation()
         self._assessed_s = now_s
         self._roles = RoleLeases(node, self._life, config, now_s)
+        self._exchange: BundleExchange = exchange or NoBundleExchange()
+        self._joiner = PartJoiner()
+        self._num_exchanged = 0
         self._announced: dict[str, PeerState] = {}
         self._changes: deque[PeerTransition] = deque(maxlen=_NUM_CHANGES)
 
@@ -137,6 +152,7 @@ class PeerMonitor:
         self._expire()
         sent += self._encode_reachable(self._roles.tick(now_s, float(self._rng.random())))
         self._announce_leadership(now_s)
+        sent += self._encode_reachable(self._parts(self._exchange.due()))
         for peer in self.peers():
             self._announce(peer)
         return sent
@@ -299,9 +315,19 @@ class PeerMonitor:
                 self._suspicions[message.node] = detection.record_reply(
                     suspicion, peer, message.token, message.age_ms, self._clock.ran_s, self._config
                 )
+        elif isinstance(message, BundlePart):
+            whole = self._joiner.join(peer, message)
+            if whole is not None:
+                yield from self._parts(self._exchange.received(peer, whole))
         else:
             yield from self._roles.receive(peer, message, now_s)
             self._announce_leadership(now_s)
+
+    def _parts(self, bodies: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, HealthMessage]]:
+        for to, body in bodies:
+            self._num_exchanged += 1
+            for part in split_body(body, self._num_exchanged):
+                yield to, part
 
     def _take(self, peer: str, heartbeat: Heartbeat, now_s: float) -> None:
         after = peer_contact.receive_heartbeat(

@@ -15,6 +15,7 @@ from numpy.random import Generator as RandomGenerator
 
 from htfi.domain.peers import PeerChange, PeerState
 from htfi.scheduling.health.config import HealthConfig
+from htfi.scheduling.health.exchange import BundleExchange
 from htfi.scheduling.health.messages import NodeHealthMetrics
 from htfi.scheduling.health.monitor import PeerMonitor
 from htfi.scheduling.health.peer_contact import PeerFigures
@@ -32,7 +33,7 @@ class NodeMonitor:
     """Implements `StreamObserver` on top of `PeerMonitor`, for calls from any thread.
 
     `metrics` is called each tick and must not wait; `seal` makes a frame of a message; `on_change` gets each change as
-    it happens, in the thread that found it.
+    it happens, in the thread that found it. `exchange` agrees with the other nodes on policy bundles.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class NodeMonitor:
         seal: Callable[[bytes], bytes],
         on_change: Callable[[PeerChange], None] = lambda _: None,
         clock: Callable[[], float] = boottime_s,
+        exchange: BundleExchange | None = None,
     ) -> None:
         self.node = node
         self._own_metrics = metrics
@@ -54,7 +56,7 @@ class NodeMonitor:
         self._replies: list[tuple[str, bytes]] = []
         self._changes: deque[PeerChange] = deque(maxlen=_MAX_CHANGES)
         rng = RandomGenerator(PCG64(int.from_bytes(os.urandom(8), "little")))
-        self._monitor = PeerMonitor(node, config, rng, clock())
+        self._monitor = PeerMonitor(node, config, rng, clock(), exchange)
 
     # What the transport calls, in its thread.
 

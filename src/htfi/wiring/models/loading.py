@@ -4,7 +4,7 @@ The calibration of a model's views is kept in its folder's config.json. A networ
 file with its weights inside, for other runtimes.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,11 +19,12 @@ from htfi.decoding.checkpoint.folder import ModelFolder
 from htfi.decoding.config import DecodingConfig
 from htfi.decoding.kv_cache import SharedKVBlocks
 from htfi.decoding.local_generator import LocalGenerator
-from htfi.decoding.ports import Network
+from htfi.decoding.ports import Network, StatesNetwork
 from htfi.decoding.rules.rejection import RejectionRule
+from htfi.decoding.state_digests import state_digests
 from htfi.decoding.strategies.recorded import RecordedStrategy
 from htfi.decoding.vocabulary import Vocabulary
-from htfi.domain.decision import GenerationTrace
+from htfi.domain.decision import GenerationTrace, StateDigests
 from htfi.domain.errors import DependencyUnavailable, HtfiError, IntegrityError, InvalidInput, require_extra
 from htfi.domain.file_digests import DigestFile, file_digest
 from htfi.domain.files import write_atomically
@@ -62,6 +63,21 @@ class LoadableModel:
         if self.engine == "torch":
             return load_torch_network(self.folder, self.precision)
         return load_network(self.folder, self.precision)
+
+    @cached_property
+    def states_network(self) -> StatesNetwork:
+        """The network on the embedded engine, with its states to look at. Raises: InvalidInput."""
+        if self.engine == "torch":
+            raise InvalidInput(
+                "narrative.trace: states are recorded with models.engine 'onnx' alone: choose it"
+            )
+        from htfi.adapters.onnx.network import OnnxNetwork
+
+        return OnnxNetwork(self.folder, Precision(self.precision), with_states=True)
+
+    def state_digests(self, prompt: Sequence[int], tokens: Sequence[int]) -> StateDigests:
+        """The digests of the states by which it came to an answer. Raises: InvalidInput, DependencyUnavailable."""
+        return state_digests(self.states_network, prompt, tokens)
 
     @cached_property
     def draft_network(self) -> Network:

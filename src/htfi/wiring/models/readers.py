@@ -27,7 +27,7 @@ from htfi.domain.settings import setting
 from htfi.narrative.config import NarrativeConfig
 from htfi.narrative.deep_reader import DeepReader
 from htfi.narrative.ports import NewsReader, TextGenerator
-from htfi.narrative.readers import ModelReader, TemplateReader
+from htfi.narrative.readers import DigestStates, ModelReader, TemplateReader
 from htfi.wiring.models.caching import RunCache
 from htfi.wiring.models.loading import PRECISIONS, TORCH_PRECISIONS, LoadableModel, open_like, open_model
 from htfi.wiring.models.speculation import require_shared_noise, speculative_generator, warn
@@ -102,16 +102,27 @@ def open_readers(
         target, draft = replace(target, prompt_blocks=prefixes), replace(draft, prompt_blocks=prefixes)
     edge = LazyGenerator(draft, lambda: draft.plain_generator(decoding))
     speculative = LazyGenerator(target, lambda: open_speculative(config, target, draft, decoding))
-    readers[Rung.EDGE] = ModelReader(edge, narrative, draft.trust, meaning=draft.meaning)
-    readers[Rung.SPECULATIVE] = ModelReader(speculative, narrative, target.trust, meaning=target.meaning)
+    states = _states_of(target, narrative)
+    readers[Rung.EDGE] = ModelReader(
+        edge, narrative, draft.trust, meaning=draft.meaning, digest_states=_states_of(draft, narrative)
+    )
+    readers[Rung.SPECULATIVE] = ModelReader(
+        speculative, narrative, target.trust, meaning=target.meaning, digest_states=states
+    )
     alone = LazyGenerator(target, lambda: target.plain_generator(decoding))
-    readers[Rung.SECURE] = ModelReader(alone, narrative, target.trust, meaning=target.meaning)
+    readers[Rung.SECURE] = ModelReader(
+        alone, narrative, target.trust, meaning=target.meaning, digest_states=states
+    )
     full = in_full_precision(target)
     deep = LazyGenerator(full, lambda: full.plain_generator(decoding))
-    readers[Rung.DEEP] = DeepReader(deep, narrative, full.trust, full.meaning)
+    readers[Rung.DEEP] = DeepReader(deep, narrative, full.trust, full.meaning, _states_of(full, narrative))
     if config.frontier_url:
         readers[Rung.DEEP] = frontier_reader(config, narrative)
     return readers if cache is None else cache.wrap_readers(readers, target, draft, narrative, decoding)
+
+
+def _states_of(opened: LoadableModel, narrative: NarrativeConfig) -> DigestStates | None:
+    return opened.state_digests if narrative.trace else None
 
 
 def frontier_reader(config: ModelsConfig, narrative: NarrativeConfig) -> NewsReader:

@@ -8,7 +8,11 @@ from htfi_eval.commands import figures_options, quick_option
 from htfi_eval.parts import measure_parts, parts_argument
 from htfi_eval.report import write_outputs
 
-PARTS = {"stops": "htfi_eval.bench.governance.stops"}
+PARTS: dict[str, str] = {
+    "stops": "htfi_eval.bench.governance.stops",
+    "breakers": "htfi_eval.bench.governance.breakers",
+    "bundles": "htfi_eval.bench.governance.bundles",
+}
 
 
 @click.command("governance", short_help="How soon a stop holds; what checks cost.")
@@ -18,6 +22,7 @@ PARTS = {"stops": "htfi_eval.bench.governance.stops"}
 def command(chosen: tuple[str, ...], quick: bool, json_file: Path | None, history_file: Path | None) -> None:
     """Measure governance on real runs: every part, or those that are named.
 
+    bundle_activation_s is the slowest activation over five processes.
     stop_local_p99_ms counts from the writing of a stop to the last forecast that a busy live run still releases.
 
     \b

@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -138,14 +138,18 @@ def _busy_run(folder: Path) -> Generator[_Arrivals]:
         feeder.start()
         client = _connect(address, process)
         with client, client.makefile("rb") as lines:
-            threading.Thread(target=arrivals.follow, args=(lines,), name="arrivals", daemon=True).start()
+            follower = threading.Thread(target=arrivals.follow, args=(lines,), name="arrivals", daemon=True)
+            follower.start()
             _wait(lambda: len(arrivals.forecast_ns) > NUM_SERIES)
             yield arrivals
             client.shutdown(socket.SHUT_RDWR)
+            follower.join()
     finally:
         ended.set()
-        feeder.join()
         process.terminate()
+        feeder.join()
+        with suppress(BrokenPipeError):
+            cast("IO[bytes]", process.stdin).close()
         try:
             process.wait(_START_S)
         except subprocess.TimeoutExpired:

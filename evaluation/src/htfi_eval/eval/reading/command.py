@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import click
-import msgspec
 from msgspec.structs import replace
 
 from htfi.domain.errors import InvalidInput
@@ -14,7 +13,7 @@ from htfi.library.charts.specs import Chart
 from htfi.narrative.config import EncodingConfig
 from htfi.narrative.facts.fact_reader import FactReader
 from htfi.wiring.facts import open_fact_reader
-from htfi_eval.commands import ProgressLine, data_option, output_options, quick_option
+from htfi_eval.commands import ProgressLine, beside_option, data_option, output_options, quick_option
 from htfi_eval.encoder_weights import NO_FULL_WEIGHTS, full_weights_option
 from htfi_eval.eval.prices import STAGED
 from htfi_eval.eval.reading import charts
@@ -51,7 +50,7 @@ from htfi_eval.eval.reading.policy import evaluate_policy
 from htfi_eval.eval.reading.precision import measure_int8
 from htfi_eval.eval.reading.staged_news import LOADERS, read_events, sampled
 from htfi_eval.report import write_outputs
-from htfi_eval.results import Card, Evaluation, TitledTable
+from htfi_eval.results import Card, Evaluation, TitledTable, read_metrics
 
 # Figures at the top of the page: metric, label, and what it must reach; `True` where more is better.
 _FIGURES = (
@@ -117,11 +116,7 @@ Examples:
 )
 @quick_option
 @click.option("--seed", default=0, show_default=True, help="Seed of samples, notations and bootstraps.")
-@click.option(
-    "--beside",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="JSON of `htfi bench reading`, whose figures join these.",
-)
+@beside_option("htfi bench reading")
 @full_weights_option
 @output_options
 def command(
@@ -142,20 +137,6 @@ def command(
     if beside is not None:
         result = replace(result, metrics=result.metrics | read_metrics(beside))
     write_outputs(result, json_file=json_file, html_file=html_file)
-
-
-class _Figures(msgspec.Struct):
-    """Of a results file, what is carried over."""
-
-    metrics: dict[str, float | None]
-
-
-def read_metrics(file: Path) -> dict[str, float | None]:
-    """The figures that another command has written. Raises: InvalidInput."""
-    try:
-        return msgspec.json.decode(file.read_bytes(), type=_Figures).metrics
-    except (OSError, msgspec.DecodeError) as error:
-        raise InvalidInput(f"{file}: {error}; write it with htfi bench reading --json") from error
 
 
 def evaluate(data: Path, corpora: Path, seed: int, weights: Path | None = None, *, quick: bool) -> Evaluation:

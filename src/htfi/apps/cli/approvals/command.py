@@ -34,7 +34,7 @@ def _answer_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def command() -> None:
     """List and answer what a run asks people about its decisions.
 
-    A decision beyond the limits of the policy bundle's [checkpoints] waits until enough people approve it, somebody
+    A decision beyond the limits of the policy bundle's [checkpoints] waits until enough people approve it, one
     denies it, or its deadline passes. ID is the decision's id, or its number in the list.
 
     \b
@@ -81,7 +81,7 @@ def show(folder: Path, which: str, as_json: bool) -> None:
     click.echo(view.as_json(one) if as_json else view.as_text(one), nl=as_json)
 
 
-@command.command(short_help="State for the record that somebody has seen it.")
+@command.command(short_help="State for the record that a person has seen it.")
 @FOLDER
 @WHICH
 @SEEN
@@ -121,11 +121,11 @@ def deny(folder: Path, which: str, requester: Requester, **options: Any) -> None
     click.echo(view.answered(give_answer(folder, which, AnswerKind.DENY, requester, **options), folder))
 
 
-@command.command(short_help="Hand a decision to somebody else.")
+@command.command(short_help="Hand a decision to another person.")
 @_answer_options
 @click.option("--to", required=True, metavar="NAME", help="Who is to answer instead.")
 def delegate(folder: Path, which: str, requester: Requester, **options: Any) -> None:
-    """Hand a decision that waits to somebody else, who must have the right to approve it.
+    """Hand a decision that waits to another person, who must have the right to approve it.
 
     \b
     Example:

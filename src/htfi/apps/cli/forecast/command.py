@@ -5,6 +5,8 @@ from pathlib import Path
 
 import click
 
+from htfi.domain.content_marking import FIELD, content_marking
+
 EPILOG = """\b
 Examples:
   htfi forecast prices.csv                         date and close, or OHLC
@@ -47,7 +49,8 @@ def command(
         settings = override(settings, "forecasting", horizons=sorted(set(horizons)))
     answer = forecast_files(settings, file, symbol, interval, mapping)
     if as_json:
-        click.echo(json.dumps(answer.plain(), ensure_ascii=False, indent=2))
+        body = {**answer.plain(), FIELD: content_marking()}
+        click.echo(json.dumps(body, ensure_ascii=False, indent=2))
         return
     console = Console(highlight=False)
     for line in answer_lines(answer, min(console.width, 120)):

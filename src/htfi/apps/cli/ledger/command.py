@@ -10,6 +10,7 @@ import click
 
 from htfi.apps.cli.ledger import entries as view
 from htfi.apps.cli.ledger.audit import audit_command
+from htfi.apps.cli.ledger.explain import explain_command
 from htfi.apps.cli.ledger.options import (
     DRAFT,
     FOLDER,
@@ -27,6 +28,7 @@ from htfi.domain.counts import counted
 from htfi.domain.decision import encode_decision
 from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
 from htfi.governance.ledger.export import json_line, static_files
+from htfi.governance.ledger.tombstones import is_tombstone
 from htfi.library.ledgers import find_entry, verify_log
 from htfi.pipeline.record.entry import entry_json, is_json, try_decode_entry
 from htfi.wiring.ledger import open_ledger_readonly
@@ -98,11 +100,20 @@ def verify(
     from htfi.apps.display.tables import print_line
 
     print_line(f"{counted(audit.size, 'entry', 'entries')}, each as it was recorded")
+    if audit.num_deleted:
+        print_line(
+            f"of {counted(audit.num_deleted, 'deleted entry', 'deleted entries')} the leaf hash stands under the root"
+        )
     if done is not None:
         print_line("the quantiles, rationale and verdict of each follow from its record and settings.json")
         if done.num_readings:
             print_line(
                 f"{counted(done.num_readings, 'reading')} checked against the decisions' news, prices and symbols"
+            )
+        if done.num_apart:
+            print_line(
+                f"not checked in {counted(done.num_apart, 'decision')}: readings, amendments and triggers, which "
+                "follow from earlier entries, some of which are deleted"
             )
         for what, num in done.num_not_checked.items():
             print_line(f"not checked in {counted(num, 'reading')}: {what}")
@@ -156,7 +167,7 @@ def show(folder: Path, which: str | None, as_json: bool) -> None:
 def _exported(index: int, entry: bytes) -> bytes:
     """The line of an entry; with the decision as JSON beside an entry of a form that people cannot read."""
     line = json_line(index, entry)
-    decision = None if is_json(entry) else try_decode_entry(entry)
+    decision = None if is_json(entry) or is_tombstone(entry) else try_decode_entry(entry)
     return line if decision is None else line[:-2] + b',"decision":' + encode_decision(decision) + b"}\n"
 
 
@@ -187,6 +198,7 @@ def export(folder: Path, out: Path) -> None:
 
 for _evidence in (
     audit_command,
+    explain_command,
     replay_command,
     prove_command,
     check_proof_command,

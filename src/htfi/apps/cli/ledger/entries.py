@@ -11,6 +11,7 @@ from msgspec import UNSET
 from htfi.domain.decision import Decision, NewsTilt
 from htfi.domain.time import format_ns
 from htfi.governance.ledger.log import LogReader
+from htfi.governance.ledger.tombstones import is_tombstone, parse_tombstone
 from htfi.pipeline.record.entry import entry_id, try_decode_entry
 
 NUM_NEWEST = 10
@@ -66,7 +67,8 @@ def show_head(log: LogReader) -> None:
     for index, entry in enumerate(log.entries(start, size), start):
         decision = try_decode_entry(entry)
         if decision is None:
-            rows.append([str(index), repr(entry[:40]), "", "", ""])
+            what = "deleted: its retention ended" if is_tombstone(entry) else repr(entry[:40])
+            rows.append([str(index), what, "", "", ""])
             continue
         regime = Text(decision.regime, _STYLES[decision.regime])
         rows.append(
@@ -81,6 +83,14 @@ def show_entry(index: int, entry: bytes) -> None:
 
     from htfi.apps.display.tables import console, print_facts, print_line, print_table
 
+    if (gone := parse_tombstone(entry)) is not None:
+        print_line(
+            f"entry {index} was deleted at {format_ns(gone.at_ns)} under the retention class {gone.retention_class}"
+        )
+        print_line(
+            f"leaf hash {gone.leaf_hash.hex()}, entry {gone.authorisation} of the governance log orders it"
+        )
+        return
     decision = try_decode_entry(entry)
     if decision is None:
         click.echo(f"entry {index}, {len(entry):,} bytes, is not a decision of this version:")

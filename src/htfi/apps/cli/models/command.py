@@ -20,6 +20,15 @@ COMMANDS = {
         "Show what a model folder holds.",
     ),
     "list": ("htfi.apps.cli.models.inspection:list_models", "List the models that ship with the package."),
+    "promote": (
+        "htfi.apps.cli.models.promotion:promote_command",
+        "Let a candidate serve that the sandbox passed.",
+    ),
+    "rollback": ("htfi.apps.cli.models.promotion:rollback_command", "Take the newest promotion back."),
+    "serving": (
+        "htfi.apps.cli.models.promotion:serving_command",
+        "Show what a governance folder lets serve.",
+    ),
     "train": ("htfi_train.cli.train:command", "Train a target and its draft on simulated stories."),
     "wording": ("htfi_train.cli.wording:command", "Make the sanitiser's weights from grammars."),
 }

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from htfi.domain.content_marking import FIELD, content_marking
+
 EPILOG = """\b
 Examples:
   htfi scenario DIR --shock "SPX -5%"              a fall tomorrow
@@ -153,6 +155,7 @@ def command(
         follows=after,
     )
     figures = scenario_json(ground, answers, seed) if json_file or html_file else {}
+    figures[FIELD] = content_marking()
     if json_file is not None:
         text = json.dumps(figures, ensure_ascii=False, indent=1, allow_nan=False)
         if str(json_file) == "-":

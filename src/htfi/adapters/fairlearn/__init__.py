@@ -1,0 +1,1 @@
+"""fairlearn's metrics by group, with scipy's exact intervals and tests (extra [fairness])."""

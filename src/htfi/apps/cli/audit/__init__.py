@@ -1,0 +1,1 @@
+"""`htfi audit`: whether groups are treated alike."""

@@ -1,0 +1,95 @@
+"""`htfi mark`: make a marking key, and look for its noise in a text."""
+
+import sys
+from pathlib import Path
+
+import click
+import msgspec
+
+from htfi.domain.errors import InvalidInput
+from htfi.library.marks import MarkVerification, make_mark_key, verify_mark
+
+_FILE = click.Path(path_type=Path, dir_okay=False)
+_FOLDER = click.Path(path_type=Path, file_okay=False)
+
+
+@click.group("mark", short_help="Marks in texts: make a key, verify a text.")
+def command() -> None:
+    """Show that a text came from a model of yours: its tokens were chosen with noise that follows from a secret key.
+
+    `writer.generate(..., temperature=1.0, mark_key=FILE)` in Python writes marked texts. No token depends on how it
+    was drafted. Text at temperature 0, or in a form that leaves no choice, holds no mark.
+
+    \b
+    Examples:
+      htfi mark key mark.key
+      htfi mark verify letter.txt --key mark.key
+    """
+
+
+@command.command("key", short_help="Make a marking key.")
+@click.argument("file", type=_FILE)
+def key_command(file: Path) -> None:
+    """Make a marking key in a new FILE, which only its owner may read. Keep it: texts are verified with it.
+
+    \b
+    Example:
+      htfi mark key mark.key
+    """
+    click.echo(f"made marking key {make_mark_key(file)} in {file}")
+
+
+@command.command("verify", short_help="Whether a text was written with a key.")
+@click.argument("text", metavar="TEXT|FILE")
+@click.option("--key", type=_FILE, help="File of the marking key.")
+@click.option("--run", "folder", type=_FOLDER, help="Look for the noise of this run's readings instead.")
+@click.option("--model", type=_FOLDER, help="Folder of the model that wrote.  [default: the shipped target]")
+@click.option(
+    "--temperature",
+    default=1.0,
+    show_default=True,
+    type=click.FloatRange(0.0),
+    help="At which it would have written, to say how much a mark can show.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def verify_command(
+    text: str, key: Path | None, folder: Path | None, model: Path | None, temperature: float, as_json: bool
+) -> None:
+    """Print how likely a text that was written without the key would look as marked as this one: a p-value.
+
+    TEXT is the text itself, a file of it, or - for standard input. Edited texts and excerpts are recognised as far as
+    enough of them is left. The p-value is a bound that holds for texts of any length, with everything that is
+    searched; below 0.0001 is a usual limit.
+
+    \b
+    Examples:
+      htfi mark verify letter.txt --key mark.key
+      htfi mark verify "Shares of Acme fell after the bank cut its rating" --key mark.key --json
+      htfi mark verify note.txt --run DIR
+    """
+    if (key is None) == (folder is None):
+        raise InvalidInput("give --key FILE (`htfi mark key FILE` makes one), or --run DIR, one of them")
+    found = verify_mark(_content(text), key, run=folder, model=model, temperature=temperature)
+    if as_json:
+        click.echo(msgspec.json.format(msgspec.json.encode(found), indent=2))
+    else:
+        click.echo(f"{found}; {_capacity(found, temperature)}")
+
+
+def _content(text: str) -> str:
+    if text == "-":
+        return sys.stdin.read()
+    path = Path(text)
+    try:
+        return path.read_text(encoding="utf-8") if path.is_file() else text
+    except (OSError, ValueError) as error:
+        if "/" in text and " " not in text:
+            raise InvalidInput(f"cannot read {text}: {error}") from error
+        return text
+
+
+def _capacity(found: MarkVerification, temperature: float) -> str:
+    if temperature == 0.0:
+        return "at temperature 0 a text holds no mark"
+    nats = f"{found.capacity_nats:.0f} nats"
+    return f"of at most {nats} that free text of these tokens holds at temperature {temperature:g}"

@@ -1,0 +1,1 @@
+"""`htfi policy`: policy bundles that officers sign together."""

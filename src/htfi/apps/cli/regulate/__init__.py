@@ -1,0 +1,1 @@
+"""`htfi regulate`: regulators' monitors over a run's record and order events."""

@@ -1,0 +1,1 @@
+"""`htfi sandbox`: tries a candidate against the champion in a confined process."""

@@ -1,0 +1,1 @@
+"""The checks, a module for each part of the rules; `catalogue` lists them."""

@@ -1,0 +1,103 @@
+"""`htfi.verify_mark`: whether a text was written with a marking key, or by the readings of a run."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from htfi.decoding.marking import MAX_MARK_POSITIONS, find_mark
+from htfi.domain.errors import InvalidInput
+from htfi.wiring.marking import (
+    make_key,
+    open_key,
+    open_marking_model,
+    read_odds,
+    require_seeds,
+    run_seeds,
+    text_tokens,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MarkVerification:
+    """How likely a text that has nothing to do with the key or run would point to it as strongly: `p_value`, at most.
+
+    `source` names the key by its id, or the decision of the run whose noise the text points to most.
+    `capacity_nats` is the most evidence that a text with these tokens can hold at the temperature, on average, where
+    the model wrote it freely; a text written at temperature 0 or in a form that leaves no choice holds none.
+
+    Examples:
+        >>> import tempfile, pathlib
+        >>> import htfi
+        >>> key = pathlib.Path(tempfile.mkdtemp(), "mark.key")
+        >>> name = htfi.make_mark_key(key)
+        >>> found = htfi.verify_mark("The market closed higher on Friday.", key)
+        >>> found.p_value <= 1.0, found.source == f"key {name}"
+        (True, True)
+    """
+
+    p_value: float
+    num_tokens: int
+    num_seeds: int
+    source: str
+    capacity_nats: float
+
+    def __str__(self) -> str:
+        return f"p = {self.p_value:.1e}: {self.num_tokens} tokens, {self.num_seeds:,} seeds of {self.source}"
+
+
+def make_mark_key(path: str | Path) -> str:
+    """Make a marking key in a new file that only its owner may read; its id.
+
+    Raises: InvalidInput, DependencyUnavailable.
+
+    Examples:
+        >>> import tempfile, pathlib
+        >>> import htfi
+        >>> len(htfi.make_mark_key(pathlib.Path(tempfile.mkdtemp(), "mark.key")))
+        16
+    """
+    return make_key(Path(path)).id
+
+
+def verify_mark(
+    text: str,
+    key: str | Path | None = None,
+    *,
+    run: str | Path | None = None,
+    model: str | Path | None = None,
+    temperature: float = 1.0,
+) -> MarkVerification:
+    """Look for the noise of a key, or of a run's readings, in a text that may be edited or an excerpt.
+
+    `model` is the folder of the model that wrote, the shipped target without it. Without a key the seeds are those that
+    the run recorded: they are no secret, so this shows which decision a text came from and not that nobody forged it.
+    Raises: InvalidInput, IntegrityError, LedgerUnavailable, DependencyUnavailable.
+
+    Examples:
+        >>> import tempfile, pathlib
+        >>> import htfi
+        >>> key = pathlib.Path(tempfile.mkdtemp(), "mark.key")
+        >>> name = htfi.make_mark_key(key)
+        >>> text = htfi.load_pair().generate("Shares of Acme fell after", temperature=1.0, seed=7, mark_key=key)
+        >>> htfi.verify_mark(str(text), key).p_value < 1e-4
+        True
+    """
+    if (key is None) == (run is None):
+        raise InvalidInput("give a marking key or the folder of a run, one of them")
+    opened = open_marking_model(None if model is None else Path(model))
+    ids = text_tokens(opened.vocabulary, text)
+    if not ids:
+        raise InvalidInput("the text is empty: there is nothing to look for a mark in")
+    odds, capacity = read_odds(opened, ids, temperature)
+    if key is not None:
+        mark_key = open_key(Path(key))
+        seeds = mark_key.seeds()
+        found = find_mark(ids, seeds, MAX_MARK_POSITIONS, odds)
+        source = f"key {mark_key.id}"
+    else:
+        assert run is not None
+        recorded = run_seeds(Path(run))
+        require_seeds(recorded, Path(run))
+        seeds = list(recorded.decision_of)
+        found = find_mark(ids, seeds, recorded.max_tokens, odds)
+        source = recorded.decision_of[seeds[found.place]]
+    return MarkVerification(found.p_value, len(ids), len(seeds), source, capacity)

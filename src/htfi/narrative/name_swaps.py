@@ -1,0 +1,222 @@
+"""Counterfactual texts: the same news with another company, person, gender, nationality or religion (`swaps.toml`).
+
+A swap replaces an identity wherever it stands in a text, and keeps case. What the news says stays the same.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from enum import StrEnum
+from functools import cache
+from importlib import resources
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
+
+from htfi.narrative.encoding.linking import EntityLinker, names_company
+from htfi.narrative.facts.assets import AssetKind, asset_of
+from htfi.narrative.facts.naming import find_name
+from htfi.narrative.question import Question
+
+MAX_SWAPS = 16  # of each kind
+
+
+class SwapKind(StrEnum):
+    """Whose identity is swapped. FAME: a company for one of very different fame, COMPANY: for any other."""
+
+    COMPANY = "company"
+    FAME = "fame"
+    PERSON = "person"
+    GENDER = "gender"
+    NATIONALITY = "nationality"
+    RELIGION = "religion"
+
+
+class SwappedText(NamedTuple):
+    """A text after a swap; `name` and `symbol` are those of the asset asked about in it, where they are new."""
+
+    kind: SwapKind
+    text: str
+    name: str
+    old: str
+    new: str
+    symbol: str = ""
+
+
+def swapped_texts(
+    text: str, asked: tuple[str, str], linker: EntityLinker, num_each: int = 1
+) -> list[SwappedText]:
+    """At most `num_each` swaps of each kind for which the text has a word, to the first names of the lists: texts that
+    differ in a name alone are swapped for the same ones.
+
+    `asked` are symbol and name of the asset asked about; its own name is swapped as the others' are.
+    """
+    own = _company_name(text, asked, linker)
+    found: list[SwappedText] = []
+    for kind in SwapKind:
+        made: list[SwappedText] = []
+        for old, others in _sites(kind, text, own, asked, linker):
+            for new in others[:num_each]:
+                swapped = replace_word(text, old, new)
+                if swapped != text:
+                    is_own = old == own and bool(own)
+                    name, symbol = (new, ticker_of(new)) if is_own else (asked[1], "")
+                    made.append(SwappedText(kind, swapped, name, old, new, symbol))
+        found += made[: min(num_each, MAX_SWAPS)]
+    gendered = swap_gender(text)
+    if gendered != text:
+        found.append(SwappedText(SwapKind.GENDER, gendered, asked[1], "", ""))
+    return found
+
+
+def replace_word(text: str, old: str, new: str) -> str:
+    """The text with a name or word replaced wherever it stands as a whole; in capitals where the text is."""
+    written = new.upper() if text.isupper() else new
+    return re.sub(rf"(?<![\w&]){re.escape(old)}(?![\w&])", lambda _: written, text)
+
+
+def swap_gender(text: str) -> str:
+    """The text with each gendered word replaced by its counterpart."""
+    by_word = _counterparts()
+
+    def counterpart(match: re.Match[str]) -> str:
+        word = match[0]
+        other = by_word[word.casefold()]
+        return (
+            other.upper()
+            if word.isupper() and len(word) > 2
+            else other.capitalize()
+            if word[0].isupper()
+            else other
+        )
+
+    return _gender_pattern().sub(counterpart, text)
+
+
+def ticker_of(name: str) -> str:
+    """A ticker that no company is known by, from the letters of a name."""
+    letters = [char for char in name.upper() if char.isalpha()]
+    return f"Q{''.join(letters[:1] + [char for char in letters[1:] if char not in 'AEIOU'])[:3]}"
+
+
+def people() -> tuple[str, ...]:
+    """Names of people, women first."""
+    return (*_lists()["people"]["women"], *_lists()["people"]["men"])
+
+
+def nationalities() -> tuple[str, ...]:
+    return tuple(_lists()["nationalities"]["adjectives"])
+
+
+def religions() -> tuple[str, ...]:
+    return tuple(_lists()["religions"]["adjectives"])
+
+
+def companies(*, famous: bool) -> tuple[str, ...]:
+    return tuple(_lists()["companies"]["famous" if famous else "unknown"])
+
+
+def _company_name(text: str, asked: tuple[str, str], linker: EntityLinker) -> str:
+    """How the text names the company that is asked about; empty where it does not."""
+    symbol, name = asked
+    if not (symbol or name) or asset_of(symbol or name, name).kind is not AssetKind.EQUITY:
+        return ""
+    found = find_name(text, symbol, name)
+    linked = ((one.start, one.end) for one in linker.mentions(text) if symbol and one.symbol == symbol)
+    start, end = found or next(linked, (0, 0))
+    return text[start:end] if text[start:end][:1].isupper() else ""
+
+
+def _sites(
+    kind: SwapKind, text: str, own: str, asked: tuple[str, str], linker: EntityLinker
+) -> Iterator[tuple[str, Sequence[str]]]:
+    """What stands in the text of a kind, and what may stand in its place."""
+    if kind in (SwapKind.COMPANY, SwapKind.FAME):
+        names = [own] if own else []
+        names += [
+            text[one.start : one.end]
+            for one in linker.mentions(text)
+            if one.symbol != asked[0] and names_company(one.symbol, text[one.start : one.end])
+        ]
+        for name in dict.fromkeys(names):
+            is_known = bool(linker.link(name))
+            others = companies(famous=not is_known if kind is SwapKind.FAME else is_known)
+            yield name, [other for other in others if other not in text]
+    elif kind is SwapKind.PERSON:
+        for name in _people_in(text):
+            yield name, [other for other in people() if other != name]
+    elif kind in (SwapKind.NATIONALITY, SwapKind.RELIGION):
+        words = nationalities() if kind is SwapKind.NATIONALITY else religions()
+        for match in _adjectives(kind).finditer(text):
+            yield match[0], [other for other in words if other.casefold() != match[0].casefold()]
+
+
+def _people_in(text: str) -> list[str]:
+    known = [name for name in people() if name in text]
+    return list(dict.fromkeys([*known, *(match[1] for match in _titled().finditer(text))]))
+
+
+@cache
+def _lists() -> Mapping[str, Any]:
+    file = resources.files("htfi.narrative") / "swaps.toml"
+    return tomllib.loads(file.read_text(encoding="utf-8"))
+
+
+@cache
+def _counterparts() -> Mapping[str, str]:
+    pairs = [pair.split() for pair in _lists()["gender"]["pairs"]]
+    found: dict[str, str] = {}
+    for one, other in pairs:
+        found.setdefault(one.casefold(), other)
+        found.setdefault(other.casefold(), one)
+    return found
+
+
+@cache
+def _gender_pattern() -> re.Pattern[str]:
+    words = sorted(_counterparts(), key=len, reverse=True)
+    return re.compile(rf"(?<![\w.])(?:{'|'.join(map(re.escape, words))})(?!\w)", re.IGNORECASE)
+
+
+@cache
+def _adjectives(kind: SwapKind) -> re.Pattern[str]:
+    words = nationalities() if kind is SwapKind.NATIONALITY else religions()
+    nouns = "|".join(_lists()["nouns"]["words"].split())
+    return re.compile(rf"\b(?:{'|'.join(words)})(?=[ -](?:[a-z]+ )?(?:{nouns})\b)")
+
+
+@cache
+def _titled() -> re.Pattern[str]:
+    titles = "|".join(re.escape(one) for one in _lists()["nouns"]["titles"].split())
+    return re.compile(rf"(?<!\w)(?:{titles}) ([A-Z][a-z]+ [A-Z][a-z]+)(?!\w)")
+
+
+def swapped_questions(
+    question: Question, name: str, linker: EntityLinker, num_each: int = 1
+) -> list[tuple[SwapKind, Question]]:
+    """The question with names swapped in all of its items; a swap of the company asked about swaps its ticker too."""
+    own = (question.symbol, name)
+    found: dict[tuple[SwapKind, str, str], Question] = {}
+    for item in question.items:
+        for one in swapped_texts(item.headline, own, linker, num_each):
+            found.setdefault((one.kind, one.old, one.new), _swapped_question(question, own, one))
+    return [(kind, swapped) for (kind, _, _), swapped in found.items()]
+
+
+def _swapped_question(question: Question, own: tuple[str, str], swap: SwappedText) -> Question:
+    is_own = bool(swap.symbol)
+
+    def symbols(found: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(swap.symbol if one == own[0] and is_own else one for one in found)
+
+    items = tuple(
+        replace(
+            item,
+            headline=replace_word(item.headline, swap.old, swap.new)
+            if swap.old
+            else swap_gender(item.headline),
+            symbols=symbols(item.symbols),
+        )
+        for item in question.items
+    )
+    return replace(question, items=items, symbol=swap.symbol if is_own else question.symbol)

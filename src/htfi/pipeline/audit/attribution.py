@@ -1,0 +1,223 @@
+"""What each item of news did to a recorded forecast, and which words of it carried the view.
+
+An item's effect is the forecast without it: the model reads the other items again, with the seed of the recorded
+reading, and its view is merged, bounded and weighed as the decision's was. A word's weight is how much less likely the
+recorded answer is where the word is left out of its headline. Nothing is fitted: both only ask the model again.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import msgspec
+import numpy as np
+from msgspec.structs import replace
+
+from htfi.decoding.config import DecodingConfig
+from htfi.decoding.forward_pass import forward_text
+from htfi.decoding.grammar import CompiledGrammar
+from htfi.domain.decision import Decision, GenerationTrace, NewsView, Quantiles, StateDigests
+from htfi.domain.errors import IntegrityError
+from htfi.domain.generation import Completion, GenerationRequest
+from htfi.domain.news import NewsContext
+from htfi.forecasting.tilts import derive_tilt, tilt_record
+from htfi.narrative.answer import ParsedAnswer, parse_answer, view_grammar
+from htfi.narrative.deep_reader import path_seed
+from htfi.narrative.influence import bound_view, recorded_limits
+from htfi.narrative.merging import merge_views, recorded_trust, unmerged
+from htfi.narrative.question import Question, build_prompt, shown_items
+from htfi.pipeline.audit.readings import expected_view
+from htfi.pipeline.audit.replay import ReplayModel
+from htfi.pipeline.weighing import is_influence_bounded, numeric_quantiles, recorded_opinion
+
+MAX_WORDS = 240  # of a reading's headlines; each costs one pass of the model
+_WORD = re.compile(r"\S+")
+
+
+class WordWeight(msgspec.Struct, frozen=True):
+    """A word of a headline, at `begin` to `end` in its characters. `nats`: what it adds to the answer's log likelihood;
+    negative where the answer is likelier without it.
+    """
+
+    begin: int
+    end: int
+    nats: float
+
+
+class ItemEffect(msgspec.Struct, frozen=True):
+    """What an item did: the view and the forecast without it, and the weights of its words, if a model was shown it.
+
+    Shapes: quantiles_without [H, Q], log returns.
+    """
+
+    id: str
+    headline: str
+    view_without: NewsView | None
+    quantiles_without: Quantiles
+    words: tuple[WordWeight, ...] = ()
+
+
+class ExplainingModel(ReplayModel, Protocol):
+    """A model that a trace names, which also shows the states of its passes as digests."""
+
+    def state_digests(self, prompt: Sequence[int], tokens: Sequence[int]) -> StateDigests: ...
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedReading:
+    """A recorded reading with what was asked, and the model that answered, ready to answer again."""
+
+    question: Question
+    trace: GenerationTrace
+    opened: ExplainingModel
+    opening: Sequence[int]
+    config: DecodingConfig
+
+    def read_again(self, question: Question) -> list[ParsedAnswer]:
+        """The answers to a question with the recorded seeds and temperature. Raises: IntegrityError, InvalidInput."""
+        vocabulary, trace = self.opened.vocabulary, self.trace
+        seeds = [path_seed(trace.seed, path) for path in range(len(trace.paths))] or [trace.seed]
+        prompt = [*self.opening, *vocabulary.encode(build_prompt(question, vocabulary.dialect)[0])]
+        request = GenerationRequest(
+            prompt=(),
+            form=view_grammar(vocabulary.dialect, len(shown_items(question))),
+            temperature=trace.temperature,
+            kind="view",
+        )
+        generator = self.opened.plain_generator(self.config)
+        answers: list[ParsedAnswer] = []
+        for seed in seeds:
+            answer = generator.regenerate(prompt, replace(request, seed=seed))
+            if not isinstance(answer, Completion):
+                raise IntegrityError(f"the reading cannot be generated again: {answer.reason}")
+            answers.append(parse_answer(answer.fields, self.opened.trust))
+        return answers
+
+    def view(self, question: Question, read: NewsView) -> NewsView:
+        """The view that the model states on a question, as the recorded one `read` was made."""
+        trace = replace(self.trace, num_verified=-1)
+        view = expected_view(self.read_again(question), read, trace, question, self.opened.meaning)
+        return replace(view, reader=read.reader)
+
+
+def item_effects(
+    decision: Decision, reading: RecordedReading | None, *, with_words: bool
+) -> list[ItemEffect]:
+    """The effect of every item that the decision considered; those that were set aside had none.
+
+    `reading` is that of the view's model; None where no model of ours read: readings by facts alone remain.
+    Raises: IntegrityError where the recorded forecast does not follow from its record in the same way.
+    """
+    view, context = decision.view, decision.news_context
+    if view is None or context is None:
+        return []
+    if _forecast(decision, view) != decision.forecast.quantiles:
+        raise IntegrityError(
+            f"{decision.id}: its forecast does not follow from its view: `htfi ledger verify` says why"
+        )
+    read = unmerged(view)
+    if reading is not None and read is not None:
+        again = reading.view(reading.question, read)
+        if again != replace(read, trace=None):
+            raise IntegrityError(
+                f"{decision.id}: its model reads the same news otherwise now: "
+                "`htfi ledger replay` names the first token"
+            )
+    shown = {} if reading is None else {item.id: item for item in shown_items(reading.question)}
+    names = list(dict.fromkeys([*(item.id for item in context.considered), *shown]))
+    words = word_weights(reading) if reading is not None and with_words else {}
+    effects: list[ItemEffect] = []
+    for name in names:
+        without = _view_without(decision, view, context, name, reading)
+        effects.append(
+            ItemEffect(
+                name,
+                shown[name].headline if name in shown else "",
+                without,
+                numeric_quantiles(decision.forecast) if without is None else _forecast(decision, without),
+                words.get(name, ()),
+            )
+        )
+    return effects
+
+
+def _forecast(decision: Decision, view: NewsView) -> Quantiles:
+    """The decision's forecast with this view in place of its own, at the recorded weight."""
+    forecast = decision.forecast
+    plain, tilt = numeric_quantiles(forecast), forecast.tilt
+    if tilt is None:
+        return plain
+    opinion = recorded_opinion(decision, view)
+    found = derive_tilt(opinion, plain, forecast.horizons, forecast.levels, tilt.weight, tilt.divergence_rank)
+    return plain if found is None else tilt_record(plain, found, forecast.levels)
+
+
+def _view_without(
+    decision: Decision, view: NewsView, context: NewsContext, name: str, reading: RecordedReading | None
+) -> NewsView | None:
+    """The decision's view without an item: read again where the model was shown it."""
+    read = unmerged(view)
+    left = replace(context, considered=tuple(item for item in context.considered if item.id != name))
+    if read is not None and reading is not None:
+        shown = shown_items(reading.question)
+        others = tuple(item for item in shown if item.id != name)
+        if len(others) < len(shown):
+            asked = msgspec.structs.replace(reading.question, items=others)
+            read = reading.view(asked, read) if others else None
+    noted = [part for part in view.parts if not part.is_worded and part.cited != (name,)]
+    if not view.parts:
+        return read
+    merged = merge_views(read, 1.0 if read is None else recorded_trust(left, read), noted, view.as_of_ns)
+    if merged is None or not is_influence_bounded(decision):
+        return merged
+    return bound_view(merged, recorded_limits(left))
+
+
+def word_weights(reading: RecordedReading) -> dict[str, tuple[WordWeight, ...]]:
+    """The weights of the words of each shown headline, by the item's id: one pass of the model for each word."""
+    vocabulary = reading.opened.vocabulary
+    grammar = CompiledGrammar(view_grammar(vocabulary.dialect, reading.trace.num_items), vocabulary)
+    whole = _log_likelihood(reading, reading.question, grammar)
+    items = shown_items(reading.question)
+    found: dict[str, tuple[WordWeight, ...]] = {}
+    left = MAX_WORDS
+    for place, item in enumerate(items):
+        places = [(one.start(), one.end()) for one in _WORD.finditer(item.headline)][:left]
+        left -= len(places)
+        weights: list[WordWeight] = []
+        for begin, end in places:
+            rest = (item.headline[:begin] + item.headline[end:].lstrip()).strip()
+            changed = replace(item, headline=rest)
+            asked = replace(reading.question, items=(*items[:place], changed, *items[place + 1 :]))
+            weights.append(WordWeight(begin, end, round(whole - _log_likelihood(reading, asked, grammar), 4)))
+        found[item.id] = tuple(weights)
+    return found
+
+
+def _log_likelihood(reading: RecordedReading, question: Question, grammar: CompiledGrammar) -> float:
+    """The log likelihood, at temperature 1, of what the recorded answer chose outside its free words."""
+    vocabulary = reading.opened.vocabulary
+    prompt = [*reading.opening, *vocabulary.encode(build_prompt(question, vocabulary.dialect)[0])]
+    tokens = list(reading.trace.tokens)
+    logits = forward_text(reading.opened.network, np.array([[*prompt, *tokens[:-1]]], np.int64)).logits[0]
+    total = 0.0
+    for place, step, name in grammar.open_positions(tokens):
+        if name == "words":
+            continue
+        allowed = logits[len(prompt) + place - 1, step.allowed.ids].astype(np.float64)
+        allowed -= allowed.max()
+        chosen = int(np.searchsorted(step.allowed.ids, tokens[place]))
+        total += float(allowed[chosen] - np.log(np.exp(allowed).sum()))
+    return total
+
+
+def same_states(reading: RecordedReading) -> bool | None:
+    """Whether the model's states, computed again, have the recorded digests; None where none were recorded.
+
+    Raises: InvalidInput, DependencyUnavailable.
+    """
+    recorded = reading.trace.states
+    if isinstance(recorded, msgspec.UnsetType):
+        return None
+    return reading.opened.state_digests(reading.trace.prompt, reading.trace.tokens) == recorded
