@@ -20,7 +20,7 @@ from htfi.governance.checkpoints.reasons import (
 )
 
 QUIET = CheckpointFacts(
-    symbol="SPX", regime=Regime.NORMAL, rung=Rung.TEMPLATE, low=-0.02, high=0.02, previous_width=0.04
+    symbol="SPX", regime=Regime.NORMAL, rung=Rung.TEMPLATE, low=-0.02, high=0.02
 )
 
 
@@ -40,7 +40,7 @@ def test_nothing_is_asked_where_no_limit_is_set() -> None:
         ({"default_notional": 2e6, "max_notional": 1e6}, {}, CheckpointCause.NOTIONAL),
         ({"notional": {"SPX": 2e6}, "max_loss": 4.1e4}, {"high": 0.0205}, CheckpointCause.LOSS),
         ({"max_novelty": 2.0}, {"novelty": 2.1}, CheckpointCause.NOVELTY),
-        ({"max_band_ratio": 1.5}, {"low": -0.05}, CheckpointCause.BAND),
+        ({"max_band_width": 0.05}, {"low": -0.05}, CheckpointCause.BAND),
         ({"max_expert_spread": 0.5}, {"expert_spread": 0.6}, CheckpointCause.EXPERTS),
         ({"max_divergence_rank": 0.95}, {"divergence_rank": 0.96}, CheckpointCause.DIVERGENCE),
         ({"regimes": (Regime.SHOCK,)}, {"regime": Regime.SHOCK}, CheckpointCause.REGIME),
@@ -61,7 +61,7 @@ def test_one_limit_asks_for_what_passes_it_and_for_nothing_else(
     [
         ({"default_notional": 1.0, "max_loss": 1e9}, {"low": nan}),
         ({"max_novelty": 10.0}, {"novelty": nan}),
-        ({"max_band_ratio": 10.0}, {"high": nan}),
+        ({"max_band_width": 10.0}, {"high": nan}),
         ({"max_expert_spread": 10.0}, {"expert_spread": nan}),
         ({"max_divergence_rank": 1.0}, {"divergence_rank": nan}),
     ],
@@ -93,7 +93,7 @@ def test_columns_clear_exactly_the_rows_that_nothing_asks_about() -> None:
             max_notional=None if trial % 2 else 1e6,
             max_loss=None if trial % 3 else 3e4,
             max_novelty=None if trial % 4 else 1.5,
-            max_band_ratio=None if trial % 5 else 1.2,
+            max_band_width=None if trial % 5 else 0.06,
             max_expert_spread=None if trial % 2 else 0.8,
             max_divergence_rank=None if trial % 3 else 0.9,
             regimes=(Regime.SHOCK,) if trial % 2 else (),
@@ -103,14 +103,12 @@ def test_columns_clear_exactly_the_rows_that_nothing_asks_about() -> None:
         regimes = [list(Regime)[at] for at in rng.integers(0, 4, num)]
         low, high = -rng.random(num) * 0.05, rng.random(num) * 0.05
         low[rng.random(num) < 0.02] = nan
-        width = np.where(rng.random(num) < 0.1, nan, rng.random(num) * 0.1)
         novelty, spread = rng.random(num) * 2.0, rng.random(num)
-        columns = CheckpointColumns(symbols, regimes, Rung.TEMPLATE, low, high, width, novelty, spread)
+        columns = CheckpointColumns(symbols, regimes, Rung.TEMPLATE, low, high, novelty, spread)
         plain = [
             not why_checked(
                 CheckpointFacts(
                     symbol=symbols[at], regime=regimes[at], rung=Rung.TEMPLATE, low=low[at], high=high[at],
-                    previous_width=None if np.isnan(width[at]) else float(width[at]),
                     novelty=novelty[at], expert_spread=spread[at],
                 ),
                 config,

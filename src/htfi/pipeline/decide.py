@@ -1,7 +1,9 @@
 """The steps from closed bars to decisions: forecast, plan, read, weigh, judge. Each passes a series' record once."""
 
 from collections.abc import Collection, Iterable, Sequence
+from functools import partial
 
+import numpy as np
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
@@ -9,6 +11,7 @@ from htfi.domain.decision import (
     Decision,
     DecisionInputs,
     DecisionTrigger,
+    FeatureDriver,
     FidelityPlan,
     NewsView,
     PolicyOutcome,
@@ -25,6 +28,15 @@ from htfi.domain.plan import LadderInputs
 from htfi.domain.time import NS_PER_MS
 from htfi.forecasting.between_bars import shorten
 from htfi.forecasting.forecaster import ForecastBatch
+from htfi.governance.checkpoints.config import CheckpointConfig
+from htfi.governance.checkpoints.reasons import (
+    CheckpointColumns,
+    CheckpointFacts,
+    clear_rows,
+    expert_spread,
+    novelty_of,
+    spread_rows,
+)
 from htfi.governance.control.state import HoldSubject
 from htfi.governance.policy import judge
 from htfi.narrative.influence import bound_view, max_view_influence
@@ -322,7 +334,10 @@ def decide_series(
     inputs = components.inputs.close()
     full = forecasts.full.tolist()
     governed = components.governance.facts(
-        first, len(series), lambda place: _hold_subject(series[place], forecasts)
+        first,
+        len(series),
+        lambda place: _hold_subject(series[place], forecasts, components),
+        lambda config: _clear_of_people(series, forecasts, components, config),
     )
     by_numbers = [place for place, one in enumerate(series) if full[one.row] and is_numeric(one)]
     decided: dict[int, DecidedSeries] = {}
@@ -345,12 +360,65 @@ def decide_series(
     ]
 
 
-def _hold_subject(series_context: SeriesContext, forecasts: ForecastBatch) -> HoldSubject:
+def _clear_of_people(
+    series: Sequence[SeriesContext],
+    forecasts: ForecastBatch,
+    components: Components,
+    config: CheckpointConfig,
+) -> list[bool]:
+    """Which of the decisions surely wait for no person; those with news are judged one by one."""
+    rows = [one.row for one in series]
+    low, high = (ends[rows] for ends in forecasts.bands())
+    medians = forecasts.experts[rows, :, 0, forecasts.levels.index(0.5)]  # [n, K]
+    novelty = np.zeros(len(rows))
+    if config.max_novelty is not None:
+        novelty = np.array([novelty_of(_drivers_of(one, components)) for one in series])
+    columns = CheckpointColumns(
+        symbols=[one.bar.symbol for one in series],
+        regimes=[one.regime for one in series],
+        rung=Rung.TEMPLATE,
+        low=low,
+        high=high,
+        novelty=novelty,
+        expert_spread=spread_rows(medians, high - low),
+        is_plain=np.array([is_numeric(one) and one.request.plan.rung is Rung.TEMPLATE for one in series]),
+    )
+    return clear_rows(columns, config).tolist()
+
+
+def _drivers_of(series_context: SeriesContext, components: Components) -> list[FeatureDriver]:
+    usual = components.typical_features.magnitudes(series_context.request.series)
+    return find_drivers(series_context.features, usual)
+
+
+def _checkpoint_facts(
+    series_context: SeriesContext, forecasts: ForecastBatch, components: Components
+) -> CheckpointFacts:
+    """What a checkpoint judges by of a decision that is to be made: that of its record."""
+    forecast = series_context.forecast or forecasts.item(series_context.row)
+    low, high = forecast.central_band
+    return CheckpointFacts(
+        symbol=series_context.bar.symbol,
+        regime=series_context.regime,
+        rung=series_context.request.plan.rung,
+        low=low,
+        high=high,
+        novelty=novelty_of(_drivers_of(series_context, components)),
+        expert_spread=expert_spread(forecast.expert_ticks, forecast.levels, high - low),
+        divergence_rank=forecast.tilt.divergence_rank if forecast.tilt is not None else 0.0,
+        suspicion=series_context.request.news.suspicion,
+    )
+
+
+def _hold_subject(
+    series_context: SeriesContext, forecasts: ForecastBatch, components: Components
+) -> HoldSubject:
     names: Collection[str] = forecasts.names
     view = series_context.view
     if view is not None:
         names = [*names, f"reader.{series_context.request.plan.rung.value}", view.reader]
-    return HoldSubject(series_context.request.series, names, series_context.swaps)
+    checks = partial(_checkpoint_facts, series_context, forecasts, components)
+    return HoldSubject(series_context.request.series, names, series_context.swaps, checks)
 
 
 def make_decision(

@@ -86,10 +86,15 @@ class LedgerCursor:
         found = self.next_decision(ahead)
         return unmerged_view(found) if found is not None else None
 
+    def next_release(self) -> Decision | None:
+        """The next entry, where it releases a decision that had waited for people."""
+        found = self.next_decision()
+        return found if found is not None and found.is_checkpoint_release else None
+
     def next_amendment(self) -> tuple[Decision, NewsView] | None:
         """The next entry, where it is an amendment, and the view that it was made from. Raises: IntegrityError."""
         found = self.next_decision()
-        if found is None or not found.amends:
+        if found is None or not found.amends or found.is_checkpoint_release:
             return None
         view = unmerged_view(found)
         if view is None:
@@ -203,6 +208,7 @@ class DecisionRecorder:
             self.num_decided += 1
             self.num_withheld += decided.verdict.outcome is PolicyOutcome.WITHHOLD
         if self.cursor.advance(decided):
+            self._ask_people(decided, index)
             self.watcher(decided)
             return index
         if not self._pending:
@@ -245,8 +251,16 @@ class DecisionRecorder:
         for receipt, one in zip(receipts, released, strict=True):
             self.sink.release(receipt, one.entry, one.decided.worded)
         self.sink.flush()
+        for receipt, one in zip(receipts, released, strict=True):
+            self._ask_people(one.decided, receipt.index)
         for one in released:
             self.watcher(one.decided)
+
+    def _ask_people(self, decided: DecidedSeries, index: int) -> None:
+        """Ask about a recorded decision that waits for people."""
+        if self._governance.checkpoints is None or decided.verdict.outcome is not PolicyOutcome.WITHHOLD:
+            return
+        self._governance.ask_people(decided.decision, index, self.ledger.size)
 
     def _judge_again(self) -> None:
         """Judge what waits by what governance knows by now: it may have been stopped since."""

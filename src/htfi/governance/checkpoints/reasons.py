@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 from htfi.domain.decision import TICKS_PER_UNIT, Decision, FeatureDriver, Regime, Rung
 from htfi.governance.checkpoints.config import CheckpointConfig
 
-_SURELY = 1.0 - 1e-12  # numpy's expm1 and that of math may differ in the last bit
+_SURELY = (
+    1.0 - 1e-6
+)  # numpy's expm1 and that of math may differ in the last bit; the record rounds experts to ticks
 
 
 class CheckpointCause(StrEnum):
@@ -40,12 +42,11 @@ class CheckpointReason(msgspec.Struct, frozen=True, gc=False):
 
 
 class CheckpointFacts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What is judged, all of it in the decision's record but `previous_width`.
+    """What is judged, all of it in the decision's record.
 
-    Units: `low` and `high`, the ends of the 90% band at the first horizon, and `previous_width`, that of the series'
-    band before, in log return; it is None where there was none. `novelty` is the largest |ln(value / usual)| of the
-    features, `expert_spread` the distance between the experts' outermost medians at the first horizon over the band's
-    width, `divergence_rank` that of the news' tilt, 0 without one.
+    Units: `low` and `high`, the ends of the 90% band at the first horizon, in log return. `novelty` is the largest
+    |ln(value / usual)| of the features, `expert_spread` the distance between the experts' outermost medians at the
+    first horizon over the band's width, `divergence_rank` that of the news' tilt, 0 without one.
     """
 
     symbol: str
@@ -53,7 +54,6 @@ class CheckpointFacts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     rung: Rung
     low: float
     high: float
-    previous_width: float | None = None
     novelty: float = 0.0
     expert_spread: float = 0.0
     divergence_rank: float = 0.0
@@ -62,9 +62,9 @@ class CheckpointFacts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 @dataclass(frozen=True, slots=True)
 class CheckpointColumns:
-    """The same of n decisions that have no news: without rung's readings, divergence and suspicion.
+    """The same of n decisions of one instant, as arrays. Shapes: all [n].
 
-    Shapes: all [n]; where `CheckpointFacts` has None, `previous_width` is NaN.
+    `is_plain` is where no news counts: such a decision has no divergence, no suspicion and `rung`.
     """
 
     symbols: Sequence[str]
@@ -72,9 +72,9 @@ class CheckpointColumns:
     rung: Rung
     low: NDArray[np.float64]
     high: NDArray[np.float64]
-    previous_width: NDArray[np.float64]
     novelty: NDArray[np.float64]
     expert_spread: NDArray[np.float64]
+    is_plain: NDArray[np.bool_]
 
 
 def why_checked(facts: CheckpointFacts, config: CheckpointConfig) -> tuple[CheckpointReason, ...]:
@@ -88,16 +88,12 @@ def why_checked(facts: CheckpointFacts, config: CheckpointConfig) -> tuple[Check
                 CheckpointCause.NOVELTY, f"a feature is {_ratio(facts.novelty)} from usual", _ratio(limit)
             )
         )
-    if (
-        (limit := config.max_band_ratio) is not None
-        and facts.previous_width is not None
-        and not facts.high - facts.low <= limit * facts.previous_width
-    ):
+    if (limit := config.max_band_width) is not None and not facts.high - facts.low <= limit:
         found.append(
             _reason(
                 CheckpointCause.BAND,
-                f"the 90% band is {facts.high - facts.low:.3g} wide, the one before {facts.previous_width:.3g}",
-                f"{limit:.3g} times that",
+                f"the 90% band is {facts.high - facts.low:.3g} wide in log return",
+                f"{limit:.3g}",
             )
         )
     if (limit := config.max_expert_spread) is not None and not facts.expert_spread <= limit:
@@ -128,11 +124,9 @@ def why_checked(facts: CheckpointFacts, config: CheckpointConfig) -> tuple[Check
 
 
 def clear_rows(columns: CheckpointColumns, config: CheckpointConfig) -> NDArray[np.bool_]:
-    """Which of n decisions without news surely wait for nobody. Shapes: [n]."""
+    """Which of n decisions surely wait for no person. Shapes: [n]."""
     num = len(columns.symbols)
-    if columns.rung in config.rungs:
-        return np.zeros(num, np.bool_)
-    is_clear = np.ones(num, np.bool_)
+    is_clear = columns.is_plain & (columns.rung not in config.rungs)
     if config.max_notional is not None or config.max_loss is not None:
         notional = np.fromiter(map(config.notional_of, columns.symbols), np.float64, num)
         if config.max_notional is not None:
@@ -141,21 +135,17 @@ def clear_rows(columns: CheckpointColumns, config: CheckpointConfig) -> NDArray[
             is_clear &= notional * _worst_move_rows(columns) <= config.max_loss * _SURELY
     if config.max_novelty is not None:
         is_clear &= columns.novelty <= config.max_novelty
-    if config.max_band_ratio is not None:
-        is_known = ~np.isnan(columns.previous_width)
-        is_within = columns.high - columns.low <= config.max_band_ratio * columns.previous_width
-        is_clear &= is_within | ~is_known
+    if config.max_band_width is not None:
+        is_clear &= columns.high - columns.low <= config.max_band_width
     if config.max_expert_spread is not None:
-        is_clear &= columns.expert_spread <= config.max_expert_spread
-    if config.max_divergence_rank is not None:
-        is_clear &= config.max_divergence_rank >= 0.0
+        is_clear &= columns.expert_spread <= config.max_expert_spread * _SURELY
     if config.regimes:
         is_clear &= np.fromiter((one not in config.regimes for one in columns.regimes), np.bool_, num)
     return is_clear
 
 
-def facts_of(decision: Decision, previous_width: float | None) -> CheckpointFacts:
-    """The facts of a decision. `previous_width` is that of the series' 90% band before it; None at first."""
+def facts_of(decision: Decision) -> CheckpointFacts:
+    """The facts of a decision."""
     low, high = decision.forecast.central_band
     tilt, context = decision.forecast.tilt, decision.news_context
     return CheckpointFacts(
@@ -164,7 +154,6 @@ def facts_of(decision: Decision, previous_width: float | None) -> CheckpointFact
         rung=decision.plan.rung,
         low=low,
         high=high,
-        previous_width=previous_width,
         novelty=novelty_of(decision.rationale.drivers),
         expert_spread=expert_spread(decision.forecast.expert_ticks, decision.forecast.levels, high - low),
         divergence_rank=tilt.divergence_rank if tilt is not None else 0.0,
@@ -175,6 +164,16 @@ def facts_of(decision: Decision, previous_width: float | None) -> CheckpointFact
 def novelty_of(drivers: Sequence[FeatureDriver]) -> float:
     """The largest |ln(value / usual)| of a decision's drivers, which are the features that deviate most."""
     return max((abs(log(one.ratio)) if one.ratio > 0.0 else inf for one in drivers), default=0.0)
+
+
+def spread_rows(medians: NDArray[np.float64], width: NDArray[np.float64]) -> NDArray[np.float64]:
+    """`expert_spread` of n decisions, a hair larger than the record has it. Shapes: medians [n, K], width [n].
+
+    Units: log return. A median that is NaN is of an expert without a forecast yet.
+    """
+    spread = np.fmax.reduce(medians, axis=1) - np.fmin.reduce(medians, axis=1)  # [n]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(spread > 0.0, (spread + 1.0 / TICKS_PER_UNIT) / width, 0.0)
 
 
 def expert_spread(expert_ticks: dict[str, list[list[int]]], levels: Sequence[float], width: float) -> float:
