@@ -138,5 +138,5 @@ def test_draft_and_target_are_both_put_to_the_swap_test() -> None:
     hold = swap_hold("AAPL/1d", swaps)
     assert hold is not None
     assert hold.kind is HoldKind.FAIRNESS
-    held = holds_on(ControlState(), HoldSubject("AAPL/1d", (), swaps), {})
+    held = holds_on(ControlState(), HoldSubject("AAPL/1d", (), swaps))
     assert held == (hold,)

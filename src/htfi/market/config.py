@@ -21,6 +21,9 @@ class ClockKind(IntEnum):
     DOLLAR = 2
 
 
+CROSS_PATIENCE = "1s"  # age from which a quote that crosses a newer one is ignored
+
+
 @dataclass(frozen=True, slots=True)
 class BarClock:
     """When a bar ends: after `size` nanoseconds, units traded, or currency traded."""
@@ -50,7 +53,6 @@ class MarketConfig:
     max_spread_fraction: PositiveShare = setting(
         0.05, "a spread wider than this share of the mid price is ignored", "share of the mid price"
     )
-    cross_patience: str = setting("1s", "age from which a quote that crosses a newer one is ignored")
     ofi_half_life: str = setting("10s", "half-life of the order flow imbalance")
     max_venues: Annotated[int, Meta(ge=1, le=4096)] = setting(
         64, "venues whose quotes are tracked for one symbol", "venues"
@@ -59,7 +61,7 @@ class MarketConfig:
     def __post_init__(self) -> None:
         check_bounds("market", self)
         parse_clocks(self.bar)
-        spans = (self.session_gap, self.quote_stale, self.cross_patience, self.ofi_half_life)
+        spans = (self.session_gap, self.quote_stale, self.ofi_half_life)
         for text in (*spans, *self.scales):
             _check_span(text)
         if len({parse_duration(text) for text in self.scales}) != len(self.scales):

@@ -7,7 +7,7 @@ from htfi.domain.events import Bar, Quote, Trade
 from htfi.domain.time import parse_duration
 from htfi.market.bars import OpenBar
 from htfi.market.book import Book
-from htfi.market.config import MarketConfig
+from htfi.market.config import CROSS_PATIENCE, MarketConfig
 from htfi.market.samples import Samples
 
 COMPILED = not __file__.endswith(".py")
@@ -34,7 +34,7 @@ class Symbol:
         steps_ns = [parse_duration(text) for text in config.scales]
         self.samples = Samples(steps_ns, config.scales.index(config.base_scale), config.window)
         self.book = Book(
-            parse_duration(config.cross_patience),
+            parse_duration(CROSS_PATIENCE),
             config.max_spread_fraction,
             parse_duration(config.ofi_half_life),
         )

@@ -87,6 +87,7 @@ RECORDED_CONSTANTS = {
         "plain_weight", "grave_weight", "half_life_ns", "max_scopes",
     ),
     "prefetching": ("early_s", "reading_ms"),
+    "market": ("cross_patience",),
 }  # fmt: skip
 _CONSTANT_NAMES = {
     ("sanitiser", "good_standing"): "GOOD_CREDIBILITY",

@@ -64,7 +64,7 @@ def verify_command(
     \b
     Examples:
       htfi mark verify letter.txt --key mark.key
-      htfi mark verify "Shares of Acme fell after the bank cut its rating" --key mark.key --json
+      htfi mark verify "Shares of Acme fell after the cut" --key mark.key --json
       htfi mark verify note.txt --run DIR
     """
     if (key is None) == (folder is None):

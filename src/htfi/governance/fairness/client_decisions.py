@@ -93,7 +93,7 @@ def check_table(table: ClientDecisions) -> None:
     for name, flags in (("decision", table.decision), ("outcome", table.outcome)):
         if flags is not None and len(set(flags.tolist())) == 1:
             which = "favourable" if flags[0] else "unfavourable"
-            raise InvalidInput(f"every {name} is {which}: groups cannot be told apart by it")
+            raise InvalidInput(f"every {name} is {which}: groups do not differ in it")
     for attribute, labels in table.groups.items():
         sizes = {label: labels.count(label) for label in set(labels)}
         large = [label for label, num in sizes.items() if num >= MIN_ROWS and label != NOT_REPORTED]

@@ -1,4 +1,4 @@
-"""What the circuit breakers cost a decision on a bar without news: the whole panel, by series a point."""
+"""What governance costs a decision on a bar without news: circuit breakers, and the holds of stops and bundles."""
 
 import time
 from typing import Any
@@ -9,6 +9,12 @@ from htfi.domain.time import NS_PER_S
 from htfi.forecasting.config import DEFAULT_EXPERTS, LEVELS
 from htfi.governance.breakers.observations import PointObservation
 from htfi.governance.breakers.panel import BreakerPanel
+from htfi.governance.bundles.bundle import BundleHead, BundleKind, write_bundle
+from htfi.governance.bundles.tables import BundleTables
+from htfi.governance.config import PolicyConfig
+from htfi.governance.control.requests import BundleOffer, StopRequest
+from htfi.governance.control.state import HoldSubject
+from htfi.pipeline.governed import RequestQueue, RunGovernance
 from htfi_eval.results import PartFigures
 
 NUM_SERIES = (1_000, 100, 20)  # a point; the figure is that of the first
@@ -20,14 +26,21 @@ _BAR_NS = 60 * NS_PER_S
 
 
 def figures(quick: bool) -> PartFigures:
-    """breakers_us_per_decision, the median over points of 1,000 series in desks of 20."""
+    """Medians over points of 1,000 series in desks of 20; checks_us_per_decision is breakers and holds together."""
     rows: list[dict[str, Any]] = []
     for num in NUM_SERIES:
         times_us = measure_points(num, NUM_QUICK if quick else NUM_POINTS)
         median_us, high_us = np.percentile(times_us, (50, 99)).tolist()
         row = {"what": "all breakers, on bars without news", "series a point": num}
         rows.append(row | {"median us a decision": median_us, "p99 us a decision": high_us})
-    metrics: dict[str, float | None] = {"breakers_us_per_decision": rows[0]["median us a decision"]}
+    holds_us = measure_holds(NUM_SERIES[0], NUM_QUICK if quick else NUM_POINTS)
+    median_us, high_us = np.percentile(holds_us, (50, 99)).tolist()
+    row = {"what": "holds under a bundle, one series stopped", "series a point": NUM_SERIES[0]}
+    metrics: dict[str, float | None] = {
+        "breakers_us_per_decision": rows[0]["median us a decision"],
+        "checks_us_per_decision": rows[0]["median us a decision"] + median_us,
+    }
+    rows.append(row | {"median us a decision": median_us, "p99 us a decision": high_us})
     return PartFigures(title="Circuit breakers", metrics=metrics, rows=rows)
 
 
@@ -42,6 +55,23 @@ def measure_points(num_series: int, num_points: int) -> list[float]:
         point = _point(rng, names, number + 1)
         began_ns = time.process_time_ns()
         panel.observe(point)
+        found.append((time.process_time_ns() - began_ns) / (1e3 * num_series))
+    return found[NUM_WARM:]
+
+
+def measure_holds(num_series: int, num_points: int) -> list[float]:
+    """Microseconds of processor time a decision for what is held back: a bundle in force, one series stopped."""
+    names = [f"S{place:04d}/60s" for place in range(num_series)]
+    queue, head = RequestQueue(), BundleHead(1, "", BundleKind.QUORUM, "bench", 0)
+    queue.push(BundleOffer("bundle", 1, "ab" * 32, 1, write_bundle(head, BundleTables())))
+    queue.push(StopRequest("stop", 1, f"series:{names[0]}", "bench", "one of them"))
+    governance = RunGovernance(PolicyConfig(), requests=queue)
+    governance.take_requests(0, 1)
+    subjects = [HoldSubject(name, DEFAULT_EXPERTS) for name in names]
+    found: list[float] = []
+    for _ in range(NUM_WARM + num_points):
+        began_ns = time.process_time_ns()
+        governance.facts(0, num_series, subjects.__getitem__)
         found.append((time.process_time_ns() - began_ns) / (1e3 * num_series))
     return found[NUM_WARM:]
 

@@ -34,14 +34,14 @@ def _answer_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def command() -> None:
     """List and answer what a run asks people about its decisions.
 
-    A decision beyond the limits of the policy bundle's [checkpoints] waits until enough people approve it, one
+    A decision beyond the limits of the policy bundle's [checkpoints] waits until enough people approve it, a person
     denies it, or its deadline passes. ID is the decision's id, or its number in the list.
 
     \b
     Examples:
       htfi approvals list DIR
       htfi approvals show DIR 1
-      htfi approvals approve DIR 1 --seen 3f9a02c4 --by "Ann Lee" --why "checked with the desk"
+      htfi approvals approve DIR 1 --seen 3f9a02c4 --by Ann --why "checked"
     """
 
 
@@ -103,8 +103,8 @@ def approve(folder: Path, which: str, requester: Requester, **options: Any) -> N
 
     \b
     Examples:
-      htfi approvals approve DIR 1 --seen 3f9a02c4 --by "Ann Lee" --why "checked with the desk"
-      htfi approvals approve DIR 1 --seen 3f9a02c4 --governance G --key ann.key --why "checked"
+      htfi approvals approve DIR 1 --seen 3f9a02c4 --by Ann --why "checked"
+      htfi approvals approve DIR 1 --seen 3f9a --governance G --key a.key --why ok
     """
     click.echo(view.answered(give_answer(folder, which, AnswerKind.APPROVE, requester, **options), folder))
 
@@ -116,7 +116,7 @@ def deny(folder: Path, which: str, requester: Requester, **options: Any) -> None
 
     \b
     Example:
-      htfi approvals deny DIR 1 --seen 3f9a02c4 --by "Ann Lee" --why "the quote is stale"
+      htfi approvals deny DIR 1 --seen 3f9a02c4 --by Ann --why "stale"
     """
     click.echo(view.answered(give_answer(folder, which, AnswerKind.DENY, requester, **options), folder))
 
@@ -129,6 +129,6 @@ def delegate(folder: Path, which: str, requester: Requester, **options: Any) -> 
 
     \b
     Example:
-      htfi approvals delegate DIR 1 --to "Bo Chan" --seen 3f9a02c4 --by "Ann Lee" --why "on leave"
+      htfi approvals delegate DIR 1 --to Bo --seen 3f9a02c4 --by Ann --why "leave"
     """
     click.echo(view.answered(give_answer(folder, which, AnswerKind.DELEGATE, requester, **options), folder))

@@ -9,7 +9,7 @@ EPILOG = """\b
 Examples:
   htfi audit fairness RUN --groups companies.csv
   htfi audit fairness loans.parquet --decision approve --protected sex
-  htfi audit fairness loans.csv --decision deny=no --outcome repaid --score p_repaid --protected race --protected age
+  htfi audit fairness loans.csv --decision ok --outcome repaid --protected race
 """
 
 
@@ -52,7 +52,9 @@ def fairness(
     json_file: Path | None,
     html_file: Path | None,
 ) -> None:
-    """Compare groups: rates, errors and calibration, each with its interval, each gap corrected for their number.
+    """Compare groups: rates, errors, calibration.
+
+    Each figure has its interval; gaps are corrected for their number.
 
     Without --decision and --outcome the forecasts of a run, a folder or its decisions.parquet, are compared by groups
     of its symbols.

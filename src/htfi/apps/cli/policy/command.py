@@ -226,7 +226,7 @@ def log_command(folder: Path, as_json: bool) -> None:
 
 def _signed(found: bundles.BundleStatus) -> str:
     missing = found.needed - len(found.signers)
-    by = f"signed by {', '.join(found.signers)}" if found.signers else "signed by nobody"
+    by = f"signed by {', '.join(found.signers)}" if found.signers else "not signed yet"
     return f"{by}; {missing} more must sign" if missing > 0 else f"{by}: it can be activated"
 
 
