@@ -19,9 +19,7 @@ from htfi.governance.checkpoints.reasons import (
     why_checked,
 )
 
-QUIET = CheckpointFacts(
-    symbol="SPX", regime=Regime.NORMAL, rung=Rung.TEMPLATE, low=-0.02, high=0.02
-)
+QUIET = CheckpointFacts(symbol="SPX", regime=Regime.NORMAL, rung=Rung.TEMPLATE, low=-0.02, high=0.02)
 
 
 def causes(facts: CheckpointFacts, **limits: object) -> list[CheckpointCause]:
@@ -104,9 +102,11 @@ def test_columns_clear_exactly_the_rows_that_nothing_asks_about() -> None:
         low, high = -rng.random(num) * 0.05, rng.random(num) * 0.05
         low[rng.random(num) < 0.02] = nan
         novelty, spread = rng.random(num) * 2.0, rng.random(num)
-        columns = CheckpointColumns(symbols, regimes, Rung.TEMPLATE, low, high, novelty, spread)
+        is_plain = rng.random(num) < 0.9  # news counts in the others: they are looked at one by one
+        columns = CheckpointColumns(symbols, regimes, Rung.TEMPLATE, low, high, novelty, spread, is_plain)
         plain = [
-            not why_checked(
+            bool(is_plain[at])
+            and not why_checked(
                 CheckpointFacts(
                     symbol=symbols[at], regime=regimes[at], rung=Rung.TEMPLATE, low=low[at], high=high[at],
                     novelty=novelty[at], expert_spread=spread[at],

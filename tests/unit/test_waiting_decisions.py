@@ -294,9 +294,9 @@ def test_entry_of_a_release_is_read_back_as_it_was() -> None:
     "config",
     [
         CheckpointConfig(max_novelty=0.3),
-        CheckpointConfig(max_expert_spread=0.02),
-        CheckpointConfig(max_band_width=0.05),
-        CheckpointConfig(default_notional=1e6, max_loss=2.5e4),
+        CheckpointConfig(max_expert_spread=0.003),
+        CheckpointConfig(max_band_width=0.035),
+        CheckpointConfig(default_notional=1e6, max_loss=1.8e4),
     ],
 )
 def test_each_limit_holds_back_what_is_beyond_it_and_the_audit_agrees(config: CheckpointConfig) -> None:

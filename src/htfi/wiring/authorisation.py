@@ -90,7 +90,7 @@ def authorise(
 
 
 def check_named(requester: Requester) -> None:
-    """Raises: InvalidInput where somebody without a governance folder gives a key, or no name."""
+    """Raises: InvalidInput where a person without a governance folder gives a key, or no name."""
     if requester.key is not None:
         raise InvalidInput("--key: give the governance folder that knows it too: --governance DIR")
     if not requester.by.strip():
@@ -100,7 +100,7 @@ def check_named(requester: Requester) -> None:
 def key_of(requester: Requester, directory: PeopleDirectory) -> SigningKey:
     """The key that a person signs with, once the directory knows it.
 
-    Raises: InvalidInput, AccessDenied where it is nobody's or another person's, DependencyUnavailable.
+    Raises: InvalidInput, AccessDenied where it is of no person there, or another person's, DependencyUnavailable.
     """
     if requester.key is None:
         raise InvalidInput("--key: with --governance a request is signed: name the file of your signing key")
