@@ -1,6 +1,7 @@
 """`htfi approvals` on a run's folder: what is shown, what is left for the run, and who is refused."""
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -8,16 +9,19 @@ import pytest
 from click.testing import CliRunner, Result
 
 from htfi.adapters.keys.ed25519 import create_key, verify_signature
-from htfi.adapters.stores.approvals import ApprovalsFile, read_approvals, waiting_answers
 from htfi.apps.cli.main import cli
-from htfi.domain.errors import AccessDenied, IntegrityError, InvalidInput
+from htfi.domain.errors import AccessDenied, InvalidInput
 from htfi.domain.time import NS_PER_S
 from htfi.governance.checkpoints.answers import AnswerRights, judge_answer, local_rights
 from htfi.governance.checkpoints.config import DeadlineDefault
 from htfi.governance.checkpoints.reasons import CheckpointCause, CheckpointReason
 from htfi.governance.checkpoints.requests import AnswerKind, ApprovalQuestion
 from htfi.governance.checkpoints.state import CheckpointPhase, advance, asked_step
+from htfi.governance.control.entries import CheckpointMoved, encode_governance
+from htfi.pipeline.checkpoints import WaitingDecisions
+from htfi.wiring.approvals import read_approvals, waiting_answers
 from htfi.wiring.authorisation import open_access, run_key
+from htfi.wiring.control import GovernanceLogFile, governance_entries
 from htfi.wiring.ledger import open_ledger
 
 DECISION = "SPX/1d@2008-10-10T20:00:00Z"
@@ -35,7 +39,13 @@ def asked(deadline_s: float = 3_600.0, num_approvals: int = 1) -> ApprovalQuesti
 
 def folder_with(question: ApprovalQuestion, folder: Path) -> Path:
     open_ledger(folder, origin="example.com/desk").close()
-    ApprovalsFile(folder).append([question, asked_step(question)])
+    step = asked_step(question)
+    entry = CheckpointMoved(
+        step.at_ns, 1, DECISION, "asked", seen=step.seen, detail=step.detail, question=question
+    )
+    log = GovernanceLogFile(folder)
+    log.append(encode_governance(entry))
+    log.close()
     return folder
 
 
@@ -73,13 +83,18 @@ def seen(folder: Path) -> str:
 
 
 def take_answers(folder: Path, rights: AnswerRights) -> CheckpointPhase:
-    """What the run does with the answers: judge them, record the steps."""
-    file = ApprovalsFile(folder)
-    state = file.recorded[DECISION].state
+    """What the run does with the answers: judge them, log the steps."""
+    log = GovernanceLogFile(folder)
+
+    def append(entries: Sequence[CheckpointMoved]) -> None:
+        log.append_all([encode_governance(entry) for entry in entries])
+
+    logged = [entry for entry in governance_entries(folder) if isinstance(entry, CheckpointMoved)]
+    waiting = WaitingDecisions(logged, append, time.time_ns)
     for answer in waiting_answers(folder):
-        state, steps = advance(state, judge_answer(answer, state, rights, time.time_ns()))
-        file.append(steps)
-    return state.phase
+        waiting.take(answer, lambda: rights, before=1)
+    log.close()
+    return read_approvals(folder)[DECISION].state.phase
 
 
 def test_show_prints_what_is_asked_and_its_digest(run: Path) -> None:
@@ -203,22 +218,6 @@ def test_answer_without_a_name_is_a_usage_error(run: Path) -> None:
     given = approvals("approve", run, 1, "--seen", seen(run), "--why", "checked")
     assert given.exit_code == 2
     assert "Missing option '--by'" in given.output
-
-
-def test_file_that_was_edited_is_found(run: Path) -> None:
-    path = run / "approvals.jsonl"
-    path.write_bytes(path.read_bytes().replace(b"SPX falls", b"SPX rises"))
-    with pytest.raises(IntegrityError, match="line 1: is not as it was written"):
-        read_approvals(run)
-
-
-def test_what_a_crash_left_of_a_line_is_cut_off_by_the_run(run: Path) -> None:
-    path = run / "approvals.jsonl"
-    whole = path.read_bytes()
-    path.write_bytes(whole + b'{"kind":"step","dec')
-    assert len(read_approvals(run)[DECISION].steps) == 1
-    ApprovalsFile(run)
-    assert path.read_bytes() == whole
 
 
 def test_nothing_asked_is_one_line(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Decisions that wait for people, in a run in memory: who is asked, what is released, what a rerun and an audit find."""
+"""Decisions that wait for people, in a run in memory: questions, releases, a rerun, an audit."""
 
 import pytest
 from msgspec.structs import replace
@@ -53,7 +53,7 @@ class CheckedRun:
         self.queue, self.now_ns = RequestQueue(), NOW_NS
         self.settings = override(load_settings(environment={}), "pipeline", group_ms=group_ms)
         self.governance = RunGovernance(
-            self.settings.policy, self.log, self.queue, RIGHTS, lambda: self.now_ns
+            self.settings.policy, self.log, self.queue, lambda: RIGHTS, lambda: self.now_ns
         )
         self.ledger, self.outlet = ledger or MemoryLedger([]), MemoryOutlet([])
         self.items: list[FeedItem] = days("A", "B")

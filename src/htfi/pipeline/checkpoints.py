@@ -4,22 +4,25 @@ A step is logged before anything follows from it. Where the log holds the steps 
 reads it: a decision is asked about once, and a release that a crash kept back is made up for.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from heapq import heappop, heappush
+from typing import Any, NamedTuple
 
 from msgspec import UNSET
 from msgspec.structs import replace
 
 from htfi.domain.decision import Decision, checkpoint_release_id
+from htfi.domain.errors import HtfiError
 from htfi.domain.governance import CheckpointRelease, HoldKind
 from htfi.domain.time import NS_PER_S, format_ns
-from htfi.governance.checkpoints.answers import AnswerRights, judge_answer
+from htfi.governance.checkpoints.answers import AnswerRights, judge_answer, key_of_note, refused_answer
 from htfi.governance.checkpoints.config import CheckpointConfig
 from htfi.governance.checkpoints.reasons import facts_of, why_checked
 from htfi.governance.checkpoints.requests import ApprovalAnswer, ApprovalQuestion
 from htfi.governance.checkpoints.state import (
-    CheckpointEvent,
     CheckpointOutcome,
+    CheckpointPhase,
     CheckpointState,
     CheckpointStep,
     StepKind,
@@ -36,15 +39,28 @@ from htfi.narrative.rationale.versions import phrasing_of
 from htfi.pipeline.record.wording import with_words
 from htfi.pipeline.weighing import numeric_quantiles
 
-_LogStep = Callable[[CheckpointMoved], None]
+OpenRights = Callable[[], AnswerRights]
+"""By what an answer is judged, as it stands when the answer comes. Raises: HtfiError."""
+
+_LogSteps = Callable[[Sequence[CheckpointMoved]], None]
+
+
+class WaitingDecision(NamedTuple):
+    """A recorded decision that waits, its place in the ledger and the desks that its symbol belongs to."""
+
+    place: int
+    decision: Decision
+    desks: tuple[str, ...]
 
 
 class WaitingDecisions:
     """The questions of a run, and where in the ledger the decisions stand whose outcome is not dealt with yet."""
 
-    def __init__(self, logged: Iterable[CheckpointMoved], log: _LogStep, clock: Callable[[], int]) -> None:
+    def __init__(self, logged: Iterable[CheckpointMoved], log: _LogSteps, clock: Callable[[], int]) -> None:
         self._states: dict[str, CheckpointState] = {}
         self._places: dict[str, int] = {}
+        self._times: list[tuple[int, str]] = []  # heap: when time alone may change a question
+        self._outcomes: list[str] = []  # questions that have one, which is not dealt with yet
         self._log, self._clock = log, clock
         for entry in logged:
             fold_entry(self._states, entry)
@@ -54,47 +70,76 @@ class WaitingDecisions:
         """Whether any decision waits, or its outcome is to be dealt with."""
         return bool(self._places)
 
-    def ask(
-        self, decision: Decision, index: int, config: CheckpointConfig, desks: tuple[str, ...], before: int
-    ) -> None:
-        """Note a recorded decision that waits; it is asked about unless the log has the question.
+    def counts(self) -> dict[CheckpointPhase, int]:
+        """How many questions stand in each phase."""
+        return Counter(state.phase for state in self._states.values())
+
+    def ask(self, waiting: Sequence[WaitingDecision], config: CheckpointConfig, before: int) -> None:
+        """Note recorded decisions that wait; those are asked about whose question the log does not have.
 
         Raises: LedgerUnavailable.
         """
-        self._places[decision.id] = index
-        if decision.id in self._states:
-            return
-        question = question_of(decision, config, desks, self._clock())
-        self._states[question.decision] = CheckpointState(question)
-        self._log(_entry_of(asked_step(question), before, question))
+        asked: list[CheckpointMoved] = []
+        for one in waiting:
+            name = one.decision.id
+            if name not in self._states:
+                question = question_of(one.decision, config, one.desks, self._clock())
+                self._states[name] = CheckpointState(question)
+                asked.append(_entry_of(asked_step(question), before, question=question))
+            self._places[name] = one.place
+            self._await(self._states[name])
+        if asked:
+            self._log(asked)
 
-    def take(self, answer: ApprovalAnswer, rights: AnswerRights, before: int) -> None:
+    def take(self, answer: ApprovalAnswer, open_rights: OpenRights, before: int) -> None:
         """Take an answer, which may be refused; one to nothing that was asked is passed over.
 
         Raises: LedgerUnavailable.
         """
         state = self._states.get(answer.decision)
-        if state is not None and answer.id not in state.answers:
-            self._advance(state, judge_answer(answer, state, rights, self._clock()), before)
+        if state is None or answer.id in state.answers:
+            return
+        now_ns, key = self._clock(), ""
+        try:
+            rights = open_rights()
+            event = judge_answer(answer, state, rights, now_ns)
+            key = key_of_note(answer.signed, rights) if answer.signed else ""
+        except HtfiError as error:  # what cannot be judged does not count
+            event = refused_answer(answer, now_ns, str(error))
+        after, steps = advance(state, event)
+        self._log([_entry_of(step, before, answer=answer, key=key) for step in steps])
+        self._move(after)
 
     def pass_time(self, before: int) -> None:
         """Escalate and expire what is due. Raises: LedgerUnavailable."""
         now_ns = self._clock()
-        for name in self._places:
+        moved: list[CheckpointMoved] = []
+        while self._times and self._times[0][0] <= now_ns:
+            _, name = heappop(self._times)
             state = self._states[name]
-            if state.next_ns is not None and now_ns >= state.next_ns:
-                self._advance(state, TimeReached(now_ns), before)
+            if name not in self._places or state.is_final:
+                continue
+            after, steps = advance(state, TimeReached(now_ns))
+            moved += [_entry_of(step, before) for step in steps]
+            if not steps:  # the very instant of the deadline, at which an answer is in time
+                heappush(self._times, (now_ns + 1, name))
+                continue
+            self._move(after)
+        if moved:
+            self._log(moved)
 
     def due(self) -> list[int]:
         """The places of decisions to release, oldest first. What stays withheld is forgotten."""
+        if not self._outcomes:
+            return []
+        names, self._outcomes = self._outcomes, []
         due: list[int] = []
-        for name, index in list(self._places.items()):
-            outcome = self._states[name].outcome
-            if outcome is CheckpointOutcome.WITHHOLD:
-                del self._places[name]
-            elif outcome is not None:
-                due.append(index)
-        return sorted(due)
+        for name in names:
+            if self._states[name].outcome is CheckpointOutcome.WITHHOLD:
+                self._places.pop(name, None)
+            elif name in self._places:
+                due.append(self._places[name])
+        return sorted(set(due))
 
     def place_of(self, name: str) -> int | None:
         """Where the decision of that id stands, where its outcome is not dealt with yet."""
@@ -104,17 +149,26 @@ class WaitingDecisions:
         """Note that a decision was released."""
         self._places.pop(name, None)
 
-    def _advance(self, state: CheckpointState, event: CheckpointEvent, before: int) -> None:
-        after, steps = advance(state, event)
-        for step in steps:
-            self._log(_entry_of(step, before))
-        self._states[state.question.decision] = after
+    def _move(self, after: CheckpointState) -> None:
+        self._states[after.question.decision] = after
+        self._await(after)
+
+    def _await(self, state: CheckpointState) -> None:
+        name = state.question.decision
+        if state.outcome is not None:
+            self._outcomes.append(name)
+        elif state.next_ns is not None:
+            heappush(self._times, (state.next_ns, name))
 
     def state(self) -> dict[str, Any]:
         return {"places": dict(self._places)}
 
     def restore(self, state: dict[str, Any]) -> None:
         self._places = {name: index for name, index in state["places"].items() if name in self._states}
+        self._times.clear()
+        self._outcomes.clear()
+        for name in self._places:
+            self._await(self._states[name])
 
 
 def fold_entry(states: dict[str, CheckpointState], entry: CheckpointMoved) -> None:
@@ -133,10 +187,20 @@ def step_of(entry: CheckpointMoved) -> CheckpointStep:
     )  # fmt: skip
 
 
-def _entry_of(step: CheckpointStep, before: int, question: ApprovalQuestion | None = None) -> CheckpointMoved:
+def _entry_of(
+    step: CheckpointStep,
+    before: int,
+    *,
+    question: ApprovalQuestion | None = None,
+    answer: ApprovalAnswer | None = None,
+    key: str = "",
+) -> CheckpointMoved:
+    """The entry of a step; `answer` is what was given, which only the step that it caused quotes."""
+    signed = answer.signed if answer is not None and answer.id == step.answer else ""
     return CheckpointMoved(
         step.at_ns, before, step.decision, step.step.value, step.by, step.why, step.seen,
         question.deadline_ns if question is not None else 0, step.detail, step.to, step.answer, question,
+        signed, key if signed else "",
     )  # fmt: skip
 
 

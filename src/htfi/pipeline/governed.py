@@ -6,7 +6,7 @@ point, the recorder once more just before a group is durable.
 """
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Protocol
 
@@ -15,7 +15,6 @@ from msgspec import UNSET, UnsetType
 from htfi.domain.decision import Decision, Receipt
 from htfi.domain.errors import IntegrityError, LedgerUnavailable
 from htfi.domain.governance import (
-    DEFAULT_DESK,
     CheckpointRelease,
     GovernanceFacts,
     Hold,
@@ -27,7 +26,6 @@ from htfi.governance.breakers.observations import BreakerObservation
 from htfi.governance.breakers.panel import BreakerPanel
 from htfi.governance.breakers.states import BreakerChange
 from htfi.governance.bundles.tables import DesksConfig
-from htfi.governance.checkpoints.answers import AnswerRights
 from htfi.governance.checkpoints.config import CheckpointConfig
 from htfi.governance.checkpoints.reasons import facts_of as checkpoint_facts
 from htfi.governance.checkpoints.requests import ApprovalAnswer
@@ -44,9 +42,16 @@ from htfi.governance.control.entries import (
     encode_governance,
 )
 from htfi.governance.control.requests import BundleOffer, ControlRequest, StopRequest
-from htfi.governance.control.state import ControlState, HoldSubject, apply, holds_on, models_of
+from htfi.governance.control.state import ControlState, HoldSubject, apply, desks_of, holds_on, models_of
 from htfi.governance.fairness.config import FairnessConfig
-from htfi.pipeline.checkpoints import WaitingDecisions, fold_entry, release_facts, waits_for_people
+from htfi.pipeline.checkpoints import (
+    OpenRights,
+    WaitingDecision,
+    WaitingDecisions,
+    fold_entry,
+    release_facts,
+    waits_for_people,
+)
 
 Facts = GovernanceFacts | UnsetType
 
@@ -60,6 +65,10 @@ class GovernanceLog(Protocol):
 
     def append(self, entry: bytes) -> Receipt:
         """Make an entry durable. Raises: LedgerUnavailable."""
+        ...
+
+    def append_all(self, entries: Sequence[bytes]) -> Sequence[Receipt]:
+        """The same of several, together. Raises: LedgerUnavailable."""
         ...
 
 
@@ -92,6 +101,9 @@ class NoGovernanceLog:
     def append(self, entry: bytes) -> Receipt:
         self._entries.append((entry, ""))
         return Receipt(len(self._entries) - 1, "")
+
+    def append_all(self, entries: Sequence[bytes]) -> Sequence[Receipt]:
+        return [self.append(entry) for entry in entries]
 
 
 class RequestQueue:
@@ -130,10 +142,10 @@ class RunGovernance:
         policy: PolicyConfig,
         log: GovernanceLog | None = None,
         requests: ControlRequests | None = None,
-        rights: AnswerRights | None = None,
+        open_rights: OpenRights | None = None,
         clock: Callable[[], int] = lambda: 0,
     ) -> None:
-        """`rights` say whose answers count where decisions wait for people, none without; `clock` is UTC.
+        """`open_rights` gives by what an answer of people is judged, none counts without; `clock` is UTC.
 
         Raises: IntegrityError where the log holds what is no entry.
         """
@@ -144,9 +156,11 @@ class RunGovernance:
         self._requests: ControlRequests = requests or RequestQueue()
         self._entries = [(decode_governance(entry), leaf) for entry, leaf in self._log.recorded()]
         self._num_applied = 0
-        self._rights = rights
+        self._open_rights = open_rights
         self.waiting = WaitingDecisions(
-            (entry for entry, _ in self._entries if isinstance(entry, CheckpointMoved)), self.log, clock
+            (entry for entry, _ in self._entries if isinstance(entry, CheckpointMoved)),
+            self._log_steps,
+            clock,
         )
         self._checkpoints: CheckpointConfig | None = None
         self._questions: dict[str, CheckpointState] = {}  # as they are for the decision in hand
@@ -189,14 +203,23 @@ class RunGovernance:
             self.waiting.pass_time(before)
         return len(self._entries) > num_before
 
-    def ask_people(self, decision: Decision, index: int, before: int) -> None:
-        """Ask about a recorded decision that waits for people, once. Raises: LedgerUnavailable."""
-        config = self.state_now.checkpoints
-        if config is None or not waits_for_people(decision, self.policy):
+    def ask_people(self, recorded: Iterable[tuple[int, Decision]], before: int) -> None:
+        """Ask about those of recorded decisions, each with its index, that wait for people, once.
+
+        Raises: LedgerUnavailable.
+        """
+        config = self._checkpoints
+        if config is None:
             return
-        tables = self.state_now.tables
-        desks = tables.desks.by_symbol().get(decision.symbol) if tables is not None else None
-        self.waiting.ask(decision, index, config, tuple(desks or (DEFAULT_DESK,)), before)
+        self.waiting.ask(
+            [
+                WaitingDecision(index, decision, desks_of(self.state_now, decision.symbol))
+                for index, decision in recorded
+                if waits_for_people(decision, self.policy)
+            ],
+            config,
+            before,
+        )
 
     def facts(
         self,
@@ -283,14 +306,21 @@ class RunGovernance:
         receipt = self._log.append(encode_governance(entry))
         self._entries.append((entry, receipt.leaf_hash))
 
+    def _log_steps(self, entries: Sequence[CheckpointMoved]) -> None:
+        """Make steps of questions durable, together. Raises: LedgerUnavailable."""
+        receipts = self._log.append_all([encode_governance(entry) for entry in entries])
+        self._entries += [
+            (entry, receipt.leaf_hash) for entry, receipt in zip(entries, receipts, strict=True)
+        ]
+
     def _log_request(self, request: ControlRequest, before: int, now_ns: int) -> None:
         at_ns = request.at_ns or now_ns
         if isinstance(request, BundleOffer):
             self._log_bundle(request, before)
             return
         if isinstance(request, ApprovalAnswer):
-            if self._rights is not None:
-                self.waiting.take(request, self._rights, before)
+            if self._open_rights is not None:
+                self.waiting.take(request, self._open_rights, before)
             return
         if not isinstance(request, StopRequest):
             self.log(

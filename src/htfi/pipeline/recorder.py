@@ -7,7 +7,7 @@ again. What depends on more than the inputs (a view that a model read, an answer
 not asked for again, so that the run comes to the same bytes. What was recorded but not yet released is released first.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from msgspec import UNSET
@@ -208,7 +208,7 @@ class DecisionRecorder:
             self.num_decided += 1
             self.num_withheld += decided.verdict.outcome is PolicyOutcome.WITHHOLD
         if self.cursor.advance(decided):
-            self._ask_people(decided, index)
+            self._ask_people([(index, decided)])
             self.watcher(decided)
             return index
         if not self._pending:
@@ -251,16 +251,23 @@ class DecisionRecorder:
         for receipt, one in zip(receipts, released, strict=True):
             self.sink.release(receipt, one.entry, one.decided.worded)
         self.sink.flush()
-        for receipt, one in zip(receipts, released, strict=True):
-            self._ask_people(one.decided, receipt.index)
+        self._ask_people(
+            [(receipt.index, one.decided) for receipt, one in zip(receipts, released, strict=True)]
+        )
         for one in released:
             self.watcher(one.decided)
 
-    def _ask_people(self, decided: DecidedSeries, index: int) -> None:
-        """Ask about a recorded decision that waits for people."""
-        if self._governance.checkpoints is None or decided.verdict.outcome is not PolicyOutcome.WITHHOLD:
+    def _ask_people(self, recorded: Sequence[tuple[int, DecidedSeries]]) -> None:
+        """Ask about those of recorded decisions, each with its index, that wait for people."""
+        if self._governance.checkpoints is None:
             return
-        self._governance.ask_people(decided.decision, index, self.ledger.size)
+        withheld = [
+            (index, decided.decision)
+            for index, decided in recorded
+            if decided.verdict.outcome is PolicyOutcome.WITHHOLD
+        ]
+        if withheld:
+            self._governance.ask_people(withheld, self.ledger.size)
 
     def _judge_again(self) -> None:
         """Judge what waits by what governance knows by now: it may have been stopped since."""

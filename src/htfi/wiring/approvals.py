@@ -1,28 +1,37 @@
 """Decisions of a run that wait for people, for the command line: list them, find one, answer."""
 
 import secrets
+from contextlib import suppress
 from pathlib import Path
+from time import monotonic, sleep
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from htfi.adapters.keys.ed25519 import verify_signature
-from htfi.adapters.stores.approvals import (
-    RecordedQuestion,
-    read_approvals,
-    waiting_answers,
-    write_answer,
-)
-from htfi.domain.errors import AccessDenied, InvalidInput
+from htfi.adapters.stores.control_folder import CONTROL_FOLDER, read_requests, write_request
+from htfi.domain.errors import AccessDenied, HtfiError, InvalidInput
 from htfi.domain.time import Clock, SystemClock
-from htfi.governance.checkpoints.answers import AnswerRights, judge_answer, local_rights, statement_of
+from htfi.governance.checkpoints.answers import judge_answer, local_rights, statement_of
 from htfi.governance.checkpoints.requests import MIN_SEEN_DIGITS, AnswerKind, ApprovalAnswer
 from htfi.governance.checkpoints.state import CheckpointState, CheckpointStep, StepKind, advance
+from htfi.governance.control.entries import CheckpointMoved
 from htfi.governance.people import sign_statement
 from htfi.narrative.text import clean
+from htfi.pipeline.checkpoints import fold_entry, step_of
 from htfi.pipeline.operator_actions import MAX_REASON_CHARS
-from htfi.wiring.authorisation import Requester, check_named, key_of, open_access, run_key
+from htfi.wiring.authorisation import Requester, answer_rights, check_named, key_of, open_access, run_key
+from htfi.wiring.control import governance_entries
 from htfi.wiring.ledger import DATABASE, is_running
+
+_WAIT_S = 2.0  # for a run to record an answer
+
+
+class RecordedQuestion(NamedTuple):
+    """A question, where it stands, and its steps in order."""
+
+    state: CheckpointState
+    steps: tuple[CheckpointStep, ...]
 
 
 class ListedQuestion(NamedTuple):
@@ -34,11 +43,35 @@ class ListedQuestion(NamedTuple):
 
 
 class GivenAnswer(NamedTuple):
-    """An answer as it was left, whether a run is going on, and the step that it makes."""
+    """An answer as it was left, and the step that it makes.
+
+    `is_recorded`: the run has recorded the step; else it is what is expected of a run that `goes_on` or resumes.
+    """
 
     answer: ApprovalAnswer
+    step: CheckpointStep
     goes_on: bool
-    expected: CheckpointStep
+    is_recorded: bool
+
+
+def read_approvals(folder: Path) -> dict[str, RecordedQuestion]:
+    """The questions in a run's governance log by the id of their decision, oldest first.
+
+    Raises: InvalidInput, IntegrityError, LedgerUnavailable.
+    """
+    states: dict[str, CheckpointState] = {}
+    steps: dict[str, list[CheckpointStep]] = {}
+    for entry in governance_entries(folder):
+        if isinstance(entry, CheckpointMoved):
+            fold_entry(states, entry)
+            steps.setdefault(entry.decision, []).append(step_of(entry))
+    return {name: RecordedQuestion(state, tuple(steps[name])) for name, state in states.items()}
+
+
+def waiting_answers(folder: Path) -> list[ApprovalAnswer]:
+    """The answers that lie in a run's control folder, taken or not, oldest first; what is none is left out."""
+    requests, _ = read_requests(folder / CONTROL_FOLDER)
+    return [one for one in requests if isinstance(one, ApprovalAnswer)]
 
 
 def list_questions(folder: Path) -> list[ListedQuestion]:
@@ -100,17 +133,32 @@ def give_answer(
     if key is not None:
         note = sign_statement(statement_of(answer, run), key.verifier_key, key)
         answer = replace(answer, signed=note)
-    write_answer(folder, answer)
+    write_request(folder / CONTROL_FOLDER, answer)
     rights = (
         local_rights(run, verify_signature)
-        if access is None
-        else AnswerRights(run, access.directory, access.authoriser, verify_signature)
+        if requester.governance is None
+        else answer_rights(folder, requester.governance)
     )
     _, steps = advance(state, judge_answer(answer, state, rights, now_ns))
-    if steps[-1].step is StepKind.REFUSED:
-        refusal = steps[-1].detail.partition(": ")[2]
+    goes_on = is_running(folder)
+    recorded = _await_step(folder, answer) if goes_on else None
+    step = recorded or steps[-1]
+    if step.step is StepKind.REFUSED:
+        refusal = step.detail.partition(": ")[2]
         raise AccessDenied(f"refused: {refusal}; the run records that it was tried")
-    return GivenAnswer(answer, is_running(folder), steps[-1])
+    return GivenAnswer(answer, step, goes_on, recorded is not None)
+
+
+def _await_step(folder: Path, answer: ApprovalAnswer) -> CheckpointStep | None:
+    """The step that a run that goes on records of an answer; None where it has recorded none for a while."""
+    until_s = monotonic() + _WAIT_S
+    while monotonic() < until_s:
+        with suppress(HtfiError):  # the log is being written
+            for step in read_approvals(folder)[answer.decision].steps:
+                if step.answer == answer.id:
+                    return step
+        sleep(0.02)
+    return None
 
 
 def _is_taken(answer: ApprovalAnswer, asked: list[ListedQuestion]) -> bool:

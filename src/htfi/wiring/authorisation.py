@@ -1,5 +1,6 @@
 """Who may act, from a governance folder: its directory of people and its rules. Commands and runs call it."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,6 +14,7 @@ from htfi.governance.authorisation import (
     Authoriser,
     require_access,
 )
+from htfi.governance.checkpoints.answers import AnswerRights, local_rights
 from htfi.governance.people import (
     PEOPLE_FILE,
     PeopleDirectory,
@@ -115,6 +117,24 @@ def key_of(requester: Requester, directory: PeopleDirectory) -> SigningKey:
             f"{requester.key} is the key of {principal.id}, not of {requester.by}: leave --by out"
         )
     return key
+
+
+def run_rights(run: Path, governance: Path | None) -> Callable[[], AnswerRights]:
+    """By what a run judges what people ask of it, read again each time: a right that is withdrawn ends at once.
+
+    A governance folder that has no people when the run starts leaves it to whoever may write to the run's folder.
+    Raises: as `open_access`, where the folder's people or rules cannot be read.
+    """
+    if governance is None or not (governance / PEOPLE_FILE).exists():
+        return lambda: local_rights(run_key(run), verify_signature)
+    open_access(governance)
+    return lambda: answer_rights(run, governance)
+
+
+def answer_rights(run: Path, governance: Path) -> AnswerRights:
+    """By what the people and rules of a governance folder judge answers now. Raises: as `open_access`, `run_key`."""
+    access = open_access(governance)
+    return AnswerRights(run_key(run), access.directory, access.authoriser, verify_signature)
 
 
 def run_key(run: Path) -> str:

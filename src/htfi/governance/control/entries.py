@@ -79,7 +79,7 @@ class CheckpointMoved(msgspec.Struct, frozen=True, tag_field="kind", tag="checkp
 
     `seen` is the SHA-256 (hex) of the text that the person saw; `detail` says why it was asked, or what was refused.
     `to` is whom it was delegated to, `answer` the id of the request that this came of. The first step has the
-    `question`.
+    `question`. Where people sign, `signed` is the signed note and `key` the verifier key that it is signed with.
     """
 
     at_ns: int
@@ -94,6 +94,8 @@ class CheckpointMoved(msgspec.Struct, frozen=True, tag_field="kind", tag="checkp
     to: str = ""
     answer: str = ""
     question: ApprovalQuestion | None = None
+    signed: str = ""
+    key: str = ""
 
 
 class DeletedSpan(msgspec.Struct, frozen=True, gc=False):

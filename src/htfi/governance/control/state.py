@@ -139,7 +139,7 @@ def holds_on(state: ControlState, subject: HoldSubject) -> tuple[Hold, ...]:
     if state.is_clear:
         return last
     tables = state.tables or _NO_BUNDLE
-    desks = tables.desks.by_symbol().get(subject.series.partition("/")[0], (DEFAULT_DESK,))
+    desks = desks_of(state, subject.series.partition("/")[0])
 
     def reaches(scope: str) -> bool:
         return parse_scope(scope).covers(subject.series, desks, subject.models)
@@ -160,6 +160,12 @@ def holds_on(state: ControlState, subject: HoldSubject) -> tuple[Hold, ...]:
         if tables.models.refuses(name)
     ]
     return (*found, *last)
+
+
+def desks_of(state: ControlState, symbol: str) -> tuple[str, ...]:
+    """The desks that a symbol belongs to by the bundle in force."""
+    tables = state.tables or _NO_BUNDLE
+    return tuple(tables.desks.by_symbol().get(symbol, (DEFAULT_DESK,)))
 
 
 def _checkpoint_hold(state: ControlState, subject: HoldSubject) -> Hold | None:
