@@ -103,12 +103,13 @@ def test_columns_clear_exactly_the_rows_that_nothing_asks_about() -> None:
         low[rng.random(num) < 0.02] = nan
         novelty, spread = rng.random(num) * 2.0, rng.random(num)
         is_plain = rng.random(num) < 0.9  # news counts in the others: they are looked at one by one
-        columns = CheckpointColumns(symbols, regimes, Rung.TEMPLATE, low, high, novelty, spread, is_plain)
+        rungs = [(Rung.TEMPLATE, Rung.SPECULATIVE)[at] for at in rng.integers(0, 2, num)]
+        columns = CheckpointColumns(symbols, regimes, rungs, low, high, novelty, spread, is_plain)
         plain = [
             bool(is_plain[at])
             and not why_checked(
                 CheckpointFacts(
-                    symbol=symbols[at], regime=regimes[at], rung=Rung.TEMPLATE, low=low[at], high=high[at],
+                    symbol=symbols[at], regime=regimes[at], rung=rungs[at], low=low[at], high=high[at],
                     novelty=novelty[at], expert_spread=spread[at],
                 ),
                 config,

@@ -376,12 +376,12 @@ def _clear_of_people(
     columns = CheckpointColumns(
         symbols=[one.bar.symbol for one in series],
         regimes=[one.regime for one in series],
-        rung=Rung.TEMPLATE,
+        rungs=[one.request.plan.rung for one in series],
         low=low,
         high=high,
         novelty=novelty,
         expert_spread=spread_rows(medians, high - low),
-        is_plain=np.array([is_numeric(one) and one.request.plan.rung is Rung.TEMPLATE for one in series]),
+        is_plain=np.array([is_numeric(one) for one in series]),
     )
     return clear_rows(columns, config).tolist()
 

@@ -15,9 +15,7 @@ from numpy.typing import NDArray
 from htfi.domain.decision import TICKS_PER_UNIT, Decision, FeatureDriver, Regime, Rung
 from htfi.governance.checkpoints.config import CheckpointConfig
 
-_SURELY = (
-    1.0 - 1e-6
-)  # numpy's expm1 and that of math may differ in the last bit; the record rounds experts to ticks
+_SURELY = 1.0 - 1e-6  # expm1 of numpy and of math differ in the last bit; the record rounds experts to ticks
 
 
 class CheckpointCause(StrEnum):
@@ -64,12 +62,12 @@ class CheckpointFacts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 class CheckpointColumns:
     """The same of n decisions of one instant, as arrays. Shapes: all [n].
 
-    `is_plain` is where no news counts: such a decision has no divergence, no suspicion and `rung`.
+    `is_plain` is where no news counts: such a decision has no divergence and no suspicion.
     """
 
     symbols: Sequence[str]
     regimes: Sequence[Regime]
-    rung: Rung
+    rungs: Sequence[Rung]
     low: NDArray[np.float64]
     high: NDArray[np.float64]
     novelty: NDArray[np.float64]
@@ -126,7 +124,7 @@ def why_checked(facts: CheckpointFacts, config: CheckpointConfig) -> tuple[Check
 def clear_rows(columns: CheckpointColumns, config: CheckpointConfig) -> NDArray[np.bool_]:
     """Which of n decisions surely wait for no person. Shapes: [n]."""
     num = len(columns.symbols)
-    is_clear = columns.is_plain & (columns.rung not in config.rungs)
+    is_clear = columns.is_plain.copy()
     if config.max_notional is not None or config.max_loss is not None:
         notional = np.fromiter(map(config.notional_of, columns.symbols), np.float64, num)
         if config.max_notional is not None:
@@ -141,6 +139,8 @@ def clear_rows(columns: CheckpointColumns, config: CheckpointConfig) -> NDArray[
         is_clear &= columns.expert_spread <= config.max_expert_spread * _SURELY
     if config.regimes:
         is_clear &= np.fromiter((one not in config.regimes for one in columns.regimes), np.bool_, num)
+    if config.rungs:
+        is_clear &= np.fromiter((one not in config.rungs for one in columns.rungs), np.bool_, num)
     return is_clear
 
 
