@@ -98,13 +98,14 @@ class CheckedRun:
         amendments = AmendmentAuditor(self.ledger.entries.__getitem__)
         triggers = TriggerAuditor(self.settings.triggers, self.ledger.entries.__getitem__)
         governance = GovernanceAuditor(self.settings.policy, self.log.recorded())
-        return [
+        found = [
             problem
             for entry in self.ledger.entries
             for problem in check_entry(
                 entry, digest, self.settings.policy, amendments, triggers=triggers, governance=governance
             )
         ]
+        return found + governance.last_problems()
 
 
 def withheld(decisions: list[Decision]) -> set[str]:
@@ -273,6 +274,53 @@ def test_auditor_finds_a_release_without_an_approval_and_one_that_was_changed() 
     ]
     forged = replace(decisions[place], amends=decisions[1].id, id=f"{decisions[1].id}/released")
     assert "which did not wait for people" in found(forged, log)[0]
+
+
+def test_auditor_finds_steps_that_do_not_follow() -> None:
+    run = CheckedRun(CheckpointConfig(notional={"A": 2e6}, max_notional=1e6, num_approvals=2))
+    run.go()
+    run.answer(run.moves[0])
+    run.loop.release_answered()
+    approved = run.moves[-1]
+    assert approved.step == "approved"
+
+    def found(*entries: CheckpointMoved) -> list[str]:
+        log = [*run.log.recorded()[:-1], *((encode_governance(entry), "") for entry in entries)]
+        auditor = GovernanceAuditor(run.settings.policy, log)
+        for decision in run.decisions:
+            assert auditor.problems(decision) == []
+        return [problem.partition(f" of {approved.decision}: ")[2] for problem in auditor.last_problems()]
+
+    late = replace(approved, at_ns=approved.at_ns + 301 * NS_PER_S)
+    other, third = (
+        replace(approved, by="Bo", answer="answer-2"),
+        replace(approved, by="Cy", answer="answer-3"),
+    )
+    assert found(approved) == found(approved, other) == []
+    wrong = ["does not follow from the steps before it"]
+    assert found(late) == wrong
+    assert found(approved, replace(approved, answer="answer-2")) == wrong
+    assert found(replace(approved, seen="0" * 64)) == wrong
+    assert found(approved, other, third) == wrong
+
+
+def test_auditor_finds_a_question_that_shows_something_else() -> None:
+    run = CheckedRun()
+    run.go()
+    asked = run.moves[0]
+    assert asked.question is not None
+    question = replace(asked.question, summary="nothing to see")
+    changed = replace(asked, question=question, seen=question.digest)
+    log = [
+        (encode_governance(changed), "") if decode_governance(one[0]) == asked else one
+        for one in run.log.recorded()
+    ]
+    auditor = GovernanceAuditor(run.settings.policy, log)
+    found = [problem for one in run.decisions for problem in auditor.problems(one)]
+    assert (
+        f"governance log: step 'asked' of {asked.decision}: what people were shown does not follow from the decision"
+        in found
+    )
 
 
 def test_ledger_whose_approval_is_gone_is_not_gone_on_with() -> None:

@@ -131,7 +131,7 @@ def identify(
     if len(note) > MAX_NOTE_BYTES:
         raise IntegrityError(f"malformed request: larger than {MAX_NOTE_BYTES >> 10} kB")
     signed = parse_note(note)
-    statement = _statement_in(signed.text)
+    statement = statement_in(signed.text)
     signers = [
         principal
         for key, principal in directory.by_key.items()
@@ -153,7 +153,8 @@ def find_node(subject: str, directory: PeopleDirectory) -> Principal:
     return principal
 
 
-def _statement_in(text: str) -> RequestStatement:
+def statement_in(text: str) -> RequestStatement:
+    """The statement in the text of a signed note. Raises: IntegrityError where it is malformed."""
     body = text.removeprefix(_HEADING)
     try:
         statement = _DECODER.decode(body.encode())
