@@ -1,17 +1,18 @@
 """Which decisions wait for people: one limit at a time, and the form over columns against the plain one."""
 
+from dataclasses import dataclass
 from math import inf, nan
 
 import numpy as np
 import pytest
 from msgspec.structs import replace
+from numpy.typing import NDArray
 
 from htfi.domain.decision import FeatureDriver, Regime, Rung
 from htfi.domain.errors import InvalidInput
 from htfi.governance.checkpoints.config import CheckpointConfig
 from htfi.governance.checkpoints.reasons import (
     CheckpointCause,
-    CheckpointColumns,
     CheckpointFacts,
     clear_rows,
     expert_spread,
@@ -20,6 +21,37 @@ from htfi.governance.checkpoints.reasons import (
 )
 
 QUIET = CheckpointFacts(symbol="SPX", regime=Regime.NORMAL, rung=Rung.TEMPLATE, low=-0.02, high=0.02)
+
+
+@dataclass(frozen=True)
+class ListedColumns:
+    """Columns as they are given."""
+
+    is_plain: NDArray[np.bool_]
+    all_symbols: list[str]
+    all_regimes: list[Regime]
+    all_rungs: list[Rung]
+    ends: tuple[NDArray[np.float64], NDArray[np.float64]]
+    all_novelty: NDArray[np.float64]
+    all_spreads: NDArray[np.float64]
+
+    def symbols(self) -> list[str]:
+        return self.all_symbols
+
+    def regimes(self) -> list[Regime]:
+        return self.all_regimes
+
+    def rungs(self) -> list[Rung]:
+        return self.all_rungs
+
+    def bands(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        return self.ends
+
+    def novelty(self) -> NDArray[np.float64]:
+        return self.all_novelty
+
+    def expert_spread(self) -> NDArray[np.float64]:
+        return self.all_spreads
 
 
 def causes(facts: CheckpointFacts, **limits: object) -> list[CheckpointCause]:
@@ -98,13 +130,13 @@ def test_columns_clear_exactly_the_rows_that_nothing_asks_about() -> None:
             rungs=(Rung.TEMPLATE,) if trial == 7 else (Rung.SECURE,),
         )
         symbols = rng.choice(["A", "B", "C"], num).tolist()
-        regimes = [list(Regime)[at] for at in rng.integers(0, 4, num)]
+        regimes = [list(Regime)[int(at)] for at in rng.integers(0, 4, num)]
         low, high = -rng.random(num) * 0.05, rng.random(num) * 0.05
         low[rng.random(num) < 0.02] = nan
         novelty, spread = rng.random(num) * 2.0, rng.random(num)
         is_plain = rng.random(num) < 0.9  # news counts in the others: they are looked at one by one
         rungs = [(Rung.TEMPLATE, Rung.SPECULATIVE)[at] for at in rng.integers(0, 2, num)]
-        columns = CheckpointColumns(symbols, regimes, rungs, low, high, novelty, spread, is_plain)
+        columns = ListedColumns(is_plain, symbols, regimes, rungs, (low, high), novelty, spread)
         plain = [
             bool(is_plain[at])
             and not why_checked(

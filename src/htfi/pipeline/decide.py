@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
+from numpy.typing import NDArray
 
 from htfi.domain.decision import (
     Decision,
@@ -28,9 +29,7 @@ from htfi.domain.plan import LadderInputs
 from htfi.domain.time import NS_PER_MS
 from htfi.forecasting.between_bars import shorten
 from htfi.forecasting.forecaster import ForecastBatch
-from htfi.governance.checkpoints.config import CheckpointConfig
 from htfi.governance.checkpoints.reasons import (
-    CheckpointColumns,
     CheckpointFacts,
     clear_rows,
     expert_spread,
@@ -333,13 +332,14 @@ def decide_series(
     """
     inputs = components.inputs.close()
     full = forecasts.full.tolist()
+    numeric = [is_numeric(one) for one in series]
     governed = components.governance.facts(
         first,
         len(series),
         lambda place: _hold_subject(series[place], forecasts, components),
-        lambda config: _clear_of_people(series, forecasts, components, config),
+        lambda config: clear_rows(_PointColumns(series, forecasts, components, numeric), config).tolist(),
     )
-    by_numbers = [place for place, one in enumerate(series) if full[one.row] and is_numeric(one)]
+    by_numbers = [place for place, one in enumerate(series) if full[one.row] and numeric[place]]
     decided: dict[int, DecidedSeries] = {}
     if by_numbers:
         together = [series[place] for place in by_numbers]
@@ -360,30 +360,40 @@ def decide_series(
     ]
 
 
-def _clear_of_people(
-    series: Sequence[SeriesContext],
-    forecasts: ForecastBatch,
-    components: Components,
-    config: CheckpointConfig,
-) -> list[bool]:
-    """Which of the decisions surely wait for no person; those with news are judged one by one."""
-    rows = [one.row for one in series]
-    low, high = (ends[rows] for ends in forecasts.bands())
-    medians = forecasts.experts[rows, :, 0, forecasts.levels.index(0.5)]  # [n, K]
-    novelty = np.zeros(len(rows))
-    if config.max_novelty is not None:
-        novelty = np.array([novelty_of(_drivers_of(one, components)) for one in series])
-    columns = CheckpointColumns(
-        symbols=[one.bar.symbol for one in series],
-        regimes=[one.regime for one in series],
-        rungs=[one.request.plan.rung for one in series],
-        low=low,
-        high=high,
-        novelty=novelty,
-        expert_spread=spread_rows(medians, high - low),
-        is_plain=np.array([is_numeric(one) for one in series]),
-    )
-    return clear_rows(columns, config).tolist()
+class _PointColumns:
+    """What checkpoints look at of all decisions of a point. Implements `CheckpointColumns`."""
+
+    def __init__(
+        self,
+        series: Sequence[SeriesContext],
+        forecasts: ForecastBatch,
+        components: Components,
+        is_plain: Sequence[bool],
+    ) -> None:
+        self._series, self._forecasts, self._components = series, forecasts, components
+        self.is_plain = np.array(is_plain)
+        self._rows = [one.row for one in series]
+
+    def symbols(self) -> Sequence[str]:
+        return [one.bar.symbol for one in self._series]
+
+    def regimes(self) -> Sequence[Regime]:
+        return [one.regime for one in self._series]
+
+    def rungs(self) -> Sequence[Rung]:
+        return [one.request.plan.rung for one in self._series]
+
+    def bands(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        low, high = self._forecasts.bands()
+        return low[self._rows], high[self._rows]
+
+    def novelty(self) -> NDArray[np.float64]:
+        return np.array([novelty_of(_drivers_of(one, self._components)) for one in self._series])
+
+    def expert_spread(self) -> NDArray[np.float64]:
+        low, high = self.bands()
+        middle = self._forecasts.levels.index(0.5)
+        return spread_rows(self._forecasts.experts[self._rows, :, 0, middle], high - low)
 
 
 def _drivers_of(series_context: SeriesContext, components: Components) -> list[FeatureDriver]:

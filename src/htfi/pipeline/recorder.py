@@ -208,7 +208,8 @@ class DecisionRecorder:
             self.num_decided += 1
             self.num_withheld += decided.verdict.outcome is PolicyOutcome.WITHHOLD
         if self.cursor.advance(decided):
-            self._ask_people([(index, decided)])
+            if decided.verdict.outcome is PolicyOutcome.WITHHOLD:
+                self._ask_people([(index, decided)])
             self.watcher(decided)
             return index
         if not self._pending:
@@ -245,29 +246,24 @@ class DecisionRecorder:
                 "solve this and run the same command again"
             ) from error
         released, self._pending = self._pending, []
+        withheld: list[tuple[int, DecidedSeries]] = []
         for receipt, one in zip(receipts, released, strict=True):
             if one.decided.verdict.outcome is not PolicyOutcome.WITHHOLD:
                 self.subscriber(receipt, one.decided)
+            else:
+                withheld.append((receipt.index, one.decided))
         for receipt, one in zip(receipts, released, strict=True):
             self.sink.release(receipt, one.entry, one.decided.worded)
         self.sink.flush()
-        self._ask_people(
-            [(receipt.index, one.decided) for receipt, one in zip(receipts, released, strict=True)]
-        )
+        self._ask_people(withheld)
         for one in released:
             self.watcher(one.decided)
 
-    def _ask_people(self, recorded: Sequence[tuple[int, DecidedSeries]]) -> None:
+    def _ask_people(self, withheld: Sequence[tuple[int, DecidedSeries]]) -> None:
         """Ask about those of recorded decisions, each with its index, that wait for people."""
-        if self._governance.checkpoints is None:
-            return
-        withheld = [
-            (index, decided.decision)
-            for index, decided in recorded
-            if decided.verdict.outcome is PolicyOutcome.WITHHOLD
-        ]
-        if withheld:
-            self._governance.ask_people(withheld, self.ledger.size)
+        if withheld and self._governance.checkpoints is not None:
+            recorded = [(index, decided.decision) for index, decided in withheld]
+            self._governance.ask_people(recorded, self.ledger.size)
 
     def _judge_again(self) -> None:
         """Judge what waits by what governance knows by now: it may have been stopped since."""

@@ -4,9 +4,9 @@ A limit that is set asks; a fact that is not a number is beyond every limit.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from math import expm1, inf, isfinite, log
+from typing import Protocol
 
 import msgspec
 import numpy as np
@@ -58,21 +58,27 @@ class CheckpointFacts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     suspicion: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class CheckpointColumns:
-    """The same of n decisions of one instant, as arrays. Shapes: all [n].
+class CheckpointColumns(Protocol):
+    """The same of n decisions of one instant, as arrays, each made where a limit needs it. Shapes: all [n].
 
-    `is_plain` is where no news counts: such a decision has no divergence and no suspicion.
+    `is_plain` is where no news counts: such a decision has no divergence and no suspicion. `bands` are the lower and
+    the upper ends.
     """
 
-    symbols: Sequence[str]
-    regimes: Sequence[Regime]
-    rungs: Sequence[Rung]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    novelty: NDArray[np.float64]
-    expert_spread: NDArray[np.float64]
-    is_plain: NDArray[np.bool_]
+    @property
+    def is_plain(self) -> NDArray[np.bool_]: ...
+
+    def symbols(self) -> Sequence[str]: ...
+
+    def regimes(self) -> Sequence[Regime]: ...
+
+    def rungs(self) -> Sequence[Rung]: ...
+
+    def bands(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+
+    def novelty(self) -> NDArray[np.float64]: ...
+
+    def expert_spread(self) -> NDArray[np.float64]: ...
 
 
 def why_checked(facts: CheckpointFacts, config: CheckpointConfig) -> tuple[CheckpointReason, ...]:
@@ -123,24 +129,28 @@ def why_checked(facts: CheckpointFacts, config: CheckpointConfig) -> tuple[Check
 
 def clear_rows(columns: CheckpointColumns, config: CheckpointConfig) -> NDArray[np.bool_]:
     """Which of n decisions surely wait for no person. Shapes: [n]."""
-    num = len(columns.symbols)
     is_clear = columns.is_plain.copy()
+    num = len(is_clear)
+    no_band = (np.zeros(0), np.zeros(0))
+    low, high = no_band if config.max_loss is None and config.max_band_width is None else columns.bands()
     if config.max_notional is not None or config.max_loss is not None:
-        notional = np.fromiter(map(config.notional_of, columns.symbols), np.float64, num)
+        notional = np.full(num, config.default_notional)
+        if config.notional:
+            notional[:] = [config.notional_of(symbol) for symbol in columns.symbols()]
         if config.max_notional is not None:
             is_clear &= notional <= config.max_notional
         if config.max_loss is not None:
-            is_clear &= notional * _worst_move_rows(columns) <= config.max_loss * _SURELY
+            is_clear &= notional * _worst_move_rows(low, high) <= config.max_loss * _SURELY
     if config.max_novelty is not None:
-        is_clear &= columns.novelty <= config.max_novelty
+        is_clear &= columns.novelty() <= config.max_novelty
     if config.max_band_width is not None:
-        is_clear &= columns.high - columns.low <= config.max_band_width
+        is_clear &= high - low <= config.max_band_width
     if config.max_expert_spread is not None:
-        is_clear &= columns.expert_spread <= config.max_expert_spread * _SURELY
+        is_clear &= columns.expert_spread() <= config.max_expert_spread * _SURELY
     if config.regimes:
-        is_clear &= np.fromiter((one not in config.regimes for one in columns.regimes), np.bool_, num)
+        is_clear &= np.fromiter((one not in config.regimes for one in columns.regimes()), np.bool_, num)
     if config.rungs:
-        is_clear &= np.fromiter((one not in config.rungs for one in columns.rungs), np.bool_, num)
+        is_clear &= np.fromiter((one not in config.rungs for one in columns.rungs()), np.bool_, num)
     return is_clear
 
 
@@ -210,8 +220,8 @@ def _worst_move(low: float, high: float) -> float:
     return max(abs(expm1(low)), abs(expm1(high)))
 
 
-def _worst_move_rows(columns: CheckpointColumns) -> NDArray[np.float64]:
-    return np.maximum(np.abs(np.expm1(columns.low)), np.abs(np.expm1(columns.high)))  # [n]
+def _worst_move_rows(low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.maximum(np.abs(np.expm1(low)), np.abs(np.expm1(high)))  # [n]
 
 
 def _ratio(log_ratio: float) -> str:
