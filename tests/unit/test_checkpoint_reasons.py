@@ -135,7 +135,7 @@ def test_columns_clear_exactly_the_rows_that_nothing_asks_about() -> None:
         low[rng.random(num) < 0.02] = nan
         novelty, spread = rng.random(num) * 2.0, rng.random(num)
         is_plain = rng.random(num) < 0.9  # news counts in the others: they are looked at one by one
-        rungs = [(Rung.TEMPLATE, Rung.SPECULATIVE)[at] for at in rng.integers(0, 2, num)]
+        rungs = [(Rung.TEMPLATE, Rung.SPECULATIVE)[int(at)] for at in rng.integers(0, 2, num)]
         columns = ListedColumns(is_plain, symbols, regimes, rungs, (low, high), novelty, spread)
         plain = [
             bool(is_plain[at])
