@@ -22,6 +22,7 @@ from htfi.narrative.readers import ModelReader, TemplateReader
 from htfi.pipeline.audit.recompute import AmendmentAuditor, check_entry
 from htfi.pipeline.operator_actions import OperatorFeed
 from htfi.pipeline.record.entry import decode_entry
+from htfi.wiring.authorisation import Requester
 from htfi.wiring.ledger import open_ledger
 from htfi.wiring.models.loading import token_text
 from htfi.wiring.models.readers import ModelsConfig, open_model_pair
@@ -196,13 +197,13 @@ def test_a_clearing_needs_a_name_and_a_reason_and_a_run(
     poisoned: tuple[Path, list[bytes]], tmp_path: Path
 ) -> None:
     with pytest.raises(InvalidInput, match="--by"):
-        request_reset(poisoned[0], " \u200b", "known")
+        request_reset(poisoned[0], Requester(" \u200b"), "known")
     with pytest.raises(InvalidInput, match="--why"):
-        request_reset(poisoned[0], "Ann Lee", "--")
+        request_reset(poisoned[0], Requester("Ann Lee"), "--")
     with pytest.raises(InvalidInput, match="not the folder of a run"):
-        request_reset(tmp_path, "Ann Lee", "known")
+        request_reset(tmp_path, Requester("Ann Lee"), "known")
     with pytest.raises(InvalidInput, match="--symbol"):
-        request_reset(poisoned[0], "Ann Lee", "known", "A\u202eB")
+        request_reset(poisoned[0], Requester("Ann Lee"), "known", "A\u202eB")
 
 
 def test_the_audit_tells_the_poison_by_its_id_and_never_by_its_words(

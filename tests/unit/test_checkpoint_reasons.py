@@ -1,17 +1,18 @@
 """Which decisions wait for people: one limit at a time, and the form over columns against the plain one."""
 
+from dataclasses import dataclass
 from math import inf, nan
 
 import numpy as np
 import pytest
 from msgspec.structs import replace
+from numpy.typing import NDArray
 
 from htfi.domain.decision import FeatureDriver, Regime, Rung
 from htfi.domain.errors import InvalidInput
 from htfi.governance.checkpoints.config import CheckpointConfig
 from htfi.governance.checkpoints.reasons import (
     CheckpointCause,
-    CheckpointColumns,
     CheckpointFacts,
     clear_rows,
     expert_spread,
@@ -19,9 +20,38 @@ from htfi.governance.checkpoints.reasons import (
     why_checked,
 )
 
-QUIET = CheckpointFacts(
-    symbol="SPX", regime=Regime.NORMAL, rung=Rung.TEMPLATE, low=-0.02, high=0.02, previous_width=0.04
-)
+QUIET = CheckpointFacts(symbol="SPX", regime=Regime.NORMAL, rung=Rung.TEMPLATE, low=-0.02, high=0.02)
+
+
+@dataclass(frozen=True)
+class ListedColumns:
+    """Columns as they are given."""
+
+    is_plain: NDArray[np.bool_]
+    all_symbols: list[str]
+    all_regimes: list[Regime]
+    all_rungs: list[Rung]
+    ends: tuple[NDArray[np.float64], NDArray[np.float64]]
+    all_novelty: NDArray[np.float64]
+    all_spreads: NDArray[np.float64]
+
+    def symbols(self) -> list[str]:
+        return self.all_symbols
+
+    def regimes(self) -> list[Regime]:
+        return self.all_regimes
+
+    def rungs(self) -> list[Rung]:
+        return self.all_rungs
+
+    def bands(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        return self.ends
+
+    def novelty(self) -> NDArray[np.float64]:
+        return self.all_novelty
+
+    def expert_spread(self) -> NDArray[np.float64]:
+        return self.all_spreads
 
 
 def causes(facts: CheckpointFacts, **limits: object) -> list[CheckpointCause]:
@@ -40,7 +70,7 @@ def test_nothing_is_asked_where_no_limit_is_set() -> None:
         ({"default_notional": 2e6, "max_notional": 1e6}, {}, CheckpointCause.NOTIONAL),
         ({"notional": {"SPX": 2e6}, "max_loss": 4.1e4}, {"high": 0.0205}, CheckpointCause.LOSS),
         ({"max_novelty": 2.0}, {"novelty": 2.1}, CheckpointCause.NOVELTY),
-        ({"max_band_ratio": 1.5}, {"low": -0.05}, CheckpointCause.BAND),
+        ({"max_band_width": 0.05}, {"low": -0.05}, CheckpointCause.BAND),
         ({"max_expert_spread": 0.5}, {"expert_spread": 0.6}, CheckpointCause.EXPERTS),
         ({"max_divergence_rank": 0.95}, {"divergence_rank": 0.96}, CheckpointCause.DIVERGENCE),
         ({"regimes": (Regime.SHOCK,)}, {"regime": Regime.SHOCK}, CheckpointCause.REGIME),
@@ -61,7 +91,7 @@ def test_one_limit_asks_for_what_passes_it_and_for_nothing_else(
     [
         ({"default_notional": 1.0, "max_loss": 1e9}, {"low": nan}),
         ({"max_novelty": 10.0}, {"novelty": nan}),
-        ({"max_band_ratio": 10.0}, {"high": nan}),
+        ({"max_band_width": 10.0}, {"high": nan}),
         ({"max_expert_spread": 10.0}, {"expert_spread": nan}),
         ({"max_divergence_rank": 1.0}, {"divergence_rank": nan}),
     ],
@@ -93,24 +123,25 @@ def test_columns_clear_exactly_the_rows_that_nothing_asks_about() -> None:
             max_notional=None if trial % 2 else 1e6,
             max_loss=None if trial % 3 else 3e4,
             max_novelty=None if trial % 4 else 1.5,
-            max_band_ratio=None if trial % 5 else 1.2,
+            max_band_width=None if trial % 5 else 0.06,
             max_expert_spread=None if trial % 2 else 0.8,
             max_divergence_rank=None if trial % 3 else 0.9,
             regimes=(Regime.SHOCK,) if trial % 2 else (),
             rungs=(Rung.TEMPLATE,) if trial == 7 else (Rung.SECURE,),
         )
         symbols = rng.choice(["A", "B", "C"], num).tolist()
-        regimes = [list(Regime)[at] for at in rng.integers(0, 4, num)]
+        regimes = [list(Regime)[int(at)] for at in rng.integers(0, 4, num)]
         low, high = -rng.random(num) * 0.05, rng.random(num) * 0.05
         low[rng.random(num) < 0.02] = nan
-        width = np.where(rng.random(num) < 0.1, nan, rng.random(num) * 0.1)
         novelty, spread = rng.random(num) * 2.0, rng.random(num)
-        columns = CheckpointColumns(symbols, regimes, Rung.TEMPLATE, low, high, width, novelty, spread)
+        is_plain = rng.random(num) < 0.9  # news counts in the others: they are looked at one by one
+        rungs = [(Rung.TEMPLATE, Rung.SPECULATIVE)[int(at)] for at in rng.integers(0, 2, num)]
+        columns = ListedColumns(is_plain, symbols, regimes, rungs, (low, high), novelty, spread)
         plain = [
-            not why_checked(
+            bool(is_plain[at])
+            and not why_checked(
                 CheckpointFacts(
-                    symbol=symbols[at], regime=regimes[at], rung=Rung.TEMPLATE, low=low[at], high=high[at],
-                    previous_width=None if np.isnan(width[at]) else float(width[at]),
+                    symbol=symbols[at], regime=regimes[at], rung=rungs[at], low=low[at], high=high[at],
                     novelty=novelty[at], expert_spread=spread[at],
                 ),
                 config,

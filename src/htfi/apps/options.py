@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,6 +62,44 @@ def by_option(text: str) -> Callable[[Any], Any]:
 
 why_option = click.option("--why", required=True, metavar="TEXT", help="The reason, for the record.")
 
+
+def requester_options(text: str) -> Callable[[Any], Any]:
+    """Who does something: --by NAME, or --governance DIR with --key FILE. The command gets a `requester`."""
+
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(command)
+        def with_requester(
+            *args: Any, by: str, governance: Path | None, key: Path | None, **options: Any
+        ) -> Any:
+            from htfi.wiring.authorisation import Requester
+
+            if not by and governance is None and key is None:
+                raise click.UsageError("Missing option '--by' (or '--governance' with '--key').")
+            return command(*args, requester=Requester(by, governance, key), **options)
+
+        for option in (
+            _key_option,
+            _rules_option,
+            click.option("--by", default="", metavar="NAME", help=text),
+        ):
+            option(with_requester)
+        return with_requester
+
+    return add
+
+
+_rules_option = click.option(
+    "--governance",
+    metavar="DIR",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Governance folder: its people and rules decide who may do it.",
+)
+_key_option = click.option(
+    "--key",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Your signing key, where --governance is given.",
+)
 
 governance_option = click.option(
     "--governance",

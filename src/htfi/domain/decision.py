@@ -354,6 +354,11 @@ class Decision(msgspec.Struct, frozen=True):
         return (late or self.plan.rung_after_release is not None) and not self.amends
 
     @property
+    def is_checkpoint_release(self) -> bool:
+        """Whether it releases an earlier decision, which had waited for people."""
+        return bool(self.amends) and self.id == checkpoint_release_id(self.amends)
+
+    @property
     def has_own_reading(self) -> bool:
         """Whether its view was read for it, and not kept from an earlier decision of the series."""
         return self.view is not None and self.view.read_at_ns == self.as_of_ns
@@ -377,6 +382,11 @@ _instant_text = lru_cache(maxsize=8)(format_ns)  # all series of a decision poin
 def amendment_id(first_id: str) -> str:
     """The id of the decision that replaces a provisional one."""
     return f"{first_id}/amended"
+
+
+def checkpoint_release_id(first_id: str) -> str:
+    """The id of the decision that releases one which waited for people."""
+    return f"{first_id}/released"
 
 
 def news_decision_id(series: str, as_of_ns: int) -> str:

@@ -72,6 +72,16 @@ class SwapFacts(msgspec.Struct, frozen=True, gc=False):
     min_weight: float
 
 
+class CheckpointRelease(msgspec.Struct, frozen=True, gc=False):
+    """That a decision which waited for people is released: by whom, on the text of which SHA-256 (hex).
+
+    Without approvers its deadline passed: what is released is the forecast from numbers alone.
+    """
+
+    approvers: tuple[str, ...]
+    seen: str
+
+
 class GovernanceFacts(msgspec.Struct, frozen=True, gc=False):
     """What governance knew when a decision was judged.
 
@@ -85,6 +95,8 @@ class GovernanceFacts(msgspec.Struct, frozen=True, gc=False):
     holds: tuple[Hold, ...] = ()
     # Of the view, where the bundle has swaps tested and there was a view to test.
     swaps: SwapFacts | UnsetType = UNSET
+    # Of a decision that releases an earlier one.
+    release: CheckpointRelease | UnsetType = UNSET
 
 
 class Scope(NamedTuple):

@@ -8,11 +8,12 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
 
 import msgspec
 
 from htfi.domain.errors import AccessDenied, IntegrityError, InvalidInput
-from htfi.domain.time import NS_PER_S
+from htfi.domain.time import to_ns
 from htfi.governance.authorisation import AccessAction, Principal, PrincipalKind
 from htfi.governance.ledger.note import (
     ED25519,
@@ -27,6 +28,7 @@ from htfi.governance.ports import CheckpointSigner, VerifySignature
 PEOPLE_FILE = "people.toml"  # of a governance folder
 MAX_NOTE_BYTES = 16 << 10
 _HEADING = "htfi.request/1\n"
+_ENDLESS_YEAR = 2262  # in which nanoseconds no longer fit 64 bits
 
 
 class DirectoryEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -38,7 +40,7 @@ class DirectoryEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     roles: tuple[str, ...] = ()
     desks: tuple[str, ...] = ()
     tenant: str = ""
-    until: datetime | date | None = None  # the last day, or instant, of the mandate; without zone: UTC
+    until: Any = None  # the last day, or instant, of the mandate as TOML has it; without zone: UTC
 
 
 class _DirectoryFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -129,7 +131,7 @@ def identify(
     if len(note) > MAX_NOTE_BYTES:
         raise IntegrityError(f"malformed request: larger than {MAX_NOTE_BYTES >> 10} kB")
     signed = parse_note(note)
-    statement = _statement_in(signed.text)
+    statement = statement_in(signed.text)
     signers = [
         principal
         for key, principal in directory.by_key.items()
@@ -151,7 +153,8 @@ def find_node(subject: str, directory: PeopleDirectory) -> Principal:
     return principal
 
 
-def _statement_in(text: str) -> RequestStatement:
+def statement_in(text: str) -> RequestStatement:
+    """The statement in the text of a signed note. Raises: IntegrityError where it is malformed."""
     body = text.removeprefix(_HEADING)
     try:
         statement = _DECODER.decode(body.encode())
@@ -168,7 +171,7 @@ def _principal_of(kind: PrincipalKind, entry: DirectoryEntry, where: str) -> Pri
     if bool(entry.key) is bool(entry.certificate):
         raise InvalidInput(f"{where}: {entry.name} needs a key or a certificate, one of the two")
     return Principal(
-        kind, entry.name, entry.roles, entry.desks, entry.tenant, _end_ns(entry.until)
+        kind, entry.name, entry.roles, entry.desks, entry.tenant, _end_ns(entry, where)
     )  # fmt: skip
 
 
@@ -182,12 +185,13 @@ def _key_of(entry: DirectoryEntry, where: str) -> VerifierKey:
     return key
 
 
-def _end_ns(until: datetime | date | None) -> int | None:
+def _end_ns(entry: DirectoryEntry, where: str) -> int | None:
     """The instant, UTC; of a day its last nanosecond."""
-    if until is None:
+    until = entry.until
+    if until is None or (isinstance(until, date) and until.year >= _ENDLESS_YEAR):
         return None
     if isinstance(until, datetime):
-        instant = until if until.tzinfo else until.replace(tzinfo=UTC)
-        return round(instant.timestamp()) * NS_PER_S
-    end = datetime.combine(until, time(), UTC) + timedelta(days=1)
-    return round(end.timestamp()) * NS_PER_S - 1
+        return to_ns(until if until.tzinfo else until.replace(tzinfo=UTC))
+    if isinstance(until, date):
+        return to_ns(datetime.combine(until, time(), UTC) + timedelta(days=1)) - 1
+    raise InvalidInput(f"{where}: {entry.name}: until must be a date such as 2027-12-31, without quotes")

@@ -85,6 +85,7 @@ class PolicyRule(msgspec.Struct, frozen=True, gc=False):
     clears: Callable[[PolicyColumns, PolicyConfig], NDArray[np.bool_] | bool] | None = None
 
 
+_FROM_NUMBERS_ALONE = "governance: the deadline for people passed, so this is the forecast from numbers alone"
 _NO_OBJECTION = PolicyVerdict(PolicyOutcome.RELEASE, [])
 
 
@@ -99,7 +100,12 @@ def judge(decision: Decision, config: PolicyConfig) -> PolicyVerdict:
 
 def with_holds(verdict: PolicyVerdict, facts: GovernanceFacts | UnsetType) -> PolicyVerdict:
     """The verdict, withheld where governance holds the decision back; its reasons come last, as 'governance: words'."""
-    if facts is UNSET or not facts.holds:
+    if facts is UNSET:
+        return verdict
+    if facts.release is not UNSET and not facts.release.approvers:
+        outcome = max(verdict.outcome, PolicyOutcome.CAUTION, key=tuple(PolicyOutcome).index)
+        verdict = PolicyVerdict(outcome, [*verdict.reasons, _FROM_NUMBERS_ALONE])
+    if not facts.holds:
         return verdict
     held = [f"governance: {hold.words}" for hold in facts.holds]
     return PolicyVerdict(PolicyOutcome.WITHHOLD, [*verdict.reasons, *held])

@@ -28,6 +28,7 @@ from htfi.narrative.rationale.amendment import (
     amend_rationale,
 )
 from htfi.narrative.rationale.versions import phrasing_of
+from htfi.pipeline.checkpoints import as_released
 from htfi.pipeline.components import RunContext
 from htfi.pipeline.governed import RunGovernance, subject_of
 from htfi.pipeline.view_cache import late_question_id
@@ -227,6 +228,22 @@ def make_amendment(
         amends=first.id,
     )
     governed = replace(amendment, governance=governance.fact(index, subject_of(amendment)))
+    return replace(governed, verdict=judge(governed, governance.policy))
+
+
+def released_decision(first: Decision, governance: RunGovernance, index: int) -> Decision:
+    """The decision that releases one which had waited for people, judged again. It will stand in the ledger at `index`.
+
+    Raises: IntegrityError where no answer gives a right to it.
+    """
+    release = governance.release_of(first.id, index)
+    if release is None:
+        raise IntegrityError(
+            f"{first.id} waits for people, and the governance log holds no answer that releases it: "
+            "the log was replaced or cut; restore it, or use a new folder"
+        )
+    released = as_released(first, release)
+    governed = replace(released, governance=governance.fact(index, subject_of(released)))
     return replace(governed, verdict=judge(governed, governance.policy))
 
 

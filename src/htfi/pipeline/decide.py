@@ -1,14 +1,18 @@
 """The steps from closed bars to decisions: forecast, plan, read, weigh, judge. Each passes a series' record once."""
 
 from collections.abc import Collection, Iterable, Sequence
+from functools import partial
 
+import numpy as np
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
+from numpy.typing import NDArray
 
 from htfi.domain.decision import (
     Decision,
     DecisionInputs,
     DecisionTrigger,
+    FeatureDriver,
     FidelityPlan,
     NewsView,
     PolicyOutcome,
@@ -25,6 +29,13 @@ from htfi.domain.plan import LadderInputs
 from htfi.domain.time import NS_PER_MS
 from htfi.forecasting.between_bars import shorten
 from htfi.forecasting.forecaster import ForecastBatch
+from htfi.governance.checkpoints.reasons import (
+    CheckpointFacts,
+    clear_rows,
+    expert_spread,
+    novelty_of,
+    spread_rows,
+)
 from htfi.governance.control.state import HoldSubject
 from htfi.governance.policy import judge
 from htfi.narrative.influence import bound_view, max_view_influence
@@ -321,10 +332,14 @@ def decide_series(
     """
     inputs = components.inputs.close()
     full = forecasts.full.tolist()
+    numeric = [is_numeric(one) for one in series]
     governed = components.governance.facts(
-        first, len(series), lambda place: _hold_subject(series[place], forecasts)
+        first,
+        len(series),
+        lambda place: _hold_subject(series[place], forecasts, components),
+        lambda config: clear_rows(_PointColumns(series, forecasts, components, numeric), config).tolist(),
     )
-    by_numbers = [place for place, one in enumerate(series) if full[one.row] and is_numeric(one)]
+    by_numbers = [place for place, one in enumerate(series) if full[one.row] and numeric[place]]
     decided: dict[int, DecidedSeries] = {}
     if by_numbers:
         together = [series[place] for place in by_numbers]
@@ -345,12 +360,75 @@ def decide_series(
     ]
 
 
-def _hold_subject(series_context: SeriesContext, forecasts: ForecastBatch) -> HoldSubject:
+class _PointColumns:
+    """What checkpoints look at of all decisions of a point. Implements `CheckpointColumns`."""
+
+    def __init__(
+        self,
+        series: Sequence[SeriesContext],
+        forecasts: ForecastBatch,
+        components: Components,
+        is_plain: Sequence[bool],
+    ) -> None:
+        self._series, self._forecasts, self._components = series, forecasts, components
+        self.is_plain = np.array(is_plain)
+        self._rows = [one.row for one in series]
+
+    def symbols(self) -> Sequence[str]:
+        return [one.bar.symbol for one in self._series]
+
+    def regimes(self) -> Sequence[Regime]:
+        return [one.regime for one in self._series]
+
+    def rungs(self) -> Sequence[Rung]:
+        return [one.request.plan.rung for one in self._series]
+
+    def bands(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        low, high = self._forecasts.bands()
+        return low[self._rows], high[self._rows]
+
+    def novelty(self) -> NDArray[np.float64]:
+        return np.array([novelty_of(_drivers_of(one, self._components)) for one in self._series])
+
+    def expert_spread(self) -> NDArray[np.float64]:
+        low, high = self.bands()
+        middle = self._forecasts.levels.index(0.5)
+        return spread_rows(self._forecasts.experts[self._rows, :, 0, middle], high - low)
+
+
+def _drivers_of(series_context: SeriesContext, components: Components) -> list[FeatureDriver]:
+    usual = components.typical_features.magnitudes(series_context.request.series)
+    return find_drivers(series_context.features, usual)
+
+
+def _checkpoint_facts(
+    series_context: SeriesContext, forecasts: ForecastBatch, components: Components
+) -> CheckpointFacts:
+    """What a checkpoint judges by of a decision that is to be made: that of its record."""
+    forecast = series_context.forecast or forecasts.item(series_context.row)
+    low, high = forecast.central_band
+    return CheckpointFacts(
+        symbol=series_context.bar.symbol,
+        regime=series_context.regime,
+        rung=series_context.request.plan.rung,
+        low=low,
+        high=high,
+        novelty=novelty_of(_drivers_of(series_context, components)),
+        expert_spread=expert_spread(forecast.expert_ticks, forecast.levels, high - low),
+        divergence_rank=forecast.tilt.divergence_rank if forecast.tilt is not None else 0.0,
+        suspicion=series_context.request.news.suspicion,
+    )
+
+
+def _hold_subject(
+    series_context: SeriesContext, forecasts: ForecastBatch, components: Components
+) -> HoldSubject:
     names: Collection[str] = forecasts.names
     view = series_context.view
     if view is not None:
         names = [*names, f"reader.{series_context.request.plan.rung.value}", view.reader]
-    return HoldSubject(series_context.request.series, names, series_context.swaps)
+    checks = partial(_checkpoint_facts, series_context, forecasts, components)
+    return HoldSubject(series_context.request.series, names, series_context.swaps, checks)
 
 
 def make_decision(

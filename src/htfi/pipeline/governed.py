@@ -6,23 +6,35 @@ point, the recorder once more just before a group is durable.
 """
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 from msgspec import UNSET, UnsetType
 
 from htfi.domain.decision import Decision, Receipt
 from htfi.domain.errors import IntegrityError, LedgerUnavailable
-from htfi.domain.governance import GovernanceFacts, SwapFacts
+from htfi.domain.governance import (
+    CheckpointRelease,
+    GovernanceFacts,
+    Hold,
+    HoldKind,
+    SwapFacts,
+)
 from htfi.governance.breakers.config import BreakerConfig
 from htfi.governance.breakers.observations import BreakerObservation
 from htfi.governance.breakers.panel import BreakerPanel
 from htfi.governance.breakers.states import BreakerChange
 from htfi.governance.bundles.tables import DesksConfig
+from htfi.governance.checkpoints.config import CheckpointConfig
+from htfi.governance.checkpoints.reasons import facts_of as checkpoint_facts
+from htfi.governance.checkpoints.requests import ApprovalAnswer
+from htfi.governance.checkpoints.state import CheckpointState
 from htfi.governance.config import PolicyConfig
 from htfi.governance.control.entries import (
     BreakerMoved,
     BundleAdopted,
+    CheckpointMoved,
     GovernanceEntry,
     Reenabled,
     Stopped,
@@ -30,8 +42,16 @@ from htfi.governance.control.entries import (
     encode_governance,
 )
 from htfi.governance.control.requests import BundleOffer, ControlRequest, StopRequest
-from htfi.governance.control.state import ControlState, HoldSubject, apply, holds_on, models_of
+from htfi.governance.control.state import ControlState, HoldSubject, apply, desks_of, holds_on, models_of
 from htfi.governance.fairness.config import FairnessConfig
+from htfi.pipeline.checkpoints import (
+    OpenRights,
+    WaitingDecision,
+    WaitingDecisions,
+    fold_entry,
+    release_facts,
+    waits_for_people,
+)
 
 Facts = GovernanceFacts | UnsetType
 
@@ -45,6 +65,10 @@ class GovernanceLog(Protocol):
 
     def append(self, entry: bytes) -> Receipt:
         """Make an entry durable. Raises: LedgerUnavailable."""
+        ...
+
+    def append_all(self, entries: Sequence[bytes]) -> Sequence[Receipt]:
+        """The same of several, together. Raises: LedgerUnavailable."""
         ...
 
 
@@ -78,6 +102,9 @@ class NoGovernanceLog:
         self._entries.append((entry, ""))
         return Receipt(len(self._entries) - 1, "")
 
+    def append_all(self, entries: Sequence[bytes]) -> Sequence[Receipt]:
+        return [self.append(entry) for entry in entries]
+
 
 class RequestQueue:
     """Requests in memory, also from signal handlers and other threads. The null source where nothing is pushed."""
@@ -102,7 +129,9 @@ class RequestQueue:
 def subject_of(decision: Decision) -> HoldSubject:
     """What a hold may reach of a decision; an amendment has the swap test of the decision that it amends."""
     swaps = UNSET if decision.governance is UNSET else decision.governance.swaps
-    return HoldSubject(decision.series, models_of(decision), swaps)
+    if decision.is_checkpoint_release:
+        return HoldSubject(decision.series, models_of(decision), swaps, releases=decision.amends)
+    return HoldSubject(decision.series, models_of(decision), swaps, partial(checkpoint_facts, decision))
 
 
 class RunGovernance:
@@ -113,8 +142,13 @@ class RunGovernance:
         policy: PolicyConfig,
         log: GovernanceLog | None = None,
         requests: ControlRequests | None = None,
+        open_rights: OpenRights | None = None,
+        clock: Callable[[], int] = lambda: 0,
     ) -> None:
-        """Raises: IntegrityError where the log holds what is no entry."""
+        """`open_rights` gives by what an answer of people is judged, none counts without; `clock` is UTC.
+
+        Raises: IntegrityError where the log holds what is no entry.
+        """
         self.policy = policy
         self._settings_policy = policy
         self.state_now = ControlState()
@@ -122,6 +156,14 @@ class RunGovernance:
         self._requests: ControlRequests = requests or RequestQueue()
         self._entries = [(decode_governance(entry), leaf) for entry, leaf in self._log.recorded()]
         self._num_applied = 0
+        self._open_rights = open_rights
+        self.waiting = WaitingDecisions(
+            (entry for entry, _ in self._entries if isinstance(entry, CheckpointMoved)),
+            self._log_steps,
+            clock,
+        )
+        self._checkpoints: CheckpointConfig | None = None
+        self._questions: dict[str, CheckpointState] = {}  # as they are for the decision in hand
         self._panel: BreakerPanel | None = None
         self._watched: tuple[BreakerConfig, DesksConfig] | None = None
         self._moves = {entry for entry, _ in self._entries if isinstance(entry, BreakerMoved)}
@@ -139,32 +181,70 @@ class RunGovernance:
         return tables.fairness if tables is not None and tables.fairness.test_views else None
 
     @property
+    def checkpoints(self) -> CheckpointConfig | None:
+        """The checkpoints of the bundle in force; None where no decision waits for people."""
+        return self._checkpoints
+
+    @property
     def num_logged(self) -> int:
         """How many changes are logged, in force or not."""
         return len(self._entries)
 
     def take_requests(self, before: int, now_ns: int) -> bool:
         """Log what was asked for from decision `before` on; whether anything was. Raises: LedgerUnavailable."""
-        if not self._requests.has_new:
+        if not (self._requests.has_new or self.waiting.is_waiting):
             return False
         num_before = len(self._entries)
-        for request in self._requests.take():
+        for request in self._requests.take() if self._requests.has_new else ():
             if request.id not in self._taken:
                 self._taken.add(request.id)
                 self._log_request(request, before, now_ns)
+        if self.waiting.is_waiting:
+            self.waiting.pass_time(before)
         return len(self._entries) > num_before
 
-    def facts(self, first: int, num: int, subject_at: Callable[[int], HoldSubject]) -> list[Facts]:
+    def ask_people(self, recorded: Iterable[tuple[int, Decision]], before: int) -> None:
+        """Ask about those of recorded decisions, each with its index, that wait for people, once.
+
+        Raises: LedgerUnavailable.
+        """
+        config = self._checkpoints
+        if config is None:
+            return
+        self.waiting.ask(
+            [
+                WaitingDecision(index, decision, desks_of(self.state_now, decision.symbol))
+                for index, decision in recorded
+                if waits_for_people(decision, self.policy)
+            ],
+            config,
+            before,
+        )
+
+    def facts(
+        self,
+        first: int,
+        num: int,
+        subject_at: Callable[[int], HoldSubject],
+        clear_rows: Callable[[CheckpointConfig], Sequence[bool]],
+    ) -> list[Facts]:
         """What governance knows of `num` decisions that will stand in the ledger from index `first` on.
 
-        `subject_at` is asked by place, where something may be held back.
+        `subject_at` is asked by place, where something may be held back; `clear_rows` tells which surely wait for no
+        person.
         """
         self._advance(first)
         if not self._has_entry_within(first + num):
             if not self.is_governed:
                 return [UNSET] * num
             if self.state_now.is_clear and self.fairness is None:
-                return [self._facts_of((), UNSET)] * num
+                clear = self._facts_of((), UNSET)
+                if (config := self.checkpoints) is None:
+                    return [clear] * num
+                return [
+                    clear if is_clear else self.fact(first + place, subject_at(place))
+                    for place, is_clear in enumerate(clear_rows(config))
+                ]
         return [self.fact(first + place, subject_at(place)) for place in range(num)]
 
     def fact(self, index: int, subject: HoldSubject) -> Facts:
@@ -172,7 +252,19 @@ class RunGovernance:
         self._advance(index)
         if not self.is_governed:
             return UNSET
-        return self._facts_of(holds_on(self.state_now, subject), subject.swaps)
+        holds = holds_on(self.state_now, subject)
+        if not subject.releases:
+            return self._facts_of(holds, subject.swaps)
+        release = release_facts(self._questions.get(subject.releases))
+        if release is None:
+            denied = Hold(HoldKind.CHECKPOINT, f"series:{subject.series}", "no person has approved it")
+            return self._facts_of((*holds, denied), subject.swaps)
+        return self._facts_of(holds, subject.swaps, release)
+
+    def release_of(self, name: str, index: int) -> CheckpointRelease | None:
+        """What the decision at `index` states that releases the one of an id; None where it has no right to."""
+        self._advance(index)
+        return release_facts(self._questions.get(name))
 
     @property
     def has_breakers(self) -> bool:
@@ -214,10 +306,21 @@ class RunGovernance:
         receipt = self._log.append(encode_governance(entry))
         self._entries.append((entry, receipt.leaf_hash))
 
+    def _log_steps(self, entries: Sequence[CheckpointMoved]) -> None:
+        """Make steps of questions durable, together. Raises: LedgerUnavailable."""
+        receipts = self._log.append_all([encode_governance(entry) for entry in entries])
+        self._entries += [
+            (entry, receipt.leaf_hash) for entry, receipt in zip(entries, receipts, strict=True)
+        ]
+
     def _log_request(self, request: ControlRequest, before: int, now_ns: int) -> None:
         at_ns = request.at_ns or now_ns
         if isinstance(request, BundleOffer):
             self._log_bundle(request, before)
+            return
+        if isinstance(request, ApprovalAnswer):
+            if self._open_rights is not None:
+                self.waiting.take(request, self._open_rights, before)
             return
         if not isinstance(request, StopRequest):
             self.log(
@@ -241,9 +344,16 @@ class RunGovernance:
         if not is_known:
             self.log(BundleAdopted(offer.at_ns, before, offer.digest, offer.number, offer.text, offer.stale))
 
-    def _facts_of(self, holds: tuple[Any, ...], swaps: SwapFacts | UnsetType) -> GovernanceFacts:
+    def _facts_of(
+        self,
+        holds: tuple[Any, ...],
+        swaps: SwapFacts | UnsetType,
+        release: CheckpointRelease | UnsetType = UNSET,
+    ) -> GovernanceFacts:
         newest = self._entries[self._num_applied - 1][1]
-        return GovernanceFacts(self._num_applied, newest, self.state_now.bundle_digest, holds, swaps)
+        return GovernanceFacts(
+            self._num_applied, newest, self.state_now.bundle_digest, holds, swaps, release
+        )  # fmt: skip
 
     def _has_entry_within(self, index: int) -> bool:
         """Whether an entry that is not in force yet applies to a decision before `index`."""
@@ -257,6 +367,8 @@ class RunGovernance:
 
     def _put_in_force(self, entry: GovernanceEntry) -> None:
         self.state_now = apply(self.state_now, entry)
+        if isinstance(entry, CheckpointMoved):
+            fold_entry(self._questions, entry)
         if isinstance(entry, Reenabled) and self._panel is not None:
             self._panel.reenable(entry.scope, entry.by, entry.why, entry.at_ns, entry.breaker)
         if isinstance(entry, BundleAdopted):
@@ -267,10 +379,11 @@ class RunGovernance:
                     None if tables is None else BreakerPanel(tables.breakers, tables.desks.by_symbol())
                 )
             self.policy = self._settings_policy if tables is None else tables.policy
+            self._checkpoints = self.state_now.checkpoints
 
     def state(self) -> dict[str, Any]:
         breakers = self._panel.state() if self._panel is not None else None
-        return {"num_applied": self._num_applied, "breakers": breakers}
+        return {"num_applied": self._num_applied, "breakers": breakers, "waiting": self.waiting.state()}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Raises: IntegrityError where the log has lost entries since."""
@@ -281,8 +394,11 @@ class RunGovernance:
                 "saved: it was replaced or cut; restore it, or use a new folder"
             )
         self.state_now, self._num_applied = ControlState(), num
-        self._panel = self._watched = None
+        self._panel = self._watched = self._checkpoints = None
+        self._questions.clear()
         for entry, _ in self._entries[:num]:
             self._put_in_force(entry)
         if self._panel is not None and state.get("breakers") is not None:
             self._panel.restore(state["breakers"])
+        if "waiting" in state:  # not in one that an earlier version saved
+            self.waiting.restore(state["waiting"])

@@ -8,6 +8,7 @@ learns from released decisions is deferred until no decision is waiting.
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from htfi.domain.errors import IntegrityError
 from htfi.domain.events import (
     Bar,
     FeedItem,
@@ -20,7 +21,7 @@ from htfi.domain.events import (
 )
 from htfi.domain.news import ScreenedItem, Screening
 from htfi.governance.breakers.observations import BreakerObservation, observe_item
-from htfi.pipeline.amendments import PendingAmendment
+from htfi.pipeline.amendments import PendingAmendment, released_decision
 from htfi.pipeline.breakers import observe_point
 from htfi.pipeline.components import Components, RunContext
 from htfi.pipeline.decide import (
@@ -130,6 +131,7 @@ class DecisionLoop:
         """Release what was recorded and not released, before the first item."""
         self.recorder.release_recorded()
         self.amend_late()
+        self.release_answered()
 
     def end(self) -> None:
         """Decide what waits for time to pass, unless it was stopped, and commit what is open."""
@@ -149,6 +151,7 @@ class DecisionLoop:
         self._decide_bars(self.observe(item))
         if self.late.is_due(item):
             self.amend_late()
+        self.release_answered()
         self.recorder.commit(now=type(item) is TimePassed)
         self.learn()
         self.components.prepared.read_ahead()
@@ -218,7 +221,22 @@ class DecisionLoop:
 
     def amend_late(self) -> None:
         """Amend the decisions whose views have been answered since."""
+        self._make_again()
         self._amend(self.late.poll())
+
+    def release_answered(self) -> None:
+        """Release the decisions that people have approved, or whose deadline says so."""
+        governance, recorder = self.components.governance, self.recorder
+        if not governance.waiting.is_waiting:
+            return
+        self._make_again()
+        governance.take_requests(recorder.ledger.size, self.now_ns)
+        if recorder.cursor.is_replaying:
+            return
+        places = governance.waiting.due()
+        for index in places:
+            self._release(index)
+        recorder.commit(now=bool(places))
 
     def learn(self) -> None:
         """Do what no decision waits for."""
@@ -255,7 +273,7 @@ class DecisionLoop:
                 self.recorder.commit()
 
     def _decide_point(self, point: DecisionPoint) -> None:
-        self._amend(self.late.recorded())
+        self._make_again()
         decided = self.decide(point)
         indices = [self.recorder.record(one) for _, one in decided]
         self.recorder.commit()  # released first: what follows waits for no subscriber
@@ -288,6 +306,28 @@ class DecisionLoop:
         low, high = decided.central_band
         self.components.band_widths[decided.series] = high - low
 
+    def _make_again(self) -> None:
+        """Make again the amendments and releases that stand next in the ledger."""
+        if not self.recorder.cursor.is_replaying:
+            return
+        self._amend(self.late.recorded())
+        while (found := self.recorder.cursor.next_release()) is not None:
+            index = self.components.governance.waiting.place_of(found.amends)
+            if index is None:
+                raise IntegrityError(
+                    f"{found.id} in the ledger releases {found.amends}, which did not wait: "
+                    "the inputs, the settings or the code changed since; use a new folder"
+                )
+            self._release(index)
+            self._amend(self.late.recorded())
+
+    def _release(self, index: int) -> None:
+        """Record the release of the decision that stands at an index of the ledger."""
+        governance, recorder = self.components.governance, self.recorder
+        first = recorder.decision(index)
+        recorder.record(DecidedSeries.of(released_decision(first, governance, recorder.num_recorded)))
+        governance.waiting.mark_released(first.id)
+
     def _amend(self, late_views: Iterable[LateView]) -> None:
         for pending, view in late_views:
             for amendment, is_newest in self.late.amendments(pending, view):
@@ -313,6 +353,7 @@ class DecisionLoop:
     def _finish(self) -> None:
         self.amend_late()
         self.recorder.commit(now=True)
+        self.release_answered()
         self.learn()
 
     def state(self) -> dict[str, Any]:

@@ -30,13 +30,16 @@ class HeldItem(msgspec.Struct, frozen=True):
 
 
 class NewsAdmission(msgspec.Struct, frozen=True, tag="release"):
-    """A person admits an item from quarantine. `digest` is that of its cleaned text."""
+    """A person admits an item from quarantine. `digest` is that of its cleaned text; `signed` the person's signed note,
+    unset without a governance folder.
+    """
 
     number: int
     id: str
     digest: str
     by: str
     why: str
+    signed: str | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def words(self) -> str:
@@ -44,12 +47,15 @@ class NewsAdmission(msgspec.Struct, frozen=True, tag="release"):
 
 
 class ResetOrder(msgspec.Struct, frozen=True, tag="clearing"):
-    """A person ends a suspicion: of a symbol, or of everything. `number` counts them from −1 down."""
+    """A person ends a suspicion: of a symbol, or of everything. `number` counts them from −1 down; `signed` is the
+    person's signed note, unset without a governance folder.
+    """
 
     number: int
     by: str
     why: str
     symbol: str = ""
+    signed: str | msgspec.UnsetType = msgspec.UNSET
 
 
 OperatorAction = NewsAdmission | ResetOrder

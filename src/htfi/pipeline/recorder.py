@@ -7,7 +7,7 @@ again. What depends on more than the inputs (a view that a model read, an answer
 not asked for again, so that the run comes to the same bytes. What was recorded but not yet released is released first.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from msgspec import UNSET
@@ -86,10 +86,15 @@ class LedgerCursor:
         found = self.next_decision(ahead)
         return unmerged_view(found) if found is not None else None
 
+    def next_release(self) -> Decision | None:
+        """The next entry, where it releases a decision that had waited for people."""
+        found = self.next_decision()
+        return found if found is not None and found.is_checkpoint_release else None
+
     def next_amendment(self) -> tuple[Decision, NewsView] | None:
         """The next entry, where it is an amendment, and the view that it was made from. Raises: IntegrityError."""
         found = self.next_decision()
-        if found is None or not found.amends:
+        if found is None or not found.amends or found.is_checkpoint_release:
             return None
         view = unmerged_view(found)
         if view is None:
@@ -203,6 +208,8 @@ class DecisionRecorder:
             self.num_decided += 1
             self.num_withheld += decided.verdict.outcome is PolicyOutcome.WITHHOLD
         if self.cursor.advance(decided):
+            if decided.verdict.outcome is PolicyOutcome.WITHHOLD:
+                self._ask_people([(index, decided)])
             self.watcher(decided)
             return index
         if not self._pending:
@@ -239,14 +246,24 @@ class DecisionRecorder:
                 "solve this and run the same command again"
             ) from error
         released, self._pending = self._pending, []
+        withheld: list[tuple[int, DecidedSeries]] = []
         for receipt, one in zip(receipts, released, strict=True):
             if one.decided.verdict.outcome is not PolicyOutcome.WITHHOLD:
                 self.subscriber(receipt, one.decided)
+            else:
+                withheld.append((receipt.index, one.decided))
         for receipt, one in zip(receipts, released, strict=True):
             self.sink.release(receipt, one.entry, one.decided.worded)
         self.sink.flush()
+        self._ask_people(withheld)
         for one in released:
             self.watcher(one.decided)
+
+    def _ask_people(self, withheld: Sequence[tuple[int, DecidedSeries]]) -> None:
+        """Ask about those of recorded decisions, each with its index, that wait for people."""
+        if withheld and self._governance.checkpoints is not None:
+            recorded = [(index, decided.decision) for index, decided in withheld]
+            self._governance.ask_people(recorded, self.ledger.size)
 
     def _judge_again(self) -> None:
         """Judge what waits by what governance knows by now: it may have been stopped since."""

@@ -1,27 +1,37 @@
 """Decisions of a run that wait for people, for the command line: list them, find one, answer."""
 
 import secrets
+from contextlib import suppress
 from pathlib import Path
+from time import monotonic, sleep
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from htfi.adapters.keys.ed25519 import verify_signature
-from htfi.adapters.stores.approvals import (
-    RecordedQuestion,
-    read_approvals,
-    waiting_answers,
-    write_answer,
-)
-from htfi.domain.errors import AccessDenied, InvalidInput
+from htfi.adapters.stores.control_folder import CONTROL_FOLDER, read_requests, write_request
+from htfi.domain.errors import AccessDenied, HtfiError, InvalidInput
 from htfi.domain.time import Clock, SystemClock
-from htfi.governance.checkpoints.answers import AnswerRights, judge_answer, local_rights, statement_of
+from htfi.governance.checkpoints.answers import judge_answer, local_rights, statement_of
 from htfi.governance.checkpoints.requests import MIN_SEEN_DIGITS, AnswerKind, ApprovalAnswer
 from htfi.governance.checkpoints.state import CheckpointState, CheckpointStep, StepKind, advance
+from htfi.governance.control.entries import CheckpointMoved
+from htfi.governance.people import sign_statement
 from htfi.narrative.text import clean
+from htfi.pipeline.checkpoints import fold_entry, step_of
 from htfi.pipeline.operator_actions import MAX_REASON_CHARS
-from htfi.wiring.authorisation import name_of_key, open_access, sign_with
-from htfi.wiring.ledger import DATABASE, is_running, open_ledger_readonly
+from htfi.wiring.authorisation import Requester, answer_rights, check_named, key_of, open_access, run_key
+from htfi.wiring.control import governance_entries
+from htfi.wiring.ledger import DATABASE, is_running
+
+_WAIT_S = 2.0  # for a run to record an answer
+
+
+class RecordedQuestion(NamedTuple):
+    """A question, where it stands, and its steps in order."""
+
+    state: CheckpointState
+    steps: tuple[CheckpointStep, ...]
 
 
 class ListedQuestion(NamedTuple):
@@ -33,11 +43,35 @@ class ListedQuestion(NamedTuple):
 
 
 class GivenAnswer(NamedTuple):
-    """An answer as it was left, whether a run is going on, and the step that it makes."""
+    """An answer as it was left, and the step that it makes.
+
+    `is_recorded`: the run has recorded the step; else it is what is expected of a run that `goes_on` or resumes.
+    """
 
     answer: ApprovalAnswer
+    step: CheckpointStep
     goes_on: bool
-    expected: CheckpointStep
+    is_recorded: bool
+
+
+def read_approvals(folder: Path) -> dict[str, RecordedQuestion]:
+    """The questions in a run's governance log by the id of their decision, oldest first.
+
+    Raises: InvalidInput, IntegrityError, LedgerUnavailable.
+    """
+    states: dict[str, CheckpointState] = {}
+    steps: dict[str, list[CheckpointStep]] = {}
+    for entry in governance_entries(folder):
+        if isinstance(entry, CheckpointMoved):
+            fold_entry(states, entry)
+            steps.setdefault(entry.decision, []).append(step_of(entry))
+    return {name: RecordedQuestion(state, tuple(steps[name])) for name, state in states.items()}
+
+
+def waiting_answers(folder: Path) -> list[ApprovalAnswer]:
+    """The answers that lie in a run's control folder, taken or not, oldest first; what is none is left out."""
+    requests, _ = read_requests(folder / CONTROL_FOLDER)
+    return [one for one in requests if isinstance(one, ApprovalAnswer)]
 
 
 def list_questions(folder: Path) -> list[ListedQuestion]:
@@ -69,41 +103,62 @@ def give_answer(
     folder: Path,
     which: str,
     kind: AnswerKind,
+    requester: Requester,
     *,
-    by: str,
-    why: str,
     seen: str,
+    why: str = "",
     to: str = "",
-    governance: Path | None = None,
-    key: Path | None = None,
     clock: Clock | None = None,
 ) -> GivenAnswer:
     """Leave a person's answer for the run, which judges it once more and records it, refusals included.
 
-    `seen` are the first digits, at least `MIN_SEEN_DIGITS`, of the digest of what was shown. With a governance folder
-    it is signed with `key`; without one `by` names who answers.
+    `seen` are the first digits, at least `MIN_SEEN_DIGITS`, of the digest of what was shown.
     Raises: InvalidInput, AccessDenied where it will be refused, IntegrityError, DependencyUnavailable.
     """
     state = find_question(folder, which).recorded.state
     digest = _seen_digest(state, seen, folder, which)
     reason = clean(why, MAX_REASON_CHARS)
-    if kind in (AnswerKind.APPROVE, AnswerKind.DENY, AnswerKind.DELEGATE) and not reason:
+    if kind is not AnswerKind.SEEN and not reason:
         raise InvalidInput("--why: a reason is required: the record states who decided and why")
-    rights = _rights(folder, governance)
-    now_ns = (clock or SystemClock()).now_ns()
+    run, now_ns = run_key(folder), (clock or SystemClock()).now_ns()
+    access = open_access(requester.governance) if requester.governance is not None else None
+    if access is None:
+        check_named(requester)
+    key = key_of(requester, access.directory) if access is not None else None
+    by = requester.by if access is None or key is None else access.directory.by_key[key.verifier_key].id
     answer = ApprovalAnswer(
         f"answer-{now_ns}-{secrets.token_hex(4)}", now_ns, state.question.decision, kind,
-        _answering_person(by, rights, key), reason, digest, clean(to, MAX_REASON_CHARS),
+        clean(by, MAX_REASON_CHARS), reason, digest, clean(to, MAX_REASON_CHARS),
     )  # fmt: skip
     if key is not None:
-        answer = replace(answer, signed=sign_with(key, statement_of(answer, rights.run)))
-    write_answer(folder, answer)
+        note = sign_statement(statement_of(answer, run), key.verifier_key, key)
+        answer = replace(answer, signed=note)
+    write_request(folder / CONTROL_FOLDER, answer)
+    rights = (
+        local_rights(run, verify_signature)
+        if requester.governance is None
+        else answer_rights(folder, requester.governance)
+    )
     _, steps = advance(state, judge_answer(answer, state, rights, now_ns))
-    if steps[-1].step is StepKind.REFUSED:
-        raise AccessDenied(
-            f"refused: {steps[-1].detail.partition(': ')[2]}; the run records that it was tried"
-        )
-    return GivenAnswer(answer, is_running(folder), steps[-1])
+    goes_on = is_running(folder)
+    recorded = _await_step(folder, answer) if goes_on else None
+    step = recorded or steps[-1]
+    if step.step is StepKind.REFUSED:
+        refusal = step.detail.partition(": ")[2]
+        raise AccessDenied(f"refused: {refusal}; the run records that it was tried")
+    return GivenAnswer(answer, step, goes_on, recorded is not None)
+
+
+def _await_step(folder: Path, answer: ApprovalAnswer) -> CheckpointStep | None:
+    """The step that a run that goes on records of an answer; None where it has recorded none for a while."""
+    until_s = monotonic() + _WAIT_S
+    while monotonic() < until_s:
+        with suppress(HtfiError):  # the log is being written
+            for step in read_approvals(folder)[answer.decision].steps:
+                if step.answer == answer.id:
+                    return step
+        sleep(0.02)
+    return None
 
 
 def _is_taken(answer: ApprovalAnswer, asked: list[ListedQuestion]) -> bool:
@@ -118,32 +173,6 @@ def _seen_digest(state: CheckpointState, seen: str, folder: Path, which: str) ->
             f"shows it with its digest, of which {MIN_SEEN_DIGITS} digits are enough"
         )
     return digest
-
-
-def _rights(folder: Path, governance: Path | None) -> AnswerRights:
-    log = open_ledger_readonly(folder)
-    try:
-        run = str(log.key)
-    finally:
-        log.close()
-    if governance is None:
-        return local_rights(run, verify_signature)
-    access = open_access(governance)
-    return AnswerRights(run, access.directory, access.authoriser, verify_signature)
-
-
-def _answering_person(by: str, rights: AnswerRights, key: Path | None) -> str:
-    """The name in the answer; with a directory it is the signature that counts."""
-    name = clean(by, MAX_REASON_CHARS)
-    if rights.directory is None:
-        if key is not None:
-            raise InvalidInput("--key is for a run with a governance folder: give --governance DIR too")
-        if not name:
-            raise InvalidInput("--by: a name is required, or --governance DIR with --key FILE")
-        return name
-    if key is None:
-        raise InvalidInput("--key: with --governance an answer is signed: name the file of your signing key")
-    return name_of_key(key, rights.directory)
 
 
 def _require_questions(folder: Path) -> None:

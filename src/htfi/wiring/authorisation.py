@@ -1,16 +1,20 @@
 """Who may act, from a governance folder: its directory of people and its rules. Commands and runs call it."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from htfi.adapters.keys.ed25519 import load_key, verify_signature
+from htfi.adapters.keys.ed25519 import SigningKey, load_key, verify_signature
 from htfi.domain.errors import AccessDenied, DependencyUnavailable, InvalidInput
+from htfi.domain.time import Clock, SystemClock
 from htfi.governance.authorisation import (
+    AccessAction,
     AccessRequest,
     AccessResource,
     Authoriser,
     require_access,
 )
+from htfi.governance.checkpoints.answers import AnswerRights, local_rights
 from htfi.governance.people import (
     PEOPLE_FILE,
     PeopleDirectory,
@@ -19,6 +23,7 @@ from htfi.governance.people import (
     parse_people,
     sign_statement,
 )
+from htfi.wiring.ledger import open_ledger_readonly
 
 
 class GovernanceAccess(NamedTuple):
@@ -28,11 +33,19 @@ class GovernanceAccess(NamedTuple):
     authoriser: Authoriser
 
 
-class SignedRequest(NamedTuple):
-    """A person's request that was allowed: who made it, and the signed note."""
+class Requester(NamedTuple):
+    """Who asks at the command line: a name, or a key that a governance folder knows."""
 
     by: str
-    note: str
+    governance: Path | None = None
+    key: Path | None = None
+
+
+class AllowedRequest(NamedTuple):
+    """A request that was allowed: who made it, and the signed note; empty where there is no governance folder."""
+
+    by: str
+    note: str = ""
 
 
 def open_access(governance: Path) -> GovernanceAccess:
@@ -53,30 +66,81 @@ def open_access(governance: Path) -> GovernanceAccess:
     return GovernanceAccess(parse_people(text, str(path)), load_authoriser(governance))
 
 
-def sign_with(key_path: Path, statement: RequestStatement) -> str:
-    """The signed note of a statement. Raises: InvalidInput, DependencyUnavailable."""
-    key = load_key(key_path)
-    return sign_statement(statement, key.verifier_key, key)
+def authorise(
+    requester: Requester,
+    run: Path,
+    action: AccessAction,
+    resource: AccessResource,
+    why: str = "",
+    clock: Clock | None = None,
+) -> AllowedRequest:
+    """Require that this person may act on a resource of the run in a folder; without a governance folder as named.
 
-
-def name_of_key(key_path: Path, directory: PeopleDirectory) -> str:
-    """The person whose key it is. Raises: InvalidInput, AccessDenied where it is nobody's, DependencyUnavailable."""
-    principal = directory.by_key.get(load_key(key_path).verifier_key)
-    if principal is None:
-        raise AccessDenied(f"{key_path} is the key of no person in {PEOPLE_FILE}: add its verifier key there")
-    return principal.id
-
-
-def sign_and_require(
-    access: GovernanceAccess, key_path: Path, statement: RequestStatement, resource: AccessResource
-) -> SignedRequest:
-    """Sign a statement with a person's key, and require that this person may act on the resource.
-
-    Raises: AccessDenied, InvalidInput, DependencyUnavailable.
+    Raises: AccessDenied, InvalidInput, MissingExtra, IntegrityError, DependencyUnavailable.
     """
-    note = sign_with(key_path, statement)
+    if requester.governance is None:
+        check_named(requester)
+        return AllowedRequest(requester.by)
+    access = open_access(requester.governance)
+    key = key_of(requester, access.directory)
+    at_ns = (clock or SystemClock()).now_ns()
+    statement = RequestStatement(action, f"{resource.kind.value}:{resource.id}", run_key(run), at_ns, why)
+    note = sign_statement(statement, key.verifier_key, key)
     principal, _ = identify(note, access.directory, verify_signature)
-    require_access(
-        access.authoriser, AccessRequest(principal, statement.action, resource, statement.at_ns)
-    )  # fmt: skip
-    return SignedRequest(principal.id, note)
+    require_access(access.authoriser, AccessRequest(principal, action, resource, at_ns))
+    return AllowedRequest(principal.id, note)
+
+
+def check_named(requester: Requester) -> None:
+    """Raises: InvalidInput where a person without a governance folder gives a key, or no name."""
+    if requester.key is not None:
+        raise InvalidInput("--key: give the governance folder that knows it too: --governance DIR")
+    if not requester.by.strip():
+        raise InvalidInput("--by: a name is required, or --governance DIR with --key FILE")
+
+
+def key_of(requester: Requester, directory: PeopleDirectory) -> SigningKey:
+    """The key that a person signs with, once the directory knows it.
+
+    Raises: InvalidInput, AccessDenied where it is of no person there, or another person's, DependencyUnavailable.
+    """
+    if requester.key is None:
+        raise InvalidInput("--key: with --governance a request is signed: name the file of your signing key")
+    key = load_key(requester.key)
+    principal = directory.by_key.get(key.verifier_key)
+    if principal is None:
+        raise AccessDenied(
+            f"{requester.key} is the key of no person in {PEOPLE_FILE}: add its verifier key there"
+        )
+    if requester.by and requester.by != principal.id:
+        raise AccessDenied(
+            f"{requester.key} is the key of {principal.id}, not of {requester.by}: leave --by out"
+        )
+    return key
+
+
+def run_rights(run: Path, governance: Path | None) -> Callable[[], AnswerRights]:
+    """By what a run judges what people ask of it, read again each time: a right that is withdrawn ends at once.
+
+    A governance folder that has no people when the run starts leaves it to whoever may write to the run's folder.
+    Raises: as `open_access`, where the folder's people or rules cannot be read.
+    """
+    if governance is None or not (governance / PEOPLE_FILE).exists():
+        return lambda: local_rights(run_key(run), verify_signature)
+    open_access(governance)
+    return lambda: answer_rights(run, governance)
+
+
+def answer_rights(run: Path, governance: Path) -> AnswerRights:
+    """By what the people and rules of a governance folder judge answers now. Raises: as `open_access`, `run_key`."""
+    access = open_access(governance)
+    return AnswerRights(run_key(run), access.directory, access.authoriser, verify_signature)
+
+
+def run_key(run: Path) -> str:
+    """The verifier key of a run's ledger, which requests name. Raises: InvalidInput, LedgerUnavailable."""
+    log = open_ledger_readonly(run)
+    try:
+        return str(log.key)
+    finally:
+        log.close()

@@ -29,6 +29,7 @@ from htfi.governance.ledger.log import LogReader, TransparencyLog
 from htfi.governance.ledger.merkle import leaf_hash
 from htfi.pipeline.governed import RunGovernance
 from htfi.pipeline.record.entry import try_decode_entry
+from htfi.wiring.authorisation import run_rights
 from htfi.wiring.bundles import BundleWatch, read_roll
 from htfi.wiring.governance_log import GOVERNANCE_ORIGIN
 from htfi.wiring.ledger import DATABASE, is_running, open_ledger, open_ledger_readonly
@@ -52,9 +53,12 @@ class GovernanceLogFile:
         return [(entry, leaf_hash(entry).hex()) for entry in entries]
 
     def append(self, entry: bytes) -> Receipt:
+        return self.append_all([entry])[0]
+
+    def append_all(self, entries: Sequence[bytes]) -> Sequence[Receipt]:
         if self._log is None:
             self._log = open_ledger(self._folder, origin=GOVERNANCE_ORIGIN)
-        return self._log.append([entry])[0]
+        return self._log.append(entries)
 
     def close(self) -> None:
         if self._log is not None:
@@ -120,8 +124,9 @@ def open_governance(
 ) -> Generator[tuple[RunGovernance, ControlWatcher]]:
     """The governance of a run, which its folder and that of this user control, until the end of the block.
 
-    `shared` is a governance folder, whose bundle it goes by and whose `control` folder it watches too.
-    Raises: InvalidInput, IntegrityError, LedgerUnavailable.
+    `shared` is a governance folder, whose bundle it goes by and whose `control` folder it watches too. Its people and
+    rules, where it has them, decide whose answers count; else whoever may write to the run's folder may answer.
+    Raises: InvalidInput, IntegrityError, LedgerUnavailable, MissingExtra.
     """
     bundles = BundleWatch(shared) if shared is not None else None
     log = GovernanceLogFile(run)
@@ -138,7 +143,7 @@ def open_governance(
             is_new=not recorded,
         )
         try:
-            yield RunGovernance(policy, log, watcher), watcher
+            yield RunGovernance(policy, log, watcher, run_rights(run, shared), time_ns), watcher
         finally:
             watcher.close()
     finally:

@@ -3,11 +3,15 @@
 from pathlib import Path
 from typing import NamedTuple
 
+from msgspec import UNSET
+
 from htfi.adapters.stores.admissions import read_admissions, request_admission
 from htfi.adapters.stores.held_news import HELD_NEWS, read_held
 from htfi.domain.errors import InvalidInput
+from htfi.governance.authorisation import AccessAction, AccessResource, ResourceKind
 from htfi.narrative.text import clean
 from htfi.pipeline.operator_actions import MAX_REASON_CHARS, AppliedAction, HeldItem, NewsAdmission
+from htfi.wiring.authorisation import Requester, authorise
 from htfi.wiring.ledger import DATABASE, is_running
 
 
@@ -66,19 +70,24 @@ def find_quarantined(folder: Path, which: str) -> QuarantinedItem:
     return found[0]
 
 
-def admit(folder: Path, which: str, by: str, why: str) -> tuple[QuarantinedItem, bool]:
+def admit(folder: Path, which: str, requester: Requester, why: str) -> tuple[QuarantinedItem, bool]:
     """Let an item out on a named person's word; with it whether a run is going on, which picks it up within seconds.
 
-    Raises: InvalidInput where it is released already, or name or reason are missing, and as `find_quarantined`.
+    Raises: InvalidInput where it is released already, or name or reason are missing, AccessDenied, and as
+    `find_quarantined`.
     """
     kept = find_quarantined(folder, which)
     held = kept.held
+    reason = _required_text(why, "--why: a reason")
+    resource = AccessResource(ResourceKind.NEWS, held.item.id)
+    allowed = authorise(requester, folder, AccessAction.RELEASE_NEWS, resource, reason)
     admission = NewsAdmission(
         held.number,
         held.item.id,
         held.screened.digest,
-        _required_text(by, "--by: a name"),
-        _required_text(why, "--why: a reason"),
+        _required_text(allowed.by, "--by: a name"),
+        reason,
+        allowed.note or UNSET,
     )
     request_admission(folder, admission)
     return kept._replace(release=admission), is_running(folder)

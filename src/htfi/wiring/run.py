@@ -287,6 +287,7 @@ def open_run(
         news = loop.components.news
         if merged is not None:
             merged.announce = news.expect
+            merged.on_silence = loop.release_answered
         if merged is not None and not live and reads_ahead(settings):
             news.items_ahead = ahead = NewsAhead(settings, warn)
             closing.push(_close_keeping_error(ahead.close))

@@ -4,11 +4,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from msgspec import UNSET
+
 from htfi.adapters.stores.admissions import read_admissions, request_suspicion_reset
 from htfi.domain.errors import InvalidInput
+from htfi.governance.authorisation import AccessAction, AccessResource, ResourceKind
 from htfi.narrative.text import clean
 from htfi.pipeline.operator_actions import MAX_REASON_CHARS, ResetOrder
 from htfi.pipeline.record.entry import try_decode_entry
+from htfi.wiring.authorisation import Requester, authorise
 from htfi.wiring.ledger import is_running, open_ledger_readonly
 from htfi.wiring.quarantine import require_run_folder
 
@@ -79,18 +83,21 @@ def read_status(folder: Path, report: ProgressCallback) -> SuspicionStatus:
     )
 
 
-def request_reset(folder: Path, by: str, why: str, symbol: str = "") -> tuple[ResetOrder, bool]:
+def request_reset(folder: Path, requester: Requester, why: str, symbol: str = "") -> tuple[ResetOrder, bool]:
     """Record a named person's request to end a suspicion, of a symbol or of everything; with it whether a run is
     going on, which takes it in within seconds.
 
-    Raises: InvalidInput where name or reason are missing, DependencyUnavailable.
+    Raises: InvalidInput where name or reason are missing, AccessDenied, DependencyUnavailable.
     """
     require_run_folder(folder)
     name = clean(symbol, MAX_SYMBOL_CHARS)
     if name != symbol:
         raise InvalidInput(f"--symbol: '{name}' is not the symbol of a series")
+    reason = _required_text(why, "--why: a reason")
+    resource = AccessResource(ResourceKind.SUSPICION, name or "everything")
+    allowed = authorise(requester, folder, AccessAction.END_SUSPICION, resource, reason)
     clearing = request_suspicion_reset(
-        folder, _required_text(by, "--by: a name"), _required_text(why, "--why: a reason"), name
+        folder, _required_text(allowed.by, "--by: a name"), reason, name, allowed.note or UNSET
     )
     return clearing, is_running(folder)
 

@@ -9,12 +9,14 @@ from typing import NamedTuple, cast
 import msgspec
 
 from htfi import models
+from htfi.adapters.keys.ed25519 import verify_signature
 from htfi.adapters.stores.snapshot import read_whole
 from htfi.decoding.vocabulary import Vocabulary
 from htfi.domain.decision import Decision
 from htfi.domain.errors import HtfiError, IntegrityError, InvalidInput
 from htfi.governance.ledger.log import LogReader
 from htfi.governance.ledger.tombstones import is_tombstone
+from htfi.pipeline.audit.checkpoints import AuditedSignatures
 from htfi.pipeline.audit.governed import GovernanceAuditor
 from htfi.pipeline.audit.readings import ReadingAuditor, ReadingSettings, WeightlessModel
 from htfi.pipeline.audit.recompute import AmendmentAuditor, check_entry
@@ -61,7 +63,8 @@ def recompute_all(
     amendments = AmendmentAuditor(log.entry)
     readings = ReadingAuditor(reading_terms(settings), ModelsByVersion(settings.models, named).model)
     triggers = TriggerAuditor(settings.triggers, log.entry)
-    governance = GovernanceAuditor(settings.policy, governance_leaves(folder))
+    signatures = AuditedSignatures(verify_signature, str(log.key))
+    governance = GovernanceAuditor(settings.policy, governance_leaves(folder), signatures)
     has_all = not log.tombstones(0, size)  # what follows from earlier entries cannot be derived without them
     num_apart = 0
     for index, entry in enumerate(log.entries(0, size)):
@@ -89,6 +92,8 @@ def recompute_all(
         if problems:
             raise IntegrityError(f"entry {index} cannot be derived again: {'; '.join(problems)}")
         progress(index + 1, size)
+    if has_all and (problems := governance.last_problems()):
+        raise IntegrityError(f"what people were asked cannot be derived again: {'; '.join(problems)}")
     return RecomputeSummary(
         readings.num_read, dict(readings.num_unchecked), amendments.num_awaiting, num_apart
     )

@@ -89,7 +89,9 @@ def request_admission(folder: Path, release: NewsAdmission) -> None:
         _append_line(folder / REQUESTED_FILE, add_checksum(_ENCODER.encode(release), place))
 
 
-def request_suspicion_reset(folder: Path, by: str, why: str, symbol: str) -> ResetOrder:
+def request_suspicion_reset(
+    folder: Path, by: str, why: str, symbol: str, signed: str | msgspec.UnsetType = msgspec.UNSET
+) -> ResetOrder:
     """Write down for good a person's word that suspicion is to end; it is given a number of its own."""
     with _appending_request(folder) as (requests, place):
         clearing = ResetOrder(
@@ -97,6 +99,7 @@ def request_suspicion_reset(folder: Path, by: str, why: str, symbol: str) -> Res
             by,
             why,
             symbol,
+            signed,
         )
         _append_line(folder / REQUESTED_FILE, add_checksum(_ENCODER.encode(clearing), place))
     return clearing

@@ -19,6 +19,7 @@ import msgspec
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.domain.files import make_private, write_atomically
 from htfi.domain.governance import FIRM, MAX_CAUSE_CHARS, parse_scope
+from htfi.governance.checkpoints.requests import ApprovalAnswer
 from htfi.governance.control.entries import StopCause
 from htfi.governance.control.requests import (
     BundleOffer,
@@ -104,7 +105,11 @@ def still_asked(requests: Sequence[FolderRequest]) -> list[FolderRequest]:
     standing: list[FolderRequest] = []
     for request in requests:
         if isinstance(request, ReenableRequest):
-            standing = [one for one in standing if one.scope != request.scope or request.breaker]
+            standing = [
+                one
+                for one in standing
+                if isinstance(one, ApprovalAnswer) or one.scope != request.scope or request.breaker
+            ]
         else:
             standing.append(request)
     return standing
@@ -119,7 +124,8 @@ def _read_request(path: Path) -> FolderRequest:
         request = _DECODER.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidInput(str(error)) from error
-    parse_scope(request.scope)
+    if not isinstance(request, ApprovalAnswer):
+        parse_scope(request.scope)
     if request.id != path.stem:
         raise InvalidInput(f"it names itself {request.id[:40]}")
     return request

@@ -6,7 +6,9 @@ from pathlib import Path
 import click
 
 from htfi.apps.cli import quarantine_view as view
+from htfi.apps.options import requester_options, why_option
 from htfi.wiring import quarantine
+from htfi.wiring.authorisation import Requester
 from htfi.wiring.quarantine import find_quarantined, list_quarantined
 
 FOLDER = click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
@@ -72,16 +74,17 @@ def show(folder: Path, which: str, as_json: bool) -> None:
 @command.command(short_help="Admit an item; the record names who did it.")
 @FOLDER
 @WHICH
-@click.option("--by", required=True, metavar="NAME", help="Name of the person who admits it.")
-@click.option("--why", required=True, metavar="TEXT", help="The reason, for the record.")
-def admit(folder: Path, which: str, by: str, why: str) -> None:
+@requester_options("Name of the person who admits it.")
+@why_option
+def admit(folder: Path, which: str, requester: Requester, why: str) -> None:
     """Admit an item from quarantine. It enters the run as news, at the run's own time; the ledger names who did it.
 
     \b
     Examples:
       htfi quarantine admit DIR 3 --by "Ann Lee" --why "confirmed by the company"
+      htfi quarantine admit DIR 3 --governance G --key ann.key --why "confirmed by the company"
     """
-    kept, goes_on = quarantine.admit(folder, which, by, why)
+    kept, goes_on = quarantine.admit(folder, which, requester, why)
     click.echo(view.admission_text(kept, goes_on, folder))
 
 

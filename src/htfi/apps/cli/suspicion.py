@@ -6,7 +6,9 @@ import click
 import msgspec
 
 from htfi.apps.cli.ledger.entries import progress
+from htfi.apps.options import requester_options, why_option
 from htfi.domain.time import format_ns
+from htfi.wiring.authorisation import Requester
 from htfi.wiring.suspicion import ResetRequest, SuspectedSymbol, SuspicionStatus, read_status, request_reset
 
 FOLDER = click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
@@ -51,10 +53,10 @@ def status(folder: Path, as_json: bool) -> None:
 
 @command.command("clear", short_help="Clear a suspicion; the record names who did it.")
 @FOLDER
-@click.option("--by", required=True, metavar="NAME", help="Name of the person who clears it.")
-@click.option("--why", required=True, metavar="TEXT", help="The reason, for the record.")
+@requester_options("Name of the person who clears it.")
+@why_option
 @click.option("--symbol", default="", metavar="SYMBOL", help="Clear this symbol only (default: everything).")
-def clear_command(folder: Path, by: str, why: str, symbol: str) -> None:
+def clear_command(folder: Path, requester: Requester, why: str, symbol: str) -> None:
     """Clear the suspicion of a symbol or of everything. The record names who did it.
 
     It takes effect at the run's own time. Later incidents count again. A cleared symbol is still suspected while all
@@ -63,8 +65,9 @@ def clear_command(folder: Path, by: str, why: str, symbol: str) -> None:
     \b
     Examples:
       htfi suspicion clear DIR --by "Ann Lee" --why "known test items"
+      htfi suspicion clear DIR --governance G --key ann.key --why "known test items"
     """
-    clearing, goes_on = request_reset(folder, by, why, symbol)
+    clearing, goes_on = request_reset(folder, requester, why, symbol)
     whom = f"symbol {clearing.symbol}" if clearing.symbol else "everything"
     when = (
         "the run applies it within seconds"

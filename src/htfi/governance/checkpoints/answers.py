@@ -64,6 +64,24 @@ def judge_answer(
     )  # fmt: skip
 
 
+def refused_answer(answer: ApprovalAnswer, received_ns: int, refusal: str) -> Answered:
+    """The event of an answer that does not count, whoever gave it."""
+    return Answered(
+        answer.id, received_ns, answer.answer, answer.by, answer.why, answer.seen, answer.to, refusal
+    )  # fmt: skip
+
+
+def key_of_note(note: str, rights: AnswerRights) -> str:
+    """The verifier key that a note is signed with; empty where it is that of no person in the directory."""
+    if rights.directory is None:
+        return ""
+    try:
+        principal, _ = identify(note, rights.directory, rights.verify)
+    except HtfiError:
+        return ""
+    return next(str(key) for key, one in rights.directory.by_key.items() if one == principal)
+
+
 def statement_of(answer: ApprovalAnswer, run: str) -> RequestStatement:
     """What a person signs for an answer."""
     return RequestStatement(

@@ -36,8 +36,8 @@ class CheckpointConfig:
     max_novelty: NonNegativeFactor | None = setting(
         None, "largest deviation of a feature from what is usual, as |ln(value / usual)|", "natural log"
     )
-    max_band_ratio: NonNegativeFactor | None = setting(
-        None, "largest width of the 90% band relative to the one before it in the series", "times"
+    max_band_width: NonNegativeFactor | None = setting(
+        None, "widest 90% band of the shortest horizon without a person", "log return"
     )
     max_expert_spread: NonNegativeFactor | None = setting(
         None, "largest distance between experts' medians relative to the 90% band", "band widths"
@@ -64,6 +64,21 @@ class CheckpointConfig:
                 f"checkpoints.escalate_before_s ({self.escalate_before_s:g}) must be below "
                 f"checkpoints.deadline_s ({self.deadline_s:g})"
             )
+
+    @property
+    def asks(self) -> bool:
+        """Whether any limit is set, so that decisions may wait."""
+        return bool(self.regimes or self.rungs or self.suspected) or any(
+            limit is not None
+            for limit in (
+                self.max_notional,
+                self.max_loss,
+                self.max_novelty,
+                self.max_band_width,
+                self.max_expert_spread,
+                self.max_divergence_rank,
+            )
+        )
 
     def notional_of(self, symbol: str) -> float:
         return self.notional.get(symbol, self.default_notional)

@@ -4,9 +4,9 @@ A limit that is set asks; a fact that is not a number is beyond every limit.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from math import expm1, inf, isfinite, log
+from typing import Protocol
 
 import msgspec
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from htfi.domain.decision import TICKS_PER_UNIT, Decision, FeatureDriver, Regime, Rung
 from htfi.governance.checkpoints.config import CheckpointConfig
 
-_SURELY = 1.0 - 1e-12  # numpy's expm1 and that of math may differ in the last bit
+_SURELY = 1.0 - 1e-6  # expm1 of numpy and of math differ in the last bit; the record rounds experts to ticks
 
 
 class CheckpointCause(StrEnum):
@@ -40,12 +40,11 @@ class CheckpointReason(msgspec.Struct, frozen=True, gc=False):
 
 
 class CheckpointFacts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What is judged, all of it in the decision's record but `previous_width`.
+    """What is judged, all of it in the decision's record.
 
-    Units: `low` and `high`, the ends of the 90% band at the first horizon, and `previous_width`, that of the series'
-    band before, in log return; it is None where there was none. `novelty` is the largest |ln(value / usual)| of the
-    features, `expert_spread` the distance between the experts' outermost medians at the first horizon over the band's
-    width, `divergence_rank` that of the news' tilt, 0 without one.
+    Units: `low` and `high`, the ends of the 90% band at the first horizon, in log return. `novelty` is the largest
+    |ln(value / usual)| of the features, `expert_spread` the distance between the experts' outermost medians at the
+    first horizon over the band's width, `divergence_rank` that of the news' tilt, 0 without one.
     """
 
     symbol: str
@@ -53,28 +52,33 @@ class CheckpointFacts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     rung: Rung
     low: float
     high: float
-    previous_width: float | None = None
     novelty: float = 0.0
     expert_spread: float = 0.0
     divergence_rank: float = 0.0
     suspicion: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class CheckpointColumns:
-    """The same of n decisions that have no news: without rung's readings, divergence and suspicion.
+class CheckpointColumns(Protocol):
+    """The same of n decisions of one instant, as arrays, each made where a limit needs it. Shapes: all [n].
 
-    Shapes: all [n]; where `CheckpointFacts` has None, `previous_width` is NaN.
+    `is_plain` is where no news counts: such a decision has no divergence and no suspicion. `bands` are the lower and
+    the upper ends.
     """
 
-    symbols: Sequence[str]
-    regimes: Sequence[Regime]
-    rung: Rung
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    previous_width: NDArray[np.float64]
-    novelty: NDArray[np.float64]
-    expert_spread: NDArray[np.float64]
+    @property
+    def is_plain(self) -> NDArray[np.bool_]: ...
+
+    def symbols(self) -> Sequence[str]: ...
+
+    def regimes(self) -> Sequence[Regime]: ...
+
+    def rungs(self) -> Sequence[Rung]: ...
+
+    def bands(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+
+    def novelty(self) -> NDArray[np.float64]: ...
+
+    def expert_spread(self) -> NDArray[np.float64]: ...
 
 
 def why_checked(facts: CheckpointFacts, config: CheckpointConfig) -> tuple[CheckpointReason, ...]:
@@ -88,16 +92,12 @@ def why_checked(facts: CheckpointFacts, config: CheckpointConfig) -> tuple[Check
                 CheckpointCause.NOVELTY, f"a feature is {_ratio(facts.novelty)} from usual", _ratio(limit)
             )
         )
-    if (
-        (limit := config.max_band_ratio) is not None
-        and facts.previous_width is not None
-        and not facts.high - facts.low <= limit * facts.previous_width
-    ):
+    if (limit := config.max_band_width) is not None and not facts.high - facts.low <= limit:
         found.append(
             _reason(
                 CheckpointCause.BAND,
-                f"the 90% band is {facts.high - facts.low:.3g} wide, the one before {facts.previous_width:.3g}",
-                f"{limit:.3g} times that",
+                f"the 90% band is {facts.high - facts.low:.3g} wide in log return",
+                f"{limit:.3g}",
             )
         )
     if (limit := config.max_expert_spread) is not None and not facts.expert_spread <= limit:
@@ -128,34 +128,34 @@ def why_checked(facts: CheckpointFacts, config: CheckpointConfig) -> tuple[Check
 
 
 def clear_rows(columns: CheckpointColumns, config: CheckpointConfig) -> NDArray[np.bool_]:
-    """Which of n decisions without news surely wait for nobody. Shapes: [n]."""
-    num = len(columns.symbols)
-    if columns.rung in config.rungs:
-        return np.zeros(num, np.bool_)
-    is_clear = np.ones(num, np.bool_)
+    """Which of n decisions surely wait for no person. Shapes: [n]."""
+    is_clear = columns.is_plain.copy()
+    num = len(is_clear)
+    no_band = (np.zeros(0), np.zeros(0))
+    low, high = no_band if config.max_loss is None and config.max_band_width is None else columns.bands()
     if config.max_notional is not None or config.max_loss is not None:
-        notional = np.fromiter(map(config.notional_of, columns.symbols), np.float64, num)
+        notional = np.full(num, config.default_notional)
+        if config.notional:
+            notional[:] = [config.notional_of(symbol) for symbol in columns.symbols()]
         if config.max_notional is not None:
             is_clear &= notional <= config.max_notional
         if config.max_loss is not None:
-            is_clear &= notional * _worst_move_rows(columns) <= config.max_loss * _SURELY
+            is_clear &= notional * _worst_move_rows(low, high) <= config.max_loss * _SURELY
     if config.max_novelty is not None:
-        is_clear &= columns.novelty <= config.max_novelty
-    if config.max_band_ratio is not None:
-        is_known = ~np.isnan(columns.previous_width)
-        is_within = columns.high - columns.low <= config.max_band_ratio * columns.previous_width
-        is_clear &= is_within | ~is_known
+        is_clear &= columns.novelty() <= config.max_novelty
+    if config.max_band_width is not None:
+        is_clear &= high - low <= config.max_band_width
     if config.max_expert_spread is not None:
-        is_clear &= columns.expert_spread <= config.max_expert_spread
-    if config.max_divergence_rank is not None:
-        is_clear &= config.max_divergence_rank >= 0.0
+        is_clear &= columns.expert_spread() <= config.max_expert_spread * _SURELY
     if config.regimes:
-        is_clear &= np.fromiter((one not in config.regimes for one in columns.regimes), np.bool_, num)
+        is_clear &= np.fromiter((one not in config.regimes for one in columns.regimes()), np.bool_, num)
+    if config.rungs:
+        is_clear &= np.fromiter((one not in config.rungs for one in columns.rungs()), np.bool_, num)
     return is_clear
 
 
-def facts_of(decision: Decision, previous_width: float | None) -> CheckpointFacts:
-    """The facts of a decision. `previous_width` is that of the series' 90% band before it; None at first."""
+def facts_of(decision: Decision) -> CheckpointFacts:
+    """The facts of a decision."""
     low, high = decision.forecast.central_band
     tilt, context = decision.forecast.tilt, decision.news_context
     return CheckpointFacts(
@@ -164,7 +164,6 @@ def facts_of(decision: Decision, previous_width: float | None) -> CheckpointFact
         rung=decision.plan.rung,
         low=low,
         high=high,
-        previous_width=previous_width,
         novelty=novelty_of(decision.rationale.drivers),
         expert_spread=expert_spread(decision.forecast.expert_ticks, decision.forecast.levels, high - low),
         divergence_rank=tilt.divergence_rank if tilt is not None else 0.0,
@@ -175,6 +174,16 @@ def facts_of(decision: Decision, previous_width: float | None) -> CheckpointFact
 def novelty_of(drivers: Sequence[FeatureDriver]) -> float:
     """The largest |ln(value / usual)| of a decision's drivers, which are the features that deviate most."""
     return max((abs(log(one.ratio)) if one.ratio > 0.0 else inf for one in drivers), default=0.0)
+
+
+def spread_rows(medians: NDArray[np.float64], width: NDArray[np.float64]) -> NDArray[np.float64]:
+    """`expert_spread` of n decisions, a hair larger than the record has it. Shapes: medians [n, K], width [n].
+
+    Units: log return. A median that is NaN is of an expert without a forecast yet.
+    """
+    spread = np.fmax.reduce(medians, axis=1) - np.fmin.reduce(medians, axis=1)  # [n]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(spread > 0.0, (spread + 1.0 / TICKS_PER_UNIT) / width, 0.0)
 
 
 def expert_spread(expert_ticks: dict[str, list[list[int]]], levels: Sequence[float], width: float) -> float:
@@ -211,8 +220,8 @@ def _worst_move(low: float, high: float) -> float:
     return max(abs(expm1(low)), abs(expm1(high)))
 
 
-def _worst_move_rows(columns: CheckpointColumns) -> NDArray[np.float64]:
-    return np.maximum(np.abs(np.expm1(columns.low)), np.abs(np.expm1(columns.high)))  # [n]
+def _worst_move_rows(low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.maximum(np.abs(np.expm1(low)), np.abs(np.expm1(high)))  # [n]
 
 
 def _ratio(log_ratio: float) -> str:

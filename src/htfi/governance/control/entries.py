@@ -10,6 +10,7 @@ import msgspec
 
 from htfi.domain.errors import IntegrityError
 from htfi.domain.governance import BreakerState
+from htfi.governance.checkpoints.requests import ApprovalQuestion
 
 
 class StopCause(StrEnum):
@@ -77,6 +78,8 @@ class CheckpointMoved(msgspec.Struct, frozen=True, tag_field="kind", tag="checkp
     """A step in asking people about a decision: asked, approved, denied, delegated, escalated, expired, refused.
 
     `seen` is the SHA-256 (hex) of the text that the person saw; `detail` says why it was asked, or what was refused.
+    `to` is whom it was delegated to, `answer` the id of the request that this came of. The first step has the
+    `question`. Where people sign, `signed` is the signed note and `key` the verifier key that it is signed with.
     """
 
     at_ns: int
@@ -88,6 +91,11 @@ class CheckpointMoved(msgspec.Struct, frozen=True, tag_field="kind", tag="checkp
     seen: str = ""
     deadline_ns: int = 0
     detail: str = ""
+    to: str = ""
+    answer: str = ""
+    question: ApprovalQuestion | None = None
+    signed: str = ""
+    key: str = ""
 
 
 class DeletedSpan(msgspec.Struct, frozen=True, gc=False):

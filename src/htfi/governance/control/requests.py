@@ -2,6 +2,7 @@
 
 import msgspec
 
+from htfi.governance.checkpoints.requests import ApprovalAnswer
 from htfi.governance.control.entries import StopCause
 
 
@@ -38,5 +39,5 @@ class BundleOffer(msgspec.Struct, frozen=True):
     stale: str = ""
 
 
-FolderRequest = StopRequest | ReenableRequest  # what commands leave as files
+FolderRequest = StopRequest | ReenableRequest | ApprovalAnswer  # what commands leave as files
 ControlRequest = FolderRequest | BundleOffer

@@ -4,16 +4,27 @@
 auditors derive it again.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from msgspec import UNSET, UnsetType
 
 from htfi.domain.decision import Decision
-from htfi.domain.governance import DEFAULT_DESK, FIRM, BreakerState, Hold, HoldKind, SwapFacts, parse_scope
+from htfi.domain.governance import (
+    DEFAULT_DESK,
+    FIRM,
+    MAX_CAUSE_CHARS,
+    BreakerState,
+    Hold,
+    HoldKind,
+    SwapFacts,
+    parse_scope,
+)
 from htfi.governance.bundles.bundle import parse_bundle
 from htfi.governance.bundles.tables import BundleTables
+from htfi.governance.checkpoints.config import CheckpointConfig
+from htfi.governance.checkpoints.reasons import CheckpointFacts, why_checked
 from htfi.governance.config import ANY_SYMBOL
 from htfi.governance.control.entries import (
     Attested,
@@ -31,11 +42,17 @@ _NO_BUNDLE = BundleTables()
 
 
 class HoldSubject(NamedTuple):
-    """What a hold may reach: a series, the models that its decision used, and the swap test of its view."""
+    """What a hold may reach: a series, the models that its decision used, and the swap test of its view.
+
+    `checks` gives what a checkpoint judges by, None where no checkpoint applies. `releases` is the id of the decision
+    that this one releases.
+    """
 
     series: str
     models: Collection[str]
     swaps: SwapFacts | UnsetType = UNSET
+    checks: Callable[[], CheckpointFacts] | None = None
+    releases: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +83,12 @@ class ControlState:
         if self.bundle is None or not self.bundle.text:
             return None
         return parse_bundle(self.bundle.text).tables
+
+    @property
+    def checkpoints(self) -> CheckpointConfig | None:
+        """The checkpoints of the bundle in force; None where no decision waits for people."""
+        tables = self.tables
+        return tables.checkpoints if tables is not None and tables.checkpoints.asks else None
 
     @property
     def bundle_digest(self) -> str:
@@ -112,10 +135,11 @@ def apply(state: ControlState, entry: GovernanceEntry) -> ControlState:
 def holds_on(state: ControlState, subject: HoldSubject) -> tuple[Hold, ...]:
     """What keeps a decision on this subject back. The bundle says which desks a symbol belongs to."""
     unfair = None if subject.swaps is UNSET else swap_hold(subject.series, subject.swaps)
+    last = tuple(hold for hold in (unfair, _checkpoint_hold(state, subject)) if hold is not None)
     if state.is_clear:
-        return () if unfair is None else (unfair,)
+        return last
     tables = state.tables or _NO_BUNDLE
-    desks = tables.desks.by_symbol().get(subject.series.partition("/")[0], (DEFAULT_DESK,))
+    desks = desks_of(state, subject.series.partition("/")[0])
 
     def reaches(scope: str) -> bool:
         return parse_scope(scope).covers(subject.series, desks, subject.models)
@@ -135,9 +159,24 @@ def holds_on(state: ControlState, subject: HoldSubject) -> tuple[Hold, ...]:
         for name in sorted(subject.models)
         if tables.models.refuses(name)
     ]
-    if unfair is not None:
-        found.append(unfair)
-    return tuple(found)
+    return (*found, *last)
+
+
+def desks_of(state: ControlState, symbol: str) -> tuple[str, ...]:
+    """The desks that a symbol belongs to by the bundle in force."""
+    tables = state.tables or _NO_BUNDLE
+    return tuple(tables.desks.by_symbol().get(symbol, (DEFAULT_DESK,)))
+
+
+def _checkpoint_hold(state: ControlState, subject: HoldSubject) -> Hold | None:
+    """What has a decision wait for people; None where nothing has."""
+    if subject.checks is None or (config := state.checkpoints) is None:
+        return None
+    reasons = why_checked(subject.checks(), config)
+    if not reasons:
+        return None
+    words = "; ".join(reason.words for reason in reasons)[:MAX_CAUSE_CHARS]
+    return Hold(HoldKind.CHECKPOINT, f"series:{subject.series}", f"waits for people: {words}")
 
 
 def models_of(decision: Decision) -> frozenset[str]:

@@ -65,6 +65,22 @@ def amend_rationale(
     return Rationale(text, template, slots, first.drivers, [item.id for item in cited])
 
 
+def rationale_without_news(
+    first: Rationale, *, last_price: float, low: float, high: float, phrasing: Phrasing
+) -> Rationale:
+    """The rationale with the sentences on news left out, and the band of the forecast from numbers alone.
+
+    `low` and `high` bound the band in log return; `phrasing` is that of the first.
+    """
+    opening, parts, slots = _without_news(first)
+    unit = phrasing.recorded_unit(first.slots)
+    slots.update(phrasing.band_slots(last_price, low, high, unit))
+    if "width" in first.slots:
+        slots["width"] = phrasing.width(high - low, unit)
+    template, slots = "+".join([opening, *parts]), in_slot_order(slots)
+    return Rationale(fill(template, slots, phrasing), template, slots, first.drivers, [])
+
+
 def differs_only_in_news(first: Rationale, amended: Rationale) -> bool:
     """Whether an amendment's rationale differs from the first one's in the news and the band alone."""
     return _without_news(first) == _without_news(amended) and first.drivers == amended.drivers

@@ -1,13 +1,21 @@
 """Whether what governance knew of each decision follows from the governance log. `htfi ledger verify` calls it."""
 
+from collections import deque
 from collections.abc import Sequence
 
 from msgspec import UNSET
 
 from htfi.domain.decision import Decision
+from htfi.domain.errors import IntegrityError
 from htfi.governance.config import PolicyConfig
+from htfi.governance.control.entries import CheckpointMoved, decode_governance
+from htfi.governance.control.state import desks_of
 from htfi.governance.fairness.swap_test import swap_problems
+from htfi.pipeline.amendments import released_decision
+from htfi.pipeline.audit.checkpoints import AuditedSignatures, CheckpointAuditor, WaitingDecisionRecord
+from htfi.pipeline.checkpoints import waits_for_people
 from htfi.pipeline.governed import NoGovernanceLog, RunGovernance, subject_of
+from htfi.pipeline.record.wording import with_words
 
 
 class GovernanceAuditor:
@@ -16,10 +24,22 @@ class GovernanceAuditor:
     `entries` are those of the governance log with their leaf hashes (hex).
     """
 
-    def __init__(self, policy: PolicyConfig, entries: Sequence[tuple[bytes, str]] = ()) -> None:
-        """Raises: IntegrityError where an entry is none of this version."""
+    def __init__(
+        self,
+        policy: PolicyConfig,
+        entries: Sequence[tuple[bytes, str]] = (),
+        signatures: AuditedSignatures | None = None,
+    ) -> None:
+        """Without `signatures` those of people's answers are not verified.
+
+        Raises: IntegrityError where an entry is none of this version.
+        """
         self._governance = RunGovernance(policy, NoGovernanceLog(entries))
         self._index = 0
+        self._waiting: dict[str, Decision] = {}
+        self._checkpoints = CheckpointAuditor(signatures)
+        steps = [decode_governance(entry) for entry, _ in entries if b'"kind":"checkpoint"' in entry[:24]]
+        self._steps = deque(entry for entry in steps if isinstance(entry, CheckpointMoved))
 
     @property
     def policy(self) -> PolicyConfig:
@@ -29,12 +49,32 @@ class GovernanceAuditor:
     def pass_over(self) -> None:
         """The next decision of the ledger was deleted."""
         self._index += 1
+        self._checkpoints.has_gaps = True
 
     def problems(self, decision: Decision) -> list[str]:
         """What does not follow from the governance log; empty where all does."""
-        expected = self._governance.fact(self._index, subject_of(decision))
-        self._index += 1
+        index, self._index = self._index, self._index + 1
+        found = self._step_problems(index)
+        return found + self._decision_problems(decision, index)
+
+    def last_problems(self) -> list[str]:
+        """What does not follow of what was logged after the last decision."""
+        return self._step_problems(None)
+
+    def _step_problems(self, index: int | None) -> list[str]:
+        """What does not follow of the steps in force for the decision at `index`, or of all that are left."""
+        found: list[str] = []
+        while self._steps and (index is None or self._steps[0].before <= index):
+            found += self._checkpoints.problems(self._steps.popleft())
+        return found
+
+    def _decision_problems(self, decision: Decision, index: int) -> list[str]:
+        if decision.is_checkpoint_release:
+            return self._release_problems(decision, index)
+        expected = self._governance.fact(index, subject_of(decision))
         if expected == decision.governance:
+            if waits_for_people(decision, self.policy):
+                self._note_waiting(decision)
             return self._swap_problems(decision)
         if decision.governance is UNSET:
             return ["it states nothing of governance, though the governance log has changes before it"]
@@ -44,6 +84,31 @@ class GovernanceAuditor:
                 f"{0 if expected is UNSET else expected.num_entries} before it: entries are gone"
             ]
         return ["what it states of governance does not follow from the governance log"]
+
+    def _note_waiting(self, decision: Decision) -> None:
+        self._waiting[decision.id] = decision
+        config = self._governance.checkpoints
+        if config is not None:
+            desks = desks_of(self._governance.state_now, decision.symbol)
+            self._checkpoints.add_waiting(WaitingDecisionRecord(decision, config, desks))
+
+    def _release_problems(self, decision: Decision, index: int) -> list[str]:
+        """Whether people, or a deadline, released the decision that it names, and nothing else of it changed."""
+        first = self._waiting.pop(decision.amends, None)
+        if first is None and self._checkpoints.has_gaps:
+            return []
+        if first is None:
+            return [f"it releases {decision.amends}, which did not wait for people or is released already"]
+        try:
+            expected = released_decision(first, self._governance, index)
+        except IntegrityError:
+            return [f"the governance log holds no answer that releases {first.id}"]
+        changed = [
+            name
+            for name in Decision.__struct_fields__
+            if getattr(with_words(expected), name) != getattr(with_words(decision), name)
+        ]
+        return [f"it is not {first.id} as it was answered: {', '.join(changed)}"] if changed else []
 
     def _swap_problems(self, decision: Decision) -> list[str]:
         """Whether the view was put to the swap test of the bundle in force, and its weight follows from it."""

@@ -43,6 +43,8 @@ class MergedFeed:
         self._is_live = any(source.reader.live for source in self._sources)
         self.announce: Callable[[Sequence[News]], None] = lambda _: None
         """Learns of the news of files before it comes, in order. Only how soon an answer comes may depend on it."""
+        self.on_silence: Callable[[], None] = lambda: None
+        """Called between two items, every `SILENCE_NS` or sooner, while no source has one."""
         self._silence_ns = SILENCE_NS  # after which time passes
         self._time_ns = BEFORE_ALL_NS if position is None else position["time_ns"]
         for source in self._sources:
@@ -79,6 +81,7 @@ class MergedFeed:
             if until is not None and until[0] >= self._time_ns + self._silence_ns:
                 self._time_ns, self._silence_ns = until[0], SILENCE_NS
                 yield TimePassed(until[0])
+            self.on_silence()
             self._bell.wait(SILENCE_NS / 1e9)
 
     def position(self) -> Position:

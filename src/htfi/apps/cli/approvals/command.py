@@ -7,26 +7,14 @@ from typing import Any
 import click
 
 from htfi.apps.cli.approvals import view
+from htfi.apps.options import requester_options, why_option
 from htfi.governance.checkpoints.requests import AnswerKind
 from htfi.wiring.approvals import find_question, give_answer, list_questions
+from htfi.wiring.authorisation import Requester
 
 FOLDER = click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
 WHICH = click.argument("which", metavar="ID")
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-GOVERNANCE = click.option(
-    "--governance",
-    metavar="DIR",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Governance folder: who may answer is decided by its people and rules.",
-)
-KEY = click.option(
-    "--key",
-    metavar="FILE",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Your signing key; with --governance.",
-)
-BY = click.option("--by", default="", metavar="NAME", help="Who answers; with --key it is the key's owner.")
-WHY = click.option("--why", required=True, metavar="TEXT", help="The reason, for the record.")
 SEEN = click.option(
     "--seen",
     required=True,
@@ -36,7 +24,8 @@ SEEN = click.option(
 
 
 def _answer_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    for option in (KEY, GOVERNANCE, BY, WHY, SEEN, WHICH, FOLDER):
+    command = requester_options("Name of the person who answers.")(command)
+    for option in (why_option, SEEN, WHICH, FOLDER):
         command = option(command)
     return command
 
@@ -79,31 +68,37 @@ def list_command(folder: Path, show_all: bool, as_json: bool) -> None:
 @command.command(short_help="Show one decision: what is asked, its digest, what happened.")
 @FOLDER
 @WHICH
-@click.option("--by", default="", metavar="NAME", help="Record that this person has seen it.")
-@GOVERNANCE
-@KEY
 @JSON
-def show(folder: Path, which: str, by: str, governance: Path | None, key: Path | None, as_json: bool) -> None:
-    """Show what a run asks about a decision, and the digest that an answer names. With --by or --key the record states
-    who has seen it.
+def show(folder: Path, which: str, as_json: bool) -> None:
+    """Show what a run asks about a decision, and the digest that an answer names.
 
     \b
     Examples:
       htfi approvals show DIR 1
-      htfi approvals show DIR 1 --by "Ann Lee"
+      htfi approvals show DIR 1 --json
     """
     one = find_question(folder, which)
     click.echo(view.as_json(one) if as_json else view.as_text(one), nl=as_json)
-    if by or key is not None:
-        digest = one.recorded.state.question.digest
-        give_answer(
-            folder, which, AnswerKind.SEEN, by=by, why="", seen=digest, governance=governance, key=key
-        )  # fmt: skip
+
+
+@command.command(short_help="State for the record that a person has seen it.")
+@FOLDER
+@WHICH
+@SEEN
+@requester_options("Name of the person who has seen it.")
+def acknowledge(folder: Path, which: str, seen: str, requester: Requester) -> None:
+    """State that a person has seen what is asked, and has not decided yet.
+
+    \b
+    Example:
+      htfi approvals acknowledge DIR 1 --seen 3f9a02c4 --by "Ann Lee"
+    """
+    click.echo(view.answered(give_answer(folder, which, AnswerKind.SEEN, requester, seen=seen), folder))
 
 
 @command.command(short_help="Approve a decision; the record names who did it.")
 @_answer_options
-def approve(folder: Path, which: str, **options: Any) -> None:
+def approve(folder: Path, which: str, requester: Requester, **options: Any) -> None:
     """Approve a decision that waits. It is released once as many people have approved it as the bundle asks for.
 
     \b
@@ -111,29 +106,29 @@ def approve(folder: Path, which: str, **options: Any) -> None:
       htfi approvals approve DIR 1 --seen 3f9a02c4 --by Ann --why "checked"
       htfi approvals approve DIR 1 --seen 3f9a --governance G --key a.key --why ok
     """
-    click.echo(view.answered(give_answer(folder, which, AnswerKind.APPROVE, **options), folder))
+    click.echo(view.answered(give_answer(folder, which, AnswerKind.APPROVE, requester, **options), folder))
 
 
 @command.command(short_help="Deny a decision: it stays withheld.")
 @_answer_options
-def deny(folder: Path, which: str, **options: Any) -> None:
+def deny(folder: Path, which: str, requester: Requester, **options: Any) -> None:
     """Deny a decision that waits: it stays withheld. One denial is enough.
 
     \b
     Example:
       htfi approvals deny DIR 1 --seen 3f9a02c4 --by Ann --why "stale"
     """
-    click.echo(view.answered(give_answer(folder, which, AnswerKind.DENY, **options), folder))
+    click.echo(view.answered(give_answer(folder, which, AnswerKind.DENY, requester, **options), folder))
 
 
 @command.command(short_help="Hand a decision to another person.")
 @_answer_options
 @click.option("--to", required=True, metavar="NAME", help="Who is to answer instead.")
-def delegate(folder: Path, which: str, **options: Any) -> None:
+def delegate(folder: Path, which: str, requester: Requester, **options: Any) -> None:
     """Hand a decision that waits to another person, who must have the right to approve it.
 
     \b
     Example:
       htfi approvals delegate DIR 1 --to Bo --seen 3f9a02c4 --by Ann --why "leave"
     """
-    click.echo(view.answered(give_answer(folder, which, AnswerKind.DELEGATE, **options), folder))
+    click.echo(view.answered(give_answer(folder, which, AnswerKind.DELEGATE, requester, **options), folder))

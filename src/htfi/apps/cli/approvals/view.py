@@ -70,12 +70,14 @@ def as_text(one: ListedQuestion) -> str:
 def answered(given: GivenAnswer, folder: Path) -> str:
     """What an answer came to."""
     answer = given.answer
-    when = (
-        "the run takes it within seconds"
-        if given.goes_on
-        else f"the run in {folder} takes it when it resumes"
-    )
-    return f"{answer.decision}: {given.expected.step.value} by {answer.by}: {answer.why}; {when}"
+    if given.is_recorded:
+        when = f"the run in {folder} has recorded it"
+    elif given.goes_on:
+        when = f"the run in {folder} records it with its next event"
+    else:
+        when = f"the run in {folder} takes it when it resumes"
+    why = f": {answer.why}" if answer.why else ""
+    return f"{answer.decision}: {given.step.step.value} by {answer.by}{why}; {when}"
 
 
 def _status(one: ListedQuestion) -> str:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from htfi.domain.decision import Decision, Rung, amendment_id
+from htfi.domain.decision import Decision, Rung, amendment_id, checkpoint_release_id
 from htfi.narrative.rationale.amendment import (
     CONFIRMS,
     OTHER_DIRECTION_AFTER_NEWS,
@@ -15,16 +15,17 @@ from htfi.wiring.outputs import ReleasedLine, WithheldLine
 LOCAL = ""
 EDGE_ALONE, ELSEWHERE = "edge alone", "elsewhere"
 MAX_PLACES = 64
-_AMENDMENT_SUFFIX = amendment_id("")
+_AMENDMENT_SUFFIX, _RELEASE_SUFFIX = amendment_id(""), checkpoint_release_id("")
 
 
 def amended_id(line: ReleasedLine | WithheldLine) -> str:
     """The id of the decision whose place this line takes; empty for a decision of its own."""
     if isinstance(line, ReleasedLine):
         return line.decision.amends
-    return (
-        line.id.removesuffix(_AMENDMENT_SUFFIX) if line.id.endswith(_AMENDMENT_SUFFIX) else ""
-    )  # an id ends with a time else
+    for suffix in (_RELEASE_SUFFIX, _AMENDMENT_SUFFIX):  # an id ends with a time else
+        if line.id.endswith(suffix):
+            return line.id.removesuffix(suffix)
+    return ""
 
 
 @dataclass(slots=True)
@@ -57,6 +58,8 @@ class AmendmentCounts:
     def add(self, decision: Decision) -> None:
         """Count the reading that was made for this very decision, where there is one."""
         view = decision.view
+        if decision.is_checkpoint_release:  # no reading is new in it
+            return
         if view is not None and not decision.has_own_reading:  # it keeps another decision's
             return
         late = decision.awaits_amendment and decision.plan.rung_after_release is None
