@@ -16,6 +16,7 @@ from htfi.wiring.settings import Settings, override
 
 Tables = Mapping[str, dict[str, Any]]
 
+MODEL_LINEAGE = "models"
 _MAX_FILE_BYTES = 1 << 20
 _NUMERIC_TABLES = frozenset({"market", "forecasting", "policy", "pipeline"})
 
@@ -84,7 +85,7 @@ def _models(place: Path) -> Candidate:
     digests = [folder.digest for folder in folders.values()]
     digest = digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
     return Candidate(
-        place.resolve().name, CandidateKind.MODEL, digest, "models", place.resolve(),
+        place.resolve().name, CandidateKind.MODEL, digest, MODEL_LINEAGE, place.resolve(),
         tables={"models": {role: str(folder.path) for role, folder in folders.items()}},
         folders=tuple(folder.path for folder in folders.values()),
     )  # fmt: skip
@@ -110,6 +111,11 @@ def _tables(place: Path) -> Candidate:
         raise InvalidInput(f"{place}: not valid TOML: {error}") from error
     digest = hashlib.sha256(text.encode()).hexdigest()
     _checked(tables, place)
+    for role in ("target", "draft"):
+        if tables.get("models", {}).get(role):
+            raise InvalidInput(
+                f"{place}: models.{role} names a folder, whose content this file does not fix: try the folder itself"
+            )
     return Candidate(place.name, CandidateKind.SETTINGS, digest, "settings", place, tables=tables)
 
 
