@@ -18,6 +18,7 @@ Tables = Mapping[str, dict[str, Any]]
 
 MODEL_LINEAGE = "models"
 _MAX_FILE_BYTES = 1 << 20
+_LINK_TABLES = frozenset({"models", "decoding", "edge", "server", "turns"})
 _NUMERIC_TABLES = frozenset({"market", "forecasting", "policy", "pipeline"})
 
 
@@ -43,6 +44,22 @@ class Candidate:
     def reads_news(self) -> bool:
         """Whether it can change what news is read to mean."""
         return self.kind is CandidateKind.MODEL or bool(set(self.tables) - _NUMERIC_TABLES)
+
+    @property
+    def over_link(self) -> bool:
+        """Whether it can change what comes over the link between edge and cloud."""
+        tables = set(self.tables) & _LINK_TABLES
+        return bool(tables) and not self._leaves_shared_noise
+
+    @property
+    def not_tried(self) -> tuple[str, ...]:
+        """What of it no trial touches, in words."""
+        link = ("the link between edge and cloud, which needs decoding.rule 'coupled'",)
+        return self.untried + (link if self._leaves_shared_noise else ())
+
+    @property
+    def _leaves_shared_noise(self) -> bool:
+        return self.tables.get("decoding", {}).get("rule", "coupled") != "coupled"
 
     @property
     def is_numeric(self) -> bool:
