@@ -9,7 +9,7 @@ import pytest
 from htfi.decoding.config import DecodingConfig
 from htfi.domain.errors import InvalidInput
 from htfi.domain.generation import PromptDialect
-from htfi.governance.sandbox.results import Bounds, LinkFigures, TrialEnding, TrialResult
+from htfi.governance.sandbox.results import Bounds, LinkOutcome, TrialEnding, TrialResult
 from htfi.governance.sandbox.trials import SandboxTrial, TrialLink, TrialMarket, trials_of
 from htfi.governance.sandbox.verdict import SandboxCheck, failed_checks
 from htfi.pipeline.sandbox.link_trial import DEADLINE_MS, NUM_READINGS, link_figures, link_requests
@@ -21,7 +21,7 @@ from htfi.wiring.settings import Settings, override
 from random_pair import write_random_pair
 
 LINKS = [link for link in TrialLink if link is not TrialLink.NONE]
-GOOD = LinkFigures(
+GOOD = LinkOutcome(
     num_readings=16, num_in_time=16, num_other_tokens=0, num_stalled=0, num_late=0, p95_ms=90.0
 )
 
@@ -120,7 +120,7 @@ def test_figures_count_late_and_unanswered_readings():
     ],
 )
 def test_each_check_of_a_link_rejects_alone(changed: dict[str, int], check: SandboxCheck):
-    def result(link: LinkFigures) -> TrialResult:
+    def result(link: LinkOutcome) -> TrialResult:
         return TrialResult(trial="cuts", ending=TrialEnding.FINISHED, link=link, champion_link=GOOD)
 
     assert failed_checks([result(GOOD)], 1) == []

@@ -44,7 +44,7 @@ class Bounds(msgspec.Struct, frozen=True):
     max_output_bytes: int = 1 << 16  # of what it prints, which is kept and searched
 
 
-class LinkFigures(msgspec.Struct, frozen=True, kw_only=True):
+class LinkOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """Readings over a link. `num_in_time` of them the target answered by the deadline; for the others the draft did.
 
     `num_other_tokens` of the target's answers, late ones included, differ from plain decoding. `num_stalled` readings
@@ -92,5 +92,5 @@ class TrialResult(msgspec.Struct, frozen=True, kw_only=True):
     champion_p95_ms: float | None = None
     events_per_s: float | None = None
     needed_events_per_s: float = 0.0
-    link: LinkFigures | None = None  # of a trial over a link, which has no forecasts
-    champion_link: LinkFigures | None = None
+    link: LinkOutcome | None = None  # of a trial over a link, which has no forecasts
+    champion_link: LinkOutcome | None = None

@@ -11,7 +11,7 @@ from enum import StrEnum
 
 import msgspec
 
-from htfi.governance.sandbox.results import LinkFigures, TrialEnding, TrialResult
+from htfi.governance.sandbox.results import LinkOutcome, TrialEnding, TrialResult
 from htfi.governance.sandbox.trials import TrialMarket
 
 MAX_FALSE_PASS = 0.05
@@ -127,7 +127,7 @@ def _of_trial(result: TrialResult, permitted: float) -> list[FailedCheck]:
     return found
 
 
-def _of_link(trial: str, link: LinkFigures, champion: LinkFigures | None) -> list[FailedCheck]:
+def _of_link(trial: str, link: LinkOutcome, champion: LinkOutcome | None) -> list[FailedCheck]:
     found: list[FailedCheck] = []
     if link.num_other_tokens:
         why = f"{link.num_other_tokens} of {link.num_readings} readings have other tokens than plain decoding"

@@ -15,7 +15,7 @@ from htfi.decoding.link.simulated.network import SimulatedNetwork
 from htfi.domain.events import News
 from htfi.domain.generation import Completion, GenerationRequest, PromptDialect, RequestRefused
 from htfi.domain.time import NS_PER_DAY, NS_PER_S
-from htfi.governance.sandbox.results import LinkFigures
+from htfi.governance.sandbox.results import LinkOutcome
 from htfi.governance.sandbox.trials import SandboxTrial, TrialLink
 from htfi.narrative.answer import view_grammar
 from htfi.narrative.ports import TextGenerator
@@ -114,10 +114,10 @@ def link_requests(trial: SandboxTrial, dialect: PromptDialect) -> list[Generatio
     return made
 
 
-def link_figures(readings: Sequence[LinkReading]) -> LinkFigures:
+def link_figures(readings: Sequence[LinkReading]) -> LinkOutcome:
     """What readings over a link come to."""
     taken = [one.took_ms for one in readings]
-    return LinkFigures(
+    return LinkOutcome(
         num_readings=len(readings),
         num_in_time=sum(one.in_time for one in readings),
         num_other_tokens=sum(one.is_answered and not one.same_tokens for one in readings),

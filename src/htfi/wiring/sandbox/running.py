@@ -11,7 +11,7 @@ import msgspec
 import htfi
 from htfi import sample
 from htfi.adapters.sandbox.process import ConfinedProcess
-from htfi.governance.sandbox.results import Bounds, Enforcement, LinkFigures, TrialEnding, TrialStopped
+from htfi.governance.sandbox.results import Bounds, Enforcement, LinkOutcome, TrialEnding, TrialStopped
 from htfi.governance.sandbox.trials import SandboxTrial
 from htfi.pipeline.sandbox.link_trial import link_figures
 from htfi.pipeline.sandbox.messages import (
@@ -86,7 +86,7 @@ def run_side(
 class LinkSide:
     """What one side answered over links: for each trial its figures, and what came between where it was stopped."""
 
-    figures: list[LinkFigures] = field(default_factory=list[LinkFigures])
+    figures: list[LinkOutcome] = field(default_factory=list[LinkOutcome])
     stopped: TrialStopped | None = None
     enforcement: Enforcement = field(default_factory=Enforcement)
 
@@ -103,7 +103,7 @@ def run_links(
 
     Raises: DependencyUnavailable where no process can be started.
     """
-    figures: list[LinkFigures] = []
+    figures: list[LinkOutcome] = []
     # One answer is a whole trial here.
     bounds = msgspec.structs.replace(bounds, answer_s=bounds.wall_s, wall_s=len(trials) * bounds.wall_s)
     process = _start(contender, bounds, with_bubblewrap)
