@@ -9,14 +9,14 @@ from htfi.decoding.link.client.generator import ExpectedTarget, LinkedGenerator
 from htfi.decoding.link.frames import DraftMode
 from htfi.decoding.link.server.remote_drafts import RoutedStrategy
 from htfi.decoding.link.server.server import VerificationServer
+from htfi.decoding.link.simulated.faults import NO_FAULTS, FrameFaults
+from htfi.decoding.link.simulated.network import SimulatedNetwork
 from htfi.decoding.local_generator import LocalGenerator
 from htfi.decoding.ports import Floats, ForwardOutput, Ids
 from htfi.decoding.sessions import KVSessions
 from htfi.decoding.strategies.chain import ChainStrategy
 from htfi.scheduling.turns.fair_share import FairScheduler
 from linked_world import TOKENIZER, VOCAB, Blend, Plan, draft_author
-from memory_network.faults import NO_FAULTS, FrameFaults
-from memory_network.network import SimulatedNetwork
 from tiny_network import TinyNetwork
 
 CONFIG = DecodingConfig(batch_bytes=2**22)

@@ -6,12 +6,12 @@ import pytest
 from htfi.decoding.config import EdgeConfig
 from htfi.decoding.draft_length.planner import FixedLengthPlanner
 from htfi.decoding.link.frames import DraftMode
+from htfi.decoding.link.simulated.faults import NO_FAULTS, FrameFaults
 from htfi.decoding.local_generator import LocalGenerator
 from htfi.decoding.strategies.recorded import RecordedStrategy
 from htfi.domain.generation import Completion, GenerationRequest, RequestRefused
 from linked_servers import Cluster
 from linked_world import PATH, TOKENIZER, VIEW, VOCAB, draft_author, local, question
-from memory_network.faults import NO_FAULTS, FrameFaults
 from tiny_network import TinyNetwork
 
 TARGET = local()

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from examples import examples
 from htfi.decoding.link.frames import FrameChannel, seal
 from htfi.decoding.link.ports import StreamEvent
-from memory_network.faults import FrameFaults
-from memory_network.network import MemoryTransport, SimulatedNetwork
+from htfi.decoding.link.simulated.faults import FrameFaults
+from htfi.decoding.link.simulated.network import MemoryTransport, SimulatedNetwork
 
 NODES = ("edge-1", "edge-2")
 _chance = st.sampled_from([0.0, 0.01, 0.2])

@@ -8,11 +8,11 @@ from htfi.decoding.link.client.generator import FullPrecisionGenerator
 from htfi.decoding.link.frames import OpenFrame, RefusalReason
 from htfi.decoding.link.parts import request_name
 from htfi.decoding.link.server.requests import check_open
+from htfi.decoding.link.simulated.faults import NO_FAULTS, FrameFaults
 from htfi.decoding.sampling import SamplingParams
 from htfi.domain.generation import Completion, GenerationRequest, RequestRefused
 from linked_servers import Cluster
 from linked_world import VIEW, local, question
-from memory_network.faults import NO_FAULTS, FrameFaults
 
 FULL = 7  # seed of the network that stands for the target in full precision
 NUM = 8

@@ -7,9 +7,9 @@ import pytest
 from htfi.decoding.link import frames
 from htfi.decoding.link.frames import FrameChannel, RefusalReason, RefusedFrame, seal
 from htfi.decoding.link.ports import StreamArrival, StreamEvent
+from htfi.decoding.link.simulated.faults import NO_FAULTS, FrameFaults
+from htfi.decoding.link.simulated.network import MemoryTransport, SimulatedNetwork, network_of_two
 from htfi.domain.errors import InvalidInput
-from memory_network.faults import NO_FAULTS, FrameFaults
-from memory_network.network import MemoryTransport, SimulatedNetwork, network_of_two
 
 DELAY = FrameFaults(delay_ms=10)
 
@@ -264,4 +264,4 @@ def test_weather_that_cannot_be_is_refused() -> None:
         FrameFaults(corrupts=2.0)
     with pytest.raises(InvalidInput, match="delay_ms"):
         FrameFaults(delay_ms=float("inf"))
-    assert str(NO_FAULTS) == "calm"
+    assert str(NO_FAULTS) == "no faults"

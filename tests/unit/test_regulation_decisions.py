@@ -19,6 +19,7 @@ from htfi.governance.control.entries import (
     Stopped,
     encode_governance,
 )
+from htfi.governance.regulation.checks.decisions import PROMOTED_MODELS, SUBJECTS
 from htfi.governance.regulation.findings import CheckOutcome, Severity
 from htfi.governance.regulation.record import (
     GovernanceRecord,
@@ -146,6 +147,27 @@ def test_what_serves_has_a_verdict_that_it_passed(items) -> None:
     assert judge("tested-before-use", served).outcome is CheckOutcome.NOT_JUDGED
 
 
+def test_promoted_pair_is_tested_under_the_digest_that_decisions_name(items) -> None:
+    def verdict(digest: str, at_ns: int = 1) -> GovernanceRecord:
+        text = (
+            f'{{"kind":"sandbox_verdict","at_ns":{at_ns},"digest":"{digest}","candidate":"pair","failed":[]}}'
+        )
+        record = governance_record(0, text.encode())
+        assert record is not None
+        return record
+
+    def served(promoted: str) -> list[RecordedDecision]:
+        view = NewsView(1.0, 1.0, 1.0, 0.5, ("n1",), 1, 1, reader="target-int8@0123456789ab")
+        return [changed(item, view=view, models={PROMOTED_MODELS: promoted}) for item in items]
+
+    pair, second = "d" * 64, "e" * 64
+    assert is_clear("tested-before-use", [verdict(pair), *served(pair[:12])])
+    assert is_clear(
+        "tested-before-use", [verdict(pair), verdict(second), *served(f"{pair[:12]},{second[:12]}")]
+    )
+    assert found("tested-before-use", [verdict(pair), *served(f"{pair[:12]},{second[:12]}")])
+
+
 def test_attested_duties_are_judged_by_their_age(items) -> None:
     end_ns = items[-1].decision.as_of_ns
 
@@ -157,6 +179,30 @@ def test_attested_duties_are_judged_by_their_age(items) -> None:
     assert (
         judge("annual-validation", [attested(20, "stress-test"), *items]).outcome is CheckOutcome.NOT_JUDGED
     )
+
+
+@pytest.mark.parametrize(
+    ("check", "subject"),
+    [
+        ("annual-validation", "annual-validation"),
+        ("stress-test", "stress-test"),
+        ("continuity", "continuity-test"),
+        ("security", "security-test"),
+        ("supervision", "supervisory-review"),
+        ("certification", "executive-certification"),
+    ],
+)
+def test_each_duty_has_attestations_of_its_own(items, check: str, subject: str) -> None:
+    end_ns = items[-1].decision.as_of_ns
+
+    def attested(days: int, of: str) -> GovernanceRecord:
+        return entry(Attested(end_ns - days * NS_PER_DAY, 0, of, "Ann Lee", "done"))
+
+    others = [attested(1, one) for one in SUBJECTS if one != subject]
+    assert len(others) == len(SUBJECTS) - 1
+    assert judge(check, [*others, *items]).outcome is CheckOutcome.NOT_JUDGED
+    assert is_clear(check, [attested(400, subject), attested(365, subject), *others, *items])
+    assert f"of {subject} is older than a year" in found(check, [attested(367, subject), *others, *items])[0]
 
 
 def test_incidents_have_a_duration_and_a_class(items) -> None:

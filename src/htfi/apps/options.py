@@ -106,7 +106,7 @@ governance_option = click.option(
     "governance",
     metavar="G",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Governance folder: go by its policy bundle, and by what stops all of its runs.",
+    help="Governance folder: go by its policy bundle, its promoted models, and what stops all of its runs.",
 )
 
 

@@ -80,6 +80,12 @@ def read_roll(folder: Path) -> OfficerRoll:
     return parse_officers(read_text(path, "roll of officers"), str(path))
 
 
+def require_governance_folder(folder: Path) -> None:
+    """Raises: InvalidInput unless officers, verdicts or promotions are recorded there; DependencyUnavailable."""
+    if (folder / OFFICERS_FILE).exists() or not (folder / GOVERNANCE_DATABASE).exists():
+        read_roll(folder)
+
+
 def read_entries(folder: Path) -> list[BundleEntry]:
     """What is recorded of bundles. Raises: IntegrityError, LedgerUnavailable."""
     log = read_governance_log(folder)
@@ -276,7 +282,9 @@ class BundleWatch:
 
     def __init__(self, folder: Path) -> None:
         """Raises: InvalidInput where it is not a governance folder."""
-        self._folder, self._roll = folder, read_roll(folder)
+        require_governance_folder(folder)
+        self._folder = folder
+        self._roll = read_roll(folder) if (folder / OFFICERS_FILE).exists() else None
         self._mark: tuple[int, ...] | None = None
         self._entries: list[BundleEntry] = []
         self._found = BundleInForce(None, "", None)
@@ -312,6 +320,7 @@ class BundleWatch:
         for one in entries:
             if not isinstance(one, BundleActivated):
                 continue
+            self._roll = self._roll or read_roll(self._folder)
             note = read_note(one.note, f"bundle {one.number}")
             head = parse_bundle(note.text).head
             moment_ns = min(one.at_ns, (head.expires_ns or one.at_ns + 1) - 1)

@@ -30,7 +30,7 @@ from htfi.governance.ledger.merkle import leaf_hash
 from htfi.pipeline.governed import RunGovernance
 from htfi.pipeline.record.entry import try_decode_entry
 from htfi.wiring.authorisation import run_rights
-from htfi.wiring.bundles import BundleWatch, read_roll
+from htfi.wiring.bundles import BundleWatch, require_governance_folder
 from htfi.wiring.governance_log import GOVERNANCE_ORIGIN
 from htfi.wiring.ledger import DATABASE, is_running, open_ledger, open_ledger_readonly
 
@@ -203,7 +203,7 @@ def _control_folder(run: Path | None, shared: Path | None) -> Path:
     if run is not None and shared is not None:
         raise InvalidInput("name the folder of a run, or --governance for all of its runs, not both")
     if shared is not None:
-        read_roll(shared)
+        require_governance_folder(shared)
         return shared / CONTROL_FOLDER
     if run is None:
         try:

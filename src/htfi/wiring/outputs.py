@@ -51,6 +51,7 @@ INBOX = "inbox"
 PEERS = "peers.jsonl"
 STATEMENTS = "statements.jsonl"
 REPORT = "report.html"
+DELETION_PENDING = "deletion.pending"  # while parts of deleted entries may lie in derived files
 _GENERATED_TEXT = ("rationale.text", "rationale", "view.words")  # fields of the files below
 _HEAD_BYTES = 4_096
 _MARKED = (JOURNAL, TABLE, REPORT, STATEMENTS)
@@ -59,7 +60,7 @@ _FILES = frozenset(
     {
         DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm", f"{DATABASE}.lock", SIGNING_KEY, PUBLISHED, SETTINGS_FILE,
         STATE, JOURNAL, TABLE, REPORT, QUARANTINE, HELD_NEWS, REQUESTED_FILE, ADMITTED_FILE, PEERS,
-        STATEMENTS, MARKING_FILE,
+        STATEMENTS, MARKING_FILE, DELETION_PENDING,
     }
 )  # fmt: skip
 _FOLDERS = (INBOX, CACHE_FOLDER, GOVERNANCE_FOLDER, CONTROL_FOLDER)
@@ -263,6 +264,11 @@ def check_outputs(folder: Path, log: LogReader) -> tuple[list[str], list[str]]:
     going_on = is_running(folder)
     held: list[str] = []
     wrong: list[str] = []
+    if (folder / DELETION_PENDING).exists():
+        wrong.append(
+            f"{folder}: a deletion has not ended, so files beside the ledger may hold parts of deleted entries: run "
+            "`htfi regulate retention apply` again"
+        )
     num_bytes = _journal_bytes(
         folder
     )  # before the ledger's size is asked: what has been released is recorded by then

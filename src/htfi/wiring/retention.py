@@ -1,13 +1,13 @@
 """Lists and deletes what a run's record no longer has to keep; the order of deletion is recorded first."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 
-from htfi.adapters.stores.sqlite_log import OwnerLock, open_store
+from htfi.adapters.stores.sqlite_log import OwnerLock, SqliteLog, open_store
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
-from htfi.domain.files import sync_folder
+from htfi.domain.files import sync_folder, write_atomically
 from htfi.domain.governance import MAX_CAUSE_CHARS
 from htfi.governance.control.entries import DeletedFile, RetentionEnded, encode_governance
 from htfi.governance.ledger.log import LogReader
@@ -27,19 +27,32 @@ from htfi.governance.regulation.retention import (
 from htfi.pipeline.record.entry import try_decode_entry
 from htfi.wiring.control import GovernanceLogFile
 from htfi.wiring.ledger import DATABASE, open_ledger_readonly, signature_verifier
-from htfi.wiring.outputs import JOURNAL, REPORT, STATE, TABLE, recorded_run, repair_journal, write_parquet
+from htfi.wiring.outputs import (
+    DELETION_PENDING,
+    JOURNAL,
+    REPORT,
+    STATE,
+    TABLE,
+    recorded_run,
+    repair_journal,
+    write_parquet,
+)
 
 Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
 class RetentionPlan:
-    """What is due in a run's folder, by class, and what of it the ledger holds in all."""
+    """What is due in a run's folder, by class, and what of it the ledger holds in all.
+
+    `finishes_earlier`: a deletion that was interrupted was finished before.
+    """
 
     due: list[DueDeletion]
     num_entries: int
     num_deleted: int
     newest_ns: int
+    finishes_earlier: bool = False
 
     @property
     def is_empty(self) -> bool:
@@ -72,7 +85,8 @@ def apply_retention(
 ) -> RetentionPlan:
     """Delete what is due, by order of a named person: first the order is recorded, then the content deleted.
 
-    A command that was killed is repeated: what was ordered and not deleted is due again. Raises: InvalidInput where no
+    A command that was killed is repeated: what was ordered and not deleted is due again, and what the deleted entries
+    left in other files is taken away. Raises: InvalidInput where no
     person and reason are named, or nothing is due; IntegrityError where the ledger does not hold;
     LedgerUnavailable, also where the run has not ended; DependencyUnavailable.
     """
@@ -90,20 +104,19 @@ def apply_retention(
     try:
         log = LogReader(store, signature_verifier())
         log.verify()
-        plan = _plan(run, log, now_ns, days, chosen, progress)
+        is_pending = (run / DELETION_PENDING).exists()
+        if is_pending:
+            _finish(run, store, log)
+        plan = replace(_plan(run, log, now_ns, days, chosen, progress), finishes_earlier=is_pending)
         if plan.is_empty:
-            if plan.num_deleted:  # by a command that may have been killed before it came to this
-                store.remove_freed()
             return plan
         tombstones = _record_orders(run, plan, now_ns, person, reason)
         if tombstones:
-            had_journal, had_table = (run / JOURNAL).exists(), (run / TABLE).exists()
+            _mark_pending(run)
             store.delete(tombstones)
-            store.remove_freed()
-            _write_derived(run, log, had_journal=had_journal, had_table=had_table)
-        _delete_files(
-            run, [file.name for one in plan.due for file in one.files], has_entries=bool(tombstones)
-        )
+        _delete_files(run, [file.name for one in plan.due for file in one.files])
+        if tombstones:
+            _finish(run, store, log)
     finally:
         store.close()
     return plan
@@ -173,19 +186,30 @@ def _deleted_file(run: Path, file: DatedFile) -> DeletedFile:
         raise DependencyUnavailable(f"{run / file.name}: cannot be read: {error.strerror}") from error
 
 
-def _write_derived(run: Path, log: LogReader, *, had_journal: bool, had_table: bool) -> None:
-    """The files that are derived from the ledger, again from what it still holds."""
-    if had_journal:
-        repair_journal(run, recorded_run(log).entries, log.size)
-    if had_table:
-        write_parquet(run, log)
-
-
-def _delete_files(run: Path, names: Sequence[str], *, has_entries: bool) -> None:
-    """Delete files; where entries were deleted, also what holds parts of them: the page and the saved state."""
-    more = (REPORT, STATE) if has_entries else ()
+def _mark_pending(run: Path) -> None:
+    """From now on, until `_finish`, parts of deleted entries may lie in other places than the ledger's table."""
     try:
-        for name in (*names, *more):
+        write_atomically(run / DELETION_PENDING, b"")
+    except OSError as error:
+        raise DependencyUnavailable(
+            f"{run / DELETION_PENDING}: cannot be written: {error.strerror}"
+        ) from error
+
+
+def _finish(run: Path, store: SqliteLog, log: LogReader) -> None:
+    """Take away what deleted entries left: freed pages, derived files, page, saved state. May be repeated."""
+    store.remove_freed()
+    if (run / JOURNAL).exists():
+        repair_journal(run, recorded_run(log).entries, log.size)
+    if (run / TABLE).exists():
+        write_parquet(run, log)
+    _delete_files(run, (REPORT, STATE))
+    _delete_files(run, (DELETION_PENDING,))
+
+
+def _delete_files(run: Path, names: Sequence[str]) -> None:
+    try:
+        for name in names:
             (run / name).unlink(missing_ok=True)
         sync_folder(run)
     except OSError as error:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, BinaryIO
 
 from htfi import __version__
@@ -180,6 +181,7 @@ def open_run(
     with_models: bool = True,
     switch: DeadMansSwitch | None = None,
     governance_folder: Path | None = None,
+    promoted: Mapping[str, str] = MappingProxyType({}),
 ) -> Generator[OpenRun]:
     """A run in `folder`, new or taken up where it was left; everything is closed on the way out.
 
@@ -187,7 +189,8 @@ def open_run(
     run that this one repeats. `outputs` are the derived files wanted (`choose_outputs`). With `pushed` there are no
     files: who pushes events steps the loop. Decisions are served at the address `listen` (`LineServer`). Unless it is
     `with_models`, news is cited and no language model reads it. A supervisor that leaves the file of the `switch`
-    untouched for too long stops everything. It goes by the policy bundle of the `governance_folder`.
+    untouched for too long stops everything. It goes by the policy bundle of the `governance_folder`. `promoted` are
+    the digests of what was promoted there and shaped the settings, which every decision names.
 
     Raises: InvalidInput, IntegrityError, DependencyUnavailable.
     """
@@ -225,6 +228,8 @@ def open_run(
             "readers": read_by,
             "calendar": open_calendar(settings.narrative.calendar).digest,
         }
+        if promoted:
+            identity = {"promotions": dict(promoted), **identity}
         resume = RunStateStore(
             SnapshotFile(folder / STATE), identity, str(folder), lambda size: ledger.root(size).hex()
         )
@@ -283,6 +288,7 @@ def open_run(
             digest,
             digest_file,
             governance=governance,
+            promoted=promoted,
         )
         news = loop.components.news
         if merged is not None:
@@ -392,12 +398,13 @@ def build_loop(
     is_recorded: bool = True,
     governance: RunGovernance | None = None,
     more_experts: Sequence[Expert] = (),
+    promoted: Mapping[str, str] = MappingProxyType({}),
 ) -> DecisionLoop:
     """The loop over any feed, ledger and sink, with new components; `held` keeps the news in quarantine.
 
     `digest` is that of the run's settings.json, where it has one; `digest_file` gives those of the encoder's files;
     `subscriber` gets each decision at the moment of its release. Where nothing is recorded no entry is made.
-    `more_experts` are as in `build_components`.
+    `more_experts` are as in `build_components`; decisions name what was `promoted` (lineage to digest).
     """
     components = build_components(
         settings, readers, cache, reading_clock, digest_file, governance, more_experts
@@ -428,6 +435,7 @@ def build_loop(
             **components.views.models,
             **components.prepared.models,
             **components.forecaster.models,
+            **{f"promoted.{lineage}": digest for lineage, digest in promoted.items()},
         },
         triggers=settings.triggers,
         is_recorded=is_recorded,

@@ -163,10 +163,12 @@ _TABLES = tuple(item.name for item in fields(Settings))
 
 
 def load_settings(
-    file: Path | None = None, environment: Mapping[str, str] = MappingProxyType(os.environ)
+    file: Path | None = None,
+    environment: Mapping[str, str] = MappingProxyType(os.environ),
+    promoted: Mapping[str, dict[str, Any]] = MappingProxyType({}),
 ) -> Settings:
-    """Defaults, overlaid by `file`, overlaid by HTFI_<TABLE>__<KEY> variables. Raises: InvalidInput."""
-    settings = Settings()
+    """Defaults, overlaid by `promoted` tables, by `file`, by HTFI_<TABLE>__<KEY> variables. Raises: InvalidInput."""
+    settings = _overlay(Settings(), dict(promoted), "the promoted settings")
     if file is not None:
         settings = _overlay(settings, _read_toml(file), str(file))
     return _overlay(settings, _from_environment(environment), "the environment")

@@ -38,6 +38,10 @@ that says so. A second signal stops it at once.
 @click.option("--settings", "settings_file", type=click.Path(path_type=Path), help="TOML file of settings.")
 @click.option("--target", help="Folder of the language model that it serves.")
 @click.option("--draft", help="Folder of the draft model beside it.")
+@click.option(
+    "--governance", metavar="G", type=click.Path(path_type=Path, file_okay=False),
+    help="Governance folder: serve the models that were promoted there.",
+)  # fmt: skip
 @click.option("--without-draft", is_flag=True, help="Load no draft model: only edges draft.")
 @click.option("--plain", is_flag=True, help="Print plain lines instead of the live view.")
 def command(
@@ -51,6 +55,7 @@ def command(
     settings_file: Path | None,
     target: str | None,
     draft: str | None,
+    governance: Path | None,
     without_draft: bool,
     plain: bool,
 ) -> None:
@@ -66,11 +71,15 @@ def command(
     from htfi.apps.cli.view.counters import cloud_counters
     from htfi.wiring.cluster.cloud import open_cloud
     from htfi.wiring.cluster.options import add_cloud
-    from htfi.wiring.settings import load_settings
+    from htfi.wiring.sandbox.serving import serve_promoted
 
-    settings = adapted(load_settings(settings_file), bar=None, target=target, draft=draft)
+    served = serve_promoted(
+        settings_file, governance, lambda settings: adapted(settings, bar=None, target=target, draft=draft)
+    )
+    for line in served.lines:
+        click.echo(f"htfi: {line}", err=True)
     settings = add_cloud(
-        settings, name, listen=listen, clouds=clouds, certs=certs, residency=residency, probes=probes
+        served.settings, name, listen=listen, clouds=clouds, certs=certs, residency=residency, probes=probes
     )
     console = Console()
     with open_cloud(settings, name, secure=not insecure_loopback, with_draft=not without_draft) as cloud:

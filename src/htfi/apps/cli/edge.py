@@ -87,9 +87,14 @@ def command(
     from htfi.apps.cli.run import adapted, execute_run
     from htfi.wiring.cluster.edge import open_edge
     from htfi.wiring.cluster.options import add_edge
-    from htfi.wiring.settings import load_settings
+    from htfi.wiring.sandbox.serving import serve_promoted
 
-    settings = adapted(load_settings(settings_file), bar=bar, target=target, draft=draft)
+    served = serve_promoted(
+        settings_file, governance, lambda settings: adapted(settings, bar=bar, target=target, draft=draft)
+    )
+    for line in served.lines:
+        click.echo(f"htfi: {line}", err=True)
+    settings = served.settings
     group = leader_group if leader_group is not None else former_group
     settings = add_edge(settings, name, clouds=clouds, certs=certs, leader_group=group, probes=probes)
     with open_edge(settings, name, secure=not insecure_loopback) as edge:
@@ -102,6 +107,7 @@ def command(
             pace=pace,
             outputs=outputs,
             governance=governance,
+            promoted=served.digests,
             switch=switch,
             plain=plain,
             report=report,

@@ -6,10 +6,11 @@ A run from its opening to its last line: the view, the signals that end it, what
 import sys
 import threading
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from io import FileIO
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, BinaryIO
 
 import click
@@ -99,10 +100,17 @@ def command(
     decisions.jsonl as --outputs says, the quarantine and report.html.
     """
     from htfi.apps.cli.run import execute_run
-    from htfi.wiring.settings import load_settings
+    from htfi.wiring.sandbox.serving import serve_promoted
 
+    served = serve_promoted(
+        settings_file,
+        governance,
+        lambda settings: adapted(settings, bar=bar, target=target, draft=draft, rule=rule),
+    )
+    for line in served.lines:
+        click.echo(f"htfi: {line}", err=True)
     execute_run(
-        adapted(load_settings(settings_file), bar=bar, target=target, draft=draft, rule=rule),
+        served.settings,
         files,
         mapping,
         out,
@@ -111,6 +119,7 @@ def command(
         listen=listen,
         switch=switch,
         governance=governance,
+        promoted=served.digests,
         releases=releases,
         outputs=outputs,
         plain=plain,
@@ -164,6 +173,7 @@ def execute_run(
     listen: str = "",
     switch: "DeadMansSwitch | None" = None,
     governance: Path | None = None,
+    promoted: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Run to the end or until interrupted; exits with 130 then. Without files it is the embedded sample.
 
@@ -199,6 +209,7 @@ def execute_run(
         listen=listen,
         switch=switch,
         governance_folder=governance,
+        promoted=promoted,
     )
     with opened as run:
         ends = graceful_shutdown(run.loop.stop, STOP_S, "the run")

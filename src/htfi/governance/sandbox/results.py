@@ -44,6 +44,22 @@ class Bounds(msgspec.Struct, frozen=True):
     max_output_bytes: int = 1 << 16  # of what it prints, which is kept and searched
 
 
+class LinkOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """Readings over a link. `num_in_time` of them the target answered by the deadline; for the others the draft did.
+
+    `num_other_tokens` of the target's answers, late ones included, differ from plain decoding. `num_stalled` readings
+    got no answer of the target even after the link had no more faults. `num_late` got any answer only after the
+    deadline. `p95_ms` until an answer, in virtual time.
+    """
+
+    num_readings: int
+    num_in_time: int
+    num_other_tokens: int
+    num_stalled: int
+    num_late: int
+    p95_ms: float
+
+
 class TrialResult(msgspec.Struct, frozen=True, kw_only=True):
     """One trial of candidate and champion on the same events, the champion's figures in brackets' place: `champion_…`.
 
@@ -76,3 +92,5 @@ class TrialResult(msgspec.Struct, frozen=True, kw_only=True):
     champion_p95_ms: float | None = None
     events_per_s: float | None = None
     needed_events_per_s: float = 0.0
+    link: LinkOutcome | None = None  # of a trial over a link, which has no forecasts
+    champion_link: LinkOutcome | None = None

@@ -44,6 +44,16 @@ class TrialFeed(StrEnum):
     PEAK = "peak load"
 
 
+class TrialLink(StrEnum):
+    """What the link between edge and clouds does to frames; of a trial without clouds there is none."""
+
+    NONE = "no link"
+    LOSS = "lost frames"
+    DELAYS = "delays"
+    CUTS = "cuts"
+    CORRUPT = "corrupt frames"
+
+
 class SandboxTrial(msgspec.Struct, frozen=True, kw_only=True):
     """One trial. Every draw follows from `seed`; `num_bars` is the number of bars of each series."""
 
@@ -53,6 +63,7 @@ class SandboxTrial(msgspec.Struct, frozen=True, kw_only=True):
     feed: TrialFeed = TrialFeed.CLEAN
     seed: int = 0
     num_bars: int = 0
+    link: TrialLink = TrialLink.NONE
 
 
 _NUMERIC = (
@@ -64,8 +75,10 @@ _NEWS = (TrialNews.TRUE, TrialNews.POISONED, TrialNews.LATE, TrialNews.CONTRADIC
 _NEWS_BARS = 140  # of a trial whose news a language model reads: each reading takes a tenth of a second
 
 
-def trials_of(seed: int, *, reads_news: bool, is_numeric: bool, num_bars: int) -> list[SandboxTrial]:
-    """The trials of a candidate that shapes numbers, readings or both, in order.
+def trials_of(
+    seed: int, *, reads_news: bool, is_numeric: bool, num_bars: int, over_link: bool = False
+) -> list[SandboxTrial]:
+    """The trials of a candidate that shapes numbers, readings or both, in order; last those `over_link`.
 
     `num_bars` bounds the bars of a series in numeric trials.
     """
@@ -90,4 +103,12 @@ def trials_of(seed: int, *, reads_news: bool, is_numeric: bool, num_bars: int) -
                 seed=seed + 200, num_bars=min(_NEWS_BARS, num_bars),
             )
         )  # fmt: skip
+    links = [link for link in TrialLink if link is not TrialLink.NONE] if over_link else []
+    found += [
+        SandboxTrial(
+            name=f"edge and cloud: {link.value}", market=TrialMarket.CALM, news=TrialNews.TRUE, link=link,
+            seed=seed + 300 + place,
+        )
+        for place, link in enumerate(links)
+    ]  # fmt: skip
     return found

@@ -11,7 +11,7 @@ from enum import StrEnum
 
 import msgspec
 
-from htfi.governance.sandbox.results import TrialEnding, TrialResult
+from htfi.governance.sandbox.results import LinkOutcome, TrialEnding, TrialResult
 from htfi.governance.sandbox.trials import TrialMarket
 
 MAX_FALSE_PASS = 0.05
@@ -24,6 +24,7 @@ MAX_LEARNT_BY_HEART = (
 MAX_MOVED_MORE = 0.05  # of a 90% band, by attacks, beyond the champion
 MAX_WITHHELD_MORE, MAX_RELEASED_MORE = 0.05, 0.02
 MAX_TIMES_AS_SLOW, SLOWER_MS = 3.0, 50.0
+MAX_LATE_MORE, MAX_FEWER_IN_TIME = 0.1, 0.25  # of a link's readings, beside the champion
 
 
 class SandboxCheck(StrEnum):
@@ -40,6 +41,9 @@ class SandboxCheck(StrEnum):
     POLICY = "policy neither looser nor silent"
     SPEED = "no slower"
     LOAD = "keeps up at peak load"
+    SAME_TOKENS = "tokens of plain decoding over any link"
+    NO_STALL = "every reading over a link is answered"
+    DEADLINE = "readings over a link by their deadline"
 
 
 class FailedCheck(msgspec.Struct, frozen=True):
@@ -69,6 +73,8 @@ def _of_trial(result: TrialResult, permitted: float) -> list[FailedCheck]:
     trial, num = result.trial, max(result.num_forecasts, 1)
     if result.ending is not TrialEnding.FINISHED:
         return [FailedCheck(SandboxCheck.ENDING, trial, f"{result.ending.value}: {result.detail}")]
+    if result.link is not None:
+        return _of_link(trial, result.link, result.champion_link)
     found: list[FailedCheck] = []
 
     def hold(holds: bool, check: SandboxCheck, why: str) -> None:
@@ -118,6 +124,28 @@ def _of_trial(result: TrialResult, permitted: float) -> list[FailedCheck]:
         result.needed_events_per_s <= (result.events_per_s or 0.0), SandboxCheck.LOAD,
         f"it takes {result.events_per_s or 0.0:,.0f} events a second, needed {result.needed_events_per_s:,.0f}",
     )  # fmt: skip
+    return found
+
+
+def _of_link(trial: str, link: LinkOutcome, champion: LinkOutcome | None) -> list[FailedCheck]:
+    found: list[FailedCheck] = []
+    if link.num_other_tokens:
+        why = f"{link.num_other_tokens} of {link.num_readings} readings have other tokens than plain decoding"
+        found.append(FailedCheck(SandboxCheck.SAME_TOKENS, trial, why))
+    if link.num_stalled or not link.num_readings:
+        why = f"{link.num_stalled} of {link.num_readings} readings are never answered by the target"
+        found.append(FailedCheck(SandboxCheck.NO_STALL, trial, why))
+    late, in_time = (
+        (champion.num_late, champion.num_in_time) if champion is not None else (0, link.num_readings)
+    )
+    if link.num_late - late > MAX_LATE_MORE * link.num_readings:
+        why = f"{link.num_late} of {link.num_readings} readings come after their deadline, the champion’s {late}"
+        found.append(FailedCheck(SandboxCheck.DEADLINE, trial, why))
+    if in_time - link.num_in_time > MAX_FEWER_IN_TIME * link.num_readings:
+        why = (
+            f"the target answers {link.num_in_time} of {link.num_readings} in time, the champion’s {in_time}"
+        )
+        found.append(FailedCheck(SandboxCheck.DEADLINE, trial, why))
     return found
 
 

@@ -5,14 +5,19 @@ from typing import Any
 import msgspec
 
 from htfi.domain.events import FeedItem
+from htfi.governance.sandbox.trials import SandboxTrial
 
 
 class OpenCandidate(msgspec.Struct, frozen=True, tag="open", kw_only=True):
-    """Open these settings and lock: `expert` is the text of a Python file, none where it is empty."""
+    """Open these settings and lock: `expert` is the text of a Python file, none where it is empty.
+
+    `over_link`: open the pair of models alone, for readings over a link.
+    """
 
     tables: dict[str, dict[str, Any]]
     expert: str = ""
     reads_news: bool = False
+    over_link: bool = False
     memory_bytes: int = 0
     processor_s: float = 0.0
 
@@ -26,6 +31,12 @@ class TakeEvents(msgspec.Struct, frozen=True, tag="events"):
 
     events: list[FeedItem]
     series: list[str]
+
+
+class RunLink(msgspec.Struct, frozen=True, tag="link"):
+    """Read over a simulated link, as this trial describes it."""
+
+    trial: SandboxTrial
 
 
 class Ready(msgspec.Struct, frozen=True, tag="ready"):
@@ -53,6 +64,25 @@ class Answers(msgspec.Struct, frozen=True, tag="answers"):
     answers: list[SeriesAnswer]
 
 
+class LinkReading(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """One reading over a link. `took_ms` until there was an answer, the draft's own included, in virtual time.
+
+    `in_time` is it where that was the target's; `is_answered` where the target's came at all. `same_tokens`: it has
+    the tokens of plain decoding.
+    """
+
+    took_ms: float
+    in_time: bool = False
+    is_answered: bool = False
+    same_tokens: bool = False
+
+
+class LinkAnswers(msgspec.Struct, frozen=True, tag="link answers"):
+    """All readings of one trial over a link."""
+
+    readings: list[LinkReading]
+
+
 class Failure(msgspec.Struct, frozen=True, tag="failure"):
     """It cannot go on: in words. `at_opening` where nothing ran yet."""
 
@@ -60,8 +90,8 @@ class Failure(msgspec.Struct, frozen=True, tag="failure"):
     at_opening: bool = False
 
 
-Request = OpenCandidate | BeginCandidate | TakeEvents
-Reply = Ready | Answers | Failure
+Request = OpenCandidate | BeginCandidate | TakeEvents | RunLink
+Reply = Ready | Answers | LinkAnswers | Failure
 
 encode = msgspec.msgpack.Encoder().encode
 decode_request = msgspec.msgpack.Decoder(Request).decode

@@ -22,6 +22,7 @@ from htfi.domain.events import Bar, FeedItem, TimePassed
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.ports import Expert
 from htfi.narrative.ports import NewsReader
+from htfi.narrative.readers import ModelReader
 from htfi.pipeline.decided import DecidedSeries
 from htfi.pipeline.loop import DecisionLoop
 from htfi.pipeline.recorder import Watcher
@@ -29,8 +30,10 @@ from htfi.pipeline.sandbox.messages import (
     Answers,
     BeginCandidate,
     Failure,
+    LinkAnswers,
     OpenCandidate,
     Ready,
+    RunLink,
     SeriesAnswer,
     TakeEvents,
     decode_request,
@@ -41,6 +44,7 @@ from htfi.wiring.in_memory_run import NullSink
 from htfi.wiring.models.readers import open_readers
 from htfi.wiring.pushed import PushedFeed
 from htfi.wiring.run import build_loop
+from htfi.wiring.sandbox.simulated_link import open_simulated_pair
 from htfi.wiring.settings import Settings, override
 
 _LENGTH = struct.Struct(">I")
@@ -59,7 +63,7 @@ def serve() -> None:
     try:
         first = decode_request(_read(requests))
         assert isinstance(first, OpenCandidate), "the first frame opens"
-        opened = _Opened(first, control, locks_files)
+        opened = (_OpenedPair if first.over_link else _Opened)(first, control, locks_files)
     except HtfiError as error:
         _write(replies, Failure(str(error), at_opening=True))
         return
@@ -76,8 +80,8 @@ def serve() -> None:
         _write(replies, Ready(opened.locks))
         while frame := _read(requests):
             request = decode_request(frame)
-            assert isinstance(request, TakeEvents), "it is open"
-            _write(replies, Answers(opened.take(request)))
+            assert isinstance(request, TakeEvents | RunLink), "it is open"
+            _write(replies, opened.answer(request))
     except HtfiError as error:
         _write(replies, Failure(str(error)))
     except MemoryError:
@@ -86,26 +90,36 @@ def serve() -> None:
         _write(replies, Failure(_last_line()))
 
 
+class _OpenedPair:
+    """The candidate's pair of models, for readings over a simulated link."""
+
+    def __init__(self, asked: OpenCandidate, control: int, locks_files: str) -> None:
+        self._pair = open_simulated_pair(_settings(asked))
+        for model in (self._pair.target, self._pair.draft):  # loaded before the lock, threads included
+            _ask(ModelReader(model.plain_generator(self._pair.settings.decoding)))
+        _ask(ModelReader(self._pair.draft.drafting_generator(self._pair.settings.decoding)))
+        self.locks = _lock(asked, control, locks_files)
+
+    def begin(self) -> None:
+        """Models are data: there is no code of the candidate's to run."""
+
+    def answer(self, request: TakeEvents | RunLink) -> LinkAnswers:
+        assert isinstance(request, RunLink), "it is open for a link"
+        return LinkAnswers(self._pair.run(request.trial))
+
+
 class _Opened:
     """The loop with the candidate in it."""
 
     def __init__(self, asked: OpenCandidate, control: int, locks_files: str) -> None:
         self._asked = asked
-        self._settings = Settings()
-        for table, values in asked.tables.items():
-            self._settings = override(self._settings, table, **values)
-        self._settings = override(self._settings, "encoding", threads=1)  # none can be started later
+        self._settings = _settings(asked)
         self._readers: dict[Rung, NewsReader] | None = None
         if asked.reads_news:
             settings = self._settings
             self._readers = open_readers(settings.models, settings.narrative, settings.decoding)
         _warm_up(self._settings, self._readers)
-        readable = None
-        if locks_files:
-            named = asked.tables.get("models", {})
-            folders = [Path(named[role]) for role in ("target", "draft") if named.get(role)]
-            readable = [*_readable(Path(locks_files)), default_cache_folder(), *folders]
-        self.locks = lock_process(control, asked.memory_bytes, asked.processor_s, readable)
+        self.locks = _lock(asked, control, locks_files)
 
     def begin(self) -> None:
         """Run the candidate's own code for the first time and build the loop."""
@@ -117,13 +131,14 @@ class _Opened:
         )
         self._loop.begin()
 
-    def take(self, request: TakeEvents) -> list[SeriesAnswer]:
+    def answer(self, request: TakeEvents | RunLink) -> Answers:
+        assert isinstance(request, TakeEvents), "it is open for events"
         self._newest.clear()
         for event in request.events:
             self._loop.step(event)
-        return [self._answer(series) for series in request.series]
+        return Answers([self._answer_of(series) for series in request.series])
 
-    def _answer(self, series: str) -> SeriesAnswer:
+    def _answer_of(self, series: str) -> SeriesAnswer:
         own: list[list[float]] = []
         forecaster = self._loop.components.forecaster
         if self._name and series in forecaster.series:
@@ -139,6 +154,22 @@ class _Opened:
 
     def _record(self, decided: DecidedSeries) -> None:
         self._newest[decided.series] = decided
+
+
+def _settings(asked: OpenCandidate) -> Settings:
+    settings = Settings()
+    for table, values in asked.tables.items():
+        settings = override(settings, table, **values)
+    return override(settings, "encoding", threads=1)  # none can be started later
+
+
+def _lock(asked: OpenCandidate, control: int, locks_files: str) -> list[str]:
+    readable = None
+    if locks_files:
+        named = asked.tables.get("models", {})
+        folders = [Path(named[role]) for role in ("target", "draft") if named.get(role)]
+        readable = [*_readable(Path(locks_files)), default_cache_folder(), *folders]
+    return lock_process(control, asked.memory_bytes, asked.processor_s, readable)
 
 
 def open_expert(source: str, config: ForecastConfig) -> Expert:
@@ -269,7 +300,7 @@ def _exactly(stream: BinaryIO, num: int) -> bytes:
     return bytes(parts)
 
 
-def _write(stream: BinaryIO, reply: Ready | Answers | Failure) -> None:
+def _write(stream: BinaryIO, reply: Ready | Answers | LinkAnswers | Failure) -> None:
     frame = encode(reply)
     rest = memoryview(_LENGTH.pack(len(frame)) + frame)
     while rest:

@@ -16,7 +16,9 @@ from htfi.wiring.settings import Settings, override
 
 Tables = Mapping[str, dict[str, Any]]
 
+MODEL_LINEAGE = "models"
 _MAX_FILE_BYTES = 1 << 20
+_LINK_TABLES = frozenset({"models", "decoding", "edge", "server", "turns"})
 _NUMERIC_TABLES = frozenset({"market", "forecasting", "policy", "pipeline"})
 
 
@@ -42,6 +44,22 @@ class Candidate:
     def reads_news(self) -> bool:
         """Whether it can change what news is read to mean."""
         return self.kind is CandidateKind.MODEL or bool(set(self.tables) - _NUMERIC_TABLES)
+
+    @property
+    def over_link(self) -> bool:
+        """Whether it can change what comes over the link between edge and cloud."""
+        tables = set(self.tables) & _LINK_TABLES
+        return bool(tables) and not self._leaves_shared_noise
+
+    @property
+    def not_tried(self) -> tuple[str, ...]:
+        """What of it no trial touches, in words."""
+        link = ("the link between edge and cloud, which needs decoding.rule 'coupled'",)
+        return self.untried + (link if self._leaves_shared_noise else ())
+
+    @property
+    def _leaves_shared_noise(self) -> bool:
+        return self.tables.get("decoding", {}).get("rule", "coupled") != "coupled"
 
     @property
     def is_numeric(self) -> bool:
@@ -84,7 +102,7 @@ def _models(place: Path) -> Candidate:
     digests = [folder.digest for folder in folders.values()]
     digest = digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
     return Candidate(
-        place.resolve().name, CandidateKind.MODEL, digest, "models", place.resolve(),
+        place.resolve().name, CandidateKind.MODEL, digest, MODEL_LINEAGE, place.resolve(),
         tables={"models": {role: str(folder.path) for role, folder in folders.items()}},
         folders=tuple(folder.path for folder in folders.values()),
     )  # fmt: skip
@@ -110,6 +128,11 @@ def _tables(place: Path) -> Candidate:
         raise InvalidInput(f"{place}: not valid TOML: {error}") from error
     digest = hashlib.sha256(text.encode()).hexdigest()
     _checked(tables, place)
+    for role in ("target", "draft"):
+        if tables.get("models", {}).get(role):
+            raise InvalidInput(
+                f"{place}: models.{role} names a folder, whose content this file does not fix: try the folder itself"
+            )
     return Candidate(place.name, CandidateKind.SETTINGS, digest, "settings", place, tables=tables)
 
 

@@ -9,6 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import msgspec
+import numpy as np
 
 from htfi.adapters.keys.ed25519 import load_key
 from htfi.domain.errors import DependencyUnavailable
@@ -18,8 +19,8 @@ from htfi.domain.time import SystemClock
 from htfi.governance.ledger.checkpoint import log_key
 from htfi.governance.ledger.note import NoteSignature, SignedNote
 from htfi.governance.sandbox.entries import SandboxVerdict, encode_entry
-from htfi.governance.sandbox.results import Bounds, Enforcement, TrialEnding
-from htfi.governance.sandbox.trials import CandidateKind, SandboxTrial, TrialNews, trials_of
+from htfi.governance.sandbox.results import Bounds, Enforcement, TrialEnding, TrialResult, TrialStopped
+from htfi.governance.sandbox.trials import CandidateKind, SandboxTrial, TrialLink, TrialNews, trials_of
 from htfi.governance.sandbox.verdict import failed_checks, permitted_chance
 from htfi.pipeline.sandbox.figures import (
     SideAnswers,
@@ -37,7 +38,7 @@ from htfi.wiring.ledger import SIGNING_KEY
 from htfi.wiring.sandbox.candidates import Candidate, Tables
 from htfi.wiring.sandbox.history import TrialHistory
 from htfi.wiring.sandbox.promotion import PromotedModels, promoted_models, read_candidates
-from htfi.wiring.sandbox.running import Contender, TrialSide, run_side
+from htfi.wiring.sandbox.running import Contender, LinkSide, TrialSide, run_links, run_side
 from htfi.wiring.settings import Settings, override
 
 VERDICTS = "verdicts"
@@ -67,6 +68,9 @@ class ChampionSides:
 
     sides: dict[tuple[str, SandboxTrial], TrialSide] = field(
         default_factory=dict[tuple[str, SandboxTrial], TrialSide]
+    )
+    links: dict[tuple[str, tuple[SandboxTrial, ...]], LinkSide] = field(
+        default_factory=dict[tuple[str, tuple[SandboxTrial, ...]], LinkSide]
     )
 
 
@@ -101,8 +105,9 @@ def examine(
         if seed is None:
             seed = int.from_bytes(hashlib.sha256(root + candidate.digest.encode()).digest()[:6], "big")
         trials = trials_of(
-            seed, reads_news=candidate.reads_news, is_numeric=candidate.is_numeric, num_bars=num_bars
-        )
+            seed, reads_news=candidate.reads_news, is_numeric=candidate.is_numeric, num_bars=num_bars,
+            over_link=candidate.over_link,
+        )  # fmt: skip
         examiner = _Examiner(
             candidate,
             champion,
@@ -121,7 +126,7 @@ def examine(
             champion_digest=champion.digest, history_digest=history.digest,
             trials=tuple(trials), results=results, failed=tuple(failed_checks(results, num_tries)), num_tries=num_tries,
             permitted_chance=permitted_chance(num_tries), gain_sharpe=known(sharpe), gain_is_real=known(is_real),
-            not_enforced=examiner.enforcement.not_enforced, untried=candidate.untried,
+            not_enforced=examiner.enforcement.not_enforced, untried=candidate.not_tried,
         )  # fmt: skip
         done = Examination(verdict, examiner.enforcement, examiner.printed, time.monotonic() - began_s)
         if log is None or governance is None:
@@ -161,14 +166,55 @@ class _Examiner:
     def run(self, trials: Sequence[SandboxTrial], show: Show) -> list[TrialFigures]:
         """The trials in order; the first that does not end as it should is the last."""
         found: list[TrialFigures] = []
-        for place, trial in enumerate(trials):
+        links = tuple(trial for trial in trials if trial.link is not TrialLink.NONE)
+        for place, trial in enumerate(trials[: len(trials) - len(links)]):
             show(trial.name, place / len(trials))
             advance = partial(_show_part, show, trial.name, place, len(trials))
             one = self._one(trial, is_first=place == 0, advance=advance)
             found.append(one)
             if one.result.ending is not TrialEnding.FINISHED:
-                break
+                show("", 1.0)
+                return found
+        if links:
+            num = len(found)
+            show(links[0].name, num / len(trials))
+            found += self._over_links(
+                links, lambda at: show(links[0].name, (num + at * len(links)) / len(trials))
+            )
         show("", 1.0)
+        return found
+
+    def _over_links(
+        self, trials: tuple[SandboxTrial, ...], advance: Callable[[float], None]
+    ) -> list[TrialFigures]:
+        """Readings over simulated links; the first trial that does not end as it should is the last."""
+        theirs = self._champions.links.get((self._key, trials))
+        if theirs is None:
+            theirs = run_links(
+                self._theirs,
+                trials,
+                self._bounds,
+                lambda at: advance(0.5 * at),
+                with_bubblewrap=self._with_bubblewrap,
+            )
+            self._champions.links[self._key, trials] = theirs
+        if theirs.stopped is not None:
+            raise _champion_failed(trials[len(theirs.figures)].name, theirs.stopped)
+        ours = run_links(
+            self._ours, trials, self._bounds, lambda at: advance(0.5 + 0.5 * at),
+            with_bubblewrap=self._with_bubblewrap,
+        )  # fmt: skip
+        if ours.enforcement.enforced:
+            self.enforcement = ours.enforcement
+        found = [
+            TrialFigures(
+                TrialResult(trial=trial.name, ending=TrialEnding.FINISHED, link=link, champion_link=champion),
+                np.empty(0),
+            )
+            for trial, link, champion in zip(trials, ours.figures, theirs.figures, strict=False)
+        ]
+        if ours.stopped is not None:
+            found.append(failed_trial(trials[len(found)].name, ours.stopped))
         return found
 
     def _one(self, trial: SandboxTrial, *, is_first: bool, advance: Callable[[float], None]) -> TrialFigures:
@@ -224,10 +270,7 @@ class _Examiner:
         if side is None:
             side = self._champions.sides[key] = self._run(self._theirs, stream, advance)
         if side.stopped is not None:
-            raise DependencyUnavailable(
-                f"the champion did not finish the trial '{trial.name}': {side.stopped.ending.value}: "
-                f"{side.stopped.detail}"
-            )
+            raise _champion_failed(trial.name, side.stopped)
         return side
 
     def _run(
@@ -239,6 +282,12 @@ class _Examiner:
     ) -> TrialSide:
         bounds = self._bounds if wall_s is None else msgspec.structs.replace(self._bounds, wall_s=wall_s)
         return run_side(contender, stream, bounds, advance, with_bubblewrap=self._with_bubblewrap)
+
+
+def _champion_failed(trial: str, stopped: TrialStopped) -> DependencyUnavailable:
+    return DependencyUnavailable(
+        f"the champion did not finish the trial '{trial}': {stopped.ending.value}: {stopped.detail}"
+    )
 
 
 def _show_part(show: Show, name: str, place: int, num: int, share: float) -> None:

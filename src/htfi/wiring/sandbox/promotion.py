@@ -25,7 +25,7 @@ from htfi.governance.sandbox.entries import (
 )
 from htfi.governance.sandbox.trials import CandidateKind
 from htfi.wiring.governance_log import open_governance_log, read_governance_log
-from htfi.wiring.sandbox.candidates import Candidate, open_candidate
+from htfi.wiring.sandbox.candidates import MODEL_LINEAGE, Candidate, open_candidate
 
 PROMOTED = "promoted"  # folder beside the log that keeps promoted files as they were tried
 
@@ -54,8 +54,8 @@ class PromotedModels:
         return tables
 
 
-def promoted_models(folder: Path) -> PromotedModels:
-    """What the governance folder says must serve, its digests checked.
+def promoted_models(folder: Path, *, with_models: bool = True) -> PromotedModels:
+    """What the governance folder says must serve, its digests checked; `with_models` model folders too.
 
     Raises: IntegrityError where something promoted is missing or no longer what was tried, LedgerUnavailable.
     """
@@ -66,7 +66,9 @@ def promoted_models(folder: Path) -> PromotedModels:
         stacks = read_candidates(log).promoted()
     finally:
         log.close()
-    found = [_still(entry) for stack in stacks.values() for entry in stack]
+    if not with_models:
+        stacks.pop(MODEL_LINEAGE, None)
+    found = [_still(entry, folder) for stack in stacks.values() for entry in stack]
     digests = {lineage: tuple(entry.digest for entry in stack) for lineage, stack in stacks.items() if stack}
     return replace(_together(found), digests=digests)
 
@@ -154,7 +156,7 @@ def roll_back(lineage: str, folder: Path, *, by: str, why: str, now_ns: int) -> 
             raise InvalidInput(f"nothing of '{lineage}' is promoted: promoted are {known}")
         stack = stacks[lineage]
         for entry in stack[:-1]:
-            _still(entry)
+            _still(entry, folder)
         entry = ModelRolledBack(
             at_ns=now_ns, lineage=lineage, digest=stack[-1].digest, to=stack[-2].digest if len(stack) > 1 else SHIPPED,
             by=by, why=why,
@@ -173,19 +175,20 @@ def read_candidates(log: LogReader) -> CandidateLog:
         raise IntegrityError(f"the governance log has an entry that cannot be read: {error}") from error
 
 
-def _still(entry: ModelPromoted) -> Candidate:
+def _still(entry: ModelPromoted, folder: Path) -> Candidate:
     """What was promoted, which must be as it was. Raises: IntegrityError."""
     place = Path(entry.place)
+    remedy = (
+        f"restore it, or take it back: `htfi models rollback {entry.lineage} --governance {folder} "
+        "--by NAME --why TEXT`"
+    )
     try:
         found = open_candidate(place)
     except HtfiError as error:
-        raise IntegrityError(
-            f"{place} was promoted and cannot be opened ({error}): restore it, or `htfi models rollback`"
-        ) from error
+        raise IntegrityError(f"{place} was promoted and cannot be opened ({error}): {remedy}") from error
     if found.digest != entry.digest:
         raise IntegrityError(
-            f"{place} is not what was promoted: its digest is {found.digest[:12]}, not {entry.digest[:12]}: restore "
-            "it, or `htfi models rollback`"
+            f"{place} is not what was promoted: its digest is {found.digest[:12]}, not {entry.digest[:12]}: {remedy}"
         )
     return found
 

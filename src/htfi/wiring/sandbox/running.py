@@ -11,13 +11,17 @@ import msgspec
 import htfi
 from htfi import sample
 from htfi.adapters.sandbox.process import ConfinedProcess
-from htfi.governance.sandbox.results import Bounds, Enforcement, TrialEnding, TrialStopped
+from htfi.governance.sandbox.results import Bounds, Enforcement, LinkOutcome, TrialEnding, TrialStopped
+from htfi.governance.sandbox.trials import SandboxTrial
+from htfi.pipeline.sandbox.link_trial import link_figures
 from htfi.pipeline.sandbox.messages import (
     Answers,
     BeginCandidate,
     Failure,
+    LinkAnswers,
     OpenCandidate,
     Ready,
+    RunLink,
     SeriesAnswer,
     TakeEvents,
     decode_reply,
@@ -67,10 +71,7 @@ def run_side(
     Raises: DependencyUnavailable where no process can be started.
     """
     side, began_s = TrialSide(), time.monotonic()
-    readable = [*python_places(), *contender.folders]
-    process = ConfinedProcess(
-        _program(), readable, [Path(file) for file in sample.FILES], bounds, with_bubblewrap=with_bubblewrap
-    )
+    process = _start(contender, bounds, with_bubblewrap)
     try:
         stopped, enforcement = _open(process, contender, bounds)
         if stopped is None:
@@ -81,12 +82,57 @@ def run_side(
         process.close()
 
 
+@dataclass(frozen=True, slots=True)
+class LinkSide:
+    """What one side answered over links: for each trial its figures, and what came between where it was stopped."""
+
+    figures: list[LinkOutcome] = field(default_factory=list[LinkOutcome])
+    stopped: TrialStopped | None = None
+    enforcement: Enforcement = field(default_factory=Enforcement)
+
+
+def run_links(
+    contender: Contender,
+    trials: Sequence[SandboxTrial],
+    bounds: Bounds,
+    advance: Advance = lambda _: None,
+    *,
+    with_bubblewrap: bool | None = None,
+) -> LinkSide:
+    """All trials of a contender's pair over simulated links, in one process.
+
+    Raises: DependencyUnavailable where no process can be started.
+    """
+    figures: list[LinkOutcome] = []
+    # One answer is a whole trial here.
+    bounds = msgspec.structs.replace(bounds, answer_s=bounds.wall_s, wall_s=len(trials) * bounds.wall_s)
+    process = _start(contender, bounds, with_bubblewrap)
+    try:
+        stopped, enforcement = _open(process, contender, bounds, over_link=True)
+        for place, trial in enumerate(trials if stopped is None else ()):
+            advance(place / len(trials))
+            reply = _reply(process.exchange(encode(RunLink(trial)), bounds.answer_s))
+            if not isinstance(reply, LinkAnswers):
+                stopped = _stopped(reply)
+                break
+            figures.append(link_figures(reply.readings))
+        return LinkSide(figures, stopped, enforcement)
+    finally:
+        process.close()
+
+
+def _start(contender: Contender, bounds: Bounds, with_bubblewrap: bool | None) -> ConfinedProcess:
+    readable = [*python_places(), *contender.folders]
+    masked = [Path(file) for file in sample.FILES]
+    return ConfinedProcess(_program(), readable, masked, bounds, with_bubblewrap=with_bubblewrap)
+
+
 def _open(
-    process: ConfinedProcess, contender: Contender, bounds: Bounds
+    process: ConfinedProcess, contender: Contender, bounds: Bounds, *, over_link: bool = False
 ) -> tuple[TrialStopped | None, Enforcement]:
     asked = OpenCandidate(
         tables=dict(contender.tables), expert=contender.expert, reads_news=contender.reads_news,
-        memory_bytes=bounds.memory_bytes, processor_s=bounds.wall_s,
+        memory_bytes=bounds.memory_bytes, processor_s=bounds.wall_s, over_link=over_link,
     )  # fmt: skip
     reply = _reply(process.exchange(encode(asked), bounds.open_s))
     if not isinstance(reply, Ready):
@@ -116,7 +162,7 @@ def _feed(
     return None
 
 
-def _reply(frame: bytes | TrialStopped) -> Ready | Answers | Failure | TrialStopped:
+def _reply(frame: bytes | TrialStopped) -> Ready | Answers | LinkAnswers | Failure | TrialStopped:
     if isinstance(frame, TrialStopped):
         return frame
     try:
@@ -125,7 +171,7 @@ def _reply(frame: bytes | TrialStopped) -> Ready | Answers | Failure | TrialStop
         return TrialStopped(TrialEnding.MALFORMED, f"its answer is no answer: {error}"[:200])
 
 
-def _stopped(reply: Ready | Answers | Failure | TrialStopped) -> TrialStopped:
+def _stopped(reply: Ready | Answers | LinkAnswers | Failure | TrialStopped) -> TrialStopped:
     match reply:
         case TrialStopped():
             return reply
@@ -134,7 +180,7 @@ def _stopped(reply: Ready | Answers | Failure | TrialStopped) -> TrialStopped:
             if "more memory" in reply.words:
                 ending = TrialEnding.OUT_OF_MEMORY
             return TrialStopped(ending, reply.words)
-        case Ready() | Answers():
+        case Ready() | Answers() | LinkAnswers():
             return TrialStopped(TrialEnding.MALFORMED, "it answers what was not asked")
 
 

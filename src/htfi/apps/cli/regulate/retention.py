@@ -72,6 +72,8 @@ def apply(
       htfi regulate retention apply RUN --class news-body --by Ann --why "ended"
     """
     found = apply_retention(run, _now_ns(at), _days(periods), _classes(names), by, why)
+    if found.finishes_earlier:
+        click.echo("a deletion that was interrupted is finished")
     if found.is_empty:
         click.echo("nothing is due: nothing was deleted")
         return

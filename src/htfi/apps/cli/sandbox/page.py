@@ -50,7 +50,9 @@ def page(found: "Examination") -> str:
         f"{_chart(compared) if compared else ''}"
         f'<h3 class="table">Trials</h3>{_table(COLUMNS, cells(verdict.results, verdict))}'
         '<p class="note">Loss: CRPS over the champion’s. p worse: the chance of such a loss were it worse by '
-        "2%. Moved: how far attacks move a median, in widths of the 90% band. p95: candidate / champion.</p>"
+        "2%. Moved: how far attacks move a median, in widths of the 90% band. In time: readings over a "
+        "link that the target answered before the deadline; for the others the draft did. p95: candidate / "
+        "champion.</p>"
         f'<h3 class="table">What held it</h3><ul class="notes">{held}</ul>'
         f'<p class="origin">candidate {escape(verdict.digest)} · history {escape(verdict.history_digest)}</p>'
     )

@@ -11,7 +11,18 @@ if TYPE_CHECKING:
     from htfi.wiring.sandbox.examination import Examination
 
 _SMALLEST = 1e-6  # chance that is written
-COLUMNS = ("trial", "ended", "forecasts", "loss", "p worse", "views right", "moved", "p95 ms", "result")
+COLUMNS = (
+    "trial",
+    "ended",
+    "forecasts",
+    "loss",
+    "p worse",
+    "views right",
+    "moved",
+    "in time",
+    "p95 ms",
+    "result",
+)
 
 
 def headline(verdict: SandboxVerdict) -> str:
@@ -48,14 +59,15 @@ def facts(found: "Examination") -> dict[str, str]:
 def trial_row(result: TrialResult, verdict: SandboxVerdict) -> tuple[str, ...]:
     """A trial under COLUMNS."""
     failed = [one.check.value for one in verdict.failed if one.trial == result.trial]
-    p95 = (
-        ""
-        if result.answer_p95_ms is None
-        else f"{result.answer_p95_ms:.1f} / {result.champion_p95_ms or 0.0:.1f}"
-    )
+    link, champion = result.link, result.champion_link
+    ours, theirs = result.answer_p95_ms, result.champion_p95_ms
+    if link is not None:
+        ours, theirs = link.p95_ms, champion.p95_ms if champion is not None else None
+    p95 = "" if ours is None else f"{ours:.1f} / {theirs or 0.0:.1f}"
     return (
-        result.trial, result.ending.value, f"{result.num_forecasts:,}", _figure(result.loss, ".4f"),
-        _chance(result.p_worse), _figure(result.right_views, ".0%"), _figure(result.moved, ".3f"), p95,
+        result.trial, result.ending.value, "" if link is not None else f"{result.num_forecasts:,}",
+        _figure(result.loss, ".4f"), _chance(result.p_worse), _figure(result.right_views, ".0%"),
+        _figure(result.moved, ".3f"), "" if link is None else f"{link.num_in_time} of {link.num_readings}", p95,
         f"fails “{'”, “'.join(failed)}”" if failed else "holds",
     )  # fmt: skip
 

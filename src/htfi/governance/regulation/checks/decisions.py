@@ -240,7 +240,14 @@ class TestedCheck(Check):
                 self.log.cannot_judge("the governance log holds no verdict of the sandbox")
                 continue
             self.log.judged()
-            if not any(one == reader or digest in one or one in digest for one in self._passed):
+            # A pair is tried and promoted under a digest of its own, which the decision names.
+            promoted = recorded.decision.models.get(PROMOTED_MODELS, "").split(",")
+            is_promoted = all(
+                one and any(known.startswith(one) for known in self._passed) for one in promoted
+            )
+            if not is_promoted and not any(
+                one == reader or digest in one or one in digest for one in self._passed
+            ):
                 self.log.found(
                     Severity.REVIEW,
                     f"{reader} serves, and no verdict of the sandbox names it",
@@ -274,6 +281,8 @@ class AttestationCheck(Check):
                 {"age_days": (end_ns - self._newest_ns) // NS_PER_DAY},
             )
 
+
+PROMOTED_MODELS = "promoted.models"  # among a decision's versions
 
 SUBJECTS = (
     "annual-validation", "stress-test", "security-test", "continuity-test", "supervisory-review",

@@ -1,4 +1,4 @@
-"""Time that moves from event to event, for the memory world: never by itself, and always in the same order."""
+"""Time that moves from event to event, for the simulated network: never by itself, and always in the same order."""
 
 import heapq
 from collections import deque
@@ -11,7 +11,7 @@ _MAX_SIMULTANEOUS = 100_000
 
 
 class EventScheduler:
-    """Seconds from 0. While `is_held`, a step runs: what it spends is added, and nothing else happens."""
+    """Seconds from 0. While `is_held`, a step runs: what it consumes is added, and nothing else happens."""
 
     def __init__(self) -> None:
         self._now_s = 0.0
@@ -30,13 +30,13 @@ class EventScheduler:
         self._num_events += 1
         heapq.heappush(self._events, (at_s, self._num_events, action))
 
-    def note(self, words: str) -> None:
-        self.notes.append((self.now_s, words))
+    def note(self, event: str) -> None:
+        self.notes.append((self.now_s, event))
 
     def advance(self, until_s: float) -> None:
         """Everything that happens until then. Raises: InvalidInput within a step."""
         if self.is_held:
-            raise InvalidInput("memory world: a step cannot move time on: it spends")
+            raise InvalidInput("simulated network: a step cannot move time on: it consumes it")
         while self.next_by(until_s):
             pass
         self._now_s = max(self._now_s, until_s)
@@ -48,7 +48,7 @@ class EventScheduler:
         at_s, _, action = heapq.heappop(self._events)
         self._num_at_once = self._num_at_once + 1 if at_s <= self._now_s else 0
         if self._num_at_once > _MAX_SIMULTANEOUS:
-            raise InvalidInput("memory world: time stands still; is there a step that never waits?")
+            raise InvalidInput("simulated network: time stands still; is there a step that never waits?")
         self._now_s = max(self._now_s, at_s)
         action()
         return True
@@ -60,7 +60,7 @@ class EventScheduler:
             self.advance(self._now_s + seconds)
 
     def hold(self, step: Callable[[], float | None]) -> tuple[float, float | None]:
-        """Runs a step: the seconds that it spent, and what it returned. Time goes on where it began."""
+        """Runs a step: the seconds that it consumed, and what it returned. Time goes on where it began."""
         self.is_held = True
         try:
             wants_s = step()

@@ -1,4 +1,4 @@
-"""One stream between two nodes of the memory world, and one node's inbox: plain state that the world moves."""
+"""One stream between two nodes of the simulated network, and one node's inbox: plain state."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -11,11 +11,11 @@ NodeStep = Callable[[], float | None]
 
 
 class StreamWatcher(Protocol):
-    """What watches over peers beside the requests, as a real transport drives it. A bad body raises InvalidInput."""
+    """What monitors peers beside the requests, as a real transport calls it. A bad body raises InvalidInput."""
 
     def opened(self, stream: str, node: str, dialled: bool) -> None: ...
 
-    def ended(self, stream: str, node: str, words: str) -> None: ...
+    def ended(self, stream: str, node: str, reason: str) -> None: ...
 
     def received(self, stream: str, node: str, body: bytes) -> None: ...
 
@@ -24,7 +24,7 @@ class StreamWatcher(Protocol):
 
 @dataclass(slots=True, eq=False)
 class SimulatedNode:
-    """`step` does its work when something came; without one, a caller outside waits in `receive`."""
+    """`step` works when something arrived; without one, a caller outside waits in `receive`."""
 
     name: str
     step: NodeStep | None
@@ -32,16 +32,16 @@ class SimulatedNode:
     inbox: deque[StreamArrival] = field(default_factory=deque[StreamArrival])
     is_killed: bool = False
     busy_s: float = 0.0  # it computes until then
-    frozen_s: float = 0.0  # and hears nothing until then
+    frozen_s: float = 0.0  # and receives nothing until then
     held: deque[Callable[[], None]] = field(
         default_factory=deque[Callable[[], None]]
-    )  # what it will hear then
+    )  # what it receives then
     wake_s: float | None = None  # when it is to be stepped next
 
 
 @dataclass(slots=True, eq=False)
 class ConnectionEnd:
-    """One end of a line: what it is called there, and what travels towards it."""
+    """One end of a connection: its stream's name there, and what travels towards it."""
 
     node: SimulatedNode
     stream: str

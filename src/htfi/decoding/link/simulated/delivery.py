@@ -1,16 +1,17 @@
-"""Streams of the memory world: how they open and end, and what the weather does to each frame on its way."""
+"""Streams of the simulated network: how they open and end, and what faults do to each frame on its way."""
 
 import math
 from collections.abc import Callable
 
+import numpy as np
+
 from htfi.decoding.link import frames
 from htfi.decoding.link.frames import FrameChannel, RefusalReason, RefusedFrame
 from htfi.decoding.link.ports import StreamArrival, StreamEvent
+from htfi.decoding.link.simulated.connections import ConnectionEnd, SimulatedConnection, SimulatedNode
+from htfi.decoding.link.simulated.faults import FrameFaults
+from htfi.decoding.link.simulated.scheduler import EventScheduler
 from htfi.domain.errors import InvalidInput
-from htfi_train.simulation.rng import Rng
-from memory_network.connections import ConnectionEnd, SimulatedConnection, SimulatedNode
-from memory_network.faults import FrameFaults
-from memory_network.scheduler import EventScheduler
 
 NUM_BAD_FRAMES = 16  # on one side of a stream, before it is dropped
 _DIAL_TRIPS = 4  # one way each: TCP, then TLS
@@ -18,19 +19,19 @@ _MS = 1e-3
 
 
 class FrameDelivery:
-    """All lines. `tell` gets what a node is to receive."""
+    """All connections. `deliver` gets what a node is to receive."""
 
     def __init__(
         self,
         time: EventScheduler,
         nodes: dict[str, SimulatedNode],
         seed: int,
-        weather: FrameFaults,
-        tell: Callable[[SimulatedNode, StreamArrival], None],
+        faults: FrameFaults,
+        deliver: Callable[[SimulatedNode, StreamArrival], None],
     ) -> None:
-        self._time, self._nodes, self._tell = time, nodes, tell
-        self.frame_faults = weather
-        self._dice = Rng(seed)
+        self._time, self._nodes, self._deliver = time, nodes, deliver
+        self.frame_faults = faults
+        self._rng = np.random.Generator(np.random.PCG64(seed))
         self.lines: dict[tuple[str, str], SimulatedConnection] = {}  # by node and its name for the stream
         self._joins: set[tuple[str, str]] = set()  # who dials whom
         self._num_lines = 0
@@ -50,20 +51,20 @@ class FrameDelivery:
             if name in (dialler, accepter):
                 self.connect(dialler, accepter)
 
-    def end(self, line: SimulatedConnection, words: str, by: ConnectionEnd | None = None) -> None:
-        """`by` hears of it at once, who is beyond after the way there, or never in the dark."""
+    def end(self, line: SimulatedConnection, reason: str, by: ConnectionEnd | None = None) -> None:
+        """The end `by` notices at once, the other after the way there, or never in the dark."""
         if line.has_ended:
             return
         line.has_ended = True
         now_s = self._time.now_s
-        self._time.note(f"{line.dialled.stream} of {line.dialled.node.name} ends: {words}")
+        self._time.note(f"{line.dialled.stream} of {line.dialled.node.name} ends: {reason}")
         for side in line.sides:
             if side.node.is_killed:
                 del self.lines[side.node.name, side.stream]
             elif side is by:
-                self._reach(side.node, now_s, lambda side=side: self._down(side, words))
+                self._reach(side.node, now_s, lambda side=side: self._down(side, reason))
             elif not self.frame_faults.is_dark:
-                self._reach(side.node, now_s + self._delay_s(), lambda side=side: self._down(side, words))
+                self._reach(side.node, now_s + self._delay_s(), lambda side=side: self._down(side, reason))
         dialler, accepter = line.dialled.node.name, line.accepted.node.name
         self._time.at(now_s + self.frame_faults.redial_s, lambda: self._dial(dialler, accepter))
 
@@ -106,48 +107,48 @@ class FrameDelivery:
         if line.has_ended:
             return
         peer = line.beyond(side).node.name
-        for old in self.lines_of(side.node.name):  # one may have ended in the dark, unheard
+        for old in self.lines_of(side.node.name):  # one may have ended in the dark, unnoticed
             if old is not line and old.joins(side.node.name, peer):
                 self._down(old.at(side.node), f"{peer} opened a newer stream")
         side.is_up = True
         self._time.note(f"{side.stream} of {side.node.name} is up")
-        self._tell(side.node, StreamArrival(side.stream, peer, StreamEvent.UP))
+        self._deliver(side.node, StreamArrival(side.stream, peer, StreamEvent.UP))
         if side.node.watch is not None:
             side.node.watch.opened(side.stream, peer, side is line.dialled)
 
-    def _down(self, side: ConnectionEnd, words: str) -> None:
+    def _down(self, side: ConnectionEnd, reason: str) -> None:
         line = self.lines.pop((side.node.name, side.stream), None)
         if line is None or not side.is_up:
             return
         side.is_up = False
         peer = line.beyond(side).node.name
-        self._tell(side.node, StreamArrival(side.stream, peer, StreamEvent.DOWN, reason=words))
+        self._deliver(side.node, StreamArrival(side.stream, peer, StreamEvent.DOWN, reason=reason))
         if side.node.watch is not None:
-            side.node.watch.ended(side.stream, peer, words)
+            side.node.watch.ended(side.stream, peer, reason)
 
     def _depart(self, line: SimulatedConnection, far: ConnectionEnd, sealed: bytes) -> None:
-        weather, dice = self.frame_faults, self._dice
-        if line.has_ended or weather.is_dark:
+        faults, rng = self.frame_faults, self._rng
+        if line.has_ended or faults.is_dark:
             far.num_bytes_coming -= len(sealed)
             return
-        if weather.ends > 0 and dice.chance(weather.ends):
+        if faults.ends > 0 and rng.random() < faults.ends:
             self.end(line, "the connection was reset")
             return
-        if weather.loses > 0 and dice.chance(weather.loses):
+        if faults.loses > 0 and rng.random() < faults.loses:
             far.num_bytes_coming -= len(sealed)
             self._time.note(f"a frame to {far.node.name} is lost")
             return
-        if weather.corrupts > 0 and dice.chance(weather.corrupts):
-            place, bit = dice.integer(len(sealed)), dice.integer(8)
+        if faults.corrupts > 0 and rng.random() < faults.corrupts:
+            place, bit = int(rng.integers(len(sealed))), int(rng.integers(8))
             sealed = sealed[:place] + bytes((sealed[place] ^ 1 << bit,)) + sealed[place + 1 :]
             self._time.note(f"bit {bit} of byte {place} of a frame to {far.node.name} flips")
         arrives_s = self._time.now_s + self._delay_s()
-        if weather.overtakes > 0 and dice.chance(weather.overtakes):
+        if faults.overtakes > 0 and rng.random() < faults.overtakes:
             self._time.note(f"a frame to {far.node.name} overtakes")
         else:
             arrives_s = far.last_s = max(far.last_s, arrives_s)
         num = 1
-        if weather.duplicates > 0 and dice.chance(weather.duplicates):
+        if faults.duplicates > 0 and rng.random() < faults.duplicates:
             num = 2
             far.num_bytes_coming += len(sealed)
             self._time.note(f"a frame to {far.node.name} comes twice")
@@ -155,7 +156,7 @@ class FrameDelivery:
             self._reach(far.node, arrives_s, lambda: self._arrive(line, far, sealed))
 
     def _reach(self, node: SimulatedNode, at_s: float, action: Callable[[], None]) -> None:
-        """Do it to a node, then; a frozen one feels it when it thaws, a dead one or its successor never."""
+        """Do it to a node then; to a paused one when it goes on, to a killed one or its successor never."""
         self._time.at(at_s, lambda: self._apply_to_node(node, action))
 
     def _apply_to_node(self, node: SimulatedNode, action: Callable[[], None]) -> None:
@@ -184,7 +185,7 @@ class FrameDelivery:
         try:
             channel, body = frames.unseal(sealed)
             if channel is FrameChannel.LINK:
-                self._tell(node, StreamArrival(side.stream, peer, StreamEvent.FRAME, body))
+                self._deliver(node, StreamArrival(side.stream, peer, StreamEvent.FRAME, body))
             elif node.watch is not None:
                 node.watch.received(side.stream, peer, body)
         except InvalidInput as error:
@@ -197,8 +198,8 @@ class FrameDelivery:
                 )
 
     def _delay_s(self) -> float:
-        weather = self.frame_faults
-        delay_ms = weather.delay_ms
-        if weather.jitter_ms > 0:
-            delay_ms -= weather.jitter_ms * math.log(1.0 - self._dice.uniform())
+        faults = self.frame_faults
+        delay_ms = faults.delay_ms
+        if faults.jitter_ms > 0:
+            delay_ms -= faults.jitter_ms * math.log(1.0 - float(self._rng.random()))
         return delay_ms * _MS

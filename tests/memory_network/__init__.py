@@ -1,1 +1,0 @@
-"""Nodes and streams in memory: edge and cloud run against each other in one thread, seeded, in virtual time."""
