@@ -134,6 +134,21 @@ def test_each_way_alone_stops_a_run_and_a_restart_is_stopped_too(
     assert "governance log: 1 change, each as it was recorded" in checked.stdout
 
 
+def test_a_run_of_which_nothing_is_released_ends_without_a_page(
+    closing: contextlib.ExitStack, prices: Path, tmp_path: Path
+) -> None:
+    folder, few = tmp_path / "run", tmp_path / "few.csv"
+    few.write_text("\n".join(prices.read_text(encoding="utf-8").splitlines()[:40]), encoding="utf-8")
+    request_stop(None, "firm", "Ann", "test")
+    done = subprocess.run(
+        [*HTFI, "run", str(few), "--out", str(folder), "--plain"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "19 by policy, recorded but not released" in done.stdout
+    assert all(is_withheld(line) for line in lines(folder))
+    assert not (folder / "report.html").exists()
+
+
 def test_a_named_person_reenables_a_stopped_run(
     closing: contextlib.ExitStack, prices: Path, tmp_path: Path
 ) -> None:

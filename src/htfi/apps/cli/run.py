@@ -275,12 +275,16 @@ def hand_out_lines(run: "OpenRun", folder: Path) -> None:
 
 
 def write_outputs(run: "OpenRun", folder: Path, *, with_report: bool) -> list[Path]:
-    """Make the table, where it is wanted, and the page from the ledger; the files worth naming."""
+    """Make the table, where it is wanted, and the page from the ledger; the files worth naming.
+
+    Where every decision is withheld there is nothing to draw, and no page.
+    """
     from htfi.apps.cli.report.command import write_report
     from htfi.library.runs import write_derived_files
 
     written = write_derived_files(run, folder)
-    if run.loop.recorder.num_decided and with_report:
+    recorder = run.loop.recorder
+    if with_report and recorder.num_decided > recorder.num_withheld:
         written.insert(0, write_report(folder))
     return written
 
