@@ -92,7 +92,7 @@ def test_the_mean_likelihood_ratio_of_fair_hashes_is_at_most_one():
 def test_evidence_is_above_a_level_no_more_often_than_it_says():
     """One text and 20,000 keys: were P(e ≥ 1/a) = a, more than these counts are one chance in 10⁴."""
     text = np.random.Generator(np.random.PCG64(5)).integers(0, 50, 12)
-    counters, unknown = token_counters(text), [np.zeros(12, np.int64), np.ones(12, np.int64)]
+    counters, unknown = token_counters(text), np.stack([np.zeros(12, np.int64), np.ones(12, np.int64)])
     nats = marking._mean_evidence(counters, unknown, range(20_000), 1, 4)
     assert (nats >= math.log(10)).sum() <= 2000 + 3.8 * math.sqrt(1800)
     assert (nats >= math.log(100)).sum() <= 200 + 3.8 * math.sqrt(198)

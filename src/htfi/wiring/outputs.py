@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from htfi.adapters.keys.mark_key import MARK_KEY_FILE
 from htfi.adapters.stores import decision_table
 from htfi.adapters.stores.admissions import ADMITTED_FILE, REQUESTED_FILE, read_admissions
 from htfi.adapters.stores.control_folder import CONTROL_FOLDER
@@ -59,7 +60,7 @@ _FILES = frozenset(
     {
         DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm", f"{DATABASE}.lock", SIGNING_KEY, PUBLISHED, SETTINGS_FILE,
         STATE, JOURNAL, TABLE, REPORT, QUARANTINE, HELD_NEWS, REQUESTED_FILE, ADMITTED_FILE, PEERS,
-        STATEMENTS, MARKING_FILE,
+        STATEMENTS, MARKING_FILE, MARK_KEY_FILE,
     }
 )  # fmt: skip
 _FOLDERS = (INBOX, CACHE_FOLDER, GOVERNANCE_FOLDER, CONTROL_FOLDER)

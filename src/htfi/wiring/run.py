@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from htfi import __version__
+from htfi.adapters.keys.mark_key import mark_key_of
 from htfi.adapters.onnx.session import default_cache_folder
 from htfi.adapters.stores.admissions import AdmissionsFile
 from htfi.adapters.stores.control_folder import ControlWatcher, DeadMansSwitch
@@ -32,6 +33,7 @@ from htfi.narrative.rationale.versions import MODEL_KEY, VERSION
 from htfi.narrative.readers import TemplateReader
 from htfi.pipeline.amendments import wait_until
 from htfi.pipeline.audit.readings import PROMOTED_DRAFTS_KEY
+from htfi.pipeline.audit.replay import NOISE_KEY
 from htfi.pipeline.components import Components, RunContext
 from htfi.pipeline.governed import RunGovernance
 from htfi.pipeline.intake.merged_feed import MergedFeed, PacedFeed
@@ -187,7 +189,8 @@ def open_run(
     run that this one repeats. `outputs` are the derived files wanted (`choose_outputs`). With `pushed` there are no
     files: who pushes events steps the loop. Decisions are served at the address `listen` (`LineServer`). Unless it is
     `with_models`, news is cited and no language model reads it. A supervisor that leaves the file of the `switch`
-    untouched for too long stops everything. It goes by the policy bundle of the `governance_folder`.
+    untouched for too long stops everything. It goes by the policy bundle of the `governance_folder`. Where the
+    folder holds a marking key, mark.key, the noise of readings follows from it.
 
     Raises: InvalidInput, IntegrityError, DependencyUnavailable.
     """
@@ -203,6 +206,7 @@ def open_run(
         )  # its lock keeps a second process out of the folder
         closing.push(_close_keeping_error(ledger.close))
         claim_folder(folder, warn)
+        mark_key = mark_key_of(folder)
         cache = open_cache(settings.cache, folder, warn)
         if cache is not None:
             closing.push(_close_keeping_error(cache.tiers.close))
@@ -212,7 +216,9 @@ def open_run(
         elif not with_models:
             readers = {Rung.TEMPLATE: TemplateReader(settings.narrative)}
         else:
-            readers = open_readers(settings.models, settings.narrative, settings.decoding, cache, digest_file)
+            readers = open_readers(
+                settings.models, settings.narrative, settings.decoding, cache, digest_file, mark_key
+            )
             for reader in readers.values():
                 if isinstance(reader, Closable):
                     closing.push(_close_keeping_error(reader.close))
@@ -224,6 +230,7 @@ def open_run(
             "sources": sources,
             "readers": read_by,
             "calendar": open_calendar(settings.narrative.calendar).digest,
+            "marking key": None if mark_key is None else mark_key.id,
         }
         resume = RunStateStore(
             SnapshotFile(folder / STATE), identity, str(folder), lambda size: ledger.root(size).hex()
@@ -283,6 +290,7 @@ def open_run(
             digest,
             digest_file,
             governance=governance,
+            mark_key_id="" if mark_key is None else mark_key.id,
         )
         news = loop.components.news
         if merged is not None:
@@ -391,12 +399,13 @@ def build_loop(
     is_recorded: bool = True,
     governance: RunGovernance | None = None,
     more_experts: Sequence[Expert] = (),
+    mark_key_id: str = "",
 ) -> DecisionLoop:
     """The loop over any feed, ledger and sink, with new components; `held` keeps the news in quarantine.
 
     `digest` is that of the run's settings.json, where it has one; `digest_file` gives those of the encoder's files;
     `subscriber` gets each decision at the moment of its release. Where nothing is recorded no entry is made.
-    `more_experts` are as in `build_components`.
+    `more_experts` are as in `build_components`. `mark_key_id` names the marking key of the readers' noise.
     """
     components = build_components(
         settings, readers, cache, reading_clock, digest_file, governance, more_experts
@@ -423,6 +432,7 @@ def build_loop(
             "readings": READINGS,
             "fidelity": fidelity.VERSION,
             **({PROMOTED_DRAFTS_KEY: "promoted while it runs"} if settings.models.promoted_drafts else {}),
+            **({NOISE_KEY: mark_key_id} if mark_key_id else {}),
             **components.news.models,
             **components.views.models,
             **components.prepared.models,

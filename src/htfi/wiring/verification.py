@@ -9,6 +9,7 @@ from typing import NamedTuple, cast
 import msgspec
 
 from htfi import models
+from htfi.adapters.keys.mark_key import mark_key_of
 from htfi.adapters.stores.snapshot import read_whole
 from htfi.decoding.vocabulary import Vocabulary
 from htfi.domain.decision import Decision
@@ -110,6 +111,7 @@ def replay_reading(
         lambda version, role: cast(  # a cached property is not a property to a type checker
             "ReplayModel", find_writer(version, named[role], settings.models, f"--{role.value}")
         ),
+        mark_key_of(run),
     )
 
 

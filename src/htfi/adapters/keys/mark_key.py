@@ -9,6 +9,7 @@ from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInp
 from htfi.domain.files import atomic_writer
 from htfi.governance.ledger.note import decode_base64
 
+MARK_KEY_FILE = "mark.key"  # in a run's folder: the key that the noise of its readings follows from
 _PREFIX = "MARK+KEY+"
 
 
@@ -54,3 +55,9 @@ def load_mark_key(path: Path) -> MarkKey:
     if key.id != key_id:
         raise InvalidInput(f"{path} is not a marking key: its id does not match, the file was altered")
     return key
+
+
+def mark_key_of(folder: Path) -> MarkKey | None:
+    """The marking key in a run's folder, None where there is none. Raises: InvalidInput, DependencyUnavailable."""
+    path = folder / MARK_KEY_FILE
+    return load_mark_key(path) if path.exists() else None

@@ -92,7 +92,7 @@ def command(
     settings = adapted(load_settings(settings_file), bar=bar, target=target, draft=draft)
     group = leader_group if leader_group is not None else former_group
     settings = add_edge(settings, name, clouds=clouds, certs=certs, leader_group=group, probes=probes)
-    with open_edge(settings, name, secure=not insecure_loopback) as edge:
+    with open_edge(settings, name, secure=not insecure_loopback, folder=out) as edge:
         execute_run(
             settings,
             files,

@@ -7,7 +7,7 @@ import click
 import msgspec
 
 from htfi.domain.errors import InvalidInput
-from htfi.library.marks import MarkVerification, make_mark_key, verify_mark
+from htfi.library.marks import USUAL_LIMIT, MarkVerification, make_mark_key, verify_mark
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 _FOLDER = click.Path(path_type=Path, file_okay=False)
@@ -42,7 +42,9 @@ def key_command(file: Path) -> None:
 @command.command("verify", short_help="Whether a text was written with a key.")
 @click.argument("text", metavar="TEXT|FILE")
 @click.option("--key", type=_FILE, help="File of the marking key.")
-@click.option("--run", "folder", type=_FOLDER, help="Look for the noise of this run's readings instead.")
+@click.option(
+    "--run", "folder", type=_FOLDER, help="Look for the noise of this run's readings; with its marking key."
+)
 @click.option("--model", type=_FOLDER, help="Folder of the model that wrote.  [default: the shipped target]")
 @click.option(
     "--temperature",
@@ -67,13 +69,13 @@ def verify_command(
       htfi mark verify "Shares of Acme fell after the cut" --key mark.key --json
       htfi mark verify note.txt --run DIR
     """
-    if (key is None) == (folder is None):
-        raise InvalidInput("give --key FILE (`htfi mark key FILE` makes one), or --run DIR, one of them")
+    if key is None and folder is None:
+        raise InvalidInput("give --key FILE (`htfi mark key FILE` makes one), or --run DIR")
     found = verify_mark(_content(text), key, run=folder, model=model, temperature=temperature)
     if as_json:
         click.echo(msgspec.json.format(msgspec.json.encode(found), indent=2))
     else:
-        click.echo(f"{found}; {_capacity(found, temperature)}")
+        click.echo(f"{found}; {_capacity(found, temperature, is_free=folder is None)}")
 
 
 def _content(text: str) -> str:
@@ -88,8 +90,17 @@ def _content(text: str) -> str:
         return text
 
 
-def _capacity(found: MarkVerification, temperature: float) -> str:
-    if temperature == 0.0:
+def _capacity(found: MarkVerification, temperature: float, *, is_free: bool) -> str:
+    if is_free and temperature == 0.0:
         return "at temperature 0 a text holds no mark"
-    nats = f"{found.capacity_nats:.0f} nats"
-    return f"of at most {nats} that free text of these tokens holds at temperature {temperature:g}"
+    what = (
+        f"free text of these tokens at temperature {temperature:g}"
+        if is_free
+        else "the words of that reading"
+    )
+    takes = f"p = {USUAL_LIMIT:g} takes {found.needed_nats:.1f}"
+    if found.capacity_nats < found.needed_nats:
+        return (
+            f"{what} hold at most {found.capacity_nats:.1f} nats on average, too little to show much: {takes}"
+        )
+    return f"{what} holds at most {found.capacity_nats:.0f} nats on average, and {takes}"

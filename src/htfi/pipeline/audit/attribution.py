@@ -23,7 +23,6 @@ from htfi.domain.generation import Completion, GenerationRequest
 from htfi.domain.news import NewsContext
 from htfi.forecasting.tilts import derive_tilt, tilt_record
 from htfi.narrative.answer import ParsedAnswer, parse_answer, view_grammar
-from htfi.narrative.deep_reader import path_seed
 from htfi.narrative.influence import bound_view, recorded_limits
 from htfi.narrative.merging import merge_views, recorded_trust, unmerged
 from htfi.narrative.question import Question, build_prompt, shown_items
@@ -66,10 +65,13 @@ class ExplainingModel(ReplayModel, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RecordedReading:
-    """A recorded reading with what was asked, and the model that answered, ready to answer again."""
+    """A recorded reading with what was asked, the seeds of its answers' noise, and the model that answered, ready to
+    answer again.
+    """
 
     question: Question
     trace: GenerationTrace
+    seeds: Sequence[int]
     opened: ExplainingModel
     opening: Sequence[int]
     config: DecodingConfig
@@ -77,7 +79,6 @@ class RecordedReading:
     def read_again(self, question: Question) -> list[ParsedAnswer]:
         """The answers to a question with the recorded seeds and temperature. Raises: IntegrityError, InvalidInput."""
         vocabulary, trace = self.opened.vocabulary, self.trace
-        seeds = [path_seed(trace.seed, path) for path in range(len(trace.paths))] or [trace.seed]
         prompt = [*self.opening, *vocabulary.encode(build_prompt(question, vocabulary.dialect)[0])]
         request = GenerationRequest(
             prompt=(),
@@ -87,7 +88,7 @@ class RecordedReading:
         )
         generator = self.opened.plain_generator(self.config)
         answers: list[ParsedAnswer] = []
-        for seed in seeds:
+        for seed in self.seeds:
             answer = generator.regenerate(prompt, replace(request, seed=seed))
             if not isinstance(answer, Completion):
                 raise IntegrityError(f"the reading cannot be generated again: {answer.reason}")
