@@ -153,7 +153,7 @@ class DeepReader:
             shown=shown_record(question, self._generator.dialect),
             states=UNSET
             if self._digest_states is None
-            else self._digest_states(written[0].prompt, written[nearest].tokens),
+            else self._digest_states(question, written[0].prompt, written[nearest].tokens),
         )
         return replace(view, trace=trace)
 

@@ -157,7 +157,7 @@ LATE_DEADLINE_MS = 60_000.0  # of a reading that no decision waits for
 MAX_PENDING_VIEWS = 4_096
 
 
-DigestStates = Callable[[Sequence[int], Sequence[int]], StateDigests]  # of a prompt and an answer
+DigestStates = Callable[[Question, Sequence[int], Sequence[int]], StateDigests]  # of a prompt and an answer
 
 
 class ModelReader:
@@ -324,7 +324,7 @@ def _generation_trace(
         rule=UNSET if answer.rule is None else answer.rule,
         states=UNSET
         if digest_states is None or answer.is_provisional
-        else digest_states(answer.prompt, answer.tokens),
+        else digest_states(question, answer.prompt, answer.tokens),
     )
 
 

@@ -7,8 +7,9 @@ imported only for a remote model.
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
@@ -28,6 +29,7 @@ from htfi.narrative.config import NarrativeConfig
 from htfi.narrative.deep_reader import DeepReader
 from htfi.narrative.ports import NewsReader, NoiseKey, TextGenerator
 from htfi.narrative.readers import DigestStates, ModelReader, TemplateReader
+from htfi.pipeline.audit.attribution import ExplainingModel, traced_states
 from htfi.wiring.models.caching import RunCache
 from htfi.wiring.models.loading import PRECISIONS, TORCH_PRECISIONS, LoadableModel, open_like, open_model
 from htfi.wiring.models.speculation import require_shared_noise, speculative_generator, warn
@@ -133,7 +135,10 @@ def open_readers(
 
 
 def _states_of(opened: LoadableModel, narrative: NarrativeConfig) -> DigestStates | None:
-    return opened.state_digests if narrative.trace else None
+    if not narrative.trace:
+        return None
+    model = cast("ExplainingModel", opened)  # a cached property is not a property to a type checker
+    return partial(traced_states, model, tuple(opened.tokenizer.opening))
 
 
 def frontier_reader(config: ModelsConfig, narrative: NarrativeConfig) -> NewsReader:
