@@ -7,7 +7,7 @@ import pytest
 
 from gumbel_noise import gumbel
 from htfi.decoding import marking
-from htfi.decoding.marking import MarkKey, find_mark, token_odds
+from htfi.decoding.marking import MarkKey, choice_nats, find_mark, seed_evidence, token_odds
 from htfi.decoding.noise import noise_keys, token_counters
 from htfi.domain.errors import InvalidInput
 
@@ -115,3 +115,17 @@ def test_a_sure_model_leaves_no_capacity():
     logits = np.zeros((2, 8), np.float32)
     logits[:, 3] = 60.0
     assert token_odds(logits, [3, 3], np.arange(8), 1.0)[1] == pytest.approx(0.0, abs=1e-9)
+
+
+def test_choice_is_the_entropy_and_what_of_it_noise_can_show():
+    nats, capacity = choice_nats(np.zeros((3, 10), np.float32), np.arange(8), 1.0)
+    assert nats == pytest.approx(3 * math.log(8))
+    assert capacity == pytest.approx(3 * (math.log(8) - 1 + 1 / 8))
+    assert choice_nats(np.zeros((3, 10), np.float32), np.arange(1), 1.0) == (0.0, 0.0)
+
+
+def test_the_evidence_is_the_mean_over_single_seeds():
+    text = marked(FEW[3], 20)
+    nats = seed_evidence(text, FEW, 4)
+    assert int(nats.argmax()) == 3
+    assert find_mark(text, FEW, 4).nats == pytest.approx(np.logaddexp.reduce(nats) - math.log(len(FEW)))

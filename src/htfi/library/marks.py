@@ -1,10 +1,13 @@
 """`htfi.verify_mark`: whether a text was written with a marking key, or by the readings of a run."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from htfi.decoding.marking import MAX_MARK_POSITIONS, MarkEvidence, find_mark
+from htfi.domain.counts import counted
+from htfi.domain.decision import Decision
 from htfi.domain.errors import InvalidInput
 from htfi.wiring.marking import (
     make_key,
@@ -15,6 +18,7 @@ from htfi.wiring.marking import (
     require_seeds,
     run_seeds,
     text_tokens,
+    words_of,
 )
 
 USUAL_LIMIT = 1e-4  # of a p-value, below which a text counts as marked
@@ -24,10 +28,11 @@ USUAL_LIMIT = 1e-4  # of a p-value, below which a text counts as marked
 class MarkVerification:
     """How likely a text that has nothing to do with the key or run would point to it as strongly: `p_value`, at most.
 
-    `source` names the key by its id, or the decision of the run whose noise the text points to most.
+    `source` names the key by its id, or the decisions of the run whose noise the text points to; the run, where it
+    points to none.
     `capacity_nats` is the most evidence that such a text can hold on average: with a key, where the model wrote these
-    tokens freely at the temperature; with a run, in the words of that decision's reading, as its form and the model
-    left them to chance. `needed_nats` is what p = 0.0001 takes. At temperature 0 a text holds none.
+    tokens freely at the temperature; with a run, in the words of the reading that it is or points to, as its form and
+    the model left them to chance. `needed_nats` is what p = 0.0001 takes. At temperature 0 a text holds none.
 
     Examples:
         >>> import tempfile, pathlib
@@ -106,10 +111,18 @@ def verify_mark(
     require_seeds(recorded, Path(run))
     seeds = list(recorded.decisions_of)
     found = find_mark(ids, seeds, recorded.max_tokens, odds)
-    first, *others = recorded.decisions_of[seeds[found.place]]
-    beside = f" or {len(others):,} others" if others else ""
-    held = recorded_choice(Path(run), first, folder).capacity_nats
-    return _verification(found, f"{first.id}{beside}", held)
+    pointed = recorded.decisions_of[seeds[found.place]]
+    known = [one for one in recorded.decisions() if words_of(one) == text.strip()]
+    held = recorded_choice(Path(run), (known or pointed)[0], folder).capacity_nats
+    return _verification(found, _named(known or pointed, found, Path(run)), held)
+
+
+def _named(decisions: Sequence[Decision], found: MarkEvidence, run: Path) -> str:
+    """The decisions that a text points to; the run, where the noise points to none."""
+    if found.p_value > USUAL_LIMIT:
+        return f"the run {run}"
+    first, *others = decisions
+    return first.id if not others else f"{first.id} or {counted(len(others), 'other')}"
 
 
 def _verification(found: MarkEvidence, source: str, capacity_nats: float) -> MarkVerification:

@@ -58,8 +58,11 @@ def text_tokens(vocabulary: Vocabulary, text: str) -> list[int]:
 def read_odds(model: LoadableModel, ids: list[int], temperature: float) -> tuple[Doubles, float]:
     """The probability of each token of a text that is read alone, without its prompt, and its capacity for a mark.
 
-    Where the text is longer than the model reads, the rest has the probability 1. Raises: DependencyUnavailable.
+    Where the text is longer than the model reads, the rest has the probability 1; at temperature 0 all of it has.
+    Raises: DependencyUnavailable.
     """
+    if temperature == 0.0:
+        return np.ones(len(ids)), 0.0
     opening = list(model.tokenizer.opening) or ids[:1]
     read = [*opening, *ids][: model.network.shape.max_positions]
     odds: Doubles = np.ones(len(ids))
@@ -121,6 +124,11 @@ class RunSeeds:
     num_other_keys: int = 0
     max_tokens: int = 0
 
+    def decisions(self) -> list[Decision]:
+        """Those with a reading that noise had a part in, each once."""
+        found = {one.id: one for decisions in self.decisions_of.values() for one in decisions}
+        return list(found.values())
+
 
 def run_seeds(folder: Path, key: MarkKey | None = None) -> RunSeeds:
     """The seeds of a run's recorded readings; `key` is its marking key, if that is not in its folder.
@@ -159,6 +167,11 @@ def trace_of(decision: Decision) -> GenerationTrace | None:
     """How a model came to the view that was read for this decision, if one was."""
     view = unmerged(decision.view) if decision.view is not None else None
     return None if view is None else view.trace
+
+
+def words_of(decision: Decision) -> str:
+    """The words that a model gave as its reason."""
+    return decision.view.words if decision.view is not None else ""
 
 
 def require_seeds(found: RunSeeds, folder: Path) -> None:

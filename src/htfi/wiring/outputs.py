@@ -31,7 +31,7 @@ from htfi.adapters.stores.held_news import HELD_NEWS
 from htfi.adapters.stores.journal_check import LedgerEntries, RowDifferences, check_journal, repair_journal
 from htfi.adapters.stores.snapshot import read_whole
 from htfi.adapters.stores.sqlite_log import PUBLISHED
-from htfi.domain.content_marking import MARKING_FILE, marking_file, marking_meta
+from htfi.domain.content_marking import MARKING_FILE, TEXT_FIELDS, marking_file, marking_meta
 from htfi.domain.counts import counted
 from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
 from htfi.domain.files import altered_lines, remove_temporary_files, restrict_to_owner, write_atomically
@@ -52,7 +52,6 @@ INBOX = "inbox"
 PEERS = "peers.jsonl"
 STATEMENTS = "statements.jsonl"
 REPORT = "report.html"
-_GENERATED_TEXT = ("rationale.text", "rationale", "view.words")  # fields of the files below
 _HEAD_BYTES = 4_096
 _MARKED = (JOURNAL, TABLE, REPORT, STATEMENTS)
 
@@ -132,7 +131,7 @@ def claim_folder(folder: Path, report: Notify) -> None:
 
 def _mark_content(folder: Path) -> None:
     """Mark the generated text of the folder's files, whose lines and pages readers may take apart."""
-    path, content = folder / MARKING_FILE, marking_file(_MARKED, _GENERATED_TEXT)
+    path, content = folder / MARKING_FILE, marking_file(_MARKED, TEXT_FIELDS)
     try:
         if not path.is_file() or path.read_bytes() != content:
             write_atomically(path, content)

@@ -1,11 +1,13 @@
 """`htfi mark`: make a marking key, and look for its noise in a text."""
 
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import click
 import msgspec
 
+from htfi.domain.content_marking import FIELD, content_marking
 from htfi.domain.errors import InvalidInput
 from htfi.library.marks import USUAL_LIMIT, MarkVerification, make_mark_key, verify_mark
 
@@ -73,7 +75,8 @@ def verify_command(
         raise InvalidInput("give --key FILE (`htfi mark key FILE` makes one), or --run DIR")
     found = verify_mark(_content(text), key, run=folder, model=model, temperature=temperature)
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(found), indent=2))
+        body = {**asdict(found), FIELD: content_marking(is_generated=False)}
+        click.echo(msgspec.json.format(msgspec.json.encode(body), indent=2))
     else:
         click.echo(f"{found}; {_capacity(found, temperature, is_free=folder is None)}")
 
@@ -96,11 +99,8 @@ def _capacity(found: MarkVerification, temperature: float, *, is_free: bool) -> 
     what = (
         f"free text of these tokens at temperature {temperature:g}"
         if is_free
-        else "the words of that reading"
+        else "the words of such a reading"
     )
-    takes = f"p = {USUAL_LIMIT:g} takes {found.needed_nats:.1f}"
-    if found.capacity_nats < found.needed_nats:
-        return (
-            f"{what} hold at most {found.capacity_nats:.1f} nats on average, too little to show much: {takes}"
-        )
-    return f"{what} holds at most {found.capacity_nats:.0f} nats on average, and {takes}"
+    held = f"{what} can show {found.capacity_nats:.1f} nats on average"
+    held += f", and p = {USUAL_LIMIT:g} takes {found.needed_nats:.1f}"
+    return held if found.capacity_nats >= found.needed_nats else f"{held}: too little was left to choose"

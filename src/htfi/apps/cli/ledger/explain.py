@@ -53,8 +53,13 @@ def explain_command(folder: Path, which: str, trace: bool, as_json: bool, target
         log.close()
     if as_json:
         states = {"has_same_states": found.has_same_states} if trace else {}
-        body = {**states, "id": decision.id, "quantiles": decision.forecast.quantiles, "items": found.effects}
-        body[FIELD] = content_marking()
+        body = {
+            **states,
+            "id": decision.id,
+            "quantiles": decision.forecast.quantiles,
+            "items": found.effects,
+            FIELD: content_marking(),
+        }
         click.echo(msgspec.json.format(msgspec.json.encode(body), indent=2))
         return
     from htfi.apps.display.tables import print_line
