@@ -184,7 +184,7 @@ def path_seed(seed: int, path: int, key: NoiseKey | None = None) -> int:
 
 
 def answer_seeds(trace: GenerationTrace, key: NoiseKey | None = None) -> list[int]:
-    """The seeds of the noise of a recorded reading's answers; `key` is that of `MARK_KEY`, if it has one."""
+    """The seeds of the noise of a recorded reading's answers; `key` is the marking key that it follows from, if any."""
     if trace.paths:
         return [path_seed(trace.seed, path, key) for path in range(len(trace.paths))]
     return [trace.seed if key is None else key.seed(trace.seed)]
