@@ -19,12 +19,14 @@ _FOLDER = click.Path(path_type=Path, file_okay=False)
 def command() -> None:
     """Show that a text came from a model of yours: its tokens were chosen with noise that follows from a secret key.
 
-    `writer.generate(..., temperature=1.0, mark_key=FILE)` in Python writes marked texts. No token depends on how it
-    was drafted. Text at temperature 0, or in a form that leaves no choice, holds no mark.
+    `writer.generate(..., temperature=1.0, mark_key=FILE)` in Python writes marked texts, and a run with a key at
+    mark.key in its folder marks its readings. No token depends on how it was drafted. Text at temperature 0, or in a
+    form that leaves no choice, holds no mark.
 
     \b
     Examples:
       htfi mark key mark.key
+      htfi mark key DIR/mark.key
       htfi mark verify letter.txt --key mark.key
     """
 
