@@ -106,8 +106,8 @@ def test_a_text_at_temperature_0_holds_no_mark(run: Path) -> None:
 
 
 def test_a_rule_of_acceptance_that_depends_on_drafts_takes_no_key(tmp_path: Path) -> None:
-    (tmp_path / "out").mkdir()
-    create_mark_key(tmp_path / "out" / MARK_KEY_FILE)
+    create_mark_key(tmp_path / "out" / MARK_KEY_FILE)  # makes the run's folder
+    assert (tmp_path / "out").stat().st_mode & 0o777 == 0o700
     source = unpacked("run-traced", tmp_path)
     words = ["run", str(source / "prices.csv"), "--plain", "--no-report", "--out", str(tmp_path / "out")]
     done = CliRunner(env={"HTFI_DECODING__RULE": "rejection"}).invoke(cli, words)
