@@ -7,7 +7,7 @@ import pytest
 
 from gumbel_noise import gumbel
 from htfi.decoding import marking
-from htfi.decoding.marking import MarkKey, find_mark, token_odds
+from htfi.decoding.marking import MarkKey, choice_nats, find_mark, seed_evidence, token_odds
 from htfi.decoding.noise import noise_keys, token_counters
 from htfi.domain.errors import InvalidInput
 
@@ -92,7 +92,7 @@ def test_the_mean_likelihood_ratio_of_fair_hashes_is_at_most_one():
 def test_evidence_is_above_a_level_no_more_often_than_it_says():
     """One text and 20,000 keys: were P(e ≥ 1/a) = a, more than these counts are one chance in 10⁴."""
     text = np.random.Generator(np.random.PCG64(5)).integers(0, 50, 12)
-    counters, unknown = token_counters(text), [np.zeros(12, np.int64), np.ones(12, np.int64)]
+    counters, unknown = token_counters(text), np.stack([np.zeros(12, np.int64), np.ones(12, np.int64)])
     nats = marking._mean_evidence(counters, unknown, range(20_000), 1, 4)
     assert (nats >= math.log(10)).sum() <= 2000 + 3.8 * math.sqrt(1800)
     assert (nats >= math.log(100)).sum() <= 200 + 3.8 * math.sqrt(198)
@@ -115,3 +115,17 @@ def test_a_sure_model_leaves_no_capacity():
     logits = np.zeros((2, 8), np.float32)
     logits[:, 3] = 60.0
     assert token_odds(logits, [3, 3], np.arange(8), 1.0)[1] == pytest.approx(0.0, abs=1e-9)
+
+
+def test_choice_is_the_entropy_and_what_of_it_noise_can_show():
+    nats, capacity = choice_nats(np.zeros((3, 10), np.float32), np.arange(8), 1.0)
+    assert nats == pytest.approx(3 * math.log(8))
+    assert capacity == pytest.approx(3 * (math.log(8) - 1 + 1 / 8))
+    assert choice_nats(np.zeros((3, 10), np.float32), np.arange(1), 1.0) == (0.0, 0.0)
+
+
+def test_the_evidence_is_the_mean_over_single_seeds():
+    text = marked(FEW[3], 20)
+    nats = seed_evidence(text, FEW, 4)
+    assert int(nats.argmax()) == 3
+    assert find_mark(text, FEW, 4).nats == pytest.approx(np.logaddexp.reduce(nats) - math.log(len(FEW)))

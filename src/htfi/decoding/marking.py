@@ -36,7 +36,7 @@ _SHIFT_SLACK, _TOKENS_PER_SHIFT = (
     8,
     16,
 )  # how far edits are followed: positions, and one more for so many tokens
-_SEEDS_PER_CHUNK = 16  # their arrays fit a near cache
+_WEIGHTS_AT_ONCE = 32_768  # fit a near cache
 _BIN_BITS = 12  # of a hash's 52, by which its likelihood ratio is looked up
 _BIN_SHIFT = np.uint64(52 - _BIN_BITS)
 _NUM_LEVELS = 11  # of probabilities: 1, 1/2, …, 1/1024
@@ -106,48 +106,54 @@ def find_mark(
     """
     if not tokens or not seeds:
         return MarkEvidence(len(tokens), len(seeds), 0.0, 0)
+    nats = seed_evidence(tokens, seeds, max_positions, odds)
+    return MarkEvidence(len(tokens), len(seeds), _log_mean(nats), int(nats.argmax()))
+
+
+def seed_evidence(
+    tokens: Sequence[int],
+    seeds: Sequence[int],
+    max_positions: int = MAX_MARK_POSITIONS,
+    odds: Doubles | None = None,
+) -> Doubles:
+    """The log of the e-value of each seed alone [C], whose mean `find_mark` takes. Neither list is empty."""
     counters = token_counters(np.array(tokens, np.int64))
     readings = [np.full(len(tokens), row, np.int64) for row in range(len(_CERTAIN_SHARES))]
     if odds is not None:
         readings.append(_level_of(odds))
+    levels = np.stack(readings)
     slack = _SHIFT_SLACK + len(tokens) // _TOKENS_PER_SHIFT
-    whole = _mean_evidence(counters, readings, seeds, 1, slack)
-    nats = whole + math.log(_WHOLE_SHARE)
+    nats = _mean_evidence(counters, levels, seeds, 1, slack) + math.log(_WHOLE_SHARE)
     if _log_mean(nats) < _ENOUGH_NATS:
-        excerpt = _mean_evidence(counters, readings, seeds, max_positions, slack)
+        excerpt = _mean_evidence(counters, levels, seeds, max_positions, slack)
         nats = np.logaddexp(nats, excerpt + math.log(1.0 - _WHOLE_SHARE))
-    return MarkEvidence(len(tokens), len(seeds), _log_mean(nats), int(nats.argmax()))
+    return nats
 
 
 def _log_mean(nats: Doubles) -> float:
     return float(np.logaddexp.reduce(nats)) - math.log(len(nats))
 
 
-def _mean_evidence(
-    counters: Keys, readings: Sequence[Ids], seeds: Sequence[int], num_starts: int, slack: int
-) -> Doubles:
-    """The log of each seed's e-value [C], the mean over what the tokens' probabilities may have been."""
-    each = [_log_evidence(counters, levels, seeds, -slack, num_starts, slack) for levels in readings]
-    return np.logaddexp.reduce(each, axis=0) - math.log(len(each))
-
-
-def _log_evidence(
-    counters: Keys, levels: Ids, seeds: Sequence[int], low: int, num_starts: int, slack: int
-) -> Doubles:
-    """The log of each seed's e-value [C], averaged over the starts 0 to `num_starts` − 1 and over edits.
+def _mean_evidence(counters: Keys, levels: Ids, seeds: Sequence[int], num_starts: int, slack: int) -> Doubles:
+    """The log of each seed's e-value [C]: the mean over the starts 0 to `num_starts` − 1, over edits, and over what the
+    tokens' probabilities may have been, `levels` [R, N].
 
     The forward algorithm over the shift of a token: the position that it had less its place in this text.
     """
-    positions = np.arange(low, len(counters) + num_starts + slack, dtype=np.int64)
-    width = num_starts + slack - low
-
-    def keys_of(at: int) -> Keys:
-        return _position_keys(seeds[at : at + _SEEDS_PER_CHUNK], positions)
-
+    positions = np.arange(-slack, len(counters) + num_starts + slack, dtype=np.int64)
+    width = num_starts + 2 * slack
+    num_at_once = max(1, _WEIGHTS_AT_ONCE // (len(levels) * width))
     return np.concatenate(
         [
-            _forward(keys_of(at), counters, levels, -low, num_starts, width)
-            for at in range(0, len(seeds), _SEEDS_PER_CHUNK)
+            _forward(
+                _position_keys(seeds[at : at + num_at_once], positions),
+                counters,
+                levels,
+                slack,
+                num_starts,
+                width,
+            )
+            for at in range(0, len(seeds), num_at_once)
         ]
     )
 
@@ -159,27 +165,28 @@ def _position_keys(seeds: Sequence[int], positions: Ids) -> Keys:
 
 
 def _forward(keys: Keys, counters: Keys, levels: Ids, origin: int, num_starts: int, width: int) -> Doubles:
-    """Keys [C, P], tokens' counters and levels [N] → log e-values [C]; weights by shift are [C, W].
+    """Keys [C, P], tokens' counters [N] and levels [R, N] → log e-values [C]; weights by shift are [R, C, W].
 
     Along each way through the edits every position is used once at most, so its likelihood ratios are independent.
     """
-    num_seeds = len(keys)
-    weights = np.zeros((num_seeds, width))
-    weights[:, origin : origin + num_starts] = 1.0 / num_starts
+    num_seeds, num_readings = len(keys), len(levels)
+    weights = np.zeros((num_readings, num_seeds, width))
+    weights[:, :, origin : origin + num_starts] = 1.0 / num_starts
     moved = np.empty_like(weights)
-    nats = np.zeros(num_seeds)
+    nats = np.zeros((num_readings, num_seeds))
     for place in range(len(counters)):
         hashes = noise_hashes(keys[:, place : place + width].reshape(-1), counters[place : place + 1])
         hashes >>= _BIN_SHIFT
-        ratios = _RATIOS[levels[place]].take(hashes.view(np.int64)).reshape(num_seeds, width)
-        np.multiply(weights, 1.0 - _SKIPPED, out=moved)  # [C, W]
-        moved[:, 1:] += _SKIPPED * weights[:, :-1]
-        np.multiply(moved, ratios, out=weights)
-        weights[:, :-1] += _INSERTED / (1.0 - _INSERTED) * moved[:, 1:]
-        total = weights.sum(axis=1)
-        weights /= total[:, None]
+        ratios = _RATIOS[levels[:, place]].take(hashes.view(np.int64), axis=1)  # [R, C·W]
+        np.multiply(weights, 1.0 - _SKIPPED, out=moved)  # [R, C, W]
+        moved[..., 1:] += _SKIPPED * weights[..., :-1]
+        np.multiply(moved, ratios.reshape(weights.shape), out=weights)
+        weights[..., :-1] += _INSERTED / (1.0 - _INSERTED) * moved[..., 1:]
+        total = weights.sum(axis=2)
+        weights /= total[..., None]
         nats += np.log(total)
-    return nats + len(counters) * math.log(1.0 - _INSERTED)
+    each = nats + len(counters) * math.log(1.0 - _INSERTED)
+    return np.logaddexp.reduce(each, axis=0) - math.log(num_readings)
 
 
 def _level_of(odds: Doubles) -> Ids:
@@ -215,18 +222,34 @@ def token_odds(
     logits: Floats, tokens: Sequence[int], allowed: Ids, temperature: float
 ) -> tuple[Doubles, float]:
     """The probability of each token [N] before which a model gave logits [N, V], among the allowed ones; and the
-    capacity of the text in nats.
+    capacity of the text in nats (`choice_nats`).
+
+    A token that is not allowed was put in by somebody else: its probability is 1, and says nothing.
+    """
+    odds = _allowed_odds(logits, allowed, temperature)
+    places = np.minimum(np.searchsorted(allowed, tokens), len(allowed) - 1)
+    found = odds[np.arange(len(odds)), places]
+    return np.where(allowed[places] == tokens, found, 1.0), _entropy_and_capacity(odds)[1]
+
+
+def choice_nats(logits: Floats, allowed: Ids, temperature: float) -> tuple[float, float]:
+    """The entropy and the capacity of the tokens before which a model gave logits [N, V], in nats.
 
     The capacity is the most evidence that noise leaves in such a text, on average: for each token the entropy less the
     chance that two draws differ, H - (1 - Σp²), which is the mean log ratio of a chosen token. It is 0 where a form
-    leaves one token. A token that is not allowed was put in by somebody else: its probability is 1, and says nothing.
+    leaves one token.
     """
+    return _entropy_and_capacity(_allowed_odds(logits, allowed, temperature))
+
+
+def _allowed_odds(logits: Floats, allowed: Ids, temperature: float) -> Doubles:
     scaled = logits[:, allowed].astype(np.float64) / temperature
     scaled -= scaled.max(axis=1, keepdims=True)
     odds = np.exp(scaled)
     odds /= odds.sum(axis=1, keepdims=True)
+    return odds
+
+
+def _entropy_and_capacity(odds: Doubles) -> tuple[float, float]:
     entropy = -(odds * np.log(np.maximum(odds, 1e-300))).sum(axis=1)
-    capacity = float((entropy - 1.0 + (odds**2).sum(axis=1)).sum())
-    places = np.minimum(np.searchsorted(allowed, tokens), len(allowed) - 1)
-    found = odds[np.arange(len(odds)), places]
-    return np.where(allowed[places] == tokens, found, 1.0), capacity
+    return float(entropy.sum()), float((entropy - 1.0 + (odds**2).sum(axis=1)).sum())

@@ -10,6 +10,7 @@ import msgspec
 
 FIELD = "content_marking"
 MARKING_FILE = "content_marking.json"
+TEXT_FIELDS = ("rationale.text", "rationale", "view.words")  # of decisions, that hold generated text
 # IPTC NewsCodes: content that a trained model generated, and content of rules and figures alone.
 _GENERATED, _COMPUTED = "trainedAlgorithmicMedia", "algorithmicMedia"
 

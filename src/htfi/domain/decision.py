@@ -130,10 +130,14 @@ class PromptItem(msgspec.Struct, frozen=True, gc=False):
 class StateDigests(msgspec.Struct, frozen=True, gc=False):
     """SHA-256 (hex) of what a model computed for an answer, as little-endian float32: its last hidden states [N, H]
     before each of the N tokens, and the last layer's attention of these positions [N, A, T] over all T that it read.
+
+    `words`: for each item that it was shown, the weight of each word of the headline, in 1e-4 nats: what it adds to
+    the log likelihood of the answer (`pipeline.audit.attribution`). Empty where none was weighed.
     """
 
     hidden: str
     attention: str
+    words: tuple[tuple[int, ...], ...] = ()
 
 
 class GenerationTrace(msgspec.Struct, frozen=True, gc=False):

@@ -40,7 +40,8 @@ class NarrativeConfig:
     )
     trace: bool = setting(
         False,
-        "record digests of attention and last hidden states of each reading; one more pass of the model",
+        "record of each reading which words carried it, and digests of attention and last hidden states; "
+        "one more pass of the model for each word of the headlines",
     )
     calendar: str = setting("", "file of scheduled announcements (TOML or CSV), or 'sample'")
 

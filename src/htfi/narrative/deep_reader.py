@@ -29,7 +29,7 @@ from htfi.narrative.answer import (
     view_grammar,
 )
 from htfi.narrative.config import NarrativeConfig
-from htfi.narrative.ports import LateTextGenerator, TextGenerator
+from htfi.narrative.ports import LateTextGenerator, NoiseKey, TextGenerator
 from htfi.narrative.question import (
     MAX_ITEMS,
     Question,
@@ -63,8 +63,10 @@ class DeepReader:
         trust: ConfidenceCalibration = UNCALIBRATED,
         meaning: ViewCalibration | None = None,
         digest_states: DigestStates | None = None,
+        key: NoiseKey | None = None,
     ) -> None:
         self._generator, self._digest_states = generator, digest_states
+        self._key = key
         self._config = config or NarrativeConfig()
         self._trust, self._meaning = trust, meaning
         self._fallback = TemplateReader(self._config)
@@ -112,7 +114,7 @@ class DeepReader:
         return GenerationRequest(
             prompt=prompt,
             form=view_grammar(self._generator.dialect, len(shown_items(question))),
-            seed=path_seed(first_seed(question), path),
+            seed=path_seed(first_seed(question), path, self._key),
             temperature=self._config.deep_temperature,
             deadline_ms=deadline_ms,
             shared=len(prompt),
@@ -151,7 +153,7 @@ class DeepReader:
             shown=shown_record(question, self._generator.dialect),
             states=UNSET
             if self._digest_states is None
-            else self._digest_states(written[0].prompt, written[nearest].tokens),
+            else self._digest_states(question, written[0].prompt, written[nearest].tokens),
         )
         return replace(view, trace=trace)
 
@@ -174,9 +176,18 @@ def first_seed(question: Question) -> int:
     return reading_seed(question.symbol, question.as_of_ns, in_depth=True)
 
 
-def path_seed(seed: int, path: int) -> int:
-    """The seed of one answer of several."""
-    return zlib.crc32(f"{seed}/{path}".encode())
+def path_seed(seed: int, path: int, key: NoiseKey | None = None) -> int:
+    """The seed of one answer of several. A key has few seeds: those of a reading follow each other, so that no two
+    answers are drawn with the same noise.
+    """
+    return zlib.crc32(f"{seed}/{path}".encode()) if key is None else key.seed(seed + path)
+
+
+def answer_seeds(trace: GenerationTrace, key: NoiseKey | None = None) -> list[int]:
+    """The seeds of the noise of a recorded reading's answers; `key` is the marking key that it follows from, if any."""
+    if trace.paths:
+        return [path_seed(trace.seed, path, key) for path in range(len(trace.paths))]
+    return [trace.seed if key is None else key.seed(trace.seed)]
 
 
 def combine_answers(answers: Sequence[ParsedAnswer]) -> tuple[ParsedAnswer, int]:
@@ -265,8 +276,9 @@ class LateDeepReader(DeepReader):
         config: NarrativeConfig | None = None,
         trust: ConfidenceCalibration = UNCALIBRATED,
         meaning: ViewCalibration | None = None,
+        key: NoiseKey | None = None,
     ) -> None:
-        super().__init__(generator, config, trust, meaning)
+        super().__init__(generator, config, trust, meaning, key=key)
         self._late_generator = generator
         self._pending: OrderedDict[str, _PendingReading] = OrderedDict()
         self._abandoned: list[str] = []

@@ -18,6 +18,19 @@ from htfi.domain.news import NewsScores, ScreenedItem
 from htfi.narrative.question import Question
 
 
+class NoiseKey(Protocol):
+    """A secret that seeds of noise follow from: who holds it can show what was written with it."""
+
+    @property
+    def id(self) -> str:
+        """Names the key, for the record of a decision."""
+        ...
+
+    def seed(self, seed: int) -> int:
+        """The seed of the noise where a reading's own seed is `seed`."""
+        ...
+
+
 class NewsReader(Protocol):
     """Turns recent news into views. The same question gives the same view."""
 

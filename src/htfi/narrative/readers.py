@@ -16,7 +16,7 @@ from htfi.domain.generation import Completion, GenerationRequest, RequestRefused
 from htfi.domain.news import ItemReading, NewsScores
 from htfi.narrative.answer import UNCALIBRATED, ConfidenceCalibration, parse_answer, to_view, view_grammar
 from htfi.narrative.config import NarrativeConfig
-from htfi.narrative.ports import Closable, LateTextGenerator, TextGenerator
+from htfi.narrative.ports import Closable, LateTextGenerator, NoiseKey, TextGenerator
 from htfi.narrative.question import (
     Question,
     build_prompt,
@@ -157,7 +157,7 @@ LATE_DEADLINE_MS = 60_000.0  # of a reading that no decision waits for
 MAX_PENDING_VIEWS = 4_096
 
 
-DigestStates = Callable[[Sequence[int], Sequence[int]], StateDigests]  # of a prompt and an answer
+DigestStates = Callable[[Question, Sequence[int], Sequence[int]], StateDigests]  # of a prompt and an answer
 
 
 class ModelReader:
@@ -166,7 +166,7 @@ class ModelReader:
     `draft_trust` calibrates provisional views, whose numbers the draft wrote; the default is `trust`. `meaning` is the
     calibration of its views, `draft_meaning` the draft's; without it, views are taken as stated. A late generator
     belongs to one reader, because each late answer is handed out once. `digest_states` digests the states by which the
-    model came to an answer, for the record.
+    model came to an answer, for the record. With a `key` the noise follows from it: who holds it can write it again.
     """
 
     def __init__(
@@ -178,8 +178,10 @@ class ModelReader:
         meaning: ViewCalibration | None = None,
         draft_meaning: ViewCalibration | None = None,
         digest_states: DigestStates | None = None,
+        key: NoiseKey | None = None,
     ) -> None:
         self._generator = generator
+        self._key = key
         self._digest_states = digest_states
         self._late = generator if isinstance(generator, LateTextGenerator) else None
         self._trust = trust
@@ -268,7 +270,7 @@ class ModelReader:
         return GenerationRequest(
             prompt=prompt,
             form=view_grammar(self._generator.dialect, len(shown_items(question))),
-            seed=reading_seed(question.symbol, question.as_of_ns),
+            seed=self._noise_seed(question),
             temperature=self._config.temperature,
             deadline_ms=deadline_ms,
             shared=shared,
@@ -279,6 +281,10 @@ class ModelReader:
             residency=residency_tags(question),
             subjects=item_names(question),
         )
+
+    def _noise_seed(self, question: Question) -> int:
+        seed = reading_seed(question.symbol, question.as_of_ns)
+        return seed if self._key is None else self._key.seed(seed)
 
     def _refused(self, question: Question, refusal: RequestRefused, deadline_ms: float) -> NewsView:
         (view,) = self._fallback.read([question], deadline_ms)
@@ -306,7 +312,7 @@ def _generation_trace(
         target=generator.version,
         draft=answer.draft,
         strategy=answer.strategy,
-        seed=request.seed,
+        seed=reading_seed(question.symbol, question.as_of_ns),
         temperature=request.temperature,
         num_items=len(shown_items(question)),
         prompt=answer.prompt,
@@ -318,7 +324,7 @@ def _generation_trace(
         rule=UNSET if answer.rule is None else answer.rule,
         states=UNSET
         if digest_states is None or answer.is_provisional
-        else digest_states(answer.prompt, answer.tokens),
+        else digest_states(question, answer.prompt, answer.tokens),
     )
 
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import NamedTuple, cast
 
+from htfi.adapters.keys.mark_key import mark_key_of
 from htfi.domain.decision import Decision
 from htfi.domain.errors import InvalidInput
 from htfi.governance.ledger.log import LogReader
@@ -15,7 +16,7 @@ from htfi.pipeline.audit.attribution import (
     same_states,
 )
 from htfi.pipeline.audit.readings import ReadingAuditor
-from htfi.pipeline.audit.replay import ModelRole, reading_of
+from htfi.pipeline.audit.replay import ModelRole, noise_seeds, reading_of
 from htfi.pipeline.record.entry import try_decode_entry
 from htfi.wiring.verification import find_writer, reading_terms, run_settings
 
@@ -65,6 +66,7 @@ def recorded_reading(
             f"{decision.id}: its view is provisional, and what the draft or a preparation read is not asked again: "
             "explain the decision that amends it"
         )
+    seeds = noise_seeds(origin, trace, mark_key_of(folder))
     settings = run_settings(folder, origin)
     opened = find_writer(trace.target, target, settings.models, f"--{ModelRole.TARGET.value}")
     auditor = ReadingAuditor(reading_terms(settings), lambda _: None)
@@ -79,5 +81,10 @@ def recorded_reading(
     if question is None:
         raise InvalidInput(f"{decision.id}: what its model was asked cannot be rebuilt from the record")
     return RecordedReading(
-        question, trace, cast("ExplainingModel", opened), tuple(opened.tokenizer.opening), settings.decoding
+        question,
+        trace,
+        seeds,
+        cast("ExplainingModel", opened),
+        tuple(opened.tokenizer.opening),
+        settings.decoding,
     )

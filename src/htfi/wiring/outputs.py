@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from htfi.adapters.keys.mark_key import MARK_KEY_FILE
 from htfi.adapters.stores import decision_table
 from htfi.adapters.stores.admissions import ADMITTED_FILE, REQUESTED_FILE, read_admissions
 from htfi.adapters.stores.control_folder import CONTROL_FOLDER
@@ -30,7 +31,7 @@ from htfi.adapters.stores.held_news import HELD_NEWS
 from htfi.adapters.stores.journal_check import LedgerEntries, RowDifferences, check_journal, repair_journal
 from htfi.adapters.stores.snapshot import read_whole
 from htfi.adapters.stores.sqlite_log import PUBLISHED
-from htfi.domain.content_marking import MARKING_FILE, marking_file, marking_meta
+from htfi.domain.content_marking import MARKING_FILE, TEXT_FIELDS, marking_file, marking_meta
 from htfi.domain.counts import counted
 from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
 from htfi.domain.files import altered_lines, remove_temporary_files, restrict_to_owner, write_atomically
@@ -52,7 +53,6 @@ PEERS = "peers.jsonl"
 STATEMENTS = "statements.jsonl"
 REPORT = "report.html"
 DELETION_PENDING = "deletion.pending"  # while parts of deleted entries may lie in derived files
-_GENERATED_TEXT = ("rationale.text", "rationale", "view.words")  # fields of the files below
 _HEAD_BYTES = 4_096
 _MARKED = (JOURNAL, TABLE, REPORT, STATEMENTS)
 
@@ -60,7 +60,7 @@ _FILES = frozenset(
     {
         DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm", f"{DATABASE}.lock", SIGNING_KEY, PUBLISHED, SETTINGS_FILE,
         STATE, JOURNAL, TABLE, REPORT, QUARANTINE, HELD_NEWS, REQUESTED_FILE, ADMITTED_FILE, PEERS,
-        STATEMENTS, MARKING_FILE, DELETION_PENDING,
+        STATEMENTS, MARKING_FILE, MARK_KEY_FILE, DELETION_PENDING,
     }
 )  # fmt: skip
 _FOLDERS = (INBOX, CACHE_FOLDER, GOVERNANCE_FOLDER, CONTROL_FOLDER)
@@ -132,7 +132,7 @@ def claim_folder(folder: Path, report: Notify) -> None:
 
 def _mark_content(folder: Path) -> None:
     """Mark the generated text of the folder's files, whose lines and pages readers may take apart."""
-    path, content = folder / MARKING_FILE, marking_file(_MARKED, _GENERATED_TEXT)
+    path, content = folder / MARKING_FILE, marking_file(_MARKED, TEXT_FIELDS)
     try:
         if not path.is_file() or path.read_bytes() != content:
             write_atomically(path, content)

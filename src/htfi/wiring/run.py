@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, BinaryIO
 
 from htfi import __version__
+from htfi.adapters.keys.mark_key import mark_key_of
 from htfi.adapters.onnx.session import default_cache_folder
 from htfi.adapters.stores.admissions import AdmissionsFile
 from htfi.adapters.stores.control_folder import ControlWatcher, DeadMansSwitch
@@ -33,6 +34,7 @@ from htfi.narrative.rationale.versions import MODEL_KEY, VERSION
 from htfi.narrative.readers import TemplateReader
 from htfi.pipeline.amendments import wait_until
 from htfi.pipeline.audit.readings import PROMOTED_DRAFTS_KEY
+from htfi.pipeline.audit.replay import NOISE_KEY
 from htfi.pipeline.components import Components, RunContext
 from htfi.pipeline.governed import RunGovernance
 from htfi.pipeline.intake.merged_feed import MergedFeed, PacedFeed
@@ -190,7 +192,8 @@ def open_run(
     files: who pushes events steps the loop. Decisions are served at the address `listen` (`LineServer`). Unless it is
     `with_models`, news is cited and no language model reads it. A supervisor that leaves the file of the `switch`
     untouched for too long stops everything. It goes by the policy bundle of the `governance_folder`. `promoted` are
-    the digests of what was promoted there and shaped the settings, which every decision names.
+    the digests of what was promoted there and shaped the settings, which every decision names. Where the folder holds
+    a marking key, mark.key, the noise of readings follows from it.
 
     Raises: InvalidInput, IntegrityError, DependencyUnavailable.
     """
@@ -206,6 +209,7 @@ def open_run(
         )  # its lock keeps a second process out of the folder
         closing.push(_close_keeping_error(ledger.close))
         claim_folder(folder, warn)
+        mark_key = mark_key_of(folder)
         cache = open_cache(settings.cache, folder, warn)
         if cache is not None:
             closing.push(_close_keeping_error(cache.tiers.close))
@@ -215,7 +219,9 @@ def open_run(
         elif not with_models:
             readers = {Rung.TEMPLATE: TemplateReader(settings.narrative)}
         else:
-            readers = open_readers(settings.models, settings.narrative, settings.decoding, cache, digest_file)
+            readers = open_readers(
+                settings.models, settings.narrative, settings.decoding, cache, digest_file, mark_key
+            )
             for reader in readers.values():
                 if isinstance(reader, Closable):
                     closing.push(_close_keeping_error(reader.close))
@@ -227,6 +233,7 @@ def open_run(
             "sources": sources,
             "readers": read_by,
             "calendar": open_calendar(settings.narrative.calendar).digest,
+            "marking key": None if mark_key is None else mark_key.id,
         }
         if promoted:
             identity = {"promotions": dict(promoted), **identity}
@@ -289,6 +296,7 @@ def open_run(
             digest_file,
             governance=governance,
             promoted=promoted,
+            mark_key_id="" if mark_key is None else mark_key.id,
         )
         news = loop.components.news
         if merged is not None:
@@ -399,12 +407,14 @@ def build_loop(
     governance: RunGovernance | None = None,
     more_experts: Sequence[Expert] = (),
     promoted: Mapping[str, str] = MappingProxyType({}),
+    mark_key_id: str = "",
 ) -> DecisionLoop:
     """The loop over any feed, ledger and sink, with new components; `held` keeps the news in quarantine.
 
     `digest` is that of the run's settings.json, where it has one; `digest_file` gives those of the encoder's files;
     `subscriber` gets each decision at the moment of its release. Where nothing is recorded no entry is made.
-    `more_experts` are as in `build_components`; decisions name what was `promoted` (lineage to digest).
+    `more_experts` are as in `build_components`; decisions name what was `promoted` (lineage to digest). `mark_key_id`
+    names the marking key of the readers' noise.
     """
     components = build_components(
         settings, readers, cache, reading_clock, digest_file, governance, more_experts
@@ -431,6 +441,7 @@ def build_loop(
             "readings": READINGS,
             "fidelity": fidelity.VERSION,
             **({PROMOTED_DRAFTS_KEY: "promoted while it runs"} if settings.models.promoted_drafts else {}),
+            **({NOISE_KEY: mark_key_id} if mark_key_id else {}),
             **components.news.models,
             **components.views.models,
             **components.prepared.models,

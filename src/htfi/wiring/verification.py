@@ -1,5 +1,6 @@
 """Opens what a record is verified with: the settings and models that a run names, for `htfi ledger` and the report."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from hashlib import sha256
@@ -10,7 +11,9 @@ import msgspec
 
 from htfi import models
 from htfi.adapters.keys.ed25519 import verify_signature
+from htfi.adapters.keys.mark_key import mark_key_of
 from htfi.adapters.stores.snapshot import read_whole
+from htfi.decoding.marking import MarkKey
 from htfi.decoding.vocabulary import Vocabulary
 from htfi.domain.decision import Decision
 from htfi.domain.errors import HtfiError, IntegrityError, InvalidInput
@@ -20,7 +23,7 @@ from htfi.pipeline.audit.checkpoints import AuditedSignatures
 from htfi.pipeline.audit.governed import GovernanceAuditor
 from htfi.pipeline.audit.readings import ReadingAuditor, ReadingSettings, WeightlessModel
 from htfi.pipeline.audit.recompute import AmendmentAuditor, check_entry
-from htfi.pipeline.audit.replay import ModelRole, ReplayedReading, ReplayModel
+from htfi.pipeline.audit.replay import NOISE_KEY, ModelRole, ReplayedReading, ReplayModel
 from htfi.pipeline.audit.replay import replay_reading as replay
 from htfi.pipeline.audit.token_text import TokenText
 from htfi.pipeline.audit.triggers import TriggerAuditor
@@ -65,6 +68,8 @@ def recompute_all(
     triggers = TriggerAuditor(settings.triggers, log.entry)
     signatures = AuditedSignatures(verify_signature, str(log.key))
     governance = GovernanceAuditor(settings.policy, governance_leaves(folder), signatures)
+    key = mark_key_of(folder)
+    num_marked = Counter[str]()
     has_all = not log.tombstones(0, size)  # what follows from earlier entries cannot be derived without them
     num_apart = 0
     for index, entry in enumerate(log.entries(0, size)):
@@ -91,12 +96,25 @@ def recompute_all(
             problems = [f"it is not a decision: {error}"]
         if problems:
             raise IntegrityError(f"entry {index} cannot be derived again: {'; '.join(problems)}")
+        if name := missing_key(try_decode_entry(entry), key):
+            num_marked[name] += 1
         progress(index + 1, size)
     if has_all and (problems := governance.last_problems()):
         raise IntegrityError(f"what people were asked cannot be derived again: {'; '.join(problems)}")
-    return RecomputeSummary(
-        readings.num_read, dict(readings.num_unchecked), amendments.num_awaiting, num_apart
+    why = (
+        "its tokens by a replay, because their noise follows from marking key {}, which is not in the folder"
     )
+    unchecked = readings.num_unchecked + Counter({why.format(name): num for name, num in num_marked.items()})
+    return RecomputeSummary(readings.num_read, dict(unchecked), amendments.num_awaiting, num_apart)
+
+
+def missing_key(decision: Decision | None, key: MarkKey | None) -> str:
+    """The id of the marking key that a decision's own reading takes its noise from; empty where it is `key` or none."""
+    trace = decision.view.trace if decision is not None and decision.view is not None else None
+    if decision is None or trace is None or trace.temperature == 0.0:
+        return ""
+    named = decision.models.get(NOISE_KEY, "")
+    return "" if key is not None and key.id == named else named
 
 
 def replay_reading(
@@ -115,6 +133,7 @@ def replay_reading(
         lambda version, role: cast(  # a cached property is not a property to a type checker
             "ReplayModel", find_writer(version, named[role], settings.models, f"--{role.value}")
         ),
+        mark_key_of(run),
     )
 
 

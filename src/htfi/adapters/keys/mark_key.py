@@ -6,19 +6,22 @@ from pathlib import Path
 
 from htfi.decoding.marking import MARK_KEY_BYTES, MarkKey
 from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
-from htfi.domain.files import atomic_writer
+from htfi.domain.files import atomic_writer, make_private
 from htfi.governance.ledger.note import decode_base64
 
+MARK_KEY_FILE = "mark.key"  # in a run's folder: the key that the noise of its readings follows from
 _PREFIX = "MARK+KEY+"
 
 
 def create_mark_key(path: Path) -> MarkKey:
-    """Make a key and keep it in a new file; durable when this returns.
+    """Make a key and keep it in a new file; durable when this returns. A folder that is missing is made, its owner's.
 
     Raises: InvalidInput where the file exists, DependencyUnavailable.
     """
     key = MarkKey(secrets.token_bytes(MARK_KEY_BYTES))
     try:
+        if not path.parent.exists():
+            make_private(path.parent)
         with atomic_writer(path, over=False) as file:
             file.write(f"{_PREFIX}{key.id}+{base64.b64encode(key.secret).decode()}\n".encode())
     except FileExistsError:
@@ -54,3 +57,9 @@ def load_mark_key(path: Path) -> MarkKey:
     if key.id != key_id:
         raise InvalidInput(f"{path} is not a marking key: its id does not match, the file was altered")
     return key
+
+
+def mark_key_of(folder: Path) -> MarkKey | None:
+    """The marking key in a run's folder, None where there is none. Raises: InvalidInput, DependencyUnavailable."""
+    path = folder / MARK_KEY_FILE
+    return load_mark_key(path) if path.exists() else None

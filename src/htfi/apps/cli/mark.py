@@ -1,13 +1,15 @@
 """`htfi mark`: make a marking key, and look for its noise in a text."""
 
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import click
 import msgspec
 
+from htfi.domain.content_marking import FIELD, content_marking
 from htfi.domain.errors import InvalidInput
-from htfi.library.marks import MarkVerification, make_mark_key, verify_mark
+from htfi.library.marks import USUAL_LIMIT, MarkVerification, make_mark_key, verify_mark
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 _FOLDER = click.Path(path_type=Path, file_okay=False)
@@ -17,12 +19,14 @@ _FOLDER = click.Path(path_type=Path, file_okay=False)
 def command() -> None:
     """Show that a text came from a model of yours: its tokens were chosen with noise that follows from a secret key.
 
-    `writer.generate(..., temperature=1.0, mark_key=FILE)` in Python writes marked texts. No token depends on how it
-    was drafted. Text at temperature 0, or in a form that leaves no choice, holds no mark.
+    `writer.generate(..., temperature=1.0, mark_key=FILE)` in Python writes marked texts, and a run with a key at
+    mark.key in its folder marks its readings. No token depends on how it was drafted. Text at temperature 0, or in a
+    form that leaves no choice, holds no mark.
 
     \b
     Examples:
       htfi mark key mark.key
+      htfi mark key DIR/mark.key
       htfi mark verify letter.txt --key mark.key
     """
 
@@ -42,7 +46,9 @@ def key_command(file: Path) -> None:
 @command.command("verify", short_help="Whether a text was written with a key.")
 @click.argument("text", metavar="TEXT|FILE")
 @click.option("--key", type=_FILE, help="File of the marking key.")
-@click.option("--run", "folder", type=_FOLDER, help="Look for the noise of this run's readings instead.")
+@click.option(
+    "--run", "folder", type=_FOLDER, help="Look for the noise of this run's readings; with its marking key."
+)
 @click.option("--model", type=_FOLDER, help="Folder of the model that wrote.  [default: the shipped target]")
 @click.option(
     "--temperature",
@@ -67,13 +73,14 @@ def verify_command(
       htfi mark verify "Shares of Acme fell after the cut" --key mark.key --json
       htfi mark verify note.txt --run DIR
     """
-    if (key is None) == (folder is None):
-        raise InvalidInput("give --key FILE (`htfi mark key FILE` makes one), or --run DIR, one of them")
+    if key is None and folder is None:
+        raise InvalidInput("give --key FILE (`htfi mark key FILE` makes one), or --run DIR")
     found = verify_mark(_content(text), key, run=folder, model=model, temperature=temperature)
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(found), indent=2))
+        body = {**asdict(found), FIELD: content_marking(is_generated=False)}
+        click.echo(msgspec.json.format(msgspec.json.encode(body), indent=2))
     else:
-        click.echo(f"{found}; {_capacity(found, temperature)}")
+        click.echo(f"{found}; {_capacity(found, temperature, is_free=folder is None)}")
 
 
 def _content(text: str) -> str:
@@ -88,8 +95,14 @@ def _content(text: str) -> str:
         return text
 
 
-def _capacity(found: MarkVerification, temperature: float) -> str:
-    if temperature == 0.0:
+def _capacity(found: MarkVerification, temperature: float, *, is_free: bool) -> str:
+    if is_free and temperature == 0.0:
         return "at temperature 0 a text holds no mark"
-    nats = f"{found.capacity_nats:.0f} nats"
-    return f"of at most {nats} that free text of these tokens holds at temperature {temperature:g}"
+    what = (
+        f"free text of these tokens at temperature {temperature:g}"
+        if is_free
+        else "the words of such a reading"
+    )
+    held = f"{what} can show {found.capacity_nats:.1f} nats on average"
+    held += f", and p = {USUAL_LIMIT:g} takes {found.needed_nats:.1f}"
+    return held if found.capacity_nats >= found.needed_nats else f"{held}: too little was left to choose"

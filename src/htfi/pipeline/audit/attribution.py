@@ -23,7 +23,6 @@ from htfi.domain.generation import Completion, GenerationRequest
 from htfi.domain.news import NewsContext
 from htfi.forecasting.tilts import derive_tilt, tilt_record
 from htfi.narrative.answer import ParsedAnswer, parse_answer, view_grammar
-from htfi.narrative.deep_reader import path_seed
 from htfi.narrative.influence import bound_view, recorded_limits
 from htfi.narrative.merging import merge_views, recorded_trust, unmerged
 from htfi.narrative.question import Question, build_prompt, shown_items
@@ -31,7 +30,8 @@ from htfi.pipeline.audit.readings import expected_view
 from htfi.pipeline.audit.replay import ReplayModel
 from htfi.pipeline.weighing import is_influence_bounded, numeric_quantiles, recorded_opinion
 
-MAX_WORDS = 240  # of a reading's headlines; each costs one pass of the model
+MAX_WORDS = 64  # of a reading's headlines, the newest first; each costs one pass of the model
+WORD_UNITS = 1e4  # of a recorded weight in a nat
 _WORD = re.compile(r"\S+")
 
 
@@ -66,10 +66,13 @@ class ExplainingModel(ReplayModel, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RecordedReading:
-    """A recorded reading with what was asked, and the model that answered, ready to answer again."""
+    """A recorded reading with what was asked, the seeds of its answers' noise, and the model that answered, ready to
+    answer again.
+    """
 
     question: Question
     trace: GenerationTrace
+    seeds: Sequence[int]
     opened: ExplainingModel
     opening: Sequence[int]
     config: DecodingConfig
@@ -77,7 +80,6 @@ class RecordedReading:
     def read_again(self, question: Question) -> list[ParsedAnswer]:
         """The answers to a question with the recorded seeds and temperature. Raises: IntegrityError, InvalidInput."""
         vocabulary, trace = self.opened.vocabulary, self.trace
-        seeds = [path_seed(trace.seed, path) for path in range(len(trace.paths))] or [trace.seed]
         prompt = [*self.opening, *vocabulary.encode(build_prompt(question, vocabulary.dialect)[0])]
         request = GenerationRequest(
             prompt=(),
@@ -87,7 +89,7 @@ class RecordedReading:
         )
         generator = self.opened.plain_generator(self.config)
         answers: list[ParsedAnswer] = []
-        for seed in seeds:
+        for seed in self.seeds:
             answer = generator.regenerate(prompt, replace(request, seed=seed))
             if not isinstance(answer, Completion):
                 raise IntegrityError(f"the reading cannot be generated again: {answer.reason}")
@@ -126,7 +128,7 @@ def item_effects(
             )
     shown = {} if reading is None else {item.id: item for item in shown_items(reading.question)}
     names = list(dict.fromkeys([*(item.id for item in context.considered), *shown]))
-    words = word_weights(reading) if reading is not None and with_words else {}
+    words = reading_words(reading) if reading is not None and with_words else {}
     effects: list[ItemEffect] = []
     for name in names:
         without = _view_without(decision, view, context, name, reading)
@@ -174,33 +176,59 @@ def _view_without(
     return bound_view(merged, recorded_limits(left))
 
 
-def word_weights(reading: RecordedReading) -> dict[str, tuple[WordWeight, ...]]:
-    """The weights of the words of each shown headline, by the item's id: one pass of the model for each word."""
-    vocabulary = reading.opened.vocabulary
-    grammar = CompiledGrammar(view_grammar(vocabulary.dialect, reading.trace.num_items), vocabulary)
-    whole = _log_likelihood(reading, reading.question, grammar)
+def reading_words(reading: RecordedReading) -> dict[str, tuple[WordWeight, ...]]:
+    """The weights of the words of each shown headline, by the item's id, computed by the model."""
+    found = word_weights(reading.opened, reading.opening, reading.question, reading.trace.tokens)
     items = shown_items(reading.question)
-    found: dict[str, tuple[WordWeight, ...]] = {}
-    left = MAX_WORDS
-    for place, item in enumerate(items):
-        places = [(one.start(), one.end()) for one in _WORD.finditer(item.headline)][:left]
-        left -= len(places)
-        weights: list[WordWeight] = []
-        for begin, end in places:
-            rest = (item.headline[:begin] + item.headline[end:].lstrip()).strip()
-            changed = replace(item, headline=rest)
-            asked = replace(reading.question, items=(*items[:place], changed, *items[place + 1 :]))
-            weights.append(WordWeight(begin, end, round(whole - _log_likelihood(reading, asked, grammar), 4)))
-        found[item.id] = tuple(weights)
-    return found
+    return {
+        item.id: headline_weights(item.headline, weights) for item, weights in zip(items, found, strict=True)
+    }
 
 
-def _log_likelihood(reading: RecordedReading, question: Question, grammar: CompiledGrammar) -> float:
-    """The log likelihood, at temperature 1, of what the recorded answer chose outside its free words."""
-    vocabulary = reading.opened.vocabulary
-    prompt = [*reading.opening, *vocabulary.encode(build_prompt(question, vocabulary.dialect)[0])]
-    tokens = list(reading.trace.tokens)
-    logits = forward_text(reading.opened.network, np.array([[*prompt, *tokens[:-1]]], np.int64)).logits[0]
+def headline_weights(headline: str, weights: Sequence[int]) -> tuple[WordWeight, ...]:
+    """Recorded weights with the words that they are of, the first of the headline."""
+    return tuple(
+        WordWeight(word.start(), word.end(), weight / WORD_UNITS)
+        for word, weight in zip(_WORD.finditer(headline), weights, strict=False)
+    )
+
+
+def word_weights(
+    opened: ExplainingModel, opening: Sequence[int], question: Question, tokens: Sequence[int]
+) -> tuple[tuple[int, ...], ...]:
+    """The weight of each word of each shown headline in an answer, in 1e-4 nats; of the first MAX_WORDS alone.
+
+    Raises: InvalidInput, DependencyUnavailable.
+    """
+    items = shown_items(question)
+    grammar = CompiledGrammar(view_grammar(opened.vocabulary.dialect, len(items)), opened.vocabulary)
+    places = [
+        (place, word.start(), word.end())
+        for place, item in enumerate(items)
+        for word in _WORD.finditer(item.headline)
+    ]
+    found: list[list[int]] = [[] for _ in items]
+    whole = _log_likelihood(opened, opening, question, tokens, grammar)
+    for place, begin, end in places[:MAX_WORDS]:
+        item = items[place]
+        rest = (item.headline[:begin] + item.headline[end:].lstrip()).strip()
+        asked = replace(question, items=(*items[:place], replace(item, headline=rest), *items[place + 1 :]))
+        nats = whole - _log_likelihood(opened, opening, asked, tokens, grammar)
+        found[place].append(round(WORD_UNITS * nats))
+    return tuple(map(tuple, found))
+
+
+def _log_likelihood(
+    opened: ExplainingModel,
+    opening: Sequence[int],
+    question: Question,
+    tokens: Sequence[int],
+    grammar: CompiledGrammar,
+) -> float:
+    """The log likelihood, at temperature 1, of what an answer chose outside its free words."""
+    vocabulary = opened.vocabulary
+    prompt = [*opening, *vocabulary.encode(build_prompt(question, vocabulary.dialect)[0])]
+    logits = forward_text(opened.network, np.array([[*prompt, *tokens[:-1]]], np.int64)).logits[0]
     total = 0.0
     for place, step, name in grammar.open_positions(tokens):
         if name == "words":
@@ -212,12 +240,26 @@ def _log_likelihood(reading: RecordedReading, question: Question, grammar: Compi
     return total
 
 
+def traced_states(
+    opened: ExplainingModel,
+    opening: Sequence[int],
+    question: Question,
+    prompt: Sequence[int],
+    tokens: Sequence[int],
+) -> StateDigests:
+    """What is recorded of how a model came to an answer. Raises: InvalidInput, DependencyUnavailable."""
+    words = word_weights(opened, opening, question, tokens)
+    return replace(opened.state_digests(prompt, tokens), words=words)
+
+
 def same_states(reading: RecordedReading) -> bool | None:
-    """Whether the model's states, computed again, have the recorded digests; None where none were recorded.
+    """Whether the model's states and the words' weights, computed again, are those that were recorded; None where none
+    were.
 
     Raises: InvalidInput, DependencyUnavailable.
     """
-    recorded = reading.trace.states
+    recorded, trace = reading.trace.states, reading.trace
     if isinstance(recorded, msgspec.UnsetType):
         return None
-    return reading.opened.state_digests(reading.trace.prompt, reading.trace.tokens) == recorded
+    found = traced_states(reading.opened, reading.opening, reading.question, trace.prompt, trace.tokens)
+    return found == (recorded if recorded.words else replace(recorded, words=found.words))

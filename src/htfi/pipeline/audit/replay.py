@@ -1,6 +1,6 @@
 """Generates a recorded reading again: the same tokens from the same seed and target, for `htfi ledger replay`."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -20,12 +20,17 @@ from htfi.domain.decision import Decision, GenerationTrace, NewsView
 from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.domain.generation import Completion, GenerationRequest, RequestRefused, RuleTrace
 from htfi.narrative.answer import ConfidenceCalibration, ParsedAnswer, parse_answer, view_grammar
-from htfi.narrative.deep_reader import combine_answers, combine_meanings, path_seed
+from htfi.narrative.deep_reader import answer_seeds, combine_answers, combine_meanings
 from htfi.narrative.merging import unmerged
+from htfi.narrative.ports import NoiseKey
 from htfi.narrative.view_calibration import ViewCalibration
 from htfi.pipeline.audit.readings import first_difference
 from htfi.pipeline.audit.token_text import TokenText
 from htfi.pipeline.record.entry import has_reading, try_decode_entry
+
+NOISE_KEY = (
+    "mark"  # among a decision's models: the id of the marking key that its readings' noise follows from
+)
 
 
 class ModelRole(StrEnum):
@@ -116,12 +121,33 @@ def reading_of(decision: Decision, entries: Iterable[bytes]) -> Decision:
     )
 
 
+def noise_seeds(decision: Decision, trace: GenerationTrace, key: NoiseKey | None) -> list[int]:
+    """The seeds of the noise of a decision's reading, one for each answer. `key` is the marking key at hand.
+
+    At temperature 0 noise chooses nothing, and no key is needed. Raises: InvalidInput where another key is needed.
+    """
+    named = decision.models.get(NOISE_KEY, "")
+    if not named or trace.temperature == 0.0:
+        return answer_seeds(trace)
+    if key is None or key.id != named:
+        at_hand = "" if key is None else f", and the key there is {key.id}"
+        raise InvalidInput(
+            f"{decision.id}: its noise follows from marking key {named}{at_hand}: only who holds that key, as mark.key "
+            "in the run's folder, can write the reading again"
+        )
+    return answer_seeds(trace, key)
+
+
 def replay_reading(
-    decision: Decision, config: DecodingConfig, open_model: Callable[[str, ModelRole], ReplayModel]
+    decision: Decision,
+    config: DecodingConfig,
+    open_model: Callable[[str, ModelRole], ReplayModel],
+    key: NoiseKey | None = None,
 ) -> ReplayedReading:
     """Generate the view of a decision again from its trace.
 
     `open_model` opens the model of a version in a role. Where the target ran does not matter: its tokens are the same.
+    `key` is the run's marking key, if it has one.
     Raises: InvalidInput, IntegrityError, DependencyUnavailable.
     """
     view = (
@@ -130,17 +156,18 @@ def replay_reading(
     if view is None or view.trace is None:
         raise InvalidInput(f"{decision.id} holds no generation trace")
     trace = view.trace
+    seeds = noise_seeds(decision, trace, key)
     opened = open_model(trace.target, ModelRole.TARGET)
     vocabulary = opened.vocabulary
     request = GenerationRequest(
         prompt=(),
         form=view_grammar(vocabulary.dialect, trace.num_items),
-        seed=trace.seed,
+        seed=seeds[0],
         temperature=trace.temperature,
         kind="view",
     )
     if trace.paths:
-        return _replay_paths(opened, config, view, trace, request, vocabulary)
+        return _replay_paths(opened, config, view, trace, request, seeds)
     spell = TokenText.of(vocabulary)
     if isinstance(trace.rule, UnsetType):
         plain = _decode_again(opened.plain_generator(config), trace, request)
@@ -172,14 +199,12 @@ def _replay_paths(
     view: NewsView,
     trace: GenerationTrace,
     request: GenerationRequest,
-    vocabulary: Vocabulary,
+    seeds: Sequence[int],
 ) -> ReplayedReading:
     """A reading in depth: every answer again from its own seed, and what they come to together."""
     generator = opened.plain_generator(config)
-    written = [
-        _decode_again(generator, trace, replace(request, seed=path_seed(trace.seed, path)))
-        for path in range(len(trace.paths))
-    ]
+    written = [_decode_again(generator, trace, replace(request, seed=seed)) for seed in seeds]
+    vocabulary = opened.vocabulary
     spell = TokenText.of(vocabulary)
     problems = [
         f"the target generates different tokens in answer {path}: {differing}"

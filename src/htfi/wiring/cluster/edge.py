@@ -24,6 +24,7 @@ from numpy.random import Generator as RandomGenerator
 from htfi.adapters.device.metrics import DeviceMonitor
 from htfi.adapters.grpc.tls import TlsFiles
 from htfi.adapters.grpc.transport import GrpcTransport, fast_thread_switching
+from htfi.adapters.keys.mark_key import mark_key_of
 from htfi.adapters.probes.server import ProbeResult, ProbeServer
 from htfi.decoding.acceptance import AcceptanceAlarm
 from htfi.decoding.link.client.generator import ExpectedTarget, FullPrecisionGenerator, LinkedGenerator
@@ -111,8 +112,12 @@ def leader_role(desk: str) -> str:
 
 
 @contextmanager
-def open_edge(settings: Settings, name: str, *, secure: bool = True) -> Generator[EdgeNode]:
+def open_edge(
+    settings: Settings, name: str, *, secure: bool = True, folder: Path | None = None
+) -> Generator[EdgeNode]:
     """An edge of the cluster in the settings.
+
+    Where the run's `folder` holds a marking key, the noise of its readings follows from it.
 
     Raises: InvalidInput, IntegrityError, DependencyUnavailable.
     """
@@ -121,6 +126,7 @@ def open_edge(settings: Settings, name: str, *, secure: bool = True) -> Generato
     require_shared_noise(settings.decoding, "an edge")
     if not cluster.clouds:
         raise InvalidInput("an edge needs a cloud: --cloud NAME=HOST:PORT, or `htfi run` without one")
+    key = mark_key_of(folder) if folder is not None else None
     target, draft = open_model_pair(settings.models)
     health = health_config(settings.health, cluster)
     device = DeviceMonitor()
@@ -157,15 +163,21 @@ def open_edge(settings: Settings, name: str, *, secure: bool = True) -> Generato
         full = in_full_precision(target)
         edge_generator = LazyGenerator(draft, lambda: draft.plain_generator(settings.decoding))
         linked = ModelReader(
-            generator, settings.narrative, target.trust, draft.trust, target.meaning, draft.meaning
+            generator, settings.narrative, target.trust, draft.trust, target.meaning, draft.meaning, key=key
         )
         readers: dict[Rung, NewsReader] = {
             Rung.TEMPLATE: TemplateReader(settings.narrative),
-            Rung.EDGE: ModelReader(edge_generator, settings.narrative, draft.trust, meaning=draft.meaning),
+            Rung.EDGE: ModelReader(
+                edge_generator, settings.narrative, draft.trust, meaning=draft.meaning, key=key
+            ),
             Rung.SPECULATIVE: linked,
             Rung.SECURE: SecureReader(linked, settings.narrative),
             Rung.DEEP: LateDeepReader(
-                FullPrecisionGenerator(generator, full.version), settings.narrative, full.trust, full.meaning
+                FullPrecisionGenerator(generator, full.version),
+                settings.narrative,
+                full.trust,
+                full.meaning,
+                key,
             ),
         }
         if settings.models.frontier_url:

@@ -7,8 +7,9 @@ imported only for a remote model.
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
@@ -26,8 +27,9 @@ from htfi.domain.generation import Completion, GenerationRequest, RequestRefused
 from htfi.domain.settings import setting
 from htfi.narrative.config import NarrativeConfig
 from htfi.narrative.deep_reader import DeepReader
-from htfi.narrative.ports import NewsReader, TextGenerator
+from htfi.narrative.ports import NewsReader, NoiseKey, TextGenerator
 from htfi.narrative.readers import DigestStates, ModelReader, TemplateReader
+from htfi.pipeline.audit.attribution import ExplainingModel, traced_states
 from htfi.wiring.models.caching import RunCache
 from htfi.wiring.models.loading import PRECISIONS, TORCH_PRECISIONS, LoadableModel, open_like, open_model
 from htfi.wiring.models.speculation import require_shared_noise, speculative_generator, warn
@@ -88,11 +90,15 @@ def open_readers(
     decoding: DecodingConfig,
     cache: RunCache | None = None,
     digest_file: DigestFile = file_digest,
+    key: NoiseKey | None = None,
 ) -> dict[Rung, NewsReader]:
     """The reader of each rung that has one: none, the draft, the target, the target in full precision.
 
-    Where manipulation is suspected the target reads alone: nothing drafts for it, and no draft learns from it.
+    Where manipulation is suspected the target reads alone: nothing drafts for it, and no draft learns from it. With a
+    marking `key` their noise follows from it. Raises: InvalidInput, IntegrityError.
     """
+    if key is not None:
+        require_shared_noise(decoding, "a marking key")
     readers: dict[Rung, NewsReader] = {Rung.TEMPLATE: TemplateReader(narrative)}
     if not (config.target or config.draft or models.DIGESTS):
         return readers
@@ -104,25 +110,35 @@ def open_readers(
     speculative = LazyGenerator(target, lambda: open_speculative(config, target, draft, decoding))
     states = _states_of(target, narrative)
     readers[Rung.EDGE] = ModelReader(
-        edge, narrative, draft.trust, meaning=draft.meaning, digest_states=_states_of(draft, narrative)
+        edge,
+        narrative,
+        draft.trust,
+        meaning=draft.meaning,
+        digest_states=_states_of(draft, narrative),
+        key=key,
     )
     readers[Rung.SPECULATIVE] = ModelReader(
-        speculative, narrative, target.trust, meaning=target.meaning, digest_states=states
+        speculative, narrative, target.trust, meaning=target.meaning, digest_states=states, key=key
     )
     alone = LazyGenerator(target, lambda: target.plain_generator(decoding))
     readers[Rung.SECURE] = ModelReader(
-        alone, narrative, target.trust, meaning=target.meaning, digest_states=states
+        alone, narrative, target.trust, meaning=target.meaning, digest_states=states, key=key
     )
     full = in_full_precision(target)
     deep = LazyGenerator(full, lambda: full.plain_generator(decoding))
-    readers[Rung.DEEP] = DeepReader(deep, narrative, full.trust, full.meaning, _states_of(full, narrative))
+    readers[Rung.DEEP] = DeepReader(
+        deep, narrative, full.trust, full.meaning, _states_of(full, narrative), key
+    )
     if config.frontier_url:
         readers[Rung.DEEP] = frontier_reader(config, narrative)
     return readers if cache is None else cache.wrap_readers(readers, target, draft, narrative, decoding)
 
 
 def _states_of(opened: LoadableModel, narrative: NarrativeConfig) -> DigestStates | None:
-    return opened.state_digests if narrative.trace else None
+    if not narrative.trace:
+        return None
+    model = cast("ExplainingModel", opened)  # a cached property is not a property to a type checker
+    return partial(traced_states, model, tuple(opened.tokenizer.opening))
 
 
 def frontier_reader(config: ModelsConfig, narrative: NarrativeConfig) -> NewsReader:

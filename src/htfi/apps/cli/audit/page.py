@@ -43,7 +43,7 @@ def audit_page(found: TableAudit | RunAudit) -> str:
         "is decided: 0.5 is not at all. The null permutes the attribute over whole companies or people.</p>"
         f"{_table(PROXY_COLUMNS, proxy_rows(found.proxies))}</section></main>"
     )
-    return page_html("HTFI fairness", body, style=_STYLE)
+    return page_html("HTFI fairness", body, style=_STYLE, is_generated=False)
 
 
 def _chart(attribute: str, measure: str, figures: Sequence[GroupFigure]) -> DotChart:

@@ -5,6 +5,7 @@ from typing import Any, cast
 
 import msgspec
 
+from htfi.domain.content_marking import FIELD, content_marking
 from htfi.governance.fairness.findings import GapVerdict, GroupFigure, GroupGap
 from htfi.governance.fairness.forecasts import COVERAGE, MODEL_READ, WAITING, WITHHELD
 from htfi.governance.fairness.proxies import ProxyFigure
@@ -18,7 +19,8 @@ PROXY_COLUMNS = ("attribute", "group", "rows", "AUC", "AUC by chance up to", "p"
 
 def audit_json(found: TableAudit | RunAudit) -> dict[str, Any]:
     """Every figure and gap; what is not known is null."""
-    return cast("dict[str, Any]", _finite(msgspec.to_builtins(found)))
+    figures = cast("dict[str, Any]", _finite(msgspec.to_builtins(found)))
+    return figures | {FIELD: content_marking(is_generated=False)}
 
 
 def print_audit(found: TableAudit | RunAudit) -> None:

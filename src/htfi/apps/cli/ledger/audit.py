@@ -8,6 +8,7 @@ import msgspec
 
 from htfi.apps.cli.ledger.entries import progress, show_statements
 from htfi.apps.cli.ledger.options import FOLDER
+from htfi.domain.content_marking import FIELD, content_marking
 from htfi.domain.decision import Decision
 from htfi.library.ledgers import explain_entry
 from htfi.narrative.audit import AuditSection
@@ -57,7 +58,8 @@ def audit_command(folder: Path, which: str | None, as_json: bool, target: Path |
         log.close()
     if as_json:
         body = [{"title": one.title, "lines": one.lines} for one in sections]
-        click.echo(msgspec.json.format(msgspec.json.encode({**subject, "sections": body}), indent=2))
+        marked = {**subject, "sections": body, FIELD: content_marking()}
+        click.echo(msgspec.json.format(msgspec.json.encode(marked), indent=2))
     else:
         _show(subject.get("id", f"all decisions of {folder}"), sections)
         if decision is not None:

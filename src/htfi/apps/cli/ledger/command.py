@@ -24,6 +24,7 @@ from htfi.apps.cli.ledger.options import (
 )
 from htfi.apps.cli.ledger.proofs import check_proof_command, cosign_command, keygen_command, prove_command
 from htfi.apps.cli.ledger.replay import replay_command
+from htfi.domain.content_marking import MARKING_FILE, TEXT_FIELDS, marking_file
 from htfi.domain.counts import counted
 from htfi.domain.decision import encode_decision
 from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
@@ -189,6 +190,7 @@ def export(folder: Path, out: Path) -> None:
             for path, content in static_files(log, size, advance):
                 write_file(out / path, content)
         _write_lines(out / "entries.jsonl", (_exported(*item) for item in enumerate(log.entries(0, size))))
+        write_file(out / MARKING_FILE, marking_file(["entries.jsonl", "tile/entries"], TEXT_FIELDS))
     finally:
         log.close()
     click.echo(

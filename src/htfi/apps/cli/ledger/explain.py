@@ -6,6 +6,7 @@ import click
 import msgspec
 
 from htfi.apps.cli.ledger.options import FOLDER, TARGET
+from htfi.domain.content_marking import FIELD, content_marking
 from htfi.domain.decision import Decision
 from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.library.ledgers import decision_of, find_entry
@@ -14,9 +15,9 @@ from htfi.pipeline.audit.attribution import ItemEffect
 from htfi.wiring.ledger import open_ledger_readonly
 
 _STATES = {
-    True: "attention and last hidden states: computed again to the bit",
-    False: "attention and last hidden states: not those that were recorded",
-    None: "attention and last hidden states: not recorded (narrative.trace was off)",
+    True: "words' weights and digests of states: computed again to the bit",
+    False: "words' weights and digests of states: not those that were recorded",
+    None: "words' weights and digests of states: not recorded (narrative.trace was off)",
 }
 _MAX_WORDS = 3  # named of each headline
 
@@ -31,8 +32,8 @@ def explain_command(folder: Path, which: str, trace: bool, as_json: bool, target
     """Explain one decision, given by number or id, from inside: for each item of news, the forecast without it.
 
     The model reads the other items again with the recorded seed, and the view is weighed as it was. With --trace each
-    word of the headlines is left out in turn: its weight is how much likelier it made the recorded answer; and the
-    digests of attention and last hidden states, recorded where narrative.trace was on, are computed again.
+    word of the headlines is left out in turn: its weight is how much likelier it made the recorded answer. Weights, and
+    digests of attention and last hidden states, that narrative.trace recorded are compared with it.
 
     Exit status 1 where these differ.
 
@@ -52,7 +53,13 @@ def explain_command(folder: Path, which: str, trace: bool, as_json: bool, target
         log.close()
     if as_json:
         states = {"has_same_states": found.has_same_states} if trace else {}
-        body = {**states, "id": decision.id, "quantiles": decision.forecast.quantiles, "items": found.effects}
+        body = {
+            **states,
+            "id": decision.id,
+            "quantiles": decision.forecast.quantiles,
+            "items": found.effects,
+            FIELD: content_marking(),
+        }
         click.echo(msgspec.json.format(msgspec.json.encode(body), indent=2))
         return
     from htfi.apps.display.tables import print_line

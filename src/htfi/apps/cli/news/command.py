@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
+from htfi.domain.content_marking import FIELD, content_marking
 from htfi.domain.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -122,9 +123,10 @@ def _write(items: "list[NewsText]", out: Path, *, show_progress: bool) -> None:
     from htfi.library.read import understand_items
 
     try:
+        mark = content_marking()
         with nullcontext(sys.stdout) if str(out) == "-" else out.open("w", encoding="utf-8") as stream:
             for place, one in enumerate(understand_items(items), 1):
-                stream.write(json.dumps(as_line(one), ensure_ascii=False) + "\n")
+                stream.write(json.dumps({**as_line(one), FIELD: mark}, ensure_ascii=False) + "\n")
                 if show_progress and sys.stderr.isatty():
                     click.echo(f"\rread {place:,} of {len(items):,}", nl=place == len(items), err=True)
     except OSError as error:

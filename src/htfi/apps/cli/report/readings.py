@@ -5,7 +5,8 @@ The narrative audit on the page: of the whole run, and of each reading that is s
 
 import heapq
 import itertools
-from collections.abc import Callable, Iterable
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from html import escape
 from typing import NamedTuple
@@ -16,10 +17,17 @@ from htfi.domain.decision import Decision, GenerationTrace
 from htfi.domain.generation import RuleTrace
 from htfi.narrative.audit import AuditSection, explain_decision
 from htfi.narrative.audit_summary import AuditSummary
+from htfi.narrative.merging import unmerged
 from htfi.narrative.rationale.amendment import news_text
+from htfi.pipeline.audit.attribution import WordWeight, headline_weights
 from htfi.wiring.models.loading import token_text
 
 NUM_STRONGEST = 12
+MIN_NATS = 0.05  # of a word that is marked
+NUM_RECENT = 8  # readings of a series
+NUM_STEPS = 3  # of a mark's strength
+
+_ReadingName = tuple[int, str, str]  # instant, reader, words
 
 
 class ReadingOutcome(NamedTuple):
@@ -37,10 +45,52 @@ class ReadingOutcome(NamedTuple):
     news: str  # what the rationale says of it
     audit: tuple[AuditSection, ...] = ()
     rule: RuleTrace | None = None  # that accepted drafted tokens, if not the shared noise
+    shown: tuple["ShownHeadline", ...] = ()
 
 
-def fresh_reading(decision: Decision) -> ReadingOutcome | None:
-    """The view that was taken for this decision; None where there is none, no opinion, or one taken earlier."""
+class ShownHeadline(NamedTuple):
+    """A headline that a model was shown; the weights of its words are None where the record holds none."""
+
+    text: str
+    words: tuple[WordWeight, ...] | None
+
+
+class RecentReadings:
+    """The headlines of each series' newest readings: a view may be kept, and merged, for many decisions."""
+
+    def __init__(self) -> None:
+        self._shown: dict[str, OrderedDict[_ReadingName, tuple[ShownHeadline, ...]]] = {}
+
+    def add(self, decision: Decision) -> None:
+        """Keep what a model was shown for this decision, if one read for it."""
+        name = _reading_name(decision)
+        trace = decision.view.trace if decision.view is not None else None
+        if name is None or trace is None:
+            return
+        newest = self._shown.setdefault(
+            decision.series, OrderedDict[_ReadingName, tuple[ShownHeadline, ...]]()
+        )
+        newest[name] = _shown_headlines(trace)
+        if len(newest) > NUM_RECENT:
+            newest.popitem(last=False)
+
+    def shown_for(self, decision: Decision) -> tuple[ShownHeadline, ...]:
+        """The headlines that the decision's view was read from; empty where none of the newest readings is of it."""
+        name = _reading_name(decision)
+        newest = self._shown.get(decision.series)
+        return () if name is None or newest is None else newest.get(name, ())
+
+
+def _reading_name(decision: Decision) -> _ReadingName | None:
+    """What tells a model's reading from the others of its series."""
+    read = unmerged(decision.view) if decision.view is not None else None
+    return None if read is None else (read.as_of_ns, read.reader, read.words)
+
+
+def fresh_reading(decision: Decision, shown: tuple[ShownHeadline, ...] = ()) -> ReadingOutcome | None:
+    """The view that was taken for this decision, from the headlines `shown`; None where there is none, no opinion, or
+    one taken earlier.
+    """
     view = decision.view
     if view is None or view.confidence <= 0.0 or view.as_of_ns != decision.as_of_ns:
         return None
@@ -57,6 +107,18 @@ def fresh_reading(decision: Decision) -> ReadingOutcome | None:
         news_text(decision.rationale, decision.models),
         audit_sections(decision),
         None if view.trace is None or isinstance(view.trace.rule, UnsetType) else view.trace.rule,
+        shown,
+    )
+
+
+def _shown_headlines(trace: GenerationTrace) -> tuple[ShownHeadline, ...]:
+    items = () if isinstance(trace.shown, UnsetType) else trace.shown
+    weights = () if isinstance(trace.states, UnsetType) else trace.states.words
+    if not weights:
+        return tuple(ShownHeadline(item.headline, None) for item in items)
+    return tuple(
+        ShownHeadline(item.headline, headline_weights(item.headline, of_item))
+        for item, of_item in zip(items, weights, strict=False)
     )
 
 
@@ -131,6 +193,33 @@ def summary_html(summary: AuditSummary) -> str:
     if not summary.num_with_news:
         return ""
     return f"<h3>What happened to the news</h3>{_sections(summary.sections())}"
+
+
+def headlines_html(shown: Sequence[ShownHeadline]) -> str:
+    """The headlines that a model was shown; the words that carried its view are marked, the more the stronger.
+
+    Empty where the record holds no weights.
+    """
+    known = [one for one in shown if one.words is not None]
+    most = max((word.nats for one in known for word in one.words or ()), default=0.0)
+    if not known:
+        return ""
+    lines = "".join(f"<li>{_weighed(one, most)}</li>" for one in known)
+    return f'<ul class="shown">{lines}</ul>'
+
+
+def _weighed(one: ShownHeadline, most: float) -> str:
+    html, at = "", 0
+    for word in one.words or ():
+        if word.nats < MIN_NATS:
+            continue
+        step = min(NUM_STEPS, 1 + int(NUM_STEPS * word.nats / most))
+        html += (
+            f'{escape(one.text[at : word.begin])}<mark class="w{step}" title="{word.nats:+.2f} nats">'
+            f"{escape(one.text[word.begin : word.end])}</mark>"
+        )
+        at = word.end
+    return html + escape(one.text[at:])
 
 
 def audit_html(sections: Iterable[AuditSection]) -> str:

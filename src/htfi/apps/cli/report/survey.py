@@ -21,7 +21,13 @@ from numpy.typing import NDArray
 from htfi.apps.cli.report.amendments import AmendmentCounts, amended_id
 from htfi.apps.cli.report.news_answers import ForecastFromPrice, NewsAnswers
 from htfi.apps.cli.report.notable import NotableDecision, NotableDecisions, summarise_decision
-from htfi.apps.cli.report.readings import ReadingOutcome, ReadingScores, TiltScore, fresh_reading
+from htfi.apps.cli.report.readings import (
+    ReadingOutcome,
+    ReadingScores,
+    RecentReadings,
+    TiltScore,
+    fresh_reading,
+)
 from htfi.apps.cli.report.stated_confidence import StatedConfidence
 from htfi.domain.decision import TICKS_PER_UNIT, Decision, Forecast, Regime
 from htfi.forecasting.scores import crps, pit
@@ -95,6 +101,7 @@ class RunSurvey:
     widest: list[NotableDecision] = field(default_factory=list[NotableDecision])
     surprises: list[NotableDecision] = field(default_factory=list[NotableDecision])
     readings: ReadingScores = field(default_factory=ReadingScores)
+    recent: RecentReadings = field(default_factory=RecentReadings)
     amendments: AmendmentCounts = field(default_factory=AmendmentCounts)
     answers: NewsAnswers = field(default_factory=NewsAnswers)
     news: AuditSummary = field(default_factory=AuditSummary)
@@ -207,6 +214,7 @@ def take_survey(lines: Iterable[ReleasedLine | WithheldLine], size: int) -> RunS
                 _score(survey, batch, notable)
                 batch.clear()
                 add_experts(survey, axes.names)
+            survey.recent.add(line.decision)
             _take_facts(survey, line.index, line.decision)
             survey.amendments.add(line.decision)
             survey.news.add(line.decision)
@@ -224,6 +232,7 @@ def take_survey(lines: Iterable[ReleasedLine | WithheldLine], size: int) -> RunS
 
 def _amend(survey: RunSurvey, pending: dict[str, deque[_PendingForecast]], decision: Decision) -> None:
     """Let an amendment take the place of its first decision in readings and text, where no bar has closed since."""
+    survey.recent.add(decision)
     survey.amendments.add(decision)
     survey.news.add(decision)
     if decision.is_between_bars:
@@ -238,7 +247,7 @@ def _amend(survey: RunSurvey, pending: dict[str, deque[_PendingForecast]], decis
         if not ended.any():
             origin = origin._replace(
                 notable=summarise_decision(decision),
-                read=fresh_reading(decision),
+                read=fresh_reading(decision, survey.recent.shown_for(decision)),
                 tilt=_applied_tilt(decision),
             )
         quantiles = origin.quantiles.copy()
@@ -257,6 +266,7 @@ def _add_answer(
         _count_reasons(survey, line)
         return
     decision = line.decision
+    survey.recent.add(decision)
     _take_inputs(survey, decision)
     survey.amendments.add(decision)
     survey.news.add(decision)
@@ -328,7 +338,7 @@ def _pending_forecast(
         quantiles.transpose(1, 0, 2),
         summarise_decision(decision),
         tally,
-        fresh_reading(decision),
+        fresh_reading(decision, survey.recent.shown_for(decision)),
         _applied_tilt(decision),
     )
 

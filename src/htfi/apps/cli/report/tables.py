@@ -8,7 +8,7 @@ from htfi.apps.cli.report.amendments import LOCAL, AmendmentCounts
 from htfi.apps.cli.report.facts import ReportFacts
 from htfi.apps.cli.report.news_answers import MIN_INSTANTS, NewsAnswers, PairedScore
 from htfi.apps.cli.report.notable import NotableDecision
-from htfi.apps.cli.report.readings import audit_html, summary_html
+from htfi.apps.cli.report.readings import audit_html, headlines_html, summary_html
 from htfi.apps.cli.report.stated_confidence import stated_html
 from htfi.apps.cli.report.survey import RunSurvey, SeriesScore
 from htfi.apps.cli.summary import BASELINE
@@ -143,7 +143,7 @@ def readings_html(survey: RunSurvey) -> str:
             f'<td data-name="confidence">{read.confidence:.0%}</td>'
             f'<td data-name="outcome">{format_percent(math.expm1(read.outcome))}</td>'
             f'<td class="text">{escape(_shorten(read.news, _TEXT_CHARS))}'
-            f"{audit_html(read.audit)}</td></tr>"
+            f"{headlines_html(read.shown)}{audit_html(read.audit)}</td></tr>"
         )
     late += answers_html(survey.answers) + stated_html(survey.stated) + summary_html(survey.news)
     if not rows:
@@ -152,7 +152,25 @@ def readings_html(survey: RunSurvey) -> str:
         "<th>as of (UTC)</th><th>series</th><th>view</th><th>volatility</th><th>confidence</th><th>outcome</th>"
         '<th class="text">news and reason</th>'
     )
-    return f"{html}{late}<h3>Strongest views</h3>{_words_table(head, rows)}"
+    return f"{html}{late}<h3>Strongest views</h3>{_carried_note(survey)}{_words_table(head, rows)}"
+
+
+def _carried_note(survey: RunSurvey) -> str:
+    """What marks in headlines mean, and for how many of the views none are held; empty without headlines."""
+    shown = [read.shown for read in survey.readings.strongest() if read.shown]
+    if not shown:
+        return ""
+    num_without = sum(all(one.words is None for one in headlines) for headlines in shown)
+    how = "Run with <code>narrative.trace</code> to record it, or <code>htfi ledger explain DIR ID --trace</code>."
+    if num_without == len(shown):
+        return f'<p class="note">Which words carried these views is not in the record. {how}</p>'
+    note = (
+        "Marked words carried the view: without the word its model would have been less sure of its answer, the "
+        "stronger the mark the more. Words support each other, so a word without a mark may still count."
+    )
+    if num_without:
+        note += f" For {counted(num_without, 'view')} the record holds no weights. {how}"
+    return f'<p class="note">{note}</p>'
 
 
 def answers_html(answers: NewsAnswers) -> str:

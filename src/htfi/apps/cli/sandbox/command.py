@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from htfi.domain.content_marking import FIELD, content_marking
+
 if TYPE_CHECKING:
     from htfi.wiring.sandbox.examination import Examination
 
@@ -108,4 +110,5 @@ def _answer(found: "Examination") -> dict[str, object]:
         "not_enforced": found.enforcement.not_enforced,
         "seconds": round(found.seconds, 1),
         "printed": found.printed,
+        FIELD: content_marking(is_generated=False),
     }

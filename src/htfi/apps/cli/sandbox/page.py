@@ -56,7 +56,7 @@ def page(found: "Examination") -> str:
         f'<h3 class="table">What held it</h3><ul class="notes">{held}</ul>'
         f'<p class="origin">candidate {escape(verdict.digest)} · history {escape(verdict.history_digest)}</p>'
     )
-    return page_html("HTFI sandbox", body, style=_STYLE)
+    return page_html("HTFI sandbox", body, style=_STYLE, is_generated=False)
 
 
 def _chart(results: Sequence[TrialResult]) -> str:
