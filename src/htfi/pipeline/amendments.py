@@ -226,6 +226,11 @@ def make_amendment(
         rationale=rationale,
         amends=first.id,
     )
+    return judge_amendment(amendment, governance, index)
+
+
+def judge_amendment(amendment: Decision, governance: RunGovernance, index: int) -> Decision:
+    """An amendment that will stand in the ledger at `index`, judged by what governance knows now."""
     governed = replace(amendment, governance=governance.fact(index, subject_of(amendment)))
     return replace(governed, verdict=judge(governed, governance.policy))
 

@@ -17,7 +17,6 @@ from htfi.domain.governance import GovernanceFacts, SwapFacts
 from htfi.governance.breakers.config import BreakerConfig
 from htfi.governance.breakers.observations import BreakerObservation
 from htfi.governance.breakers.panel import BreakerPanel
-from htfi.governance.breakers.states import BreakerChange
 from htfi.governance.bundles.tables import DesksConfig
 from htfi.governance.config import PolicyConfig
 from htfi.governance.control.entries import (
@@ -143,6 +142,11 @@ class RunGovernance:
         """How many changes are logged, in force or not."""
         return len(self._entries)
 
+    @property
+    def logged(self) -> list[GovernanceEntry]:
+        """The changes that are logged, oldest first."""
+        return [entry for entry, _ in self._entries]
+
     def take_requests(self, before: int, now_ns: int) -> bool:
         """Log what was asked for from decision `before` on; whether anything was. Raises: LedgerUnavailable."""
         if not self._requests.has_new:
@@ -174,23 +178,17 @@ class RunGovernance:
             return UNSET
         return self._facts_of(holds_on(self.state_now, subject), subject.swaps)
 
-    @property
-    def has_breakers(self) -> bool:
-        """Whether a bundle in force has circuit breakers observe."""
+    def has_breakers(self, before: int) -> bool:
+        """Whether a bundle in force for decision `before` has circuit breakers observe."""
+        self._advance(before)
         return self._panel is not None
 
-    def observe(self, observation: BreakerObservation, before: int) -> list[BreakerChange]:
+    def observe(self, observation: BreakerObservation, before: int) -> list[BreakerMoved]:
         """Let the circuit breakers observe what precedes decision `before`; the changes, which are to be logged."""
         self._advance(before)
-        return [] if self._panel is None else self._panel.observe(observation)
-
-    def log_changes(self, changes: Sequence[BreakerChange], before: int, *, is_replaying: bool) -> None:
-        """Log what breakers did, unless the log of a run made again holds it. Nothing waits in an open group.
-
-        Raises: IntegrityError where a run made again comes to other changes, LedgerUnavailable.
-        """
-        for one in changes:
-            entry = BreakerMoved(
+        changes = [] if self._panel is None else self._panel.observe(observation)
+        return [
+            BreakerMoved(
                 one.at_ns,
                 before,
                 one.breaker,
@@ -200,12 +198,21 @@ class RunGovernance:
                 one.threshold,
                 one.evidence,
             )
+            for one in changes
+        ]
+
+    def log_changes(self, changes: Sequence[BreakerMoved], *, is_replaying: bool) -> None:
+        """Log what breakers did, unless the log of a run made again holds it. Nothing waits in an open group.
+
+        Raises: IntegrityError where a run made again comes to other changes, LedgerUnavailable.
+        """
+        for entry in changes:
             if entry in self._moves:
                 continue
             if is_replaying:
                 raise IntegrityError(
-                    f"breaker {one.breaker} of {one.scope} changes at decision {before}, which the governance log does "
-                    "not hold: the inputs, the settings or the code changed since; use a new folder"
+                    f"breaker {entry.breaker} of {entry.scope} changes at decision {entry.before}, which the "
+                    "governance log does not hold: the inputs, the settings or the code changed since; use a new folder"
                 )
             self.log(entry)
 
@@ -263,9 +270,10 @@ class RunGovernance:
             before, tables = self._watched, self.state_now.tables
             self._watched = None if tables is None else (tables.breakers, tables.desks)
             if self._watched != before:
-                self._panel = (
-                    None if tables is None else BreakerPanel(tables.breakers, tables.desks.by_symbol())
-                )
+                panel = None if tables is None else BreakerPanel(tables.breakers, tables.desks.by_symbol())
+                if panel is not None and self._panel is not None:
+                    panel.keep_open(self._panel)
+                self._panel = panel
             self.policy = self._settings_policy if tables is None else tables.policy
 
     def state(self) -> dict[str, Any]:

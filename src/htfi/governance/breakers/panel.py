@@ -43,6 +43,17 @@ _MIN_MOVED = 0.01  # of the band: a view that moves the median less moves nothin
 _SWAP_EVIDENCE = 1.0  # a fact, not a test: a changed model is certain
 
 
+# What watches items of news, which the ledger does not hold as they were screened.
+ITEM_BREAKERS = frozenset({"quarantine_swells", "headline_reach"})
+
+
+def item_threshold(config: BreakerConfig, breaker: str) -> float:
+    """The evidence at which one of `ITEM_BREAKERS` trips; infinite where it does not act."""
+    if breaker == "headline_reach":
+        return NUM_WIDE_A_YEAR * _alarms(config.headline_reach, "desk", 1)
+    return NUM_READ_A_YEAR * _alarms(config.of(breaker), "firm", 1)
+
+
 class _Watch:
     """Tests of one kind: their wealth at each level that they are watched at, and their limits there."""
 
@@ -128,6 +139,10 @@ class BreakerPanel:
         closed = [key for key in self._cells if key[1] == scope and breaker in ("", key[0])]
         return [self._close(key, at_ns, f"re-enabled by {by}: {why}") for key in closed]
 
+    def keep_open(self, before: "BreakerPanel") -> None:
+        """Take over what is not closed under other limits: a new bundle closes no breaker."""
+        self._cells = dict(before._cells)
+
     def _observe_bars(self, point: PointObservation, touched: set[str]) -> list[_Trip]:
         """Tests of each series, then of the desks and the firm by the mean of their series' bets, then of experts."""
         watch, names = self._series, self._series.wealth.names
@@ -162,16 +177,16 @@ class BreakerPanel:
         if self._cells or trips:
             touched.update(f"series:{name}" for name in point.series)
             touched.update(members.scopes[int(desk)] for desk in desks)
-            touched.update(f"model:{name}" for name in point.expert_names)
-        return trips + self._observe_experts(point, num_bars)
+        return trips + self._observe_experts(point, num_bars, touched)
 
-    def _observe_experts(self, point: PointObservation, num_bars: float) -> list[_Trip]:
+    def _observe_experts(self, point: PointObservation, num_bars: float, touched: set[str]) -> list[_Trip]:
         if not point.expert_names:
             return []
         watch = self._experts
         scores = expert_scores(point)  # [n, K]
         seen = np.isfinite(scores)
         num = np.add.reduce(seen, axis=0)
+        touched.update(f"model:{name}" for name, count in zip(point.expert_names, num, strict=True) if count)
         mean = np.where(
             num > 0, np.add.reduce(np.where(seen, scores, 0.0), axis=0) / np.maximum(num, 1), np.nan
         )
@@ -198,7 +213,8 @@ class BreakerPanel:
             series = point.series[place]
             if not view.is_new:
                 continue
-            scores = self._readings.view_scores(series, view)
+            is_late = bool(point.bar_end_ns[place] < self._newest_end_ns(series))
+            scores = self._readings.view_scores(series, view, is_late=is_late)
             trips += self._judge(self._readers, "model", [view.reader], scores[None], NUM_READ_A_YEAR)
             contradiction = np.array([[min(max(view.contradiction, 0.0), 1.0)]])
             trips += self._judge(self._series_news, "series", [series], contradiction, NUM_READ_A_YEAR)
@@ -211,12 +227,16 @@ class BreakerPanel:
                 trips += self._judge_reach(point, item, places)
         return trips
 
+    def _newest_end_ns(self, series: str) -> int:
+        """The end of the newest bar of a series: the view of an amendment may come after the bar that it is on."""
+        row = self._series.wealth.names.row_of(series)
+        return 0 if row is None else int(self._series.wealth.names["end_ns"][row])
+
     def _judge_reach(self, point: PointObservation, item: str, places: set[int]) -> list[_Trip]:
         """Whether an item moves more of a desk's series than those that it names."""
         rows = self._series.wealth.names.rows_of(point.series)
         named = set(self._items.symbols(item))
-        limits = self._config.headline_reach
-        threshold = NUM_WIDE_A_YEAR * _alarms(limits, "desk", 1)
+        threshold = item_threshold(self._config, "headline_reach")
         trips: list[_Trip] = []
         for desk, members in self._members.places_by_scope(rows).items():
             others = [place for place in members if point.series[place].partition("/")[0] not in named]
@@ -329,7 +349,9 @@ class BreakerPanel:
         self._cells = {
             (breaker, scope): msgspec.convert(cell, BreakerCell) for breaker, scope, cell in state["cells"]
         }
-        self._members = ScopeMembers((), (), self._desks_of)
+        self._members = ScopeMembers(
+            self._series.wealth.names.names, self._desks.wealth.names.names, self._desks_of
+        )
 
     def _watches(self) -> dict[str, _Watch]:
         return {
