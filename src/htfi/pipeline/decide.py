@@ -1,6 +1,6 @@
 """The steps from closed bars to decisions: forecast, plan, read, weigh, judge. Each passes a series' record once."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
@@ -25,7 +25,7 @@ from htfi.domain.plan import LadderInputs
 from htfi.domain.time import NS_PER_MS
 from htfi.forecasting.between_bars import shorten
 from htfi.forecasting.forecaster import ForecastBatch
-from htfi.governance.control.state import HoldSubject
+from htfi.governance.control.state import HoldSubject, readers_of
 from htfi.governance.policy import judge
 from htfi.narrative.influence import bound_view, max_view_influence
 from htfi.narrative.question import Question, facts_of
@@ -241,9 +241,12 @@ def _merged_view(request: ReadRequest, view: NewsView | None, components: Compon
 
 
 def weigh_views(
-    series: Sequence[SeriesContext], forecasts: ForecastBatch, components: Components
+    series: Sequence[SeriesContext], forecasts: ForecastBatch, components: Components, first: int
 ) -> list[SeriesContext]:
-    """The forecasts of series with news, changed by the views as far as the track records of their readers allow."""
+    """The forecasts of series with news, changed by the views as far as the track records of their readers allow.
+
+    The views of readers that governance holds back from decision `first` on change nothing: the numbers decide.
+    """
     opinions = {
         series_context.row: fair_opinion(
             opinion_of(
@@ -260,7 +263,9 @@ def weigh_views(
             max_weight=max_view_weight(series_context.request, components.news.suspicion_monitor.config)
         )
         for series_context in series
-        if series_context.view is not None and series_context.view.confidence > 0.0
+        if series_context.view is not None
+        and series_context.view.confidence > 0.0
+        and not components.governance.holds_view(first, _hold_subject(series_context, forecasts))
     }
     is_tracked = not any(series_context.answered for series_context in series)
     components.forecaster.apply_opinions(forecasts, opinions, is_tracked=is_tracked)
@@ -346,11 +351,11 @@ def decide_series(
 
 
 def _hold_subject(series_context: SeriesContext, forecasts: ForecastBatch) -> HoldSubject:
-    names: Collection[str] = forecasts.names
-    view = series_context.view
-    if view is not None:
-        names = [*names, f"reader.{series_context.request.plan.rung.value}", view.reader]
-    return HoldSubject(series_context.request.series, names, series_context.swaps)
+    spoke = forecasts.experts[series_context.row, :, 0, 0]
+    names = [name for name, first in zip(forecasts.names, spoke.tolist(), strict=True) if first == first]
+    readers = readers_of(series_context.view, series_context.request.plan.rung)
+    is_weighed = series_context.forecast is not None and series_context.forecast.tilt is not None
+    return HoldSubject(series_context.request.series, names, series_context.swaps, readers, is_weighed)
 
 
 def make_decision(

@@ -13,7 +13,7 @@ from msgspec import UNSET, UnsetType
 
 from htfi.domain.decision import Decision, Receipt
 from htfi.domain.errors import IntegrityError, LedgerUnavailable
-from htfi.domain.governance import GovernanceFacts, SwapFacts
+from htfi.domain.governance import GovernanceFacts, Hold, SwapFacts
 from htfi.governance.breakers.config import BreakerConfig
 from htfi.governance.breakers.observations import BreakerObservation
 from htfi.governance.breakers.panel import BreakerPanel
@@ -29,7 +29,14 @@ from htfi.governance.control.entries import (
     encode_governance,
 )
 from htfi.governance.control.requests import BundleOffer, ControlRequest, StopRequest
-from htfi.governance.control.state import ControlState, HoldSubject, apply, holds_on, models_of
+from htfi.governance.control.state import (
+    ControlState,
+    HoldSubject,
+    apply,
+    holds_on,
+    readers_of,
+    view_holds_on,
+)
 from htfi.governance.fairness.config import FairnessConfig
 
 Facts = GovernanceFacts | UnsetType
@@ -101,7 +108,9 @@ class RequestQueue:
 def subject_of(decision: Decision) -> HoldSubject:
     """What a hold may reach of a decision; an amendment has the swap test of the decision that it amends."""
     swaps = UNSET if decision.governance is UNSET else decision.governance.swaps
-    return HoldSubject(decision.series, models_of(decision), swaps)
+    forecast = decision.forecast
+    readers = readers_of(decision.view, decision.plan.rung)
+    return HoldSubject(decision.series, forecast.weights.keys(), swaps, readers, forecast.tilt is not None)
 
 
 class RunGovernance:
@@ -168,7 +177,7 @@ class RunGovernance:
             if not self.is_governed:
                 return [UNSET] * num
             if self.state_now.is_clear and self.fairness is None:
-                return [self._facts_of((), UNSET)] * num
+                return [self._facts_of((), UNSET, ())] * num
         return [self.fact(first + place, subject_at(place)) for place in range(num)]
 
     def fact(self, index: int, subject: HoldSubject) -> Facts:
@@ -176,7 +185,13 @@ class RunGovernance:
         self._advance(index)
         if not self.is_governed:
             return UNSET
-        return self._facts_of(holds_on(self.state_now, subject), subject.swaps)
+        view_holds = () if subject.is_view_weighed else view_holds_on(self.state_now, subject)
+        return self._facts_of(holds_on(self.state_now, subject), subject.swaps, view_holds)
+
+    def holds_view(self, index: int, subject: HoldSubject) -> bool:
+        """Whether the view of the decision at `index` must not be weighed, because one of its readers is held."""
+        self._advance(index)
+        return bool(view_holds_on(self.state_now, subject))
 
     def has_breakers(self, before: int) -> bool:
         """Whether a bundle in force for decision `before` has circuit breakers observe."""
@@ -248,9 +263,12 @@ class RunGovernance:
         if not is_known:
             self.log(BundleAdopted(offer.at_ns, before, offer.digest, offer.number, offer.text, offer.stale))
 
-    def _facts_of(self, holds: tuple[Any, ...], swaps: SwapFacts | UnsetType) -> GovernanceFacts:
+    def _facts_of(
+        self, holds: tuple[Hold, ...], swaps: SwapFacts | UnsetType, view_holds: tuple[Hold, ...]
+    ) -> GovernanceFacts:
         newest = self._entries[self._num_applied - 1][1]
-        return GovernanceFacts(self._num_applied, newest, self.state_now.bundle_digest, holds, swaps)
+        digest = self.state_now.bundle_digest
+        return GovernanceFacts(self._num_applied, newest, digest, holds, swaps, view_holds or UNSET)
 
     def _has_entry_within(self, index: int) -> bool:
         """Whether an entry that is not in force yet applies to a decision before `index`."""

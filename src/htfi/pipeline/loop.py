@@ -166,7 +166,7 @@ class DecisionLoop:
             return []
         series = plan_readings(point, rows, components, context, self.recorder.cursor)
         series = read_news(series, components, self.recorder.cursor)
-        series = weigh_views(series, forecasts, components)
+        series = weigh_views(series, forecasts, components, self.recorder.num_recorded)
         series, num_skipped = plan_deep_readings(series, components, context)
         self.num_deep_reads_skipped += num_skipped
         if components.governance.has_breakers(self.recorder.num_recorded):

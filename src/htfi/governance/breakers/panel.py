@@ -40,6 +40,7 @@ _MIN_BAR_NS = 1e9
 NUM_READ_A_YEAR = 100_000.0  # answers of a reader, or items of news, that the bounds on false alarms hold for
 NUM_WIDE_A_YEAR = 10_000.0  # items that move several series and are not confirmed yet
 _MIN_MOVED = 0.01  # of the band: a view that moves the median less moves nothing
+_MIN_EVIDENCE = 2.0  # no limit is lower: without observations the evidence is 1
 _SWAP_EVIDENCE = 1.0  # a fact, not a test: a changed model is certain
 
 
@@ -156,19 +157,23 @@ class BreakerPanel:
         lengths_ns = np.maximum((point.bar_end_ns - point.bar_start_ns).astype(np.float64), _MIN_BAR_NS)
         num_bars = _NS_PER_YEAR / float(lengths_ns.min())
         evidence = watch.wealth.observe(rows, ratio)
-        limits = (members.largest_desk[rows] * num_bars)[:, None] * watch.limits("series")
+        limits = np.maximum(
+            (members.largest_desk[rows] * num_bars)[:, None] * watch.limits("series"), _MIN_EVIDENCE
+        )
         is_tripped = evidence >= limits
         watch.wealth.learn(rows, scores, evidence * evidence < limits)
         trips: list[_Trip] = []
         if is_tripped.any():
             trips += _trips(
-                watch, evidence, limits, is_tripped, scores, lambda row: f"series:{point.series[row]}"
+                watch, evidence, limits, is_tripped, ratio, lambda row: f"series:{point.series[row]}"
             )
             _begin_anew(watch, rows, is_tripped)
         desks, bets, present = members.bets(rows, ratio, np.isfinite(scores))
         evidence = self._desks.wealth.observe(desks, bets)
         level = np.where((desks == 0)[:, None], self._desks.limits("firm"), self._desks.limits("desk"))
-        limits = (np.maximum(members.sizes[desks] / present, 1.0) * num_bars)[:, None] * level
+        limits = np.maximum(
+            (np.maximum(members.sizes[desks] / present, 1.0) * num_bars)[:, None] * level, _MIN_EVIDENCE
+        )
         is_tripped = evidence >= limits
         if is_tripped.any():
             scopes = [members.scopes[int(desk)] for desk in desks]
@@ -276,7 +281,7 @@ class BreakerPanel:
         rows = watch.wealth.names.rows_of(names)
         ratio = watch.wealth.ratios(rows, scores)
         evidence = watch.wealth.observe(rows, ratio)
-        limits = np.broadcast_to(num_a_year * watch.limits(level), evidence.shape)
+        limits = np.broadcast_to(np.maximum(num_a_year * watch.limits(level), _MIN_EVIDENCE), evidence.shape)
         is_tripped = evidence >= limits
         watch.wealth.learn(rows, scores, evidence * evidence < limits)
         if not is_tripped.any():
@@ -287,7 +292,7 @@ class BreakerPanel:
             evidence,
             limits,
             is_tripped,
-            scores,
+            ratio,
             lambda row: f"{level}:{names[row]}" if names[row] else level,
         )
 
