@@ -305,7 +305,7 @@ class BreakerPanel:
         for trip in trips:
             key = trip.breaker, trip.scope
             before = self._cells.get(key)
-            self._cells[key] = open_cell(now_ns)
+            self._cells[key] = open_cell(now_ns, before)
             opened.add(key)
             if before is None or before.state is not BreakerState.OPEN:
                 words = f"{MEANINGS[trip.breaker]}: {trip.detail}"
