@@ -16,7 +16,7 @@ from htfi.domain.time import NS_PER_DAY
 from htfi.governance.breakers.config import BreakerConfig, BreakerLimits
 from htfi.governance.breakers.observations import NewsObservation, PointObservation, observe_decisions
 from htfi.governance.breakers.panel import BreakerPanel
-from htfi.governance.breakers.states import BreakerChange
+from htfi.governance.breakers.states import BreakerChange, advance_cell, open_cell
 
 NAMES = [f"S{place:02d}/1d" for place in range(20)]
 DESKS = {f"S{place:02d}": ("rates" if place < 10 else "equities",) for place in range(20)}
@@ -400,3 +400,47 @@ def test_limits_out_of_bounds_are_refused_in_one_line(make: Callable[[], object]
     with pytest.raises(InvalidInput) as refused:
         make()
     assert "\n" not in str(refused.value)
+
+
+def test_a_breaker_that_trips_while_it_is_half_open_waits_twice_as_long_each_time_up_to_a_bound():
+    hour_ns, wait_ns = 3_600 * 10**9, []
+    cell, now_ns = open_cell(0), 0
+    for _ in range(12):
+        start_ns = now_ns
+        while cell.state is BreakerState.OPEN:
+            now_ns += hour_ns
+            after = advance_cell(cell, "series:A/1d", now_ns, hour_ns, 10)
+            assert after is not None
+            cell = after
+        wait_ns.append((now_ns - start_ns) // hour_ns)
+        cell = open_cell(now_ns, cell)
+    assert wait_ns == [1, 2, 4, 8, 16, 32, 64, 128, 128, 128, 128, 128]
+    assert open_cell(now_ns, cell).num_relapses == cell.num_relapses, "a trip while it is open is no relapse"
+
+
+def test_a_feed_that_stays_frozen_makes_a_breaker_change_ever_more_rarely():
+    last = {"range": 0.0}
+
+    def frozen(number: int, rng: np.random.Generator) -> PointObservation:
+        point = _calm(number, rng)
+        last["range"] = last["range"] or float(point.range_last[3])
+        point.log_return[3], point.range_last[3] = 0.0, last["range"]
+        return point
+
+    limits = BreakerLimits(("series",), cool_down_minutes=1440.0)
+    changes = _run(_warm_panel(BreakerConfig(frozen_feed=limits)), frozen, 400)
+    opened = [one.at_ns // NS_PER_DAY for one in changes if one.state is BreakerState.OPEN]
+    assert {one.breaker for one in changes} == {"frozen_feed"}
+    waits = np.diff(opened)
+    assert 4 <= len(waits) <= 10, "without doubling it would open some sixty times"
+    assert all(np.diff(waits[:-1]) >= 0)
+    assert max(waits) > 10 * min(waits)
+
+
+def test_a_breaker_that_has_closed_waits_as_long_as_at_first_when_it_trips_again():
+    assert open_cell(5).num_relapses == 0
+    cell = open_cell(9, advance_cell(open_cell(5), "series:A/1d", 9, 1, 1))
+    assert cell.num_relapses == 1
+    half = advance_cell(cell, "series:A/1d", 99, 1, 1)
+    assert half is not None
+    assert advance_cell(half, "series:A/1d", 100, 1, 1) is None

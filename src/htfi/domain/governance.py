@@ -97,6 +97,13 @@ class GovernanceFacts(msgspec.Struct, frozen=True, gc=False):
     swaps: SwapFacts | UnsetType = UNSET
     # Of a decision that releases an earlier one.
     release: CheckpointRelease | UnsetType = UNSET
+    # What reaches the readers of the view alone: it does not count, and the numbers decide. Absent where nothing does.
+    view_holds: tuple[Hold, ...] | UnsetType = UNSET
+
+    @property
+    def is_view_set_aside(self) -> bool:
+        """Whether the view does not count, because its readers are held."""
+        return self.view_holds is not UNSET and bool(self.view_holds)
 
 
 class Scope(NamedTuple):

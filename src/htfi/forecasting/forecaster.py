@@ -1,13 +1,13 @@
 """Bars in, fused predictive distributions out, for every series at once."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from htfi.domain.decision import Forecast, Regime, series_id
-from htfi.domain.errors import IntegrityError, InvalidInput
+from htfi.domain.errors import IntegrityError, InvalidInput, ShapeMismatch
 from htfi.domain.events import Bar
 from htfi.forecasting import compiled
 from htfi.forecasting.batch import BAND_SIGMAS, ForecastBatch
@@ -161,7 +161,10 @@ class Forecaster:
     def _renew(self, batch: BarBatch) -> None:
         """Take the experts' new quantiles and mix them."""
         rows, newest = batch.rows, self._newest
-        experts = stack_on_grid([expert.quantiles(rows) for expert in self._experts])  # [n, K, H, Q]
+        shape = (len(batch.index), len(self._horizons), len(self._config.levels))
+        experts = stack_on_grid(
+            [_checked(expert.name, expert.quantiles(rows), shape) for expert in self._experts]
+        )
         regimes = newest["regime"][batch.index]
         calibration = self._calibration.stretch(batch.index, batch.group, regimes)
         weights, fused = self._learning.fuse(
@@ -327,3 +330,21 @@ class Forecaster:
             columns.grow(num_series)
         self._opinions.grow(num_series)
         self._joint.grow(self._panel.intervals)
+
+
+def _checked(name: str, found: object, shape: tuple[int, int, int]) -> Array:
+    """What the expert of a name returned as its quantiles [n, H, Q]: compiled code, which reads it, checks nothing.
+
+    Raises: ShapeMismatch.
+    """
+    if isinstance(found, np.ndarray):
+        array = cast(NDArray[Any], found)
+        if array.dtype == np.float64 and array.shape == shape:
+            return array
+        got = f"an array {list(array.shape)} of {array.dtype}"
+    else:
+        got = "None" if found is None else f"an object of type {type(found).__name__}"
+    raise ShapeMismatch(
+        f"expert '{name}': its quantiles must be a float64 array [n, H, Q] = {list(shape)}, not {got}: "
+        "correct the expert, or leave it out of forecasting.experts"
+    )

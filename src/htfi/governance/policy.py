@@ -99,16 +99,27 @@ def judge(decision: Decision, config: PolicyConfig) -> PolicyVerdict:
 
 
 def with_holds(verdict: PolicyVerdict, facts: GovernanceFacts | UnsetType) -> PolicyVerdict:
-    """The verdict, withheld where governance holds the decision back; its reasons come last, as 'governance: words'."""
+    """The verdict, withheld where governance holds the decision back; its reasons come last, as 'governance: words'.
+
+    Where the view alone is held back, the decision passes with caution.
+    """
     if facts is UNSET:
         return verdict
     if facts.release is not UNSET and not facts.release.approvers:
         outcome = max(verdict.outcome, PolicyOutcome.CAUTION, key=tuple(PolicyOutcome).index)
         verdict = PolicyVerdict(outcome, [*verdict.reasons, _FROM_NUMBERS_ALONE])
-    if not facts.holds:
+    if not (facts.holds or facts.is_view_set_aside):
         return verdict
     held = [f"governance: {hold.words}" for hold in facts.holds]
-    return PolicyVerdict(PolicyOutcome.WITHHOLD, [*verdict.reasons, *held])
+    if facts.view_holds is not UNSET:
+        held += [
+            f"governance: {hold.words}: the view does not count, the numbers alone decide"
+            for hold in facts.view_holds
+        ]
+    if facts.holds:
+        return PolicyVerdict(PolicyOutcome.WITHHOLD, [*verdict.reasons, *held])
+    outcome = PolicyOutcome.CAUTION if verdict.outcome is PolicyOutcome.RELEASE else verdict.outcome
+    return PolicyVerdict(outcome, [*verdict.reasons, *held])
 
 
 def facts_of(decision: Decision) -> PolicyFacts:

@@ -32,7 +32,7 @@ from htfi.pipeline.checkpoints import as_released
 from htfi.pipeline.components import RunContext
 from htfi.pipeline.governed import RunGovernance, subject_of
 from htfi.pipeline.view_cache import late_question_id
-from htfi.pipeline.weighing import recorded_opinion
+from htfi.pipeline.weighing import no_opinion, recorded_opinion
 from htfi.scheduling.fidelity import deep_read_plan, verification_plan
 
 POLL_STEP_S = 0.005
@@ -192,7 +192,10 @@ def make_amendment(
         remerge(read, first.view, first.news_context, first.as_of_ns),
         recorded_limits(first.news_context),
     )
+    plan = _amendment_plan(first.plan, context)
     opinion = recorded_opinion(first, view)
+    if governance.holds_view(index, subject_of(replace(first, view=view, plan=plan))):
+        opinion = no_opinion(opinion)
     before = first.forecast.tilt
     is_same = before is not None and before.narrator == opinion.narrator  # then its weight stays
     weight = before.weight if before is not None and is_same else dependent.weight
@@ -221,12 +224,17 @@ def make_amendment(
     amendment = replace(
         first,
         id=amendment_id(first.id),
-        plan=_amendment_plan(first.plan, context),
+        plan=plan,
         forecast=forecast,
         view=view,
         rationale=rationale,
         amends=first.id,
     )
+    return judge_amendment(amendment, governance, index)
+
+
+def judge_amendment(amendment: Decision, governance: RunGovernance, index: int) -> Decision:
+    """An amendment that will stand in the ledger at `index`, judged by what governance knows now."""
     governed = replace(amendment, governance=governance.fact(index, subject_of(amendment)))
     return replace(governed, verdict=judge(governed, governance.policy))
 

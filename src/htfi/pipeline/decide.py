@@ -1,6 +1,6 @@
 """The steps from closed bars to decisions: forecast, plan, read, weigh, judge. Each passes a series' record once."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 
 import numpy as np
@@ -36,7 +36,7 @@ from htfi.governance.checkpoints.reasons import (
     novelty_of,
     spread_rows,
 )
-from htfi.governance.control.state import HoldSubject
+from htfi.governance.control.state import HoldSubject, readers_of
 from htfi.governance.policy import judge
 from htfi.narrative.influence import bound_view, max_view_influence
 from htfi.narrative.question import Question, facts_of
@@ -252,9 +252,12 @@ def _merged_view(request: ReadRequest, view: NewsView | None, components: Compon
 
 
 def weigh_views(
-    series: Sequence[SeriesContext], forecasts: ForecastBatch, components: Components
+    series: Sequence[SeriesContext], forecasts: ForecastBatch, components: Components, first: int
 ) -> list[SeriesContext]:
-    """The forecasts of series with news, changed by the views as far as the track records of their readers allow."""
+    """The forecasts of series with news, changed by the views as far as the track records of their readers allow.
+
+    The views of readers that governance holds back from decision `first` on change nothing: the numbers decide.
+    """
     opinions = {
         series_context.row: fair_opinion(
             opinion_of(
@@ -271,7 +274,9 @@ def weigh_views(
             max_weight=max_view_weight(series_context.request, components.news.suspicion_monitor.config)
         )
         for series_context in series
-        if series_context.view is not None and series_context.view.confidence > 0.0
+        if series_context.view is not None
+        and series_context.view.confidence > 0.0
+        and not components.governance.holds_view(first, _hold_subject(series_context, forecasts, components))
     }
     is_tracked = not any(series_context.answered for series_context in series)
     components.forecaster.apply_opinions(forecasts, opinions, is_tracked=is_tracked)
@@ -423,12 +428,16 @@ def _checkpoint_facts(
 def _hold_subject(
     series_context: SeriesContext, forecasts: ForecastBatch, components: Components
 ) -> HoldSubject:
-    names: Collection[str] = forecasts.names
-    view = series_context.view
-    if view is not None:
-        names = [*names, f"reader.{series_context.request.plan.rung.value}", view.reader]
-    checks = partial(_checkpoint_facts, series_context, forecasts, components)
-    return HoldSubject(series_context.request.series, names, series_context.swaps, checks)
+    spoke = forecasts.experts[series_context.row, :, 0, 0]
+    names = [name for name, first in zip(forecasts.names, spoke.tolist(), strict=True) if first == first]
+    return HoldSubject(
+        series_context.request.series,
+        names,
+        series_context.swaps,
+        readers_of(series_context.view, series_context.request.plan.rung),
+        series_context.forecast is not None and series_context.forecast.tilt is not None,
+        partial(_checkpoint_facts, series_context, forecasts, components),
+    )
 
 
 def make_decision(

@@ -24,7 +24,6 @@ from htfi.domain.governance import (
 from htfi.governance.breakers.config import BreakerConfig
 from htfi.governance.breakers.observations import BreakerObservation
 from htfi.governance.breakers.panel import BreakerPanel
-from htfi.governance.breakers.states import BreakerChange
 from htfi.governance.bundles.tables import DesksConfig
 from htfi.governance.checkpoints.config import CheckpointConfig
 from htfi.governance.checkpoints.reasons import facts_of as checkpoint_facts
@@ -42,7 +41,15 @@ from htfi.governance.control.entries import (
     encode_governance,
 )
 from htfi.governance.control.requests import BundleOffer, ControlRequest, StopRequest
-from htfi.governance.control.state import ControlState, HoldSubject, apply, desks_of, holds_on, models_of
+from htfi.governance.control.state import (
+    ControlState,
+    HoldSubject,
+    apply,
+    desks_of,
+    holds_on,
+    readers_of,
+    view_holds_on,
+)
 from htfi.governance.fairness.config import FairnessConfig
 from htfi.pipeline.checkpoints import (
     OpenRights,
@@ -129,9 +136,17 @@ class RequestQueue:
 def subject_of(decision: Decision) -> HoldSubject:
     """What a hold may reach of a decision; an amendment has the swap test of the decision that it amends."""
     swaps = UNSET if decision.governance is UNSET else decision.governance.swaps
+    forecast = decision.forecast
+    subject = HoldSubject(
+        decision.series,
+        forecast.weights.keys(),
+        swaps,
+        readers_of(decision.view, decision.plan.rung),
+        forecast.tilt is not None,
+    )
     if decision.is_checkpoint_release:
-        return HoldSubject(decision.series, models_of(decision), swaps, releases=decision.amends)
-    return HoldSubject(decision.series, models_of(decision), swaps, partial(checkpoint_facts, decision))
+        return subject._replace(releases=decision.amends)
+    return subject._replace(checks=partial(checkpoint_facts, decision))
 
 
 class RunGovernance:
@@ -189,6 +204,11 @@ class RunGovernance:
     def num_logged(self) -> int:
         """How many changes are logged, in force or not."""
         return len(self._entries)
+
+    @property
+    def logged(self) -> list[GovernanceEntry]:
+        """The changes that are logged, oldest first."""
+        return [entry for entry, _ in self._entries]
 
     def take_requests(self, before: int, now_ns: int) -> bool:
         """Log what was asked for from decision `before` on; whether anything was. Raises: LedgerUnavailable."""
@@ -253,36 +273,36 @@ class RunGovernance:
         if not self.is_governed:
             return UNSET
         holds = holds_on(self.state_now, subject)
+        view_holds = () if subject.is_view_weighed else view_holds_on(self.state_now, subject)
         if not subject.releases:
-            return self._facts_of(holds, subject.swaps)
+            return self._facts_of(holds, subject.swaps, view_holds)
         release = release_facts(self._questions.get(subject.releases))
         if release is None:
             denied = Hold(HoldKind.CHECKPOINT, f"series:{subject.series}", "no person has approved it")
-            return self._facts_of((*holds, denied), subject.swaps)
-        return self._facts_of(holds, subject.swaps, release)
+            return self._facts_of((*holds, denied), subject.swaps, view_holds)
+        return self._facts_of(holds, subject.swaps, view_holds, release)
 
     def release_of(self, name: str, index: int) -> CheckpointRelease | None:
         """What the decision at `index` states that releases the one of an id; None where it has no right to."""
         self._advance(index)
         return release_facts(self._questions.get(name))
 
-    @property
-    def has_breakers(self) -> bool:
-        """Whether a bundle in force has circuit breakers observe."""
+    def holds_view(self, index: int, subject: HoldSubject) -> bool:
+        """Whether the view of the decision at `index` must not be weighed, because one of its readers is held."""
+        self._advance(index)
+        return bool(view_holds_on(self.state_now, subject))
+
+    def has_breakers(self, before: int) -> bool:
+        """Whether a bundle in force for decision `before` has circuit breakers observe."""
+        self._advance(before)
         return self._panel is not None
 
-    def observe(self, observation: BreakerObservation, before: int) -> list[BreakerChange]:
+    def observe(self, observation: BreakerObservation, before: int) -> list[BreakerMoved]:
         """Let the circuit breakers observe what precedes decision `before`; the changes, which are to be logged."""
         self._advance(before)
-        return [] if self._panel is None else self._panel.observe(observation)
-
-    def log_changes(self, changes: Sequence[BreakerChange], before: int, *, is_replaying: bool) -> None:
-        """Log what breakers did, unless the log of a run made again holds it. Nothing waits in an open group.
-
-        Raises: IntegrityError where a run made again comes to other changes, LedgerUnavailable.
-        """
-        for one in changes:
-            entry = BreakerMoved(
+        changes = [] if self._panel is None else self._panel.observe(observation)
+        return [
+            BreakerMoved(
                 one.at_ns,
                 before,
                 one.breaker,
@@ -292,12 +312,21 @@ class RunGovernance:
                 one.threshold,
                 one.evidence,
             )
+            for one in changes
+        ]
+
+    def log_changes(self, changes: Sequence[BreakerMoved], *, is_replaying: bool) -> None:
+        """Log what breakers did, unless the log of a run made again holds it. Nothing waits in an open group.
+
+        Raises: IntegrityError where a run made again comes to other changes, LedgerUnavailable.
+        """
+        for entry in changes:
             if entry in self._moves:
                 continue
             if is_replaying:
                 raise IntegrityError(
-                    f"breaker {one.breaker} of {one.scope} changes at decision {before}, which the governance log does "
-                    "not hold: the inputs, the settings or the code changed since; use a new folder"
+                    f"breaker {entry.breaker} of {entry.scope} changes at decision {entry.before}, which the "
+                    "governance log does not hold: the inputs, the settings or the code changed since; use a new folder"
                 )
             self.log(entry)
 
@@ -346,14 +375,14 @@ class RunGovernance:
 
     def _facts_of(
         self,
-        holds: tuple[Any, ...],
+        holds: tuple[Hold, ...],
         swaps: SwapFacts | UnsetType,
+        view_holds: tuple[Hold, ...] = (),
         release: CheckpointRelease | UnsetType = UNSET,
     ) -> GovernanceFacts:
         newest = self._entries[self._num_applied - 1][1]
-        return GovernanceFacts(
-            self._num_applied, newest, self.state_now.bundle_digest, holds, swaps, release
-        )  # fmt: skip
+        digest = self.state_now.bundle_digest
+        return GovernanceFacts(self._num_applied, newest, digest, holds, swaps, release, view_holds or UNSET)
 
     def _has_entry_within(self, index: int) -> bool:
         """Whether an entry that is not in force yet applies to a decision before `index`."""
@@ -375,9 +404,10 @@ class RunGovernance:
             before, tables = self._watched, self.state_now.tables
             self._watched = None if tables is None else (tables.breakers, tables.desks)
             if self._watched != before:
-                self._panel = (
-                    None if tables is None else BreakerPanel(tables.breakers, tables.desks.by_symbol())
-                )
+                panel = None if tables is None else BreakerPanel(tables.breakers, tables.desks.by_symbol())
+                if panel is not None and self._panel is not None:
+                    panel.keep_open(self._panel)
+                self._panel = panel
             self.policy = self._settings_policy if tables is None else tables.policy
             self._checkpoints = self.state_now.checkpoints
 

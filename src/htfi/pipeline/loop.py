@@ -8,6 +8,7 @@ learns from released decisions is deferred until no decision is waiting.
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from htfi.domain.decision import Decision
 from htfi.domain.errors import IntegrityError
 from htfi.domain.events import (
     Bar,
@@ -20,8 +21,8 @@ from htfi.domain.events import (
     Trade,
 )
 from htfi.domain.news import ScreenedItem, Screening
-from htfi.governance.breakers.observations import BreakerObservation, observe_item
-from htfi.pipeline.amendments import PendingAmendment, released_decision
+from htfi.governance.breakers.observations import BreakerObservation, observe_decisions, observe_item
+from htfi.pipeline.amendments import PendingAmendment, judge_amendment, released_decision
 from htfi.pipeline.breakers import observe_point
 from htfi.pipeline.components import Components, RunContext
 from htfi.pipeline.decide import (
@@ -168,10 +169,10 @@ class DecisionLoop:
             return []
         series = plan_readings(point, rows, components, context, self.recorder.cursor)
         series = read_news(series, components, self.recorder.cursor)
-        series = weigh_views(series, forecasts, components)
+        series = weigh_views(series, forecasts, components, self.recorder.num_recorded)
         series, num_skipped = plan_deep_readings(series, components, context)
         self.num_deep_reads_skipped += num_skipped
-        if components.governance.has_breakers:
+        if components.governance.has_breakers(self.recorder.num_recorded):
             self._observe(observe_point(series, forecasts, components, context))
         first = self.recorder.num_recorded
         return list(zip(series, decide_series(series, forecasts, first, components, context), strict=True))
@@ -195,7 +196,7 @@ class DecisionLoop:
                     self.held_news.hold(item, screened)
                 components.prepared.receive_news(screened)
                 self.triggers.receive(screened, self._can_move_forecasts)
-                if components.governance.has_breakers:
+                if components.governance.has_breakers(self.recorder.num_recorded):
                     self._observe(observe_item(screened))
                 return ()
             case SuspicionReset():
@@ -208,13 +209,14 @@ class DecisionLoop:
                 pass
         return components.market.observe(item)
 
-    def _observe(self, observation: BreakerObservation) -> None:
-        """Let the breakers observe; what they change holds from the next decision on."""
+    def _observe(self, observation: BreakerObservation) -> bool:
+        """Let the breakers observe; whether they change anything, which holds from the next decision on."""
         recorder, governance = self.recorder, self.components.governance
         changes = governance.observe(observation, recorder.num_recorded)
         if changes:
             recorder.commit(now=True)
-            governance.log_changes(changes, recorder.num_recorded, is_replaying=recorder.cursor.is_replaying)
+            governance.log_changes(changes, is_replaying=recorder.cursor.is_replaying)
+        return bool(changes)
 
     def _can_move_forecasts(self, screened: ScreenedItem) -> bool:
         return can_move_forecasts(screened, self.components, self.context.fidelity)
@@ -331,11 +333,20 @@ class DecisionLoop:
     def _amend(self, late_views: Iterable[LateView]) -> None:
         for pending, view in late_views:
             for amendment, is_newest in self.late.amendments(pending, view):
-                decided = DecidedSeries.of(amendment)
+                decided = DecidedSeries.of(self._observe_amendment(amendment))
                 self.recorder.record(decided)
                 if is_newest:
                     self._note_width(decided)
                 self.components.prepared.count_verified(amendment)
+
+    def _observe_amendment(self, amendment: Decision) -> Decision:
+        """Let the breakers observe a view that came late; the amendment as it is judged after that."""
+        governance, index = self.components.governance, self.recorder.num_recorded
+        if not governance.has_breakers(index):
+            return amendment
+        bundle = governance.state_now.bundle_digest
+        is_changed = self._observe(observe_decisions([amendment], bundle))
+        return judge_amendment(amendment, governance, index) if is_changed else amendment
 
     def _open_due_announcements(self, now_ns: int) -> None:
         """Open the announcements whose lead began before `now_ns`, with all learnt that happened until then."""

@@ -89,6 +89,13 @@ def fair_opinion(opinion: Opinion, swaps: SwapFacts | UnsetType) -> Opinion:
     )
 
 
+def no_opinion(opinion: Opinion) -> Opinion:
+    """What changes no forecast, in the place of an opinion that does not count."""
+    return opinion._replace(
+        direction=0.0, size_sigmas=0.0, volatility_multiplier=1.0, confidence=0.0, calibrated_effects=()
+    )
+
+
 def is_influence_bounded(decision: Decision) -> bool:
     """Whether the version that made a decision bounded what its view may move."""
     return decision.models.get("narrator") != VERSION_WITHOUT_BOUND
@@ -117,7 +124,9 @@ def forecast_problems(decision: Decision) -> list[str]:
         found += (
             influence_problems(decision.view, decision.news_context) if is_influence_bounded(decision) else []
         )
-        expected = derive_tilt(opinion, plain, forecast.horizons, forecast.levels, weight, rank)
+        is_set_aside = decision.governance is not UNSET and decision.governance.is_view_set_aside
+        if not is_set_aside:
+            expected = derive_tilt(opinion, plain, forecast.horizons, forecast.levels, weight, rank)
     if tilt != expected:
         found.append("the change of the forecast does not follow from the view")
     if forecast.quantiles != (tilt_record(plain, tilt, forecast.levels) if tilt is not None else plain):

@@ -19,6 +19,7 @@ from htfi.domain.decision import Decision
 from htfi.domain.errors import HtfiError, IntegrityError, InvalidInput
 from htfi.governance.ledger.log import LogReader
 from htfi.governance.ledger.tombstones import is_tombstone
+from htfi.pipeline.audit.breakers import BreakerAuditor
 from htfi.pipeline.audit.checkpoints import AuditedSignatures
 from htfi.pipeline.audit.governed import GovernanceAuditor
 from htfi.pipeline.audit.readings import ReadingAuditor, ReadingSettings, WeightlessModel
@@ -27,11 +28,21 @@ from htfi.pipeline.audit.replay import NOISE_KEY, ModelRole, ReplayedReading, Re
 from htfi.pipeline.audit.replay import replay_reading as replay
 from htfi.pipeline.audit.token_text import TokenText
 from htfi.pipeline.audit.triggers import TriggerAuditor
-from htfi.pipeline.record.entry import try_decode_entry
+from htfi.pipeline.record.entry import decode_entry, try_decode_entry
 from htfi.wiring.control import governance_leaves
 from htfi.wiring.models.loading import LoadableModel, open_model
 from htfi.wiring.models.readers import ModelsConfig, in_full_precision
 from htfi.wiring.settings import SETTINGS_FILE, Settings, decode_settings
+
+
+class BreakerChanges(NamedTuple):
+    """Changes of circuit breakers: derived again; of those that watch news, compared with their limits; after the last
+    decision, so that none tells of them.
+    """
+
+    num_derived: int
+    num_of_items: int
+    num_after: int
 
 
 class RecomputeSummary(NamedTuple):
@@ -43,6 +54,7 @@ class RecomputeSummary(NamedTuple):
     num_not_checked: dict[str, int]
     num_pending: int
     num_apart: int = 0  # decisions checked without the ones before them, of which some were deleted
+    breakers: BreakerChanges | None = None  # None where no bundle has any, or entries were deleted
 
 
 def recompute_all(
@@ -67,10 +79,13 @@ def recompute_all(
     readings = ReadingAuditor(reading_terms(settings), ModelsByVersion(settings.models, named).model)
     triggers = TriggerAuditor(settings.triggers, log.entry)
     signatures = AuditedSignatures(verify_signature, str(log.key))
-    governance = GovernanceAuditor(settings.policy, governance_leaves(folder), signatures)
+    leaves = governance_leaves(folder)
+    governance = GovernanceAuditor(settings.policy, leaves, signatures)
+    breakers = BreakerAuditor(settings.policy, leaves)
     key = mark_key_of(folder)
     num_marked = Counter[str]()
     has_all = not log.tombstones(0, size)  # what follows from earlier entries cannot be derived without them
+    has_breakers = has_all and breakers.is_needed
     num_apart = 0
     for index, entry in enumerate(log.entries(0, size)):
         if is_tombstone(entry):
@@ -79,6 +94,8 @@ def recompute_all(
             continue
         num_apart += not has_all
         try:
+            if has_breakers and (moved := breakers.problems(decode_entry(entry))):
+                raise IntegrityError(f"the governance log: {'; '.join(moved)}")
             problems = check_entry(
                 entry,
                 digest,
@@ -101,11 +118,21 @@ def recompute_all(
         progress(index + 1, size)
     if has_all and (problems := governance.last_problems()):
         raise IntegrityError(f"what people were asked cannot be derived again: {'; '.join(problems)}")
+    if has_breakers and (moved := breakers.finish()):
+        raise IntegrityError(f"the governance log: {'; '.join(moved)}")
     why = (
         "its tokens by a replay, because their noise follows from marking key {}, which is not in the folder"
     )
     unchecked = readings.num_unchecked + Counter({why.format(name): num for name, num in num_marked.items()})
-    return RecomputeSummary(readings.num_read, dict(unchecked), amendments.num_awaiting, num_apart)
+    return RecomputeSummary(
+        readings.num_read,
+        dict(unchecked),
+        amendments.num_awaiting,
+        num_apart,
+        BreakerChanges(breakers.num_derived, breakers.num_of_items, breakers.num_after)
+        if has_breakers
+        else None,
+    )
 
 
 def missing_key(decision: Decision | None, key: MarkKey | None) -> str:

@@ -62,8 +62,9 @@ class PointObservation:
     Shapes: all columns [n], NaN where unknown, but quantiles [n, H, Q] and experts [n, K, H, Q] (NaN for an expert
     without a forecast). Units: log returns; ages and lengths in ns. `log_return`, `return_sigmas`, `range_last` and
     `volume_ratio` are the features of the decision; `quote_gap` is (price − mid) / mid of its quotes. `views` has
-    those of the series with one, by place. Each series comes once. `is_between_bars`: no bar closed, so that there is
-    no outcome. `models` are names and versions of what decided (`Decision.models`), `bundle` the digest in force.
+    those of the series with one, by place. Each series comes once. `is_between_bars`: no bar closed, or a view
+    came late, so that there is no outcome. `models` are names and versions of what decided (`Decision.models`),
+    `bundle` the digest in force.
     """
 
     as_of_ns: int
@@ -164,7 +165,8 @@ def observe_decisions(decisions: Sequence[Decision], bundle: str = "") -> PointO
 
     Raises: InvalidInput for none, for other instants, or for a series that comes twice.
     """
-    if not decisions or len({(one.as_of_ns, one.is_between_bars) for one in decisions}) > 1:
+    kinds = {(one.as_of_ns, one.is_between_bars, bool(one.amends)) for one in decisions}
+    if len(kinds) != 1:
         raise InvalidInput(
             "breakers observe the decisions of one instant together: pass one or more of one instant"
         )
@@ -206,7 +208,7 @@ def observe_decisions(decisions: Sequence[Decision], bundle: str = "") -> PointO
             if one.view is not None
         },
         bundle=bundle,
-        is_between_bars=first.is_between_bars,
+        is_between_bars=first.is_between_bars or bool(first.amends),
     )
 
 

@@ -40,7 +40,19 @@ _MIN_BAR_NS = 1e9
 NUM_READ_A_YEAR = 100_000.0  # answers of a reader, or items of news, that the bounds on false alarms hold for
 NUM_WIDE_A_YEAR = 10_000.0  # items that move several series and are not confirmed yet
 _MIN_MOVED = 0.01  # of the band: a view that moves the median less moves nothing
+_MIN_EVIDENCE = 2.0  # no limit is lower: without observations the evidence is 1
 _SWAP_EVIDENCE = 1.0  # a fact, not a test: a changed model is certain
+
+
+# What watches items of news, which the ledger does not hold as they were screened.
+ITEM_BREAKERS = frozenset({"quarantine_swells", "headline_reach"})
+
+
+def item_threshold(config: BreakerConfig, breaker: str) -> float:
+    """The evidence at which one of `ITEM_BREAKERS` trips; infinite where it does not act."""
+    if breaker == "headline_reach":
+        return NUM_WIDE_A_YEAR * _alarms(config.headline_reach, "desk", 1)
+    return NUM_READ_A_YEAR * _alarms(config.of(breaker), "firm", 1)
 
 
 class _Watch:
@@ -128,6 +140,10 @@ class BreakerPanel:
         closed = [key for key in self._cells if key[1] == scope and breaker in ("", key[0])]
         return [self._close(key, at_ns, f"re-enabled by {by}: {why}") for key in closed]
 
+    def keep_open(self, before: "BreakerPanel") -> None:
+        """Take over what is not closed under other limits: a new bundle closes no breaker."""
+        self._cells = dict(before._cells)
+
     def _observe_bars(self, point: PointObservation, touched: set[str]) -> list[_Trip]:
         """Tests of each series, then of the desks and the firm by the mean of their series' bets, then of experts."""
         watch, names = self._series, self._series.wealth.names
@@ -141,19 +157,23 @@ class BreakerPanel:
         lengths_ns = np.maximum((point.bar_end_ns - point.bar_start_ns).astype(np.float64), _MIN_BAR_NS)
         num_bars = _NS_PER_YEAR / float(lengths_ns.min())
         evidence = watch.wealth.observe(rows, ratio)
-        limits = (members.largest_desk[rows] * num_bars)[:, None] * watch.limits("series")
+        limits = np.maximum(
+            (members.largest_desk[rows] * num_bars)[:, None] * watch.limits("series"), _MIN_EVIDENCE
+        )
         is_tripped = evidence >= limits
         watch.wealth.learn(rows, scores, evidence * evidence < limits)
         trips: list[_Trip] = []
         if is_tripped.any():
             trips += _trips(
-                watch, evidence, limits, is_tripped, scores, lambda row: f"series:{point.series[row]}"
+                watch, evidence, limits, is_tripped, ratio, lambda row: f"series:{point.series[row]}"
             )
             _begin_anew(watch, rows, is_tripped)
         desks, bets, present = members.bets(rows, ratio, np.isfinite(scores))
         evidence = self._desks.wealth.observe(desks, bets)
         level = np.where((desks == 0)[:, None], self._desks.limits("firm"), self._desks.limits("desk"))
-        limits = (np.maximum(members.sizes[desks] / present, 1.0) * num_bars)[:, None] * level
+        limits = np.maximum(
+            (np.maximum(members.sizes[desks] / present, 1.0) * num_bars)[:, None] * level, _MIN_EVIDENCE
+        )
         is_tripped = evidence >= limits
         if is_tripped.any():
             scopes = [members.scopes[int(desk)] for desk in desks]
@@ -162,16 +182,16 @@ class BreakerPanel:
         if self._cells or trips:
             touched.update(f"series:{name}" for name in point.series)
             touched.update(members.scopes[int(desk)] for desk in desks)
-            touched.update(f"model:{name}" for name in point.expert_names)
-        return trips + self._observe_experts(point, num_bars)
+        return trips + self._observe_experts(point, num_bars, touched)
 
-    def _observe_experts(self, point: PointObservation, num_bars: float) -> list[_Trip]:
+    def _observe_experts(self, point: PointObservation, num_bars: float, touched: set[str]) -> list[_Trip]:
         if not point.expert_names:
             return []
         watch = self._experts
         scores = expert_scores(point)  # [n, K]
         seen = np.isfinite(scores)
         num = np.add.reduce(seen, axis=0)
+        touched.update(f"model:{name}" for name, count in zip(point.expert_names, num, strict=True) if count)
         mean = np.where(
             num > 0, np.add.reduce(np.where(seen, scores, 0.0), axis=0) / np.maximum(num, 1), np.nan
         )
@@ -198,7 +218,8 @@ class BreakerPanel:
             series = point.series[place]
             if not view.is_new:
                 continue
-            scores = self._readings.view_scores(series, view)
+            is_late = bool(point.bar_end_ns[place] < self._newest_end_ns(series))
+            scores = self._readings.view_scores(series, view, is_late=is_late)
             trips += self._judge(self._readers, "model", [view.reader], scores[None], NUM_READ_A_YEAR)
             contradiction = np.array([[min(max(view.contradiction, 0.0), 1.0)]])
             trips += self._judge(self._series_news, "series", [series], contradiction, NUM_READ_A_YEAR)
@@ -211,12 +232,16 @@ class BreakerPanel:
                 trips += self._judge_reach(point, item, places)
         return trips
 
+    def _newest_end_ns(self, series: str) -> int:
+        """The end of the newest bar of a series: the view of an amendment may come after the bar that it is on."""
+        row = self._series.wealth.names.row_of(series)
+        return 0 if row is None else int(self._series.wealth.names["end_ns"][row])
+
     def _judge_reach(self, point: PointObservation, item: str, places: set[int]) -> list[_Trip]:
         """Whether an item moves more of a desk's series than those that it names."""
         rows = self._series.wealth.names.rows_of(point.series)
         named = set(self._items.symbols(item))
-        limits = self._config.headline_reach
-        threshold = NUM_WIDE_A_YEAR * _alarms(limits, "desk", 1)
+        threshold = item_threshold(self._config, "headline_reach")
         trips: list[_Trip] = []
         for desk, members in self._members.places_by_scope(rows).items():
             others = [place for place in members if point.series[place].partition("/")[0] not in named]
@@ -256,7 +281,7 @@ class BreakerPanel:
         rows = watch.wealth.names.rows_of(names)
         ratio = watch.wealth.ratios(rows, scores)
         evidence = watch.wealth.observe(rows, ratio)
-        limits = np.broadcast_to(num_a_year * watch.limits(level), evidence.shape)
+        limits = np.broadcast_to(np.maximum(num_a_year * watch.limits(level), _MIN_EVIDENCE), evidence.shape)
         is_tripped = evidence >= limits
         watch.wealth.learn(rows, scores, evidence * evidence < limits)
         if not is_tripped.any():
@@ -267,7 +292,7 @@ class BreakerPanel:
             evidence,
             limits,
             is_tripped,
-            scores,
+            ratio,
             lambda row: f"{level}:{names[row]}" if names[row] else level,
         )
 
@@ -280,7 +305,7 @@ class BreakerPanel:
         for trip in trips:
             key = trip.breaker, trip.scope
             before = self._cells.get(key)
-            self._cells[key] = open_cell(now_ns)
+            self._cells[key] = open_cell(now_ns, before)
             opened.add(key)
             if before is None or before.state is not BreakerState.OPEN:
                 words = f"{MEANINGS[trip.breaker]}: {trip.detail}"
@@ -329,7 +354,9 @@ class BreakerPanel:
         self._cells = {
             (breaker, scope): msgspec.convert(cell, BreakerCell) for breaker, scope, cell in state["cells"]
         }
-        self._members = ScopeMembers((), (), self._desks_of)
+        self._members = ScopeMembers(
+            self._series.wealth.names.names, self._desks.wealth.names.names, self._desks_of
+        )
 
     def _watches(self) -> dict[str, _Watch]:
         return {

@@ -61,8 +61,11 @@ class ReadingMemory:
         ] = {}  # reader → numbers and items cited
         self._last_on: dict[str, LastView] = {}  # series →
 
-    def view_scores(self, series: str, view: ViewObservation) -> Array:
-        """Scores [B] of a new view in the order of READER_TESTS; the memory learns it."""
+    def view_scores(self, series: str, view: ViewObservation, *, is_late: bool = False) -> Array:
+        """Scores [B] of a new view in the order of READER_TESTS; the memory learns it.
+
+        One that `is_late` came after the bar that it is on, so that the next bar does not judge it.
+        """
         scores = np.full(len(READER_TESTS), np.nan)
         answer = view.answer
         if answer is not None and answer.num_tokens > 0:
@@ -86,7 +89,7 @@ class ReadingMemory:
             view.direction,
             view.confidence,
             view.cited,
-            view.direction != 0.0 and view.confidence > 0.0,
+            view.direction != 0.0 and view.confidence > 0.0 and not is_late,
         )
         if len(self._last_on) > _MAX_READ:
             del self._last_on[next(iter(self._last_on))]

@@ -115,7 +115,8 @@ def expert_scores(point: PointObservation) -> Array:
     width = first[..., high] - first[..., low]
     middle = 0.5 * (first[..., high] + first[..., low])
     ordered = np.sort(np.where(np.isfinite(width), width, np.inf), axis=1)
-    usual = ordered[:, (width.shape[1] - 1) // 2, None]
+    num = np.add.reduce(np.isfinite(width), axis=1)  # an expert without a forecast changes nothing
+    usual = ordered[np.arange(len(width)), np.maximum(num - 1, 0) // 2][:, None]
     ratio = width / usual
     centre = 0.5 * (point.quantiles[:, 0, high] + point.quantiles[:, 0, low])[:, None]
     is_far = (ratio > _FAR_RATIO) | (ratio < 1.0 / _FAR_RATIO) | (np.abs(middle - centre) > usual)

@@ -53,6 +53,10 @@ class NamedRows:
     def __getitem__(self, column: str) -> NDArray[Any]:
         return self.columns[column]
 
+    def row_of(self, name: str) -> int | None:
+        """The row of a name; None where it has none."""
+        return self._row_of.get(name)
+
     def rows_of(self, names: Sequence[str]) -> Rows:
         """The row of each name; new names get new ones."""
         known, rows = self._last

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from msgspec import UNSET, UnsetType
 
-from htfi.domain.decision import Decision
+from htfi.domain.decision import NewsView, Rung
 from htfi.domain.governance import (
     DEFAULT_DESK,
     FIRM,
@@ -18,6 +18,8 @@ from htfi.domain.governance import (
     BreakerState,
     Hold,
     HoldKind,
+    Scope,
+    ScopeLevel,
     SwapFacts,
     parse_scope,
 )
@@ -42,15 +44,18 @@ _NO_BUNDLE = BundleTables()
 
 
 class HoldSubject(NamedTuple):
-    """What a hold may reach: a series, the models that its decision used, and the swap test of its view.
+    """What a hold may reach: a series, the experts that its decision used, the swap test of its view, and its readers.
 
-    `checks` gives what a checkpoint judges by, None where no checkpoint applies. `releases` is the id of the decision
-    that this one releases.
+    Where the view is not weighed into the forecast, what reaches its readers alone holds the view back, not the
+    decision. `checks` gives what a checkpoint judges by, None where no checkpoint applies. `releases` is the id of the
+    decision that this one releases.
     """
 
     series: str
     models: Collection[str]
     swaps: SwapFacts | UnsetType = UNSET
+    readers: Collection[str] = ()
+    is_view_weighed: bool = False
     checks: Callable[[], CheckpointFacts] | None = None
     releases: str = ""
 
@@ -140,26 +145,11 @@ def holds_on(state: ControlState, subject: HoldSubject) -> tuple[Hold, ...]:
         return last
     tables = state.tables or _NO_BUNDLE
     desks = desks_of(state, subject.series.partition("/")[0])
-
-    def reaches(scope: str) -> bool:
-        return parse_scope(scope).covers(subject.series, desks, subject.models)
-
-    found = [
-        Hold(HoldKind.STOP, scope, cause) for scope, cause in sorted(state.stops.items()) if reaches(scope)
-    ]
-    found += [
-        Hold(HoldKind.BREAKER, scope, cause)
-        for (_, scope), cause in sorted(state.breakers.items())
-        if reaches(scope)
-    ]
+    models = {*subject.models, *subject.readers} if subject.is_view_weighed else subject.models
+    found = _stops_and_breakers(state, lambda scope: scope.covers(subject.series, desks, models))
     if state.bundle is not None and state.bundle.stale:
         found.append(Hold(HoldKind.BUNDLE, str(FIRM), state.bundle.stale))
-    found += [
-        Hold(HoldKind.BUNDLE, f"model:{name}", "the policy bundle does not permit this model")
-        for name in sorted(subject.models)
-        if tables.models.refuses(name)
-    ]
-    return (*found, *last)
+    return (*found, *_refusals(tables, models), *last)
 
 
 def desks_of(state: ControlState, symbol: str) -> tuple[str, ...]:
@@ -179,9 +169,39 @@ def _checkpoint_hold(state: ControlState, subject: HoldSubject) -> Hold | None:
     return Hold(HoldKind.CHECKPOINT, f"series:{subject.series}", f"waits for people: {words}")
 
 
-def models_of(decision: Decision) -> frozenset[str]:
-    """What scopes `model:NAME` may name of a decision: its experts, and the reader of its view by rung and version."""
-    names = set(decision.forecast.weights)
-    if decision.view is not None:
-        names |= {f"reader.{decision.plan.rung.value}", decision.view.reader}
-    return frozenset(names)
+def view_holds_on(state: ControlState, subject: HoldSubject) -> tuple[Hold, ...]:
+    """What reaches the readers of the subject's view by their names: a view so held must not be weighed."""
+    if not subject.readers or state.is_clear:
+        return ()
+    found = _stops_and_breakers(
+        state, lambda scope: scope.level is ScopeLevel.MODEL and scope.name in subject.readers
+    )
+    return (*found, *_refusals(state.tables or _NO_BUNDLE, subject.readers))
+
+
+def _stops_and_breakers(state: ControlState, reaches: Callable[[Scope], bool]) -> list[Hold]:
+    found = [
+        Hold(HoldKind.STOP, scope, cause)
+        for scope, cause in sorted(state.stops.items())
+        if reaches(parse_scope(scope))
+    ]
+    return found + [
+        Hold(HoldKind.BREAKER, scope, cause)
+        for (_, scope), cause in sorted(state.breakers.items())
+        if reaches(parse_scope(scope))
+    ]
+
+
+def _refusals(tables: BundleTables, models: Collection[str]) -> list[Hold]:
+    return [
+        Hold(HoldKind.BUNDLE, f"model:{name}", "the policy bundle does not permit this model")
+        for name in sorted(models)
+        if tables.models.refuses(name)
+    ]
+
+
+def readers_of(view: NewsView | None, rung: Rung) -> frozenset[str]:
+    """What scopes `model:NAME` may name of a view: its reader by rung and version, and the readers of its parts."""
+    if view is None:
+        return frozenset()
+    return frozenset({f"reader.{rung.value}", view.reader, *(part.reader for part in view.parts)})

@@ -5,6 +5,7 @@ Each opens the ledger beside a running writer, so that it may be used during the
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -33,6 +34,9 @@ from htfi.governance.ledger.tombstones import is_tombstone
 from htfi.library.ledgers import find_entry, verify_log
 from htfi.pipeline.record.entry import entry_json, is_json, try_decode_entry
 from htfi.wiring.ledger import open_ledger_readonly
+
+if TYPE_CHECKING:
+    from htfi.wiring.verification import RecomputeSummary
 
 
 @click.group("ledger", short_help="Verify, show, replay, prove and export the record.")
@@ -71,7 +75,8 @@ def verify(
     """Verify the whole ledger: recompute its hashes, check every signature, compare the files beside it.
 
     With --recompute every decision is also derived again from its record: forecast, rationale, verdict, and for each
-    reading its seed, prompt, items, citations and model. No model is loaded; `htfi ledger replay` runs one again.
+    reading its seed, prompt, items, citations and model; so is what circuit breakers did. No model is loaded;
+    `htfi ledger replay` runs one again.
 
     Exit status 1 if anything fails: one line names the first bad entry, and one line each file that differs from the
     ledger or from what the run wrote.
@@ -116,6 +121,8 @@ def verify(
                 f"not checked in {counted(done.num_apart, 'decision')}: readings, amendments and triggers, which "
                 "follow from earlier entries, some of which are deleted"
             )
+        for line in _breaker_lines(done):
+            print_line(line)
         for what, num in done.num_not_checked.items():
             print_line(f"not checked in {counted(num, 'reading')}: {what}")
         if done.num_pending:
@@ -131,6 +138,25 @@ def verify(
         print_line(line)
     if wrong:
         raise IntegrityError("\nhtfi: ".join(wrong))
+
+
+def _breaker_lines(done: "RecomputeSummary") -> list[str]:
+    """What was derived again of circuit breakers, and what was not, a line each."""
+    if done.breakers is None:
+        return []
+    lines = [
+        f"{counted(done.breakers.num_derived, 'change')} of circuit breakers derived again from the decisions"
+    ]
+    if done.breakers.num_of_items:
+        lines.append(
+            f"not derived again: {counted(done.breakers.num_of_items, 'change')} of quarantine_swells and "
+            "headline_reach, which watch news that the ledger does not hold; compared with their limits"
+        )
+    if done.breakers.num_after:
+        lines.append(
+            f"not derived again: {counted(done.breakers.num_after, 'change')} after the last decision"
+        )
+    return lines
 
 
 @command.command(short_help="One decision, or the ledger's head.")
