@@ -187,6 +187,8 @@ def changed(entries: list[bytes], place: int, decision: Decision) -> list[bytes]
 
 def check(run: Path, entries: list[bytes]) -> None:
     class Told:
+        key = open_ledger_readonly(run).key
+
         def entries(self, start: int, stop: int) -> Iterator[bytes]:
             yield from entries[start:stop]
 
