@@ -177,9 +177,8 @@ class _Examiner:
                 return found
         if links:
             num = len(found)
-            show(links[0].name, num / len(trials))
             found += self._over_links(
-                links, lambda at: show(links[0].name, (num + at * len(links)) / len(trials))
+                links, lambda at: show("edge and cloud", (num + at * len(links)) / len(trials))
             )
         show("", 1.0)
         return found
