@@ -59,6 +59,10 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
         '[[source]]\nname = "odd"\npath = "odd.csv"\nkind = "trade"\nzone = "UTC"\n\n'
         '[source.columns]\nts = "when"\nsymbol = "what"\nprice = "last"\nsize = "qty"\n'
     )
+    (folder / "loans.csv").write_text(
+        "sex,ok,repaid\n"
+        + "".join(f"{rng.choice('fm')},{rng.randrange(2)},{rng.randrange(2)}\n" for _ in range(200))
+    )
     (folder / "models").mkdir()
     (folder / "models" / "target").symlink_to(models.TARGET)
     (folder / "models" / "draft").symlink_to(models.DRAFT)
@@ -89,7 +93,7 @@ def port() -> str:
 
 
 # What needs neither a shell nor a process of its own: the commands that decide and measure are started as shown.
-IN_PROCESS = re.compile(r"htfi (?!run|edge|cloud|bench)[^|&<>]*")
+IN_PROCESS = re.compile(r"htfi (?!run|edge|cloud|bench)[^|&<>$]*")
 
 
 @pytest.mark.parametrize("command", commands())

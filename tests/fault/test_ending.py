@@ -108,7 +108,7 @@ def test_a_cloud_whose_view_nobody_reads_drains(closing: contextlib.ExitStack) -
     assert "is ready on" in cloud.line()
     cloud.fill()
     time.sleep(2.5)  # a line of the view is due every two seconds
-    assert cloud.end(signal.SIGTERM)[0] == 0
+    assert cloud.end(signal.SIGTERM) == (0, "")
 
 
 def test_idle_clouds_drain_though_a_peer_never_closes_its_stream(closing: contextlib.ExitStack) -> None:

@@ -21,4 +21,4 @@ def test_a_quick_run_times_stops_of_a_live_run(tmp_path: Path) -> None:
 def test_an_unknown_part_is_refused_in_one_line() -> None:
     found = CliRunner().invoke(cli, ["bench", "governance", "nothing"])
     assert found.exit_code == 1
-    assert "there is no part 'nothing': choose from stops, bundles" in str(found.exception)
+    assert "there is no part 'nothing': choose from stops, breakers, bundles" in str(found.exception)

@@ -13,6 +13,7 @@ from htfi.adapters.stores.snapshot import write_whole
 from htfi.apps.cli.main import cli
 from htfi.domain.decision import Decision, GenerationTrace, NewsView, Rung, encode_decision
 from htfi.domain.errors import IntegrityError
+from htfi.governance.ports import Tombstone
 from htfi.narrative.ports import NewsReader
 from htfi.narrative.readers import ModelReader, TemplateReader
 from htfi.pipeline.audit.replay import reading_of
@@ -191,5 +192,8 @@ def check(run: Path, entries: list[bytes]) -> None:
 
         def entry(self, index: int) -> bytes:
             return entries[index]
+
+        def tombstones(self, start: int, stop: int) -> list[Tombstone]:
+            return []
 
     recompute_all(run, Told(), len(entries), lambda *_: None)  # type: ignore[arg-type]

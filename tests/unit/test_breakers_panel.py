@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace as replace_struct
 
 from breaker_points import SIGMA, calm_point, usual_view
-from conftest import MakeDecisions
+from htfi.domain.decision import Decision
 from htfi.domain.errors import InvalidInput
 from htfi.domain.governance import BreakerState, parse_scope
 from htfi.domain.time import NS_PER_DAY
@@ -22,6 +22,7 @@ NAMES = [f"S{place:02d}/1d" for place in range(20)]
 DESKS = {f"S{place:02d}": ("rates" if place < 10 else "equities",) for place in range(20)}
 NUM_CALM = 100
 
+MakeDecisions = Callable[..., list[Decision]]
 MakePoint = Callable[[int, np.random.Generator], PointObservation]
 
 

@@ -9,7 +9,7 @@ EPILOG = """\b
 Examples:
   htfi audit fairness RUN --groups companies.csv
   htfi audit fairness loans.parquet --decision approve --protected sex
-  htfi audit fairness loans.csv --decision ok --outcome repaid --protected race
+  htfi audit fairness loans.csv --decision ok --outcome paid --protected sex
 """
 
 
