@@ -178,17 +178,28 @@ def test_folder_that_is_none_is_refused(inputs: list[str], tmp_path: Path):
     assert "is not a governance folder" in str(refused.exception)
 
 
-def test_cloud_serves_the_promoted_target(pair: Path, tmp_path: Path):
-    governance = tmp_path / "G"
-    promoted_in(governance, pair)
+def test_cloud_and_edge_serve_the_promoted_pair(inputs: list[str], pair: Path, tmp_path: Path):
+    governance, out = tmp_path / "G", tmp_path / "out"
+    digest = promoted_in(governance, pair)
     command = [
         sys.executable, "-m", "htfi", "cloud", "--insecure-loopback", "--plain", "--listen", "127.0.0.1:0",
         "--governance", str(governance),
     ]  # fmt: skip
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as cloud:
         assert cloud.stdout is not None
-        line = cloud.stdout.readline()
-        cloud.terminate()
-        _, said = cloud.communicate(timeout=60)
-    assert re.search(r"is ready on \S+: target-int8@[0-9a-f]{12}$", line.strip()), (line, said)
+        line = cloud.stdout.readline().strip()
+        ready = re.search(r"is ready on (\S+): (target-int8@[0-9a-f]{12})$", line)
+        try:
+            assert ready is not None, line
+            edge = ["edge", *inputs, "--plain", "--no-report", "--out", str(out), "--insecure-loopback"]
+            edge += ["--cloud", f"cloud1={ready[1]}", "--governance", str(governance)]
+            done = CliRunner(env=ENVIRONMENT).invoke(cli, edge)
+        finally:
+            cloud.terminate()
+            _, said = cloud.communicate(timeout=60)
+    assert done.exit_code == 0, (done.output, done.exception)
     assert f"htfi: promoted draft {pair / 'draft'}" in said
+    found = decisions(out)
+    assert {one.models["promoted.models"] for one in found} == {digest[:12]}
+    read = [one.view.reader for one in found if one.view is not None and not one.view.provisional]
+    assert ready[2] in read, (read, said)

@@ -56,6 +56,28 @@ def test_a_run_alone_is_judged_by_its_decisions(run: Path) -> None:
     assert re.search(r"price-collar .* cannot be judged from the record", done.output)
 
 
+@pytest.mark.parametrize(
+    ("regime", "own", "others"),
+    [
+        ("eu", "RTS 6", ("SEC", "FINRA", "Securities Law")),
+        ("us", "SEC 15c3-5", ("RTS 6", "MAR", "Securities Law")),
+        ("cn", "Securities Law", ("RTS 6", "MAR", "SEC 15c3-5", "FINRA")),
+    ],
+)
+def test_a_report_cites_the_articles_of_its_regime(
+    run: Path, tmp_path: Path, regime: str, own: str, others: tuple[str, ...]
+) -> None:
+    done = regulate("report", run, "--regime", regime, "--out", tmp_path / "out")
+    assert done.exit_code == 0, done.output
+    body = json.loads((tmp_path / "out" / "regulation.json").read_bytes())
+    assert {name for one in body["checks"] for name in one["articles"]} == {regime}
+    html = (tmp_path / "out" / "regulation.html").read_text()
+    assert own in html
+    assert [name for name in others if name in html] == []
+    unjudged = [each["reason"] for one in body["checks"] for each in one["unjudged"]]
+    assert "the record has no order events of this span" in unjudged
+
+
 def test_orders_that_act_on_the_runs_decisions_hold(run: Path, tmp_path: Path) -> None:
     log = open_ledger_readonly(run)
     leaf = next(leaf for index, (_, leaf) in enumerate(log.signed_entries()) if index == 2)

@@ -110,6 +110,11 @@ def test_a_stop_is_ended_by_a_named_person(items) -> None:
     stop = stopped(items[0].decision.as_of_ns, 1)
     assert "without a named person" in found("ai-oversight", [stop, reenabled(2, 1, by=" ")])[0]
     assert judge("ai-oversight", items).unjudged[0].reason.startswith("the run has no governance log")
+    late = stopped(items[-1].decision.as_of_ns + 1, len(items))
+    (reason,) = judge("ai-oversight", [*items, late]).unjudged
+    assert (reason.reason.split(":")[0], reason.num) == (
+        "the governance log begins after the decisions", len(items),
+    )  # fmt: skip
 
 
 def test_an_approval_names_the_person_and_what_was_seen(items) -> None:

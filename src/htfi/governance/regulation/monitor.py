@@ -13,7 +13,10 @@ RecordItem = RecordedDecision | GovernanceRecord | OrderEvent
 
 
 class CheckResult(msgspec.Struct, frozen=True):
-    """What a check has judged and found. Findings beyond the kept ones are counted in `num_found`."""
+    """What a check has judged and found, with the articles of the regimes that were asked for.
+
+    Findings beyond the kept ones are counted in `num_found`.
+    """
 
     id: str
     title: str
@@ -101,11 +104,20 @@ def run_checks(
             log.cannot_judge("more open orders than can be followed at once", reader.num_forgotten)
     for check in checks:
         check.finish(end_ns)
+    for check in checks:
+        if not num_orders and _reads_orders_alone(check) and not (check.log.num_judged or check.log.unjudged):
+            check.log.cannot_judge("the record has no order events of this span")
     results = [
         CheckResult(
-            one.id, one.title, {regime: one.articles[regime] for regime in RuleRegime if regime in one.articles},
+            one.id, one.title,
+            {regime: one.articles[regime] for regime in RuleRegime if regime in one.articles and regime in regimes},
             log.outcome, log.num_judged, log.num_found, log.findings, list(log.unjudged), one.reads, one.not_judged,
         )
         for one, log in zip(chosen, logs, strict=True)
     ]  # fmt: skip
     return results, RecordCounts(num_decisions, num_governance, num_orders, start_ns, end_ns)
+
+
+def _reads_orders_alone(check: Check) -> bool:
+    kind = type(check)
+    return kind.order is not Check.order and kind.decision is Check.decision

@@ -1,7 +1,7 @@
 """Thresholds of the market-abuse patterns, with units. The rules name patterns and no numbers: these are measured.
 
-`htfi eval regulation` tunes them on some seeds of simulated order flow and reports detection and false findings on
-others (docs/regulation.md).
+`htfi eval governance regulation` reports detection and false findings on the seeds of simulated order flow that they
+were chosen on, and on others (docs/regulation.md).
 """
 
 from dataclasses import dataclass

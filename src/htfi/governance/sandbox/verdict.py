@@ -59,6 +59,11 @@ def permitted_chance(num_tries: int) -> float:
     return MAX_FALSE_PASS * 6.0 / (math.pi * num_tries) ** 2
 
 
+def max_answer_ms(champion_p95_ms: float) -> float:
+    """How long 95% of a candidate's answers may take."""
+    return MAX_TIMES_AS_SLOW * champion_p95_ms + SLOWER_MS
+
+
 def failed_checks(results: Sequence[TrialResult], num_tries: int) -> list[FailedCheck]:
     """Every check that does not hold, in the order of trials. None: it passes."""
     permitted = permitted_chance(num_tries)
@@ -115,7 +120,7 @@ def _of_trial(result: TrialResult, permitted: float) -> list[FailedCheck]:
         f"{result.num_released_more:,} forecasts are released that the champion withholds or marks",
     )  # fmt: skip
     if result.answer_p95_ms is not None and result.champion_p95_ms is not None:
-        limit_ms = MAX_TIMES_AS_SLOW * result.champion_p95_ms + SLOWER_MS
+        limit_ms = max_answer_ms(result.champion_p95_ms)
         hold(
             result.answer_p95_ms <= limit_ms, SandboxCheck.SPEED,
             f"95% of answers take up to {result.answer_p95_ms:.1f} ms, limit {limit_ms:.1f} ms",

@@ -144,7 +144,7 @@ def _open(found: RegulationResult) -> str:
         for each in one.unjudged
     ]
     items += [
-        f"<li><b>{escape(one.title)}</b> nothing of it is in the record: {escape(one.not_judged)}</li>"
+        f"<li><b>{escape(one.title)}</b> the record holds nothing on it; not judged: {escape(one.not_judged)}</li>"
         for one in found.results
         if one.outcome is CheckOutcome.NOT_JUDGED and not one.unjudged
     ]

@@ -135,6 +135,11 @@ class OversightCheck(Check):
             self.log.cannot_judge(
                 f"{NO_GOVERNANCE}: no stop and no approval can be seen", self._num_decisions
             )
+        elif self._num_decisions and not self.log.num_judged:
+            self.log.cannot_judge(
+                "the governance log begins after the decisions: no stop of their time can be seen",
+                self._num_decisions,
+            )
         if any(scope.startswith("desk:") for scope in self._stops):
             self.log.cannot_judge("which series belong to a desk is not in the record")
 

@@ -293,7 +293,7 @@ class LargeVolumeCheck(_ByInstrument):
         del liquidity
         trades = self.market.get(key[1])
         if not trades:
-            self.log.cannot_judge("no trades of the market in the record")
+            self.log.cannot_judge("no trades of the market before the fill")
             return
         while trades and trades[0][0] < at_ns - LARGE_WINDOW_NS:
             trades.popleft()
