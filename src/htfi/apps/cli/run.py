@@ -292,6 +292,7 @@ def write_outputs(run: "OpenRun", folder: Path, *, with_report: bool) -> list[Pa
 def collect_counters(run: "OpenRun", edge: "EdgeNode | None" = None) -> "RunCounters":
     """What the view shows of the run's progress."""
     from htfi.apps.cli.view.state import RunCounters
+    from htfi.governance.control.state import held_words
 
     loop = run.loop
     headlines = loop.components.news.readable.recent("", loop.now_ns, 1)
@@ -304,6 +305,7 @@ def collect_counters(run: "OpenRun", edge: "EdgeNode | None" = None) -> "RunCoun
         ledger_root=run.ledger.root().hex(),
         quarantine=run.quarantine.counts(),
         num_repaired=run.quarantine.num_repaired(),
+        held=held_words(loop.components.governance.state_now),
         headline=headlines[0].headline if headlines else "",
         fraction_done=loop.feed.progress(),
     )

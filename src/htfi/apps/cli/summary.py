@@ -16,6 +16,7 @@ from htfi.domain.decision import Regime, Rung
 from htfi.domain.generation import SpeculationStats
 from htfi.forecasting.scores import ScoreRow
 from htfi.forecasting.track_record import TrackRecordRow
+from htfi.governance.control.state import bundle_words, held_words
 from htfi.narrative.calendar.prefetching import PrefetchStats
 from htfi.narrative.rationale.units import reader_names
 
@@ -56,6 +57,8 @@ class RunTotals:
     suppressed: Mapping[str, int] = field(default_factory=dict[str, int])  # news left to the bars, by rule
     num_dropped_rows: int = 0  # of calendars, that could not matter
     num_repaired: int = 0  # rows used with a field put right
+    bundle: str = ""  # which policy bundle is in force; empty where nothing is governed
+    held: str = ""  # what is stopped and which breakers are not closed
     refused: Sequence[str] = ()  # a line on each source whose every row was quarantined
 
 
@@ -68,6 +71,7 @@ def print_summary(
 ) -> None:
     """Print the summary of a run that has ended; `outputs` are the files worth naming, `nodes` its last counters."""
     recorder, preparing = run.loop.recorder, run.loop.components.prepared
+    governed = run.loop.components.governance
     totals = RunTotals(
         scores=run.loop.components.forecaster.scores(),
         num_events=run.loop.num_events,
@@ -92,6 +96,8 @@ def print_summary(
         suppressed=run.loop.triggers.suppressed,
         num_dropped_rows=run.loop.components.news.num_dropped_rows,
         num_repaired=run.quarantine.num_repaired(),
+        bundle=bundle_words(governed.state_now) if governed.is_governed else "",
+        held=held_words(governed.state_now),
         refused=run.rejected_sources(),
     )
     for line in summary(totals, console.width, wraps=console.is_terminal or has_width()):
@@ -238,6 +244,10 @@ def _facts(totals: RunTotals) -> list[tuple[str, str]]:
     facts = [("done", f"{done}; {num_here:,} in {totals.elapsed_s:.1f} s, {rate:,.0f} per second")]
     if totals.num_withheld:
         facts.append(("withheld", f"{totals.num_withheld:,} by policy, recorded but not released"))
+    if totals.bundle:
+        facts.append(("governance", totals.bundle))
+    if totals.held:
+        facts.append(("held back", totals.held))
     for rung, stats in totals.speculation.items():
         facts.append((rung.value, _speculation_lines(stats)))
         if stats.rule == "entropy_aware":

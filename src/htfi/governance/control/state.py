@@ -101,6 +101,24 @@ class ControlState:
         return self.bundle.digest if self.bundle is not None and self.bundle.text else ""
 
 
+def bundle_words(state: ControlState) -> str:
+    """Which limits hold, for a person to read."""
+    bundle = state.bundle
+    if bundle is not None and bundle.stale:
+        return f"No bundle is in force: {bundle.stale}"
+    if bundle is None or not bundle.text:
+        return "No policy bundle is in force: the limits of the settings hold"
+    return f"Policy bundle {bundle.number} is in force, digest {bundle.digest[:16]}"
+
+
+def held_words(state: ControlState) -> str:
+    """What is stopped and which breakers are not closed, in one line; empty where nothing is held back."""
+    held = [f"stop of {scope}" for scope in state.stops]
+    held += [f"{breaker} of {scope}" for breaker, scope in state.breakers]
+    more = f" and {len(held) - 3} more" if len(held) > 3 else ""
+    return ", ".join(held[:3]) + more
+
+
 def apply(state: ControlState, entry: GovernanceEntry) -> ControlState:
     """The state after an entry."""
     match entry:

@@ -14,9 +14,11 @@ from htfi.domain.events import QuarantinedRow
 from htfi.domain.files import checksum_holds
 from htfi.domain.peers import PeerChange
 from htfi.domain.time import NS_PER_S, format_ns
+from htfi.governance.control.entries import GovernanceEntry
 from htfi.governance.ledger.log import LogReader
 from htfi.narrative.facts.statements.compared import ComparedDocument
 from htfi.pipeline.intake.quarantine_reasons import QuarantineReason as IntakeReason
+from htfi.wiring.control import governance_entries
 from htfi.wiring.outputs import PEERS, QUARANTINE
 from htfi.wiring.statement_file import read_statements
 
@@ -130,6 +132,7 @@ class ReportFacts:
     repaired: ReasonCount = field(default_factory=ReasonCount)
     peers: PeerFacts = field(default_factory=PeerFacts)
     statements: list[ComparedDocument] = field(default_factory=list[ComparedDocument])
+    governance: list[GovernanceEntry] = field(default_factory=list[GovernanceEntry])
 
 
 def read_facts(folder: Path, ledger: LogReader, size: int) -> ReportFacts:
@@ -140,6 +143,7 @@ def read_facts(folder: Path, ledger: LogReader, size: int) -> ReportFacts:
     facts.repaired = facts.quarantine.pop(IntakeReason.REPAIRED, ReasonCount())
     facts.peers = read_peers(folder)
     facts.statements = read_statements(folder)
+    facts.governance = list(governance_entries(folder))
     return facts
 
 

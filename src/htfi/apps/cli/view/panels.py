@@ -84,6 +84,7 @@ def one_line(state: ViewState) -> str:
         f"{sum(counters.quarantine.values()):,} quarantined",
         f"{counters.num_repaired:,} repaired" if counters.num_repaired else "",
         f"{counters.num_withheld:,} withheld" if counters.num_withheld else "",
+        f"held back: {counters.held}" if counters.held else "",
         *(f"{num:,} {name}" for name, num in _late(state) if num),
         f"nodes {count_states(counters.peers)}" if counters.peers else "",
     ]
@@ -158,6 +159,8 @@ def _counter_lines(state: ViewState, width: int) -> list[Text]:
     ]
     if counters.num_withheld:
         facts.append(("withheld", f"{counters.num_withheld:,}", ""))
+    if counters.held:
+        facts.append(("held back", truncate_end(counters.held, width - 12), ""))
     if not counters.peers:  # their panel shows it
         facts += [(name, f"{num:,}", "") for name, num in _late(state) if num]
     if counters.num_repaired:

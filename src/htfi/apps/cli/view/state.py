@@ -81,6 +81,7 @@ class RunCounters:
     ledger_root: str = ""
     quarantine: Mapping[str, int] = field(default_factory=dict[str, int])
     num_repaired: int = 0  # rows used with a field put right
+    held: str = ""  # what is stopped and which breakers are not closed
     headline: str = ""
     fraction_done: float | None = None
     peers: tuple[PeerStatus, ...] = ()
