@@ -33,6 +33,7 @@ from htfi.governance.control.entries import (
     CheckpointMoved,
     GovernanceEntry,
     Reenabled,
+    ReenablingRefused,
     RetentionEnded,
     Stopped,
 )
@@ -128,7 +129,7 @@ def apply(state: ControlState, entry: GovernanceEntry) -> ControlState:
                     f"{entry.breaker} is {entry.state.value}: {entry.evidence}"
                 )
             return replace(state, breakers=breakers)
-        case CheckpointMoved() | RetentionEnded() | Attested():
+        case ReenablingRefused() | CheckpointMoved() | RetentionEnded() | Attested():
             return state
 
 
