@@ -16,7 +16,7 @@ import pytest
 from htfi.wiring.control import governance_entries, request_reenabling, request_stop
 
 HTFI = [sys.executable, "-m", "htfi"]
-NUM_DAYS = 1500
+NUM_DAYS = 600
 
 
 @pytest.fixture(scope="module")
