@@ -78,7 +78,7 @@ def requester_options(text: str) -> Callable[[Any], Any]:
             return command(*args, requester=Requester(by, governance, key), **options)
 
         for option in (
-            _key_option,
+            key_option,
             _rules_option,
             click.option("--by", default="", metavar="NAME", help=text),
         ):
@@ -94,7 +94,7 @@ _rules_option = click.option(
     type=click.Path(path_type=Path, file_okay=False),
     help="Governance folder: its people and rules decide who may do it.",
 )
-_key_option = click.option(
+key_option = click.option(
     "--key",
     metavar="FILE",
     type=click.Path(path_type=Path, dir_okay=False),

@@ -13,13 +13,16 @@ from typing import Any, Protocol
 from msgspec import UNSET, UnsetType
 
 from htfi.domain.decision import Decision, Receipt
-from htfi.domain.errors import IntegrityError, LedgerUnavailable
+from htfi.domain.errors import HtfiError, IntegrityError, LedgerUnavailable
 from htfi.domain.governance import (
+    MAX_CAUSE_CHARS,
     CheckpointRelease,
     GovernanceFacts,
     Hold,
     HoldKind,
+    ScopeLevel,
     SwapFacts,
+    parse_scope,
 )
 from htfi.governance.breakers.config import BreakerConfig
 from htfi.governance.breakers.observations import BreakerObservation
@@ -36,11 +39,13 @@ from htfi.governance.control.entries import (
     CheckpointMoved,
     GovernanceEntry,
     Reenabled,
+    ReenablingRefused,
     Stopped,
     decode_governance,
     encode_governance,
 )
-from htfi.governance.control.requests import BundleOffer, ControlRequest, StopRequest
+from htfi.governance.control.reenabling import why_not_reenabled
+from htfi.governance.control.requests import BundleOffer, ControlRequest, ReenableRequest, StopRequest
 from htfi.governance.control.state import (
     ControlState,
     HoldSubject,
@@ -171,7 +176,7 @@ class RunGovernance:
         self._requests: ControlRequests = requests or RequestQueue()
         self._entries = [(decode_governance(entry), leaf) for entry, leaf in self._log.recorded()]
         self._num_applied = 0
-        self._open_rights = open_rights
+        self._open_rights, self._clock = open_rights, clock
         self.waiting = WaitingDecisions(
             (entry for entry, _ in self._entries if isinstance(entry, CheckpointMoved)),
             self._log_steps,
@@ -182,7 +187,11 @@ class RunGovernance:
         self._panel: BreakerPanel | None = None
         self._watched: tuple[BreakerConfig, DesksConfig] | None = None
         self._moves = {entry for entry, _ in self._entries if isinstance(entry, BreakerMoved)}
-        self._taken = {entry.request for entry, _ in self._entries if isinstance(entry, Stopped | Reenabled)}
+        self._taken = {
+            entry.request
+            for entry, _ in self._entries
+            if isinstance(entry, Stopped | Reenabled | ReenablingRefused)
+        }
 
     @property
     def is_governed(self) -> bool:
@@ -352,9 +361,7 @@ class RunGovernance:
                 self.waiting.take(request, self._open_rights, before)
             return
         if not isinstance(request, StopRequest):
-            self.log(
-                Reenabled(at_ns, before, request.scope, request.by, request.why, request.id, request.breaker)
-            )
+            self._log_reenabling(request, at_ns, before)
             return
         entry = Stopped(at_ns, before, request.scope, request.by, request.why, request.cause, request.id)
         try:
@@ -365,6 +372,27 @@ class RunGovernance:
                 f"stopped: {request.scope}, by {request.by}: {request.why}; nothing more is released, though the "
                 f"stop could not be logged ({error}): solve this and run the same command again"
             ) from error
+
+    def _log_reenabling(self, request: ReenableRequest, at_ns: int, before: int) -> None:
+        """Log that a scope is re-enabled, or that the request did not count. Raises: LedgerUnavailable."""
+        level, name = parse_scope(request.scope)
+        desks = desks_of(self.state_now, name.partition("/")[0]) if level is ScopeLevel.SERIES else ()
+        refusal = ""
+        if self._open_rights is not None:
+            try:
+                refusal = why_not_reenabled(request, self._open_rights(), desks, self._clock())
+            except HtfiError as error:  # what cannot be judged does not count
+                refusal = str(error)
+        if refusal:
+            about = (request.scope, request.by, request.why, request.id)
+            self.log(ReenablingRefused(at_ns, before, *about, refusal[:MAX_CAUSE_CHARS]))
+            return
+        self.log(
+            Reenabled(
+                at_ns, before, request.scope, request.by, request.why, request.id, request.breaker,
+                request.signed or UNSET,
+            )
+        )  # fmt: skip
 
     def _log_bundle(self, offer: BundleOffer, before: int) -> None:
         """Log the bundle to go by, unless it is the one that the log names last."""

@@ -203,7 +203,7 @@ class DecisionRecorder:
         """
         index = self.num_recorded
         if decided.amends:
-            self.num_amended += 1
+            self.num_amended += not decided.decision.is_checkpoint_release
         else:
             self.num_decided += 1
             self.num_withheld += decided.verdict.outcome is PolicyOutcome.WITHHOLD

@@ -45,13 +45,15 @@ class ListedQuestion(NamedTuple):
 class GivenAnswer(NamedTuple):
     """An answer as it was left, and the step that it makes.
 
-    `is_recorded`: the run has recorded the step; else it is what is expected of a run that `goes_on` or resumes.
+    `is_recorded`: the run has recorded the step; else it is what is expected of a run that `goes_on`, or that resumes
+    before `deadline_ns`, UTC.
     """
 
     answer: ApprovalAnswer
     step: CheckpointStep
     goes_on: bool
     is_recorded: bool
+    deadline_ns: int
 
 
 def read_approvals(folder: Path) -> dict[str, RecordedQuestion]:
@@ -146,7 +148,7 @@ def give_answer(
     if step.step is StepKind.REFUSED:
         refusal = step.detail.partition(": ")[2]
         raise AccessDenied(f"refused: {refusal}; the run records that it was tried")
-    return GivenAnswer(answer, step, goes_on, recorded is not None)
+    return GivenAnswer(answer, step, goes_on, recorded is not None, state.question.deadline_ns)
 
 
 def _await_step(folder: Path, answer: ApprovalAnswer) -> CheckpointStep | None:

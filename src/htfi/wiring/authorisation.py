@@ -23,6 +23,7 @@ from htfi.governance.people import (
     parse_people,
     sign_statement,
 )
+from htfi.wiring.governance_log import read_governance_log
 from htfi.wiring.ledger import open_ledger_readonly
 
 
@@ -81,14 +82,43 @@ def authorise(
     if requester.governance is None:
         check_named(requester)
         return AllowedRequest(requester.by)
-    access = open_access(requester.governance)
-    key = key_of(requester, access.directory)
     at_ns = (clock or SystemClock()).now_ns()
     statement = RequestStatement(action, f"{resource.kind.value}:{resource.id}", run_key(run), at_ns, why)
+    return sign_allowed(open_access(requester.governance), requester, statement, resource)
+
+
+def authorise_in_folder(
+    governance: Path, key: Path | None, by: str, statement: RequestStatement, resource: AccessResource
+) -> AllowedRequest:
+    """Require that this person may act on what belongs to a governance folder; as named where it has no people.
+
+    Raises: AccessDenied, InvalidInput, MissingExtra, IntegrityError, DependencyUnavailable.
+    """
+    if key is None and not has_people(governance):
+        check_named(Requester(by))
+        return AllowedRequest(by)
+    return sign_allowed(open_access(governance), Requester(by, governance, key), statement, resource)
+
+
+def sign_allowed(
+    access: GovernanceAccess, requester: Requester, statement: RequestStatement, resource: AccessResource
+) -> AllowedRequest:
+    """Sign a statement with a person's key, and require that this person may do what it says.
+
+    Raises: AccessDenied, InvalidInput, DependencyUnavailable.
+    """
+    key = key_of(requester, access.directory)
     note = sign_statement(statement, key.verifier_key, key)
     principal, _ = identify(note, access.directory, verify_signature)
-    require_access(access.authoriser, AccessRequest(principal, action, resource, at_ns))
+    require_access(
+        access.authoriser, AccessRequest(principal, statement.action, resource, statement.at_ns)
+    )  # fmt: skip
     return AllowedRequest(principal.id, note)
+
+
+def has_people(governance: Path) -> bool:
+    """Whether a governance folder says who may do what."""
+    return (governance / PEOPLE_FILE).exists()
 
 
 def check_named(requester: Requester) -> None:
@@ -125,7 +155,7 @@ def run_rights(run: Path, governance: Path | None) -> Callable[[], AnswerRights]
     A governance folder that has no people when the run starts leaves it to whoever may write to the run's folder.
     Raises: as `open_access`, where the folder's people or rules cannot be read.
     """
-    if governance is None or not (governance / PEOPLE_FILE).exists():
+    if governance is None or not has_people(governance):
         return lambda: local_rights(run_key(run), verify_signature)
     open_access(governance)
     return lambda: answer_rights(run, governance)
@@ -134,12 +164,25 @@ def run_rights(run: Path, governance: Path | None) -> Callable[[], AnswerRights]
 def answer_rights(run: Path, governance: Path) -> AnswerRights:
     """By what the people and rules of a governance folder judge answers now. Raises: as `open_access`, `run_key`."""
     access = open_access(governance)
-    return AnswerRights(run_key(run), access.directory, access.authoriser, verify_signature)
+    return AnswerRights(
+        run_key(run), access.directory, access.authoriser, verify_signature, folder_key(governance)
+    )
 
 
 def run_key(run: Path) -> str:
     """The verifier key of a run's ledger, which requests name. Raises: InvalidInput, LedgerUnavailable."""
     log = open_ledger_readonly(run)
+    try:
+        return str(log.key)
+    finally:
+        log.close()
+
+
+def folder_key(governance: Path) -> str:
+    """The verifier key of a governance folder's log; empty where it has none. Raises: as `run_key`."""
+    log = read_governance_log(governance)
+    if log is None:
+        return ""
     try:
         return str(log.key)
     finally:

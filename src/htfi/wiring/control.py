@@ -8,6 +8,7 @@ from secrets import token_hex
 from time import monotonic, sleep, time_ns
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from htfi.adapters.stores.control_folder import (
     CONTROL_FOLDER,
@@ -20,16 +21,32 @@ from htfi.adapters.stores.control_folder import (
 )
 from htfi.domain.counts import counted
 from htfi.domain.decision import Receipt
-from htfi.domain.errors import HtfiError, InvalidInput
+from htfi.domain.errors import AccessDenied, HtfiError, InvalidInput
 from htfi.domain.governance import FIRM, MAX_CAUSE_CHARS, parse_scope
 from htfi.governance.config import PolicyConfig
-from htfi.governance.control.entries import GovernanceEntry, Reenabled, StopCause, Stopped, decode_governance
+from htfi.governance.control.entries import (
+    GovernanceEntry,
+    Reenabled,
+    ReenablingRefused,
+    StopCause,
+    Stopped,
+    decode_governance,
+)
+from htfi.governance.control.reenabling import reenable_statement, scope_resource
 from htfi.governance.control.requests import FolderRequest, ReenableRequest, StopRequest
 from htfi.governance.ledger.log import LogReader, TransparencyLog
 from htfi.governance.ledger.merkle import leaf_hash
 from htfi.pipeline.governed import RunGovernance
 from htfi.pipeline.record.entry import try_decode_entry
-from htfi.wiring.authorisation import run_rights
+from htfi.wiring.authorisation import (
+    Requester,
+    folder_key,
+    has_people,
+    open_access,
+    run_key,
+    run_rights,
+    sign_allowed,
+)
 from htfi.wiring.bundles import BundleWatch, require_governance_folder
 from htfi.wiring.governance_log import GOVERNANCE_ORIGIN
 from htfi.wiring.ledger import DATABASE, is_running, open_ledger, open_ledger_readonly
@@ -176,18 +193,32 @@ def request_stop(
 
 
 def request_reenabling(
-    run: Path | None, scope: str, by: str, why: str, breaker: str = "", shared: Path | None = None
+    run: Path | None,
+    scope: str,
+    by: str,
+    why: str,
+    breaker: str = "",
+    shared: Path | None = None,
+    key: Path | None = None,
 ) -> ControlOutcome:
     """Ask for the end of the stops of a scope, and that its breakers close, or the one of a name.
 
-    Raises: InvalidInput, DependencyUnavailable.
+    Where the governance folder `shared` has people, its rules decide, and the request is signed with `key`; then `run`
+    may be named too. Raises: InvalidInput, AccessDenied, MissingExtra, IntegrityError, DependencyUnavailable.
     """
-    made = _checked(scope, by, why)
+    signed = ""
+    made = _checked(scope, by if key is None else "signed", why)
+    request = ReenableRequest(f"reenable-{made}-{token_hex(3)}", made, scope, by, why, breaker)
+    if key is not None or (shared is not None and has_people(shared)):
+        if shared is None:
+            raise InvalidInput("--key: give the governance folder that knows it too: --governance DIR")
+        statement = reenable_statement(request, folder_key(shared) if run is None else run_key(run))
+        requester = Requester(by, shared, key)
+        by, signed = sign_allowed(open_access(shared), requester, statement, scope_resource(scope))
+        shared = shared if run is None else None
     if parse_scope(scope) == FIRM and not breaker:
         remove_stop_file(_control_folder(run, shared))
-    return _send(
-        run, shared, ReenableRequest(f"reenable-{made}-{token_hex(3)}", made, scope, by, why, breaker)
-    )
+    return _send(run, shared, replace(request, by=by, signed=signed))
 
 
 def _checked(scope: str, by: str, why: str) -> int:
@@ -234,4 +265,9 @@ def _is_logged(run: Path, request: str) -> bool:
         found = list(governance_entries(run))
     except HtfiError:  # it is being made
         return False
+    refused = next(
+        (one for one in found if isinstance(one, ReenablingRefused) and one.request == request), None
+    )
+    if refused is not None:
+        raise AccessDenied(f"refused: {refused.refusal}; the run has recorded that it was tried")
     return any(isinstance(one, Stopped | Reenabled) and one.request == request for one in found)

@@ -82,7 +82,7 @@ def admit(folder: Path, which: str, requester: Requester, why: str) -> None:
     \b
     Examples:
       htfi quarantine admit DIR 3 --by "Ann Lee" --why "confirmed by the company"
-      htfi quarantine admit DIR 3 --governance G --key ann.key --why "confirmed by the company"
+      htfi quarantine admit DIR 3 --governance G --key ann.key --why "confirmed"
     """
     kept, goes_on = quarantine.admit(folder, which, requester, why)
     click.echo(view.admission_text(kept, goes_on, folder))

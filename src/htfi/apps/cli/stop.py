@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from htfi.apps.options import by_option, governance_option, why_option
+from htfi.apps.options import by_option, governance_option, key_option, why_option
 from htfi.wiring.control import ControlOutcome, request_reenabling, request_stop
 
 RUN = click.argument(
@@ -49,22 +49,35 @@ def stop_command(folder: Path | None, governance: Path | None, scope: str, by: s
 @governance_option
 @SCOPE
 @click.option("--breaker", default="", metavar="NAME", help="Close only this breaker of the scope.")
-@by_option("Name of the person who re-enables it.")
+@click.option("--by", default="", metavar="NAME", help="Name of the person who re-enables it.")
+@key_option
 @why_option
 def reenable_command(
-    folder: Path | None, governance: Path | None, scope: str, breaker: str, by: str, why: str
+    folder: Path | None,
+    governance: Path | None,
+    scope: str,
+    breaker: str,
+    by: str,
+    key: Path | None,
+    why: str,
 ) -> None:
     """End a stop of exactly this scope and close its breakers; the record names who did it.
+
+    Where G has people (people.toml), its rules decide who may, and --key signs the request.
 
     \b
     Examples:
       htfi reenable DIR --by "Ann Lee" --why "feed is repaired"
       htfi reenable --by "Ann Lee" --why "the drill is over"
       htfi reenable DIR --breaker bands_left --by "Ann Lee" --why "a bad print"
+      htfi reenable DIR --governance G --key ann.key --why "feed is repaired"
     """
+    if not by and key is None:
+        raise click.UsageError("Missing option '--by' (or '--governance' with '--key').")
     what = f"breaker {breaker} of {scope}" if breaker else scope
-    outcome = request_reenabling(folder, scope, by, why, breaker, shared=governance)
-    _report(outcome, f"re-enabled: {what}, by {by}: {why}", folder)
+    outcome = request_reenabling(folder, scope, by, why, breaker, shared=governance, key=key)
+    who = f", by {by}" if by else ""
+    _report(outcome, f"re-enabled: {what}{who}: {why}", folder)
 
 
 def _report(outcome: ControlOutcome, done: str, folder: Path | None) -> None:

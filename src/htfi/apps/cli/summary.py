@@ -16,6 +16,7 @@ from htfi.domain.decision import Regime, Rung
 from htfi.domain.generation import SpeculationStats
 from htfi.forecasting.scores import ScoreRow
 from htfi.forecasting.track_record import TrackRecordRow
+from htfi.governance.checkpoints.state import FINAL_PHASES, CheckpointPhase
 from htfi.governance.control.state import bundle_words, held_words
 from htfi.narrative.calendar.prefetching import PrefetchStats
 from htfi.narrative.rationale.units import reader_names
@@ -53,6 +54,7 @@ class RunTotals:
     num_borne_out: int = 0
     num_deep_reads_skipped: int = 0
     num_held: int = 0  # news in quarantine
+    asked: Mapping[CheckpointPhase, int] = field(default_factory=dict[CheckpointPhase, int])  # of people
     num_answers: int = 0  # decisions between bars, because of news
     suppressed: Mapping[str, int] = field(default_factory=dict[str, int])  # news left to the bars, by rule
     num_dropped_rows: int = 0  # of calendars, that could not matter
@@ -92,6 +94,7 @@ def print_summary(
         num_borne_out=preparing.num_confirmed,
         num_deep_reads_skipped=run.loop.num_deep_reads_skipped,
         num_held=run.loop.held_news.num_held,
+        asked=run.loop.components.governance.waiting.counts(),
         num_answers=run.loop.triggers.num_decided,
         suppressed=run.loop.triggers.suppressed,
         num_dropped_rows=run.loop.components.news.num_dropped_rows,
@@ -235,6 +238,21 @@ def _answer_line(totals: RunTotals) -> str:
     return line
 
 
+def _approval_line(asked: Mapping[CheckpointPhase, int]) -> str:
+    """What became of decisions that waited for people."""
+    expired = sum(
+        asked.get(phase, 0)
+        for phase in (CheckpointPhase.EXPIRED_WITHHELD, CheckpointPhase.EXPIRED_LOWER_RUNG)
+    )
+    num_open = sum(num for phase, num in asked.items() if phase not in FINAL_PHASES)
+    line = (
+        f"{counted(sum(asked.values()), 'decision')} put to people: "
+        f"{asked.get(CheckpointPhase.APPROVED, 0):,} approved, {asked.get(CheckpointPhase.DENIED, 0):,} denied, "
+        f"{expired:,} expired, {num_open:,} waiting"
+    )
+    return line + ("; answer with htfi approvals, then run the same command again" if num_open else "")
+
+
 def _facts(totals: RunTotals) -> list[tuple[str, str]]:
     num_here = totals.num_decisions - totals.num_resumed
     rate = num_here / totals.elapsed_s if totals.elapsed_s > 0 else 0.0
@@ -248,6 +266,8 @@ def _facts(totals: RunTotals) -> list[tuple[str, str]]:
         facts.append(("governance", totals.bundle))
     if totals.held:
         facts.append(("held back", totals.held))
+    if totals.asked:
+        facts.append(("people", _approval_line(totals.asked)))
     for rung, stats in totals.speculation.items():
         facts.append((rung.value, _speculation_lines(stats)))
         if stats.rule == "entropy_aware":

@@ -65,7 +65,7 @@ def clear_command(folder: Path, requester: Requester, why: str, symbol: str) -> 
     \b
     Examples:
       htfi suspicion clear DIR --by "Ann Lee" --why "known test items"
-      htfi suspicion clear DIR --governance G --key ann.key --why "known test items"
+      htfi suspicion clear DIR --governance G --key ann.key --why "our test"
     """
     clearing, goes_on = request_reset(folder, requester, why, symbol)
     whom = f"symbol {clearing.symbol}" if clearing.symbol else "everything"

@@ -28,13 +28,15 @@ ACTIONS = {
 class AnswerRights(NamedTuple):
     """By what rights are judged: without a directory, whoever may write to the run's folder may answer, as named.
 
-    `run` is the verifier key of the run's log, which statements name.
+    `run` is the verifier key of the run's log, which statements name; `folder` that of the governance folder's log,
+    named by what is asked of all of its runs.
     """
 
     run: str
     directory: PeopleDirectory | None
     authoriser: Authoriser
     verify: VerifySignature
+    folder: str = ""
 
 
 def local_rights(run: str, verify: VerifySignature) -> AnswerRights:

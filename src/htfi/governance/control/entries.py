@@ -7,6 +7,7 @@ ledger of the first decision that it applies to; it never falls from one entry t
 from enum import StrEnum
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from htfi.domain.errors import IntegrityError
 from htfi.domain.governance import BreakerState
@@ -45,6 +46,19 @@ class Reenabled(msgspec.Struct, frozen=True, tag_field="kind", tag="reenabled"):
     why: str
     request: str
     breaker: str = ""
+    signed: str | UnsetType = UNSET  # the signed note, of a run under people
+
+
+class ReenablingRefused(msgspec.Struct, frozen=True, tag_field="kind", tag="reenabling_refused"):
+    """A request to re-enable a scope did not count, and why; `by` is the name that it gave."""
+
+    at_ns: int
+    before: int
+    scope: str
+    by: str
+    why: str
+    request: str
+    refusal: str
 
 
 class BundleAdopted(msgspec.Struct, frozen=True, tag_field="kind", tag="bundle_adopted"):
@@ -141,7 +155,14 @@ class Attested(msgspec.Struct, frozen=True, tag_field="kind", tag="attested"):
 
 
 GovernanceEntry = (
-    Stopped | Reenabled | BundleAdopted | BreakerMoved | CheckpointMoved | RetentionEnded | Attested
+    Stopped
+    | Reenabled
+    | ReenablingRefused
+    | BundleAdopted
+    | BreakerMoved
+    | CheckpointMoved
+    | RetentionEnded
+    | Attested
 )
 
 _ENCODER = msgspec.json.Encoder()

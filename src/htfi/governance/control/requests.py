@@ -18,7 +18,10 @@ class StopRequest(msgspec.Struct, frozen=True, tag_field="kind", tag="stop"):
 
 
 class ReenableRequest(msgspec.Struct, frozen=True, tag_field="kind", tag="reenable"):
-    """A named person ends the stops of a scope and closes its breakers, or the one of a name."""
+    """A named person ends the stops of a scope and closes its breakers, or the one of a name.
+
+    `signed` is the signed note (`governance.people`), empty where there are no people to check it against.
+    """
 
     id: str
     at_ns: int
@@ -26,6 +29,7 @@ class ReenableRequest(msgspec.Struct, frozen=True, tag_field="kind", tag="reenab
     by: str
     why: str
     breaker: str = ""
+    signed: str = ""
 
 
 class BundleOffer(msgspec.Struct, frozen=True):

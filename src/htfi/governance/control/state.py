@@ -35,6 +35,7 @@ from htfi.governance.control.entries import (
     CheckpointMoved,
     GovernanceEntry,
     Reenabled,
+    ReenablingRefused,
     RetentionEnded,
     Stopped,
 )
@@ -151,7 +152,7 @@ def apply(state: ControlState, entry: GovernanceEntry) -> ControlState:
                     f"{entry.breaker} is {entry.state.value}: {entry.evidence}"
                 )
             return replace(state, breakers=breakers)
-        case CheckpointMoved() | RetentionEnded() | Attested():
+        case ReenablingRefused() | CheckpointMoved() | RetentionEnded() | Attested():
             return state
 
 

@@ -52,6 +52,7 @@ class ModelPromoted(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind",
     verdict: int
     by: str
     why: str
+    signed: str = ""  # the signed note, where the governance folder has people
 
 
 class ModelRolledBack(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="model_rolled_back"):
@@ -63,6 +64,7 @@ class ModelRolledBack(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind
     to: str
     by: str
     why: str
+    signed: str = ""  # as of a promotion
 
 
 CandidateEntry = SandboxVerdict | ModelPromoted | ModelRolledBack

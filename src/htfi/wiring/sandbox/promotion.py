@@ -14,7 +14,9 @@ import msgspec
 
 from htfi.domain.errors import HtfiError, IntegrityError, InvalidInput
 from htfi.domain.files import make_private, write_atomically
+from htfi.governance.authorisation import AccessAction, AccessResource, ResourceKind
 from htfi.governance.ledger.log import LogReader
+from htfi.governance.people import RequestStatement
 from htfi.governance.sandbox.entries import (
     SHIPPED,
     CandidateLog,
@@ -24,6 +26,7 @@ from htfi.governance.sandbox.entries import (
     encode_entry,
 )
 from htfi.governance.sandbox.trials import CandidateKind
+from htfi.wiring.authorisation import AllowedRequest, authorise_in_folder, folder_key
 from htfi.wiring.governance_log import open_governance_log, read_governance_log
 from htfi.wiring.sandbox.candidates import MODEL_LINEAGE, Candidate, open_candidate
 
@@ -98,12 +101,15 @@ def serving(candidate: Candidate) -> PromotedModels:
     return replace(_together([candidate]), digests={candidate.lineage: (candidate.digest,)})
 
 
-def promote(place: Path, folder: Path, *, by: str, why: str, now_ns: int) -> ModelPromoted:
+def promote(
+    place: Path, folder: Path, *, by: str, why: str, now_ns: int, key: Path | None = None
+) -> ModelPromoted:
     """Let a candidate serve whose newest verdict, on exactly this digest, is that it passed.
 
-    Raises: InvalidInput where there is no such verdict or nothing to promote, LedgerUnavailable.
+    Where the folder has people its rules decide who may, and `key` signs it.
+    Raises: InvalidInput where there is no such verdict or nothing to promote, AccessDenied, LedgerUnavailable.
     """
-    _named(by, why)
+    _require_name_and_reason(by, key, why)
     candidate = open_candidate(place)
     if candidate.kind is CandidateKind.EXPERT:
         raise InvalidInput(
@@ -111,6 +117,7 @@ def promote(place: Path, folder: Path, *, by: str, why: str, now_ns: int) -> Mod
         )
     if candidate.kind is CandidateKind.BUNDLE:
         raise InvalidInput(f"{place} is a policy bundle: `htfi policy propose` puts it to the quorum")
+    allowed = _allowed(folder, key, by, AccessAction.PROMOTE_MODEL, candidate.digest, why, now_ns)
     log = open_governance_log(folder)
     try:
         known = read_candidates(log)
@@ -134,7 +141,8 @@ def promote(place: Path, folder: Path, *, by: str, why: str, now_ns: int) -> Mod
             )
         entry = ModelPromoted(
             at_ns=now_ns, lineage=candidate.lineage, digest=candidate.digest,
-            place=str(_kept(candidate, folder)), verdict=at, by=by, why=why,
+            place=str(_kept(candidate, folder)), verdict=at, by=allowed.by, why=why,
+            signed=allowed.note,
         )  # fmt: skip
         log.append([encode_entry(entry)])
         return entry
@@ -142,12 +150,15 @@ def promote(place: Path, folder: Path, *, by: str, why: str, now_ns: int) -> Mod
         log.close()
 
 
-def roll_back(lineage: str, folder: Path, *, by: str, why: str, now_ns: int) -> ModelRolledBack:
-    """Take the newest promotion of a lineage back; the one before serves again.
+def roll_back(
+    lineage: str, folder: Path, *, by: str, why: str, now_ns: int, key: Path | None = None
+) -> ModelRolledBack:
+    """Take the newest promotion of a lineage back; the one before serves again. Who may, as with `promote`.
 
-    Raises: InvalidInput, LedgerUnavailable.
+    Raises: InvalidInput, AccessDenied, LedgerUnavailable.
     """
-    _named(by, why)
+    _require_name_and_reason(by, key, why)
+    allowed = _allowed(folder, key, by, AccessAction.ROLLBACK_MODEL, lineage, why, now_ns)
     log = open_governance_log(folder)
     try:
         stacks = {name: stack for name, stack in read_candidates(log).promoted().items() if stack}
@@ -159,7 +170,7 @@ def roll_back(lineage: str, folder: Path, *, by: str, why: str, now_ns: int) -> 
             _still(entry, folder)
         entry = ModelRolledBack(
             at_ns=now_ns, lineage=lineage, digest=stack[-1].digest, to=stack[-2].digest if len(stack) > 1 else SHIPPED,
-            by=by, why=why,
+            by=allowed.by, why=why, signed=allowed.note,
         )  # fmt: skip
         log.append([encode_entry(entry)])
         return entry
@@ -206,6 +217,14 @@ def _kept(candidate: Candidate, folder: Path) -> Path:
     return kept.resolve()
 
 
-def _named(by: str, why: str) -> None:
-    if not by.strip() or not why.strip():
+def _allowed(
+    folder: Path, key: Path | None, by: str, action: AccessAction, name: str, why: str, now_ns: int
+) -> AllowedRequest:
+    resource = AccessResource(ResourceKind.MODEL, name)
+    statement = RequestStatement(action, f"{resource.kind.value}:{name}", folder_key(folder), now_ns, why)
+    return authorise_in_folder(folder, key, by, statement, resource)
+
+
+def _require_name_and_reason(by: str, key: Path | None, why: str) -> None:
+    if not (by.strip() or key is not None) or not why.strip():
         raise InvalidInput("a promotion names who decided it and why: --by NAME --why TEXT")

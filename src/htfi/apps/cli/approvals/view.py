@@ -75,7 +75,8 @@ def answered(given: GivenAnswer, folder: Path) -> str:
     elif given.goes_on:
         when = f"the run in {folder} records it with its next event"
     else:
-        when = f"the run in {folder} takes it when it resumes"
+        deadline = format_ns(given.deadline_ns)
+        when = f"the run in {folder} takes it when it resumes; it counts until {deadline}"
     why = f": {answer.why}" if answer.why else ""
     return f"{answer.decision}: {given.step.step.value} by {answer.by}{why}; {when}"
 

@@ -4,10 +4,12 @@ from pathlib import Path
 
 import click
 
+from htfi.apps.options import key_option
+
 _governance = click.option(
     "--governance", type=click.Path(path_type=Path, file_okay=False), required=True, help="Governance folder."
 )
-_by = click.option("--by", required=True, metavar="NAME", help="Name of the person who decides it.")
+_by = click.option("--by", default="", metavar="NAME", help="Name of the person who decides it.")
 _why = click.option("--why", required=True, metavar="TEXT", help="The reason, for the record.")
 
 
@@ -15,9 +17,12 @@ _why = click.option("--why", required=True, metavar="TEXT", help="The reason, fo
 @click.argument("candidate", type=click.Path(path_type=Path))
 @_governance
 @_by
+@key_option
 @_why
-def promote_command(candidate: Path, governance: Path, by: str, why: str) -> None:
+def promote_command(candidate: Path, governance: Path, by: str, key: Path | None, why: str) -> None:
     """Let CANDIDATE serve, which the sandbox passed as it is now; the log names who decided it.
+
+    Where the governance folder has people (people.toml), its rules decide who may, and --key signs it.
 
     \b
     Examples:
@@ -27,7 +32,7 @@ def promote_command(candidate: Path, governance: Path, by: str, why: str) -> Non
     from htfi.domain.time import SystemClock
     from htfi.wiring.sandbox.promotion import promote
 
-    entry = promote(candidate, governance, by=by, why=why, now_ns=SystemClock().now_ns())
+    entry = promote(candidate, governance, by=by, why=why, now_ns=SystemClock().now_ns(), key=key)
     click.echo(
         f"{candidate} ({entry.digest[:12]}) serves as {entry.lineage} from now on: {entry.by}, {entry.why}"
     )
@@ -37,8 +42,9 @@ def promote_command(candidate: Path, governance: Path, by: str, why: str) -> Non
 @click.argument("lineage", metavar="WHAT")
 @_governance
 @_by
+@key_option
 @_why
-def rollback_command(lineage: str, governance: Path, by: str, why: str) -> None:
+def rollback_command(lineage: str, governance: Path, by: str, key: Path | None, why: str) -> None:
     """Take the newest promotion of WHAT back: models or settings.
 
     \b
@@ -48,7 +54,7 @@ def rollback_command(lineage: str, governance: Path, by: str, why: str) -> None:
     from htfi.domain.time import SystemClock
     from htfi.wiring.sandbox.promotion import roll_back
 
-    entry = roll_back(lineage, governance, by=by, why=why, now_ns=SystemClock().now_ns())
+    entry = roll_back(lineage, governance, by=by, why=why, now_ns=SystemClock().now_ns(), key=key)
     click.echo(
         f"{lineage}: {entry.digest[:12]} is taken back, {entry.to[:12]} serves: {entry.by}, {entry.why}"
     )
