@@ -224,7 +224,8 @@ def test_release_that_a_kill_kept_back_is_made_up_for(num_lost: int) -> None:
     place = next(place for place, one in enumerate(decisions) if one.amends)
     approved = next(at for at, move in enumerate(run.moves) if move.step == "approved")
     logged = run.log.recorded()[: approved + 2]  # the bundle, then what was logged up to the approval
-    kept = MemoryLedger(run.ledger.entries[: max(place - num_lost + 1, 0)])
+    kept = MemoryLedger([])
+    kept.entries = run.ledger.entries[: max(place - num_lost + 1, 0)]
     again = CheckedRun(log=NoGovernanceLog(logged), ledger=kept)
     done = again.go()
     released = [one for one in done if one.amends]
