@@ -2,6 +2,7 @@
 
 import random
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -116,6 +117,26 @@ def test_nodes_killed_while_they_activate_have_the_same_bundles_in_the_end(tmp_p
         cluster.start("b")
         wait_for(lambda: cluster.activated("a") == cluster.activated("b") == [*digests, digest])
         assert cluster.activated("c") == digests
+    finally:
+        for process in cluster.processes.values():
+            process.kill()
+            process.wait()
+
+
+def test_a_node_whose_stream_a_peer_resets_connects_to_it_again(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path)
+    port = int(cluster.ports[1].partition("=")[2])
+    try:
+        with socket.create_server(("127.0.0.1", port)) as server:
+            server.settimeout(60.0)
+            cluster.start("a")
+            for _ in range(3):
+                link, _ = server.accept()
+                link.settimeout(60.0)
+                assert link.recv(5) == b"\0\0\0\1a"
+                # Closed without lingering, the connection is reset: what a killed process leaves that had not read all.
+                link.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                link.close()
     finally:
         for process in cluster.processes.values():
             process.kill()

@@ -58,6 +58,10 @@ class _Node:
             except OSError:
                 time.sleep(0.02)
                 continue
+            # On loopback a socket can reach itself while nobody listens there, and would keep the port from the peer.
+            if link.getsockname() == link.getpeername():
+                link.close()
+                continue
             _send(link, self._name.encode())
             self._follow(link, peer)
 
@@ -78,9 +82,12 @@ class _Node:
 
 
 def _read_frame(frames: IO[bytes]) -> bytes:
-    """The next body; empty at the end of the stream."""
-    header = frames.read(_LENGTH.size)
-    return frames.read(_LENGTH.unpack(header)[0]) if len(header) == _LENGTH.size else b""
+    """The next body; empty at the end of the stream, which a peer that was killed may end by a reset."""
+    try:
+        header = frames.read(_LENGTH.size)
+        return frames.read(_LENGTH.unpack(header)[0]) if len(header) == _LENGTH.size else b""
+    except OSError:
+        return b""
 
 
 def _send(link: socket.socket, body: bytes) -> None:
