@@ -16,6 +16,7 @@ import pytest
 HTFI = [sys.executable, "-m", "htfi"]
 CLOUD = [*HTFI, "cloud", "--insecure-loopback", "--plain", "--name"]
 END_S = 100.0  # a process that has not ended by then never will
+STACKS_S = 30.0  # a process that should have ended by then tells what each of its threads does
 FINISHED = "has finished its requests and stops"
 
 
@@ -58,6 +59,15 @@ class Process:
             time.sleep(0.2)
         _, said = self.process.communicate(timeout=END_S)
         return self.process.returncode, said.decode()
+
+    def end_or_show_stacks(self, number: int) -> tuple[int, str]:
+        """As `end`; one that is late ends with the stacks of its threads, for which PYTHONFAULTHANDLER asks."""
+        self.process.send_signal(number)
+        try:
+            self.process.wait(timeout=STACKS_S)
+        except subprocess.TimeoutExpired:
+            self.process.send_signal(signal.SIGABRT)
+        return self.end()
 
     def close(self) -> None:
         with contextlib.suppress(ProcessLookupError):
@@ -104,11 +114,11 @@ def pair(closing: contextlib.ExitStack) -> list[Process]:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc")
 def test_a_cloud_whose_view_nobody_reads_drains(closing: contextlib.ExitStack) -> None:
-    cloud = start(closing, [*CLOUD, "cloud1", "--listen", "127.0.0.1:0"])
+    cloud = start(closing, [*CLOUD, "cloud1", "--listen", "127.0.0.1:0"], PYTHONFAULTHANDLER="1")
     assert "is ready on" in cloud.line()
     cloud.fill()
     time.sleep(2.5)  # a line of the view is due every two seconds
-    assert cloud.end(signal.SIGTERM) == (0, "")
+    assert cloud.end_or_show_stacks(signal.SIGTERM) == (0, "")
 
 
 def test_idle_clouds_drain_though_a_peer_never_closes_its_stream(closing: contextlib.ExitStack) -> None:

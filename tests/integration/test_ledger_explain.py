@@ -17,6 +17,7 @@ from click.testing import CliRunner, Result
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from checks import nonempty
 from htfi.adapters.keys.mark_key import MARK_KEY_FILE, create_mark_key
 from htfi.apps.cli.main import cli
 from htfi.apps.cli.report.readings import ShownHeadline, headlines_html
@@ -248,7 +249,7 @@ def test_named_words_are_those_whose_removal_changes_the_answer_most(
 def test_weights_name_the_words_of_their_headline(reading: tuple[Decision, RecordedReading]) -> None:
     decision, found = reading
     weighed = reading_words(found)
-    for place, item in enumerate(shown_items(found.question)):
+    for place, item in enumerate(nonempty(shown_items(found.question))):
         words = weighed[item.id]
         assert [item.headline[one.begin : one.end] for one in words] == item.headline.split()
         assert tuple(round(1e4 * one.nats) for one in words) == states_of(decision).words[place]

@@ -69,18 +69,18 @@ def requester_options(text: str) -> Callable[[Any], Any]:
     def add(command: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(command)
         def with_requester(
-            *args: Any, by: str, governance: Path | None, key: Path | None, **options: Any
+            *args: Any, by: str | None, governance: Path | None, key: Path | None, **options: Any
         ) -> Any:
             from htfi.wiring.authorisation import Requester
 
-            if not by and governance is None and key is None:
+            if by is None and governance is None and key is None:
                 raise click.UsageError("Missing option '--by' (or '--governance' with '--key').")
-            return command(*args, requester=Requester(by, governance, key), **options)
+            return command(*args, requester=Requester(by or "", governance, key), **options)
 
         for option in (
             key_option,
             _rules_option,
-            click.option("--by", default="", metavar="NAME", help=text),
+            click.option("--by", metavar="NAME", help=text),
         ):
             option(with_requester)
         return with_requester

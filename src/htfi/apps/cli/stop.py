@@ -49,7 +49,7 @@ def stop_command(folder: Path | None, governance: Path | None, scope: str, by: s
 @governance_option
 @SCOPE
 @click.option("--breaker", default="", metavar="NAME", help="Close only this breaker of the scope.")
-@click.option("--by", default="", metavar="NAME", help="Name of the person who re-enables it.")
+@click.option("--by", metavar="NAME", help="Name of the person who re-enables it.")
 @key_option
 @why_option
 def reenable_command(
@@ -57,7 +57,7 @@ def reenable_command(
     governance: Path | None,
     scope: str,
     breaker: str,
-    by: str,
+    by: str | None,
     key: Path | None,
     why: str,
 ) -> None:
@@ -72,10 +72,10 @@ def reenable_command(
       htfi reenable DIR --breaker bands_left --by "Ann Lee" --why "a bad print"
       htfi reenable DIR --governance G --key ann.key --why "feed is repaired"
     """
-    if not by and key is None:
+    if by is None and key is None:
         raise click.UsageError("Missing option '--by' (or '--governance' with '--key').")
     what = f"breaker {breaker} of {scope}" if breaker else scope
-    outcome = request_reenabling(folder, scope, by, why, breaker, shared=governance, key=key)
+    outcome = request_reenabling(folder, scope, by or "", why, breaker, shared=governance, key=key)
     who = f", by {by}" if by else ""
     _report(outcome, f"re-enabled: {what}{who}: {why}", folder)
 
