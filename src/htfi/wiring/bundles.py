@@ -8,7 +8,7 @@ import msgspec
 
 from htfi.adapters.keys.ed25519 import load_key, verify_signature
 from htfi.adapters.stores.bundle_folder import OFFICERS_FILE, bundle_path, read_text, write_text
-from htfi.domain.errors import HtfiError, InvalidInput
+from htfi.domain.errors import HtfiError, IntegrityError, InvalidInput
 from htfi.domain.time import NS_PER_S, Clock, SystemClock
 from htfi.governance.bundles.bundle import (
     BundleHead,
@@ -23,6 +23,7 @@ from htfi.governance.bundles.bundle import (
     write_bundle,
     write_officers,
 )
+from htfi.governance.bundles.changes import MAX_LEAD_NS, REVOCATION_HEADING, ChangeChecker, parse_change
 from htfi.governance.bundles.in_force import (
     BundleActivated,
     BundleEntry,
@@ -37,9 +38,6 @@ from htfi.governance.bundles.tables import BundleTables, ValueChange, changes, r
 from htfi.governance.control.requests import BundleOffer
 from htfi.governance.ledger.note import NoteSignature, SignedNote, VerifierKey, parse_verifier_key
 from htfi.wiring.governance_log import GOVERNANCE_DATABASE, open_governance_log, read_governance_log
-
-MAX_LEAD_NS = 365 * 86_400 * NS_PER_S  # a bundle that is valid later than that is of a wrong clock
-_REVOCATION = "htfi: revoke the policy bundle\n"
 
 
 class BundleStatus(NamedTuple):
@@ -235,6 +233,11 @@ def activate_bundle(
             return bundle, list(one.signers)
     now_ns = (clock or SystemClock()).now_ns()
     bundle, signers = check_bundle(note, roll, verify_signature, newest_quorum(entries), now_ns, MAX_LEAD_NS)
+    # Also what it must not loosen: an emergency bundle that still holds.
+    activated = [one.note for one in entries if isinstance(one, BundleActivated)]
+    objection = ChangeChecker(roll, verify_signature)(activated, str(note), now_ns)
+    if objection:
+        raise InvalidInput(objection)
     _record(
         folder,
         lambda at_ns: BundleActivated(at_ns, bundle.head.number, bundle.digest, tuple(signers), str(note)),
@@ -258,7 +261,7 @@ def revoke_bundle(folder: Path, key_file: Path, why: str, clock: Clock | None = 
     if found.bundle is None:
         raise InvalidInput(f"{folder}: no bundle is in force, so none can be revoked")
     bundle = found.bundle
-    text = f"{_REVOCATION}{bundle.head.number}\n{bundle.digest}\n{why}\n"
+    text = f"{REVOCATION_HEADING}{bundle.head.number}\n{bundle.digest}\n{why}\n"
     signature = NoteSignature(key.name, key.verifier_key.key_id, key.sign(text.encode()))
     note = str(SignedNote(text, (signature,)))
     _record(
@@ -314,19 +317,30 @@ class BundleWatch:
         return BundleOffer(name, now_ns, bundle.digest, bundle.head.number, bundle.text, stale)
 
     def _verified(self) -> list[BundleEntry]:
-        """The entries, each activation's signatures checked again. Raises: InvalidInput, IntegrityError, …"""
+        """The entries, each activation and revocation checked again. Raises: InvalidInput, IntegrityError, …"""
         entries = read_entries(self._folder)
-        newest: PolicyBundle | None = None
+        if not entries:
+            return entries
+        roll = self._roll = self._roll or read_roll(self._folder)
+        check, chosen = ChangeChecker(roll, verify_signature), list[str]()
         for one in entries:
-            if not isinstance(one, BundleActivated):
+            if isinstance(one, BundleProposed):
                 continue
-            self._roll = self._roll or read_roll(self._folder)
-            note = read_note(one.note, f"bundle {one.number}")
-            head = parse_bundle(note.text).head
-            moment_ns = min(one.at_ns, (head.expires_ns or one.at_ns + 1) - 1)
-            bundle, _ = check_bundle(note, self._roll, verify_signature, newest, moment_ns, MAX_LEAD_NS)
-            if bundle.head.kind is BundleKind.QUORUM:
-                newest = bundle
+            note, change = parse_change(one.note)
+            if isinstance(change, PolicyBundle) != isinstance(one, BundleActivated) or (
+                change.digest != one.digest
+            ):
+                raise IntegrityError(f"the entry on bundle {one.number} is not what its note states")
+            if isinstance(one, BundleRevoked):
+                objection = check(chosen, one.note, None)
+                if not objection and one.by not in signers_of(note, roll, verify_signature):
+                    objection = f"its revocation is not signed by {one.by}"
+            else:
+                expires_ns = parse_bundle(note.text).head.expires_ns
+                objection = check(chosen, one.note, min(one.at_ns, (expires_ns or one.at_ns + 1) - 1))
+            if objection:
+                raise IntegrityError(f"the entry on bundle {one.number}: {objection}")
+            chosen.append(one.note)
         return entries
 
     def _files(self) -> tuple[int, ...]:
