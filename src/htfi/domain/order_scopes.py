@@ -19,11 +19,12 @@ MAX_SCOPES = 10_000
 
 def scopes_of(order: NewOrder) -> tuple[str, ...]:
     """All scopes that reach an order, the firm's first."""
-    return _scopes(order.client, order.trader, order.desk, order.algo, order.instrument)
+    return scope_names(order.client, order.trader, order.desk, order.algo, order.instrument)
 
 
 @lru_cache(maxsize=4096)
-def _scopes(client: str, trader: str, desk: str, algo: str, instrument: str) -> tuple[str, ...]:
+def scope_names(client: str, trader: str, desk: str, algo: str, instrument: str) -> tuple[str, ...]:
+    """The scopes of an order of these parties; empty names give none."""
     named = (
         ("client", client), ("trader", trader), ("desk", desk), ("algo", algo), ("instrument", instrument)
     )  # fmt: skip
