@@ -171,6 +171,7 @@ class OrderFilled(_OrderMessage, frozen=True, kw_only=True, tag="fill", omit_def
     price: Decimal  # LastPx (31)
     liquidity: Liquidity | None = None
     match_id: str = ""  # TrdMatchID (880)
+    fee: Decimal | None = None  # Commission (12) in the instrument's currency; negative: a rebate
 
 
 class FillBusted(_OrderMessage, frozen=True, kw_only=True, tag="bust", omit_defaults=True):

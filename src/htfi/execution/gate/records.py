@@ -75,7 +75,7 @@ class KnownMarket:
 
 @dataclass(slots=True)
 class DecisionUse:
-    """The parent order that acts on a decision, and on what amends it; how many of its lots are taken."""
+    """The parent order that acts on a decision, and how many of its lots are taken."""
 
     parent_id: str = ""
     parent_lots: int = 0

@@ -166,7 +166,7 @@ class GateState:
         if event.phase is not None:
             market.phase = event.phase
         reference = market.doubled_reference
-        window = self._collar_window_ns(event.instrument)
+        window = self.collar_window_ns(event.instrument)
         if not window or not reference:
             return
         references = market.references
@@ -175,7 +175,7 @@ class GateState:
         while len(references) > 1 and references[1][0] <= event.at_ns - window:
             references.popleft()
 
-    def _collar_window_ns(self, instrument: str) -> int:
+    def collar_window_ns(self, instrument: str) -> int:
         """The longest window of a collar on an instrument; 0 where there is none."""
         longest = 0
         for _, limits in self.party("", "", "", "", instrument).limited:
@@ -186,9 +186,8 @@ class GateState:
     def _note_decision(self, event: DecisionNoted) -> None:
         noted = KnownDecision(event.receipt.leaf_hash, event.instrument, event.at_ns, event.is_released)
         before = None if event.amends is None else self.decisions.get(event.amends)
-        if before is not None:  # the orders that acted on it go on under the amendment
+        if before is not None:
             before.is_superseded = True
-            noted.use = before.use
         self.decisions[event.receipt.index] = noted
         if len(self.decisions) > MAX_DECISIONS:
             self.decisions.popitem(last=False)
