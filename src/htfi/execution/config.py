@@ -73,7 +73,7 @@ class TradingConfig:
     )
     venue: _Name = setting("XSIM", "where orders go, an ISO 10383 code; XSIM is the simulated venue")
     algo: _Name = setting("direct", "the algorithm that orders name")
-    trader: _Name = setting("", "the trader that orders name")
+    trader: _Name = setting("paper", "the trader that orders name")
     desk: _Name = setting("default", "the desk that orders name")
     client: _Name = setting("", "the client that orders name")
     account: _Name = setting("paper", "the account that orders name")

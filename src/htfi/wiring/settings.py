@@ -41,6 +41,7 @@ from htfi.narrative.sanitising.config import SanitiserConfig
 from htfi.pipeline.config import PipelineConfig
 from htfi.scheduling.config import FidelityConfig, PlacementConfig, TurnsConfig
 from htfi.scheduling.health.config import HealthConfig
+from htfi.simulation.venue.config import VenueConfig
 from htfi.wiring.config import ClusterConfig, NodeConfig
 from htfi.wiring.models.caching import CacheConfig
 from htfi.wiring.models.readers import ModelsConfig
@@ -68,6 +69,7 @@ _APART_TABLES = (
     "health",
     "trading",
     "order_limits",
+    "venue",
 )  # how work is shared among machines, and what is done with decisions: neither shapes a decision
 SETTINGS_FILE = "settings.json"  # where a run leaves those it was made under
 
@@ -163,6 +165,7 @@ class Settings:
     cache: CacheConfig = field(default_factory=CacheConfig)
     trading: TradingConfig = field(default_factory=TradingConfig)
     order_limits: OrderLimits = field(default_factory=OrderLimits)
+    venue: VenueConfig = field(default_factory=VenueConfig)
 
 
 _TABLES = tuple(item.name for item in fields(Settings))

@@ -44,6 +44,12 @@ class OrderLog:
         """Whether the file holds what comes next."""
         return self.num_events < len(self._recorded)
 
+    def next_recorded(self) -> OrderEvent | None:
+        """What the file holds where the next event will stand; None past its end. Raises: IntegrityError."""
+        if not self.is_replaying:
+            return None
+        return _decoded(self._recorded[self.num_events], self.path, self.num_events + 1)
+
     def append(self, events: Sequence[OrderEvent]) -> None:
         """Record events. Raises: DependencyUnavailable; IntegrityError where the file holds others there."""
         lines = [encode_order_event(event) for event in events]
@@ -82,10 +88,14 @@ def read_order_log(folder: Path) -> Iterator[OrderEvent]:
     """The events of a folder's file. Raises: IntegrityError, naming the line."""
     path = folder / ORDERS
     for number, line in enumerate(_whole_lines(path), 1):
-        try:
-            yield decode_order_event(line)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise IntegrityError(f"{path} line {number} is no order event: {error}") from error
+        yield _decoded(line, path, number)
+
+
+def _decoded(line: bytes, path: Path, number: int) -> OrderEvent:
+    try:
+        return decode_order_event(line)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise IntegrityError(f"{path} line {number} is no order event: {error}") from error
 
 
 def _whole_lines(path: Path) -> list[bytes]:

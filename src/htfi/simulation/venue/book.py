@@ -115,7 +115,8 @@ class SimulatedBook:
                 at_ns = max(start_ns, order.arrived_ns) if was_there else end_ns
                 yield self._fill(order, lots, touch, at_ns, Liquidity.REMOVED)
             elif was_there and beyond > 0:
-                yield self._fill(order, lots, order.price, end_ns, Liquidity.ADDED)
+                middle_ns = (start_ns + end_ns) // 2  # some time within the bar: when is not known
+                yield self._fill(order, lots, order.price, middle_ns, Liquidity.ADDED)
         self.bid, self.ask = close - half_spread, close + half_spread
 
     def _take(self, order: RestingOrder) -> Iterator[Match]:
