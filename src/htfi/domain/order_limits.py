@@ -7,7 +7,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from htfi.domain.errors import InvalidInput
+from htfi.domain.order_scopes import check_order_scope
 from htfi.domain.orders import LimitsInForce
 from htfi.domain.settings import check_bounds, setting, setting_from
 from htfi.domain.time import NS_PER_S
@@ -17,9 +17,6 @@ _Money = Annotated[float, Meta(ge=0.0, le=1e15)]
 _Lots = Annotated[int, Meta(ge=0, le=10**12)]
 _Number = Annotated[int, Meta(ge=0, le=100_000)]
 _Seconds = Annotated[float, Meta(ge=0.0, le=1e9)]
-
-
-SCOPE_KINDS = ("client", "trader", "desk", "algo", "instrument")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +76,7 @@ class OrderLimits:
     def __post_init__(self) -> None:
         check_bounds("order_limits", self)
         for scope in self.by_scope:
-            kind, _, name = scope.partition(":")
-            if kind not in SCOPE_KINDS or not name:
-                raise InvalidInput(
-                    f"order_limits.by_scope: '{scope[:60]}' is no scope: write one of {', '.join(SCOPE_KINDS)}, "
-                    "a colon and a name"
-                )
+            check_order_scope(scope)
 
     def in_force(self, at_ns: int, by: str) -> Iterator[LimitsInForce]:
         """The events that put these limits in force, the firm's first."""

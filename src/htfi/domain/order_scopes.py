@@ -4,6 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from msgspec import structs
+
+from htfi.domain.errors import InvalidInput
 from htfi.domain.orders import (
     LimitsInForce,
     MassCancelRequest,
@@ -74,3 +77,25 @@ def covers(request: MassCancelRequest, order: NewOrder) -> bool:
         "trader": request.trader, "desk": request.desk, "algo": request.algo,
     }  # fmt: skip
     return all(not value or getattr(order, name) == value for name, value in wanted.items())
+
+
+SCOPE_KINDS = ("client", "trader", "desk", "algo", "instrument")
+
+
+def check_order_scope(scope: str) -> tuple[str, str]:
+    """Kind and name of a scope; of the firm both are empty. Raises: InvalidInput for what is no scope."""
+    kind, _, name = scope.partition(":")
+    if scope == FIRM:
+        return "", ""
+    if kind not in SCOPE_KINDS or not name:
+        raise InvalidInput(
+            f"'{scope[:60]}' is no scope of orders: write firm, or one of {', '.join(SCOPE_KINDS)}, a colon and a name"
+        )
+    return kind, name
+
+
+def mass_cancel_of(scope: str, at_ns: int, by: str, why: str) -> MassCancelRequest:
+    """The request that cancels every open order of a scope. Raises: InvalidInput for what is no scope."""
+    kind, name = check_order_scope(scope)
+    stated = MassCancelRequest(at_ns=at_ns, by=by, why=why)
+    return structs.replace(stated, **{kind: name}) if kind else stated

@@ -39,7 +39,7 @@ class PositionAccount:
     mark: int = 0  # the newest price in nanos; 0: none is known
 
     def add(self, lots: int, price: int, unit: int) -> None:
-        """Take in a fill of signed lots at a price in nanos; a lot at a price of 1 nano is worth `unit` nanos / NANOS."""
+        """Take in a fill of signed lots at a price in nanos; `unit` is what a lot is worth at 1."""
         value = lots * price * unit // NANOS
         if self.lots and (self.lots > 0) != (lots > 0):
             closed = min(abs(lots), abs(self.lots))

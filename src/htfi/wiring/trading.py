@@ -1,8 +1,8 @@
 """Opens what acts on the decisions of a run by orders: trader, order entry, the simulated venue, the order log.
 
 Limits are those of the policy bundle in force, else of the settings. A stop, or a breaker that is not closed, disables
-its scope and cancels what is open there; so do requests of people that lie in the run's control folder. A run that is
-made again takes them where it took them before, as the order log says.
+its scope and cancels what is open there; so do requests that people leave in the run's folder (`htfi orders`). A run
+that is made again takes them where it took them before, as the order log says.
 """
 
 from collections.abc import Generator, Sequence
@@ -12,9 +12,12 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from htfi.adapters.stores.order_log import OrderLog
+from htfi.adapters.stores.order_log import ORDERS, OrderLog, read_order_log
+from htfi.adapters.stores.order_requests import OrderRequest, OrderRequests, write_order_request
+from htfi.domain.errors import InvalidInput
 from htfi.domain.governance import ScopeLevel, parse_scope
 from htfi.domain.order_limits import OrderLimits
+from htfi.domain.order_scopes import mass_cancel_of
 from htfi.domain.orders import (
     LimitsInForce,
     MassCancelRequest,
@@ -22,11 +25,13 @@ from htfi.domain.orders import (
     TradingDisabled,
     TradingEnabled,
 )
+from htfi.execution.accounting import Accounts
 from htfi.execution.order_entry import OrderEntry
 from htfi.pipeline.governed import RunGovernance
 from htfi.pipeline.ports import EventFeed
 from htfi.pipeline.trading import ControlEvent, TradedFeed, Trader
 from htfi.simulation.venue.simulated import SimulatedVenue
+from htfi.wiring.ledger import is_running
 from htfi.wiring.settings import Settings
 
 _BY_SETTINGS, _BY_BUNDLE, _BY_GOVERNANCE = "settings", "policy bundle", "governance log"
@@ -47,8 +52,11 @@ class OpenOrders:
 class TradingControls:
     """What limits and stops orders, as events: while a run is made again those that the log holds next."""
 
-    def __init__(self, log: OrderLog, settings: OrderLimits, governance: RunGovernance) -> None:
+    def __init__(
+        self, log: OrderLog, settings: OrderLimits, governance: RunGovernance, requests: OrderRequests
+    ) -> None:
         self._log, self._settings, self._governance = log, settings, governance
+        self._requests = requests
         self._limits: OrderLimits | None = None  # as they were asked for last
         self._in_force: dict[str, LimitsInForce] = {}  # as recorded, by scope, of no instant
         self._disabled: dict[str, str] = {}
@@ -86,7 +94,7 @@ class TradingControls:
         for scope, cause in wanted.items():
             if scope not in self._disabled:
                 events.append(TradingDisabled(at_ns=at_ns, scope=scope, cause=cause))
-                events.append(_cancel_of(scope, at_ns, cause))
+                events.append(mass_cancel_of(scope, at_ns, _BY_GOVERNANCE, cause))
         events += [
             TradingEnabled(at_ns=at_ns, scope=scope, by=_BY_GOVERNANCE, why="no stop or breaker holds it")
             for scope in self._disabled
@@ -94,7 +102,7 @@ class TradingControls:
         ]
         for event in events:
             self._note(event)
-        return events
+        return [*events, *(replace(one, at_ns=at_ns) for one in self._requests.take())]
 
     def _note(self, event: ControlEvent) -> None:
         if isinstance(event, TradingDisabled):
@@ -125,17 +133,6 @@ def _order_scope(text: str) -> str:
             return ""
 
 
-def _cancel_of(scope: str, at_ns: int, why: str) -> MassCancelRequest:
-    kind, _, name = scope.partition(":")
-    return MassCancelRequest(
-        at_ns=at_ns,
-        by=_BY_GOVERNANCE,
-        why=why,
-        instrument=name if kind == "instrument" else "",
-        desk=name if kind == "desk" else "",
-    )
-
-
 @contextmanager
 def open_orders(settings: Settings, folder: Path, governance: RunGovernance) -> Generator[OpenOrders]:
     """Orders of a run in its folder, on the simulated venue.
@@ -147,7 +144,7 @@ def open_orders(settings: Settings, folder: Path, governance: RunGovernance) -> 
         config, forecasts = settings.trading, settings.forecasting
         venue = SimulatedVenue(config.venue, settings.venue)
         entry = OrderEntry(log, {config.venue: venue})
-        controls = TradingControls(log, settings.order_limits, governance)
+        controls = TradingControls(log, settings.order_limits, governance, OrderRequests(folder))
         trader = Trader(
             entry,
             venue,
@@ -160,3 +157,22 @@ def open_orders(settings: Settings, folder: Path, governance: RunGovernance) -> 
         yield OpenOrders(trader, log)
     finally:
         log.close()
+
+
+def read_accounts(folder: Path) -> Accounts:
+    """Orders and positions of a run, as its order log left them. Raises: InvalidInput, IntegrityError."""
+    if not (folder / ORDERS).exists():
+        raise InvalidInput(
+            f"{folder} has no {ORDERS}: name the folder of a run that `htfi trade --out` has filled"
+        )
+    return Accounts().take_all(read_order_log(folder))
+
+
+def request_of_orders(folder: Path, request: OrderRequest) -> bool:
+    """Ask something of a run's orders; whether the run goes on. Raises: InvalidInput, DependencyUnavailable."""
+    if not (folder / ORDERS).exists():
+        raise InvalidInput(
+            f"{folder} has no {ORDERS}: name the folder of a run that `htfi trade --out` has filled"
+        )
+    write_order_request(folder, request)
+    return is_running(folder)
