@@ -20,6 +20,7 @@ from htfi.domain.orders import (
     OrderRejected,
     RejectedBy,
 )
+from htfi.execution.gate.audit import reasons
 from htfi.execution.gate.judging import Objection, judge
 from htfi.execution.gate.records import LiveOrder
 from htfi.execution.gate.state import REFERENCE_STEPS, GateState
@@ -86,7 +87,7 @@ class OrderEntry:
                     at_ns=intent.at_ns,
                     order_id=intent.order_id,
                     by=RejectedBy.GATE,
-                    reason="; ".join(f"{one.check.value}: {one.words}" for one in objections),
+                    reason=reasons(objections),
                 )
                 self.state.apply(refused)
                 events.append(refused)

@@ -32,6 +32,7 @@ from htfi.pipeline.ports import EventFeed
 from htfi.pipeline.trading import ControlEvent, TradedFeed, Trader
 from htfi.simulation.venue.simulated import SimulatedVenue
 from htfi.wiring.ledger import is_running
+from htfi.wiring.order_record import RecordedOrders
 from htfi.wiring.settings import Settings
 
 _BY_SETTINGS, _BY_BUNDLE, _BY_GOVERNANCE = "settings", "policy bundle", "governance log"
@@ -42,7 +43,11 @@ class OpenOrders:
     """The orders of a run that is open."""
 
     trader: Trader
-    log: OrderLog
+    record: RecordedOrders
+
+    def accounts(self) -> Accounts:
+        """Orders and positions so far."""
+        return Accounts().take_all(read_order_log(self.record.log.path.parent))
 
     def follow(self, feed: EventFeed) -> EventFeed:
         """The feed, each item of which the trader sees after the loop."""
@@ -139,11 +144,12 @@ def open_orders(settings: Settings, folder: Path, governance: RunGovernance) -> 
 
     Raises: InvalidInput, IntegrityError, DependencyUnavailable.
     """
-    log = OrderLog(folder)
+    record = RecordedOrders(folder)
+    log = record.log
     try:
         config, forecasts = settings.trading, settings.forecasting
         venue = SimulatedVenue(config.venue, settings.venue)
-        entry = OrderEntry(log, {config.venue: venue})
+        entry = OrderEntry(record, {config.venue: venue})
         controls = TradingControls(log, settings.order_limits, governance, OrderRequests(folder))
         trader = Trader(
             entry,
@@ -154,9 +160,9 @@ def open_orders(settings: Settings, folder: Path, governance: RunGovernance) -> 
             controls.limits,
             controls.changes,
         )
-        yield OpenOrders(trader, log)
+        yield OpenOrders(trader, record)
     finally:
-        log.close()
+        record.close()
 
 
 def read_accounts(folder: Path) -> Accounts:

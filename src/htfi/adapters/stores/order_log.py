@@ -39,6 +39,10 @@ class OrderLog:
         """How many events the file held when it was opened."""
         return len(self._recorded)
 
+    def recorded_lines(self, first: int) -> list[bytes]:
+        """The lines that the file held when it was opened, from one on."""
+        return self._recorded[first:]
+
     @property
     def is_replaying(self) -> bool:
         """Whether the file holds what comes next."""
