@@ -49,9 +49,11 @@ class RecordedOrders:
             if len(self._pending) >= GROUP_EVENTS:
                 self._join()
 
-    def close(self) -> None:
+    def close(self, *, is_failing: bool = False) -> None:
+        """Add what is left, unless the run fails already: then it joins when the run goes on."""
         try:
-            self._join()
+            if not is_failing:
+                self._join()
         finally:
             self._ledger.close()
             self.log.close()

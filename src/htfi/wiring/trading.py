@@ -161,8 +161,10 @@ def open_orders(settings: Settings, folder: Path, governance: RunGovernance) -> 
             controls.changes,
         )
         yield OpenOrders(trader, record)
-    finally:
-        record.close()
+    except BaseException:
+        record.close(is_failing=True)
+        raise
+    record.close()
 
 
 def read_accounts(folder: Path) -> Accounts:
