@@ -5,13 +5,14 @@ end. Whatever a crash left out joins when the run goes on.
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext, suppress
 from itertools import chain, islice
 from pathlib import Path
 
 from htfi.adapters.stores.order_log import ORDERS, OrderLog, read_order_log
 from htfi.domain.counts import counted
 from htfi.domain.decision import PolicyOutcome
-from htfi.domain.errors import HtfiError
+from htfi.domain.errors import DependencyUnavailable, HtfiError
 from htfi.domain.orders import DecisionNoted, OrderEvent, encode_order_event
 from htfi.execution.accounting import Accounts
 from htfi.execution.gate.audit import rejudge
@@ -55,8 +56,9 @@ class RecordedOrders:
             if not is_failing:
                 self._join()
         finally:
-            self._ledger.close()
             self.log.close()
+            with suppress(DependencyUnavailable) if is_failing else nullcontext():
+                self._ledger.close()
 
     def _join(self) -> None:
         if self._pending:
