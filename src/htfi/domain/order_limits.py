@@ -55,9 +55,9 @@ class OrderLimits:
     max_book_distance: _Share = setting(0.02, "how far a price may reach beyond the opposite best", "0–1")
     max_order_value: _Money = setting(1_000_000.0, "largest value of an order", "currency")
     max_order_quantity: _Lots = setting(1_000_000, "largest quantity of an order", "lots")
-    max_messages_per_s: _Number = setting(50, "messages to venues within a second")
+    max_messages_per_s: _Number = setting(50, "messages to venues within a second", "messages")
     max_repeated_executions: _Number = setting(
-        50, "executions of an algorithm on one side before it is locked"
+        50, "executions of an algorithm on one side before it is locked", "executions"
     )
     repeated_window_s: _Seconds = setting(1.0, "within what time they count")
     max_open_value: _Money = setting(5_000_000.0, "largest value of all open orders", "currency")
@@ -66,7 +66,7 @@ class OrderLimits:
     )
     max_market_age_s: _Seconds = setting(60.0, "largest age of the market data that an order is judged by")
     max_decision_age_s: _Seconds = setting(60.0, "largest age of the decision that an order acts on")
-    max_identical_orders: _Number = setting(2, "open orders alike that were sent within a second")
+    max_identical_orders: _Number = setting(2, "open orders alike that were sent within a second", "orders")
     permitted: tuple[str, ...] = setting(("*",), "instruments that may be traded; '*' permits all")
     restricted: tuple[str, ...] = setting((), "instruments that may not")
     by_scope: dict[str, ScopeOrderLimits] = setting_from(

@@ -14,7 +14,7 @@ from htfi.domain.order_states import TERMINAL, OrderStatus
 from htfi.domain.orders import OrderType, SessionPhase, TimeInForce
 from htfi.domain.time import NS_PER_S
 from htfi.execution.gate.limits import SHARE
-from htfi.execution.gate.records import KnownDecision, KnownMarket, LiveOrder, Party
+from htfi.execution.gate.records import KnownDecision, KnownMarket, LiveOrder, OrderParty
 from htfi.execution.gate.state import GateState, Identity
 from htfi.execution.instruments import NANOS, Instrument
 from htfi.execution.intents import CancelIntent, Intent, OrderIntent, ReplaceIntent
@@ -95,7 +95,7 @@ class _Asked(NamedTuple):
     price: int | None  # nanos; None at market
     instrument: Instrument | None
     market: KnownMarket | None
-    party: Party
+    party: OrderParty
     new: OrderIntent | None
     order: LiveOrder | None  # that a replace changes
 

@@ -31,7 +31,7 @@ class ScopeState:
 
 
 @dataclass(slots=True)
-class Party:
+class OrderParty:
     """The scopes of an order, the firm's first, and the limits that hold for it: of each the tightest.
 
     `missing` names a limit that no order goes without, `ban` says why the instrument may not be traded.
@@ -101,7 +101,7 @@ class LiveOrder:
     new: NewOrder
     state: OrderState
     price: int  # nanos; at market the price that its value is counted at
-    party: Party
+    party: OrderParty
     value: int = 0  # of what is open, as it is counted
     used_lots: int = 0  # of its decision
     pending: set[str] = field(

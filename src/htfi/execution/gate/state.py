@@ -38,7 +38,7 @@ from htfi.execution.gate.records import (
     KnownDecision,
     KnownMarket,
     LiveOrder,
-    Party,
+    OrderParty,
     RestingPrices,
     ScopeState,
     nanos,
@@ -99,14 +99,14 @@ class GateState:
     )  # account and instrument → lots bought less sold
     newest_ns: int = 0
     _closed: deque[str] = field(default_factory=deque[str])
-    _parties: dict[tuple[str, ...], Party] = field(default_factory=dict[tuple[str, ...], Party])
+    _parties: dict[tuple[str, ...], OrderParty] = field(default_factory=dict[tuple[str, ...], OrderParty])
 
-    def party(self, client: str, trader: str, desk: str, algo: str, instrument: str) -> Party:
+    def party(self, client: str, trader: str, desk: str, algo: str, instrument: str) -> OrderParty:
         """The scopes that reach an order of these parties, and their limits."""
         key = (client, trader, desk, algo, instrument)
         found = self._parties.get(key)
         if found is None:
-            found = Party(instrument, tuple(self.scope(name) for name in scope_names(*key)))
+            found = OrderParty(instrument, tuple(self.scope(name) for name in scope_names(*key)))
             self._parties[key] = found
         return found
 
