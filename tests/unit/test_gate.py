@@ -284,6 +284,19 @@ def test_decision_of_a_refused_order_may_be_acted_on_by_another(gate: Gate) -> N
     assert gate.objections(gate.intent("o1", receipt=receipt)) == {GateCheck.ORDER_ID}
 
 
+def test_refused_order_frees_no_decision_that_another_order_has_acted_on(gate: Gate) -> None:
+    receipt = gate.decide()
+    gate.send(gate.intent("o1", receipt=receipt))
+    gate.take(OrderCanceled(at_ns=NOW, order_id="o1"))  # nothing of it was filled, but it was sent
+    refused = gate.intent("o2", receipt=receipt)
+    assert gate.objections(refused) == {GateCheck.DECISION_USED}
+    gate.take(
+        refused.message(gate.state.instruments["ACME"]),
+        OrderRejected(at_ns=NOW, order_id="o2", by=RejectedBy.GATE),
+    )
+    assert gate.objections(gate.intent("o3", receipt=receipt)) == {GateCheck.DECISION_USED}
+
+
 def test_amended_decision_gives_way_to_its_amendment(gate: Gate) -> None:
     first = gate.decide()
     gate.send(gate.intent("o1", receipt=first))

@@ -55,7 +55,7 @@ class OrderEntry:
         key = (snapshot.instrument, snapshot.venue)
         before = self._markets.get(key)
         self._markets[key] = snapshot if before is None else _merged(before, snapshot)
-        window = self.state.collar_window_ns(snapshot.instrument)
+        window = self.state.reference_window_ns
         if window and snapshot.at_ns - self._recorded_ns.get(key, -window) >= window // REFERENCE_STEPS:
             self._take(self._unrecorded(key))
 

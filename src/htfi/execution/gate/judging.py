@@ -341,7 +341,8 @@ def _market(state: GateState, asked: _Asked) -> Objection | None:
     if market.bid and market.ask and market.bid >= market.ask:
         return Objection(GateCheck.MARKET_CROSSED, "its bid is not below its ask")
     if market.phase is not None and market.phase not in _OPEN_PHASES:
-        is_waiting = asked.new is not None and asked.new.time_in_force in _FOR_AUCTIONS
+        stated = asked.new if asked.new is not None else asked.order.new if asked.order else None
+        is_waiting = stated is not None and stated.time_in_force in _FOR_AUCTIONS
         if not (is_waiting and market.phase is SessionPhase.PRE_OPEN):
             return Objection(GateCheck.MARKET_PHASE, f"the venue is {market.phase.value}")
     return None

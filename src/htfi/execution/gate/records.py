@@ -75,10 +75,11 @@ class KnownMarket:
 
 @dataclass(slots=True)
 class DecisionUse:
-    """The parent order that acts on a decision, and how many of its lots are taken."""
+    """The parent order that acts on a decision, how many orders it has sent, and how many of its lots are taken."""
 
     parent_id: str = ""
     parent_lots: int = 0
+    num_orders: int = 0
     lots: int = 0
 
 
@@ -104,6 +105,7 @@ class LiveOrder:
     party: OrderParty
     value: int = 0  # of what is open, as it is counted
     used_lots: int = 0  # of its decision
+    counts_for_decision: bool = False  # whether it is an order of the parent that acts on its decision
     pending: set[str] = field(
         default_factory=set[str]
     )  # requests to cancel or replace it that await an answer

@@ -98,6 +98,7 @@ class GateState:
         default_factory=dict[tuple[str, str], int]
     )  # account and instrument → lots bought less sold
     newest_ns: int = 0
+    reference_window_ns: int = 0  # the longest window of a collar; 0 where there is none
     _closed: deque[str] = field(default_factory=deque[str])
     _parties: dict[tuple[str, ...], OrderParty] = field(default_factory=dict[tuple[str, ...], OrderParty])
 
@@ -133,6 +134,14 @@ class GateState:
                 self.scope(event.scope).limits = limits_of(event)
                 for party in self._parties.values():
                     party.read_limits()
+                self.reference_window_ns = max(
+                    (
+                        one.limits.collar_window_ns
+                        for one in self.scopes.values()
+                        if one.limits is not None and one.limits.window_collar is not None
+                    ),
+                    default=0,
+                )
             case InstrumentTerms():
                 self.instruments[event.instrument] = instrument_of(event)
             case TradingDisabled():
@@ -166,7 +175,7 @@ class GateState:
         if event.phase is not None:
             market.phase = event.phase
         reference = market.doubled_reference
-        window = self.collar_window_ns(event.instrument)
+        window = self.reference_window_ns
         if not window or not reference:
             return
         references = market.references
@@ -174,14 +183,6 @@ class GateState:
             references.append((event.at_ns, reference))
         while len(references) > 1 and references[1][0] <= event.at_ns - window:
             references.popleft()
-
-    def collar_window_ns(self, instrument: str) -> int:
-        """The longest window of a collar on an instrument; 0 where there is none."""
-        longest = 0
-        for _, limits in self.party("", "", "", "", instrument).limited:
-            if limits.window_collar is not None:
-                longest = max(longest, limits.collar_window_ns)
-        return longest
 
     def _note_decision(self, event: DecisionNoted) -> None:
         noted = KnownDecision(event.receipt.leaf_hash, event.instrument, event.at_ns, event.is_released)
@@ -222,7 +223,8 @@ class GateState:
         self.recent.move_to_end(identity)
         if len(self.recent) > MAX_RECENT:
             self.recent.popitem(last=False)
-        self._use_decision(order)
+        self._claim_decision(order)
+        self._count_used(order)
 
     def _take_message(self, event: OrderMessage) -> tuple[OrderEvent, ...]:
         order = self.orders.get(event.order_id)
@@ -262,7 +264,7 @@ class GateState:
         if was_open and not state.is_open:
             self._close(order)
         self._count_open(order)
-        self._use_decision(order)
+        self._count_used(order)
         if isinstance(event, OrderRejected) and event.by is RejectedBy.GATE:
             self._free_decision(order)
         return follows
@@ -320,27 +322,40 @@ class GateState:
             if scope.message_times and scope.message_times[-1] == order.new.at_ns:
                 scope.message_times.pop()
 
-    def _use_decision(self, order: LiveOrder) -> None:
-        """What an order takes of its decision: its lots while it is open, what was filled once it is closed."""
-        if order.new.decision is None:
-            return
-        decision = self.decisions.get(order.new.decision.index)
+    def _claim_decision(self, order: LiveOrder) -> None:
+        """The first order on a decision makes its parent the one that acts on it."""
+        decision = self._decision_of(order)
         if decision is None:
             return
-        state, use = order.state, decision.use
-        lots = state.quantity if state.is_open else state.filled
+        use, parent_id = decision.use, order.new.parent_id or order.new.order_id
         if not use.parent_id:
-            use.parent_id = order.new.parent_id or order.new.order_id
+            use.parent_id = parent_id
             use.parent_lots = order.new.parent_quantity or order.new.quantity
-        use.lots += lots - order.used_lots
+        if use.parent_id == parent_id:
+            use.num_orders += 1
+            order.counts_for_decision = True
+
+    def _count_used(self, order: LiveOrder) -> None:
+        """What an order takes of its decision: its lots while it is open, what was filled once it is closed."""
+        decision = self._decision_of(order)
+        if decision is None:
+            return
+        lots = order.state.quantity if order.state.is_open else order.state.filled
+        decision.use.lots += lots - order.used_lots
         order.used_lots = lots
 
     def _free_decision(self, order: LiveOrder) -> None:
-        """The decision of an order that was never sent may be acted on by another."""
-        receipt = order.new.decision
-        decision = None if receipt is None else self.decisions.get(receipt.index)
-        if decision is not None and not decision.use.lots:
+        """An order that was never sent has not acted on its decision; without any another parent may."""
+        decision = self._decision_of(order)
+        if decision is None or not order.counts_for_decision:
+            return
+        decision.use.num_orders -= 1
+        if not decision.use.num_orders:
             decision.use.parent_id = ""
+
+    def _decision_of(self, order: LiveOrder) -> KnownDecision | None:
+        receipt = order.new.decision
+        return None if receipt is None else self.decisions.get(receipt.index)
 
     def _rest(self, order: LiveOrder) -> None:
         if order.new.price is not None:
