@@ -24,11 +24,13 @@ from htfi.adapters.feeds.spool import SpoolReader
 from htfi.adapters.stores import decision_table
 from htfi.adapters.stores.decisions import DecisionJournal
 from htfi.adapters.stores.held_news import HeldNewsFile, QuarantineFile
+from htfi.adapters.stores.order_log import OrderLog
 from htfi.adapters.stores.snapshot import SnapshotFile
 from htfi.adapters.stores.sqlite_log import SqliteLog
 from htfi.apps.cli import run as run_command
 from htfi.apps.cli.main import main as htfi
 from htfi.pipeline.recorder import DecisionRecorder
+from htfi.simulation.venue.simulated import SimulatedVenue
 from htfi.wiring import ledger, outputs
 from htfi.wiring import run as run_wiring
 from htfi.wiring.ledger import open_ledger_readonly
@@ -128,6 +130,8 @@ POINTS: dict[str, tuple[Any, str]] = {
     "content marking": (outputs, "write_atomically"),
     "held news": (HeldNewsFile, "hold"),
     "sorted rows": (SpoolReader, "_sort"),
+    "orders": (OrderLog, "append"),
+    "order is sent": (SimulatedVenue, "send"),
 }
 
 
