@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from htfi.apps.cli.main import cli
 from htfi.domain.errors import InvalidInput
-from htfi.domain.orders import MassCancelRequest, TradingDisabled
+from htfi.domain.orders import DecisionNoted, MassCancelRequest, NewOrder, TradingDisabled
 from htfi.governance.regulation.findings import RuleRegime, Severity
 from htfi.governance.regulation.monitor import Span
 from htfi.wiring.order_record import order_events
@@ -77,15 +77,13 @@ def test_the_ledger_and_the_regulators_monitors_verify_what_was_traded(traded: P
 
 
 def test_each_order_acts_on_a_decision_of_its_instrument(traded: Path) -> None:
-    decisions = {}
+    decisions: dict[int, DecisionNoted] = {}
     for event in order_events(traded):
-        match type(event).__name__:
-            case "DecisionNoted":
-                decisions[event.receipt.index] = event  # type: ignore[union-attr]
-            case "NewOrder":
-                assert decisions[event.decision.index].instrument == event.instrument  # type: ignore[union-attr]
-            case _:
-                pass
+        if isinstance(event, DecisionNoted):
+            decisions[event.receipt.index] = event
+        elif isinstance(event, NewOrder):
+            assert event.decision is not None
+            assert decisions[event.decision.index].instrument == event.instrument
     assert len(decisions) > 50
 
 
