@@ -22,7 +22,7 @@ def write_parquet(
 
     Raises: what making a batch raises, OSError.
     """
-    target = _Target(file)
+    target = _OutputFile(file)
     source = _BatchStream(schema, takewhile(lambda _: target.failure is None, batches))
     with failures_as_damage(source):
         arro3.io.write_parquet(
@@ -92,7 +92,7 @@ class _BatchStream(_Forward):
         return found
 
 
-class _Target(_Forward):
+class _OutputFile(_Forward):
     """A file that is written; of it, what arro3 calls."""
 
     def __init__(self, file: BinaryIO) -> None:
