@@ -122,7 +122,7 @@ def time_gate(num: int) -> list[float]:
     return times
 
 
-class Comparison(NamedTuple):
+class GateComparison(NamedTuple):
     """Random intents judged by the gate and by the model: how many pass both, what differs, with an example."""
 
     num_passed: int
@@ -133,7 +133,7 @@ class Comparison(NamedTuple):
     example: str
 
 
-def compare(num: int, seed: int) -> Comparison:
+def compare(num: int, seed: int) -> GateComparison:
     """Judge random intents by the gate and by the model."""
     counts: Counter[str] = Counter()
     by_check: Counter[str] = Counter()
@@ -147,7 +147,7 @@ def compare(num: int, seed: int) -> Comparison:
             kind = "other reasons" if gate and model else "escaped" if model else "refused alone"
             counts[kind] += 1
             example = example or f"session {session}: {intent}: gate {sorted(gate)}, model {sorted(model)}"
-    return Comparison(
+    return GateComparison(
         counts["passed"],
         counts["escaped"],
         counts["refused alone"],

@@ -75,7 +75,7 @@ class SeenOrder:
 
 
 @dataclass
-class World:
+class GateWorld:
     """Everything that the events say."""
 
     terms: dict[str, InstrumentTerms] = field(default_factory=dict[str, InstrumentTerms])
@@ -97,7 +97,7 @@ class World:
 
 def refusals(events: Sequence[OrderEvent], intent: Intent) -> set[str]:
     """The names of all checks that refuse an intent after these events."""
-    world = World()
+    world = GateWorld()
     for event in events:
         happen(world, event)
     if isinstance(intent, CancelIntent):
@@ -118,12 +118,12 @@ def refusals(events: Sequence[OrderEvent], intent: Intent) -> set[str]:
     return found
 
 
-def newest_override(world: World, like: LimitOverride) -> LimitOverride:
+def newest_override(world: GateWorld, like: LimitOverride) -> LimitOverride:
     same = [one for one in world.overrides if (one.order_id, one.limit) == (like.order_id, like.limit)]
     return same[-1]
 
 
-def happen(world: World, event: OrderEvent) -> None:
+def happen(world: GateWorld, event: OrderEvent) -> None:
     """Let one event happen."""
     world.newest = max(world.newest, event.at_ns)
     if isinstance(event, InstrumentTerms):
@@ -149,7 +149,7 @@ def happen(world: World, event: OrderEvent) -> None:
         change(world, world.orders[event.order_id], event)
 
 
-def see_market(world: World, event: MarketSnapshot) -> None:
+def see_market(world: GateWorld, event: MarketSnapshot) -> None:
     key = (event.instrument, event.venue)
     market = world.markets.setdefault(key, {"bid": None, "ask": None, "last": None, "phase": None})
     market["at"] = event.at_ns
@@ -176,7 +176,7 @@ def middle_of(market: dict[str, Any] | None) -> Fraction | None:
     return market["last"]
 
 
-def enter(world: World, event: NewOrder) -> None:
+def enter(world: GateWorld, event: NewOrder) -> None:
     if event.order_id in world.orders or event.quantity <= 0:
         return
     middle = middle_of(world.markets.get((event.instrument, event.venue)))
@@ -187,7 +187,7 @@ def enter(world: World, event: NewOrder) -> None:
     world.sent.append((event.at_ns, event.order_id, event))
 
 
-def parent_of(world: World, index: int) -> tuple[str, int] | None:
+def parent_of(world: GateWorld, index: int) -> tuple[str, int] | None:
     """The parent that acts on a decision: of the first order on it that was sent; None where there is none."""
     for one in world.orders.values():
         if one.is_sent and one.new.decision is not None and one.new.decision.index == index:
@@ -195,7 +195,7 @@ def parent_of(world: World, index: int) -> tuple[str, int] | None:
     return None
 
 
-def change(world: World, order: SeenOrder, event: OrderMessage) -> None:
+def change(world: GateWorld, order: SeenOrder, event: OrderMessage) -> None:
     filled = order.filled
     if isinstance(event, OrderAcknowledged):
         if order.status == "pending_new":
@@ -249,7 +249,7 @@ def forget(order: SeenOrder, cl_ord_id: str) -> None:
         order.asked.remove(cl_ord_id)
 
 
-def taken_of(world: World, index: int) -> int:
+def taken_of(world: GateWorld, index: int) -> int:
     return sum(
         one.taken
         for one in world.orders.values()
@@ -257,18 +257,18 @@ def taken_of(world: World, index: int) -> int:
     )
 
 
-def cancel_refusals(world: World, intent: CancelIntent) -> set[str]:
+def cancel_refusals(world: GateWorld, intent: CancelIntent) -> set[str]:
     order = world.orders.get(intent.order_id)
     if order is None or not order.is_open:
         return {"order_state"}
     return set() if is_free(world, order, intent.cl_ord_id) else {"order_id"}
 
 
-def is_free(world: World, order: SeenOrder, cl_ord_id: str) -> bool:
+def is_free(world: GateWorld, order: SeenOrder, cl_ord_id: str) -> bool:
     return 1 <= len(cl_ord_id) <= 64 and cl_ord_id not in order.asked and cl_ord_id not in world.orders
 
 
-def replace_refusals(world: World, intent: ReplaceIntent) -> set[str]:
+def replace_refusals(world: GateWorld, intent: ReplaceIntent) -> set[str]:
     order = world.orders.get(intent.order_id)
     if order is None or not order.is_open or order.status == "pending_new" or order.asked:
         return {"order_state"}
@@ -288,7 +288,7 @@ def replace_refusals(world: World, intent: ReplaceIntent) -> set[str]:
     return found
 
 
-def order_refusals(world: World, intent: OrderIntent) -> set[str]:
+def order_refusals(world: GateWorld, intent: OrderIntent) -> set[str]:
     terms = world.terms.get(intent.instrument)
     tick = None if terms is None or terms.tick is None else Fraction(terms.tick)
     price = None if intent.price_ticks is None or tick is None else intent.price_ticks * tick
@@ -320,7 +320,9 @@ def order_refusals(world: World, intent: OrderIntent) -> set[str]:
     return found
 
 
-def decision_refusals(world: World, order: SeenOrder | None, intent: OrderIntent | ReplaceIntent) -> set[str]:
+def decision_refusals(
+    world: GateWorld, order: SeenOrder | None, intent: OrderIntent | ReplaceIntent
+) -> set[str]:
     new = order.new if order is not None else None
     if isinstance(intent, OrderIntent):
         receipt, symbol = intent.receipt, intent.instrument
@@ -354,7 +356,7 @@ def decision_refusals(world: World, order: SeenOrder | None, intent: OrderIntent
     return {"decision_used"} if taken - order.taken + intent.lots > allowed else set()
 
 
-def stated(world: World, new: NewOrder, name: str) -> list[Any]:
+def stated(world: GateWorld, new: NewOrder, name: str) -> list[Any]:
     """Every limit of a name that reaches an order."""
     found = [getattr(world.limits[scope], name) for scope in scopes(new) if scope in world.limits]
     return [one for one in found if one is not None]
@@ -366,7 +368,7 @@ def scopes(new: NewOrder) -> list[str]:
 
 
 def common_refusals(
-    world: World,
+    world: GateWorld,
     new: NewOrder,
     at: int,
     lots: int,
@@ -414,7 +416,7 @@ def common_refusals(
 
 
 def market_refusals(
-    world: World, new: NewOrder, at: int, market: dict[str, Any] | None, middle: Fraction | None
+    world: GateWorld, new: NewOrder, at: int, market: dict[str, Any] | None, middle: Fraction | None
 ) -> set[str]:
     if market is None or not middle:
         return {"market_missing"}
@@ -431,7 +433,7 @@ def market_refusals(
 
 
 def price_refusals(
-    world: World,
+    world: GateWorld,
     new: NewOrder,
     at: int,
     price: Fraction | None,
@@ -467,7 +469,7 @@ def share(value: float) -> Fraction:
 
 
 def value_refusals(
-    world: World, new: NewOrder, lots: int, filled: int, price: Fraction | None, order: SeenOrder | None
+    world: GateWorld, new: NewOrder, lots: int, filled: int, price: Fraction | None, order: SeenOrder | None
 ) -> set[str]:
     if price is None:
         return set()
@@ -503,13 +505,13 @@ def value_refusals(
     return found
 
 
-def lot_worth(world: World, instrument: str) -> Fraction:
+def lot_worth(world: GateWorld, instrument: str) -> Fraction:
     """What a lot is worth at a price of 1."""
     terms = world.terms.get(instrument)
     return Fraction(1) if terms is None else terms.lot_size * Fraction(terms.multiplier)
 
 
-def identical_refusals(world: World, intent: OrderIntent, price: Fraction | None) -> set[str]:
+def identical_refusals(world: GateWorld, intent: OrderIntent, price: Fraction | None) -> set[str]:
     num = 0
     for other in world.orders.values():
         new = other.new

@@ -9,7 +9,6 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from htfi.adapters.stores.order_log import OrderLog
 from htfi.domain.decision import Receipt
 from htfi.domain.orders import (
     DecisionNoted,
@@ -24,6 +23,7 @@ from htfi.domain.orders import (
 from htfi.execution.intents import OrderIntent
 from htfi.execution.order_entry import OrderEntry
 from htfi.execution.ports import VenueRequest
+from htfi.wiring.order_record import RecordedOrders
 from htfi_eval.results import PartFigures
 
 SECOND = 10**9
@@ -71,14 +71,16 @@ def figures(quick: bool) -> PartFigures:
                 "p50 ms": cancel,
             },
         ],
-        notes=["Every figure includes the disk's sync before an order is handed over."],
+        notes=[
+            "Every figure includes the disk's sync before an order is handed over, and the transparency log after it."
+        ],
     )
 
 
-def opened(folder: Path, num_symbols: int) -> tuple[OrderEntry, OrderLog, CountingVenue]:
+def opened(folder: Path, num_symbols: int) -> tuple[OrderEntry, RecordedOrders, CountingVenue]:
     """Order entry with wide limits on instruments S0, S1, …"""
     folder.mkdir()
-    log, venue = OrderLog(folder), CountingVenue()
+    log, venue = RecordedOrders(folder), CountingVenue()
     entry = OrderEntry(log, {"XSIM": venue})
     entry.put_in_force(
         [
