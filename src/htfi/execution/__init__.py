@@ -1,0 +1,1 @@
+"""Orders to and from venues: FIX sessions and messages as pure functions."""

@@ -1,0 +1,479 @@
+"""The FIX session as a pure machine: `advance(settings, dictionary, state, event) → (state, actions)`.
+
+The shell performs the actions in order, and writes down before it sends. Rules are those of the FIX session layer;
+where it leaves a choice, that of QuickFIX's acceptance definitions.
+"""
+
+import hmac
+
+import msgspec
+
+from htfi.domain.time import NS_PER_S
+from htfi.execution.fix.checking import REASON_TEXTS, Fault, RejectReason, check_message
+from htfi.execution.fix.config import FixSession
+from htfi.execution.fix.dictionary import SESSION_TYPES, Dictionary
+from htfi.execution.fix.events import (
+    Action,
+    Connected,
+    Deliver,
+    Disconnect,
+    Disconnected,
+    Event,
+    ExpectNext,
+    LoggedOn,
+    LogoutRequested,
+    Note,
+    NotSent,
+    Phase,
+    Received,
+    Resend,
+    ResetNumbers,
+    SendMessage,
+    SendRequested,
+    SessionState,
+    Tick,
+)
+from htfi.execution.fix.messages import Fields, FixMessage, Garbled, decode, encode
+from htfi.execution.fix.timestamps import format_timestamp, parse_timestamp
+
+_TEST_REQUEST_AT = 1.2  # heartbeats without a message until a TestRequest
+_TIMED_OUT_AT = 2.4
+_MAX_GAP_REQUESTS = 3
+_REVERSED = ((115, 128), (116, 129), (128, 115), (129, 116), (144, 145), (145, 144))  # routing of a Reject
+
+
+def advance(
+    settings: FixSession, dictionary: Dictionary, state: SessionState, event: Event
+) -> tuple[SessionState, list[Action]]:
+    """The state after an event, and what to do, in order."""
+    step = _Step(settings, dictionary, state, event.at_ns)
+    match event:
+        case Received(frame=frame):
+            step.receive(frame)
+        case SendRequested():
+            step.send_application(event)
+        case Tick():
+            step.tick()
+        case Connected():
+            step.connect()
+        case Disconnected():
+            step.phase = Phase.DISCONNECTED
+        case LogoutRequested(text=text):
+            if step.phase is Phase.LOGGED_ON:
+                step.log_out(text)
+            elif step.phase is not Phase.DISCONNECTED:
+                step.disconnect("logged out before a Logon was answered")
+    return step.state(), step.actions
+
+
+def next_deadline_ns(settings: FixSession, state: SessionState) -> int | None:
+    """When the next Tick is due; None while disconnected."""
+    if state.phase is Phase.DISCONNECTED:
+        return None
+    if state.phase is Phase.LOGON_AWAITED:
+        return state.phase_since_ns + int(settings.logon_timeout_s * NS_PER_S)
+    deadlines: list[int] = []
+    if state.phase is Phase.LOGOUT_SENT:
+        deadlines.append(state.phase_since_ns + int(settings.logout_timeout_s * NS_PER_S))
+    if state.gap_end:
+        deadlines.append(state.gap_since_ns + int(settings.resend_timeout_s * NS_PER_S))
+    if state.heartbeat_ns:
+        deadlines.append(state.last_sent_ns + state.heartbeat_ns)
+        waits = _TIMED_OUT_AT if state.num_tests else _TEST_REQUEST_AT
+        deadlines.append(state.last_received_ns + int(waits * state.heartbeat_ns))
+    return min(deadlines, default=None)
+
+
+class _Step:
+    """One event's work on a copy of the state."""
+
+    def __init__(self, settings: FixSession, dictionary: Dictionary, state: SessionState, at_ns: int) -> None:
+        self.settings = settings
+        self.dictionary = dictionary
+        self.at_ns = at_ns
+        self.actions: list[Action] = []
+        self.next_out = state.next_out
+        self.next_in = state.next_in
+        self.phase = state.phase
+        self.heartbeat_ns = state.heartbeat_ns
+        self.phase_since_ns = state.phase_since_ns
+        self.last_sent_ns = state.last_sent_ns
+        self.last_received_ns = state.last_received_ns
+        self.num_tests = state.num_tests
+        self.gap_end = state.gap_end
+        self.gap_since_ns = state.gap_since_ns
+        self.num_gap_requests = state.num_gap_requests
+        self.waiting = state.waiting
+        self.has_sent_reset = state.has_sent_reset
+
+    def state(self) -> SessionState:
+        if self.gap_end and self.next_in > self.gap_end:
+            self.gap_end = self.num_gap_requests = 0
+        return SessionState(
+            self.next_out, self.next_in, self.phase, self.heartbeat_ns, self.phase_since_ns, self.last_sent_ns,
+            self.last_received_ns, self.num_tests, self.gap_end, self.gap_since_ns, self.num_gap_requests,
+            self.waiting, self.has_sent_reset,
+        )  # fmt: skip
+
+    # Connection and time
+
+    def connect(self) -> None:
+        self.num_tests = self.gap_end = self.num_gap_requests = self.heartbeat_ns = 0
+        self.waiting = ()
+        self.has_sent_reset = False
+        self.last_received_ns = self.last_sent_ns = self.at_ns
+        self._enter(Phase.LOGON_AWAITED)
+        if self.settings.initiator:
+            if self.settings.reset_on_logon:
+                self._reset_numbers()
+                self.has_sent_reset = True
+            self.heartbeat_ns = self.settings.heartbeat_s * NS_PER_S
+            self._send_logon(with_reset=self.has_sent_reset)
+
+    def tick(self) -> None:
+        now, waited = self.at_ns, self.at_ns - self.phase_since_ns
+        if self.phase is Phase.DISCONNECTED:
+            return
+        if self.phase is Phase.LOGON_AWAITED:
+            if waited >= self.settings.logon_timeout_s * NS_PER_S:
+                self.disconnect("no Logon came in time")
+            return
+        if self.phase is Phase.LOGOUT_SENT and waited >= self.settings.logout_timeout_s * NS_PER_S:
+            self.disconnect("no answer to our Logout came in time")
+            return
+        if self.gap_end and now - self.gap_since_ns >= self.settings.resend_timeout_s * NS_PER_S:
+            if self.num_gap_requests >= _MAX_GAP_REQUESTS:
+                self.log_out(f"MsgSeqNum {self.next_in} was requested {self.num_gap_requests} times")
+                self.gap_end = 0
+            else:
+                self._request_resend()
+        if not self.heartbeat_ns:
+            return
+        silent = now - self.last_received_ns
+        if silent >= _TIMED_OUT_AT * self.heartbeat_ns:
+            self.disconnect("nothing was received in 2.4 heartbeat intervals")
+        elif not self.num_tests and silent >= _TEST_REQUEST_AT * self.heartbeat_ns:
+            self.num_tests = 1
+            self._send("1", [(112, "TEST")])
+        elif now - self.last_sent_ns >= self.heartbeat_ns:
+            self._send("0", [])
+
+    # Receiving
+
+    def receive(self, frame: bytes) -> None:
+        if self.phase is Phase.DISCONNECTED:
+            return
+        message = decode(frame, self.dictionary)
+        if isinstance(message, Garbled):
+            self.actions.append(Note(f"ignored a garbled message: {message.why}"))
+            if self.phase is Phase.LOGON_AWAITED:
+                self.disconnect("what came first is garbled")
+            return
+        self._process(message)
+        while self.waiting and not self._is_over():
+            first = self.waiting[0]
+            if (first.sequence or 0) > self.next_in:
+                break
+            self.waiting = self.waiting[1:]
+            if first.sequence == self.next_in:
+                if first.msg_type in ("2", "A"):  # acted on when it came
+                    self._expect(self.next_in + 1)
+                else:
+                    self._process(first)
+
+    def _is_over(self) -> bool:
+        return self.phase is Phase.DISCONNECTED
+
+    def _process(self, message: FixMessage) -> None:
+        kind, sequence = message.msg_type, message.sequence
+        if message.begin_string != self.settings.begin_string:
+            self._refuse_begin_string(message)
+            return
+        if self.phase is Phase.LOGON_AWAITED and kind != "A":
+            said = f": {message.get(58)[:120]}" if kind in ("3", "5") and message.get(58) else ""
+            self.disconnect(f"the first message is no Logon but of type {kind[:8]}{said}")
+            return
+        fault = check_message(message, self.dictionary, allow_user_fields=self.settings.allow_user_fields)
+        if self.phase is Phase.LOGON_AWAITED:
+            self._log_on(message, fault)
+            return
+        if sequence is None:
+            if fault is None or fault.tag != 34:
+                fault = Fault(RejectReason.REQUIRED_TAG_MISSING, 34)
+            self.log_out(f"MsgSeqNum (34): {REASON_TEXTS[fault.reason]}")
+            self.disconnect("a message has no MsgSeqNum")
+            return
+        if fault is None or fault.tag not in (49, 52, 56):
+            problem = self._identity_problem(message)
+            if problem is not None:
+                self._reject(message, Fault(problem))
+                self.log_out("")
+                return
+        self.last_received_ns = self.at_ns
+        self.num_tests = 0
+        is_reset = (kind == "A" and message.get(141) == "Y") or (kind == "4" and message.get(123) != "Y")
+        if not is_reset and kind not in ("2", "5"):
+            if sequence < self.next_in:
+                self._receive_low(message, fault)
+                return
+            if sequence > self.next_in:
+                self._receive_high(message)
+                return
+        if fault is not None:
+            self._reject(message, fault)
+            return
+        self._dispatch(message, sequence)
+
+    def _dispatch(self, message: FixMessage, sequence: int) -> None:
+        kind = message.msg_type
+        if kind not in SESSION_TYPES or kind == "3":
+            self.actions.append(Deliver(sequence, message))
+            self.next_in += 1
+        elif kind == "0":
+            self._expect(self.next_in + 1)
+        elif kind == "1":
+            self._expect(self.next_in + 1)
+            self._send("0", [(112, message.get(112))])
+        elif kind == "2":
+            self._receive_resend_request(message, sequence)
+        elif kind == "4":
+            self._receive_sequence_reset(message)
+        elif kind == "5":
+            self._receive_logout(sequence)
+        elif message.get(141) == "Y":
+            self._log_on(message, None)
+        else:
+            self._reject(message, Fault(RejectReason.OTHER, None, "already logged on"))
+
+    def _identity_problem(self, message: FixMessage) -> RejectReason | None:
+        if message.get(49) != self.settings.target or message.get(56) != self.settings.sender:
+            return RejectReason.COMP_ID
+        sent_ns = parse_timestamp(message.get(52))
+        if sent_ns is None or abs(self.at_ns - sent_ns) > self.settings.max_clock_error_s * NS_PER_S:
+            return RejectReason.SENDING_TIME
+        return None
+
+    def _receive_low(self, message: FixMessage, fault: Fault | None) -> None:
+        if not message.is_flagged_duplicate:
+            self._send(
+                "5", [(58, f"MsgSeqNum too low, expecting {self.next_in} but received {message.sequence}")]
+            )
+            self.disconnect(f"MsgSeqNum {message.sequence} came, {self.next_in} was expected")
+            return
+        if message.msg_type == "4":
+            return
+        original = message.get(122)
+        if not original:
+            self._reject(message, Fault(RejectReason.REQUIRED_TAG_MISSING, 122))
+            return
+        original_ns, sent_ns = parse_timestamp(original), parse_timestamp(message.get(52))
+        if original_ns is None or sent_ns is None:
+            self._reject(message, fault or Fault(RejectReason.INCORRECT_FORMAT, 122))
+        elif original_ns > sent_ns:
+            self._reject(message, Fault(RejectReason.SENDING_TIME))
+            self.log_out("")
+
+    def _receive_high(self, message: FixMessage) -> None:
+        self._keep(message)
+        if not self.gap_end:
+            self._begin_gap((message.sequence or 1) - 1)
+
+    def _keep(self, message: FixMessage) -> None:
+        number = message.sequence or 0
+        numbers = [each.sequence or 0 for each in self.waiting]
+        if number in numbers or len(numbers) >= self.settings.max_waiting:
+            return  # the resend brings it once more
+        if not numbers or number > numbers[-1]:
+            self.waiting = (*self.waiting, message)
+        else:
+            self.waiting = tuple(sorted((*self.waiting, message), key=lambda each: each.sequence or 0))
+
+    def _begin_gap(self, end: int) -> None:
+        self.gap_end = end
+        self.num_gap_requests = 0
+        self._request_resend()
+
+    def _request_resend(self) -> None:
+        self.num_gap_requests += 1
+        self.gap_since_ns = self.at_ns
+        self._send("2", [(7, str(self.next_in)), (16, "0")])
+
+    def _receive_resend_request(self, message: FixMessage, sequence: int) -> None:
+        begin, end = int(message.get(7)), int(message.get(16))
+        if not 1 <= begin < self.next_out or (end and end < begin):
+            tag = 7 if not 1 <= begin < self.next_out else 16
+            self._reject(message, Fault(RejectReason.VALUE_OUT_OF_RANGE, tag))
+            return
+        last = self.next_out - 1
+        self.actions.append(Resend(begin, min(end, last) if end else last))
+        self.last_sent_ns = self.at_ns
+        if sequence == self.next_in:
+            self._expect(sequence + 1)
+        elif (
+            sequence > self.next_in
+        ):  # the numbers before it are missing; our own request must not wait for theirs
+            self._receive_high(message)
+
+    def _receive_sequence_reset(self, message: FixMessage) -> None:
+        number = int(message.get(36))
+        is_gap_fill = message.get(123) == "Y"
+        if number < self.next_in or (is_gap_fill and number == self.next_in):
+            self._reject(message, Fault(RejectReason.VALUE_OUT_OF_RANGE))
+        elif number > self.next_in:
+            self._expect(number)
+
+    def _receive_logout(self, sequence: int) -> None:
+        if self.phase is not Phase.LOGOUT_SENT:
+            self._send("5", [])
+        if sequence == self.next_in:
+            self._expect(sequence + 1)
+        self.disconnect("logged out")
+
+    def _refuse_begin_string(self, message: FixMessage) -> None:
+        if self.phase is Phase.LOGON_AWAITED:
+            self.disconnect(
+                f"BeginString (8) is {message.begin_string[:20]}, not {self.settings.begin_string}"
+            )
+        elif message.msg_type == "5":
+            self._receive_logout(self.next_in)
+        else:
+            self.log_out("Incorrect BeginString")
+            self._expect(self.next_in + 1)
+
+    # Logon
+
+    def _log_on(self, message: FixMessage, fault: Fault | None) -> None:
+        """The first message, or a Logon with ResetSeqNumFlag (141) in a session."""
+        problem = self._logon_problem(message, fault)
+        if problem:
+            self.disconnect(problem)
+            return
+        with_reset = message.get(141) == "Y"
+        sequence = message.sequence or 1
+        answers = self.settings.initiator and self.phase is Phase.LOGON_AWAITED
+        if with_reset and not self.has_sent_reset:
+            self._reset_numbers()
+            answers = False  # a reset that we did not ask for is answered by a Logon of number 1
+        elif self.settings.reset_on_logon and not self.settings.initiator:
+            self._reset_numbers()
+        if sequence < self.next_in:
+            self._send("5", [(58, f"MsgSeqNum too low, expecting {self.next_in} but received {sequence}")])
+            self.disconnect(f"MsgSeqNum {sequence} came with the Logon, {self.next_in} was expected")
+            return
+        self.last_received_ns = self.at_ns
+        self.num_tests = 0
+        if not answers:
+            self.heartbeat_ns = int(message.get(108)) * NS_PER_S
+            self._send_logon(with_reset=with_reset)
+        self.has_sent_reset = False
+        self._enter(Phase.LOGGED_ON)
+        if sequence > self.next_in:
+            self._receive_high(message)
+        else:
+            self._expect(self.next_in + 1)
+        self.actions.append(LoggedOn())
+
+    def _logon_problem(self, message: FixMessage, fault: Fault | None) -> str:
+        """Why a Logon is refused; empty: it is not. Who fails it learns nothing but the disconnection."""
+        settings = self.settings
+        if fault is not None:
+            return f"the Logon is refused: {REASON_TEXTS[fault.reason]} (tag {fault.tag})"
+        if message.sequence is None:
+            return "the Logon has no MsgSeqNum (34)"
+        problem = self._identity_problem(message)
+        if problem is not None:
+            return f"the Logon is refused: {REASON_TEXTS[problem]}"
+        if message.get(98) != "0":
+            return "the Logon asks for encryption: use TLS"
+        if not 0 <= int(message.get(108)) <= 3_600:
+            return "the Logon's HeartBtInt (108) is out of bounds"
+        if message.get(1137) != settings.application_version:
+            return f"the Logon's DefaultApplVerID (1137) is not {settings.application_version}"
+        if message.get(464) not in ("", "Y" if settings.is_test else "N"):
+            return "the Logon's TestMessageIndicator (464) does not agree with ours"
+        if message.get(141) == "Y" and message.sequence != 1:
+            return "the Logon resets sequence numbers, and its own is not 1"
+        if not settings.initiator and not (
+            _is_same(message.get(553), settings.username) and _is_same(message.get(554), settings.password)
+        ):
+            return "the Logon's Username (553) or Password (554) is not right"
+        return ""
+
+    def _send_logon(self, *, with_reset: bool) -> None:
+        settings = self.settings
+        fields = [(98, "0"), (108, str(self.heartbeat_ns // NS_PER_S))]
+        if with_reset:
+            fields.append((141, "Y"))
+        if settings.is_test:
+            fields.append((464, "Y"))
+        if settings.initiator and settings.username:
+            fields += [(553, settings.username), (554, settings.password)]
+        if settings.application_version:
+            fields.append((1137, settings.application_version))
+        self._send("A", fields)
+
+    def _reset_numbers(self) -> None:
+        self.next_in = self.next_out = 1
+        self.gap_end = self.num_gap_requests = 0
+        self.waiting = ()
+        self.actions.append(ResetNumbers())
+
+    # Sending
+
+    def send_application(self, event: SendRequested) -> None:
+        if event.msg_type in SESSION_TYPES:
+            self.actions.append(NotSent(event.msg_type, "the session itself sends such messages"))
+        elif self.phase is not Phase.LOGGED_ON:
+            self.actions.append(NotSent(event.msg_type, f"the session is {self.phase.value}"))
+        else:
+            self._send(event.msg_type, event.body, event.header)
+
+    def _send(self, kind: str, body: Fields, extra: Fields = ()) -> None:
+        settings = self.settings
+        header: list[tuple[int, str]] = [
+            (34, str(self.next_out)), (49, settings.sender), (52, format_timestamp(self.at_ns)),
+            (56, settings.target), *extra,
+        ]  # fmt: skip
+        frame = encode(settings.begin_string, kind, sorted(header) if extra else header, body)
+        self.actions.append(SendMessage(self.next_out, frame, kind not in SESSION_TYPES))
+        self.next_out += 1
+        self.last_sent_ns = self.at_ns
+
+    def _reject(self, message: FixMessage, fault: Fault) -> None:
+        """Reject (35=3). It counts the message, unless that is a SequenceReset or came out of its turn."""
+        body = [(45, str(message.sequence or 0)), (58, fault.text or REASON_TEXTS[fault.reason])]
+        if fault.tag is not None:
+            body.append((371, str(fault.tag)))
+        body += [(372, message.msg_type), (373, str(fault.reason.value))]
+        route = sorted((to, message.get(tag)) for tag, to in _REVERSED if message.get(tag))
+        safe = [(tag, value) for tag, value in route if value.isascii()]
+        if not message.msg_type.isascii() or not message.msg_type:
+            body = [field for field in body if field[0] != 372]
+        self._send("3", body, safe)
+        if message.sequence == self.next_in and message.msg_type != "4":
+            self._expect(self.next_in + 1)
+
+    def log_out(self, text: str) -> None:
+        self._send("5", [(58, text)] if text else [])
+        self._enter(Phase.LOGOUT_SENT)
+
+    def disconnect(self, why: str) -> None:
+        self.actions.append(Disconnect(why))
+        self._enter(Phase.DISCONNECTED)
+
+    def _expect(self, number: int) -> None:
+        self.next_in = number
+        self.actions.append(ExpectNext(number))
+
+    def _enter(self, phase: Phase) -> None:
+        self.phase = phase
+        self.phase_since_ns = self.at_ns
+
+
+def _is_same(given: str, expected: str) -> bool:
+    return not expected or hmac.compare_digest(given.encode("latin-1"), expected.encode())
+
+
+def initial_state(next_out: int, next_in: int) -> SessionState:
+    """The state that a store's numbers give."""
+    return msgspec.structs.replace(SessionState(), next_out=next_out, next_in=next_in)
