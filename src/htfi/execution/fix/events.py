@@ -57,6 +57,13 @@ class Tick(msgspec.Struct, frozen=True):
     at_ns: int
 
 
+class ClockStepped(msgspec.Struct, frozen=True):
+    """The wall clock was set by `by_ns`: what the session measures intervals from moves with it."""
+
+    at_ns: int
+    by_ns: int
+
+
 class SendRequested(msgspec.Struct, frozen=True):
     """The application has a message; `header` may hold PossResend (97) and routing fields."""
 
@@ -71,7 +78,7 @@ class LogoutRequested(msgspec.Struct, frozen=True):
     text: str = ""
 
 
-Event = Connected | Disconnected | Received | Tick | SendRequested | LogoutRequested
+Event = Connected | Disconnected | Received | Tick | ClockStepped | SendRequested | LogoutRequested
 
 
 class SendMessage(msgspec.Struct, frozen=True):

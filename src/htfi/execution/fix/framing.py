@@ -1,6 +1,6 @@
 """Bytes of a connection into frames, by BeginString, BodyLength and CheckSum. What is no frame comes out as it is.
 
-A message whose BodyLength is too long takes in what follows it, up to the next CheckSum; `decode` then finds it garbled.
+A message whose BodyLength is too long takes in what follows, up to the next CheckSum; `decode` finds it garbled.
 """
 
 import re

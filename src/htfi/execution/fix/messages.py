@@ -24,6 +24,7 @@ class FixMessage(msgspec.Struct, frozen=True, gc=False):
     msg_type: str
     fields: list[tuple[int, str]]
     by_tag: dict[int, str]
+    frame: bytes = b""
 
     def get(self, tag: int, default: str = "") -> str:
         return self.by_tag.get(tag, default)
@@ -74,7 +75,7 @@ def decode(frame: bytes, dictionary: Dictionary) -> FixMessage | Garbled:
         if tag is None or not equals or tag in lengths:
             return _decode_slowly(text, dictionary)
         fields.append((tag, value))
-    return FixMessage(begin[2:], fields[2][1], fields, dict(fields))
+    return FixMessage(begin[2:], fields[2][1], fields, dict(fields), frame)
 
 
 def _decode_slowly(text: str, dictionary: Dictionary) -> FixMessage | Garbled:
@@ -96,7 +97,7 @@ def _decode_slowly(text: str, dictionary: Dictionary) -> FixMessage | Garbled:
         at = stop + 1
     if len(fields) < 4 or fields[2][0] != 35:
         return Garbled("it has no fields")
-    return FixMessage(fields[0][1], fields[2][1], fields, dict(fields))
+    return FixMessage(fields[0][1], fields[2][1], fields, dict(fields), text.encode("latin-1"))
 
 
 def _tag(name: str) -> int | None:

@@ -14,6 +14,7 @@ from htfi.execution.fix.config import FixSession
 from htfi.execution.fix.dictionary import SESSION_TYPES, Dictionary
 from htfi.execution.fix.events import (
     Action,
+    ClockStepped,
     Connected,
     Deliver,
     Disconnect,
@@ -54,6 +55,8 @@ def advance(
             step.send_application(event)
         case Tick():
             step.tick()
+        case ClockStepped(by_ns=by_ns):
+            step.step_clock(by_ns)
         case Connected():
             step.connect()
         case Disconnected():
@@ -129,6 +132,12 @@ class _Step:
                 self.has_sent_reset = True
             self.heartbeat_ns = self.settings.heartbeat_s * NS_PER_S
             self._send_logon(with_reset=self.has_sent_reset)
+
+    def step_clock(self, by_ns: int) -> None:
+        self.phase_since_ns += by_ns
+        self.last_sent_ns += by_ns
+        self.last_received_ns += by_ns
+        self.gap_since_ns += by_ns
 
     def tick(self) -> None:
         now, waited = self.at_ns, self.at_ns - self.phase_since_ns
