@@ -4,8 +4,6 @@ The shell performs the actions in order, and writes down before it sends. Rules 
 where it leaves a choice, that of QuickFIX's acceptance definitions.
 """
 
-import hmac
-
 import msgspec
 
 from htfi.domain.time import NS_PER_S
@@ -17,10 +15,8 @@ from htfi.execution.fix.events import (
     ClockStepped,
     Connected,
     Deliver,
-    Disconnect,
     Disconnected,
     Event,
-    ExpectNext,
     LoggedOn,
     LogoutRequested,
     Note,
@@ -28,19 +24,18 @@ from htfi.execution.fix.events import (
     Phase,
     Received,
     Resend,
-    ResetNumbers,
-    SendMessage,
     SendRequested,
     SessionState,
     Tick,
 )
-from htfi.execution.fix.messages import Fields, FixMessage, Garbled, decode, encode
-from htfi.execution.fix.timestamps import format_timestamp, parse_timestamp
+from htfi.execution.fix.logon import identity_problem, logon_problem
+from htfi.execution.fix.messages import FixMessage, Garbled, decode
+from htfi.execution.fix.step import SessionStep
+from htfi.execution.fix.timestamps import parse_timestamp
 
 _TEST_REQUEST_AT = 1.2  # heartbeats without a message until a TestRequest
 _TIMED_OUT_AT = 2.4
 _MAX_GAP_REQUESTS = 3
-_REVERSED = ((115, 128), (116, 129), (128, 115), (129, 116), (144, 145), (145, 144))  # routing of a Reject
 
 
 def advance(
@@ -87,36 +82,8 @@ def next_deadline_ns(settings: FixSession, state: SessionState) -> int | None:
     return min(deadlines, default=None)
 
 
-class _Step:
-    """One event's work on a copy of the state."""
-
-    def __init__(self, settings: FixSession, dictionary: Dictionary, state: SessionState, at_ns: int) -> None:
-        self.settings = settings
-        self.dictionary = dictionary
-        self.at_ns = at_ns
-        self.actions: list[Action] = []
-        self.next_out = state.next_out
-        self.next_in = state.next_in
-        self.phase = state.phase
-        self.heartbeat_ns = state.heartbeat_ns
-        self.phase_since_ns = state.phase_since_ns
-        self.last_sent_ns = state.last_sent_ns
-        self.last_received_ns = state.last_received_ns
-        self.num_tests = state.num_tests
-        self.gap_end = state.gap_end
-        self.gap_since_ns = state.gap_since_ns
-        self.num_gap_requests = state.num_gap_requests
-        self.waiting = state.waiting
-        self.has_sent_reset = state.has_sent_reset
-
-    def state(self) -> SessionState:
-        if self.gap_end and self.next_in > self.gap_end:
-            self.gap_end = self.num_gap_requests = 0
-        return SessionState(
-            self.next_out, self.next_in, self.phase, self.heartbeat_ns, self.phase_since_ns, self.last_sent_ns,
-            self.last_received_ns, self.num_tests, self.gap_end, self.gap_since_ns, self.num_gap_requests,
-            self.waiting, self.has_sent_reset,
-        )  # fmt: skip
+class _Step(SessionStep):
+    """What each event asks for."""
 
     # Connection and time
 
@@ -125,13 +92,13 @@ class _Step:
         self.waiting = ()
         self.has_sent_reset = False
         self.last_received_ns = self.last_sent_ns = self.at_ns
-        self._enter(Phase.LOGON_AWAITED)
+        self.enter(Phase.LOGON_AWAITED)
         if self.settings.initiator:
             if self.settings.reset_on_logon:
-                self._reset_numbers()
+                self.reset_numbers()
                 self.has_sent_reset = True
             self.heartbeat_ns = self.settings.heartbeat_s * NS_PER_S
-            self._send_logon(with_reset=self.has_sent_reset)
+            self.send_logon(with_reset=self.has_sent_reset)
 
     def step_clock(self, by_ns: int) -> None:
         self.phase_since_ns += by_ns
@@ -155,7 +122,7 @@ class _Step:
                 self.log_out(f"MsgSeqNum {self.next_in} was requested {self.num_gap_requests} times")
                 self.gap_end = 0
             else:
-                self._request_resend()
+                self.request_resend()
         if not self.heartbeat_ns:
             return
         silent = now - self.last_received_ns
@@ -163,9 +130,9 @@ class _Step:
             self.disconnect("nothing was received in 2.4 heartbeat intervals")
         elif not self.num_tests and silent >= _TEST_REQUEST_AT * self.heartbeat_ns:
             self.num_tests = 1
-            self._send("1", [(112, "TEST")])
+            self.send("1", [(112, "TEST")])
         elif now - self.last_sent_ns >= self.heartbeat_ns:
-            self._send("0", [])
+            self.send("0", [])
 
     # Receiving
 
@@ -179,19 +146,16 @@ class _Step:
                 self.disconnect("what came first is garbled")
             return
         self._process(message)
-        while self.waiting and not self._is_over():
+        while self.waiting and not self.is_over():
             first = self.waiting[0]
             if (first.sequence or 0) > self.next_in:
                 break
             self.waiting = self.waiting[1:]
             if first.sequence == self.next_in:
                 if first.msg_type in ("2", "A"):  # acted on when it came
-                    self._expect(self.next_in + 1)
+                    self.expect(self.next_in + 1)
                 else:
                     self._process(first)
-
-    def _is_over(self) -> bool:
-        return self.phase is Phase.DISCONNECTED
 
     def _process(self, message: FixMessage) -> None:
         kind, sequence = message.msg_type, message.sequence
@@ -213,9 +177,9 @@ class _Step:
             self.disconnect("a message has no MsgSeqNum")
             return
         if fault is None or fault.tag not in (49, 52, 56):
-            problem = self._identity_problem(message)
+            problem = identity_problem(self.settings, message, self.at_ns)
             if problem is not None:
-                self._reject(message, Fault(problem))
+                self.reject(message, Fault(problem))
                 self.log_out("")
                 return
         self.last_received_ns = self.at_ns
@@ -229,7 +193,7 @@ class _Step:
                 self._receive_high(message)
                 return
         if fault is not None:
-            self._reject(message, fault)
+            self.reject(message, fault)
             return
         self._dispatch(message, sequence)
 
@@ -239,10 +203,10 @@ class _Step:
             self.actions.append(Deliver(sequence, message))
             self.next_in += 1
         elif kind == "0":
-            self._expect(self.next_in + 1)
+            self.expect(self.next_in + 1)
         elif kind == "1":
-            self._expect(self.next_in + 1)
-            self._send("0", [(112, message.get(112))])
+            self.expect(self.next_in + 1)
+            self.send("0", [(112, message.get(112))])
         elif kind == "2":
             self._receive_resend_request(message, sequence)
         elif kind == "4":
@@ -252,19 +216,11 @@ class _Step:
         elif message.get(141) == "Y":
             self._log_on(message, None)
         else:
-            self._reject(message, Fault(RejectReason.OTHER, None, "already logged on"))
-
-    def _identity_problem(self, message: FixMessage) -> RejectReason | None:
-        if message.get(49) != self.settings.target or message.get(56) != self.settings.sender:
-            return RejectReason.COMP_ID
-        sent_ns = parse_timestamp(message.get(52))
-        if sent_ns is None or abs(self.at_ns - sent_ns) > self.settings.max_clock_error_s * NS_PER_S:
-            return RejectReason.SENDING_TIME
-        return None
+            self.reject(message, Fault(RejectReason.OTHER, None, "already logged on"))
 
     def _receive_low(self, message: FixMessage, fault: Fault | None) -> None:
         if not message.is_flagged_duplicate:
-            self._send(
+            self.send(
                 "5", [(58, f"MsgSeqNum too low, expecting {self.next_in} but received {message.sequence}")]
             )
             self.disconnect(f"MsgSeqNum {message.sequence} came, {self.next_in} was expected")
@@ -273,13 +229,13 @@ class _Step:
             return
         original = message.get(122)
         if not original:
-            self._reject(message, Fault(RejectReason.REQUIRED_TAG_MISSING, 122))
+            self.reject(message, Fault(RejectReason.REQUIRED_TAG_MISSING, 122))
             return
         original_ns, sent_ns = parse_timestamp(original), parse_timestamp(message.get(52))
         if original_ns is None or sent_ns is None:
-            self._reject(message, fault or Fault(RejectReason.INCORRECT_FORMAT, 122))
+            self.reject(message, fault or Fault(RejectReason.INCORRECT_FORMAT, 122))
         elif original_ns > sent_ns:
-            self._reject(message, Fault(RejectReason.SENDING_TIME))
+            self.reject(message, Fault(RejectReason.SENDING_TIME))
             self.log_out("")
 
     def _receive_high(self, message: FixMessage) -> None:
@@ -300,24 +256,19 @@ class _Step:
     def _begin_gap(self, end: int) -> None:
         self.gap_end = end
         self.num_gap_requests = 0
-        self._request_resend()
-
-    def _request_resend(self) -> None:
-        self.num_gap_requests += 1
-        self.gap_since_ns = self.at_ns
-        self._send("2", [(7, str(self.next_in)), (16, "0")])
+        self.request_resend()
 
     def _receive_resend_request(self, message: FixMessage, sequence: int) -> None:
         begin, end = int(message.get(7)), int(message.get(16))
         if not 1 <= begin < self.next_out or (end and end < begin):
             tag = 7 if not 1 <= begin < self.next_out else 16
-            self._reject(message, Fault(RejectReason.VALUE_OUT_OF_RANGE, tag))
+            self.reject(message, Fault(RejectReason.VALUE_OUT_OF_RANGE, tag))
             return
         last = self.next_out - 1
         self.actions.append(Resend(begin, min(end, last) if end else last))
         self.last_sent_ns = self.at_ns
         if sequence == self.next_in:
-            self._expect(sequence + 1)
+            self.expect(sequence + 1)
         elif (
             sequence > self.next_in
         ):  # the numbers before it are missing; our own request must not wait for theirs
@@ -327,15 +278,15 @@ class _Step:
         number = int(message.get(36))
         is_gap_fill = message.get(123) == "Y"
         if number < self.next_in or (is_gap_fill and number == self.next_in):
-            self._reject(message, Fault(RejectReason.VALUE_OUT_OF_RANGE))
+            self.reject(message, Fault(RejectReason.VALUE_OUT_OF_RANGE))
         elif number > self.next_in:
-            self._expect(number)
+            self.expect(number)
 
     def _receive_logout(self, sequence: int) -> None:
         if self.phase is not Phase.LOGOUT_SENT:
-            self._send("5", [])
+            self.send("5", [])
         if sequence == self.next_in:
-            self._expect(sequence + 1)
+            self.expect(sequence + 1)
         self.disconnect("logged out")
 
     def _refuse_begin_string(self, message: FixMessage) -> None:
@@ -347,13 +298,13 @@ class _Step:
             self._receive_logout(self.next_in)
         else:
             self.log_out("Incorrect BeginString")
-            self._expect(self.next_in + 1)
+            self.expect(self.next_in + 1)
 
     # Logon
 
     def _log_on(self, message: FixMessage, fault: Fault | None) -> None:
         """The first message, or a Logon with ResetSeqNumFlag (141) in a session."""
-        problem = self._logon_problem(message, fault)
+        problem = logon_problem(self.settings, message, fault, self.at_ns)
         if problem:
             self.disconnect(problem)
             return
@@ -361,73 +312,26 @@ class _Step:
         sequence = message.sequence or 1
         answers = self.settings.initiator and self.phase is Phase.LOGON_AWAITED
         if with_reset and not self.has_sent_reset:
-            self._reset_numbers()
+            self.reset_numbers()
             answers = False  # a reset that we did not ask for is answered by a Logon of number 1
         elif self.settings.reset_on_logon and not self.settings.initiator:
-            self._reset_numbers()
+            self.reset_numbers()
         if sequence < self.next_in:
-            self._send("5", [(58, f"MsgSeqNum too low, expecting {self.next_in} but received {sequence}")])
+            self.send("5", [(58, f"MsgSeqNum too low, expecting {self.next_in} but received {sequence}")])
             self.disconnect(f"MsgSeqNum {sequence} came with the Logon, {self.next_in} was expected")
             return
         self.last_received_ns = self.at_ns
         self.num_tests = 0
         if not answers:
             self.heartbeat_ns = int(message.get(108)) * NS_PER_S
-            self._send_logon(with_reset=with_reset)
+            self.send_logon(with_reset=with_reset)
         self.has_sent_reset = False
-        self._enter(Phase.LOGGED_ON)
+        self.enter(Phase.LOGGED_ON)
         if sequence > self.next_in:
             self._receive_high(message)
         else:
-            self._expect(self.next_in + 1)
+            self.expect(self.next_in + 1)
         self.actions.append(LoggedOn())
-
-    def _logon_problem(self, message: FixMessage, fault: Fault | None) -> str:
-        """Why a Logon is refused; empty: it is not. Who fails it learns nothing but the disconnection."""
-        settings = self.settings
-        if fault is not None:
-            return f"the Logon is refused: {REASON_TEXTS[fault.reason]} (tag {fault.tag})"
-        if message.sequence is None:
-            return "the Logon has no MsgSeqNum (34)"
-        problem = self._identity_problem(message)
-        if problem is not None:
-            return f"the Logon is refused: {REASON_TEXTS[problem]}"
-        if message.get(98) != "0":
-            return "the Logon asks for encryption: use TLS"
-        if not 0 <= int(message.get(108)) <= 3_600:
-            return "the Logon's HeartBtInt (108) is out of bounds"
-        if message.get(1137) != settings.application_version:
-            return f"the Logon's DefaultApplVerID (1137) is not {settings.application_version}"
-        if message.get(464) not in ("", "Y" if settings.is_test else "N"):
-            return "the Logon's TestMessageIndicator (464) does not agree with ours"
-        if message.get(141) == "Y" and message.sequence != 1:
-            return "the Logon resets sequence numbers, and its own is not 1"
-        if not settings.initiator and not (
-            _is_same(message.get(553), settings.username) and _is_same(message.get(554), settings.password)
-        ):
-            return "the Logon's Username (553) or Password (554) is not right"
-        return ""
-
-    def _send_logon(self, *, with_reset: bool) -> None:
-        settings = self.settings
-        fields = [(98, "0"), (108, str(self.heartbeat_ns // NS_PER_S))]
-        if with_reset:
-            fields.append((141, "Y"))
-        if settings.is_test:
-            fields.append((464, "Y"))
-        if settings.initiator and settings.username:
-            fields += [(553, settings.username), (554, settings.password)]
-        if settings.application_version:
-            fields.append((1137, settings.application_version))
-        self._send("A", fields)
-
-    def _reset_numbers(self) -> None:
-        self.next_in = self.next_out = 1
-        self.gap_end = self.num_gap_requests = 0
-        self.waiting = ()
-        self.actions.append(ResetNumbers())
-
-    # Sending
 
     def send_application(self, event: SendRequested) -> None:
         if event.msg_type in SESSION_TYPES:
@@ -435,52 +339,7 @@ class _Step:
         elif self.phase is not Phase.LOGGED_ON:
             self.actions.append(NotSent(event.msg_type, f"the session is {self.phase.value}"))
         else:
-            self._send(event.msg_type, event.body, event.header)
-
-    def _send(self, kind: str, body: Fields, extra: Fields = ()) -> None:
-        settings = self.settings
-        header: list[tuple[int, str]] = [
-            (34, str(self.next_out)), (49, settings.sender), (52, format_timestamp(self.at_ns)),
-            (56, settings.target), *extra,
-        ]  # fmt: skip
-        frame = encode(settings.begin_string, kind, sorted(header) if extra else header, body)
-        self.actions.append(SendMessage(self.next_out, frame, kind not in SESSION_TYPES))
-        self.next_out += 1
-        self.last_sent_ns = self.at_ns
-
-    def _reject(self, message: FixMessage, fault: Fault) -> None:
-        """Reject (35=3). It counts the message, unless that is a SequenceReset or came out of its turn."""
-        body = [(45, str(message.sequence or 0)), (58, fault.text or REASON_TEXTS[fault.reason])]
-        if fault.tag is not None:
-            body.append((371, str(fault.tag)))
-        body += [(372, message.msg_type), (373, str(fault.reason.value))]
-        route = sorted((to, message.get(tag)) for tag, to in _REVERSED if message.get(tag))
-        safe = [(tag, value) for tag, value in route if value.isascii()]
-        if not message.msg_type.isascii() or not message.msg_type:
-            body = [field for field in body if field[0] != 372]
-        self._send("3", body, safe)
-        if message.sequence == self.next_in and message.msg_type != "4":
-            self._expect(self.next_in + 1)
-
-    def log_out(self, text: str) -> None:
-        self._send("5", [(58, text)] if text else [])
-        self._enter(Phase.LOGOUT_SENT)
-
-    def disconnect(self, why: str) -> None:
-        self.actions.append(Disconnect(why))
-        self._enter(Phase.DISCONNECTED)
-
-    def _expect(self, number: int) -> None:
-        self.next_in = number
-        self.actions.append(ExpectNext(number))
-
-    def _enter(self, phase: Phase) -> None:
-        self.phase = phase
-        self.phase_since_ns = self.at_ns
-
-
-def _is_same(given: str, expected: str) -> bool:
-    return not expected or hmac.compare_digest(given.encode("latin-1"), expected.encode())
+            self.send(event.msg_type, event.body, event.header)
 
 
 def initial_state(next_out: int, next_in: int) -> SessionState:
