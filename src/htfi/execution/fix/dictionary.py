@@ -71,7 +71,7 @@ _INT = _pattern(r"-?\d{1,18}")
 _COUNT = _pattern(r"\d{1,9}")
 _SEQUENCE = _pattern(r"\d{1,18}")
 _FLOAT = _pattern(r"-?(\d{1,30}(\.\d{0,30})?|\.\d{1,30})")
-_TEXT = _pattern(r"[^\x00-\x1f]+")
+_TEXT = _pattern(r"[ -~]+")  # text beyond ASCII has fields of its own, Encoded…
 _DATE = _pattern(r"\d{4}(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])")
 _TIME = r"([01]\d|2[0-3]):[0-5]\d(:([0-5]\d|60)(\.(\d{3}|\d{6}|\d{9}))?)?"
 _ZONE = r"(Z|[+-]\d{2}(:?\d{2})?)?"
@@ -83,7 +83,7 @@ _FORMATS: dict[str, Callable[[str], object]] = {
     "NUMINGROUP": _COUNT,
     "SEQNUM": _SEQUENCE,
     "TAGNUM": _COUNT,
-    "CHAR": _pattern(r"[^\x00-\x1f]"),
+    "CHAR": _pattern(r"[ -~]"),
     "BOOLEAN": _pattern(r"[YN]"),
     "UTCTIMESTAMP": lambda text: parse_timestamp(text) is not None,
     "UTCDATEONLY": _DATE,

@@ -31,12 +31,12 @@ class SessionStep:
         self.next_in: int = state.next_in
         self.phase = state.phase
         self.heartbeat_ns = state.heartbeat_ns
-        self.phase_since_ns = state.phase_since_ns
+        self.phase_since_ns: int = state.phase_since_ns
         self.last_sent_ns = state.last_sent_ns
         self.last_received_ns = state.last_received_ns
         self.num_tests = state.num_tests
         self.gap_end = state.gap_end
-        self.gap_since_ns = state.gap_since_ns
+        self.gap_since_ns: int = state.gap_since_ns
         self.num_gap_requests = state.num_gap_requests
         self.waiting = state.waiting
         self.has_sent_reset = state.has_sent_reset
