@@ -197,7 +197,7 @@ def trade_report_message(
 def read_trade_report(
     message: FixMessage, dictionary: Dictionary, order_ids: Mapping[str, str]
 ) -> OrderFilled | Unreadable:
-    """The fill of a drop copy, where its side names an order of ours by ClOrdID (11), as FIX 4.4 does."""
+    """The fill of a drop copy, where a side of it names an order of ours by ClOrdID (11)."""
     for side in entries(message, dictionary, 552):
         order_id = order_ids.get(side.get(11, ""))
         quantity = Decimal(message.get(32, "0"))

@@ -240,7 +240,7 @@ class _Step(SessionStep):
 
     def _receive_high(self, message: FixMessage) -> None:
         self._keep(message)
-        if not self.gap_end:
+        if not self.gap_end and self.phase is Phase.LOGGED_ON:
             self._begin_gap((message.sequence or 1) - 1)
 
     def _keep(self, message: FixMessage) -> None:
