@@ -153,7 +153,9 @@ def test_cancel_of_an_unknown_order_is_unreadable() -> None:
 REPORTS: list[Report] = [
     OrderAcknowledged(at_ns=NOW, order_id="O1", cl_ord_id="O1", venue_order_id="V9"),
     OrderRejected(at_ns=NOW, order_id="O1", cl_ord_id="O1", venue_order_id="V9", reason="price band"),
-    OrderReplaced(at_ns=NOW, order_id="O1", cl_ord_id="O1/2", venue_order_id="V9", quantity=300, price=Decimal(101)),
+    OrderReplaced(
+        at_ns=NOW, order_id="O1", cl_ord_id="O1/2", venue_order_id="V9", quantity=300, price=Decimal("101.25")
+    ),
     OrderCanceled(at_ns=NOW, order_id="O1", cl_ord_id="O1/2", venue_order_id="V9", reason="asked for"),
     CancelRejected(at_ns=NOW, order_id="O1", cl_ord_id="O1/2", venue_order_id="V9", reason="too late"),
     OrderFilled(

@@ -108,8 +108,8 @@ class SessionStep:
             body.append((371, str(fault.tag)))
         body += [(372, message.msg_type), (373, str(fault.reason.value))]
         route = sorted((to, message.get(tag)) for tag, to in _REVERSED if message.get(tag))
-        safe = [(tag, value) for tag, value in route if value.isascii()]
-        if not message.msg_type.isascii() or not message.msg_type:
+        safe = [(tag, value) for tag, value in route if value.isascii() and value.isprintable()]
+        if not (message.msg_type.isascii() and message.msg_type.isprintable() and message.msg_type):
             body = [field for field in body if field[0] != 372]
         self.send("3", body, safe)
         if message.sequence == self.next_in and message.msg_type != "4":
