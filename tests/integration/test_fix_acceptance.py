@@ -1,14 +1,30 @@
 """QuickFIX's acceptance definitions: the session passes all of FIX 4.4 and FIX 5.0 SP2, in virtual time."""
 
+import asyncio
 import tarfile
+import time
 from pathlib import Path
 
 import pytest
 
-from fix_acceptance import Acceptor, Line, Session, difference, read_definition, run_definition
+from fix_acceptance import (
+    Acceptor,
+    EchoApplication,
+    Line,
+    Session,
+    difference,
+    message_of,
+    read_definition,
+    run_definition,
+)
 from fix_dictionary_tables import tables
+from htfi.adapters.fix import connections
+from htfi.adapters.fix.journal import MessageJournal
+from htfi.adapters.fix.runner import SessionRunner
 from htfi.execution.fix.config import FixSession
 from htfi.execution.fix.dictionary import load_dictionary
+from htfi.execution.fix.framing import split_frames
+from htfi.execution.fix.messages import FixMessage
 
 ROOT = Path(__file__).parents[2]
 ARCHIVE = ROOT.parent / "shared/data/fix/quickfix_acceptance_fix40-50sp2.tar.xz"
@@ -91,3 +107,75 @@ def test_reader_notices_a_wrong_answer(quickfix: Path) -> None:
     ]
     with pytest.raises(AssertionError, match="expected '112=HELLX', was '112=HELLO'"):
         run_definition(wrong, acceptor("TW44", "FIX.4.4"))
+
+
+class Echo:
+    """QuickFIX's test application on a real session."""
+
+    def __init__(self) -> None:
+        self.application = EchoApplication()
+
+    def on_logon(self, runner: SessionRunner) -> None: ...
+
+    def on_message(self, runner: SessionRunner, message: FixMessage) -> None:
+        for kind, body, header in self.application.receive(message, runner.dictionary):
+            runner.send(kind, body, header)
+
+    def on_disconnect(self, runner: SessionRunner, why: str) -> None:
+        self.application = EchoApplication()
+
+
+async def run_over_sockets(lines: list[Line], port: int) -> int:
+    """The same reader over sockets and in real time; the number of messages that were as expected."""
+    readers: dict[int, tuple[asyncio.StreamReader, asyncio.StreamWriter]] = {}
+    arrived: dict[int, list[bytes]] = {}
+    rests: dict[int, bytes] = {}
+    num_expected = 0
+
+    async def read_more(place: int) -> bool:
+        data = await asyncio.wait_for(readers[place][0].read(65_536), 10.0)
+        frames, rests[place] = split_frames(rests[place] + data, 2**20)
+        arrived[place] += frames
+        return data != b""
+
+    for line in lines:
+        place = line.connection
+        if line.what == "i" and line.text == "CONNECT":
+            readers[place] = await asyncio.open_connection("127.0.0.1", port)
+            arrived[place], rests[place] = [], b""
+        elif line.what == "i":
+            readers[place][1].close()
+        elif line.what == "I":
+            readers[place][1].write(message_of(line.text, time.time_ns()))
+        elif line.what == "E":
+            while not arrived[place]:
+                assert await read_more(place), f"line {line.number}: disconnected"
+            wrong = difference(line.text, arrived[place].pop(0))
+            assert not wrong, f"line {line.number}: {wrong}"
+            num_expected += 1
+        else:
+            while await read_more(place):
+                pass
+            assert arrived[place] == []
+            readers[place][1].close()
+    return num_expected
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["1b_DuplicateIdentity", "1c_InvalidSenderCompID", "2m_BodyLengthValueNotCorrect", "2k_CompIDDoesNotMatchProfile",
+     "8_AdminAndApplicationMessages", "20_SimultaneousResendRequest", "SessionReset", "14h_RepeatedTag"],
+)  # fmt: skip
+def test_definitions_pass_over_real_sockets(quickfix: Path, tmp_path: Path, name: str) -> None:
+    lines = read_definition(quickfix / f"test/definitions/server/fix44/{name}.def")
+    settings = FixSession("ISLD", "TW44", initiator=False, reset_on_logon=True)
+
+    async def serve() -> int:
+        runner = SessionRunner(settings, MessageJournal(tmp_path, sync=False), Echo())
+        acceptor = connections.Acceptor([runner])
+        port = await acceptor.listen("127.0.0.1", 0)
+        num_expected = await run_over_sockets(lines, port)
+        await acceptor.close()
+        return num_expected
+
+    assert asyncio.run(serve()) == sum(line.what == "E" for line in lines)
