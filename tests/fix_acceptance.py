@@ -15,11 +15,11 @@ from htfi.execution.fix.dictionary import Dictionary
 from htfi.execution.fix.events import (
     Action,
     Connected,
+    ConnectionPhase,
     Deliver,
     Disconnect,
     Disconnected,
     Event,
-    Phase,
     Received,
     Resend,
     ResetNumbers,
@@ -264,5 +264,7 @@ def run_definition(
             assert not connection.is_open, f"line {line.number}: still connected"
             late = [frame for frame in connection.sent if b"\x0135=0\x01" not in frame]
             assert not late, f"line {line.number}: sent before the end: {late}"
-            assert connection.session is None or connection.session.state.phase is Phase.DISCONNECTED
+            assert (
+                connection.session is None or connection.session.state.phase is ConnectionPhase.DISCONNECTED
+            )
     return num_expected

@@ -9,6 +9,7 @@ from htfi.execution.fix.dictionary import load_dictionary
 from htfi.execution.fix.events import (
     Action,
     Connected,
+    ConnectionPhase,
     Deliver,
     Disconnect,
     Disconnected,
@@ -16,7 +17,6 @@ from htfi.execution.fix.events import (
     ExpectNext,
     LoggedOn,
     NotSent,
-    Phase,
     Received,
     Resend,
     ResetNumbers,
@@ -170,7 +170,7 @@ class Pair:
     def log_on(self) -> "Pair":
         self.connect()
         self.settle()
-        assert self.client.state.phase is self.venue.state.phase is Phase.LOGGED_ON
+        assert self.client.state.phase is self.venue.state.phase is ConnectionPhase.LOGGED_ON
         return self
 
     def send(self, end: End, cl_ord_id: str) -> bool:

@@ -15,10 +15,10 @@ from htfi.execution.fix.checking import check_message
 from htfi.execution.fix.dictionary import load_dictionary
 from htfi.execution.fix.events import (
     Connected,
+    ConnectionPhase,
     Deliver,
     Disconnect,
     ExpectNext,
-    Phase,
     Received,
     Resend,
     ResetNumbers,
@@ -129,7 +129,7 @@ def logged_on() -> SessionState:
     state, _ = advance(
         VENUE, FIX44, state, Received(NOW, encode("FIX.4.4", "A", header, [(98, "0"), (108, "30")]))
     )
-    assert state.phase is Phase.LOGGED_ON
+    assert state.phase is ConnectionPhase.LOGGED_ON
     return state
 
 
@@ -149,10 +149,10 @@ def judge(frame: bytes, before: SessionState) -> str:
     if not was_reset:
         assert after.next_out == before.next_out + len(answers)
         assert after.next_in >= before.next_in
-    if after.phase is Phase.DISCONNECTED:
+    if after.phase is ConnectionPhase.DISCONNECTED:
         assert isinstance(actions[-1], Disconnect)
         return "ended"
-    if after.phase is Phase.LOGOUT_SENT:
+    if after.phase is ConnectionPhase.LOGOUT_SENT:
         assert types[-1] == b"35=5"
         return "logging out"
     if b"35=3" in types:
@@ -228,6 +228,6 @@ def test_stream_of_damaged_bytes_never_stops_the_session_from_reading(seed: int)
         for frame in frames:
             state, _ = advance(settings, FIX44, state, Received(now_ns, frame))
             num_frames += 1
-            if state.phase is not Phase.LOGGED_ON:
+            if state.phase is not ConnectionPhase.LOGGED_ON:
                 state = logged_on()
     assert num_frames > 100

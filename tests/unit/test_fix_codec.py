@@ -4,7 +4,7 @@ import pytest
 
 from fix_peer import order_fields
 from htfi.domain.errors import InvalidInput
-from htfi.execution.fix.checking import Fault, RejectReason, check_message, entries
+from htfi.execution.fix.checking import MessageFault, RejectReason, check_message, entries
 from htfi.execution.fix.dictionary import load_dictionary
 from htfi.execution.fix.framing import split_frames
 from htfi.execution.fix.messages import FixMessage, Garbled, decode, encode
@@ -29,7 +29,7 @@ def raw(kind: str, fields: list[tuple[int, str]], begin: str = "FIX.4.4") -> byt
 
 def fault_of(
     body: list[tuple[int, str]], header: list[tuple[int, str]] = HEADER, kind: str = "D"
-) -> Fault | None:
+) -> MessageFault | None:
     return check_message(order(body, header, kind), FIX44, allow_user_fields=False)
 
 
@@ -123,67 +123,69 @@ def test_value_that_would_break_a_message_is_not_sent(value: str, message: str) 
         ([], None),
         ([(58, "text"), (100, "XNYS")], None),
         ([(18, "1 2 G")], None),
-        ([(18, "1 2 ?")], Fault(RejectReason.VALUE_OUT_OF_RANGE, 18)),
-        ([(58, "Zürich")], Fault(RejectReason.INCORRECT_FORMAT, 58)),
-        ([(59, "x")], Fault(RejectReason.VALUE_OUT_OF_RANGE, 59)),
-        ([(59, "00")], Fault(RejectReason.INCORRECT_FORMAT, 59)),
-        ([(99, "1e5")], Fault(RejectReason.INCORRECT_FORMAT, 99)),
-        ([(99, "NaN")], Fault(RejectReason.INCORRECT_FORMAT, 99)),
-        ([(99, "9" * 200)], Fault(RejectReason.INCORRECT_FORMAT, 99)),
-        ([(126, "20230231-00:00:00")], Fault(RejectReason.INCORRECT_FORMAT, 126)),
-        ([(126, "20231114-24:00:00")], Fault(RejectReason.INCORRECT_FORMAT, 126)),
-        ([(15, "DOLLAR")], Fault(RejectReason.INCORRECT_FORMAT, 15)),
-        ([(114, "X")], Fault(RejectReason.INCORRECT_FORMAT, 114)),
-        ([(432, "20231340")], Fault(RejectReason.INCORRECT_FORMAT, 432)),
-        ([(58, "")], Fault(RejectReason.WITHOUT_VALUE, 58)),
-        ([(11, "twice")], Fault(RejectReason.REPEATED_TAG, 11)),
-        ([(35, "D")], Fault(RejectReason.REPEATED_TAG, 35)),
-        ([(34, "3")], Fault(RejectReason.REPEATED_TAG, 34)),
-        ([(115, "late")], Fault(RejectReason.OUT_OF_ORDER, 115)),
-        ([(93, "1"), (89, "x"), (58, "late")], Fault(RejectReason.OUT_OF_ORDER, 58)),
-        ([(31, "1")], Fault(RejectReason.NOT_DEFINED_FOR_TYPE, 31)),
-        ([(99999, "1")], Fault(RejectReason.INVALID_TAG, 99999)),
+        ([(18, "1 2 ?")], MessageFault(RejectReason.VALUE_OUT_OF_RANGE, 18)),
+        ([(58, "Zürich")], MessageFault(RejectReason.INCORRECT_FORMAT, 58)),
+        ([(59, "x")], MessageFault(RejectReason.VALUE_OUT_OF_RANGE, 59)),
+        ([(59, "00")], MessageFault(RejectReason.INCORRECT_FORMAT, 59)),
+        ([(99, "1e5")], MessageFault(RejectReason.INCORRECT_FORMAT, 99)),
+        ([(99, "NaN")], MessageFault(RejectReason.INCORRECT_FORMAT, 99)),
+        ([(99, "9" * 200)], MessageFault(RejectReason.INCORRECT_FORMAT, 99)),
+        ([(126, "20230231-00:00:00")], MessageFault(RejectReason.INCORRECT_FORMAT, 126)),
+        ([(126, "20231114-24:00:00")], MessageFault(RejectReason.INCORRECT_FORMAT, 126)),
+        ([(15, "DOLLAR")], MessageFault(RejectReason.INCORRECT_FORMAT, 15)),
+        ([(114, "X")], MessageFault(RejectReason.INCORRECT_FORMAT, 114)),
+        ([(432, "20231340")], MessageFault(RejectReason.INCORRECT_FORMAT, 432)),
+        ([(58, "")], MessageFault(RejectReason.WITHOUT_VALUE, 58)),
+        ([(11, "twice")], MessageFault(RejectReason.REPEATED_TAG, 11)),
+        ([(35, "D")], MessageFault(RejectReason.REPEATED_TAG, 35)),
+        ([(34, "3")], MessageFault(RejectReason.REPEATED_TAG, 34)),
+        ([(115, "late")], MessageFault(RejectReason.OUT_OF_ORDER, 115)),
+        ([(93, "1"), (89, "x"), (58, "late")], MessageFault(RejectReason.OUT_OF_ORDER, 58)),
+        ([(31, "1")], MessageFault(RejectReason.NOT_DEFINED_FOR_TYPE, 31)),
+        ([(99999, "1")], MessageFault(RejectReason.INVALID_TAG, 99999)),
         ([(453, "1"), (448, "me"), (447, "D"), (452, "3")], None),
         ([(453, "2"), (448, "me"), (447, "D"), (452, "3"), (448, "you"), (802, "1"), (523, "desk"), (803, "5")], None),
-        ([(453, "2"), (448, "me"), (447, "D"), (452, "3")], Fault(RejectReason.GROUP_COUNT, 453)),
-        ([(453, "1"), (448, "me"), (448, "you")], Fault(RejectReason.GROUP_COUNT, 453)),
+        ([(453, "2"), (448, "me"), (447, "D"), (452, "3")], MessageFault(RejectReason.GROUP_COUNT, 453)),
+        ([(453, "1"), (448, "me"), (448, "you")], MessageFault(RejectReason.GROUP_COUNT, 453)),
         ([(453, "0")], None),
-        ([(453, "-1")], Fault(RejectReason.INCORRECT_FORMAT, 453)),
-        ([(453, "999999999")], Fault(RejectReason.GROUP_COUNT, 453)),
-        ([(453, "1"), (447, "D"), (448, "me")], Fault(RejectReason.GROUP_OUT_OF_ORDER, 447)),
-        ([(453, "1"), (448, "me"), (447, "D"), (447, "D")], Fault(RejectReason.REPEATED_TAG, 447)),
-        ([(453, "1"), (448, "me"), (447, "?")], Fault(RejectReason.VALUE_OUT_OF_RANGE, 447)),
-        ([(453, "1"), (448, "")], Fault(RejectReason.WITHOUT_VALUE, 448)),
-        ([(453, "1"), (448, "me"), (802, "2"), (523, "x")], Fault(RejectReason.GROUP_COUNT, 802)),
-        ([(448, "me")], Fault(RejectReason.NOT_DEFINED_FOR_TYPE, 448)),
+        ([(453, "-1")], MessageFault(RejectReason.INCORRECT_FORMAT, 453)),
+        ([(453, "999999999")], MessageFault(RejectReason.GROUP_COUNT, 453)),
+        ([(453, "1"), (447, "D"), (448, "me")], MessageFault(RejectReason.GROUP_OUT_OF_ORDER, 447)),
+        ([(453, "1"), (448, "me"), (447, "D"), (447, "D")], MessageFault(RejectReason.REPEATED_TAG, 447)),
+        ([(453, "1"), (448, "me"), (447, "?")], MessageFault(RejectReason.VALUE_OUT_OF_RANGE, 447)),
+        ([(453, "1"), (448, "")], MessageFault(RejectReason.WITHOUT_VALUE, 448)),
+        ([(453, "1"), (448, "me"), (802, "2"), (523, "x")], MessageFault(RejectReason.GROUP_COUNT, 802)),
+        ([(448, "me")], MessageFault(RejectReason.NOT_DEFINED_FOR_TYPE, 448)),
     ],
 )  # fmt: skip
 def test_dictionary_refuses_what_the_standard_does(
-    changes: list[tuple[int, str]], fault: Fault | None
+    changes: list[tuple[int, str]], fault: MessageFault | None
 ) -> None:
     assert fault_of([*order_fields("O1"), *changes]) == fault
 
 
 def test_missing_fields_are_named_lowest_tag_first() -> None:
     without = [field for field in order_fields("O1") if field[0] not in (54, 40)]
-    assert fault_of(without) == Fault(RejectReason.REQUIRED_TAG_MISSING, 40)
-    assert fault_of(order_fields("O1"), HEADER[:2] + HEADER[3:]) == Fault(
+    assert fault_of(without) == MessageFault(RejectReason.REQUIRED_TAG_MISSING, 40)
+    assert fault_of(order_fields("O1"), HEADER[:2] + HEADER[3:]) == MessageFault(
         RejectReason.REQUIRED_TAG_MISSING, 52
     )
 
 
 def test_type_of_the_standard_passes_with_its_header_alone_checked() -> None:
     assert fault_of([(148, "headline")], kind="B") is None
-    assert fault_of([], [(34, "2"), (49, "HTFI"), (52, "now"), (56, "VENUE")], "B") == Fault(
+    assert fault_of([], [(34, "2"), (49, "HTFI"), (52, "now"), (56, "VENUE")], "B") == MessageFault(
         RejectReason.INCORRECT_FORMAT, 52
     )
-    assert fault_of([], kind="ZZZ") == Fault(RejectReason.INVALID_MSG_TYPE)
+    assert fault_of([], kind="ZZZ") == MessageFault(RejectReason.INVALID_MSG_TYPE)
 
 
 def test_user_fields_pass_where_the_session_allows_them() -> None:
     message = order([*order_fields("O1"), (5001, "ours")])
     assert check_message(message, FIX44, allow_user_fields=True) is None
-    assert check_message(message, FIX44, allow_user_fields=False) == Fault(RejectReason.INVALID_TAG, 5001)
+    assert check_message(message, FIX44, allow_user_fields=False) == MessageFault(
+        RejectReason.INVALID_TAG, 5001
+    )
 
 
 def test_entries_of_a_group_are_read_apart() -> None:

@@ -11,8 +11,8 @@ from htfi.execution.fix.config import FixSession
 from htfi.execution.fix.events import (
     ClockStepped,
     Connected,
+    ConnectionPhase,
     LogoutRequested,
-    Phase,
     Received,
     SendRequested,
     SessionState,
@@ -90,7 +90,7 @@ def test_logon_is_refused_without_an_answer(
 def test_logon_with_the_right_password_is_accepted() -> None:
     end = venue(username="u", password="p")
     end.receive(frame("A", 1, [*LOGON, (553, "u"), (554, "p")]), START_NS)
-    assert end.state.phase is Phase.LOGGED_ON
+    assert end.state.phase is ConnectionPhase.LOGGED_ON
 
 
 def test_initiator_sends_its_password() -> None:
@@ -120,7 +120,7 @@ def test_reset_that_the_acceptor_asks_for_is_answered() -> None:
     end.receive(frame("A", 1, [*LOGON, (141, "Y")]), START_NS)
     (answer,) = end.frames()
     assert (answer.msg_type, answer.sequence, answer.get(141)) == ("A", 1, "Y")
-    assert (end.state.next_out, end.state.next_in, end.state.phase) == (2, 2, Phase.LOGGED_ON)
+    assert (end.state.next_out, end.state.next_in, end.state.phase) == (2, 2, ConnectionPhase.LOGGED_ON)
 
 
 def test_logon_with_a_low_number_ends_with_the_expected_one_named() -> None:
@@ -146,7 +146,7 @@ def test_second_logon_in_a_session_is_rejected() -> None:
     end.receive(frame("A", 2, LOGON), START_NS)
     (reject,) = end.frames()
     assert (reject.msg_type, reject.get(58), reject.get(373)) == ("3", "already logged on", "99")
-    assert end.state.phase is Phase.LOGGED_ON
+    assert end.state.phase is ConnectionPhase.LOGGED_ON
 
 
 def test_gap_that_stays_open_is_asked_for_again_and_then_ends_the_session() -> None:
@@ -232,7 +232,7 @@ def test_heartbeat_of_zero_sends_none() -> None:
     end.frames()
     end.handle(Tick(START_NS + 3600 * NS_PER_S))
     assert kinds(end) == []
-    assert end.state.phase is Phase.LOGGED_ON
+    assert end.state.phase is ConnectionPhase.LOGGED_ON
 
 
 @pytest.mark.parametrize("step_s", [3600, -3600])
@@ -280,4 +280,4 @@ def test_resent_message_keeps_its_first_time() -> None:
 def test_connected_acceptor_sends_nothing_first() -> None:
     state, actions = advance(VENUE, End(VENUE).dictionary, SessionState(), Connected(START_NS))
     assert actions == []
-    assert state.phase is Phase.LOGON_AWAITED
+    assert state.phase is ConnectionPhase.LOGON_AWAITED

@@ -13,6 +13,7 @@ from htfi.execution.fix.dictionary import load_dictionary
 from htfi.execution.fix.events import (
     ClockStepped,
     Connected,
+    ConnectionPhase,
     Deliver,
     Disconnect,
     Disconnected,
@@ -22,7 +23,6 @@ from htfi.execution.fix.events import (
     LogoutRequested,
     Note,
     NotSent,
-    Phase,
     Received,
     Resend,
     ResetNumbers,
@@ -53,7 +53,7 @@ class Application(Protocol):
     def on_disconnect(self, runner: "SessionRunner", why: str) -> None: ...
 
 
-class Transport(Protocol):
+class ByteTransport(Protocol):
     """What a runner needs of a connection."""
 
     def write(self, data: bytes) -> None: ...
@@ -70,7 +70,7 @@ class SessionRunner:
         self.dictionary = load_dictionary(settings.dictionary_name)
         self._application = application
         self._state = initial_state(journal.next_out, journal.next_in)
-        self._transport: Transport | None = None
+        self._transport: ByteTransport | None = None
         self._rest = b""
         self._outgoing: list[bytes] = []
         self._deliveries: list[FixMessage | LoggedOn] = []
@@ -86,7 +86,7 @@ class SessionRunner:
 
     @property
     def is_logged_on(self) -> bool:
-        return self._state.phase is Phase.LOGGED_ON
+        return self._state.phase is ConnectionPhase.LOGGED_ON
 
     @property
     def next_out(self) -> int:
@@ -96,7 +96,7 @@ class SessionRunner:
     def next_in(self) -> int:
         return self._state.next_in
 
-    def connect(self, transport: Transport) -> None:
+    def connect(self, transport: ByteTransport) -> None:
         """A connection stands."""
         self._transport = transport
         self._rest = b""

@@ -47,7 +47,7 @@ REASON_TEXTS = {
 }
 
 
-class Fault(msgspec.Struct, frozen=True):
+class MessageFault(msgspec.Struct, frozen=True):
     """Why a message is refused: the reason, the tag (371), and words where the reason has none of its own."""
 
     reason: RejectReason
@@ -55,7 +55,9 @@ class Fault(msgspec.Struct, frozen=True):
     text: str = ""
 
 
-def check_message(message: FixMessage, dictionary: Dictionary, *, allow_user_fields: bool) -> Fault | None:
+def check_message(
+    message: FixMessage, dictionary: Dictionary, *, allow_user_fields: bool
+) -> MessageFault | None:
     """The first fault of a message; None where it has none.
 
     A type of the standard that the dictionary does not describe passes with its header alone checked: who receives it
@@ -64,11 +66,11 @@ def check_message(message: FixMessage, dictionary: Dictionary, *, allow_user_fie
     rule = dictionary.messages.get(message.msg_type)
     if rule is None:
         if message.msg_type not in dictionary.types:
-            return Fault(RejectReason.INVALID_MSG_TYPE)
+            return MessageFault(RejectReason.INVALID_MSG_TYPE)
         return _check_header(message, dictionary)
     by_tag = message.by_tag
     if not rule.required <= by_tag.keys():
-        return Fault(RejectReason.REQUIRED_TAG_MISSING, min(rule.required - by_tag.keys()))
+        return MessageFault(RejectReason.REQUIRED_TAG_MISSING, min(rule.required - by_tag.keys()))
     fields, rules = message.fields, rule.fields
     seen: set[int] = {8, 9, 35}
     section = Section.HEADER
@@ -82,11 +84,11 @@ def check_message(message: FixMessage, dictionary: Dictionary, *, allow_user_fie
                 continue
             return _undefined(tag, message, dictionary)
         if tag in seen:
-            return Fault(RejectReason.REPEATED_TAG, tag)
+            return MessageFault(RejectReason.REPEATED_TAG, tag)
         seen.add(tag)
         if field.section is not section:
             if field.section < section:
-                return Fault(RejectReason.OUT_OF_ORDER, tag)
+                return MessageFault(RejectReason.OUT_OF_ORDER, tag)
             section = field.section
         if not value or not field.is_format(value) or field.values:
             fault = _check_value(tag, value, field)
@@ -94,40 +96,40 @@ def check_message(message: FixMessage, dictionary: Dictionary, *, allow_user_fie
                 return fault
         if field.group is not None:
             after = _check_group(fields, at, int(value), tag, field.group)
-            if isinstance(after, Fault):
+            if isinstance(after, MessageFault):
                 return after
             at = after
     return None
 
 
-def _undefined(tag: int, message: FixMessage, dictionary: Dictionary) -> Fault:
+def _undefined(tag: int, message: FixMessage, dictionary: Dictionary) -> MessageFault:
     tags = dictionary.session_tags if message.msg_type in SESSION_TYPES else dictionary.tags
     defined = tag in tags
-    return Fault(RejectReason.NOT_DEFINED_FOR_TYPE if defined else RejectReason.INVALID_TAG, tag)
+    return MessageFault(RejectReason.NOT_DEFINED_FOR_TYPE if defined else RejectReason.INVALID_TAG, tag)
 
 
-def _check_value(tag: int, value: str, field: FieldRule) -> Fault | None:
+def _check_value(tag: int, value: str, field: FieldRule) -> MessageFault | None:
     if not value:
-        return Fault(RejectReason.WITHOUT_VALUE, tag)
+        return MessageFault(RejectReason.WITHOUT_VALUE, tag)
     if not field.is_format(value):
-        return Fault(RejectReason.INCORRECT_FORMAT, tag)
+        return MessageFault(RejectReason.INCORRECT_FORMAT, tag)
     if field.values and value not in field.values:
         if field.is_list and all(one in field.values for one in value.split(" ")):
             return None
-        return Fault(RejectReason.VALUE_OUT_OF_RANGE, tag)
+        return MessageFault(RejectReason.VALUE_OUT_OF_RANGE, tag)
     return None
 
 
 def _check_group(
     fields: list[tuple[int, str]], at: int, count: int, counter: int, group: Group
-) -> int | Fault:
+) -> int | MessageFault:
     """The position after the entries of a group. Each entry begins with the group's first field.
 
     A wrong count comes before what is wrong in an entry.
     """
     num_entries = 0
     seen: set[int] = set()
-    inside: Fault | None = None
+    inside: MessageFault | None = None
     while at < len(fields):
         tag, value = fields[at]
         field = group.members.get(tag)
@@ -135,13 +137,13 @@ def _check_group(
             break
         if tag == group.first:
             if num_entries and not group.required <= seen:
-                inside = inside or Fault(RejectReason.REQUIRED_TAG_MISSING, min(group.required - seen))
+                inside = inside or MessageFault(RejectReason.REQUIRED_TAG_MISSING, min(group.required - seen))
             num_entries += 1
             seen = set()
         elif num_entries == 0:
-            return Fault(RejectReason.GROUP_OUT_OF_ORDER, tag)
+            return MessageFault(RejectReason.GROUP_OUT_OF_ORDER, tag)
         elif tag in seen:
-            return Fault(RejectReason.REPEATED_TAG, tag)
+            return MessageFault(RejectReason.REPEATED_TAG, tag)
         seen.add(tag)
         fault = _check_value(tag, value, field)
         inside = inside or fault
@@ -150,20 +152,20 @@ def _check_group(
             if fault is not None:
                 return fault
             after = _check_group(fields, at, int(value), tag, field.group)
-            if isinstance(after, Fault):
+            if isinstance(after, MessageFault):
                 return after
             at = after
     if num_entries != count:
-        return Fault(RejectReason.GROUP_COUNT, counter)
+        return MessageFault(RejectReason.GROUP_COUNT, counter)
     if num_entries and not group.required <= seen:
-        inside = inside or Fault(RejectReason.REQUIRED_TAG_MISSING, min(group.required - seen))
+        inside = inside or MessageFault(RejectReason.REQUIRED_TAG_MISSING, min(group.required - seen))
     return inside or at
 
 
-def _check_header(message: FixMessage, dictionary: Dictionary) -> Fault | None:
+def _check_header(message: FixMessage, dictionary: Dictionary) -> MessageFault | None:
     rule = dictionary.header
     if not rule.required <= message.by_tag.keys():
-        return Fault(RejectReason.REQUIRED_TAG_MISSING, min(rule.required - message.by_tag.keys()))
+        return MessageFault(RejectReason.REQUIRED_TAG_MISSING, min(rule.required - message.by_tag.keys()))
     for tag, value in message.fields[3:]:
         field = rule.fields.get(tag)
         if field is not None:

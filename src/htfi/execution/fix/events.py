@@ -7,7 +7,7 @@ import msgspec
 from htfi.execution.fix.messages import Fields, FixMessage
 
 
-class Phase(StrEnum):
+class ConnectionPhase(StrEnum):
     """Where a session stands."""
 
     DISCONNECTED = "disconnected"
@@ -21,7 +21,7 @@ class SessionState(msgspec.Struct, frozen=True):
 
     next_out: int = 1
     next_in: int = 1
-    phase: Phase = Phase.DISCONNECTED
+    phase: ConnectionPhase = ConnectionPhase.DISCONNECTED
     heartbeat_ns: int = 0
     phase_since_ns: int = 0
     last_sent_ns: int = 0

@@ -3,7 +3,7 @@
 import hmac
 
 from htfi.domain.time import NS_PER_S
-from htfi.execution.fix.checking import REASON_TEXTS, Fault, RejectReason
+from htfi.execution.fix.checking import REASON_TEXTS, MessageFault, RejectReason
 from htfi.execution.fix.config import FixSession
 from htfi.execution.fix.messages import FixMessage
 from htfi.execution.fix.timestamps import parse_timestamp
@@ -18,7 +18,7 @@ def identity_problem(settings: FixSession, message: FixMessage, at_ns: int) -> R
     return None
 
 
-def logon_problem(settings: FixSession, message: FixMessage, fault: Fault | None, at_ns: int) -> str:
+def logon_problem(settings: FixSession, message: FixMessage, fault: MessageFault | None, at_ns: int) -> str:
     """Why a Logon is refused; empty: it is not. Who fails it learns nothing but the disconnection."""
     if fault is not None:
         return f"the Logon is refused: {REASON_TEXTS[fault.reason]} (tag {fault.tag})"

@@ -7,13 +7,14 @@ where it leaves a choice, that of QuickFIX's acceptance definitions.
 import msgspec
 
 from htfi.domain.time import NS_PER_S
-from htfi.execution.fix.checking import REASON_TEXTS, Fault, RejectReason, check_message
+from htfi.execution.fix.checking import REASON_TEXTS, MessageFault, RejectReason, check_message
 from htfi.execution.fix.config import FixSession
 from htfi.execution.fix.dictionary import SESSION_TYPES, Dictionary
 from htfi.execution.fix.events import (
     Action,
     ClockStepped,
     Connected,
+    ConnectionPhase,
     Deliver,
     Disconnected,
     Event,
@@ -21,7 +22,6 @@ from htfi.execution.fix.events import (
     LogoutRequested,
     Note,
     NotSent,
-    Phase,
     Received,
     Resend,
     SendRequested,
@@ -55,23 +55,23 @@ def advance(
         case Connected():
             step.connect()
         case Disconnected():
-            step.phase = Phase.DISCONNECTED
+            step.phase = ConnectionPhase.DISCONNECTED
         case LogoutRequested(text=text):
-            if step.phase is Phase.LOGGED_ON:
+            if step.phase is ConnectionPhase.LOGGED_ON:
                 step.log_out(text)
-            elif step.phase is not Phase.DISCONNECTED:
+            elif step.phase is not ConnectionPhase.DISCONNECTED:
                 step.disconnect("logged out before a Logon was answered")
     return step.state(), step.actions
 
 
 def next_deadline_ns(settings: FixSession, state: SessionState) -> int | None:
     """When the next Tick is due; None while disconnected."""
-    if state.phase is Phase.DISCONNECTED:
+    if state.phase is ConnectionPhase.DISCONNECTED:
         return None
-    if state.phase is Phase.LOGON_AWAITED:
+    if state.phase is ConnectionPhase.LOGON_AWAITED:
         return state.phase_since_ns + int(settings.logon_timeout_s * NS_PER_S)
     deadlines: list[int] = []
-    if state.phase is Phase.LOGOUT_SENT:
+    if state.phase is ConnectionPhase.LOGOUT_SENT:
         deadlines.append(state.phase_since_ns + int(settings.logout_timeout_s * NS_PER_S))
     if state.gap_end:
         deadlines.append(state.gap_since_ns + int(settings.resend_timeout_s * NS_PER_S))
@@ -92,7 +92,7 @@ class _Step(SessionStep):
         self.waiting = ()
         self.has_sent_reset = False
         self.last_received_ns = self.last_sent_ns = self.at_ns
-        self.enter(Phase.LOGON_AWAITED)
+        self.enter(ConnectionPhase.LOGON_AWAITED)
         if self.settings.initiator:
             if self.settings.reset_on_logon:
                 self.reset_numbers()
@@ -108,13 +108,13 @@ class _Step(SessionStep):
 
     def tick(self) -> None:
         now, waited = self.at_ns, self.at_ns - self.phase_since_ns
-        if self.phase is Phase.DISCONNECTED:
+        if self.phase is ConnectionPhase.DISCONNECTED:
             return
-        if self.phase is Phase.LOGON_AWAITED:
+        if self.phase is ConnectionPhase.LOGON_AWAITED:
             if waited >= self.settings.logon_timeout_s * NS_PER_S:
                 self.disconnect("no Logon came in time")
             return
-        if self.phase is Phase.LOGOUT_SENT and waited >= self.settings.logout_timeout_s * NS_PER_S:
+        if self.phase is ConnectionPhase.LOGOUT_SENT and waited >= self.settings.logout_timeout_s * NS_PER_S:
             self.disconnect("no answer to our Logout came in time")
             return
         if self.gap_end and now - self.gap_since_ns >= self.settings.resend_timeout_s * NS_PER_S:
@@ -137,12 +137,12 @@ class _Step(SessionStep):
     # Receiving
 
     def receive(self, frame: bytes) -> None:
-        if self.phase is Phase.DISCONNECTED:
+        if self.phase is ConnectionPhase.DISCONNECTED:
             return
         message = decode(frame, self.dictionary)
         if isinstance(message, Garbled):
             self.actions.append(Note(f"ignored a garbled message: {message.why}"))
-            if self.phase is Phase.LOGON_AWAITED:
+            if self.phase is ConnectionPhase.LOGON_AWAITED:
                 self.disconnect("what came first is garbled")
             return
         self._process(message)
@@ -162,24 +162,24 @@ class _Step(SessionStep):
         if message.begin_string != self.settings.begin_string:
             self._refuse_begin_string(message)
             return
-        if self.phase is Phase.LOGON_AWAITED and kind != "A":
+        if self.phase is ConnectionPhase.LOGON_AWAITED and kind != "A":
             said = f": {message.get(58)[:120]}" if kind in ("3", "5") and message.get(58) else ""
             self.disconnect(f"the first message is no Logon but of type {kind[:8]}{said}")
             return
         fault = check_message(message, self.dictionary, allow_user_fields=self.settings.allow_user_fields)
-        if self.phase is Phase.LOGON_AWAITED:
+        if self.phase is ConnectionPhase.LOGON_AWAITED:
             self._log_on(message, fault)
             return
         if sequence is None:
             if fault is None or fault.tag != 34:
-                fault = Fault(RejectReason.REQUIRED_TAG_MISSING, 34)
+                fault = MessageFault(RejectReason.REQUIRED_TAG_MISSING, 34)
             self.log_out(f"MsgSeqNum (34): {REASON_TEXTS[fault.reason]}")
             self.disconnect("a message has no MsgSeqNum")
             return
         if fault is None or fault.tag not in (49, 52, 56):
             problem = identity_problem(self.settings, message, self.at_ns)
             if problem is not None:
-                self.reject(message, Fault(problem))
+                self.reject(message, MessageFault(problem))
                 self.log_out("")
                 return
         self.last_received_ns = self.at_ns
@@ -216,9 +216,9 @@ class _Step(SessionStep):
         elif message.get(141) == "Y":
             self._log_on(message, None)
         else:
-            self.reject(message, Fault(RejectReason.OTHER, None, "already logged on"))
+            self.reject(message, MessageFault(RejectReason.OTHER, None, "already logged on"))
 
-    def _receive_low(self, message: FixMessage, fault: Fault | None) -> None:
+    def _receive_low(self, message: FixMessage, fault: MessageFault | None) -> None:
         if not message.is_flagged_duplicate:
             self.send(
                 "5", [(58, f"MsgSeqNum too low, expecting {self.next_in} but received {message.sequence}")]
@@ -229,18 +229,18 @@ class _Step(SessionStep):
             return
         original = message.get(122)
         if not original:
-            self.reject(message, Fault(RejectReason.REQUIRED_TAG_MISSING, 122))
+            self.reject(message, MessageFault(RejectReason.REQUIRED_TAG_MISSING, 122))
             return
         original_ns, sent_ns = parse_timestamp(original), parse_timestamp(message.get(52))
         if original_ns is None or sent_ns is None:
-            self.reject(message, fault or Fault(RejectReason.INCORRECT_FORMAT, 122))
+            self.reject(message, fault or MessageFault(RejectReason.INCORRECT_FORMAT, 122))
         elif original_ns > sent_ns:
-            self.reject(message, Fault(RejectReason.SENDING_TIME))
+            self.reject(message, MessageFault(RejectReason.SENDING_TIME))
             self.log_out("")
 
     def _receive_high(self, message: FixMessage) -> None:
         self._keep(message)
-        if not self.gap_end and self.phase is Phase.LOGGED_ON:
+        if not self.gap_end and self.phase is ConnectionPhase.LOGGED_ON:
             self._begin_gap((message.sequence or 1) - 1)
 
     def _keep(self, message: FixMessage) -> None:
@@ -262,7 +262,7 @@ class _Step(SessionStep):
         begin, end = int(message.get(7)), int(message.get(16))
         if not 1 <= begin < self.next_out or (end and end < begin):
             tag = 7 if not 1 <= begin < self.next_out else 16
-            self.reject(message, Fault(RejectReason.VALUE_OUT_OF_RANGE, tag))
+            self.reject(message, MessageFault(RejectReason.VALUE_OUT_OF_RANGE, tag))
             return
         last = self.next_out - 1
         self.actions.append(Resend(begin, min(end, last) if end else last))
@@ -278,19 +278,19 @@ class _Step(SessionStep):
         number = int(message.get(36))
         is_gap_fill = message.get(123) == "Y"
         if number < self.next_in or (is_gap_fill and number == self.next_in):
-            self.reject(message, Fault(RejectReason.VALUE_OUT_OF_RANGE))
+            self.reject(message, MessageFault(RejectReason.VALUE_OUT_OF_RANGE))
         elif number > self.next_in:
             self.expect(number)
 
     def _receive_logout(self, sequence: int) -> None:
-        if self.phase is not Phase.LOGOUT_SENT:
+        if self.phase is not ConnectionPhase.LOGOUT_SENT:
             self.send("5", [])
         if sequence == self.next_in:
             self.expect(sequence + 1)
         self.disconnect("logged out")
 
     def _refuse_begin_string(self, message: FixMessage) -> None:
-        if self.phase is Phase.LOGON_AWAITED:
+        if self.phase is ConnectionPhase.LOGON_AWAITED:
             self.disconnect(
                 f"BeginString (8) is {message.begin_string[:20]}, not {self.settings.begin_string}"
             )
@@ -302,7 +302,7 @@ class _Step(SessionStep):
 
     # Logon
 
-    def _log_on(self, message: FixMessage, fault: Fault | None) -> None:
+    def _log_on(self, message: FixMessage, fault: MessageFault | None) -> None:
         """The first message, or a Logon with ResetSeqNumFlag (141) in a session."""
         problem = logon_problem(self.settings, message, fault, self.at_ns)
         if problem:
@@ -310,7 +310,7 @@ class _Step(SessionStep):
             return
         with_reset = message.get(141) == "Y"
         sequence = message.sequence or 1
-        answers = self.settings.initiator and self.phase is Phase.LOGON_AWAITED
+        answers = self.settings.initiator and self.phase is ConnectionPhase.LOGON_AWAITED
         if with_reset and not self.has_sent_reset:
             self.reset_numbers()
             answers = False  # a reset that we did not ask for is answered by a Logon of number 1
@@ -326,7 +326,7 @@ class _Step(SessionStep):
             self.heartbeat_ns = int(message.get(108)) * NS_PER_S
             self.send_logon(with_reset=with_reset)
         self.has_sent_reset = False
-        self.enter(Phase.LOGGED_ON)
+        self.enter(ConnectionPhase.LOGGED_ON)
         if sequence > self.next_in:
             self._receive_high(message)
         else:
@@ -336,7 +336,7 @@ class _Step(SessionStep):
     def send_application(self, event: SendRequested) -> None:
         if event.msg_type in SESSION_TYPES:
             self.actions.append(NotSent(event.msg_type, "the session itself sends such messages"))
-        elif self.phase is not Phase.LOGGED_ON:
+        elif self.phase is not ConnectionPhase.LOGGED_ON:
             self.actions.append(NotSent(event.msg_type, f"the session is {self.phase.value}"))
         else:
             self.send(event.msg_type, event.body, event.header)

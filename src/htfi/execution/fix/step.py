@@ -1,14 +1,14 @@
 """One event's work on a session: a copy of its state, the actions so far, and what a session can do."""
 
 from htfi.domain.time import NS_PER_S
-from htfi.execution.fix.checking import REASON_TEXTS, Fault
+from htfi.execution.fix.checking import REASON_TEXTS, MessageFault
 from htfi.execution.fix.config import FixSession
 from htfi.execution.fix.dictionary import SESSION_TYPES, Dictionary
 from htfi.execution.fix.events import (
     Action,
+    ConnectionPhase,
     Disconnect,
     ExpectNext,
-    Phase,
     ResetNumbers,
     SendMessage,
     SessionState,
@@ -63,17 +63,17 @@ class SessionStep:
 
     def log_out(self, text: str) -> None:
         self.send("5", [(58, text)] if text else [])
-        self.enter(Phase.LOGOUT_SENT)
+        self.enter(ConnectionPhase.LOGOUT_SENT)
 
     def disconnect(self, why: str) -> None:
         self.actions.append(Disconnect(why))
-        self.enter(Phase.DISCONNECTED)
+        self.enter(ConnectionPhase.DISCONNECTED)
 
     def expect(self, number: int) -> None:
         self.next_in = number
         self.actions.append(ExpectNext(number))
 
-    def enter(self, phase: Phase) -> None:
+    def enter(self, phase: ConnectionPhase) -> None:
         self.phase = phase
         self.phase_since_ns = self.at_ns
 
@@ -101,7 +101,7 @@ class SessionStep:
         self.gap_since_ns = self.at_ns
         self.send("2", [(7, str(self.next_in)), (16, "0")])
 
-    def reject(self, message: FixMessage, fault: Fault) -> None:
+    def reject(self, message: FixMessage, fault: MessageFault) -> None:
         """Reject (35=3). It counts the message, unless that is a SequenceReset or came out of its turn."""
         body = [(45, str(message.sequence or 0)), (58, fault.text or REASON_TEXTS[fault.reason])]
         if fault.tag is not None:
@@ -116,4 +116,4 @@ class SessionStep:
             self.expect(self.next_in + 1)
 
     def is_over(self) -> bool:
-        return self.phase is Phase.DISCONNECTED
+        return self.phase is ConnectionPhase.DISCONNECTED
