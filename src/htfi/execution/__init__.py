@@ -1,1 +1,1 @@
-"""Orders to and from venues: FIX sessions and messages as pure functions."""
+"""From forecasts to orders: sizing, the gate that every order passes, orders and their states, FIX, algorithms."""
