@@ -146,14 +146,16 @@ class Initiator:
 
     async def run(self) -> None:
         """Until `close`. What keeps it from connecting is in the log."""
-        wait_s = self._endpoint.reconnect_s
+        wait_s, problem = self._endpoint.reconnect_s, ""
         while not self._is_closed.is_set():
             try:
                 connection = await self._connect()
                 await connection.ended
-                wait_s = self._endpoint.reconnect_s
+                wait_s, problem = self._endpoint.reconnect_s, ""
             except (OSError, TimeoutError, ssl.SSLError) as error:
-                _LOG.warning("%s:%s: cannot connect: %s", self._endpoint.host, self._endpoint.port, error)
+                if str(error) != problem:  # the same one again and again is in the log once
+                    problem = str(error)
+                    _LOG.warning("%s:%s: cannot connect: %s", self._endpoint.host, self._endpoint.port, error)
             try:
                 await asyncio.wait_for(self._is_closed.wait(), wait_s)
             except TimeoutError:
