@@ -364,6 +364,7 @@ def symbol_groups(symbols: Sequence[str], file: Path | None) -> dict[str, dict[s
 def _of_folder(folder: Path) -> tuple[list[_Forecast], NDArray[np.float64]]:
     """The forecasts on bars, in the ledger's order, without amendments."""
     found: list[_Forecast] = []
+    remaining: list[tuple[str, float]] = []
     levels = np.empty(0)
     with open_recorded(folder) as recorded:
         for line in recorded.lines():
@@ -376,11 +377,13 @@ def _of_folder(folder: Path) -> tuple[list[_Forecast], NDArray[np.float64]]:
                         np.nan, np.nan,
                     )
                 )  # fmt: skip
+                remaining.append(("", np.nan))
                 continue
             decision = line.decision
             levels = np.array(decision.forecast.levels)
             context = decision.news_context
             budget = None if context is None else context.reading_budget
+            remaining.append((decision.settings_digest, np.nan if budget is None else budget.remaining_ms))
             found.append(
                 _Forecast(
                     decision.symbol,
@@ -388,11 +391,26 @@ def _of_folder(folder: Path) -> tuple[list[_Forecast], NDArray[np.float64]]:
                     decision.as_of_ns,
                     decision.last_price,
                     np.array(decision.forecast.quantiles[0]),
-                    np.nan if budget is None else budget.reading_deadline_ms - budget.remaining_ms,
+                    np.nan,
                     np.nan if context is None else float(decision.plan.rung is not Rung.TEMPLATE),
                 )
             )
+    for one, waiting_ms in zip(found, waiting_times(remaining), strict=True):
+        one.waiting_ms = waiting_ms
     return found, levels
+
+
+def waiting_times(remaining: Sequence[tuple[str, float]]) -> list[float]:
+    """How long each reading waited for its turn, in ms, from the digest of its settings and the time that remained.
+
+    The first reading of an instant has the whole deadline of its settings, which the record does not state otherwise;
+    a reading's own deadline is shorter where more of them waited.
+    """
+    whole: dict[str, float] = {}
+    for settings, left_ms in remaining:
+        if np.isfinite(left_ms):
+            whole[settings] = max(whole.get(settings, left_ms), left_ms)
+    return [whole.get(settings, np.nan) - left_ms for settings, left_ms in remaining]
 
 
 def line_is_apart(line: Any) -> bool:
@@ -405,10 +423,16 @@ def _of_table(file: Path) -> tuple[list[_Forecast], NDArray[np.float64]]:
     """The same of decisions.parquet, which does not tell how long a reading waited."""
     table = read_columns_of(file)
     columns = [name for name in table.column_names if name.startswith("h1_q")]
-    for name in ("id", "symbol", "interval", "as_of", "last_price", "rung"):
-        column_of(table, name)
     if not columns:
-        raise InvalidInput(f"{file}: has no quantiles of one bar ahead (columns h1_q…)")
+        raise InvalidInput(
+            f"{file}: is no decisions.parquet, as it has no quantiles of one bar ahead (columns h1_q…); of client "
+            "decisions name --decision, --outcome or --score"
+        )
+    try:
+        for name in ("id", "symbol", "interval", "as_of", "last_price", "rung"):
+            column_of(table, name)
+    except InvalidInput as error:
+        raise InvalidInput(f"{file}: {error}") from error
     levels = np.array([float(name[4:].replace("_", ".")) / 100.0 for name in columns])
     stamps = table.column("as_of").cast(INT).to_pylist()
     quantiles = np.column_stack([floats(one_chunk(table.column(name))) for name in columns])
