@@ -158,7 +158,7 @@ def test_a_series_is_named_and_gets_the_symbol_that_is_asked_for():
         (pd.DataFrame({"day": DAYS, "a": ["x"] * 4}), "holds no number"),
         (WIDE * np.nan, "holds no number"),
         (pl.Series([1.0]), "polars Series has no times"),
-        (5, "a int is not a table"),
+        (5, "an object of type int is not a table"),
         (WIDE.set_axis(["A", "A"], axis=1), "two columns are named 'A'"),
     ],
 )

@@ -6,8 +6,8 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from html import escape
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,16 @@ from htfi.domain.errors import InvalidInput
 from htfi.forecasting.scenarios.baseline import make_baseline
 from htfi.forecasting.scenarios.requests import require_series
 from htfi.forecasting.scores import ScoreRow
+from htfi.library.arguments import (
+    ORIGIN,
+    Models,
+    bar_interval,
+    symbol_text,
+    whole_number,
+    with_experts,
+    with_horizons,
+    with_models,
+)
 from htfi.library.charts.fan import Fan, make_fan
 from htfi.library.frames import Frame, FrameKind, instants, make_frame
 from htfi.library.gluonts import quantile_forecasts
@@ -33,7 +43,6 @@ from htfi.wiring.in_memory_run import InMemoryRun, run_sources
 from htfi.wiring.models.readers import open_readers
 from htfi.wiring.settings import Settings, load_settings, override
 
-Models = str | tuple[str | Path, str | Path]  # 'default', or the folders of a target and a draft
 _NAMED_SERIES = 8
 _DRAWN_BARS = 120  # of the past, in a chart
 _USUAL_SLOTS = frozenset(
@@ -238,8 +247,7 @@ class ForecastResult:
 
         A row for each draw, symbol and horizon. The same seed gives the same draws.
         """
-        if n < 1:
-            raise InvalidInput(f"sample({n}): draw one at least")
+        n, seed = whole_number("n", n, 1), whole_number("seed", seed, 0)
         held = [place for place, one in enumerate(self.series) if not one.is_withheld]
         decisions = [self.series[place].decision for place in held]
         if not decisions:
@@ -283,8 +291,8 @@ def forecast(
     prices: Any,
     *,
     symbol: str | None = None,
-    horizons: Sequence[int] | None = None,
-    interval: str | None = None,
+    horizons: int | Sequence[int] | None = None,
+    interval: str | timedelta | None = None,
     news: Any = None,
     models: Models | None = "default",
     experts: str | Sequence[str] | None = None,
@@ -310,8 +318,8 @@ def forecast(
         >>> forecast.quantiles.columns.tolist()[:5]
         ['symbol', 'as_of', 'measure', 'horizon', '0.01']
     """
-    settings = with_models(chosen_settings(horizons, experts), models)
-    sources = [read_prices(prices, symbol=symbol, interval=interval), *read_news(news)]
+    settings, interval = with_models(chosen_settings(horizons, experts), models), bar_interval(interval)
+    sources = [read_prices(prices, symbol=symbol_text(symbol), interval=interval), *read_news(news)]
     readers = open_news_readers(settings, models) if len(sources) > 1 else None
     with progress_bar("forecast", is_shown=progress) as advance:
         newest = newest_decisions(settings, sources, interval, readers, loop_progress(advance))
@@ -332,30 +340,12 @@ def forecast(
     )
 
 
-def chosen_settings(horizons: Sequence[int] | None, experts: str | Sequence[str] | None = None) -> Settings:
+def chosen_settings(horizons: int | Sequence[int] | None, experts: str | Sequence[str] | None = None) -> Settings:
     """The settings of this machine, with these horizons and experts. Raises: InvalidInput."""
     settings = load_settings()
     if horizons is not None:
-        settings = override(settings, "forecasting", horizons=sorted(set(horizons)))
-    if experts is None:
-        return settings
-    names = [experts] if isinstance(experts, str) else list(experts)
-    for place, one in enumerate(names):
-        name, _, folder = one.partition(":")
-        if name == "chronos" and folder:
-            names[place] = name
-            settings = override(settings, "forecasting", foundation=folder)
-    return override(settings, "forecasting", experts=names)
-
-
-def with_models(settings: Settings, models: Models | None) -> Settings:
-    """Settings with the language models that are named. Raises: InvalidInput."""
-    if models is None or models == "default":
-        return settings
-    if isinstance(models, str):
-        raise InvalidInput(f"models='{models}': say 'default', or give the folders of a target and a draft")
-    target, draft = models
-    return override(settings, "models", target=str(target), draft=str(draft))
+        settings = with_horizons(settings, horizons)
+    return settings if experts is None else with_experts(settings, experts)
 
 
 def open_news_readers(settings: Settings, models: Models | None) -> Mapping[Rung, NewsReader] | None:
@@ -382,7 +372,7 @@ def newest_decisions(
 ) -> NewestDecisions:
     """Run the main path over prices, and news, in memory. Raises: InvalidInput where the history is too short."""
     if interval is not None:
-        settings = override(settings, "market", bar=interval)
+        settings = override(settings, "market", ORIGIN, bar=interval)
     seen = _Newest()
     tables = {name: table for source in sources for name, table in source.tables.items()}
     done = run_sources(

@@ -174,9 +174,12 @@ def load_settings(
     return _overlay(settings, _from_environment(environment), "the environment")
 
 
-def override(settings: Settings, table: str, **values: Any) -> Settings:
-    """Settings with some keys of one table replaced, checked as if they came from a file. Raises: InvalidInput."""
-    return _overlay(settings, {table: values}, "the command line")
+def override(settings: Settings, table: str, origin: str = "the command line", **values: Any) -> Settings:
+    """Settings with some keys of one table replaced, checked as if they came from a file. Raises: InvalidInput.
+
+    `origin` is where the values come from, in messages.
+    """
+    return _overlay(settings, {table: values}, origin)
 
 
 def encode_settings(settings: Settings, *, earlier_names: bool = False) -> bytes:

@@ -78,7 +78,7 @@ def find_stress(name: str) -> HistoricalStress:
         stress for stress in known if wanted[-4:] in stress
     ]
     hint = f"did you mean {', '.join(near)}; " if near else ""
-    raise InvalidInput(f"no stress '{name[:40]}': {hint}`--stress list` shows all {len(known)}")
+    raise InvalidInput(f"no stress '{name[:40]}': {hint}`htfi scenario --stress list` shows all {len(known)}")
 
 
 def window_days(horizon_days: float) -> int:
