@@ -215,8 +215,9 @@ class Run:
             reason: kept.example(source, reason)
             for source, reasons in kept.counts_by_source().items()
             for reason, num in reasons.items()
-            if reason not in self._known_reasons and num > self._num_before.get(source, {}).get(reason, 0)
+            if num > self._num_before.get(source, {}).get(reason, 0)
         }
+        new = {reason: detail for reason, detail in new.items() if reason not in self._known_reasons}
         self._known_reasons |= new.keys()
         if new:
             named = "; ".join(f"{reason}: {detail}" if detail else reason for reason, detail in new.items())

@@ -317,9 +317,9 @@ class NewsProcessor:
         """What the facts of an item mean for a symbol now; None where none were read."""
         return self._symbol_readings.reading(note, symbol)
 
-    def reading_of(self, facts: NewsFacts, symbol: str) -> ItemReading:
-        """What facts mean for a symbol, before anything was earned."""
-        return self._symbol_readings.reading_of(facts, symbol)
+    def reading_of(self, facts: NewsFacts, symbol: str, *, is_tagged: bool) -> ItemReading:
+        """What facts mean for a symbol, before anything was earned; `is_tagged` where their item names symbols."""
+        return self._symbol_readings.reading_of(facts, symbol, is_tagged=is_tagged)
 
     def readings(self, items: Sequence[News], symbol: str) -> dict[str, ItemReading]:
         """What the facts of items that are held mean for a symbol now, by their ids."""
