@@ -102,7 +102,10 @@ def test_events_that_cannot_be_used_are_counted(tmp_path):
 
 
 def test_bars_without_a_length_are_said_and_not_dropped_in_silence(tmp_path):
-    with htfi.open_run(tmp_path) as run, pytest.warns(htfi.RowsSetAside, match="bad_interval: .* state `interval`"):
+    with (
+        htfi.open_run(tmp_path) as run,
+        pytest.warns(htfi.RowsSetAside, match="bad_interval: .* state `interval`"),
+    ):
         assert list(run.feed(rows(PRICES))) == []
 
 

@@ -340,7 +340,9 @@ def forecast(
     )
 
 
-def chosen_settings(horizons: int | Sequence[int] | None, experts: str | Sequence[str] | None = None) -> Settings:
+def chosen_settings(
+    horizons: int | Sequence[int] | None, experts: str | Sequence[str] | None = None
+) -> Settings:
     """The settings of this machine, with these horizons and experts. Raises: InvalidInput."""
     settings = load_settings()
     if horizons is not None:

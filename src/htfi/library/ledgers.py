@@ -127,7 +127,9 @@ class Ledger:
             return which
         number = whole_number("a decision's number", which)
         if not -len(self) <= number < len(self):
-            raise InvalidInput(f"no decision {number}: the ledger holds {counted(len(self), 'entry', 'entries')}")
+            raise InvalidInput(
+                f"no decision {number}: the ledger holds {counted(len(self), 'entry', 'entries')}"
+            )
         return str(number % len(self))
 
     def __repr__(self) -> str:
@@ -139,11 +141,19 @@ class Ledger:
     def _repr_html_(self) -> str:
         newest = [self._log.entry(place) for place in range(max(len(self) - _NUM_SHOWN, 0), len(self))]
         rows = [
-            (one.id, format_ns(one.as_of_ns), f"{one.last_price:g}", one.regime.value, one.verdict.outcome.value)
+            (
+                one.id,
+                format_ns(one.as_of_ns),
+                f"{one.last_price:g}",
+                one.regime.value,
+                one.verdict.outcome.value,
+            )
             for one in map(try_decode_entry, reversed(newest))
             if one is not None
         ]
-        return block(repr(self), table_html(("newest decisions", "as of", "price", "regime", "verdict"), rows))
+        return block(
+            repr(self), table_html(("newest decisions", "as of", "price", "regime", "verdict"), rows)
+        )
 
     def close(self) -> None:
         self._log.close()

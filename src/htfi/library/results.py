@@ -12,7 +12,7 @@ from htfi.pipeline.run_state import decode_state, encode_state
 from htfi.pipeline.scenarios.basis import ScenarioBasis, make_basis
 from htfi.pipeline.scenarios.history import RunHistory
 from htfi.wiring.in_memory_run import InMemoryRun
-from htfi.wiring.run import build_components
+from htfi.wiring.loop import build_components
 from htfi.wiring.scenario import scenario_source
 from htfi.wiring.settings import Settings
 

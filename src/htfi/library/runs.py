@@ -89,8 +89,12 @@ class Run:
         self._open: OpenRun | None = None
         self._decided: list[DecidedSeries] = []
         self._num_not_begun = 0  # calls of `feed` whose decisions nobody has asked for
-        self._known_reasons: set[str] = set()  # why events of this block were set aside, as far as it was said
-        self._num_before: dict[str, dict[str, int]] = {}  # events set aside before this block, by source and reason
+        self._known_reasons: set[str] = (
+            set()
+        )  # why events of this block were set aside, as far as it was said
+        self._num_before: dict[
+            str, dict[str, int]
+        ] = {}  # events set aside before this block, by source and reason
         self._resumed_ns = 0
         self._next_save_s = 0.0
         self._thread: ThreadPoolExecutor | None = None
@@ -161,7 +165,9 @@ class Run:
             yield from table_events(source.spec, source.tables, self._folder, self._run.quarantine)
             return
         if not isinstance(events, Iterable):
-            raise InvalidInput(f"{events!r} is no event: push dictionaries, a table, or events of htfi.domain.events")
+            raise InvalidInput(
+                f"{events!r} is no event: push dictionaries, a table, or events of htfi.domain.events"
+            )
         for event in cast("Iterable[Any]", events):
             if isinstance(event, Mapping):
                 cells = cast("Mapping[Any, Any]", event).items()

@@ -207,7 +207,9 @@ def _shock_text(shock: Any) -> str:
     if isinstance(shock, str):
         return shock
     if not isinstance(shock, Mapping):
-        raise InvalidInput(f"shock={shock!r}: give a text such as 'SPX -5%', or a mapping such as {{'SPX': -0.05}}")
+        raise InvalidInput(
+            f"shock={shock!r}: give a text such as 'SPX -5%', or a mapping such as {{'SPX': -0.05}}"
+        )
     moves = cast("Mapping[str, Any]", shock).items()
     return ", ".join(f"{name} {100.0 * real_number(f'shock of {name}', move):+.12g}%" for name, move in moves)
 
