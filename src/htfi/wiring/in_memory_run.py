@@ -94,7 +94,9 @@ def run_sources(
         opened = open_feed(specs, inbox=Path(inbox), quarantine=tray, clock=SystemClock(), tables=tables)
         feed = _CountingFeed(opened)
         try:
-            loop = build_loop(settings, feed, nowhere, nowhere, watch, readers, is_recorded=False)
+            loop = build_loop(
+                settings, feed, nowhere, nowhere, watch, readers, is_recorded=False, digest_file=None
+            )
             loop.run(partial(after_item, loop))
         finally:
             feed.close()

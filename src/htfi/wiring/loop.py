@@ -43,7 +43,7 @@ def build_components(
     readers: Mapping[Rung, NewsReader] | None = None,
     cache: "RunCache | None" = None,
     reading_clock: Callable[[], int] | None = None,
-    digest_file: DigestFile = file_digest,
+    digest_file: DigestFile | None = file_digest,
     governance: RunGovernance | None = None,
     more_experts: Sequence[Expert] = (),
 ) -> Components:
@@ -82,7 +82,7 @@ def build_loop(
     held: HeldNewsStore | None = None,
     reading_clock: Callable[[], int] | None = None,
     digest: str = "",
-    digest_file: DigestFile = file_digest,
+    digest_file: DigestFile | None = file_digest,
     subscriber: Subscriber = no_subscriber,
     is_recorded: bool = True,
     governance: RunGovernance | None = None,
@@ -92,7 +92,7 @@ def build_loop(
 ) -> DecisionLoop:
     """The loop over any feed, ledger and sink, with new components; `held` keeps the news in quarantine.
 
-    `digest` is that of the run's settings.json, where it has one; `digest_file` gives those of the encoder's files;
+    `digest` is that of the run's settings.json, where it has one; `digest_file` gives those of the encoder's files, None at its first text;
     `subscriber` gets each decision at the moment of its release. Where nothing is recorded no entry is made.
     `more_experts` are as in `build_components`; decisions name what was `promoted` (lineage to digest). `mark_key_id`
     names the marking key of the readers' noise.

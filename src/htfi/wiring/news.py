@@ -30,12 +30,12 @@ def build_news_processor(
     context: RunCache | None = None,
     *,
     has_frontier: bool = False,
-    digest_file: DigestFile = file_digest,
+    digest_file: DigestFile | None = file_digest,
 ) -> NewsProcessor:
     """A news processor without history; `has_frontier` where a frontier model reads in depth.
 
-    Scores and facts are read from one pass of the encoder. Scores ask `context` first, and the processor states what
-    to forget. Facts are read by the shipped encoder alone.
+    `digest_file` is as in `open_encoder`. Scores and facts are read from one pass of the encoder. Scores ask `context`
+    first, and the processor states what to forget. Facts are read by the shipped encoder alone.
 
     Raises: InvalidInput, IntegrityError, where the encoder that is configured is not what it should be.
     """
