@@ -97,7 +97,7 @@ def test_events_that_cannot_be_used_are_counted(tmp_path):
             assert list(run.feed({"date": "2020-02-02", "symbol": "AAA", "close": -2.0})) == []
         assert run.set_aside == {"late": 1, "bad_price": 2}
         for wrong in (5, [5], None):
-            with pytest.raises(htfi.HtfiError, match="(5|None) is no event: push dictionaries"):
+            with pytest.raises(htfi.HtfiError, match=r"(5|None) is no event: push dictionaries"):
                 list(run.feed(wrong))
 
 

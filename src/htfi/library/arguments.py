@@ -39,8 +39,9 @@ def real_number(name: str, value: Any) -> float:
 
 def bars_ahead(horizons: Any) -> list[int]:
     """Horizons in bars, rising: one number or several. Raises: InvalidInput."""
-    several = isinstance(horizons, Iterable) and not isinstance(horizons, str | bytes)
-    given = list(cast("Iterable[Any]", horizons)) if several else [horizons]
+    given: list[Any] = [horizons]
+    if isinstance(horizons, Iterable) and not isinstance(horizons, str | bytes):
+        given = list(cast("Iterable[Any]", horizons))
     try:
         return sorted({operator.index(one) for one in given})
     except TypeError as error:
@@ -71,7 +72,9 @@ def symbols_asked(name: str, symbols: Any) -> tuple[str, ...]:
     """One symbol or several. Raises: InvalidInput."""
     if isinstance(symbols, str):
         return (symbols,)
-    found = tuple(cast("Iterable[Any]", symbols)) if isinstance(symbols, Iterable) else (None,)
+    found: tuple[Any, ...] = (None,)
+    if isinstance(symbols, Iterable):
+        found = tuple(cast("Iterable[Any]", symbols))
     if all(isinstance(one, str) for one in found):
         return found
     raise InvalidInput(f"{name}={symbols!r}: give a symbol, or a list of symbols")

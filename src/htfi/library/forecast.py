@@ -40,7 +40,6 @@ from htfi.narrative.ports import NewsReader
 from htfi.pipeline.decided import DecidedSeries
 from htfi.pipeline.loop import DecisionLoop
 from htfi.wiring.in_memory_run import InMemoryRun, run_sources
-from htfi.wiring.models.readers import open_readers
 from htfi.wiring.settings import Settings, load_settings, override
 
 _NAMED_SERIES = 8
@@ -352,7 +351,11 @@ def chosen_settings(
 
 def open_news_readers(settings: Settings, models: Models | None) -> Mapping[Rung, NewsReader] | None:
     """What reads news; None where no language model is wanted. Raises: InvalidInput, IntegrityError."""
-    return None if models is None else open_readers(settings.models, settings.narrative, settings.decoding)
+    if models is None:
+        return None
+    from htfi.wiring.models.readers import open_readers  # late: prices alone need none
+
+    return open_readers(settings.models, settings.narrative, settings.decoding)
 
 
 @dataclass(frozen=True, slots=True)

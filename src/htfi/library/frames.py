@@ -66,8 +66,8 @@ def read_columns(native: Any) -> dict[Any, Any]:
             frame = frame.collect(backend="pyarrow") if library != "polars" else frame.collect()
     except TypeError as error:
         raise InvalidInput(
-            f"an object of type {type(native).__name__} is not a table: give a DataFrame of pandas or polars, an Arrow table, a DuckDB "
-            "relation, or the path of a CSV, Parquet or Arrow file"
+            f"an object of type {type(native).__name__} is not a table: give a DataFrame of pandas or polars, an "
+            "Arrow table, a DuckDB relation, or the path of a CSV, Parquet or Arrow file"
         ) from error
     return {name: _to_arrow(column) for name, column in zip(frame.columns, frame.iter_columns(), strict=True)}
 

@@ -31,7 +31,6 @@ from htfi.pipeline.governed import Facts
 from htfi.pipeline.record.numeric import NumericFacts, SharedFacts, encode_numeric
 from htfi.pipeline.series import SeriesContext
 
-
 _FEW_SERIES = 4  # judged one by one: for so few, columns cost more than they save
 
 

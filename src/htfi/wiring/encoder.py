@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, lru_cache
 from importlib.resources import files
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,13 +20,15 @@ from numpy.typing import NDArray
 from htfi import models
 from htfi.adapters.onnx.sentence_encoder import OnnxSentenceEncoder, mean_pooled, write_graph
 from htfi.adapters.onnx.session import Precision, save_graph
-from htfi.adapters.tokenizer.hugging_face import HuggingFaceTokenizer
 from htfi.decoding.checkpoint.folder import CONFIG, TOKENIZER, Architecture, ModelFolder, parse_architecture
 from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
 from htfi.domain.file_digests import DigestFile, file_digest
 from htfi.narrative.config import MAX_TOKENS, EncodingConfig
 from htfi.narrative.encoding.heads import Heads
 from htfi.narrative.ports import TextEmbeddings, TextEncoder
+
+if TYPE_CHECKING:
+    from htfi.adapters.tokenizer.hugging_face import HuggingFaceTokenizer
 
 _CHARS_PER_TOKEN = 16  # a text is cut to so many before it is split: more than words of any language need
 _MAX_KEPT = 128  # texts whose tokens are kept
@@ -204,7 +207,9 @@ class SentenceEncoder:
         return self._open_network(self.tokens)
 
     @cached_property
-    def _tokenizer(self) -> HuggingFaceTokenizer:
+    def _tokenizer(self) -> "HuggingFaceTokenizer":
+        from htfi.adapters.tokenizer.hugging_face import HuggingFaceTokenizer  # late: at the first text
+
         return HuggingFaceTokenizer(self._tokenizer_file)
 
     @cached_property

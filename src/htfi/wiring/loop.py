@@ -17,8 +17,7 @@ from htfi.narrative.rationale.drivers import FeatureBaseline
 from htfi.narrative.rationale.versions import MODEL_KEY, VERSION
 from htfi.narrative.readers import TemplateReader
 from htfi.pipeline.amendments import wait_until
-from htfi.pipeline.audit.readings import PROMOTED_DRAFTS_KEY
-from htfi.pipeline.audit.replay import NOISE_KEY
+from htfi.pipeline.audit.keys import NOISE_KEY, PROMOTED_DRAFTS_KEY
 from htfi.pipeline.components import Components, RunContext
 from htfi.pipeline.governed import RunGovernance
 from htfi.pipeline.loop import DecisionLoop
@@ -92,9 +91,9 @@ def build_loop(
 ) -> DecisionLoop:
     """The loop over any feed, ledger and sink, with new components; `held` keeps the news in quarantine.
 
-    `digest` is that of the run's settings.json, where it has one; `digest_file` gives those of the encoder's files, None at its first text;
-    `subscriber` gets each decision at the moment of its release. Where nothing is recorded no entry is made.
-    `more_experts` are as in `build_components`; decisions name what was `promoted` (lineage to digest). `mark_key_id`
+    `digest` is that of the run's settings.json, where it has one; `digest_file` gives those of the encoder's files, which
+    are checked at its first text without it; `subscriber` gets each decision at the moment of its release. Where nothing
+    is recorded no entry is made. `more_experts` are as in `build_components`; decisions name what was `promoted` (lineage to digest). `mark_key_id`
     names the marking key of the readers' noise.
     """
     components = build_components(

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from htfi import sample
 from htfi.adapters.stores.snapshot import read_whole
@@ -21,13 +22,15 @@ from htfi.narrative.sanitising.sanitiser import Sanitiser
 from htfi.narrative.suspicion import SuspicionMonitor
 from htfi.wiring.encoder import SentenceEncoder, heads_for, open_encoder, shipped_encoder
 from htfi.wiring.facts import HeadlineFacts, ShippedFactNetwork, fact_reader, symbol_linker
-from htfi.wiring.models.caching import RunCache
 from htfi.wiring.settings import Settings
+
+if TYPE_CHECKING:  # in memory there is none
+    from htfi.wiring.models.caching import RunCache
 
 
 def build_news_processor(
     settings: Settings,
-    context: RunCache | None = None,
+    context: "RunCache | None" = None,
     *,
     has_frontier: bool = False,
     digest_file: DigestFile | None = file_digest,

@@ -145,8 +145,8 @@ def scenario(
     `source` is what `htfi.backtest` or `htfi.forecast` gave, the folder of a run, or prices. A `shock` is a text such
     as 'SPX -5%, VIX +5', or a mapping of symbols to simple returns; a list of either is several scenarios, as are lists
     of the others. `positions` is a mapping of symbols to money, a frame with symbol and notional, quantity or weight,
-    or a path; one unit shared evenly by all without it; `skip_unknown` leaves out those without a series. `progress` shows a bar while prices are read and scenarios
-    answered. Raises: InvalidInput, in one line.
+    or a path; one unit shared evenly by all without it; `skip_unknown` leaves out those without a series. `progress`
+    shows a bar while prices are read and scenarios answered. Raises: InvalidInput, in one line.
 
     Examples:
         >>> import pandas as pd
