@@ -72,6 +72,21 @@ def test_a_series_can_be_pushed(pushed, tmp_path):
     assert [one.id for one in found] == [one.id for one in pushed[1] if one.symbol == "AAA"]
 
 
+def test_a_ledger_is_short_in_a_console_and_a_table_in_a_notebook(pushed):
+    folder, decisions = pushed
+    with htfi.open_ledger(folder) as ledger:
+        assert repr(ledger) == f"ledger of 12 entries in {folder}"
+        assert ledger._repr_html_().count("<tr>") == 11
+        assert decisions[-1].id in ledger._repr_html_()
+        assert ledger.explain(-1) == ledger.explain(11)
+        for wrong in (12, -13):
+            with pytest.raises(htfi.HtfiError, match=f"no decision {wrong}: the ledger holds 12 entries"):
+                ledger[wrong]
+        with pytest.raises(htfi.HtfiError, match="give a whole number"):
+            ledger[1.5]
+    assert repr(ledger) == f"closed ledger in {folder}"
+
+
 def test_a_frame_can_be_pushed(pushed, tmp_path):
     assert [one.forecast for one in push(tmp_path, PRICES)] == [one.forecast for one in pushed[1]]
 

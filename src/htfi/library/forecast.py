@@ -31,7 +31,7 @@ from htfi.library.arguments import (
 from htfi.library.charts.fan import Fan, make_fan
 from htfi.library.frames import Frame, FrameKind, instants, make_frame
 from htfi.library.gluonts import quantile_forecasts
-from htfi.library.html import band_table, block, fan_block, first_shown, marked, shown
+from htfi.library.html import band_table, block, fan_block, first_shown, marked, shown, table_html
 from htfi.library.plots import fan_panel, plot
 from htfi.library.progress import loop_progress, progress_bar
 from htfi.library.results import ForecastState, rows_set_aside, set_aside_frame, warn_of_rows, why_none
@@ -126,6 +126,18 @@ class Explanation:
 
     def __str__(self) -> str:
         return self.text
+
+    def _repr_html_(self) -> str:
+        figures = [(name, f"{value:.4g}", f"{usual:.4g}") for name, value, usual in self.drivers]
+        shares = sorted(self.weights.items(), key=lambda item: -item[1])
+        return block(
+            self.verdict,
+            f"<p>{escape(self.text)}</p>",
+            table_html(("unusual", "is", "usually"), figures) if figures else "",
+            table_html(("expert", "weight"), [(name, f"{share:.1%}") for name, share in shares])
+            if shares
+            else "",
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

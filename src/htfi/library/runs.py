@@ -66,11 +66,12 @@ class Run:
     decided when the call ends, so a later event must be later than they are.
 
     Examples:
-        >>> import tempfile
+        >>> import tempfile, warnings
         >>> import htfi
         >>> bars = [{"date": f"2024-03-{day:02}", "symbol": "ACME", "close": 10 + day % 3} for day in range(1, 29)]
         >>> folder = tempfile.mkdtemp()
-        >>> with htfi.open_run(folder, interval="1d") as run:
+        >>> with warnings.catch_warnings(), htfi.open_run(folder, interval="1d") as run:
+        ...     warnings.simplefilter("ignore", htfi.RowsSetAside)    # that a price is below zero, said once
         ...     decisions = list(run.feed([*bars, {"date": "2024-03-29", "symbol": "ACME", "close": -1}]))
         ...     run.num_decisions == len(decisions), run.set_aside
         (True, {'bad_price': 1})

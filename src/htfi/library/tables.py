@@ -362,7 +362,7 @@ def _times(column: Column, *, may_be_dates: bool = True) -> tuple[Column, tuple[
     return column, ("times without a zone are taken as UTC",)
 
 
-_LEAST_INSTANT = 10_000_000  # as seconds: April 1970. Prices are of later times, and counts of rows are fewer
+_MIN_INSTANT = 10_000_000  # as seconds: April 1970. Prices are of later times, and counts of rows are fewer
 
 
 def _refuse_counts(name: str, stamps: str, column: Column) -> None:
@@ -371,7 +371,7 @@ def _refuse_counts(name: str, stamps: str, column: Column) -> None:
         return
     pc: Any = import_module("pyarrow.compute")  # late: a run of files does without
     span = pc.min_max(column).as_py()
-    if -_LEAST_INSTANT < span["min"] <= span["max"] < _LEAST_INSTANT:
+    if -_MIN_INSTANT < span["min"] <= span["max"] < _MIN_INSTANT:
         raise InvalidInput(
             f"{name}: '{stamps}' holds the whole numbers {span['min']} to {span['max']}, which are no times: give "
             "dates, such as pandas.bdate_range('2020-01-01', periods=len(frame))"

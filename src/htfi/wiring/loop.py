@@ -91,10 +91,10 @@ def build_loop(
 ) -> DecisionLoop:
     """The loop over any feed, ledger and sink, with new components; `held` keeps the news in quarantine.
 
-    `digest` is that of the run's settings.json, where it has one; `digest_file` gives those of the encoder's files, which
-    are checked at its first text without it; `subscriber` gets each decision at the moment of its release. Where nothing
-    is recorded no entry is made. `more_experts` are as in `build_components`; decisions name what was `promoted` (lineage to digest). `mark_key_id`
-    names the marking key of the readers' noise.
+    `digest` is that of the run's settings.json, where it has one; `digest_file` gives those of the encoder's files,
+    which are computed at its first text without it; `subscriber` gets each decision at the moment of its release. Where
+    nothing is recorded no entry is made. `more_experts` are as in `build_components`; decisions name what was
+    `promoted` (lineage to digest). `mark_key_id` names the marking key of the readers' noise.
     """
     components = build_components(
         settings, readers, cache, reading_clock, digest_file, governance, more_experts
