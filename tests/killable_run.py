@@ -23,11 +23,13 @@ from typing import Any, NamedTuple
 from htfi.adapters.stores import decision_table
 from htfi.adapters.stores.decisions import DecisionJournal
 from htfi.adapters.stores.held_news import QuarantineFile
+from htfi.adapters.stores.order_log import OrderLog
 from htfi.adapters.stores.snapshot import SnapshotFile
 from htfi.adapters.stores.sqlite_log import SqliteLog
 from htfi.apps.cli import run as run_command
 from htfi.apps.cli.main import main as htfi
 from htfi.pipeline.recorder import DecisionRecorder
+from htfi.simulation.venue.simulated import SimulatedVenue
 from htfi.wiring import ledger
 from htfi.wiring.ledger import open_ledger_readonly
 from htfi.wiring.outputs import check_outputs
@@ -121,6 +123,8 @@ POINTS: dict[str, tuple[Any, str]] = {
     "table": (decision_table, "_table"),
     "report": (import_module("htfi.apps.cli.report.command"), "write_atomically"),
     "checkpoint": (SqliteLog, "publish"),
+    "orders": (OrderLog, "append"),
+    "order is sent": (SimulatedVenue, "send"),
 }
 
 

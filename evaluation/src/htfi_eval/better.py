@@ -27,6 +27,13 @@ _BETTER_BY_BENCH: Mapping[str, Mapping[Better, tuple[str, ...]]] = {
         Better.LOWER: ("import_s", "first_forecast_s", "install_mb", "lines_to_first_forecast"),
         Better.HIGHER: ("backtest_forecasts_per_s", "backtest_vs_arch", "backtest_vs_arch_by_bar"),
     },
+    "execution": {
+        Better.LOWER: (
+            "gate_p50_us", "gate_p99_us", "gate_escapes", "gate_over_refusals", "tick_to_order_p99_ms",
+            "cancel_1000_ms",
+        ),
+        Better.HIGHER: ("orders_per_s", "venue_events_per_s"),
+    },
     "engine": {
         Better.LOWER: (
             "decode_vs_transformers", "verify8_vs_transformers", "verify16x8_vs_transformers", "decode_vs_floor",
@@ -68,8 +75,8 @@ _BETTER_BY_BENCH: Mapping[str, Mapping[Better, tuple[str, ...]]] = {
     },
     "governance": {
         Better.LOWER: (
-            "stop_local_p50_ms", "stop_local_p99_ms", "checks_us_per_decision", "breakers_us_per_decision",
-            "bundle_activation_s",
+            "stop_local_p50_ms", "stop_local_p99_ms", "stop_cluster_p50_ms", "stop_cluster_p99_ms",
+            "checks_us_per_decision", "breakers_us_per_decision", "bundle_activation_s",
         ),
     },
     "buffering": {

@@ -237,7 +237,9 @@ class NewsProcessor:
             allowed = max_passages(note.most, self._deadline_ms)
             if not allowed or not self._concerns_series(note, facts):
                 return 0
-            readings = [self.reading_of(facts, symbol, is_tagged=True) for symbol in note.screened.item.symbols]
+            readings = [
+                self.reading_of(facts, symbol, is_tagged=True) for symbol in note.screened.item.symbols
+            ]
             return min(allowed, num_passages_worth(facts, bodies[place], readings))
 
         if self._facts is None or not notes:

@@ -30,7 +30,7 @@ from htfi.pipeline.intake.quarantine_reasons import QuarantineReason, describe_r
 from htfi.pipeline.loop import DecisionLoop
 from htfi.pipeline.operator_actions import OperatorFeed
 from htfi.pipeline.ports import DecisionSink, EventFeed, RowQuarantine
-from htfi.pipeline.recorder import Watcher
+from htfi.pipeline.recorder import Watcher, no_subscriber
 from htfi.pipeline.run_state import LedgerTruncated, RunStateStore, SavedRun
 from htfi.wiring.control import open_governance
 from htfi.wiring.feeds import describe, open_feed, resolve
@@ -63,6 +63,7 @@ from htfi.wiring.settings import (
 
 if TYPE_CHECKING:  # a run without other machines loads none of their libraries
     from htfi.wiring.cluster.edge import EdgeNode
+    from htfi.wiring.trading import OpenOrders
 
 LEDGER_ORIGIN = "htfi.run"
 CACHE_FLUSH_S = (
@@ -89,6 +90,7 @@ class OpenRun:
     controls: ControlWatcher
     mirror: FollowingReader | None = None  # who reads decisions from standard output
     cache: RunCache | None = None
+    orders: "OpenOrders | None" = None
 
     def rejected_sources(self) -> list[str]:
         """A line on each source whose every row was quarantined."""
@@ -166,6 +168,7 @@ def open_run(
     switch: DeadMansSwitch | None = None,
     governance_folder: Path | None = None,
     promoted: Mapping[str, str] = MappingProxyType({}),
+    with_orders: bool = False,
 ) -> Generator[OpenRun]:
     """A run in `folder`, new or taken up where it was left; everything is closed on the way out.
 
@@ -175,7 +178,9 @@ def open_run(
     `with_models`, news is cited and no language model reads it. A supervisor that leaves the file of the `switch`
     untouched for too long stops everything. It goes by the policy bundle of the `governance_folder`. `promoted` are
     the digests of what was promoted there and shaped the settings, which every decision names. Where the folder holds
-    a marking key, mark.key, the noise of readings follows from it.
+    a marking key, mark.key, the noise of readings follows from it. `with_orders` acts on released decisions by orders
+    (`wiring.trading`): such a run is made again from its inputs when it goes on, and compares its orders with those
+    that it recorded.
 
     Raises: InvalidInput, IntegrityError, DependencyUnavailable.
     """
@@ -222,7 +227,7 @@ def open_run(
         resume = RunStateStore(
             SnapshotFile(folder / STATE), identity, str(folder), lambda size: ledger.root(size).hex()
         )
-        saved = _load_saved_state(resume, folder, ledger)
+        saved = None if with_orders else _load_saved_state(resume, folder, ledger)
         write_whole(folder / SETTINGS_FILE, stated)
         quarantine = QuarantineFile(folder / QUARANTINE, saved.quarantine if saved else None)
         closing.push(_close_keeping_error(quarantine.close))
@@ -257,13 +262,19 @@ def open_run(
         released = AdmissionsFile(folder, releases)
         feed = OperatorFeed(feed, held, released, time.monotonic_ns, saved.feed if saved else None)
         live = feed.progress() is None
-        if live:  # the time of the next item is unknown, so no group may wait for it
+        if live or with_orders:  # the time of the next item is unknown, so no group may wait for it
             settings = override(settings, "pipeline", group_ms=0.0)
         # Files give the same decisions on any machine: only readings of a live run are measured.
         elapsed_ns = time.monotonic_ns if live else None
         governance, controls = closing.enter_context(
             open_governance(folder, settings.policy, switch, governance_folder)
         )
+        orders: OpenOrders | None = None
+        if with_orders:
+            from htfi.wiring.trading import open_orders
+
+            orders = closing.enter_context(open_orders(settings, folder, governance))
+            feed = orders.follow(feed)
         loop = build_loop(
             settings,
             feed,
@@ -276,10 +287,12 @@ def open_run(
             elapsed_ns,
             digest,
             digest_file,
+            subscriber=no_subscriber if orders is None else orders.trader.subscribe,
             governance=governance,
             promoted=promoted,
             mark_key_id="" if mark_key is None else mark_key.id,
         )
+        loop.recorder.subscribes_again = with_orders
         news = loop.components.news
         if merged is not None:
             merged.announce = news.expect
@@ -300,6 +313,7 @@ def open_run(
             controls,
             outlet.mirror if isinstance(outlet, DecisionJournal) else None,
             cache,
+            orders,
         )
 
 

@@ -97,7 +97,7 @@ def command(
     settings = served.settings
     group = leader_group if leader_group is not None else former_group
     settings = add_edge(settings, name, clouds=clouds, certs=certs, leader_group=group, probes=probes)
-    with open_edge(settings, name, secure=not insecure_loopback, folder=out) as edge:
+    with open_edge(settings, name, secure=not insecure_loopback, folder=out, governance=governance) as edge:
         execute_run(
             settings,
             files,

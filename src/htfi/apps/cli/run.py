@@ -174,6 +174,7 @@ def execute_run(
     switch: "DeadMansSwitch | None" = None,
     governance: Path | None = None,
     promoted: Mapping[str, str] = MappingProxyType({}),
+    with_orders: bool = False,
 ) -> None:
     """Run to the end or until interrupted; exits with 130 then. Without files it is the embedded sample.
 
@@ -210,6 +211,7 @@ def execute_run(
         switch=switch,
         governance_folder=governance,
         promoted=promoted,
+        with_orders=with_orders,
     )
     with opened as run:
         ends = graceful_shutdown(run.loop.stop, STOP_S, "the run")
