@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tarfile
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -130,6 +131,13 @@ def test_rows_that_a_table_repeats_are_counted_in_the_run(tmp_path):
             decisions = list(run.feed(pd.concat([PRICES, PRICES.iloc[:1]])))
         assert len(decisions) == 12
         assert run.set_aside == {"duplicate": 2}
+
+
+def test_another_thread_may_not_push_and_spoils_nothing(tmp_path):
+    with htfi.open_run(tmp_path, interval="1d") as run, ThreadPoolExecutor(1) as pool:
+        with pytest.raises(htfi.HtfiError, match="was opened by another thread: push events from the one"):
+            pool.submit(lambda: list(run.feed(PRICES))).result()
+        assert len(list(run.feed(PRICES))) == 12
 
 
 def test_a_run_is_opened_again_by_the_same_object_and_not_twice_at_once(tmp_path):

@@ -4,6 +4,7 @@ The folder is that of `htfi run`: ledger, saved state, table. A run that is open
 """
 
 import asyncio
+import threading
 import time
 import warnings
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping
@@ -88,6 +89,7 @@ class Run:
         self._parser = RowParser(SourceSpec(PUSHED, zone="UTC", interval=interval), "price")
         self._is_daily = bar_length_ns(interval) >= NS_PER_DAY
         self._open: OpenRun | None = None
+        self._opened_in = 0  # the thread that the ledger belongs to
         self._decided: list[DecidedSeries] = []
         self._num_not_begun = 0  # calls of `feed` whose decisions nobody has asked for
         self._known_reasons: set[str] = (
@@ -184,6 +186,10 @@ class Run:
                 )
 
     def _take_all(self, events: Any) -> Iterator[Decision]:
+        if self._run and threading.get_ident() != self._opened_in:
+            raise InvalidInput(
+                f"the run in {self._folder} was opened by another thread: push events from the one that opened it"
+            )
         for event in self._parsed(events):
             yield from self._take(event)
 
@@ -239,7 +245,7 @@ class Run:
         if self._open is not None:
             raise InvalidInput(f"the run in {self._folder} is open: close its `with` block first")
         self._context = self._opened(self)
-        self._open = self._context.__enter__()
+        self._open, self._opened_in = self._context.__enter__(), threading.get_ident()
         self._open.loop.begin()
         self._known_reasons, self._num_before = set(), self._open.quarantine.counts_by_source()
         self._resumed_ns = self._open.loop.now_ns
