@@ -122,7 +122,7 @@ POINTS: dict[str, tuple[Any, str]] = {
     "quarantine": (QuarantineFile, "_flush"),
     "state": (SnapshotFile, "save"),
     "outputs": (run_command, "write_outputs"),
-    "table": (decision_table, "_table"),
+    "table": (decision_table, "_batch"),
     "report": (import_module("htfi.apps.cli.report.command"), "write_atomically"),
     "checkpoint": (SqliteLog, "publish"),
     "signing key": (ledger, "create_key"),

@@ -25,12 +25,12 @@ _BETTER_BY_BENCH: Mapping[str, Mapping[Better, tuple[str, ...]]] = {
     },
     "library": {
         Better.LOWER: ("import_s", "first_forecast_s", "install_mb", "lines_to_first_forecast"),
-        Better.HIGHER: ("backtest_forecasts_per_s", "backtest_vs_arch"),
+        Better.HIGHER: ("backtest_forecasts_per_s", "backtest_vs_arch", "backtest_vs_arch_by_bar"),
     },
     "execution": {
         Better.LOWER: (
             "gate_p50_us", "gate_p99_us", "gate_escapes", "gate_over_refusals", "tick_to_order_p99_ms",
-            "cancel_1000_ms",
+            "cancel_1000_ms", "fix_share_p50_us", "fix_share_p99_us", "fix_roundtrip_p50_us", "fix_share_vs_simplefix",
         ),
         Better.HIGHER: ("orders_per_s", "venue_events_per_s"),
     },

@@ -255,7 +255,7 @@ def write_parquet(folder: Path, log: LogReader) -> Path:
 
 
 def decision_columns(log: LogReader) -> Any:
-    """The table of decisions.parquet (pyarrow), from the ledger. Raises: IntegrityError."""
+    """The table of decisions.parquet (an arro3.core.Table), from the ledger. Raises: IntegrityError."""
     return decision_table.read_decisions(recorded_run(log).entries)
 
 
