@@ -29,7 +29,7 @@ from htfi.execution.fix.order_codes import OrderContext
 from htfi.execution.fix.order_requests import order_request
 from htfi_eval.results import PartFigures
 
-NUM_ORDERS, NUM_QUICK = 20_000, 2_000
+NUM_ORDERS, NUM_QUICK = 20_000, 700
 NUM_TRIPS, NUM_TRIPS_QUICK = 2_000, 200
 NUM_WARM = 200
 VERSIONS = ("FIX.4.4", "FIX.5.0SP2")
@@ -38,7 +38,7 @@ ENGINE = Path("build/jspurefix")  # where `make test-all` installs jspurefix
 CLIENT, VENUE = FixSession("HTFI", "VENUE"), FixSession("VENUE", "HTFI", initiator=False)
 
 
-class Pipe:
+class WrittenBytes:
     """A connection that keeps what is written."""
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class Pipe:
         return data
 
 
-class Inbox:
+class NewestMessage:
     """An application that keeps the newest message."""
 
     def __init__(self) -> None:
@@ -131,7 +131,7 @@ def _order(number: int) -> NewOrder:
 async def _shares(version: str, num_orders: int) -> tuple[list[float], list[float], bytes]:
     """Microseconds of each order out and of each report in, and a report."""
     with TemporaryDirectory(prefix="htfi-fix-") as scratch:
-        pipes, inboxes = (Pipe(), Pipe()), (Inbox(), Inbox())
+        pipes, inboxes = (WrittenBytes(), WrittenBytes()), (NewestMessage(), NewestMessage())
         client, venue = (
             SessionRunner(
                 replace(settings, version=version),
@@ -212,7 +212,7 @@ async def _round_trips(num_trips: int) -> list[float] | None:
     micros: list[float] = []
     try:
         with TemporaryDirectory(prefix="htfi-fix-") as scratch:
-            inbox = Inbox()
+            inbox = NewestMessage()
             runner = SessionRunner(settings, MessageJournal(Path(scratch), sync=False), inbox)
             initiator = Initiator(endpoint, runner)
             running = asyncio.ensure_future(initiator.run())
