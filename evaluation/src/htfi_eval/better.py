@@ -25,7 +25,7 @@ _BETTER_BY_BENCH: Mapping[str, Mapping[Better, tuple[str, ...]]] = {
     },
     "library": {
         Better.LOWER: ("import_s", "first_forecast_s", "install_mb", "lines_to_first_forecast"),
-        Better.HIGHER: ("backtest_forecasts_per_s", "backtest_vs_arch"),
+        Better.HIGHER: ("backtest_forecasts_per_s", "backtest_vs_arch", "backtest_vs_arch_by_bar"),
     },
     "execution": {
         Better.LOWER: (
@@ -58,7 +58,9 @@ _BETTER_BY_BENCH: Mapping[str, Mapping[Better, tuple[str, ...]]] = {
         Better.HIGHER: ("inflight_vs_lockstep", "scale_32_edges"),
     },
     "narrative": {
-        Better.LOWER: ("item_p50_ms", "item_p99_ms", "cache_hit_us", "run_memory_mb"),
+        Better.LOWER: (
+            "item_p50_ms", "item_p99_ms", "cache_hit_us", "run_memory_mb", "run_memory_together_mb",
+        ),
         Better.HIGHER: ("batch_items_per_s",),
     },
     "reading": {
