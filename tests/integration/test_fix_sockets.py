@@ -17,6 +17,7 @@ from htfi.adapters.fix.settings import FixEndpoint, FixTls, read_endpoint
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.execution.fix.config import FixSession
 from htfi.execution.fix.events import NotSent
+from htfi.wiring.fix import fix_acceptor, open_fix_initiator, open_fix_session
 
 
 def endpoint(port: int, **changes: object) -> FixEndpoint:
@@ -321,3 +322,21 @@ def test_reset_that_the_disk_refuses_changes_no_number(
         runner.connect(connection)
     assert connection.is_closed
     assert (runner.next_out, runner.next_in, journal.sent(4)) == (5, 1, b"order")
+
+
+def test_initiator_of_a_file_logs_on(tmp_path: Path) -> None:
+    async def exchange() -> tuple[int, bool]:
+        client = Recorder()
+        acceptor = fix_acceptor([open_fix_session(VENUE, tmp_path / "venue", Recorder(), sync=False)])
+        port = await acceptor.listen("127.0.0.1", 0)
+        path = tmp_path / "client.toml"
+        path.write_text(f'port = {port}\nsync = false\n[session]\nsender = "HTFI"\ntarget = "VENUE"\n')
+        initiator = open_fix_initiator(path, client)
+        running = asyncio.ensure_future(initiator.run())
+        await until(lambda: client.num_logons == 1, "the logon")
+        initiator.close()
+        await running
+        await acceptor.close()
+        return client.num_logons, (tmp_path / "fix-HTFI-VENUE" / "messages.bin").is_file()
+
+    assert asyncio.run(exchange()) == (1, True)
