@@ -101,10 +101,20 @@ async def finish(folder: Path, port: int) -> None:
     initiator = Initiator(endpoint, runner)
     running = asyncio.ensure_future(initiator.run())
     num_orders = len(sent_ids(runner.journal))
-    await until(lambda: len(list(runner.journal.received())) >= num_orders, "a report for each order")
+    await until(lambda: len(list(runner.journal.received())) >= num_orders, "a report for each order", 60.0)
     initiator.close()
     await running
     runner.journal.close()
+
+
+def wait_for_growth(path: Path, num_bytes: int) -> None:
+    """Until a journal has grown by so much, so that each kill comes among orders, however slow the machine."""
+    start = path.stat().st_size if path.exists() else 0
+    for _ in range(60_000):
+        if path.exists() and path.stat().st_size >= start + num_bytes:
+            return
+        time.sleep(0.0005)
+    raise AssertionError(f"{path} has not grown by {num_bytes} bytes")
 
 
 def free_port() -> int:
@@ -119,11 +129,11 @@ def kill_at_random(folder: Path, seed: int, num_kills: int) -> int:
     processes = {side: start(side, folder, port) for side in ("venue", "client")}
     try:
         for _ in range(num_kills):
-            time.sleep(rng.uniform(0.01, 0.08))
+            wait_for_growth(folder / "venue" / "messages.bin", rng.randrange(200, 2_500))
+            time.sleep(rng.uniform(0.0, 0.004))
             side = rng.choice(("venue", "client"))
             kill(processes.pop(side))
             processes[side] = start(side, folder, port)
-        time.sleep(0.05)
         kill(processes.pop("client"))
         asyncio.run(finish(folder, port))
     finally:

@@ -12,10 +12,12 @@ from fix_peer import CLIENT, VENUE, Recorder, listen, order_fields, runner_of, u
 from htfi.adapters.certs.authority import CertificateRole, make_certificates
 from htfi.adapters.fix.connections import Acceptor, Initiator
 from htfi.adapters.fix.journal import MessageJournal
+from htfi.adapters.fix.runner import SessionRunner
 from htfi.adapters.fix.settings import FixEndpoint, FixTls, read_endpoint
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.execution.fix.config import FixSession
 from htfi.execution.fix.events import NotSent
+from htfi.wiring.fix import fix_acceptor, open_fix_initiator, open_fix_session
 
 
 def endpoint(port: int, **changes: object) -> FixEndpoint:
@@ -274,3 +276,67 @@ def test_wrong_settings_are_refused_in_one_line(tmp_path: Path, text: str, messa
         read_endpoint(path)
     assert message in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+def test_closed_while_it_connects_it_does_not_stay(tmp_path: Path) -> None:
+    async def exchange() -> bool:
+        acceptor, port = await listen(runner_of(tmp_path, VENUE, Recorder()))
+        runner = runner_of(tmp_path, CLIENT, Recorder())
+        initiator = Initiator(endpoint(port), runner)
+        running = asyncio.ensure_future(initiator.run())
+        await asyncio.sleep(0)
+        initiator.close()
+        await asyncio.wait_for(running, 5.0)
+        await acceptor.close()
+        return runner.is_connected
+
+    assert asyncio.run(exchange()) is False
+
+
+class Connection:
+    """A connection that goes nowhere."""
+
+    def __init__(self) -> None:
+        self.is_closed = False
+
+    def write(self, data: bytes) -> None: ...
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+def test_reset_that_the_disk_refuses_changes_no_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = MessageJournal(tmp_path, sync=False)
+    journal.add_sent(4, b"order")
+    journal.flush()
+    runner = SessionRunner(replace(CLIENT, reset_on_logon=True), journal, Recorder())
+
+    def refuse(path: Path, target: Path) -> Path:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "rename", refuse)
+    connection = Connection()
+    with pytest.raises(DependencyUnavailable, match="cannot be renamed: No space left on device"):
+        runner.connect(connection)
+    assert connection.is_closed
+    assert (runner.next_out, runner.next_in, journal.sent(4)) == (5, 1, b"order")
+
+
+def test_initiator_of_a_file_logs_on(tmp_path: Path) -> None:
+    async def exchange() -> tuple[int, bool]:
+        client = Recorder()
+        acceptor = fix_acceptor([open_fix_session(VENUE, tmp_path / "venue", Recorder(), sync=False)])
+        port = await acceptor.listen("127.0.0.1", 0)
+        path = tmp_path / "client.toml"
+        path.write_text(f'port = {port}\nsync = false\n[session]\nsender = "HTFI"\ntarget = "VENUE"\n')
+        initiator = open_fix_initiator(path, client)
+        running = asyncio.ensure_future(initiator.run())
+        await until(lambda: client.num_logons == 1, "the logon")
+        initiator.close()
+        await running
+        await acceptor.close()
+        return client.num_logons, (tmp_path / "fix-HTFI-VENUE" / "messages.bin").is_file()
+
+    assert asyncio.run(exchange()) == (1, True)

@@ -150,6 +150,8 @@ class Initiator:
         while not self._is_closed.is_set():
             try:
                 connection = await self._connect()
+                if self._is_closed.is_set():
+                    self.runner.log_out()
                 await connection.ended
                 wait_s, problem = self._endpoint.reconnect_s, ""
             except (OSError, TimeoutError, ssl.SSLError) as error:

@@ -113,11 +113,11 @@ class MessageJournal:
         self.flush()
         if self._num_bytes:
             archived = [int(path.stem.rpartition("-")[2]) for path in self.folder.glob("messages-*.bin")]
-            os.close(self._file)
             try:
                 self.path.rename(self.folder / f"messages-{max(archived, default=0) + 1:06d}.bin")
             except OSError as error:
                 raise DependencyUnavailable(f"{self.path}: cannot be renamed: {error.strerror}") from error
+            os.close(self._file)
             self._sent.clear()
             self._received.clear()
             self._open()

@@ -11,6 +11,7 @@ from htfi.domain.time import NS_PER_MS, NS_PER_S
 from htfi.execution.fix.config import FixSession
 from htfi.execution.fix.dictionary import load_dictionary
 from htfi.execution.fix.events import (
+    Action,
     ClockStepped,
     Connected,
     ConnectionPhase,
@@ -152,35 +153,51 @@ class SessionRunner:
     def _perform(self, event: Event) -> None:
         """The state's next, and its actions but for what waits until the journal is on disk."""
         self._state, actions = advance(self.settings, self.dictionary, self._state, event)
-        for action in actions:
-            match action:
-                case SendMessage():
-                    self.journal.add_sent(action.sequence, action.frame if action.is_application else b"")
-                    self._outgoing.append(action.frame)
-                case Deliver():
-                    self.journal.add_received(action.sequence, action.message.frame)
-                    self._deliveries.append(action.message)
-                case ExpectNext():
-                    self.journal.add_expected(action.sequence)
-                case Resend():
-                    self._outgoing += resend_frames(
-                        self.settings,
-                        self.dictionary,
-                        self.journal.sent,
-                        action.begin,
-                        action.end,
-                        event.at_ns,
-                    )
-                case ResetNumbers():
-                    self.journal.reset()
-                case LoggedOn():
-                    self._deliveries.append(action)
-                case Disconnect():
-                    self._closing = action.why
-                case NotSent():
-                    self._last_refusal = action
-                case Note():
-                    _LOG.info("%s-%s: %s", self.settings.sender, self.settings.target, action.text)
+        try:
+            for action in actions:
+                self._perform_action(action, event.at_ns)
+        except DependencyUnavailable as error:
+            self._fail(error)
+            if self._transport is not None:
+                self._transport.close()
+            raise
+
+    def _fail(self, error: DependencyUnavailable) -> None:
+        """The journal cannot be written: nothing of what is not on disk has happened."""
+        self._outgoing.clear()
+        self._deliveries.clear()
+        self._closing = str(error)
+        self._state = initial_state(self.journal.next_out, self.journal.next_in)
+
+    def _perform_action(self, action: Action, at_ns: int) -> None:
+        match action:
+            case SendMessage():
+                self.journal.add_sent(action.sequence, action.frame if action.is_application else b"")
+                self._outgoing.append(action.frame)
+            case Deliver():
+                self.journal.add_received(action.sequence, action.message.frame)
+                self._deliveries.append(action.message)
+            case ExpectNext():
+                self.journal.add_expected(action.sequence)
+            case Resend():
+                self._outgoing += resend_frames(
+                    self.settings,
+                    self.dictionary,
+                    self.journal.sent,
+                    action.begin,
+                    action.end,
+                    at_ns,
+                )
+            case ResetNumbers():
+                self.journal.reset()
+            case LoggedOn():
+                self._deliveries.append(action)
+            case Disconnect():
+                self._closing = action.why
+            case NotSent():
+                self._last_refusal = action
+            case Note():
+                _LOG.info("%s-%s: %s", self.settings.sender, self.settings.target, action.text)
 
     def _finish(self) -> None:
         """Write down, send, deliver; again for what the application sends meanwhile."""
@@ -198,12 +215,7 @@ class SessionRunner:
                         self._application.on_logon(self)
                 self._write_and_send()
         except DependencyUnavailable as error:
-            self._outgoing.clear()
-            self._deliveries.clear()
-            self._closing = str(error)
-            self._state = initial_state(
-                self.journal.next_out, self.journal.next_in
-            )  # without what is not on disk
+            self._fail(error)
             raise
         finally:
             self._is_busy = False

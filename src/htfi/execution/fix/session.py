@@ -59,8 +59,8 @@ def advance(
         case LogoutRequested(text=text):
             if step.phase is ConnectionPhase.LOGGED_ON:
                 step.log_out(text)
-            elif step.phase is not ConnectionPhase.DISCONNECTED:
-                step.disconnect("logged out before a Logon was answered")
+            elif step.phase is ConnectionPhase.LOGON_AWAITED:
+                step.disconnect("logged out before the logon was complete")
     return step.state(), step.actions
 
 

@@ -23,10 +23,10 @@ from htfi.execution.fix.execution_reports import execution_report, read_report
 from htfi.execution.fix.messages import FixMessage
 from htfi.execution.fix.order_codes import OrderContext
 from htfi.execution.fix.order_requests import order_request
-from htfi.wiring.fix import FixEndpoint, Initiator, MessageJournal, SessionRunner
+from htfi.wiring.fix import SessionRunner, fix_initiator, open_fix_session
 from htfi_eval.results import PartFigures
 
-NUM_ORDERS, NUM_QUICK = 20_000, 2_000
+NUM_ORDERS, NUM_QUICK = 20_000, 700
 NUM_TRIPS, NUM_TRIPS_QUICK = 2_000, 200
 NUM_WARM = 200
 VERSIONS = ("FIX.4.4", "FIX.5.0SP2")
@@ -35,7 +35,7 @@ ENGINE = Path("build/jspurefix")  # where `make test-all` installs jspurefix
 CLIENT, VENUE = FixSession("HTFI", "VENUE"), FixSession("VENUE", "HTFI", initiator=False)
 
 
-class KeptBytes:
+class WrittenBytes:
     """A connection that keeps what is written."""
 
     def __init__(self) -> None:
@@ -128,12 +128,10 @@ def _order(number: int) -> NewOrder:
 async def _shares(version: str, num_orders: int) -> tuple[list[float], list[float], bytes]:
     """Microseconds of each order out and of each report in, and a report."""
     with TemporaryDirectory(prefix="htfi-fix-") as scratch:
-        pipes, inboxes = (KeptBytes(), KeptBytes()), (NewestMessage(), NewestMessage())
+        pipes, inboxes = (WrittenBytes(), WrittenBytes()), (NewestMessage(), NewestMessage())
         client, venue = (
-            SessionRunner(
-                replace(settings, version=version),
-                MessageJournal(Path(scratch, settings.sender), sync=False),
-                inbox,
+            open_fix_session(
+                replace(settings, version=version), Path(scratch, settings.sender), inbox, sync=False
             )
             for settings, inbox in zip((CLIENT, VENUE), inboxes, strict=True)
         )
@@ -202,7 +200,6 @@ async def _round_trips(num_trips: int) -> list[float] | None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = int(server.getsockname()[1])
     settings = FixSession("HTFI", "JSPF", reset_on_logon=True)
-    endpoint = FixEndpoint(settings, "127.0.0.1", port, reconnect_s=0.05, max_reconnect_s=0.05)
     process = await asyncio.create_subprocess_exec(
         "node", COUNTERPARTY.name, "acceptor", str(port), "0", settings.version, cwd=ENGINE, stdout=PIPE
     )
@@ -210,8 +207,8 @@ async def _round_trips(num_trips: int) -> list[float] | None:
     try:
         with TemporaryDirectory(prefix="htfi-fix-") as scratch:
             inbox = NewestMessage()
-            runner = SessionRunner(settings, MessageJournal(Path(scratch), sync=False), inbox)
-            initiator = Initiator(endpoint, runner)
+            runner = open_fix_session(settings, Path(scratch), inbox, sync=False)
+            initiator = fix_initiator(settings, runner, "127.0.0.1", port, reconnect_s=0.05)
             running = asyncio.ensure_future(initiator.run())
             await asyncio.wait_for(inbox.is_ready.wait(), 30.0)
             for number in range(num_trips + NUM_WARM):
