@@ -186,7 +186,7 @@ def test_results_can_be_copied_and_pickled():
 
 
 def test_importing_is_quiet_and_loads_nothing_heavy():
-    heavy = ("numpy", "pandas", "pyarrow", "narwhals", "onnxruntime", "rich", "click")
+    heavy = ("numpy", "pandas", "arro3", "pyarrow", "narwhals", "onnxruntime", "rich", "click")
     code = f"import sys, htfi; print([name for name in {heavy} if name in sys.modules], dir(htfi) > [])"
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True

@@ -30,7 +30,7 @@ _BETTER_BY_BENCH: Mapping[str, Mapping[Better, tuple[str, ...]]] = {
     "execution": {
         Better.LOWER: (
             "gate_p50_us", "gate_p99_us", "gate_escapes", "gate_over_refusals", "tick_to_order_p99_ms",
-            "cancel_1000_ms",
+            "cancel_1000_ms", "fix_share_p50_us", "fix_share_p99_us", "fix_roundtrip_p50_us", "fix_share_vs_simplefix",
         ),
         Better.HIGHER: ("orders_per_s", "venue_events_per_s"),
     },
@@ -58,7 +58,9 @@ _BETTER_BY_BENCH: Mapping[str, Mapping[Better, tuple[str, ...]]] = {
         Better.HIGHER: ("inflight_vs_lockstep", "scale_32_edges"),
     },
     "narrative": {
-        Better.LOWER: ("item_p50_ms", "item_p99_ms", "cache_hit_us", "run_memory_mb"),
+        Better.LOWER: (
+            "item_p50_ms", "item_p99_ms", "cache_hit_us", "run_memory_mb", "run_memory_together_mb",
+        ),
         Better.HIGHER: ("batch_items_per_s",),
     },
     "reading": {

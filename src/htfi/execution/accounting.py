@@ -18,7 +18,6 @@ from htfi.domain.orders import (
     OrderFilled,
     OrderMessage,
     OrderRejected,
-    OrderReplaced,
 )
 from htfi.execution.instruments import NANOS, Instrument, instrument_of
 
@@ -92,6 +91,8 @@ class Accounts:
         self.positions: dict[tuple[str, str], PositionAccount] = {}
         self.instruments: dict[str, Instrument] = {}
         self.num_events = 0
+        self.num_fills = 0
+        self.num_refused = 0
         self.problems: list[str] = []
         self._middle: dict[tuple[str, str], int] = {}
 
@@ -161,8 +162,7 @@ class Accounts:
                 self._add_fill(order, fill, -1)
             case OrderRejected():
                 order.reason = event.reason
-            case OrderReplaced():
-                pass
+                self.num_refused += 1
             case _:
                 pass
         order.state = state
@@ -178,6 +178,7 @@ class Accounts:
         position.fees += sign * fee
         position.traded += lots * price * unit // NANOS
         position.num_fills += sign
+        self.num_fills += sign
         if order.arrival:
             position.shortfall += new.side.sign * lots * (price - order.arrival) * unit // NANOS
         if not position.mark:

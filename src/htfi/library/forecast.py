@@ -311,7 +311,7 @@ def forecast(
 ) -> ForecastResult:
     """Forecast each series of `prices` from its newest bar.
 
-    `prices` is a frame of pandas, polars or pyarrow, a DuckDB relation, or the path of a file (docs/library.md);
+    `prices` is a frame of pandas, polars or Arrow, a DuckDB relation, or the path of a file (docs/library.md);
     `symbol` the one wanted of several, or the name of a table that names none; `horizons` are in bars; `interval` is
     the length of a bar, such as '1d' or '5m', where the times do not say it. `news` is a table with times, headlines
     and symbols; `models` reads it: 'default' the shipped pair, a pair of folders (target, draft), or None for no

@@ -17,6 +17,7 @@ from htfi.governance.ledger.log import LogReader
 from htfi.governance.ledger.note import SignedNote
 from htfi.governance.ledger.tombstones import is_tombstone, parse_tombstone
 from htfi.library.arguments import whole_number
+from htfi.library.frames import arrow_frame
 from htfi.library.html import block, table_html
 from htfi.narrative.audit import AuditSection, explain_decision
 from htfi.pipeline.record.entry import decode_entry, entry_id, try_decode_entry
@@ -115,8 +116,11 @@ class Ledger:
         )
 
     def decisions(self) -> Any:
-        """Every decision as a row of a `pyarrow.Table`: the columns of decisions.parquet (docs/record.md)."""
-        return decision_columns(self._log)
+        """Every decision as a row of an Arrow table: the columns of decisions.parquet (docs/record.md).
+
+        A `pyarrow.Table` where pyarrow is installed, else an `htfi.library.arrow_table.ArrowTable`.
+        """
+        return arrow_frame(decision_columns(self._log))
 
     def explain(self, which: int | str) -> tuple[AuditSection, ...]:
         """What became of the news in a decision: read, set aside, weighed, disputed. Raises: InvalidInput."""

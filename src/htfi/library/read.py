@@ -64,7 +64,7 @@ class NewsReading:
                 "why_silent": [one.why_silent for one in rows],
                 "words": [one.words for one in rows],
             },
-            FrameKind.PYARROW,
+            FrameKind.ARROW,
         )
 
     def __str__(self) -> str:

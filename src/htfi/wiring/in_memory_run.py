@@ -85,7 +85,7 @@ def run_sources(
     tables: Mapping[str, Any] = MappingProxyType({}),
     after_item: Callable[[DecisionLoop], None] = lambda _: None,
 ) -> InMemoryRun:
-    """Run the main path to the end of these sources; `tables` (pyarrow) are those in memory, by name.
+    """Run the main path to the end of these sources; `tables` (arro3.core.Table) are those in memory, by name.
 
     Raises: InvalidInput, DependencyUnavailable.
     """

@@ -33,6 +33,7 @@ class RecordedOrders:
     def __init__(self, folder: Path) -> None:
         """Raises: InvalidInput, IntegrityError, DependencyUnavailable."""
         self.log = OrderLog(folder)
+        self.accounts = Accounts()  # as the events so far left them
         try:
             self._ledger = open_ledger(folder / ORDERS_FOLDER, origin=ORDERS_ORIGIN, durable=False)
         except BaseException:
@@ -44,6 +45,7 @@ class RecordedOrders:
         """Record events. Raises: DependencyUnavailable, IntegrityError."""
         num_before = self.log.num_events
         self.log.append(events)
+        self.accounts.take_all(events)
         num_new = self.log.num_events - max(num_before, self.log.num_recorded)
         if num_new > 0:
             self._pending += [encode_order_event(event) for event in events[-num_new:]]
@@ -64,6 +66,16 @@ class RecordedOrders:
         if self._pending:
             self._ledger.append(self._pending)
             self._pending = []
+
+
+def has_orders(run: Path) -> bool:
+    """Whether a run has traded."""
+    return (run / ORDERS).exists()
+
+
+def order_events(run: Path) -> Iterator[OrderEvent]:
+    """The order events of a run, as recorded. Raises: IntegrityError, naming the line."""
+    return read_order_log(run)
 
 
 def check_orders(run: Path, log: LogReader, size: int) -> tuple[list[str], list[str]]:

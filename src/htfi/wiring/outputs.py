@@ -138,7 +138,9 @@ def _mark_content(folder: Path) -> None:
         if not path.is_file() or path.read_bytes() != content:
             write_atomically(path, content)
     except OSError as error:
-        raise DependencyUnavailable(f"cannot write {path}: {error.strerror}") from error
+        raise DependencyUnavailable(
+            f"cannot write {path}: {error.strerror}; free some disk space and run the same command again"
+        ) from error
 
 
 def marked_outputs(folder: Path) -> list[MarkedFile]:
@@ -253,7 +255,7 @@ def write_parquet(folder: Path, log: LogReader) -> Path:
 
 
 def decision_columns(log: LogReader) -> Any:
-    """The table of decisions.parquet (pyarrow), from the ledger. Raises: IntegrityError."""
+    """The table of decisions.parquet (an arro3.core.Table), from the ledger. Raises: IntegrityError."""
     return decision_table.read_decisions(recorded_run(log).entries)
 
 

@@ -240,7 +240,8 @@ def open_run(
                 warn(f"{folder / JOURNAL} did not match the ledger ({mended}): it is written again")
             outlet = journal = DecisionJournal(folder, mirror)
             if listen:
-                closing.push(_close_keeping_error(LineServer(listen, journal.lines).close))
+                may_send = edge.may_publish if edge is not None else lambda: True
+                closing.push(_close_keeping_error(LineServer(listen, journal.lines, may_send).close))
         closing.push(_close_keeping_error(outlet.close))
         held = HeldNewsFile(folder / HELD_NEWS, saved.held if saved else None)
         closing.push(_close_keeping_error(held.close))

@@ -47,7 +47,7 @@ class OpenOrders:
 
     def accounts(self) -> Accounts:
         """Orders and positions so far."""
-        return Accounts().take_all(read_order_log(self.record.log.path.parent))
+        return self.record.accounts
 
     def follow(self, feed: EventFeed) -> EventFeed:
         """The feed, each item of which the trader sees after the loop."""

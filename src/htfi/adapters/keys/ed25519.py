@@ -69,7 +69,9 @@ def create_key(path: Path, name: str) -> SigningKey:
             f"{path} exists already: keys are never overwritten: choose another file"
         ) from None
     except OSError as error:
-        raise DependencyUnavailable(f"cannot write key {path}: {error.strerror}") from error
+        raise DependencyUnavailable(
+            f"cannot write key {path}: {error.strerror}; free some disk space and run the same command again"
+        ) from error
     return key
 
 

@@ -219,7 +219,7 @@ def _basis(
 ) -> tuple[ScenarioBasis, FrameKind]:
     if isinstance(source, str | Path) and Path(source).is_dir():
         settings = with_models(load_settings(), models)
-        return open_basis([str(source)], settings, interval=interval), FrameKind.PYARROW
+        return open_basis([str(source)], settings, interval=interval), FrameKind.ARROW
     if not isinstance(source, Backtest | ForecastResult):
         source = forecast(source, interval=interval, progress=progress)
     state = replace(source.state, settings=with_models(source.state.settings, models))

@@ -69,12 +69,15 @@ class EdgeNode:
     lease_s: float
     peer_log: "PeerLog"
 
+    def may_publish(self) -> bool:
+        """Whether decisions may be passed on: always, unless another edge of its group leads."""
+        return not self.leader_group or self.monitor.leads(leader_role(self.leader_group))
+
     def leader_only(self, mirror: BinaryIO) -> BinaryIO:
-        """A mirror of decisions, silent while another edge leads the desk."""
+        """A mirror of decisions, silent while another edge leads the group."""
         if not self.leader_group:
             return mirror
-        role = leader_role(self.leader_group)
-        return cast(BinaryIO, LeaderOutput(mirror, lambda: self.monitor.leads(role), 2.0 * self.lease_s))
+        return cast(BinaryIO, LeaderOutput(mirror, self.may_publish, 2.0 * self.lease_s))
 
 
 class PeerLog:

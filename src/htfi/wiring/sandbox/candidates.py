@@ -79,6 +79,8 @@ def open_candidate(place: Path) -> Candidate:
             return _tables(place)
         case ".py":
             text = _read(place)
+            if not text.strip():  # without code the champion alone would be tried, and pass
+                raise InvalidInput(f"{place} is empty: give one class with the methods of an expert")
             digest = hashlib.sha256(text.encode()).hexdigest()
             return Candidate(
                 place.name, CandidateKind.EXPERT, digest, f"expert:{place.stem}", place, expert=text

@@ -1,4 +1,4 @@
-"""`htfi bench execution`: the gate, order entry and the simulated venue."""
+"""`htfi bench execution`: the gate, order entry, the simulated venue and FIX."""
 
 from pathlib import Path
 
@@ -12,10 +12,11 @@ PARTS: dict[str, str] = {
     "gate": "htfi_eval.bench.execution.gate",
     "orders": "htfi_eval.bench.execution.orders",
     "venue": "htfi_eval.bench.execution.venue",
+    "fix": "htfi_eval.bench.execution.fix",
 }
 
 
-@click.command("execution", short_help="The gate, order entry, the simulated venue.")
+@click.command("execution", short_help="The gate, order entry, the simulated venue, FIX.")
 @parts_argument
 @quick_option
 @figures_options

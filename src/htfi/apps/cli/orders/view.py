@@ -105,14 +105,18 @@ def show_positions(accounts: Accounts, folder: Path, *, as_json: bool) -> None:
 
 def summary_line(accounts: Accounts) -> str:
     """Orders, fills and the result in one line."""
-    orders = accounts.orders.values()
-    num_refused = sum(bool(one.reason) for one in orders)
-    num_fills = sum(len(one.fills) for one in orders)
     realised, unrealised, fees = accounts.money()
     return (
-        f"{len(orders):,} orders, {num_refused:,} refused, {num_fills:,} fills; "
+        f"{len(accounts.orders):,} orders, {accounts.num_refused:,} refused, {accounts.num_fills:,} fills; "
         f"profit and loss {_money(realised + unrealised - fees)} after fees of {_money(fees)}"
     )
+
+
+def short_words(accounts: Accounts) -> str:
+    """The same where there is little room."""
+    realised, unrealised, fees = accounts.money()
+    net = (realised + unrealised - fees) / NANOS
+    return f"{len(accounts.orders):,}, {accounts.num_fills:,} fills, net {net:+,.0f}"
 
 
 def _order_row(order: OrderAccount) -> dict[str, object]:
