@@ -5,7 +5,7 @@ How `htfi forecast` puts its answer on a terminal: where the price is, where it 
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -92,13 +92,15 @@ class ForecastAnswer:
 def forecast_files(
     settings: Settings, file: str, symbol: str | None, interval: str | None, mapping: Path | None
 ) -> ForecastAnswer:
-    """Run the main path over the file in memory, read as `htfi.forecast` reads it; with a mapping, as that says.
+    """Run the main path over the file in memory, read as `htfi.forecast` reads it, but that times without a zone are
+    refused; with a mapping, as that says.
 
     Raises: InvalidInput where the history is too short.
     """
     interval = bar_interval(interval)
     if mapping is None:
         source = read_prices(file, symbol=symbol, interval=interval)
+        source = replace(source, spec=replace(source.spec, zone=""))  # as `htfi run`: no zone is guessed
     else:
         source = file_source(file, mapping, symbol, interval)
     newest = newest_decisions(settings, [source], interval)
