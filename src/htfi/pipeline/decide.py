@@ -336,7 +336,6 @@ def decide_series(
     The one on the first series will stand at index `first` of the ledger.
     """
     inputs = components.inputs.close()
-    full = forecasts.full.tolist()
     numeric = [is_numeric(one) for one in series]
     governed = components.governance.facts(
         first,
@@ -344,19 +343,19 @@ def decide_series(
         lambda place: _hold_subject(series[place], forecasts, components),
         lambda config: clear_rows(_PointColumns(series, forecasts, components, numeric), config).tolist(),
     )
-    by_numbers = [place for place, one in enumerate(series) if full[one.row] and numeric[place]]
+    place_of = {one.row: place for place, one in enumerate(series) if numeric[place]}
     decided: dict[int, DecidedSeries] = {}
-    if by_numbers:
-        together = [series[place] for place in by_numbers]
+    for rows, batch in forecasts.by_experts(list(place_of)):
+        places = [place_of[row] for row in rows]
         made = decide_by_numbers(
-            together,
-            forecasts.take([one.row for one in together]),
+            [series[place] for place in places],
+            batch,
             inputs,
-            [governed[place] for place in by_numbers],
+            [governed[place] for place in places],
             components,
             context,
         )
-        decided = dict(zip(by_numbers, made, strict=True))
+        decided.update(zip(places, made, strict=True))
     return [
         decided[place]
         if place in decided

@@ -52,7 +52,7 @@ def decide_by_numbers(
     components: Components,
     context: RunContext,
 ) -> list[DecidedSeries]:
-    """The decisions on series that are decided by numbers alone, each with a forecast of every expert.
+    """The decisions on series that are decided by numbers alone, each with a forecast of every expert of the batch.
 
     `forecasts` has a row for each of them, `governed` what governance knows of it.
     """
