@@ -1,5 +1,7 @@
 """Re-enabling and promoting under a governance folder with people: its rules decide, and the run checks again."""
 
+import shutil
+import time
 from pathlib import Path
 
 import msgspec
@@ -7,16 +9,17 @@ import pytest
 from click.testing import CliRunner, Result
 
 from htfi.adapters.keys.ed25519 import create_key
-from htfi.adapters.stores.control_folder import CONTROL_FOLDER, read_requests
+from htfi.adapters.stores.control_folder import CONTROL_FOLDER, read_requests, write_request
 from htfi.apps.cli.main import cli
 from htfi.domain.decision import PolicyOutcome
 from htfi.domain.errors import AccessDenied, InvalidInput
 from htfi.domain.events import Bar, FeedItem
 from htfi.domain.time import NS_PER_DAY, NS_PER_S
-from htfi.governance.control.entries import Reenabled, ReenablingRefused, decode_governance
+from htfi.governance.control.entries import Reenabled, ReenablingRefused, Stopped, decode_governance
 from htfi.governance.control.requests import ReenableRequest, StopRequest
 from htfi.pipeline.governed import NoGovernanceLog, RequestQueue, RunGovernance
 from htfi.wiring.authorisation import answer_rights
+from htfi.wiring.control import open_governance
 from htfi.wiring.governance_log import open_governance_log
 from htfi.wiring.ledger import open_ledger
 from htfi.wiring.run import build_loop
@@ -138,6 +141,26 @@ def test_request_that_was_forged_or_altered_is_logged_as_refused_and_the_stop_st
     assert isinstance(entry, ReenablingRefused)
     assert entry.refusal.startswith(refusal)
     assert not is_released
+
+
+def test_a_stop_of_all_runs_ends_for_a_new_run_by_those_with_the_right_alone(
+    run: Path, governance: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    assert htfi("stop", "--governance", governance, "--by", "bo", "--why", "a drill").exit_code == 0
+    made_ns = time.time_ns()
+    forged = ReenableRequest(f"reenable-{made_ns}-abcdef", made_ns, "firm", "ann", "over")
+    write_request(governance / CONTROL_FOLDER, forged)
+    policy = load_settings(environment={}).policy
+    with open_governance(run, policy, shared=governance) as (rules, _):
+        rules.take_requests(0, made_ns)
+        assert [type(entry) for entry in rules.logged] == [Stopped, ReenablingRefused]
+    shutil.rmtree(run / "governance")
+    ended = htfi("reenable", "--governance", governance, "--key", tmp_path / "ann.key", "--why", "over")
+    assert ended.exit_code == 0, ended.output
+    with open_governance(run, policy, shared=governance) as (rules, _):
+        rules.take_requests(0, made_ns)
+        assert not [entry for entry in rules.logged if isinstance(entry, Stopped)]
 
 
 def test_request_to_another_run_is_refused(run: Path, governance: Path, tmp_path: Path) -> None:
