@@ -18,7 +18,9 @@ from htfi.domain.time import NS_PER_DAY, NS_PER_S
 from htfi.governance.control.entries import Reenabled, ReenablingRefused, Stopped, decode_governance
 from htfi.governance.control.requests import ReenableRequest, StopRequest
 from htfi.pipeline.governed import NoGovernanceLog, RequestQueue, RunGovernance
-from htfi.wiring.authorisation import answer_rights
+from htfi.wiring.authorisation import answer_rights, folder_key
+from htfi.wiring.bundles import init_folder
+from htfi.wiring.cluster.bundles import name_nodes
 from htfi.wiring.control import open_governance
 from htfi.wiring.governance_log import open_governance_log
 from htfi.wiring.ledger import open_ledger
@@ -161,6 +163,26 @@ def test_a_stop_of_all_runs_ends_for_a_new_run_by_those_with_the_right_alone(
     with open_governance(run, policy, shared=governance) as (rules, _):
         rules.take_requests(0, made_ns)
         assert not [entry for entry in rules.logged if isinstance(entry, Stopped)]
+
+
+@pytest.mark.parametrize(("quorum", "is_ended"), [(1, True), (2, False)])
+def test_what_was_signed_at_one_node_ends_the_stop_at_another_of_the_same_nodes_and_officers(
+    quorum: int, is_ended: bool, run: Path, governance: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    officers = [
+        (name, str(create_key(tmp_path / f"{name}.key", name).verifier_key)) for name in ("ova", "pia")
+    ]
+    for folder, needed in ((governance, 1), (other, quorum)):
+        init_folder(folder, needed, officers)
+        name_nodes(folder, ["edge1", "edge2", "cloud1"])
+    shutil.copy(governance / "people.toml", other)
+    assert folder_key(governance) != folder_key(other)
+    done = htfi("reenable", "--governance", governance, "--key", tmp_path / "ann.key", "--why", "over")
+    assert done.exit_code == 0, done.output
+    (request,) = requests_of(governance)
+    (entry,), is_released = entries_after(request, run, other)
+    assert (isinstance(entry, Reenabled), is_released) == (is_ended, is_ended)
 
 
 def test_request_to_another_run_is_refused(run: Path, governance: Path, tmp_path: Path) -> None:

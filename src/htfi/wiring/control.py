@@ -43,11 +43,11 @@ from htfi.pipeline.governed import RunGovernance
 from htfi.pipeline.record.entry import try_decode_entry
 from htfi.wiring.authorisation import (
     Requester,
-    folder_key,
     has_people,
     open_access,
     run_key,
     run_rights,
+    shared_key,
     sign_allowed,
 )
 from htfi.wiring.bundles import BundleWatch, require_governance_folder
@@ -238,7 +238,7 @@ def request_reenabling(
     if key is not None or (shared is not None and has_people(shared)):
         if shared is None:
             raise InvalidInput("--key: give the governance folder that knows it too: --governance DIR")
-        statement = reenable_statement(request, folder_key(shared) if run is None else run_key(run))
+        statement = reenable_statement(request, shared_key(shared) if run is None else run_key(run))
         requester = Requester(by, shared, key)
         by, signed = sign_allowed(open_access(shared), requester, statement, scope_resource(scope))
         shared = shared if run is None else None
