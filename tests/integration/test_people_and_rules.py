@@ -18,7 +18,7 @@ from htfi.domain.time import NS_PER_DAY, NS_PER_S
 from htfi.governance.control.entries import Reenabled, ReenablingRefused, Stopped, decode_governance
 from htfi.governance.control.requests import ReenableRequest, StopRequest
 from htfi.pipeline.governed import NoGovernanceLog, RequestQueue, RunGovernance
-from htfi.wiring.authorisation import answer_rights, folder_key
+from htfi.wiring.authorisation import Requester, answer_rights, folder_key, proposer_of
 from htfi.wiring.bundles import init_folder
 from htfi.wiring.cluster.bundles import name_nodes
 from htfi.wiring.control import open_governance
@@ -230,3 +230,24 @@ def test_promotion_asks_the_rules_and_keeps_the_signature(governance: Path, tmp_
         promote(file, governance, by="", why="x", now_ns=1, key=tmp_path / "bo.key")
     entry = promote(file, governance, by="", why="x", now_ns=1, key=tmp_path / "mo.key")
     assert (entry.by, bool(entry.signed)) == ("mo", True)
+
+
+def test_nobody_promotes_what_they_had_tried_first(governance: Path, tmp_path: Path) -> None:
+    file = settings_file(tmp_path / "a.toml", 0.95)
+    for name in ("mo", "bo"):  # who has it tried again does not hide who brought it
+        record_verdict(file, governance, proposed_by=name)
+    with pytest.raises(AccessDenied, match="not-ones-own-candidate"):
+        promote(file, governance, by="", why="x", now_ns=1, key=tmp_path / "mo.key")
+    other = settings_file(tmp_path / "b.toml", 0.96)
+    record_verdict(other, governance, proposed_by="bo")
+    assert promote(other, governance, by="", why="x", now_ns=1, key=tmp_path / "mo.key").by == "mo"
+
+
+def test_who_proposes_is_who_signs_where_there_are_people(governance: Path, tmp_path: Path) -> None:
+    assert proposer_of(Requester("", governance, tmp_path / "mo.key")) == "mo"
+    with pytest.raises(AccessDenied, match="is the key of mo, not of bo"):
+        proposer_of(Requester("bo", governance, tmp_path / "mo.key"))
+    unnamed = htfi("sandbox", settings_file(tmp_path / "a.toml", 0.95), "--governance", governance)
+    assert isinstance(unnamed.exception, InvalidInput)
+    assert "name the file of your signing key" in str(unnamed.exception)
+    assert proposer_of(Requester("Ann Lee", tmp_path)) == "Ann Lee"

@@ -127,6 +127,20 @@ def has_people(governance: Path) -> bool:
     return (governance / PEOPLE_FILE).exists()
 
 
+def proposer_of(requester: Requester) -> str:
+    """Who proposes what the governance folder records: by key where it has people, else as named, empty for nobody.
+
+    Raises: InvalidInput, AccessDenied, MissingExtra, DependencyUnavailable.
+    """
+    governance = requester.governance
+    if governance is None or not has_people(governance):
+        if requester.key is not None:
+            raise InvalidInput("--key: name the governance folder that has people too: --governance DIR")
+        return requester.by.strip()
+    directory = open_access(governance).directory
+    return directory.by_key[key_of(requester, directory).verifier_key].id
+
+
 def check_named(requester: Requester) -> None:
     """Raises: InvalidInput where a person without a governance folder gives a key, or no name."""
     if requester.key is not None:
