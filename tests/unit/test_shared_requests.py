@@ -1,12 +1,14 @@
 """Requests to stop and to go on, shared by the nodes of a governance folder: all, once, from named nodes alone."""
 
+import os
+import time
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from htfi.adapters.stores.adoption_folder import write_nodes
-from htfi.adapters.stores.control_folder import CONTROL_FOLDER, read_requests, write_request
+from htfi.adapters.stores.control_folder import CONTROL_FOLDER, read_requests, still_asked, write_request
 from htfi.domain.errors import InvalidInput
 from htfi.governance.control.entries import StopCause
 from htfi.governance.control.requests import ReenableRequest, StopRequest
@@ -140,3 +142,19 @@ def test_bodies_about_something_else_are_left_to_others(cluster: Cluster) -> Non
 def test_a_folder_that_does_not_name_the_node_is_refused(cluster: Cluster) -> None:
     with pytest.raises(InvalidInput, match="does not name the node 'edge9'"):
         SharedRequests(cluster.folder / "edge1", "edge9")
+
+
+def test_a_stop_file_of_a_node_whose_clock_is_two_hours_behind_is_not_taken_as_ended(
+    cluster: Cluster,
+) -> None:
+    now_ns = time.time_ns()
+    cluster.ask("edge2", ReenableRequest(f"reenable-{now_ns}-ab", now_ns, "firm", "Bo Chan", "over"))
+    cluster.run()
+    file = cluster.folder / "edge1" / CONTROL_FOLDER / "STOP"
+    file.touch()
+    os.utime(file, ns=(now_ns - 2 * 3_600 * 10**9,) * 2)
+    cluster.run()
+    told = read_requests(cluster.folder / "edge2" / CONTROL_FOLDER)[0]
+    (standing,) = still_asked(told, lambda _: True)
+    assert isinstance(standing, StopRequest)
+    assert standing.cause is StopCause.PEER

@@ -106,7 +106,11 @@ def read_requests(folder: Path) -> tuple[list[FolderRequest], list[str]]:
             wrong.append(f"{path}: is no request ({error}): it was left aside")
     found.sort(key=lambda request: (request.at_ns, request.id))
     stop = _stop_file(folder)
-    return [*found, stop] if stop is not None else found, wrong
+    if stop is None:
+        return found, wrong
+    # Passed on to other nodes it must not seem older than what it follows here, whatever this machine's clock says.
+    newest_ns = found[-1].at_ns if found else 0
+    return [*found, msgspec.structs.replace(stop, at_ns=max(stop.at_ns, newest_ns + 1))], wrong
 
 
 def still_asked(
