@@ -24,7 +24,7 @@ from htfi.wiring.cluster.bundles import name_nodes
 from htfi.wiring.control import open_governance
 from htfi.wiring.governance_log import open_governance_log
 from htfi.wiring.ledger import open_ledger
-from htfi.wiring.run import build_loop
+from htfi.wiring.loop import build_loop
 from htfi.wiring.sandbox.promotion import promote
 from htfi.wiring.settings import load_settings
 from memory_run import ListFeed, MemoryLedger, MemoryOutlet

@@ -123,6 +123,19 @@ def test_an_empty_cell_of_a_wide_table_is_no_bar_and_a_word_is_set_aside():
     ]
 
 
+def test_a_column_without_a_number_is_named():
+    source = read_prices(WIDE.assign(EMPTY=np.nan))
+    assert source.table.num_rows == 8
+    assert [(row.row, row.reason, row.detail, row.num) for row in source.set_aside] == [
+        (0, "empty", "EMPTY: none of its closes is a number", 0)
+    ]
+
+
+def test_seconds_since_1970_are_times():
+    seconds = (DAYS - pd.Timestamp(0)) // pd.Timedelta("1s")
+    assert read_prices(pd.DataFrame({"ts": seconds, "close": [1.0, 2.0, 3.0, 4.0]})).table.num_rows == 4
+
+
 def test_midnights_without_a_zone_are_dates_and_other_times_are_utc():
     assert pa.table(read_prices(WIDE).table).schema.field("ts").type == pa.date32()
     hours = WIDE.set_axis(pd.date_range("2020-01-01 09:30", periods=4, freq="h"))
@@ -158,8 +171,13 @@ def test_a_series_is_named_and_gets_the_symbol_that_is_asked_for():
         (pd.DataFrame({"day": DAYS, "a": ["x"] * 4}), "holds no number"),
         (WIDE * np.nan, "holds no number"),
         (pl.Series([1.0]), "polars Series has no times"),
-        (5, "a int is not a table"),
+        (5, "an object of type int is not a table"),
         (WIDE.set_axis(["A", "A"], axis=1), "two columns are named 'A'"),
+        (
+            pd.DataFrame({"unique_id": "a", "ds": range(4), "y": 1.0}),
+            "whole numbers 0 to 3, which are no times",
+        ),
+        (pd.DataFrame({"ts": [2019, 2020], "close": [1.0, 2.0]}), "whole numbers 2019 to 2020"),
     ],
 )
 def test_what_cannot_be_read_is_one_line(prices, says):

@@ -43,7 +43,7 @@ class Cluster:
     def start(self, name: str) -> None:
         self.nodes[name] = SharedRequests(self.folder / name, name, lambda: self.now_s)
 
-    def ask(self, name: str, request: StopRequest | ReenableRequest) -> None:
+    def lay(self, name: str, request: StopRequest | ReenableRequest) -> None:
         write_request(self.folder / name / CONTROL_FOLDER, request)
 
     def run(self, rounds: int = 4) -> int:
@@ -72,7 +72,7 @@ def cluster(tmp_path: Path) -> Cluster:
 
 
 def test_a_stop_of_one_edge_reaches_the_other_through_the_cloud(cluster: Cluster) -> None:
-    cluster.ask("edge1", stop(1))
+    cluster.lay("edge1", stop(1))
     cluster.run()
     assert cluster.known("edge1") == {"stop-1-ab": StopCause.COMMAND}
     assert cluster.known("cloud1") == {"stop-1-ab": StopCause.PEER}
@@ -80,9 +80,9 @@ def test_a_stop_of_one_edge_reaches_the_other_through_the_cloud(cluster: Cluster
 
 
 def test_the_end_of_a_stop_travels_as_it_was_signed(cluster: Cluster) -> None:
-    cluster.ask("edge1", stop(1))
+    cluster.lay("edge1", stop(1))
     cluster.run()
-    cluster.ask("edge2", ReenableRequest("reenable-2-ab", 2, "firm", "Bo Chan", "over", signed="note"))
+    cluster.lay("edge2", ReenableRequest("reenable-2-ab", 2, "firm", "Bo Chan", "over", signed="note"))
     cluster.run()
     (_, told) = read_requests(cluster.folder / "edge1" / CONTROL_FOLDER)[0]
     assert told == ReenableRequest("reenable-2-ab", 2, "firm", "Bo Chan", "over", signed="note")
@@ -90,7 +90,7 @@ def test_the_end_of_a_stop_travels_as_it_was_signed(cluster: Cluster) -> None:
 
 def test_a_node_that_was_away_is_told_when_it_is_back(cluster: Cluster) -> None:
     del cluster.nodes["edge2"]
-    cluster.ask("edge1", stop(1))
+    cluster.lay("edge1", stop(1))
     cluster.run()
     assert cluster.known("edge2") == {}
     cluster.start("edge2")
@@ -100,7 +100,7 @@ def test_a_node_that_was_away_is_told_when_it_is_back(cluster: Cluster) -> None:
 
 def test_what_all_know_is_not_sent_again(cluster: Cluster) -> None:
     for number in range(3):
-        cluster.ask("edge1", stop(number))
+        cluster.lay("edge1", stop(number))
     cluster.run(8)
     files = {name: len(cluster.known(name)) for name in NODES}
     assert files == dict.fromkeys(NODES, 3)

@@ -25,7 +25,7 @@ _BETTER_BY_BENCH: Mapping[str, Mapping[Better, tuple[str, ...]]] = {
     },
     "library": {
         Better.LOWER: ("import_s", "first_forecast_s", "install_mb", "lines_to_first_forecast"),
-        Better.HIGHER: ("backtest_forecasts_per_s", "backtest_vs_arch"),
+        Better.HIGHER: ("backtest_forecasts_per_s", "backtest_vs_arch", "backtest_vs_arch_by_bar"),
     },
     "execution": {
         Better.LOWER: (

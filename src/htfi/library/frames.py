@@ -92,8 +92,8 @@ def _collected(native: Any) -> Any:
         return frame.to_arrow()
     except TypeError as error:
         raise InvalidInput(
-            f"a {type(native).__name__} is not a table: give a DataFrame of pandas or polars, an Arrow table, a DuckDB "
-            "relation, or the path of a CSV, Parquet or Arrow file"
+            f"an object of type {type(native).__name__} is not a table: give a DataFrame of pandas or polars, an "
+            "Arrow table, a DuckDB relation, or the path of a CSV, Parquet or Arrow file"
         ) from error
     except ImportError as error:
         raise InvalidInput(

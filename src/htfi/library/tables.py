@@ -25,6 +25,7 @@ from htfi.arrow.columns import (
     is_dictionary,
     is_string,
     make_table,
+    null_mask,
     number_column,
     one_chunk,
     take_rows,
@@ -143,7 +144,7 @@ def _read_path(path: str, symbol: str | None, interval: str | None) -> TableSour
         elif source.spec.format == "csv" and _is_wide(dict.fromkeys(_head(path))):
             columns = _stored_columns(path, "CSV")
         else:
-            return replace(source, spec=replace(source.spec, zone="UTC"))
+            return replace(source, spec=replace(source.spec, zone="UTC", order="sort"))
     return replace(_read_columns(columns, FrameKind.ARROW, symbol, interval, path), name=path)
 
 
@@ -225,6 +226,7 @@ def _read_columns(
     columns = {name: _plain(column) for name, column in columns.items() if name in used}
     stamps = layout.fields["ts"]
     columns[stamps], notes = _times(columns[stamps])
+    _refuse_counts(name, stamps, columns[stamps])
     table = make_table(columns)
     if symbol is not None and "symbol" in layout.fields:
         spec = replace(spec, only=(symbol,), symbol="")
@@ -325,9 +327,15 @@ def _stacked(
         ).ravel()
         for field in fields
     }
-    kept = np.flatnonzero(~np.isnan(values["close"]))
+    is_bar = ~np.isnan(values["close"])
+    bare = np.flatnonzero(~is_bar.reshape(num, len(names)).any(axis=0))
+    kept = np.flatnonzero(is_bar)
     if not len(kept):
         raise InvalidInput("the table of prices holds no number: each cell of its closes is empty")
+    aside += [
+        SetAsideRow(SOURCE, 0, "empty", f"{names[place]}: none of its closes is a number", num=0)
+        for place in bare
+    ]
     rows, places = np.divmod(kept, len(names))
     columns: Columns = {
         "ts": stamps.take(Array(rows)),
@@ -382,6 +390,22 @@ def _times(column: Column, *, may_be_dates: bool = True) -> tuple[Column, tuple[
     if may_be_dates and not (whole_numbers(column) % per_day).any():
         return column.cast(DATE), ()
     return column, ("times without a zone are taken as UTC",)
+
+
+_MIN_INSTANT = 10_000_000  # as seconds: April 1970. Prices are of later times, and counts of rows are fewer
+
+
+def _refuse_counts(name: str, stamps: str, column: Column) -> None:
+    """Raises: InvalidInput where whole numbers count rows instead of stating times."""
+    if not DataType.is_integer(column.type) or column.null_count == len(column):
+        return
+    stated = whole_numbers(column)[~null_mask(column)]
+    first, last = int(stated.min()), int(stated.max())
+    if -_MIN_INSTANT < first <= last < _MIN_INSTANT:
+        raise InvalidInput(
+            f"{name}: '{stamps}' holds the whole numbers {first} to {last}, which are no times: give "
+            "dates, such as pandas.bdate_range('2020-01-01', periods=len(frame))"
+        )
 
 
 def _is_time(kind: Any) -> bool:

@@ -43,8 +43,7 @@ from htfi.scheduling.config import FidelityConfig, PlacementConfig, TurnsConfig
 from htfi.scheduling.health.config import HealthConfig
 from htfi.simulation.venue.config import VenueConfig
 from htfi.wiring.config import ClusterConfig, NodeConfig
-from htfi.wiring.models.caching import CacheConfig
-from htfi.wiring.models.readers import ModelsConfig
+from htfi.wiring.models.config import CacheConfig, ModelsConfig
 
 ENV_PREFIX = "HTFI_"
 _UNITS = {
@@ -183,9 +182,12 @@ def load_settings(
     return _overlay(settings, _from_environment(environment), "the environment")
 
 
-def override(settings: Settings, table: str, **values: Any) -> Settings:
-    """Settings with some keys of one table replaced, checked as if they came from a file. Raises: InvalidInput."""
-    return _overlay(settings, {table: values}, "the command line")
+def override(settings: Settings, table: str, origin: str = "the command line", /, **values: Any) -> Settings:
+    """Settings with some keys of one table replaced, checked as if they came from a file. Raises: InvalidInput.
+
+    `origin` is where the values come from, in messages.
+    """
+    return _overlay(settings, {table: values}, origin)
 
 
 def encode_settings(settings: Settings, *, earlier_names: bool = False) -> bytes:

@@ -10,8 +10,8 @@ from htfi.pipeline.decided import DecidedSeries
 from htfi.pipeline.intake.spec import SourceSpec
 from htfi.wiring.feeds import table_events
 from htfi.wiring.in_memory_run import MemoryQuarantine, NullSink
+from htfi.wiring.loop import build_loop
 from htfi.wiring.pushed import PushedFeed, usable_event
-from htfi.wiring.run import build_loop
 from htfi.wiring.settings import Settings
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from htfi.domain.errors import DependencyUnavailable, IntegrityError
+from htfi.domain.files import open_private
 from htfi.domain.orders import OrderEvent, decode_order_event, encode_order_event
 
 ORDERS = "orders.jsonl"
@@ -28,7 +29,7 @@ class OrderLog:
         self.num_events = 0
         try:
             self._recorded = _whole_lines(self.path)
-            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            self._file = open_private(self.path, os.O_RDWR)
             os.ftruncate(self._file, sum(len(line) + 1 for line in self._recorded))
             os.lseek(self._file, 0, os.SEEK_END)
         except OSError as error:

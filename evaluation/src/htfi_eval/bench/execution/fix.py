@@ -15,10 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from htfi.adapters.fix.connections import Initiator
-from htfi.adapters.fix.journal import MessageJournal
-from htfi.adapters.fix.runner import SessionRunner
-from htfi.adapters.fix.settings import FixEndpoint
 from htfi.domain.errors import is_installed
 from htfi.domain.order_states import OrderState, OrderStatus
 from htfi.domain.orders import NewOrder, OrderAcknowledged, OrderSide
@@ -27,6 +23,7 @@ from htfi.execution.fix.execution_reports import execution_report, read_report
 from htfi.execution.fix.messages import FixMessage
 from htfi.execution.fix.order_codes import OrderContext
 from htfi.execution.fix.order_requests import order_request
+from htfi.wiring.fix import FixEndpoint, Initiator, MessageJournal, SessionRunner
 from htfi_eval.results import PartFigures
 
 NUM_ORDERS, NUM_QUICK = 20_000, 2_000
@@ -38,7 +35,7 @@ ENGINE = Path("build/jspurefix")  # where `make test-all` installs jspurefix
 CLIENT, VENUE = FixSession("HTFI", "VENUE"), FixSession("VENUE", "HTFI", initiator=False)
 
 
-class Pipe:
+class KeptBytes:
     """A connection that keeps what is written."""
 
     def __init__(self) -> None:
@@ -54,7 +51,7 @@ class Pipe:
         return data
 
 
-class Inbox:
+class NewestMessage:
     """An application that keeps the newest message."""
 
     def __init__(self) -> None:
@@ -131,7 +128,7 @@ def _order(number: int) -> NewOrder:
 async def _shares(version: str, num_orders: int) -> tuple[list[float], list[float], bytes]:
     """Microseconds of each order out and of each report in, and a report."""
     with TemporaryDirectory(prefix="htfi-fix-") as scratch:
-        pipes, inboxes = (Pipe(), Pipe()), (Inbox(), Inbox())
+        pipes, inboxes = (KeptBytes(), KeptBytes()), (NewestMessage(), NewestMessage())
         client, venue = (
             SessionRunner(
                 replace(settings, version=version),
@@ -212,7 +209,7 @@ async def _round_trips(num_trips: int) -> list[float] | None:
     micros: list[float] = []
     try:
         with TemporaryDirectory(prefix="htfi-fix-") as scratch:
-            inbox = Inbox()
+            inbox = NewestMessage()
             runner = SessionRunner(settings, MessageJournal(Path(scratch), sync=False), inbox)
             initiator = Initiator(endpoint, runner)
             running = asyncio.ensure_future(initiator.run())
