@@ -12,7 +12,14 @@ from click.testing import CliRunner
 
 from htfi.apps.cli.main import cli
 from htfi.domain.errors import DependencyUnavailable
-from htfi.governance.control.entries import BundleAdopted, GovernanceEntry, Reenabled, StopCause, Stopped
+from htfi.governance.control.entries import (
+    BundleAdopted,
+    GovernanceEntry,
+    Reenabled,
+    ReenablingRefused,
+    StopCause,
+    Stopped,
+)
 from htfi.wiring import bundles
 from htfi.wiring.control import governance_entries
 from htfi.wiring.ledger import create_signing_key
@@ -140,6 +147,26 @@ def test_bundles_and_stops_of_one_edge_hold_at_the_other(desk: Desk) -> None:
     desk.wait_until(
         lambda: any(isinstance(one, Reenabled) for one in desk.logged("edge1")), "the first edge goes on"
     )
+
+
+def test_under_people_a_signed_request_at_one_edge_ends_the_stop_at_both(desk: Desk) -> None:
+    pytest.importorskip("cedarpy")
+    ann = create_signing_key(desk.folder / "cro.key", "example.com/cro")
+    for node in NODES:
+        people = f'[[people]]\nname = "Cy Roe"\nkey = "{ann}"\nroles = ["chief_risk_officer"]\n'
+        (desk.governance(node) / "people.toml").write_text(people)
+    desk.start()
+    (desk.governance("cloud1") / "control").mkdir(exist_ok=True)
+    (desk.governance("cloud1") / "control" / "STOP").touch()
+
+    def has(node: str, kind: type[GovernanceEntry]) -> bool:
+        return any(isinstance(one, kind) for one in desk.logged(node))
+
+    desk.wait_until(lambda: has("edge1", Stopped) and has("edge2", Stopped), "both edges are stopped")
+    signed = ("--governance", desk.governance("edge2"), "--key", desk.folder / "cro.key")
+    say("reenable", *signed, "--why", "over")
+    desk.wait_until(lambda: has("edge1", Reenabled) and has("edge2", Reenabled), "both edges go on")
+    assert not has("edge1", ReenablingRefused)
 
 
 def test_without_a_majority_nothing_is_activated_and_nothing_is_released(

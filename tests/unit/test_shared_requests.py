@@ -1,17 +1,24 @@
 """Requests to stop and to go on, shared by the nodes of a governance folder: all, once, from named nodes alone."""
 
+import errno
+import os
+import time
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from htfi.adapters.stores.adoption_folder import write_nodes
-from htfi.adapters.stores.control_folder import CONTROL_FOLDER, read_requests, write_request
-from htfi.domain.errors import InvalidInput
+from htfi.adapters.stores.adoption_folder import read_hold, write_hold, write_nodes
+from htfi.adapters.stores.control_folder import CONTROL_FOLDER, read_requests, still_asked, write_request
+from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.governance.control.entries import StopCause
 from htfi.governance.control.requests import ReenableRequest, StopRequest
 from htfi.governance.control.sharing import MissingRequests, encode_control
-from htfi.wiring.cluster.control_requests import SharedRequests
+from htfi.wiring.bundles import init_folder
+from htfi.wiring.cluster import control_requests
+from htfi.wiring.cluster.bundles import name_nodes
+from htfi.wiring.cluster.control_requests import ClusterGovernance, SharedRequests
+from htfi.wiring.ledger import create_signing_key
 
 NODES = ("edge1", "cloud1", "edge2")
 LINKS = {("edge1", "cloud1"), ("cloud1", "edge1"), ("edge2", "cloud1"), ("cloud1", "edge2")}
@@ -140,3 +147,63 @@ def test_bodies_about_something_else_are_left_to_others(cluster: Cluster) -> Non
 def test_a_folder_that_does_not_name_the_node_is_refused(cluster: Cluster) -> None:
     with pytest.raises(InvalidInput, match="does not name the node 'edge9'"):
         SharedRequests(cluster.folder / "edge1", "edge9")
+
+
+def test_a_stop_file_of_a_node_whose_clock_is_two_hours_behind_is_not_taken_as_ended(
+    cluster: Cluster,
+) -> None:
+    now_ns = time.time_ns()
+    cluster.ask("edge2", ReenableRequest(f"reenable-{now_ns}-ab", now_ns, "firm", "Bo Chan", "over"))
+    cluster.run()
+    file = cluster.folder / "edge1" / CONTROL_FOLDER / "STOP"
+    file.touch()
+    os.utime(file, ns=(now_ns - 2 * 3_600 * 10**9,) * 2)
+    cluster.run()
+    told = read_requests(cluster.folder / "edge2" / CONTROL_FOLDER)[0]
+    (standing,) = still_asked(told, lambda _: True)
+    assert isinstance(standing, StopRequest)
+    assert standing.cause is StopCause.PEER
+
+
+@pytest.mark.parametrize(("scope", "has_file"), [("firm", True), ("series:A", False)])
+def test_a_stop_by_a_peer_holds_though_the_disk_has_no_room_for_it(
+    scope: str, has_file: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    officer = create_signing_key(tmp_path / "ann.key", "ann")
+    init_folder(tmp_path / "G", 1, [("ann", str(officer))])
+    name_nodes(tmp_path / "G", ["edge1", "cloud1"])
+    node = ClusterGovernance(tmp_path / "G", "edge1")
+    told = encode_control(MissingRequests((stop(1, scope=scope),)))
+
+    def full(folder: Path, request: StopRequest) -> Path:
+        raise DependencyUnavailable(f"{folder}: No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(control_requests, "write_request", full)
+        for _ in range(2):
+            node.received("cloud1", told)
+            node.due()
+        assert f"a stop of {scope} by a peer cannot be recorded" in node.bundles.hold()
+        assert (tmp_path / "G" / CONTROL_FOLDER / "STOP").exists() is has_file
+    node.received("cloud1", told)
+    node.due()
+    assert node.bundles.hold() == ""
+    assert read_requests(tmp_path / "G" / CONTROL_FOLDER)[0][0].id == "stop-1-ab"
+
+
+def test_a_word_that_cannot_be_left_is_none_and_leaves_no_draft_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_hold(tmp_path, "")
+    assert read_hold(tmp_path, time.time_ns()) == ""
+
+    def full(path: Path, data: bytes) -> int:
+        path.touch()
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_bytes", full)
+        with pytest.raises(OSError, match="No space left"):
+            write_hold(tmp_path, "a stop")
+    assert read_hold(tmp_path, time.time_ns()).startswith(f"{tmp_path} belongs to several nodes")
+    assert list(tmp_path.iterdir()) == []

@@ -6,6 +6,7 @@ A change that is to be activated lies in `activate/` until the node has saved it
 import os
 import tomllib
 from collections.abc import Sequence
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, cast
@@ -115,8 +116,15 @@ def write_hold(folder: Path, why: str) -> None:
         os.utime(path)
         return
     draft = temporary_path(path)
-    draft.write_bytes(data)
-    draft.replace(path)
+    try:
+        draft.write_bytes(data)
+        draft.replace(path)
+    except OSError:
+        with suppress(OSError):
+            path.unlink(missing_ok=True)  # no word holds back, and at once; an old one would let go on
+        raise
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def read_hold(folder: Path, now_ns: int) -> str:

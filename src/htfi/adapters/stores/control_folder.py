@@ -67,6 +67,15 @@ def write_request(folder: Path, request: FolderRequest) -> Path:
     return path
 
 
+def leave_stop_file(folder: Path) -> None:
+    """An empty STOP in a control folder: it needs no room on a full disk. Raises: DependencyUnavailable."""
+    try:
+        make_private(folder)
+        (folder / STOP_FILE).touch(0o600)
+    except OSError as error:
+        raise _cannot_write(folder / STOP_FILE, error) from error
+
+
 def remove_stop_file(folder: Path) -> bool:
     """Remove a control folder's STOP; whether there was one. Raises: DependencyUnavailable."""
     try:
@@ -97,14 +106,23 @@ def read_requests(folder: Path) -> tuple[list[FolderRequest], list[str]]:
             wrong.append(f"{path}: is no request ({error}): it was left aside")
     found.sort(key=lambda request: (request.at_ns, request.id))
     stop = _stop_file(folder)
-    return [*found, stop] if stop is not None else found, wrong
+    if stop is None:
+        return found, wrong
+    # Passed on to other nodes it must not seem older than what it follows here, whatever this machine's clock says.
+    newest_ns = found[-1].at_ns if found else 0
+    return [*found, msgspec.structs.replace(stop, at_ns=max(stop.at_ns, newest_ns + 1))], wrong
 
 
-def still_asked(requests: Sequence[FolderRequest]) -> list[FolderRequest]:
-    """Those that still count for a run that begins now: stops that nobody has ended since."""
+def still_asked(
+    requests: Sequence[FolderRequest], counts: Callable[[ReenableRequest], bool]
+) -> list[FolderRequest]:
+    """Those that still count for a run that begins now: stops that nobody with the right has ended since.
+
+    A request to re-enable that does not count by `counts` stays, for the run to judge and to log.
+    """
     standing: list[FolderRequest] = []
     for request in requests:
-        if isinstance(request, ReenableRequest):
+        if isinstance(request, ReenableRequest) and counts(request):
             standing = [
                 one
                 for one in standing
@@ -167,7 +185,9 @@ class ControlWatcher:
         *,
         poll_bundle: PollBundle = no_bundle,
         is_new: bool = True,
+        counts: Callable[[ReenableRequest], bool] = lambda _: True,
     ) -> None:
+        """`counts`: whether a request in a shared folder, made before this run, ended a stop: by who had the right."""
         self._own, self._folders, self._switch = own, (own, *shared), switch
         self._waiting: deque[ControlRequest] = deque()
         self._seen: set[str] = set()
@@ -178,7 +198,7 @@ class ControlWatcher:
         self.warnings: deque[str] = deque(maxlen=100)
         for folder in shared if is_new else ():
             asked, _ = read_requests(folder)
-            self._seen |= {one.id for one in asked} - {one.id for one in still_asked(asked)}
+            self._seen |= {one.id for one in asked} - {one.id for one in still_asked(asked, counts)}
         self._look()
         self._thread = threading.Thread(target=self._watch, name="control", daemon=True)
         self._thread.start()

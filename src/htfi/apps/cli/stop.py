@@ -96,3 +96,8 @@ def _report(outcome: ControlOutcome, done: str, folder: Path | None, governance:
             click.echo(f"{done}; it holds as soon as {place} starts")
         case ControlOutcome.SHARED:
             click.echo(f"{done}; it holds for {place}, running or started later")
+        case ControlOutcome.BY_FILE:
+            click.echo(
+                f"{done}; the disk has no room for the request: an empty file STOP stands for it and stops {place}, "
+                "in nobody's name"
+            )

@@ -129,6 +129,7 @@ class ClusterBundles:
         self._to_apply: list[str] = []
         self._to_send: list[tuple[str, bytes]] = []
         self._requested: dict[str, str] = {}  # names of requests by their note
+        self.unwritten_stop = ""  # why a stop that a peer told is not in the folder
         self._failure, self._stale, self._until_ns = "", "", 0
         self._word, self._word_until_s = "", 0.0  # what the runs of this folder have read last
         self._state, actions = start_adoption(node, read_nodes(folder), record)
@@ -137,7 +138,7 @@ class ClusterBundles:
 
     def hold(self) -> str:
         """Why this node must release nothing; empty where it may."""
-        return self._failure or adoption_hold(self._state) or self._stale
+        return self.unwritten_stop or self._failure or adoption_hold(self._state) or self._stale
 
     def received(self, peer: str, body: bytes) -> Bodies:
         self._guarded(lambda: self._receive(peer, body), is_tick=False)

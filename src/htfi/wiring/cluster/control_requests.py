@@ -7,14 +7,22 @@ so that edges reach each other through clouds. The end of a stop travels the sam
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
 from htfi.adapters.stores.adoption_folder import read_nodes
-from htfi.adapters.stores.control_folder import CONTROL_FOLDER, mark_of, read_requests, write_request
+from htfi.adapters.stores.control_folder import (
+    CONTROL_FOLDER,
+    STOP_FILE,
+    leave_stop_file,
+    mark_of,
+    read_requests,
+    write_request,
+)
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
-from htfi.domain.governance import MAX_CAUSE_CHARS, parse_scope
+from htfi.domain.governance import FIRM, MAX_CAUSE_CHARS, parse_scope
 from htfi.governance.control.entries import StopCause
 from htfi.governance.control.requests import ReenableRequest, StopRequest
 from htfi.governance.control.sharing import (
@@ -46,6 +54,7 @@ class SharedRequests:
         self._peers = [one for one in nodes if one != node]
         self._requests: dict[str, SharedRequest] = {}  # the newest, which are told
         self._seen: set[str] = set()
+        self._unwritten: dict[str, str] = {}  # why, by the name of the stop
         self._mark: tuple[int, int] | None = None
         self._said_s = -KNOWN_S
 
@@ -96,9 +105,24 @@ class SharedRequests:
             request = msgspec.structs.replace(request, cause=StopCause.PEER)
         try:
             write_request(self._control, request)
-        except DependencyUnavailable:
-            return  # it is told again
+        except DependencyUnavailable as error:  # it is told again
+            if isinstance(request, StopRequest):
+                self._stop_unwritten(request, str(error))
+            return
+        self._unwritten.pop(request.id, None)
         # It is not noted here: the next look finds it and passes it on.
+
+    def _stop_unwritten(self, request: StopRequest, why: str) -> None:
+        """Hold everything back, whatever the stop's scope; a firm-wide one leaves an empty STOP file at once."""
+        self._unwritten[request.id] = f"a stop of {request.scope} by a peer cannot be recorded: {why}"
+        if parse_scope(request.scope) == FIRM and not (self._control / STOP_FILE).exists():
+            with suppress(DependencyUnavailable):
+                leave_stop_file(self._control)
+
+    @property
+    def failure(self) -> str:
+        """Why nothing may be released: a stop that a peer told and that could not be written; else empty."""
+        return next(iter(self._unwritten.values()), "")
 
     def _note(self, request: SharedRequest) -> None:
         self._requests[request.id] = request
@@ -120,7 +144,9 @@ class ClusterGovernance:
         return self.bundles.received(peer, body) if answered is None else answered
 
     def due(self) -> Sequence[tuple[str, bytes]]:
-        return [*self._requests.due(), *self.bundles.due()]
+        sent = self._requests.due()
+        self.bundles.unwritten_stop = self._requests.failure
+        return [*sent, *self.bundles.due()]
 
 
 def open_cluster_governance(folder: Path | None, node: str) -> ClusterGovernance | None:
