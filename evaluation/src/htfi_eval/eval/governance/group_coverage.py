@@ -135,8 +135,7 @@ def score_groups(prices: Prices, groups: dict[str, dict[str, str]]) -> GroupCove
             quantiles = instant.quantiles[0, at, 0]
             if not (np.isfinite(outcome) and np.isfinite(quantiles).all()):
                 continue
-            ends: NDArray[np.float64] = np.interp([0.05, 0.95], levels, quantiles)
-            low, high = float(ends[0]), float(ends[1])
+            low, high = (_quantile(quantiles, levels, level) for level in (0.05, 0.95))
             symbols.append(prices.symbols[place])
             instants.append(instant.t - begin)
             found[COVERAGE].append(float(low <= outcome <= high))
@@ -145,3 +144,7 @@ def score_groups(prices: Prices, groups: dict[str, dict[str, str]]) -> GroupCove
     values = {name: np.array(found.get(name, [np.nan] * len(symbols))) for name in MEASURES}
     scored = ScoredForecasts(symbols, np.array(instants, np.int64), values)
     return GroupCoverage(audit_forecasts(scored, groups, Correction.HOLM), len(symbols))
+
+
+def _quantile(quantiles: NDArray[np.float64], levels: NDArray[np.float64], level: float) -> float:
+    return float(np.interp(np.float64(level), levels, quantiles))
