@@ -19,7 +19,7 @@ from htfi.pipeline.governed import NoGovernanceLog, RequestQueue, RunGovernance
 from htfi.wiring.authorisation import answer_rights
 from htfi.wiring.governance_log import open_governance_log
 from htfi.wiring.ledger import open_ledger
-from htfi.wiring.run import build_loop
+from htfi.wiring.loop import build_loop
 from htfi.wiring.sandbox.promotion import promote
 from htfi.wiring.settings import load_settings
 from memory_run import ListFeed, MemoryLedger, MemoryOutlet

@@ -15,6 +15,7 @@ from htfi.adapters.stores.control_folder import (
     ControlWatcher,
     DeadMansSwitch,
     no_bundle,
+    read_requests,
     remove_stop_file,
     user_control_folder,
     write_request,
@@ -247,7 +248,8 @@ def _control_folder(run: Path | None, shared: Path | None) -> Path:
 
 
 def _send(run: Path | None, shared: Path | None, request: FolderRequest) -> ControlOutcome:
-    write_request(_control_folder(run, shared), request)
+    folder = _control_folder(run, shared)
+    write_request(folder, _after_all(folder, request))
     if run is None:
         return ControlOutcome.SHARED
     if not is_running(run):
@@ -258,6 +260,12 @@ def _send(run: Path | None, shared: Path | None, request: FolderRequest) -> Cont
             return ControlOutcome.LOGGED
         sleep(0.02)
     return ControlOutcome.WAITS
+
+
+def _after_all(folder: Path, request: FolderRequest) -> FolderRequest:
+    """The request as the newest of its folder: others may come from nodes whose clocks are ahead."""
+    newest_ns = max((one.at_ns for one in read_requests(folder)[0]), default=0)
+    return replace(request, at_ns=newest_ns + 1) if request.at_ns <= newest_ns else request
 
 
 def _is_logged(run: Path, request: str) -> bool:

@@ -4,15 +4,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
-import pyarrow
-import pyarrow.csv
-import pyarrow.parquet
 from numpy.typing import NDArray
 
 from htfi.adapters.fairlearn.metrics import FairlearnMetrics
+from htfi.arrow.columns import INT, floats, one_chunk
+from htfi.arrow.failures import DamagedFile
+from htfi.arrow.table_files import read_csv_table, read_parquet_table
 from htfi.domain.decision import Rung
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.forecasting.scores import crps
@@ -32,8 +32,6 @@ from htfi.governance.fairness.forecasts import (
 from htfi.governance.fairness.proxies import ProxyFigure, proxy_figure
 from htfi.narrative.facts.assets import AssetKind, asset_of
 from htfi.wiring.outputs import ReleasedLine, open_recorded
-
-pa: Any = pyarrow  # ships no types
 
 MAX_GROUPS = 200  # values of a protected column
 MAX_NUMERIC_GROUPS = 10  # a column of numbers with more values is cut at its quartiles
@@ -119,21 +117,20 @@ def audit_table(
 
 
 def read_columns_of(file: Path) -> Any:
-    """The table (pyarrow) in a file of Parquet or CSV. Raises: InvalidInput, DependencyUnavailable."""
+    """The table (arro3.core.Table) in a file of Parquet or CSV. Raises: InvalidInput, DependencyUnavailable."""
     try:
         if file.stat().st_size > _MAX_TABLE_BYTES:
             raise InvalidInput(f"{file} is larger than 1 GiB: cut it, or take a sample of its rows")
         if file.suffix.lower() in (".parquet", ".pq"):
-            return cast(Any, pyarrow.parquet).read_table(file)
+            return read_parquet_table(file)
         if file.suffix.lower() in (".csv", ".tsv", ".txt"):
-            csv = cast(Any, pyarrow.csv)
             head = file.read_text(encoding="utf-8-sig", errors="replace").partition("\n")[0]
             separator = max(",;\t", key=head.count)
-            return csv.read_csv(file, parse_options=csv.ParseOptions(delimiter=separator))
+            return read_csv_table(file, separator)
     except OSError as error:
         raise DependencyUnavailable(f"{file}: cannot be read: {error.strerror or error}") from error
-    except pa.ArrowException as error:
-        raise InvalidInput(f"{file}: is not a table: {str(error).splitlines()[0]}") from error
+    except DamagedFile as error:
+        raise InvalidInput(f"{file}: is not a table: {error}") from error
     raise InvalidInput(f"{file}: its name must end in .parquet or .csv")
 
 
@@ -437,8 +434,8 @@ def _of_table(file: Path) -> tuple[list[_Forecast], NDArray[np.float64]]:
     except InvalidInput as error:
         raise InvalidInput(f"{file}: {error}") from error
     levels = np.array([float(name[4:].replace("_", ".")) / 100.0 for name in columns])
-    stamps = table.column("as_of").cast(pa.int64()).to_pylist()
-    quantiles = np.column_stack([table.column(name).to_numpy(zero_copy_only=False) for name in columns])
+    stamps = table.column("as_of").cast(INT).to_pylist()
+    quantiles = np.column_stack([floats(one_chunk(table.column(name))) for name in columns])
     names = ("id", "symbol", "interval", "last_price", "rung")
     rows = zip(*(table.column(name).to_pylist() for name in names), strict=True)
     return [

@@ -224,7 +224,7 @@ class ControlWatcher:
         if offer is not None:
             self._waiting.append(offer)
         for folder in self._folders:
-            mark = _mark_of(folder)
+            mark = mark_of(folder)
             if mark == self._marks.get(folder):
                 continue
             requests, wrong = read_requests(folder)
@@ -255,7 +255,7 @@ class ControlWatcher:
         )
 
 
-def _mark_of(folder: Path) -> tuple[int, int]:
+def mark_of(folder: Path) -> tuple[int, int]:
     """What changes when a file is added to a folder, or its STOP is touched; zeros where there is none."""
     try:
         changed_ns = folder.stat().st_mtime_ns

@@ -41,9 +41,9 @@ from htfi.pipeline.sandbox.messages import (
 )
 from htfi.wiring.encoder import open_encoder
 from htfi.wiring.in_memory_run import NullSink
+from htfi.wiring.loop import build_loop
 from htfi.wiring.models.readers import open_readers
 from htfi.wiring.pushed import PushedFeed
-from htfi.wiring.run import build_loop
 from htfi.wiring.sandbox.simulated_link import open_simulated_pair
 from htfi.wiring.settings import Settings, override
 
