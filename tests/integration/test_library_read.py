@@ -139,12 +139,12 @@ def test_a_text_of_any_folder_ends_where_its_model_ends_it(files, names, end, tm
 
 
 def test_half_a_character_is_handed_out_when_the_rest_has_come():
-    def passes():
+    def growing_text():
         yield {"text": " caf\ufffd"}
         yield {"text": " café"}
         return Completion({"text": " café!"}, (1, 2, 3, 4))
 
-    stream = GenerationStream(passes(), 3, Lock())
+    stream = GenerationStream(growing_text(), 3, Lock())
     assert list(stream) == [" caf", "é", "!"]
     assert stream.generation.tokens == (1, 2, 3)
 

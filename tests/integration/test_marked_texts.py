@@ -141,3 +141,14 @@ def test_what_is_missing_is_one_line(mark: Run, key: Path, tmp_path: Path) -> No
     assert "there is no marking key" in mark("verify", "some text", "--key", tmp_path / "none")[2]
     assert mark("verify", "", "--key", key)[2].startswith("htfi: the text is empty")
     assert "there is no ledger" in mark("verify", "some text", "--run", tmp_path / "none")[2]
+
+
+def test_a_file_that_is_missing_or_no_text_is_not_taken_for_words(
+    mark: Run, key: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "picture.bin").write_bytes(bytes(range(256)))
+    missing = tmp_path / "none.txt"
+    assert f"there is no file {missing}" in mark("verify", missing, "--key", key)[2]
+    assert "there is no file letter.txt" in mark("verify", "letter.txt", "--key", key)[2]
+    assert "holds no text in UTF-8" in mark("verify", tmp_path / "picture.bin", "--key", key)[2]
+    assert mark("verify", "Shares of A/B fell", "--key", key)[0] == 0
