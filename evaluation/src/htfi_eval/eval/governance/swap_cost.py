@@ -119,7 +119,7 @@ def compare(prices: Prices, texts: Sequence[PublishedText]) -> SwapCost:
 
 
 @dataclass(frozen=True, slots=True)
-class _Forecast:
+class _StatedForecast:
     """One forecast on a bar: quantiles [Q] of one bar ahead, and what the swap test left of its view."""
 
     quantiles: Array
@@ -130,11 +130,11 @@ class _Forecast:
 
 def _run(
     settings: Settings, events: Sequence[FeedItem], config: FairnessConfig
-) -> Mapping[tuple[str, int], _Forecast]:
+) -> Mapping[tuple[str, int], _StatedForecast]:
     """The forecasts of a run by symbol and bar's end."""
     text = write_bundle(BundleHead(1, "", BundleKind.QUORUM, "eval", 0), BundleTables(fairness=config))
     adopted = encode_governance(BundleAdopted(1, 0, parse_bundle(text).digest, 1, text))
-    found: dict[tuple[str, int], _Forecast] = {}
+    found: dict[tuple[str, int], _StatedForecast] = {}
 
     def watch(decided: DecidedSeries) -> None:
         if decided.is_between_bars or decided.amends:
@@ -143,7 +143,7 @@ def _run(
         governed = decision.governance
         swaps = governed.swaps if isinstance(governed, GovernanceFacts) else UNSET
         weight = 1.0 if swaps is UNSET else swaps.weight
-        found[decision.symbol, decision.circumstances.bar_end_ns] = _Forecast(
+        found[decision.symbol, decision.circumstances.bar_end_ns] = _StatedForecast(
             np.array(decided.quantiles[0]),
             decision.view is not None,
             weight,
