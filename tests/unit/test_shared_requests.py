@@ -153,7 +153,7 @@ def test_a_stop_file_of_a_node_whose_clock_is_two_hours_behind_is_not_taken_as_e
     cluster: Cluster,
 ) -> None:
     now_ns = time.time_ns()
-    cluster.ask("edge2", ReenableRequest(f"reenable-{now_ns}-ab", now_ns, "firm", "Bo Chan", "over"))
+    cluster.lay("edge2", ReenableRequest(f"reenable-{now_ns}-ab", now_ns, "firm", "Bo Chan", "over"))
     cluster.run()
     file = cluster.folder / "edge1" / CONTROL_FOLDER / "STOP"
     file.touch()

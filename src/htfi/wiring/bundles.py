@@ -250,6 +250,11 @@ def activate_bundle(
     bundle = parse_bundle(note.text)
     for one in entries:
         if isinstance(one, BundleActivated) and one.digest == bundle.digest:
+            newest = newest_quorum(entries)
+            if newest is not None and newest.head.number > bundle.head.number:
+                raise InvalidInput(
+                    f"bundle {bundle.head.number} is older than bundle {newest.head.number}: draft a new one"
+                )
             return bundle, list(one.signers)
     now_ns = (clock or SystemClock()).now_ns()
     bundle, signers = check_bundle(note, roll, verify_signature, newest_quorum(entries), now_ns, MAX_LEAD_NS)

@@ -33,7 +33,7 @@ def command() -> None:
       htfi orders list DIR
       htfi orders show DIR d17
       htfi orders positions DIR
-      htfi orders cancel-all DIR --scope instrument:SPX --by "Ann Lee" --why "bad prices"
+      htfi orders cancel-all DIR --scope instrument:SPX --by Ann --why "halted"
     """
 
 
@@ -116,7 +116,7 @@ def cancel_all(folder: Path, scope: str, by: str, why: str) -> None:
     \b
     Examples:
       htfi orders cancel-all DIR --by "Ann Lee" --why "bad prices"
-      htfi orders cancel-all DIR --scope algo:direct --by "Ann Lee" --why "too many orders"
+      htfi orders cancel-all DIR --scope algo:direct --by Ann --why "loop"
     """
     from htfi.domain.order_scopes import mass_cancel_of
 
@@ -154,7 +154,7 @@ def enable(folder: Path, scope: str, by: str, why: str) -> None:
 
     \b
     Examples:
-      htfi orders enable DIR --scope algo:direct --by "Ann Lee" --why "the loop is mended"
+      htfi orders enable DIR --scope algo:direct --by Ann --why "mended"
     """
     from htfi.domain.order_scopes import check_order_scope
     from htfi.domain.orders import TradingEnabled
