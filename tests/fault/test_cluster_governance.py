@@ -1,6 +1,7 @@
 """Bundles and stops over real edges and a cloud, by the commands that people type."""
 
 import json
+import signal
 import subprocess
 import sys
 import time
@@ -147,6 +148,22 @@ def test_bundles_and_stops_of_one_edge_hold_at_the_other(desk: Desk) -> None:
     desk.wait_until(
         lambda: any(isinstance(one, Reenabled) for one in desk.logged("edge1")), "the first edge goes on"
     )
+
+
+def test_the_signal_at_one_edge_stops_the_other(desk: Desk) -> None:
+    desk.start()
+    desk.wait_until(
+        lambda: all((desk.folder / one / "ledger.db").exists() for one in ("edge1", "edge2")), "runs"
+    )
+    desk.edges["edge1"].send_signal(signal.SIGUSR1)
+
+    def stops(node: str) -> list[tuple[StopCause, str]]:
+        return [(one.cause, one.request) for one in desk.logged(node) if isinstance(one, Stopped)]
+
+    desk.wait_until(lambda: bool(stops("edge1")) and bool(stops("edge2")), "both edges are stopped")
+    ((cause, request),) = stops("edge1")
+    assert cause is StopCause.SIGNAL
+    assert stops("edge2") == [(StopCause.PEER, request)]
 
 
 def test_under_people_a_signed_request_at_one_edge_ends_the_stop_at_both(desk: Desk) -> None:

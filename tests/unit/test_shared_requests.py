@@ -2,22 +2,36 @@
 
 import errno
 import os
+import shutil
 import time
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from htfi.adapters.stores import control_folder
 from htfi.adapters.stores.adoption_folder import read_hold, write_hold, write_nodes
-from htfi.adapters.stores.control_folder import CONTROL_FOLDER, read_requests, still_asked, write_request
+from htfi.adapters.stores.control_folder import (
+    CONTROL_FOLDER,
+    ControlWatcher,
+    read_requests,
+    still_asked,
+    write_request,
+)
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
-from htfi.governance.control.entries import StopCause
+from htfi.domain.governance import BreakerState
+from htfi.governance.config import PolicyConfig
+from htfi.governance.control.entries import BreakerMoved, StopCause, Stopped
 from htfi.governance.control.requests import ReenableRequest, StopRequest
 from htfi.governance.control.sharing import MissingRequests, encode_control
+from htfi.pipeline.governed import RunGovernance
 from htfi.wiring.bundles import init_folder
 from htfi.wiring.cluster import control_requests
 from htfi.wiring.cluster.bundles import name_nodes
 from htfi.wiring.cluster.control_requests import ClusterGovernance, SharedRequests
+from htfi.wiring.control import open_governance, request_reenabling
 from htfi.wiring.ledger import create_signing_key
 
 NODES = ("edge1", "cloud1", "edge2")
@@ -207,3 +221,129 @@ def test_a_word_that_cannot_be_left_is_none_and_leaves_no_draft_behind(
             write_hold(tmp_path, "a stop")
     assert read_hold(tmp_path, time.time_ns()).startswith(f"{tmp_path} belongs to several nodes")
     assert list(tmp_path.iterdir()) == []
+
+
+def moved(scope: str = "firm", state: BreakerState = BreakerState.OPEN) -> BreakerMoved:
+    return BreakerMoved(7, 0, "model_swapped", scope, state, 9.5, 4.0, "another\nversion of 'ewma'")
+
+
+@contextmanager
+def governed_run(cluster: Cluster, node: str) -> Generator[tuple[RunGovernance, ControlWatcher]]:
+    run = cluster.folder / f"run-{node}"
+    run.mkdir(exist_ok=True)
+    with open_governance(run, PolicyConfig(), shared=cluster.folder / node) as opened:
+        yield opened
+
+
+def take_stops(governance: RunGovernance, watcher: ControlWatcher) -> list[Stopped]:
+    until_s = time.monotonic() + 20.0
+    while not any(isinstance(one, Stopped) for one in governance.logged):
+        assert time.monotonic() < until_s, "no stop came"
+        if watcher.has_new:
+            governance.take_requests(0, 1)
+        time.sleep(0.002)
+    return [one for one in governance.logged if isinstance(one, Stopped)]
+
+
+@pytest.fixture
+def governed(cluster: Cluster) -> Cluster:
+    """The same nodes with folders that runs can go by."""
+    for name in NODES:
+        officer = create_signing_key(cluster.folder / f"{name}.key", "ann")
+        shutil.rmtree(cluster.folder / name)
+        init_folder(cluster.folder / name, 1, [("ann", str(officer))])
+        name_nodes(cluster.folder / name, NODES)
+        cluster.start(name)
+    return cluster
+
+
+def test_a_firm_wide_trip_at_one_node_stops_the_runs_of_the_others_once(governed: Cluster) -> None:
+    with governed_run(governed, "edge1") as (tripped, _), governed_run(governed, "edge2") as (other, watcher):
+        tripped.log_changes([moved()], is_replaying=False)
+        (name,) = governed.known("edge1")
+        governed.run()
+        (stopped,) = take_stops(other, watcher)
+    assert (stopped.cause, stopped.scope, stopped.by) == (StopCause.PEER, "firm", "the breaker model_swapped")
+    assert stopped.why == "statistic 9.5 at the limit 4: another version of 'ewma'"
+    governed.run(8)
+    assert {node: list(governed.known(node)) for node in NODES} == {node: [name] for node in NODES}
+
+
+def test_the_stop_by_a_trip_ends_by_a_named_person_at_all_nodes_and_not_before(governed: Cluster) -> None:
+    with governed_run(governed, "edge1") as (tripped, _):
+        tripped.log_changes([moved()], is_replaying=False)
+        governed.run()
+        tripped.log_changes([moved(state=BreakerState.CLOSED)], is_replaying=False)
+        governed.run()
+    for node in NODES:
+        standing = still_asked(read_requests(governed.folder / node / CONTROL_FOLDER)[0], lambda _: True)
+        assert [one.by for one in standing if isinstance(one, StopRequest)] == ["the breaker model_swapped"]
+    request_reenabling(None, "firm", "Bo Chan", "seen to", shared=governed.folder / "edge2")
+    governed.run()
+    for node in NODES:
+        assert still_asked(read_requests(governed.folder / node / CONTROL_FOLDER)[0], lambda _: True) == []
+
+
+def test_a_trip_of_less_than_the_firm_or_one_made_again_stops_no_other_node(governed: Cluster) -> None:
+    with governed_run(governed, "edge1") as (tripped, _):
+        tripped.log_changes([moved("model:ewma"), moved("desk:default")], is_replaying=False)
+        assert governed.known("edge1") == {}
+        tripped.log_changes([moved()], is_replaying=False)
+    with governed_run(governed, "edge1") as (again, _):
+        again.log_changes([moved()], is_replaying=True)
+    assert len(governed.known("edge1")) == 1
+
+
+@pytest.mark.parametrize("cause", [StopCause.SIGNAL, StopCause.DEAD_MAN])
+def test_a_signal_or_a_silent_supervisor_at_one_node_stops_the_others(
+    governed: Cluster, cause: StopCause
+) -> None:
+    with governed_run(governed, "edge1") as (first, pushed), governed_run(governed, "edge2") as (other, seen):
+        pushed.push(stop(3, id="signal-3", cause=cause))
+        assert [one.cause for one in take_stops(first, pushed)] == [cause]
+        governed.run()
+        assert [one.cause for one in take_stops(other, seen)] == [StopCause.PEER]
+        pushed.push(stop(3, id="signal-3", cause=cause))  # its own folder has it too
+        first.take_requests(0, 1)
+        assert len(take_stops(first, pushed)) == 1
+    assert {node: list(governed.known(node)) for node in ("edge1", "edge2")} == {
+        "edge1": ["signal-3"],
+        "edge2": ["signal-3"],
+    }
+
+
+def test_a_trip_on_a_full_disk_leaves_an_empty_stop_file_and_is_logged(
+    governed: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(folder: Path, request: StopRequest) -> Path:
+        raise DependencyUnavailable(f"{folder}: No space left on device")
+
+    with governed_run(governed, "edge1") as (tripped, watcher):
+        monkeypatch.setattr(control_folder, "write_request", full)
+        tripped.log_changes([moved()], is_replaying=False)
+        assert any("is to stop the other nodes" in one for one in watcher.warnings)
+        assert moved() in tripped.logged
+    monkeypatch.undo()
+    governed.run()
+    (told,) = read_requests(governed.folder / "edge2" / CONTROL_FOLDER)[0]
+    assert (told.id.partition("-")[0], told.scope) == ("STOP", "firm")  # type: ignore[union-attr]
+
+
+def test_a_trip_in_a_folder_of_one_machine_leaves_nothing(tmp_path: Path) -> None:
+    officer = create_signing_key(tmp_path / "ann.key", "ann")
+    init_folder(tmp_path / "G", 1, [("ann", str(officer))])
+    (tmp_path / "run").mkdir()
+    with open_governance(tmp_path / "run", PolicyConfig(), shared=tmp_path / "G") as (tripped, _):
+        tripped.log_changes([moved()], is_replaying=False)
+    assert read_requests(tmp_path / "G" / CONTROL_FOLDER) == ([], [])
+
+
+def test_a_request_of_the_same_instant_as_the_last_look_is_found(cluster: Cluster) -> None:
+    cluster.lay("edge1", stop(1))
+    control = cluster.folder / "edge1" / CONTROL_FOLDER
+    cluster.nodes["edge1"].due()
+    looked = control.stat().st_mtime_ns
+    cluster.lay("edge1", stop(2))
+    os.utime(control, ns=(looked, looked))  # as where the file system's clock has not moved
+    cluster.run()
+    assert set(cluster.known("edge2")) == {"stop-1-ab", "stop-2-ab"}

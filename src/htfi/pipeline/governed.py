@@ -40,12 +40,19 @@ from htfi.governance.control.entries import (
     GovernanceEntry,
     Reenabled,
     ReenablingRefused,
+    StopCause,
     Stopped,
     decode_governance,
     encode_governance,
 )
 from htfi.governance.control.reenabling import why_not_reenabled
-from htfi.governance.control.requests import BundleOffer, ControlRequest, ReenableRequest, StopRequest
+from htfi.governance.control.requests import (
+    BundleOffer,
+    ControlRequest,
+    ReenableRequest,
+    StopRequest,
+    stop_by_trip,
+)
 from htfi.governance.control.state import (
     ControlState,
     HoldSubject,
@@ -100,6 +107,10 @@ class ControlRequests(Protocol):
         """Leave a sign that outlasts the process, where the stop could not be logged."""
         ...
 
+    def share(self, request: StopRequest) -> None:
+        """Have the other nodes of the run's governance folder stop too, where there are any."""
+        ...
+
 
 class NoGovernanceLog:
     """Null log: keeps the entries in memory only. For evaluations, audits and tests."""
@@ -135,6 +146,9 @@ class RequestQueue:
         return [self._waiting.popleft() for _ in range(len(self._waiting))]
 
     def mark_stopped(self, request: StopRequest) -> None:
+        del request
+
+    def share(self, request: StopRequest) -> None:
         del request
 
 
@@ -337,6 +351,8 @@ class RunGovernance:
                     f"breaker {entry.breaker} of {entry.scope} changes at decision {entry.before}, which the "
                     "governance log does not hold: the inputs, the settings or the code changed since; use a new folder"
                 )
+            if (stop := stop_by_trip(entry)) is not None:
+                self._requests.share(stop)  # before it is logged: a crash between the two loses no stop
             self.log(entry)
 
     def log(self, entry: GovernanceEntry) -> None:
@@ -363,6 +379,8 @@ class RunGovernance:
         if not isinstance(request, StopRequest):
             self._log_reenabling(request, at_ns, before)
             return
+        if request.cause in (StopCause.SIGNAL, StopCause.DEAD_MAN):
+            self._requests.share(request)
         entry = Stopped(at_ns, before, request.scope, request.by, request.why, request.cause, request.id)
         try:
             self.log(entry)

@@ -10,6 +10,7 @@ from time import monotonic, sleep, time_ns
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from htfi.adapters.stores.adoption_folder import read_nodes
 from htfi.adapters.stores.control_folder import (
     CONTROL_FOLDER,
     ControlWatcher,
@@ -163,6 +164,7 @@ def open_governance(
             poll_bundle=bundles.poll if bundles is not None else no_bundle,
             is_new=not recorded,
             counts=lambda request: _counts(request, rights),
+            told=shared / CONTROL_FOLDER if shared is not None and read_nodes(shared) else None,
         )
         try:
             yield RunGovernance(policy, log, watcher, rights, time_ns), watcher

@@ -33,7 +33,7 @@ CONTROL_FOLDER = "control"  # of a run
 STOP_FILE = "STOP"
 LOOK_S = 0.01  # how often a run looks; a fifth of a percent of a core
 MAX_REQUEST_BYTES = 64 << 10
-_SETTLED_NS = 50_000_000  # more than the step of a file system's clock
+SETTLED_NS = 50_000_000  # more than the step of a file system's clock
 
 _DECODER = msgspec.json.Decoder(FolderRequest)
 PollBundle = Callable[[int], BundleOffer | None]
@@ -186,9 +186,13 @@ class ControlWatcher:
         poll_bundle: PollBundle = no_bundle,
         is_new: bool = True,
         counts: Callable[[ReenableRequest], bool] = lambda _: True,
+        told: Path | None = None,
     ) -> None:
-        """`counts`: whether a request in a shared folder, made before this run, ended a stop: by who had the right."""
-        self._own, self._folders, self._switch = own, (own, *shared), switch
+        """`counts`: whether a request in a shared folder, made before this run, ended a stop: by who had the right.
+
+        `told` is the control folder of several nodes, which a stop of this run's own is left in for the others.
+        """
+        self._own, self._folders, self._switch, self._told = own, (own, *shared), switch, told
         self._waiting: deque[ControlRequest] = deque()
         self._seen: set[str] = set()
         self._marks: dict[Path, tuple[int, int]] = {}
@@ -222,6 +226,23 @@ class ControlWatcher:
             path.touch(0o600)
             path.write_text(f"{request.by}: {request.why}")
 
+    def share(self, request: StopRequest) -> None:
+        """Leave a firm-wide stop in the folder of several nodes; an empty STOP file where it has no room for it."""
+        folder = self._told
+        if folder is None:
+            return
+        # Newer than all that is there, whatever clock gave it its time: what was asked before does not end it.
+        newest_ns = max((one.at_ns for one in read_requests(folder)[0]), default=0)
+        request = msgspec.structs.replace(request, at_ns=max(request.at_ns, time.time_ns(), newest_ns + 1))
+        try:
+            write_request(folder, request)
+        except DependencyUnavailable as error:
+            self.warnings.append(f"{error}; an empty file {STOP_FILE} is to stop the other nodes")
+            try:
+                leave_stop_file(folder)
+            except DependencyUnavailable as no_file:
+                self.warnings.append(f"the other nodes were not told of the stop: {no_file}")
+
     def close(self) -> None:
         self._ended.set()
         self._thread.join()
@@ -253,7 +274,7 @@ class ControlWatcher:
                 if request.id not in self._seen:
                     self._seen.add(request.id)
                     self._waiting.append(request)
-            if time.time_ns() - mark[0] > _SETTLED_NS:  # else a file of the same instant may yet come
+            if time.time_ns() - mark[0] > SETTLED_NS:  # else a file of the same instant may yet come
                 self._marks[folder] = mark
         if self._switch is not None and not self._is_dead:
             self._check_switch(self._switch)

@@ -15,6 +15,7 @@ import msgspec
 from htfi.adapters.stores.adoption_folder import read_nodes
 from htfi.adapters.stores.control_folder import (
     CONTROL_FOLDER,
+    SETTLED_NS,
     STOP_FILE,
     leave_stop_file,
     mark_of,
@@ -89,7 +90,8 @@ class SharedRequests:
         mark = mark_of(self._control)
         if mark == self._mark:
             return []
-        self._mark = mark
+        if time.time_ns() - mark[0] > SETTLED_NS:  # else a file of the same instant may yet come
+            self._mark = mark
         found = [
             one
             for one in read_requests(self._control)[0]
