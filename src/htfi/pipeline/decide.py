@@ -60,6 +60,7 @@ from htfi.scheduling.fidelity import (
     deadline_of,
     is_high_value,
     is_silent,
+    is_watched,
     left_after,
     mark_high_value,
     plan_deep_reads,
@@ -90,11 +91,13 @@ def plan_readings(
     components: Components,
     context: RunContext,
     cursor: LedgerCursor | None = None,
+    first: int = 0,
 ) -> list[SeriesContext]:
     """The series in these rows of a decision point: the news on each, and the rung that reads them.
 
     The deadline is shared by the series that have news to read: a few series are read by the target, many by the
-    draft, and those for which no time is left come first at a later point.
+    draft, and those for which no time is left come first at a later point. A rung whose reader governance holds back
+    from decision `first` on is left out.
     """
     series = [_make_series_context(row, point, components, context) for row in rows]
     if all(series_context.request.news is NO_NEWS for series_context in series):
@@ -130,6 +133,9 @@ def plan_readings(
             left = context.pipeline.deadline_ms if place in unread else left_ms
             divergence = _divergence(series_context, components)
             inputs = components.views.times.inputs(num_waiting, left, divergence, influences[place])
+            held = _held_rungs(first, questions[place][1].items[0].id, components)
+            if held:
+                inputs = replace(inputs, held=held)
         deadline_ms = deadline_of(inputs)
         plan = _plan(
             series_context.regime, deadline_ms, series_context.request.news, components, context, inputs
@@ -178,6 +184,19 @@ def _make_series_context(
     return SeriesContext(bar, row, regime, features, request, answered=answered)
 
 
+def _held_rungs(first: int, newest_item: str, components: Components) -> tuple[Rung, ...]:
+    """The rungs whose reader is not asked, because governance holds it back from decision `first` on."""
+    views, governance = components.views, components.governance
+    watched = is_watched(newest_item)
+    return tuple(
+        rung
+        for rung in Rung
+        if rung is not Rung.TEMPLATE
+        and rung in views.rungs
+        and governance.leaves_out(first, (f"reader.{rung.value}", views.version(rung)), is_watched=watched)
+    )
+
+
 def _divergence(series_context: SeriesContext, components: Components) -> float:
     """The rank of the divergence of the view that the series has on the same news; 0 where there is none."""
     request = series_context.request
@@ -203,7 +222,8 @@ def _plan(
         newest_item="" if inputs is UNSET else items[0].id,
         config=context.fidelity,
     )
-    return cap_plan(chosen, components.news.max_routes(items), rungs) if items else chosen
+    held = frozenset(() if inputs is UNSET or inputs.held is UNSET else inputs.held)
+    return cap_plan(chosen, components.news.max_routes(items), rungs - held) if items else chosen
 
 
 def _budget(deadline_ms: float, left_ms: float, components: Components) -> ReadingBudget:

@@ -6,7 +6,7 @@ point, the recorder once more just before a group is durable.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from typing import Any, Protocol
 
@@ -59,6 +59,7 @@ from htfi.governance.control.state import (
     apply,
     desks_of,
     holds_on,
+    is_reader_left_out,
     readers_of,
     view_holds_on,
 )
@@ -314,6 +315,25 @@ class RunGovernance:
         """Whether the view of the decision at `index` must not be weighed, because one of its readers is held."""
         self._advance(index)
         return bool(view_holds_on(self.state_now, subject))
+
+    def leaves_out(self, index: int, names: Collection[str], *, is_watched: bool) -> bool:
+        """Whether the reader of these names is not asked for the decision at `index` (`is_reader_left_out`)."""
+        self._advance(index)
+        return is_reader_left_out(self.state_now, names, is_watched=is_watched)
+
+    def once_left_out(self, index: int, names: Collection[str]) -> bool:
+        """Whether any change in force for the decision at `index`, or one that ended before, left such a reader out.
+
+        What a person ends while a decision waits to be recorded is ended for it in the log, though it was planned
+        before.
+        """
+        self._advance(index)
+        state = ControlState()
+        for entry, _ in self._entries[: self._num_applied]:
+            state = apply(state, entry)
+            if is_reader_left_out(state, names, is_watched=False):
+                return True
+        return False
 
     def has_breakers(self, before: int) -> bool:
         """Whether a bundle in force for decision `before` has circuit breakers observe."""
