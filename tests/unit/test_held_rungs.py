@@ -15,9 +15,10 @@ from htfi.domain.governance import BreakerState
 from htfi.domain.plan import PlanReason
 from htfi.domain.time import NS_PER_DAY
 from htfi.governance.control.entries import GovernanceEntry, Reenabled, encode_governance
+from htfi.governance.control.requests import StopRequest
 from htfi.pipeline.audit.governed import GovernanceAuditor
 from htfi.pipeline.audit.recompute import check_entry
-from htfi.pipeline.governed import NoGovernanceLog, RunGovernance
+from htfi.pipeline.governed import NoGovernanceLog, RequestQueue, RunGovernance
 from htfi.pipeline.record.entry import decode_entry, encode_entry
 from htfi.scheduling.fidelity import is_watched
 from htfi.wiring.loop import build_loop
@@ -32,17 +33,22 @@ class HeldRun:
     """A run over one item of news with readers at three rungs, and what an auditor finds."""
 
     def __init__(
-        self, *entries: GovernanceEntry, item: str = UNWATCHED, ledger: MemoryLedger | None = None
+        self,
+        *entries: GovernanceEntry,
+        item: str = UNWATCHED,
+        ledger: MemoryLedger | None = None,
+        log: NoGovernanceLog | None = None,
+        queue: RequestQueue | None = None,
+        target: Recording | None = None,
     ) -> None:
-        self.log = NoGovernanceLog([(encode_governance(entry), "leaf") for entry in entries])
-        self.readers = {
-            rung: Recording(f"{rung.value}/1") for rung in (Rung.TEMPLATE, Rung.EDGE, Rung.SPECULATIVE)
-        }
+        self.log = log or NoGovernanceLog([(encode_governance(entry), "leaf") for entry in entries])
+        self.readers = {rung: Recording(f"{rung.value}/1") for rung in (Rung.TEMPLATE, Rung.EDGE)}
+        self.readers[Rung.SPECULATIVE] = target or Recording("speculative/1")
         items = list(days("A"))
         at_ns = items[-4].available_at_ns - NS_PER_DAY // 2
         items.insert(len(items) - 4, News(at_ns, at_ns, "wire", 1, item, "Zorvane cuts its outlook", ("A",)))
         self.ledger = ledger or MemoryLedger([])
-        governance = RunGovernance(SETTINGS.policy, self.log)
+        governance = RunGovernance(SETTINGS.policy, self.log, queue)
         build_loop(
             SETTINGS,
             ListFeed(items),
@@ -140,3 +146,19 @@ def test_a_hold_that_a_person_ended_while_the_decision_waited_is_no_problem() ->
     ended = Reenabled(2, 0, TARGET, "Ann", "seen to", "reenable-1")
     run.log = NoGovernanceLog([*run.log.recorded(), (encode_governance(ended), "leaf")])
     assert [one for one in run.problems() if "leaves out" in one] == []
+
+
+def test_a_run_made_again_weighs_the_view_whose_reader_was_stopped_before_it_was_recorded() -> None:
+    queue, ledger, log = RequestQueue(), MemoryLedger([]), NoGovernanceLog()
+
+    class Stopping(Recording):
+        def read(self, questions: Any, deadline_ms: float) -> Any:
+            queue.push(StopRequest("stop-1", 5, TARGET, "Ann", "a drill"))
+            return super().read(questions, deadline_ms)
+
+    run = HeldRun(ledger=ledger, log=log, queue=queue, target=Stopping("speculative/1"))
+    assert (run.first.plan.rung, run.first.verdict.outcome) == (Rung.SPECULATIVE, PolicyOutcome.WITHHOLD)
+    assert run.first.forecast.tilt is not None
+    assert run.problems() == []
+    again = HeldRun(ledger=ledger, log=NoGovernanceLog(log.recorded()))
+    assert again.decisions == run.decisions

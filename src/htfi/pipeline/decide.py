@@ -272,11 +272,16 @@ def _merged_view(request: ReadRequest, view: NewsView | None, components: Compon
 
 
 def weigh_views(
-    series: Sequence[SeriesContext], forecasts: ForecastBatch, components: Components, first: int
+    series: Sequence[SeriesContext],
+    forecasts: ForecastBatch,
+    components: Components,
+    first: int,
+    cursor: LedgerCursor,
 ) -> list[SeriesContext]:
     """The forecasts of series with news, changed by the views as far as the track records of their readers allow.
 
     The views of readers that governance holds back from decision `first` on change nothing: the numbers decide.
+    Where the ledger holds the decision as weighed, the hold came after that, and it is weighed again.
     """
     opinions = {
         series_context.row: fair_opinion(
@@ -293,10 +298,13 @@ def weigh_views(
         )._replace(
             max_weight=max_view_weight(series_context.request, components.news.suspicion_monitor.config)
         )
-        for series_context in series
+        for place, series_context in enumerate(series)
         if series_context.view is not None
         and series_context.view.confidence > 0.0
-        and not components.governance.holds_view(first, _hold_subject(series_context, forecasts, components))
+        and (
+            not components.governance.holds_view(first, _hold_subject(series_context, forecasts, components))
+            or cursor.was_weighed(place)
+        )
     }
     is_tracked = not any(series_context.answered for series_context in series)
     components.forecaster.apply_opinions(forecasts, opinions, is_tracked=is_tracked)

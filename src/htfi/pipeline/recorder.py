@@ -86,6 +86,11 @@ class LedgerCursor:
         found = self.next_decision(ahead)
         return unmerged_view(found) if found is not None else None
 
+    def was_weighed(self, ahead: int) -> bool:
+        """Whether the ledger holds that decision with a view that was weighed into its forecast."""
+        found = self.next_decision(ahead)
+        return found is not None and found.forecast.tilt is not None
+
     def next_release(self) -> Decision | None:
         """The next entry, where it releases a decision that had waited for people."""
         found = self.next_decision()
