@@ -296,4 +296,6 @@ def test_drop_copy_of_a_fill_arrives(version: str) -> None:
     fill = msgspec.structs.replace(REPORTS[5], liquidity=None, match_id="M3")
     message = sent(trade_report_message(fill, CONTEXT, "T1", dictionary), version)
     assert read_trade_report(message, dictionary, IDS) == fill
-    assert read_trade_report(message, dictionary, {}) == Unreadable("a trade of no order of ours", 552)
+    assert read_trade_report(message, dictionary, {}) == Unreadable(
+        "a trade of an order that is not known", 552
+    )

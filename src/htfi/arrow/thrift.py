@@ -72,7 +72,7 @@ def elements(field: Field) -> list[int]:
 
 
 def check_texts(fields: Struct) -> None:
-    """Raises: UnicodeDecodeError where a text anywhere in a struct is not UTF-8."""
+    """Raises: UnicodeDecodeError where a text anywhere in a struct is no valid Unicode."""
     for kind, value in fields.values():
         _check_texts(kind, value)
 

@@ -75,7 +75,7 @@ class TradingConfig:
     algo: _Name = setting("direct", "the algorithm that orders name")
     trader: _Name = setting("paper", "the trader that orders name")
     desk: _Name = setting("default", "the desk that orders name")
-    client: _Name = setting("own", "the client that orders name; own: nobody's but the firm's")
+    client: _Name = setting("own", "the client that orders name; own: the firm itself")
     account: _Name = setting("paper", "the account that orders name")
     symbols: tuple[str, ...] = setting(("*",), "what is traded of what is forecast; '*' is all")
     instruments: dict[str, InstrumentConfig] = setting_from(

@@ -20,8 +20,7 @@ _MAX_TICKS = 10**15
 class Instrument:
     """What may be traded: its grid of prices and what one lot is worth.
 
-    `tick_nanos` is a tick in nanos of the currency; `lot_units` = lot size × multiplier, so that a lot at a price is
-    worth price × lot_units.
+    `tick_nanos` is a tick in nanos of the currency; a lot at a price is worth price × lot size × multiplier.
     """
 
     symbol: str
@@ -35,7 +34,7 @@ class Instrument:
     def ticks(self, price: Decimal) -> int:
         """A price in ticks. Raises: InvalidInput where it lies between two."""
         if not price.is_finite():
-            raise InvalidInput(f"{self.symbol}: a price of {price} is no number")
+            raise InvalidInput(f"{self.symbol}: a price of {price} is not finite")
         nanos = price * NANOS
         whole = int(nanos)
         if whole != nanos or whole % self.tick_nanos:

@@ -139,7 +139,7 @@ def read(
     """
     is_one = isinstance(text, str)
     if not isinstance(text, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"{text!r} is no text: give a headline, or a list of headlines")
+        raise InvalidInput(f"{text!r} is not text: give a headline, or a list of headlines")
     texts = [text] if isinstance(text, str) else list(text)
     symbols, names = symbols_asked("on", on), symbols_asked("names", names)
     for place, one in enumerate(texts, 1):

@@ -321,7 +321,7 @@ def _agree(folder: Path, note: str, digest: str) -> None:
     why = read_hold(folder, time.time_ns())
     raise DependencyUnavailable(
         f"a majority of the nodes of {folder} has not taken bundle {digest[:8]} within {AGREE_S:g} s: it was asked and "
-        f"goes on when they are linked{f'; here: {why}' if why else ''}"
+        f"is decided when they are linked{f'; here: {why}' if why else ''}"
     )
 
 

@@ -81,7 +81,7 @@ class _Accepted(_Connection):
         if self._transport is None or self._transport.is_closing():
             return
         if runner is None or runner.is_connected:
-            self.end(f"{key} is {'logged on already' if runner else 'no session of ours'}")
+            self.end(f"{key} is {'logged on already' if runner else 'no session here'}")
             return
         self._forget_timeout()
         self.runner = runner

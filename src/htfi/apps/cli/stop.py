@@ -99,5 +99,5 @@ def _report(outcome: ControlOutcome, done: str, folder: Path | None, governance:
         case ControlOutcome.BY_FILE:
             click.echo(
                 f"{done}; the disk has no room for the request: an empty file STOP stands for it and stops {place}, "
-                "in nobody's name"
+                "without a name"
             )

@@ -174,7 +174,7 @@ def read_session_status(message: FixMessage) -> SessionPhase | Unreadable:
         "3": SessionPhase.CLOSED,
         "4": SessionPhase.PRE_OPEN,
     }
-    return plain.get(status) or Unreadable(f"TradSesStatus {status} is none of ours", 340)
+    return plain.get(status) or Unreadable(f"TradSesStatus {status} is not known", 340)
 
 
 def trade_report_message(
@@ -212,7 +212,7 @@ def read_trade_report(
                 price=Decimal(message.get(31, "0")),
                 match_id=message.get(880),
             )
-    return Unreadable("a trade of no order of ours", 552)
+    return Unreadable("a trade of an order that is not known", 552)
 
 
 def _with_entry(book: MarketSnapshot, row: Mapping[int, str]) -> MarketSnapshot:

@@ -117,7 +117,7 @@ def _data_length(fields: list[tuple[int, str]], tag: int, dictionary: Dictionary
 def encode(begin_string: str, msg_type: str, header: Fields, body: Fields) -> bytes:
     """The bytes of a message. `header` has its fields after MsgType (35).
 
-    Raises: InvalidInput, where a value is empty, is not ASCII, or contains SOH outside a data field.
+    Raises: InvalidInput, where a value is empty, is not ASCII, or contains the separator outside a data field.
     """
     count = 1 + len(header) + len(body)
     text = "".join([f"35={msg_type}\x01", *[f"{tag}={value}\x01" for tag, value in header],

@@ -76,7 +76,7 @@ def number(message: FixMessage, tag: int) -> Decimal | None:
     try:
         return Decimal(text) if text else None
     except InvalidOperation:
-        raise NotRead(f"field {tag} is no number", tag) from None
+        raise NotRead(f"field {tag} is not a number", tag) from None
 
 
 def value_of(message: FixMessage, tag: int, codes: Mapping[T, str]) -> T:

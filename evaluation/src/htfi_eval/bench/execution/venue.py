@@ -29,7 +29,7 @@ def figures(quick: bool) -> PartFigures:
         metrics={"venue_events_per_s": rate},
         rows=[
             {
-                "what": f"quotes and trades, an order of ours every {ORDER_EVERY}",
+                "what": f"quotes and trades, an own order every {ORDER_EVERY}",
                 "events": num,
                 "fills": fills[0],
                 "events/s": rate,

@@ -111,7 +111,7 @@ def positions(folder: Path, as_json: bool) -> None:
 @by_option("Name of the person who asks for it.")
 @why_option
 def cancel_all(folder: Path, scope: str, by: str, why: str) -> None:
-    """Ask a run to cancel all open orders of a scope. It goes on trading: `htfi stop DIR` ends that.
+    """Ask a run to cancel all open orders of a scope. It trades on afterwards: `htfi stop DIR` ends that.
 
     \b
     Examples:
