@@ -12,7 +12,7 @@ from pathlib import Path
 from htfi.adapters.stores.order_log import ORDERS, OrderLog, read_order_log
 from htfi.domain.counts import counted
 from htfi.domain.decision import PolicyOutcome
-from htfi.domain.errors import DependencyUnavailable, HtfiError
+from htfi.domain.errors import DependencyUnavailable, HtfiError, IntegrityError
 from htfi.domain.orders import DecisionNoted, OrderEvent, encode_order_event
 from htfi.execution.accounting import Accounts
 from htfi.execution.gate.audit import rejudge
@@ -39,7 +39,15 @@ class RecordedOrders:
         except BaseException:
             self.log.close()
             raise
-        self._pending = self.log.recorded_lines(self._ledger.size)
+        num_logged = self._ledger.size
+        if num_logged > self.log.num_recorded:  # events made again would join the transparency log twice
+            self.log.close()
+            self._ledger.close()
+            raise IntegrityError(
+                f"{self.log.path} holds {self.log.num_recorded:,} events of {num_logged:,} recorded: "
+                "restore it from a copy, or use a new folder"
+            )
+        self._pending = self.log.recorded_lines(num_logged)
 
     def append(self, events: Sequence[OrderEvent]) -> None:
         """Record events. Raises: DependencyUnavailable, IntegrityError."""

@@ -64,13 +64,15 @@ class TradingControls:
         self._requests = requests
         self._limits: OrderLimits | None = None  # as they were asked for last
         self._in_force: dict[str, LimitsInForce] = {}  # as recorded, by scope, of no instant
-        self._disabled: dict[str, str] = {}
+        self._disabled: dict[str, str] = {}  # by stops and breakers
+        self._banned: set[str] = set()  # by people: only they enable these scopes again
+        self._uncancelled: dict[str, str] = {}  # disabled, while what is open there was not cancelled yet
 
     def limits(self, at_ns: int) -> Sequence[OrderEvent]:
         """Limits that have changed since they were asked for; a scope that has none any more gets empty ones."""
         if self._log.is_replaying:
             recorded = self._log.next_recorded()
-            if not isinstance(recorded, LimitsInForce):
+            if not isinstance(recorded, LimitsInForce) or recorded.at_ns != at_ns:
                 return ()
             self._in_force[recorded.scope] = replace(recorded, at_ns=0)
             return [recorded]
@@ -90,30 +92,44 @@ class TradingControls:
         """Stops and their ends, with what they cancel."""
         if self._log.is_replaying:
             recorded = self._log.next_recorded()
-            if isinstance(recorded, TradingDisabled | TradingEnabled | MassCancelRequest):
-                self._note(recorded)
-                return [recorded]
-            return ()
+            is_control = isinstance(recorded, TradingDisabled | TradingEnabled | MassCancelRequest)
+            if not is_control or recorded.at_ns != at_ns:
+                return ()
+            self._note(recorded)
+            return [recorded]
         wanted = self._wanted()
-        events: list[ControlEvent] = []
+        events: list[ControlEvent] = [
+            mass_cancel_of(scope, at_ns, _BY_GOVERNANCE, cause) for scope, cause in self._uncancelled.items()
+        ]
         for scope, cause in wanted.items():
             if scope not in self._disabled:
                 events.append(TradingDisabled(at_ns=at_ns, scope=scope, cause=cause))
                 events.append(mass_cancel_of(scope, at_ns, _BY_GOVERNANCE, cause))
-        events += [
-            TradingEnabled(at_ns=at_ns, scope=scope, by=_BY_GOVERNANCE, why="no stop or breaker holds it")
-            for scope in self._disabled
-            if scope not in wanted
-        ]
+        for scope in [one for one in self._disabled if one not in wanted]:
+            if scope in self._banned:
+                del self._disabled[scope]
+                continue
+            why = "no stop or breaker holds it"
+            events.append(TradingEnabled(at_ns=at_ns, scope=scope, by=_BY_GOVERNANCE, why=why))
+        events += [replace(one, at_ns=at_ns) for one in self._requests.take()]
         for event in events:
             self._note(event)
-        return [*events, *(replace(one, at_ns=at_ns) for one in self._requests.take())]
+        return events
 
     def _note(self, event: ControlEvent) -> None:
-        if isinstance(event, TradingDisabled):
-            self._disabled[event.scope] = event.cause
-        elif isinstance(event, TradingEnabled):
-            self._disabled.pop(event.scope, None)
+        """Keep who disables what. A scope that a person enables while a stop holds it is disabled again at once."""
+        match event:
+            case TradingDisabled(by=""):
+                self._disabled[event.scope] = self._uncancelled[event.scope] = event.cause
+            case TradingDisabled():
+                self._banned.add(event.scope)
+            case TradingEnabled():
+                self._disabled.pop(event.scope, None)
+                self._banned.discard(event.scope)
+            case MassCancelRequest():
+                for scope, cause in list(self._uncancelled.items()):
+                    if event == mass_cancel_of(scope, event.at_ns, _BY_GOVERNANCE, cause):
+                        del self._uncancelled[scope]
 
     def _wanted(self) -> dict[str, str]:
         state = self._governance.state_now

@@ -90,9 +90,13 @@ class OrderLog:
 
 
 def read_order_log(folder: Path) -> Iterator[OrderEvent]:
-    """The events of a folder's file. Raises: IntegrityError, naming the line."""
+    """The events of a folder's file. Raises: IntegrityError, naming the line; DependencyUnavailable."""
     path = folder / ORDERS
-    for number, line in enumerate(_whole_lines(path), 1):
+    try:
+        lines = _whole_lines(path)
+    except OSError as error:
+        raise DependencyUnavailable(f"{path}: cannot be read: {error.strerror or error}") from error
+    for number, line in enumerate(lines, 1):
         yield _decoded(line, path, number)
 
 

@@ -1,6 +1,8 @@
 """What people ask of a run's orders: one file each in its folder, moved there whole; the run takes each once."""
 
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from secrets import token_hex
 
@@ -18,6 +20,7 @@ from htfi.domain.orders import (
 
 FOLDER = "order-requests"
 MAX_REQUEST_BYTES = 64 << 10
+_SETTLED_NS = 1_000_000_000  # a folder that changed later may change again at the same time of its clock
 
 OrderRequest = MassCancelRequest | TradingDisabled | TradingEnabled
 
@@ -57,12 +60,14 @@ class OrderRequests:
                 event = decode_order_event(path.read_bytes()[:MAX_REQUEST_BYTES])
             except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
                 self.warnings.append(f"{path}: is no request ({error}): it was left aside")
-                path.rename(path.with_suffix(".unusable"))
+                with suppress(OSError):
+                    path.rename(path.with_suffix(".unusable"))
                 continue
             self._taken.append(path)
             if isinstance(event, OrderRequest):
                 found.append(event)
-        self._mark = self._folder.stat().st_mtime_ns
+        if time.time_ns() - mark > _SETTLED_NS:
+            self._mark = mark
         return found
 
     def done(self) -> None:

@@ -41,12 +41,17 @@ class Match:
 
 @dataclass(slots=True)
 class SimulatedBook:
-    """Best prices that the data shows, and our own orders in the order of their arrival."""
+    """Best prices that the data shows, and our own orders in the order of their arrival.
+
+    `bid_lots` and `ask_lots` are what our orders have not taken yet of what was shown.
+    """
 
     bid: int = 0
     bid_lots: int = 0
     ask: int = 0
     ask_lots: int = 0
+    bid_shown: int = 0
+    ask_shown: int = 0
     has_quotes: bool = False
     orders: dict[str, RestingOrder] = field(default_factory=dict[str, RestingOrder])
 
@@ -74,13 +79,19 @@ class SimulatedBook:
         yield from self.add(order)
 
     def quote(self, bid: int, bid_lots: int, ask: int, ask_lots: int, at_ns: int) -> Iterator[Match]:
-        """New best prices: orders that they cross trade at their own price, as makers."""
+        """New best prices: orders that they cross trade at their own price, as makers.
+
+        What they took of a price is not there again until the price changes or more is shown at it.
+        """
         self.has_quotes = True
-        self.bid, self.bid_lots, self.ask, self.ask_lots = bid, bid_lots, ask, ask_lots
+        self.bid_lots = _left(bid_lots, self.bid_shown, self.bid_lots) if bid == self.bid else bid_lots
+        self.ask_lots = _left(ask_lots, self.ask_shown, self.ask_lots) if ask == self.ask else ask_lots
+        self.bid, self.bid_shown, self.ask, self.ask_shown = bid, bid_lots, ask, ask_lots
         for order in list(self.orders.values()):
-            opposite, lots = (ask, ask_lots) if order.sign > 0 else (bid, bid_lots)
+            opposite, lots = (ask, self.ask_lots) if order.sign > 0 else (bid, self.bid_lots)
             if opposite and lots and order.sign * (order.price - opposite) >= 0:
-                yield self._fill(order, min(order.leaves, lots), order.price, at_ns, Liquidity.ADDED)
+                taken = self._use(order, lots)
+                yield self._fill(order, taken, order.price, at_ns, Liquidity.ADDED)
 
     def trade(self, price: int, lots: int, at_ns: int) -> Iterator[Match]:
         """A trade of others: it uses up the queue at its price, and fills what stands at better prices."""
@@ -126,12 +137,17 @@ class SimulatedBook:
         opposite, lots = (self.ask, self.ask_lots) if order.sign > 0 else (self.bid, self.bid_lots)
         if not opposite or not lots or order.sign * (order.price - opposite) < 0:
             return
+        taken = self._use(order, lots)
+        yield self._fill(order, taken, opposite, order.arrived_ns, Liquidity.REMOVED, keep=True)
+
+    def _use(self, order: RestingOrder, lots: int) -> int:
+        """How much of the other side an order takes; it is not there any more."""
         taken = min(order.leaves, lots)
         if order.sign > 0:
             self.ask_lots -= taken
         else:
             self.bid_lots -= taken
-        yield self._fill(order, taken, opposite, order.arrived_ns, Liquidity.REMOVED, keep=True)
+        return taken
 
     def _displayed(self, order: RestingOrder) -> int:
         """What is displayed at an order's price on its own side."""
@@ -153,3 +169,8 @@ class SimulatedBook:
         if not order.leaves and not keep:
             del self.orders[order.order_id]
         return Match(order.order_id, lots, price, at_ns, liquidity)
+
+
+def _left(shown: int, shown_before: int, left_before: int) -> int:
+    """What is left to take at a price that is shown again."""
+    return min(shown, max(0, left_before + shown - shown_before))

@@ -103,8 +103,8 @@ class SimulatedVenue:
     def _quote(self, quote: Quote, instrument: Instrument, book: SimulatedBook) -> Iterable[Match]:
         bid = book.bid if quote.bid is None else instrument.nearest_ticks(quote.bid, "down")
         ask = book.ask if quote.ask is None else instrument.nearest_ticks(quote.ask, "up")
-        bid_lots = book.bid_lots if quote.bid_size is None else _lots(quote.bid_size, instrument)
-        ask_lots = book.ask_lots if quote.ask_size is None else _lots(quote.ask_size, instrument)
+        bid_lots = book.bid_shown if quote.bid_size is None else _lots(quote.bid_size, instrument)
+        ask_lots = book.ask_shown if quote.ask_size is None else _lots(quote.ask_size, instrument)
         return book.quote(bid, bid_lots, ask, ask_lots, quote.available_at_ns)
 
     def _snapshot(self, symbol: str, at_ns: int, last: int | None = None, last_lots: int = 0) -> None:
