@@ -241,7 +241,7 @@ class ControlWatcher:
             try:
                 leave_stop_file(folder)
             except DependencyUnavailable as no_file:
-                self.warnings.append(f"the other nodes were not told of the stop: {no_file}")
+                self.warnings.append(f"the stop did not reach the other nodes: {no_file}")
 
     def close(self) -> None:
         self._ended.set()
