@@ -38,6 +38,33 @@ def _output_files(
         ) from None
 
 
+settings_option = click.option(
+    "--settings", "settings_file", type=click.Path(path_type=Path), help="TOML file of settings."
+)
+bar_option = click.option("--bar", help="Bars built from ticks: 60s, 5m, volume:5000 or dollar:1000000.")
+pace_option = click.option(
+    "--pace", type=FiniteRange(min=0, min_open=True), help="Replay at this multiple of real time."
+)
+plain_option = click.option("--plain", is_flag=True, help="Print plain lines instead of the live view.")
+report_option = click.option(
+    "--report/--no-report", default=True, show_default=True, help="Write report.html at the end."
+)
+mapping_option = click.option(
+    "--map", "mapping", type=click.Path(path_type=Path), help="TOML file that maps sources and columns."
+)
+
+
+def out_option(folder: str) -> Callable[[Any], Any]:
+    """Where a run writes; `folder` where nothing is said."""
+    return click.option(
+        "--out",
+        type=click.Path(path_type=Path),
+        default=Path(folder),
+        show_default=True,
+        help="Folder of the run.",
+    )
+
+
 outputs_option = click.option(
     "--outputs",
     metavar="FILES",

@@ -6,7 +6,19 @@ from typing import TYPE_CHECKING
 
 import click
 
-from htfi.apps.options import FiniteRange, governance_option, listen_option, outputs_option, switch_option
+from htfi.apps.options import (
+    bar_option,
+    governance_option,
+    listen_option,
+    mapping_option,
+    out_option,
+    outputs_option,
+    pace_option,
+    plain_option,
+    report_option,
+    settings_option,
+    switch_option,
+)
 
 if TYPE_CHECKING:
     from htfi.wiring.control import DeadMansSwitch
@@ -32,28 +44,20 @@ If a cloud is late, the edge's draft model answers. That decision is provisional
 @click.option("--leader-group", help="Group of edges; only its leader releases.")
 @click.option("--desk", "former_group", hidden=True)  # its name in 0.1.0
 @click.option("--probes", help="HOST:PORT for /live and /ready.")
-@click.option(
-    "--map", "mapping", type=click.Path(path_type=Path), help="TOML file that maps sources and columns."
-)
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    default=Path("htfi-run"),
-    show_default=True,
-    help="Folder of the run.",
-)
-@click.option("--settings", "settings_file", type=click.Path(path_type=Path), help="TOML file of settings.")
-@click.option("--bar", help="Bars built from ticks: 60s, 5m, volume:5000 or dollar:1000000.")
+@mapping_option
+@out_option("htfi-run")
+@settings_option
+@bar_option
 @click.option("--target", help="Folder of the clouds' target model; the edge checks that it is the same.")
 @click.option("--draft", help="Folder of the edge's draft model.")
-@click.option("--pace", type=FiniteRange(min=0, min_open=True), help="Replay at this multiple of real time.")
+@pace_option
 @click.option("--stdout", "to_stdout", is_flag=True, help="Also write each decision to standard output.")
 @listen_option
 @governance_option
 @switch_option
 @outputs_option
-@click.option("--plain", is_flag=True, help="Print plain lines instead of the live view.")
-@click.option("--report/--no-report", default=True, show_default=True, help="Write report.html at the end.")
+@plain_option
+@report_option
 def command(
     files: tuple[str, ...],
     name: str,

@@ -17,7 +17,19 @@ import click
 
 from htfi import sample
 from htfi.apps.cli.signals import graceful_shutdown, stop_by_signal
-from htfi.apps.options import FiniteRange, governance_option, listen_option, outputs_option, switch_option
+from htfi.apps.options import (
+    bar_option,
+    governance_option,
+    listen_option,
+    mapping_option,
+    out_option,
+    outputs_option,
+    pace_option,
+    plain_option,
+    report_option,
+    settings_option,
+    switch_option,
+)
 from htfi.decoding.config import RULES
 from htfi.domain.counts import counted
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
@@ -42,18 +54,10 @@ To resume a run that was stopped or killed, run the same command again.
 
 @click.command("run", epilog=EPILOG)
 @click.argument("files", nargs=-1, metavar="[FILE|-]...")
-@click.option(
-    "--map", "mapping", type=click.Path(path_type=Path), help="TOML file that maps sources and columns."
-)
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    default=Path("htfi-run"),
-    show_default=True,
-    help="Folder of the run.",
-)
-@click.option("--settings", "settings_file", type=click.Path(path_type=Path), help="TOML file of settings.")
-@click.option("--bar", help="Bars built from ticks: 60s, 5m, volume:5000 or dollar:1000000.")
+@mapping_option
+@out_option("htfi-run")
+@settings_option
+@bar_option
 @click.option("--target", help="Folder of the target model, which reads the news.")
 @click.option("--draft", help="Folder of the draft model, which reads alone when time is short.")
 @click.option(
@@ -62,7 +66,7 @@ To resume a run that was stopped or killed, run the same command again.
     help="How drafted tokens are accepted: coupled (default) keeps the target's own answers, rejection its "
     "distribution; entropy_aware changes the distribution.",
 )
-@click.option("--pace", type=FiniteRange(min=0, min_open=True), help="Replay at this multiple of real time.")
+@pace_option
 @click.option(
     "--releases",
     type=click.Path(path_type=Path),
@@ -73,8 +77,8 @@ To resume a run that was stopped or killed, run the same command again.
 @governance_option
 @switch_option
 @outputs_option
-@click.option("--plain", is_flag=True, help="Print plain lines instead of the live view.")
-@click.option("--report/--no-report", default=True, show_default=True, help="Write report.html at the end.")
+@plain_option
+@report_option
 def command(
     files: tuple[str, ...],
     mapping: Path | None,

@@ -5,7 +5,19 @@ from typing import TYPE_CHECKING
 
 import click
 
-from htfi.apps.options import FiniteRange, governance_option, outputs_option, switch_option
+from htfi.apps.options import (
+    FiniteRange,
+    bar_option,
+    governance_option,
+    mapping_option,
+    out_option,
+    outputs_option,
+    pace_option,
+    plain_option,
+    report_option,
+    settings_option,
+    switch_option,
+)
 
 if TYPE_CHECKING:
     from htfi.wiring.control import DeadMansSwitch
@@ -27,27 +39,19 @@ SAMPLE_SYMBOLS = ["SPX", "IBM"]  # of the embedded sample; nobody can hold the V
 
 @click.command("trade", epilog=EPILOG)
 @click.argument("files", nargs=-1, metavar="[FILE|-]...")
-@click.option(
-    "--map", "mapping", type=click.Path(path_type=Path), help="TOML file that maps sources and columns."
-)
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    default=Path("htfi-trade"),
-    show_default=True,
-    help="Folder of the run.",
-)
-@click.option("--settings", "settings_file", type=click.Path(path_type=Path), help="TOML file of settings.")
-@click.option("--bar", help="Bars built from ticks: 60s, 5m, volume:5000 or dollar:1000000.")
+@mapping_option
+@out_option("htfi-trade")
+@settings_option
+@bar_option
 @click.option("--target", help="Folder of the target model, which reads the news.")
 @click.option("--draft", help="Folder of the draft model, which reads alone when time is short.")
 @click.option("--capital", type=FiniteRange(min=0, min_open=True), help="What positions are sized by.")
-@click.option("--pace", type=FiniteRange(min=0, min_open=True), help="Replay at this multiple of real time.")
+@pace_option
 @governance_option
 @switch_option
 @outputs_option
-@click.option("--plain", is_flag=True, help="Print plain lines instead of the live view.")
-@click.option("--report/--no-report", default=True, show_default=True, help="Write report.html at the end.")
+@plain_option
+@report_option
 def command(
     files: tuple[str, ...],
     mapping: Path | None,

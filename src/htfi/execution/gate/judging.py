@@ -437,10 +437,9 @@ def _messages(state: GateState, asked: _Asked) -> Objection | None:
 def _exposure(state: GateState, asked: _Asked) -> Objection | None:
     """Credit (open orders) and market risk (with what was filled), as if the order stood."""
     del state
-    value = _value(asked, asked.lots - asked.filled)
-    if value is None:
+    more = _added_value(asked)
+    if more is None:
         return None
-    more = value - (asked.order.value if asked.order is not None else 0)
     for scope, limits in asked.party.limited:
         limit = limits.max_open_value
         is_open = scope.open_value + more
@@ -454,10 +453,9 @@ def _exposure(state: GateState, asked: _Asked) -> Objection | None:
 
 def _position(state: GateState, asked: _Asked) -> Objection | None:
     del state
-    value = _value(asked, asked.lots - asked.filled)
-    if value is None:
+    more = _added_value(asked)
+    if more is None:
         return None
-    more = value - (asked.order.value if asked.order is not None else 0)
     for scope, limits in asked.party.limited:
         limit = limits.max_position_value
         total = scope.open_value + more + scope.filled_value
@@ -532,6 +530,14 @@ def _value(asked: _Asked, lots: int) -> int | None:
             return None
         price = asked.market.doubled_reference // 2
     return lots * price * asked.instrument.value_nanos // asked.instrument.tick_nanos
+
+
+def _added_value(asked: _Asked) -> int | None:
+    """By how much the worth of open orders would grow if the order stood, in nanos; None where that is not known."""
+    value = _value(asked, asked.lots - asked.filled)
+    if value is None:
+        return None
+    return value - (asked.order.value if asked.order is not None else 0)
 
 
 def _identity(new: OrderIntent, instrument: Instrument | None) -> Identity:

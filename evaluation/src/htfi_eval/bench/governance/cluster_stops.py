@@ -16,8 +16,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, cast
 
-import numpy as np
-
 from htfi.domain.errors import DependencyUnavailable
 from htfi.wiring.bundles import init_folder
 from htfi.wiring.control import request_reenabling, request_stop
@@ -32,6 +30,7 @@ from htfi_eval.bench.governance.stops import (
     is_quiet,
     is_released_again,
     pause_until_any_phase,
+    stop_figures,
     wait_for,
 )
 from htfi_eval.results import PartFigures
@@ -44,20 +43,8 @@ def figures(quick: bool) -> PartFigures:
     """stop_cluster_p99_ms. Raises: DependencyUnavailable where a node fails."""
     with TemporaryDirectory(prefix="htfi-cluster-stops-") as scratch:
         times_ms = measure_cluster_stops(Path(scratch), NUM_QUICK if quick else NUM_STOPS)
-    p50, p99 = (float(np.percentile(times_ms, q)) for q in (50, 99))
-    return PartFigures(
-        title="Stops over a cluster",
-        metrics={"stop_cluster_p50_ms": p50, "stop_cluster_p99_ms": p99},
-        rows=[
-            {
-                "what": f"stop asked of one edge, another through a cloud, {BARS_PER_S} decisions/s",
-                "stops": len(times_ms),
-                "p50 ms": p50,
-                "p99 ms": p99,
-                "max ms": max(times_ms),
-            }
-        ],
-    )
+    what = f"stop asked of one edge, another through a cloud, {BARS_PER_S} decisions/s"
+    return stop_figures("Stops over a cluster", "stop_cluster", what, times_ms)
 
 
 def measure_cluster_stops(folder: Path, num: int) -> list[float]:

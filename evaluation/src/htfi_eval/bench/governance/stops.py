@@ -54,19 +54,18 @@ def figures(quick: bool) -> PartFigures:
     """stop_local_p99_ms. Raises: DependencyUnavailable where the run fails."""
     with TemporaryDirectory(prefix="htfi-stops-") as scratch:
         times_ms = measure_stops(Path(scratch), NUM_QUICK if quick else NUM_STOPS)
-    level = {name: float(np.percentile(times_ms, q)) for name, q in (("p50", 50), ("p99", 99))}
-    row = {
-        "what": f"stop by a file, {NUM_SERIES} series, {BARS_PER_S} decisions/s",
-        "stops": len(times_ms),
-        "p50 ms": level["p50"],
-        "p99 ms": level["p99"],
-        "max ms": max(times_ms),
-    }
-    metrics: dict[str, float | None] = {
-        "stop_local_p50_ms": level["p50"],
-        "stop_local_p99_ms": level["p99"],
-    }
-    return PartFigures(title="Stops", metrics=metrics, rows=[row])
+    what = f"stop by a file, {NUM_SERIES} series, {BARS_PER_S} decisions/s"
+    return stop_figures("Stops", "stop_local", what, times_ms)
+
+
+def stop_figures(title: str, metric: str, what: str, times_ms: list[float]) -> PartFigures:
+    """The median, the 99th percentile and the longest of the times, as `metric`_p50_ms and `metric`_p99_ms."""
+    p50, p99 = (float(np.percentile(times_ms, q)) for q in (50, 99))
+    return PartFigures(
+        title=title,
+        metrics={f"{metric}_p50_ms": p50, f"{metric}_p99_ms": p99},
+        rows=[{"what": what, "stops": len(times_ms), "p50 ms": p50, "p99 ms": p99, "max ms": max(times_ms)}],
+    )
 
 
 def measure_stops(folder: Path, num: int) -> list[float]:
