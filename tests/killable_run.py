@@ -21,6 +21,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from htfi.adapters.feeds.spool import SpoolReader
+from htfi.adapters.fix.journal import MessageJournal
+from htfi.adapters.fix.session_thread import SessionThread
 from htfi.adapters.stores import decision_table
 from htfi.adapters.stores.decisions import DecisionJournal
 from htfi.adapters.stores.held_news import HeldNewsFile, QuarantineFile
@@ -132,6 +134,8 @@ POINTS: dict[str, tuple[Any, str]] = {
     "sorted rows": (SpoolReader, "_sort"),
     "orders": (OrderLog, "append"),
     "order is sent": (SimulatedVenue, "send"),
+    "message is sent": (SessionThread, "post"),
+    "message is written": (MessageJournal, "flush"),
 }
 
 

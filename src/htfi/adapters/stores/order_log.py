@@ -49,6 +49,11 @@ class OrderLog:
         """Whether the file holds what comes next."""
         return self.num_events < len(self._recorded)
 
+    @property
+    def holds_newest(self) -> bool:
+        """Whether the newest event stood in the file when it was opened."""
+        return self.num_events <= len(self._recorded)
+
     def next_recorded(self) -> OrderEvent | None:
         """What the file holds where the next event will stand; None past its end. Raises: IntegrityError."""
         if not self.is_replaying:

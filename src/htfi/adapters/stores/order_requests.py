@@ -43,7 +43,7 @@ class OrderRequests:
         self._folder = run / FOLDER
         self._mark = 0
         self._taken: list[Path] = []
-        self.warnings: list[str] = []
+        self._warnings: list[str] = []
 
     def take(self) -> Sequence[OrderRequest]:
         """Those that came since, oldest first. They are kept until `done`, so that a crash loses none."""
@@ -59,16 +59,25 @@ class OrderRequests:
             try:
                 event = decode_order_event(path.read_bytes()[:MAX_REQUEST_BYTES])
             except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
-                self.warnings.append(f"{path}: is no request ({error}): it was left aside")
+                self._warnings.append(f"{path}: is no request ({error}): it was left aside")
                 with suppress(OSError):
                     path.rename(path.with_suffix(".unusable"))
                 continue
             self._taken.append(path)
             if isinstance(event, OrderRequest):
                 found.append(event)
+            else:
+                self._warnings.append(
+                    f"{path}: a {type(event).__name__} is nothing to ask for: it was removed"
+                )
         if time.time_ns() - mark > _SETTLED_NS:
             self._mark = mark
         return found
+
+    def new_warnings(self) -> Sequence[str]:
+        """A line on each file that cannot be used, once."""
+        warnings, self._warnings = self._warnings, []
+        return warnings
 
     def done(self) -> None:
         """What was taken is recorded: its files go."""

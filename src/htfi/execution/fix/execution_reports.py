@@ -47,6 +47,7 @@ _STATUSES = {
     OrderStatus.PENDING_NEW: "A", OrderStatus.NEW: "0", OrderStatus.PARTIALLY_FILLED: "1", OrderStatus.FILLED: "2",
     OrderStatus.CANCELED: "4", OrderStatus.REJECTED: "8", OrderStatus.EXPIRED: "C",
 }  # fmt: skip
+_ABSOLUTE = "3"  # CommType (13): an amount
 _LIQUIDITIES = {Liquidity.ADDED: "1", Liquidity.REMOVED: "2", Liquidity.AUCTION: "4"}
 
 
@@ -95,6 +96,8 @@ def execution_report(
             liquid = _LIQUIDITIES[event.liquidity]
             if liquid in dictionary.fields[851][1]:
                 body.append((851, liquid))
+        if event.fee is not None:
+            body += [(12, f"{event.fee:f}"), (13, _ABSOLUTE)]
         if event.match_id and 880 in dictionary.messages["8"].fields:
             body.append((880, event.match_id))
     average = context.filled_value / state.filled if state.filled else Decimal(0)
@@ -182,5 +185,5 @@ def _read_fill(message: FixMessage, common: _Common) -> OrderFilled:
     liquidity = next((kind for kind, code in _LIQUIDITIES.items() if code == message.get(851)), None)
     return OrderFilled(
         **common, exec_id=needed(message, 17), quantity=lots(message, 32), price=price, liquidity=liquidity,
-        match_id=message.get(880),
+        match_id=message.get(880), fee=number(message, 12) if message.get(13) in ("", _ABSOLUTE) else None,
     )  # fmt: skip

@@ -67,6 +67,19 @@ class SimulatedVenue:
         self._newest_ns = at_ns
         return event
 
+    def cancel(self, order_id: str, at_ns: int, reason: str) -> None:
+        """Take an order off without a request, whether it has arrived or is on its way."""
+        self._take_requests(at_ns)
+        new = self._new.get(order_id)
+        on_its_way = [one for one in self._requests if one[2].order_id == order_id]
+        if new is not None and self._books[new.instrument].remove(order_id) is None:
+            return  # it is done
+        if on_its_way:
+            self._requests = [one for one in self._requests if one[2].order_id != order_id]
+            heapq.heapify(self._requests)
+        if new is not None or on_its_way:
+            self._report(OrderCanceled(at_ns=at_ns, order_id=order_id, reason=reason))
+
     def observe(self, item: FeedItem) -> None:
         """Market data of an instrument that is listed: it meets what arrived before it."""
         if not isinstance(item, Bar | Quote | Trade) or item.symbol not in self._books:
@@ -130,7 +143,7 @@ class SimulatedVenue:
                 case NewOrder():
                     self._enter(request, arrived_ns)
                 case CancelRequest():
-                    self._cancel(request, arrived_ns)
+                    self._take_cancel(request, arrived_ns)
                 case ReplaceRequest():
                     self._replace(request, arrived_ns)
 
@@ -181,7 +194,7 @@ class SimulatedVenue:
             return "its price lies between two ticks"
         return ""
 
-    def _cancel(self, request: CancelRequest, at_ns: int) -> None:
+    def _take_cancel(self, request: CancelRequest, at_ns: int) -> None:
         new = self._new.get(request.order_id)
         if new is None or self._books[new.instrument].remove(request.order_id) is None:
             self._report(
