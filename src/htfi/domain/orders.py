@@ -177,6 +177,7 @@ class OrderFilled(_OrderMessage, frozen=True, kw_only=True, tag="fill", omit_def
     liquidity: Liquidity | None = None
     match_id: str = ""  # TrdMatchID (880)
     fee: Decimal | None = None  # Commission (12) in the instrument's currency; negative: a rebate
+    corrects: str = ""  # ExecRefID (19): the fill, busted just before, in whose place this stands
 
 
 class FillBusted(_OrderMessage, frozen=True, kw_only=True, tag="bust", omit_defaults=True):

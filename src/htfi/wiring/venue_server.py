@@ -22,7 +22,6 @@ from htfi.execution.fix.messages import FixMessage, decode
 from htfi.execution.fix.order_codes import Composed
 from htfi.execution.instruments import Instrument, instrument_of
 from htfi.simulation.venue.fix_venue import FixVenue
-from htfi.simulation.venue.simulated import SimulatedVenue
 from htfi.wiring.settings import Settings
 
 INTERRUPTIONS = "interruptions.txt"  # after how many received messages the connection broke, a line each
@@ -141,7 +140,7 @@ class VenueServer:
             return instrument_of(settings.trading.terms(symbol, 0))
 
         self.name = settings.trading.venue
-        venue = FixVenue(SimulatedVenue(self.name, settings.venue), terms, dictionary)
+        venue = FixVenue(self.name, settings.venue, terms, dictionary)
         served = ServedVenue(
             venue,
             self._journal,

@@ -16,10 +16,12 @@ from htfi.adapters.fix.journal import MessageJournal
 from htfi.adapters.fix.runner import SessionRunner
 from htfi.adapters.fix.settings import FixEndpoint
 from htfi.domain.errors import DependencyUnavailable, HtfiError
+from htfi.domain.time import NS_PER_S
 from htfi.execution.fix.dictionary import Dictionary, load_dictionary
 from htfi.execution.fix.events import NotSent
 from htfi.execution.fix.messages import FixMessage, decode
 from htfi.execution.fix.order_codes import Composed
+from htfi.execution.fix.timestamps import parse_timestamp
 
 _CLOSE_S = 5.0
 
@@ -41,7 +43,7 @@ class SessionThread:
         self.dictionary: Dictionary = load_dictionary(endpoint.session.dictionary_name)
         self.num_interruptions = 0  # logons after the first of all
         self._journal = MessageJournal(Path(endpoint.journal), sync=endpoint.sync)
-        self._runner = SessionRunner(endpoint.session, self._journal, self)
+        self._runner = SessionRunner(endpoint.session, self._journal, self, self._may_resend)
         self._initiator = Initiator(endpoint, self._runner)
         self._changed = threading.Condition()
         self._incoming: deque[FixMessage] = deque()
@@ -82,7 +84,10 @@ class SessionThread:
         return asyncio.run_coroutine_threadsafe(self._send(composed), self._loop).result()
 
     def next_message(self, wait_s: float = 0.0) -> FixMessage | None:
-        """The next message for the application; None where none came in time. Raises: DependencyUnavailable."""
+        """The next message for the application; None where none came in time. Raises: DependencyUnavailable.
+
+        A new order or replace is one of ours that did not arrive and is too old to be sent again.
+        """
         with self._changed:
             self._wait(lambda: bool(self._incoming), wait_s)
             return self._incoming.popleft() if self._incoming else None
@@ -125,6 +130,20 @@ class SessionThread:
         with self._changed:
             self._why_down = why
             self._changed.notify_all()
+
+    def _may_resend(self, frame: bytes) -> bool:
+        """Whether a message of ours that did not arrive is still wanted; an order that is not comes back as a message."""
+        message = self._decoded(frame)
+        sent_ns = parse_timestamp(message.get(52)) or 0
+        max_age_ns = self.endpoint.orders.max_resend_age_s * NS_PER_S
+        if self.endpoint.orders.send_prices or message.msg_type not in ("D", "G"):
+            return True
+        if time.time_ns() - sent_ns <= max_age_ns:
+            return True
+        with self._changed:
+            self._incoming.append(message)
+            self._changed.notify_all()
+        return False
 
     def _run(self) -> None:
         async def serve() -> None:

@@ -36,6 +36,9 @@ class FixOrders:
     logon_wait_s: Seconds = setting(
         5.0, "how long the run waits for the session to come back; then a new order is refused, not kept"
     )
+    max_resend_age_s: Seconds = setting(
+        5.0, "an older order that the venue asks for again is not sent any more, and counts as refused"
+    )
     cancel_on_disconnect: bool = setting(
         True, "what is open when the session breaks, or the run ends, is cancelled as soon as it can be"
     )

@@ -116,6 +116,8 @@ class LiveVenueLink:
         if num == self._num_handled or not self._settings.cancel_on_disconnect or self._session.why_down:
             return []
         self._num_handled = num
+        if not self._orders.has_open:
+            return []
         return [
             MassCancelRequest(
                 at_ns=at_ns, by="", why=f"{self._session.name} was interrupted", venue=self._name

@@ -5,7 +5,10 @@ FIX 4.4 has no TrdMatchID (880) in reports: it leaves it out.
 
 from collections.abc import Mapping
 from decimal import Decimal
+from types import MappingProxyType
 from typing import TypedDict, assert_never
+
+from msgspec import structs
 
 from htfi.domain.errors import InvalidInput
 from htfi.domain.order_states import OrderStatus
@@ -108,10 +111,13 @@ def execution_report(
     return "8", body
 
 
-def read_report(message: FixMessage, order_ids: Mapping[str, str]) -> tuple[Report, ...] | Unreadable:
+def read_report(
+    message: FixMessage, order_ids: Mapping[str, str], fills: Mapping[str, int] = MappingProxyType({})
+) -> tuple[Report, ...] | Unreadable:
     """The events of an ExecutionReport (35=8) or OrderCancelReject (35=9): none where nothing of the order changed.
 
-    A corrected trade is a bust and a fill. `order_ids` gives the order of each ClOrdID (11) that we sent.
+    A corrected trade is a bust and a fill. `order_ids` gives the order of each ClOrdID (11) that we sent, `fills` the
+    lots of each execution that came before, which a bust need not repeat.
     """
     cl_ord_id = message.get(11)
     order_id = order_ids.get(cl_ord_id) or order_ids.get(message.get(41))
@@ -141,10 +147,10 @@ def read_report(message: FixMessage, order_ids: Mapping[str, str]) -> tuple[Repo
             case "F":
                 return (_read_fill(message, common),)
             case "H":
-                return (FillBusted(**common, exec_id=needed(message, 19), quantity=lots(message, 32)),)
+                return (_read_bust(message, common, fills),)
             case "G":
-                bust = FillBusted(**common, exec_id=needed(message, 19), quantity=lots(message, 32))
-                return (bust, _read_fill(message, common))
+                bust = _read_bust(message, common, fills)
+                return (bust, structs.replace(_read_fill(message, common), corrects=bust.exec_id))
             case _:  # pending, stopped, suspended, calculated or a status that was asked for
                 return ()
     except NotRead as error:
@@ -176,6 +182,11 @@ def _exec_type(event: Report) -> str:
             raise InvalidInput("a cancel that was rejected is no execution report")
         case _:
             assert_never(event)
+
+
+def _read_bust(message: FixMessage, common: _Common, fills: Mapping[str, int]) -> FillBusted:
+    busted = needed(message, 19)
+    return FillBusted(**common, exec_id=busted, quantity=fills.get(busted) or lots(message, 32))
 
 
 def _read_fill(message: FixMessage, common: _Common) -> OrderFilled:

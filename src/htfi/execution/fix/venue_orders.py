@@ -32,7 +32,7 @@ from htfi.execution.fix.order_requests import order_request
 from htfi.execution.ports import VenueRequest
 
 NOT_SENT = "not sent"  # begins the reason of a request that the link refuses
-_PENDING = ("A", "6", "E")  # ExecType (150): the venue has a request and has not answered it
+_UNKNOWN_ORDER = "1"  # CxlRejReason (102)
 _SIDE_WORDS = {"1": "buy", "2": "sell", "5": "sell short"}
 
 
@@ -46,11 +46,17 @@ class VenueOrders:
         self._unanswered: dict[str, VenueRequest] = {}  # by ClOrdID
         self._numbers: dict[int, str] = {}  # ClOrdIDs by MsgSeqNum (34)
         self._exec_ids: set[str] = set()
+        self._fills: dict[str, int] = {}  # lots by ExecID (17)
 
     @property
     def num_unanswered(self) -> int:
         """Requests that the venue has not answered yet."""
         return len(self._unanswered)
+
+    @property
+    def has_open(self) -> bool:
+        """Whether the venue may still fill something."""
+        return any(context.state.is_open for context in self._contexts.values())
 
     def cl_ord_id(self, request: VenueRequest) -> str:
         """ClOrdID (11) of a request."""
@@ -74,10 +80,15 @@ class VenueOrders:
     def refuse(self, request: VenueRequest, why: str) -> OrderEvent:
         """The event of a request that was not sent."""
         self._unanswered.pop(self.cl_ord_id(request), None)
-        return _refusal(request, RejectedBy.LINK, f"{NOT_SENT}: {why}")
+        refusal = _refusal(request, RejectedBy.LINK, f"{NOT_SENT}: {why}")
+        self._advance(refusal)
+        return refusal
 
     def read(self, message: FixMessage) -> list[OrderEvent]:
-        """The events of a checked message: of one that was seen before, or that is about no order, none."""
+        """The events of a checked message: of one that was seen before, or that is about no order, none.
+
+        A new order or replace is one of ours that did not arrive, and is not sent any more.
+        """
         match message.msg_type:
             case "8" | "9":
                 return self._read_report(message)
@@ -88,6 +99,9 @@ class VenueOrders:
                 )
             case "3":
                 return self._refused(message, self._numbers.get(_number(message.get(45)), ""))
+            case "D" | "G":
+                request = self._unanswered.get(message.get(11))
+                return [] if request is None else [self.refuse(request, "it did not arrive in time")]
             case "j":
                 reference = message.get(379) or self._numbers.get(_number(message.get(45)), "")
                 return self._refused(message, reference)
@@ -95,14 +109,34 @@ class VenueOrders:
                 return []
 
     def _read_report(self, message: FixMessage) -> list[OrderEvent]:
-        events = read_report(message, self._order_ids)
+        events = read_report(message, self._order_ids, self._fills)
         if isinstance(events, Unreadable):
             return [] if self._is_repeated(message) else [_alert(message, events)]
         if not events:
             return []
-        if message.get(150) not in _PENDING:
-            self._unanswered.pop(message.get(11), None)
-        return self._take(list(events), message)
+        request = self._unanswered.pop(message.get(11), None)
+        if message.msg_type == "9" and request is None:
+            return []  # it was answered before
+        taken = self._take(list(events), message)
+        if message.msg_type == "9" and (message.get(102) == _UNKNOWN_ORDER or message.get(39) == "8"):
+            taken += self._never_arrived(taken[0])
+        return taken
+
+    def _never_arrived(self, answer: OrderEvent) -> list[OrderEvent]:
+        """The venue does not know an order that it has never acknowledged: it is not there."""
+        assert isinstance(answer, CancelRejected)
+        context = self._contexts[answer.order_id]
+        if context.state.status is not OrderStatus.PENDING_NEW:
+            return []
+        self._unanswered.pop(self.cl_ord_id(context.order), None)
+        rejected = OrderRejected(
+            at_ns=answer.at_ns,
+            order_id=answer.order_id,
+            by=RejectedBy.VENUE,
+            reason="the venue does not know it",
+        )
+        self._advance(rejected)
+        return [rejected]
 
     def _is_repeated(self, message: FixMessage) -> bool:
         exec_id = message.get(17)
@@ -117,16 +151,21 @@ class VenueOrders:
         taken: list[OrderEvent] = []
         for event in events:
             own_id = event.cl_ord_id.removeprefix(self._prefix)
-            context = self._contexts[event.order_id]
-            state = advance(context.state, event)
-            if not isinstance(state, IllegalTransition):
-                context = structs.replace(context, state=state)
-            if isinstance(event, OrderReplaced):
-                price = context.price if event.price is None else event.price
-                context = structs.replace(context, cl_ord_id=event.cl_ord_id, price=price)
-            self._contexts[event.order_id] = context
+            self._advance(event)
+            if isinstance(event, OrderFilled):
+                self._fills[event.exec_id] = event.quantity
             taken.append(structs.replace(event, cl_ord_id="" if own_id == event.order_id else own_id))
         return taken
+
+    def _advance(self, event: OrderMessage) -> None:
+        context = self._contexts[event.order_id]
+        state = advance(context.state, event)
+        if not isinstance(state, IllegalTransition):
+            context = structs.replace(context, state=state)
+        if isinstance(event, OrderReplaced):
+            price = context.price if event.price is None else event.price
+            context = structs.replace(context, cl_ord_id=event.cl_ord_id, price=price)
+        self._contexts[event.order_id] = context
 
     def _refused(self, message: FixMessage, cl_ord_id: str) -> list[OrderEvent]:
         """A Reject (35=3) or BusinessMessageReject (35=j) of a request of ours."""
@@ -137,11 +176,7 @@ class VenueOrders:
             f"the venue cannot read it: {message.get(58) or f'reason {message.get(373) or message.get(380)}'}"
         )
         event = structs.replace(_refusal(request, RejectedBy.VENUE, why), at_ns=time_of(message))
-        if isinstance(event, OrderRejected):
-            context = self._contexts[request.order_id]
-            state = advance(context.state, event)
-            if not isinstance(state, IllegalTransition):
-                self._contexts[request.order_id] = structs.replace(context, state=state)
+        self._advance(event)
         return [event]
 
 

@@ -34,6 +34,7 @@ from htfi.execution.fix.order_codes import Composed, OrderContext, Unreadable
 from htfi.execution.fix.order_requests import read_request
 from htfi.execution.fix.price_messages import exact_time, read_price
 from htfi.execution.instruments import Instrument
+from htfi.simulation.venue.config import VenueConfig
 from htfi.simulation.venue.simulated import SimulatedVenue
 
 CLOCK = "T"  # begins the MDReqID (262) that states an instant
@@ -46,9 +47,15 @@ class FixVenue:
     """One client's venue. `instrument_of` gives the grid of a symbol whose first price comes."""
 
     def __init__(
-        self, venue: SimulatedVenue, instrument_of: Callable[[str], Instrument], dictionary: Dictionary
+        self,
+        name: str,
+        config: VenueConfig,
+        instrument_of: Callable[[str], Instrument],
+        dictionary: Dictionary,
     ) -> None:
-        self._venue, self._instrument_of, self._dictionary = venue, instrument_of, dictionary
+        self._config, self._instrument_of, self._dictionary = config, instrument_of, dictionary
+        self._venue = SimulatedVenue(name, config)
+        self._newest_price_ns = 0
         self._listed: set[str] = set()
         self._contexts: dict[str, OrderContext] = {}
         self._order_ids: dict[str, str] = {}  # by ClOrdID (11)
@@ -86,11 +93,22 @@ class FixVenue:
         price = read_price(message, self._dictionary)
         if isinstance(price, Unreadable):
             return [business_reject(message, 5, price.why)]
+        if price.available_at_ns < self._newest_price_ns:
+            self._begin_again()
+        self._newest_price_ns = price.available_at_ns
         if price.symbol not in self._listed:
             self._listed.add(price.symbol)
             self._venue.list_instrument(self._instrument_of(price.symbol))
         self._venue.observe(price)
         return []
+
+    def _begin_again(self) -> None:
+        """The client's prices run back: another run begins, on books of its own. Ids that were used stay used."""
+        self._venue = SimulatedVenue(self._venue.name, self._config, self._venue.num_given)
+        self._listed.clear()
+        self._markets.clear()
+        self._contexts.clear()
+        self._now_ns = 0
 
     def _answer(self, message: FixMessage) -> list[Composed]:
         request_id, symbols = read_market_data_request(message, self._dictionary)
@@ -121,6 +139,8 @@ class FixVenue:
         if isinstance(request, NewOrder):
             state = OrderState(OrderStatus.PENDING_NEW, request.quantity)
             self._contexts[cl_ord_id] = OrderContext(request, cl_ord_id, state, request.price)
+        elif request.order_id not in self._contexts:  # of a run before
+            return [_unknown_order(message)]
         elif isinstance(request, ReplaceRequest):
             self._replaces.add(cl_ord_id)
         self._order_ids[cl_ord_id] = request.order_id

@@ -38,7 +38,8 @@ _BPS = Decimal(10_000)
 class SimulatedVenue:
     """One venue over all instruments. `name` is its ISO 10383 code."""
 
-    def __init__(self, name: str, config: VenueConfig) -> None:
+    def __init__(self, name: str, config: VenueConfig, num_given: int = 0) -> None:
+        """`num_given` numbers of requests and executions were given before, and are not given again."""
         self.name = name
         self._config = config
         self._instruments: dict[str, Instrument] = {}
@@ -46,8 +47,12 @@ class SimulatedVenue:
         self._new: dict[str, NewOrder] = {}  # orders that were taken in, by id
         self._requests: list[tuple[int, int, VenueRequest]] = []
         self._reports: list[tuple[int, int, OrderEvent]] = []
-        self._num = 0  # of all requests, reports, orders and executions
+        self._num = num_given  # of all requests, reports, orders and executions
         self._newest_ns = 0
+
+    @property
+    def num_given(self) -> int:
+        return self._num
 
     def list_instrument(self, instrument: Instrument) -> None:
         """Open a book for an instrument."""
