@@ -18,6 +18,7 @@ from htfi.domain.orders import (
     MassCancelRequest,
     OrderEvent,
     OrderSide,
+    Reconciled,
     TradingDisabled,
     TradingEnabled,
 )
@@ -35,7 +36,7 @@ from htfi.pipeline.ports import EventFeed, Position
 SESSION_S = 6.5 * 3600  # of a trading day
 DAYS_A_YEAR = 252
 
-ControlEvent = TradingDisabled | TradingEnabled | MassCancelRequest
+ControlEvent = TradingDisabled | TradingEnabled | MassCancelRequest | Reconciled
 
 
 class TradedVenue(VenueLink, Protocol):

@@ -76,6 +76,21 @@ class RecordedOrders:
             self._pending = []
 
 
+def append_to_ended_run(folder: Path, event: OrderEvent) -> None:
+    """Record an event after the last one of a run that is not going on.
+
+    Raises: IntegrityError, DependencyUnavailable.
+    """
+    record = RecordedOrders(folder)
+    record.log.go_to_end()
+    try:
+        record.append([event])
+    except BaseException:
+        record.close(is_failing=True)
+        raise
+    record.close()
+
+
 def has_orders(run: Path) -> bool:
     """Whether a run has traded."""
     return (run / ORDERS).exists()

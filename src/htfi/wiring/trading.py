@@ -22,6 +22,7 @@ from htfi.domain.orders import (
     LimitsInForce,
     MassCancelRequest,
     OrderEvent,
+    Reconciled,
     TradingDisabled,
     TradingEnabled,
 )
@@ -107,7 +108,9 @@ class TradingControls:
         """Stops and their ends, with what they cancel."""
         if self._log.is_replaying:
             recorded = self._log.next_recorded()
-            is_control = isinstance(recorded, TradingDisabled | TradingEnabled | MassCancelRequest)
+            if isinstance(recorded, Reconciled) and not recorded.turn:
+                return [recorded]  # it was recorded between two starts of the run
+            is_control = isinstance(recorded, ControlEvent)
             if not is_control or not self._is_due(recorded, at_ns):
                 return ()
             self._note(recorded)
@@ -149,6 +152,8 @@ class TradingControls:
             case TradingEnabled():
                 self._disabled.pop(event.scope, None)
                 self._banned.discard(event.scope)
+            case Reconciled():
+                pass
             case MassCancelRequest():
                 for scope, cause in list(self._uncancelled.items()):
                     if replace(event, turn=0) == mass_cancel_of(scope, event.at_ns, _BY_GOVERNANCE, cause):

@@ -88,6 +88,21 @@ def open_venue(
         session.close()
 
 
+def run_prefix(folder: Path) -> str:
+    """What the ClOrdIDs of a run's orders begin with; empty of a run on paper. Raises: IntegrityError."""
+    path = folder / FIX_FILE
+    return _noted(path).prefix if path.exists() else ""
+
+
+def _noted(path: Path) -> RunOnSession:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=RunOnSession)
+    except OSError as error:
+        raise DependencyUnavailable(f"{path}: {error.strerror or error}") from error
+    except msgspec.DecodeError as error:
+        raise IntegrityError(f"{path} was altered: {error}: restore it from a copy") from error
+
+
 def _run_on(folder: Path, session: "SessionThread") -> RunOnSession:
     """What the run has noted of its session, or notes now.
 
@@ -96,20 +111,18 @@ def _run_on(folder: Path, session: "SessionThread") -> RunOnSession:
     path, endpoint = folder / FIX_FILE, session.endpoint
     name = f"{endpoint.session.sender}-{endpoint.session.target}"
     journal = str(Path(endpoint.journal).absolute())
+    if path.exists():
+        noted = _noted(path)
+        if (noted.session, noted.journal) != (name, journal):
+            raise InvalidInput(
+                f"{folder} trades by the FIX session {noted.session} with the journal {noted.journal}: "
+                "give its file, or use a new folder"
+            )
+        return noted
+    place: JournalPlace = session.place()
+    noted = RunOnSession(name, journal, f"{token_hex(_PREFIX_BYTES)}-", *place)
     try:
-        if path.exists():
-            noted = msgspec.json.decode(path.read_bytes(), type=RunOnSession)
-            if (noted.session, noted.journal) != (name, journal):
-                raise InvalidInput(
-                    f"{folder} trades by the FIX session {noted.session} with the journal {noted.journal}: "
-                    "give its file, or use a new folder"
-                )
-            return noted
-        place: JournalPlace = session.place()
-        noted = RunOnSession(name, journal, f"{token_hex(_PREFIX_BYTES)}-", *place)
         write_atomically(path, msgspec.json.encode(noted))
     except OSError as error:
         raise DependencyUnavailable(f"{path}: {error.strerror or error}") from error
-    except msgspec.DecodeError as error:
-        raise IntegrityError(f"{path} was altered: {error}: restore it from a copy") from error
     return noted

@@ -73,7 +73,7 @@ class SessionRunner:
         application: Application,
         may_resend: Callable[[bytes], bool] = lambda _: True,
     ) -> None:
-        """`may_resend` says of a message that the counterparty asks for again whether it is sent; else a gap fill is."""
+        """`may_resend`: whether a message that the counterparty asks for again is sent; else a gap fill is."""
         self.settings = settings
         self.journal = journal
         self.dictionary = load_dictionary(settings.dictionary_name)

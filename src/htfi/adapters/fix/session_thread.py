@@ -132,7 +132,7 @@ class SessionThread:
             self._changed.notify_all()
 
     def _may_resend(self, frame: bytes) -> bool:
-        """Whether a message of ours that did not arrive is still wanted; an order that is not comes back as a message."""
+        """Whether a message of ours that did not arrive is still wanted; else an order comes back as a message."""
         message = self._decoded(frame)
         sent_ns = parse_timestamp(message.get(52)) or 0
         max_age_ns = self.endpoint.orders.max_resend_age_s * NS_PER_S

@@ -60,6 +60,10 @@ class OrderLog:
             return None
         return _decoded(self._recorded[self.num_events], self.path, self.num_events + 1)
 
+    def go_to_end(self) -> None:
+        """Go behind what the file holds, without making it again."""
+        self.num_events = len(self._recorded)
+
     def append(self, events: Sequence[OrderEvent]) -> None:
         """Record events. Raises: DependencyUnavailable; IntegrityError where the file holds others there."""
         lines = [encode_order_event(event) for event in events]

@@ -1,4 +1,7 @@
-"""What people ask of a run's orders: one file each in its folder, moved there whole; the run takes each once."""
+"""What people ask of a run's orders: one file each in its folder, moved there whole; the run takes each once.
+
+A comparison with the other side that was made while the run goes on comes the same way.
+"""
 
 import time
 from collections.abc import Sequence
@@ -12,6 +15,7 @@ from htfi.domain.errors import DependencyUnavailable
 from htfi.domain.files import make_private, write_atomically
 from htfi.domain.orders import (
     MassCancelRequest,
+    Reconciled,
     TradingDisabled,
     TradingEnabled,
     decode_order_event,
@@ -22,7 +26,7 @@ FOLDER = "order-requests"
 MAX_REQUEST_BYTES = 64 << 10
 _SETTLED_NS = 1_000_000_000  # a folder that changed later may change again at the same time of its clock
 
-OrderRequest = MassCancelRequest | TradingDisabled | TradingEnabled
+OrderRequest = MassCancelRequest | TradingDisabled | TradingEnabled | Reconciled
 
 
 def write_order_request(run: Path, request: OrderRequest) -> Path:
