@@ -27,7 +27,8 @@ from htfi.execution.instruments import NANOS, Instrument
 from htfi.execution.intents import Intent, OrderIntent
 from htfi.execution.order_entry import EntryVerdict, OrderEntry
 from htfi.execution.ports import VenueLink
-from htfi.execution.sizing import Array, SizingInput, outcomes_of, target_weights
+from htfi.execution.sizing import Array, SizingInput, joint_outcomes, outcomes_of, target_weights
+from htfi.forecasting.joint.history import NormalScores
 from htfi.pipeline.decided import DecidedSeries
 from htfi.pipeline.ports import EventFeed, Position
 
@@ -93,7 +94,12 @@ class Trader:
         self._known: dict[str, _Known] = {}
         self._waiting: dict[str, _Target] = {}
         self._indices: dict[str, int] = {}  # of decisions that an amendment may name
+        self._surprises: Callable[[Sequence[str]], NormalScores] | None = None
         self.num_refused = 0
+
+    def follow_dependence(self, surprises: Callable[[Sequence[str]], NormalScores]) -> None:
+        """Measure the book by how its series moved together: `surprises` of series of one interval, over the past."""
+        self._surprises = surprises
 
     def subscribe(self, receipt: Receipt, decided: DecidedSeries) -> None:
         """Take a released decision; nothing is done yet."""
@@ -176,12 +182,19 @@ class Trader:
             SizingInput(symbol, known.returns, known.years, self._weight(symbol))
             for symbol, known in self._known.items()
         ]
-        weights = target_weights(inputs, self._config)
+        weights = target_weights(inputs, self._config, lambda: self._joint_outcomes(inputs))
         found: dict[str, int] = {}
         for symbol, weight in zip(symbols, weights.tolist(), strict=True):
             if symbol in due:
                 found[symbol] = int(weight * self._config.capital / self._lot_value(symbol))
         return found
+
+    def _joint_outcomes(self, inputs: Sequence[SizingInput]) -> Array | None:
+        """Of the whole book, where its series have one interval: others have no instants in common."""
+        if self._surprises is None or len({known.interval for known in self._known.values()}) > 1:
+            return None
+        series = [f"{symbol}/{known.interval}" for symbol, known in self._known.items()]
+        return joint_outcomes(inputs, self._surprises(series).scores, self._config.shortfall_level)
 
     def _weight(self, symbol: str) -> float:
         return self._position(symbol) * self._lot_value(symbol) / self._config.capital
