@@ -27,13 +27,20 @@ _STEPS = 40  # of the bisection for the growth-optimal weight: to a millionth of
 class SizingInput:
     """One instrument as sizing sees it: returns [S] of equally likely outcomes over the horizon, simple not log.
 
-    `held` is the weight that the book has now.
+    `held` is the weight that the book has now; `direction`, from −1 to 1, is a strategy's, None where the forecast
+    decides.
     """
 
     symbol: str
     returns: Array
     horizon_years: float
     held: float = 0.0
+    direction: float | None = None
+
+    @property
+    def sigma(self) -> float:
+        """By the year."""
+        return float(self.returns.std()) / math.sqrt(self.horizon_years)
 
 
 def outcomes_of(levels: Sequence[float], log_quantiles: Sequence[float] | Array) -> Array:
@@ -150,12 +157,10 @@ def book_shortfall(
 
 def _wanted(one: SizingInput, config: TradingConfig, cost: float) -> float:
     """The weight of one instrument by itself."""
-    if config.sizing == "volatility":
-        sigma = float(one.returns.std()) / math.sqrt(one.horizon_years)
-        mean = float(one.returns.mean())
-        if sigma <= 0.0 or not math.isfinite(sigma):
-            return 0.0
-        return math.copysign(config.target_volatility / sigma, mean) if mean else 0.0
+    if one.direction is not None or config.sizing == "volatility":
+        direction = float(np.sign(one.returns.mean())) if one.direction is None else one.direction
+        sigma = one.sigma
+        return direction * config.target_volatility / sigma if sigma > 0.0 and math.isfinite(sigma) else 0.0
     ideal = config.kelly_fraction * kelly_weight(one.returns)
     # What a trade costs widens to a band of weights that are not worth leaving (Davis and Norman, 1990).
     toward_less = config.kelly_fraction * kelly_weight(one.returns - cost)
