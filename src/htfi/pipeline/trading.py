@@ -120,6 +120,7 @@ class Trader:
             self._act(group, at_ns)
         if isinstance(item, Bar | Quote | Trade) and self._config.trades(item.symbol):
             self._list(item.symbol, now_ns)
+            self._deliver(now_ns)  # what was sent before meets the market as it was
             self._venue.observe(item)
         self._deliver(now_ns)
         self._heed(now_ns)
