@@ -69,6 +69,21 @@ def test_orders_positions_and_the_page_tell_one_story(traded: Path) -> None:
     assert "OrderAcknowledged" in shown or "OrderRejected" in shown
 
 
+def test_costs_add_up_to_what_positions_say(traded: Path, tmp_path: Path) -> None:
+    page = tmp_path / "costs.html"
+    told = json.loads(say("orders", "costs", traded, "--by", "instrument", "--json", "--html", page))
+    positions = [json.loads(line) for line in say("orders", "positions", traded, "--json").splitlines()]
+    slippage = told["all"]["slippage_bps"] / 1e4 * told["all"]["value"] / 1e9
+    assert slippage == pytest.approx(sum(one["shortfall"] for one in positions))
+    assert [one["name"] for one in told["groups"]] == ["AAA", "BBB"]
+    assert told["venues"] == [
+        {"venue": "XSIM", "share of value": "100.0%", "share of orders": "100.0%"}
+        | {key: told["venues"][0][key] for key in ("taking liquidity", "adding liquidity")}
+    ]
+    assert "Costs so far" in page.read_text()
+    assert "slippage" in say("orders", "costs", traded)
+
+
 def test_the_ledger_and_the_regulators_monitors_verify_what_was_traded(traded: Path) -> None:
     assert "judged again by the gate, positions add up" in say("ledger", "verify", traded)
     found = check_regulation((traded,), (), tuple(RuleRegime), Span())
