@@ -28,6 +28,7 @@ from htfi.domain.orders import (
 )
 from htfi.execution.accounting import Accounts
 from htfi.execution.order_entry import OrderEntry
+from htfi.execution.trade_costs import CostSurvey
 from htfi.execution.turns import RunTurn
 from htfi.pipeline.governed import RunGovernance
 from htfi.pipeline.ports import EventFeed
@@ -233,18 +234,25 @@ def open_orders(
 
 def read_accounts(folder: Path) -> Accounts:
     """Orders and positions of a run, as its order log left them. Raises: InvalidInput, IntegrityError."""
-    if not (folder / ORDERS).exists():
-        raise InvalidInput(
-            f"{folder} has no {ORDERS}: name the folder of a run that `htfi trade --out` has filled"
-        )
+    _check_traded(folder)
     return Accounts().take_all(read_order_log(folder))
+
+
+def read_costs(folder: Path) -> CostSurvey:
+    """What the orders of a run cost. Raises: InvalidInput, IntegrityError."""
+    _check_traded(folder)
+    return CostSurvey().take_all(read_order_log(folder))
 
 
 def request_of_orders(folder: Path, request: OrderRequest) -> bool:
     """Ask something of a run's orders; whether the run goes on. Raises: InvalidInput, DependencyUnavailable."""
+    _check_traded(folder)
+    write_order_request(folder, request)
+    return is_running(folder)
+
+
+def _check_traded(folder: Path) -> None:
     if not (folder / ORDERS).exists():
         raise InvalidInput(
             f"{folder} has no {ORDERS}: name the folder of a run that `htfi trade --out` has filled"
         )
-    write_order_request(folder, request)
-    return is_running(folder)

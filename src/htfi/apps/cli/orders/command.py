@@ -24,7 +24,7 @@ SCOPE = click.option(
 )
 
 
-@click.group("orders", short_help="Orders of a run: list, show, cancel, reconcile.")
+@click.group("orders", short_help="Orders of a run: list, show, costs, cancel, reconcile.")
 def command() -> None:
     """Show what a run did by orders, and ask it to cancel or to stop trading.
 
@@ -35,6 +35,7 @@ def command() -> None:
       htfi orders list DIR
       htfi orders show DIR d17
       htfi orders positions DIR
+      htfi orders costs DIR --html costs.html
       htfi orders cancel-all DIR --scope instrument:SPX --by Ann --why "halted"
       htfi orders reconcile DIR --drop-copy executions.fix --statement positions.csv
     """
@@ -106,6 +107,32 @@ def positions(folder: Path, as_json: bool) -> None:
     from htfi.wiring.trading import read_accounts
 
     view.show_positions(read_accounts(folder), folder, as_json=as_json)
+
+
+@command.command(short_help="What trading cost: slippage, fees, what was missed; a page of plots.")
+@FOLDER
+@click.option(
+    "--by",
+    type=click.Choice(["day", "venue", "algorithm", "instrument", "order"]),
+    default="algorithm",
+    show_default=True,
+    help="What a row is of.",
+)
+@click.option("--html", "html_file", type=click.Path(path_type=Path, dir_okay=False), help="Write a page.")
+@JSON
+def costs(folder: Path, by: str, html_file: Path | None, as_json: bool) -> None:
+    """Analyse what the orders of a run cost, and how prices went on after their fills.
+
+    \b
+    Examples:
+      htfi orders costs DIR
+      htfi orders costs DIR --by day --html costs.html
+      htfi orders costs DIR --by order --json
+    """
+    from htfi.apps.cli.orders.costs import show_costs
+    from htfi.wiring.trading import read_costs
+
+    show_costs(read_costs(folder), folder, by, html_file, as_json=as_json)
 
 
 @command.command(short_help="Compare fills and positions with the other side's; exit status 1 at a break.")
