@@ -275,7 +275,7 @@ def open_run(
         if with_orders:
             from htfi.wiring.trading import open_orders
 
-            orders = closing.enter_context(open_orders(settings, folder, governance, venue_file))
+            orders = closing.enter_context(open_orders(settings, folder, governance, ledger.size, venue_file))
             feed = orders.follow(feed)
         loop = build_loop(
             settings,

@@ -14,7 +14,8 @@ from msgspec.structs import replace
 
 from htfi.adapters.stores.order_log import ORDERS, OrderLog, read_order_log
 from htfi.adapters.stores.order_requests import OrderRequest, OrderRequests, write_order_request
-from htfi.domain.errors import InvalidInput
+from htfi.domain.counts import counted
+from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.domain.governance import ScopeLevel, parse_scope
 from htfi.domain.order_limits import OrderLimits
 from htfi.domain.order_scopes import mass_cancel_of
@@ -188,12 +189,21 @@ class TradingControls:
 
 @contextmanager
 def open_orders(
-    settings: Settings, folder: Path, governance: RunGovernance, venue_file: Path | None = None
+    settings: Settings,
+    folder: Path,
+    governance: RunGovernance,
+    num_decisions: int,
+    venue_file: Path | None = None,
 ) -> Generator[OpenOrders]:
     """Orders of a run in its folder, on the simulated venue, or on the one of a TOML file through FIX.
 
-    Raises: InvalidInput, IntegrityError, DependencyUnavailable.
+    `num_decisions` stand in the ledger already. Raises: InvalidInput, IntegrityError, DependencyUnavailable.
     """
+    if num_decisions and not (folder / ORDERS).exists():
+        raise IntegrityError(
+            f"{folder} holds {counted(num_decisions, 'decision')} and no {ORDERS}, so that orders would be sent again: "
+            "restore it from a copy, or use a new folder"
+        )
     record, turn = RecordedOrders(folder), RunTurn()
     log = record.log
     try:

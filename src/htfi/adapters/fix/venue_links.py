@@ -12,7 +12,7 @@ from collections import deque
 from msgspec import structs
 
 from htfi.adapters.fix.session_thread import SessionThread
-from htfi.domain.errors import DependencyUnavailable, IntegrityError
+from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
 from htfi.domain.events import Bar, FeedItem, Quote, Trade
 from htfi.domain.orders import (
     AlertRaised,
@@ -79,7 +79,11 @@ class LiveVenueLink:
 
     def send(self, request: VenueRequest) -> None:
         """Send a request, or refuse it where the session does not come back in time. Raises: DependencyUnavailable."""
-        composed = self._orders.compose(request)
+        try:
+            composed = self._orders.compose(request)
+        except InvalidInput as error:
+            self._refuse(request, str(error))
+            return
         cl_ord_id = self._orders.cl_ord_id(request)
         if cl_ord_id in self._sent_ids:
             return
@@ -87,14 +91,14 @@ class LiveVenueLink:
         if self._recorded.is_replaying or (self._recorded.holds_newest and not is_cancel):
             self._refuse(request, "the run ended before it left")
             return
-        deadline_s = time.monotonic() + self._settings.logon_wait_s
-        number = self._session.post(composed)
-        while isinstance(number, NotSent):
-            left_s = deadline_s - time.monotonic()
-            if left_s <= 0 or not self._session.wait_for_logon(left_s):
-                self._refuse(request, f"{self._session.name} is down: {self._session.why_down}")
-                return
-            number = self._session.post(composed)
+        try:
+            number = posted(self._session, composed)
+        except InvalidInput as error:
+            self._refuse(request, str(error))
+            return
+        if isinstance(number, NotSent):
+            self._refuse(request, f"{self._session.name} is down: {self._session.why_down}")
+            return
         self._orders.note_number(number, cl_ord_id)
         self._answers_by_s = time.monotonic() + self._settings.answer_wait_s
 
@@ -245,17 +249,25 @@ class SteppedVenueLink:
                     "inputs: the inputs, the settings or the code changed since; use a new folder for the run"
                 )
             return message.sequence or 0
-        number = self._session.post(composed)
-        deadline_s = time.monotonic() + self._settings.logon_wait_s
-        while isinstance(number, NotSent):
-            left_s = deadline_s - time.monotonic()
-            if left_s <= 0 or not self._session.wait_for_logon(left_s):
-                raise DependencyUnavailable(
-                    f"{self._session.name} is down ({self._session.why_down}): start the venue with "
-                    "`htfi venue serve` and run the same command again"
-                )
-            number = self._session.post(composed)
+        number = posted(self._session, composed)
+        if isinstance(number, NotSent):
+            raise DependencyUnavailable(
+                f"{self._session.name} is down ({self._session.why_down}): start the venue with "
+                "`htfi venue serve` and run the same command again"
+            )
         return number
+
+
+def posted(session: SessionThread, composed: Composed) -> int | NotSent:
+    """The number of a message that was sent, as soon as the session is there, or why it was not in time."""
+    deadline_s = time.monotonic() + session.endpoint.orders.logon_wait_s
+    number = session.post(composed)
+    while isinstance(number, NotSent):
+        left_s = deadline_s - time.monotonic()
+        if left_s <= 0 or not session.wait_for_logon(left_s):
+            break
+        number = session.post(composed)
+    return number
 
 
 def _body(message: FixMessage, session: SessionThread) -> list[tuple[int, str]]:

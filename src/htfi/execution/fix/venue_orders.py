@@ -81,7 +81,8 @@ class VenueOrders:
         """The event of a request that was not sent."""
         self._unanswered.pop(self.cl_ord_id(request), None)
         refusal = _refusal(request, RejectedBy.LINK, f"{NOT_SENT}: {why}")
-        self._advance(refusal)
+        if request.order_id in self._contexts:  # else the version could not say it
+            self._advance(refusal)
         return refusal
 
     def read(self, message: FixMessage) -> list[OrderEvent]:

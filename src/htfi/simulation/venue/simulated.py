@@ -28,6 +28,7 @@ from htfi.domain.orders import (
     TimeInForce,
 )
 from htfi.execution.instruments import Instrument
+from htfi.execution.market_view import BestQuotes, lots_of
 from htfi.execution.ports import VenueRequest
 from htfi.simulation.venue.book import Match, RestingOrder, SimulatedBook
 from htfi.simulation.venue.config import VenueConfig
@@ -44,6 +45,7 @@ class SimulatedVenue:
         self._config = config
         self._instruments: dict[str, Instrument] = {}
         self._books: dict[str, SimulatedBook] = {}
+        self._quotes: dict[str, BestQuotes] = {}
         self._new: dict[str, NewOrder] = {}  # orders that were taken in, by id
         self._requests: list[tuple[int, int, VenueRequest]] = []
         self._reports: list[tuple[int, int, OrderEvent]] = []
@@ -58,6 +60,7 @@ class SimulatedVenue:
         """Open a book for an instrument."""
         self._instruments[instrument.symbol] = instrument
         self._books.setdefault(instrument.symbol, SimulatedBook())
+        self._quotes.setdefault(instrument.symbol, BestQuotes())
 
     def send(self, request: VenueRequest) -> None:
         """Take a request on its way."""
@@ -97,7 +100,7 @@ class SimulatedVenue:
                 self._report_matches(self._quote(item, instrument, book))
                 self._snapshot(item.symbol, now_ns)
             case Trade():
-                price, lots = instrument.nearest_ticks(item.price), _lots(item.size, instrument)
+                price, lots = instrument.nearest_ticks(item.price), lots_of(item.size, instrument)
                 self._report_matches(book.trade(price, lots, now_ns))
                 self._snapshot(item.symbol, now_ns, last=price, last_lots=lots)
             case Bar():
@@ -113,17 +116,16 @@ class SimulatedVenue:
             instrument.nearest_ticks(bar.low),
             instrument.nearest_ticks(bar.close),
         )
-        volume = _lots(bar.volume, instrument)
+        volume = lots_of(bar.volume, instrument)
         max_lots = int(volume * self._config.max_bar_share) if volume else 1 << 60
         self._report_matches(book.bar(prices, max_lots, half, bar.start_ns, bar.end_ns))
         self._snapshot(bar.symbol, bar.available_at_ns, last=prices[3], last_lots=volume)
 
     def _quote(self, quote: Quote, instrument: Instrument, book: SimulatedBook) -> Iterable[Match]:
-        bid = book.bid if quote.bid is None else instrument.nearest_ticks(quote.bid, "down")
-        ask = book.ask if quote.ask is None else instrument.nearest_ticks(quote.ask, "up")
-        bid_lots = book.bid_shown if quote.bid_size is None else _lots(quote.bid_size, instrument)
-        ask_lots = book.ask_shown if quote.ask_size is None else _lots(quote.ask_size, instrument)
-        return book.quote(bid, bid_lots, ask, ask_lots, quote.available_at_ns)
+        quotes = self._quotes[quote.symbol]
+        bid, bid_lots, ask, ask_lots = quotes.take(quote, instrument)
+        met = Liquidity.ADDED if quotes.num_exchanges == 1 else Liquidity.REMOVED
+        return book.quote(bid, bid_lots, ask, ask_lots, quote.available_at_ns, met)
 
     def _snapshot(self, symbol: str, at_ns: int, last: int | None = None, last_lots: int = 0) -> None:
         instrument, book = self._instruments[symbol], self._books[symbol]
@@ -277,10 +279,6 @@ class SimulatedVenue:
     def _next_num(self) -> int:
         self._num += 1
         return self._num
-
-
-def _lots(size: float, instrument: Instrument) -> int:
-    return int(size // instrument.lot_size)
 
 
 def _fills_whole(book: SimulatedBook, order: RestingOrder) -> bool:
