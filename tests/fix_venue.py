@@ -69,7 +69,7 @@ class VenueProcess:
             text=True,
         )
         assert self._process.stdout is not None
-        assert re.match(r"venue XSIM listens on ", self._process.stdout.readline())
+        assert re.match(r"venue XSIM is ready at ", self._process.stdout.readline())
 
     def end(self, number: signal.Signals = signal.SIGKILL) -> int:
         """Its exit status after a signal."""

@@ -11,7 +11,7 @@ from htfi.execution.instruments import Instrument
 
 
 @dataclass(slots=True)
-class _Sides:
+class _ShownQuote:
     """What an exchange shows; a price of 0: nothing."""
 
     bid: int = 0
@@ -24,7 +24,7 @@ class BestQuotes:
     """The best bid and ask over the exchanges that quote one instrument."""
 
     def __init__(self) -> None:
-        self._by_exchange: dict[str, _Sides] = {}
+        self._by_exchange: dict[str, _ShownQuote] = {}
 
     @property
     def num_exchanges(self) -> int:
@@ -32,7 +32,7 @@ class BestQuotes:
 
     def take(self, quote: Quote, instrument: Instrument) -> tuple[int, int, int, int]:
         """Best bid and its lots, best ask and its lots, after a quote; a side that it does not state stays."""
-        sides = self._by_exchange.setdefault(quote.venue, _Sides())
+        sides = self._by_exchange.setdefault(quote.venue, _ShownQuote())
         if quote.bid is not None:
             sides.bid = instrument.nearest_ticks(quote.bid, "down")
         if quote.bid_size is not None:

@@ -168,7 +168,7 @@ class VenueServer:
         port = await acceptor.listen(self._endpoint.host, self._endpoint.port)
         session = self._endpoint.session
         self._show(
-            f"venue {self.name} listens on {self._endpoint.host}:{port} for {session.target} by {session.version}, "
+            f"venue {self.name} is ready at {self._endpoint.host}:{port} for {session.target} by {session.version}, "
             f"as {session.sender}"
         )
         await self._is_closed.wait()
