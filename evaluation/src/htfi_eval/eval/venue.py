@@ -180,7 +180,7 @@ def _follow(messages: OrderMessages, place: int, sign: int) -> FollowedOrder:
     _ = list(book.quote(*_quote(messages, before), int(messages.at_ns[before])))
     double = RestingOrder("double", sign, price, 1, begin_ns, TimeInForce.DAY)
     _ = list(book.add(double))
-    ahead = int(shown[place]) - size
+    ahead = max(0, int(shown[place]) - size)
     recorded: int | None = None
     simulated: int | None = None
     at_ns = begin_ns
@@ -282,7 +282,7 @@ def _charts(
             "While their price was the best. Doubles at the simulated venue follow the same quotes and trades.",
             [f"{_range_name(*queue)} ({len(chosen):,})" for queue, chosen in zip(QUEUES, by_queue, strict=True)],
             [
-                DotGroup(name, [100 * _share(chosen, field) for chosen in by_queue])
+                DotGroup(name, [_share(chosen, field) for chosen in by_queue])
                 for name, field in (("recorded", "recorded_wait_ns"), ("simulated", "simulated_wait_ns"))
             ],
             unit="%",
