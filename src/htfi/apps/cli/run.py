@@ -198,7 +198,7 @@ def execute_run(
     )
     if not files and mapping is None:
         mapping = sample.MAPPING
-    console = Console(stderr=mirror is not None)
+    console = Console(stderr=mirror is not None, emoji=False)  # no name of a file or a symbol means one
     model = ViewModel(f"{title} → {folder}")
     started_s = time.perf_counter()
     opened = open_run(
