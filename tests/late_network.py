@@ -21,7 +21,7 @@ from htfi.narrative.ports import NewsReader
 from htfi.narrative.readers import ModelReader, TemplateReader
 from htfi.pipeline.loop import DecisionLoop
 from htfi.pipeline.ports import DecisionLedger, MakeDecision
-from htfi.wiring.run import build_loop
+from htfi.wiring.loop import build_loop
 from htfi.wiring.settings import load_settings, override
 
 START_NS = 15_000 * NS_PER_DAY

@@ -8,7 +8,7 @@ from htfi.domain.events import FeedItem
 from htfi.governance.ledger.merkle import leaf_hash
 from htfi.pipeline.loop import DecisionLoop
 from htfi.pipeline.ports import MakeDecision
-from htfi.wiring.run import build_loop
+from htfi.wiring.loop import build_loop
 from htfi.wiring.settings import Settings, load_settings, override
 
 

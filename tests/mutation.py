@@ -187,6 +187,8 @@ def main() -> None:
         "msgspec",
         "cryptography",
         "click",
+        "arro3.core",
+        "arro3.io",
         "pyarrow",
         "rich",
     ):

@@ -11,7 +11,7 @@ FAILED = FailedCheck(SandboxCheck.NOT_WORSE, "simulated crisis", "its loss is 1.
 
 
 def record_verdict(
-    place: Path, governance: Path, *, passed: bool = True, champion: str = SHIPPED
+    place: Path, governance: Path, *, passed: bool = True, champion: str = SHIPPED, proposed_by: str = ""
 ) -> SandboxVerdict:
     """A verdict on what lies at `place` as it is now, in the governance log."""
     candidate = open_candidate(place)
@@ -19,7 +19,7 @@ def record_verdict(
         at_ns=1, candidate=candidate.name, candidate_kind=candidate.kind, digest=candidate.digest,
         lineage=candidate.lineage, champion_digest=champion, history_digest="", trials=(), results=(),
         failed=() if passed else (FAILED,), num_tries=1, permitted_chance=0.03, gain_sharpe=None, gain_is_real=None,
-        not_enforced=(), untried=(),
+        not_enforced=(), untried=(), proposed_by=proposed_by,
     )  # fmt: skip
     log = open_governance_log(governance)
     try:

@@ -59,8 +59,7 @@ class World:
     def __post_init__(self) -> None:
         self.order = itertools.count()
         config = DecodingConfig(batch_bytes=2**23, cache_bytes=2**20, max_batch=64)
-        self.desk: VerificationServer = desk(decoding=config, time=self.time)
-        self.desk.scheduler.engine.sessions.network = Paced(self.time)
+        self.desk: VerificationServer = desk(decoding=config, time=self.time, target=Paced(self.time))
         self.edges = [Edge(self.desk, f"s{i}", f"edge{i}") for i in range(self.num_edges)]
         self.began_s: dict[str, float] = {}
         self.turns = dict.fromkeys((edge.stream for edge in self.edges), 0)

@@ -22,6 +22,7 @@ from htfi.decoding.link.parts import encode_grammar, part_name, request_name
 from htfi.decoding.link.ports import StreamArrival, StreamEvent
 from htfi.decoding.link.server.remote_drafts import RoutedStrategy
 from htfi.decoding.link.server.server import VerificationServer
+from htfi.decoding.ports import Network
 from htfi.decoding.sampling import SamplingParams
 from htfi.decoding.vocabulary import Vocabulary
 from htfi.domain.generation import Completion, GenerationRequest
@@ -50,11 +51,12 @@ def desk(
     decoding: DecodingConfig | None = None,
     has_draft: bool = False,
     time: Time | None = None,
+    target: Network | None = None,
 ) -> VerificationServer:
     clock = time or Time()
     routed = RoutedStrategy(chain() if has_draft else None, clock)
     rounds = DecodingEngine(
-        network(),
+        target or network(),
         TOKENIZER,
         "tiny",
         decoding or DecodingConfig(batch_bytes=2**22, cache_bytes=2**18),

@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +18,14 @@ from htfi.adapters.stores.line_server import LineServer
 from htfi.adapters.stores.released_lines import FollowingReader, ReleasedLines
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 
-RUN = [sys.executable, "-m", "htfi", "run"]
+RUN = ("run",)
+EDGE = (
+    "edge",
+    "--insecure-loopback",
+    "--cloud",
+    "cloud1=127.0.0.1:9",
+)  # nothing listens there: it works alone
+COMMANDS = pytest.mark.parametrize("command", [RUN, EDGE], ids=["run", "edge"])
 NUM_DAYS = 400
 
 
@@ -39,9 +47,11 @@ def closing() -> Iterator[contextlib.ExitStack]:
         yield stack
 
 
-def start(closing: contextlib.ExitStack, *words: object, **streams: int) -> subprocess.Popen[bytes]:
-    command = [*RUN, *map(str, words), "--plain", "--no-report"]
-    run = closing.enter_context(subprocess.Popen(command, stderr=subprocess.PIPE, **streams))  # type: ignore[call-overload]
+def start(
+    closing: contextlib.ExitStack, command: Sequence[str], *words: object, **streams: int
+) -> subprocess.Popen[bytes]:
+    line = [sys.executable, "-m", "htfi", *command, *map(str, words), "--plain", "--no-report"]
+    run = closing.enter_context(subprocess.Popen(line, stderr=subprocess.PIPE, **streams))  # type: ignore[call-overload]
     closing.callback(run.kill)
     return run
 
@@ -78,11 +88,12 @@ def all_of(client: socket.socket) -> list[bytes]:
         return list(file)
 
 
+@COMMANDS
 def test_a_reader_that_does_not_read_holds_no_run_and_gets_every_line(
-    closing: contextlib.ExitStack, prices: Path, tmp_path: Path
+    closing: contextlib.ExitStack, command: Sequence[str], prices: Path, tmp_path: Path
 ) -> None:
     folder = tmp_path / "run"
-    run = start(closing, prices, "--out", folder, "--stdout", stdout=subprocess.PIPE)
+    run = start(closing, command, prices, "--out", folder, "--stdout", stdout=subprocess.PIPE)
     assert run.stdout is not None
     wait_for(lambda: (folder / "decisions.parquet").exists())  # made when the last decision is recorded
     lines = journal(folder)
@@ -92,11 +103,12 @@ def test_a_reader_that_does_not_read_holds_no_run_and_gets_every_line(
     assert run.wait(20.0) == 0
 
 
+@COMMANDS
 def test_a_stopped_run_does_not_wait_for_a_reader_that_does_not_read(
-    closing: contextlib.ExitStack, prices: Path, tmp_path: Path
+    closing: contextlib.ExitStack, command: Sequence[str], prices: Path, tmp_path: Path
 ) -> None:
     folder = tmp_path / "run"
-    run = start(closing, prices, "--out", folder, "--stdout", stdout=subprocess.PIPE)
+    run = start(closing, command, prices, "--out", folder, "--stdout", stdout=subprocess.PIPE)
     assert run.stderr is not None
     for line in run.stderr:
         if b"decisions.parquet" in line:  # the end of the summary: now it waits for its reader
@@ -108,12 +120,13 @@ def test_a_stopped_run_does_not_wait_for_a_reader_that_does_not_read(
     assert len(journal(folder)) == NUM_DAYS - 20
 
 
+@COMMANDS
 def test_clients_get_every_line_from_their_index_on_across_a_kill(
-    closing: contextlib.ExitStack, prices: Path, tmp_path: Path
+    closing: contextlib.ExitStack, command: Sequence[str], prices: Path, tmp_path: Path
 ) -> None:
     folder, address = tmp_path / "run", str(tmp_path / "lines.sock")
     words = (prices, "--out", folder, "--listen", f"unix:{address}", "--pace", 1e7)
-    run = start(closing, *words, stdout=subprocess.DEVNULL)
+    run = start(closing, command, *words, stdout=subprocess.DEVNULL)
     wait_for(lambda: _is_listening(address))
     sleeper = follow(address, 0)  # never reads
     with follow(address, 0) as client, client.makefile("rb") as file:
@@ -122,7 +135,7 @@ def test_clients_get_every_line_from_their_index_on_across_a_kill(
     run.wait(20.0)
     sleeper.close()
     assert Path(address).is_socket(), "a killed run leaves its socket, which the next one replaces"
-    again = start(closing, *words[:-2], stdout=subprocess.DEVNULL)
+    again = start(closing, command, *words[:-2], stdout=subprocess.DEVNULL)
     wait_for(lambda: _is_listening(address))
     clients = [follow(address, 0), follow(address, len(got))]
     with ThreadPoolExecutor() as readers:
@@ -165,6 +178,41 @@ def test_a_client_waits_for_an_index_to_come_and_leaves_when_the_run_ends(lines:
     server.close()
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", port), 1.0)
+
+
+def test_a_client_that_leaves_and_comes_back_gets_the_rest(lines: ReleasedLines) -> None:
+    server = LineServer("127.0.0.1:0", lines)
+    with follow(server.port, 0) as client, client.makefile("rb") as file:
+        got = [file.readline() for _ in range(4)]
+    append(lines, b'{"index":10}\n')
+    back = follow(server.port, len(got))
+    lines.end()
+    assert indices(got + all_of(back)) == list(range(11))
+    server.close()
+
+
+def test_clients_of_an_edge_that_does_not_lead_wait_until_it_does(lines: ReleasedLines) -> None:
+    leads = threading.Event()
+    server = LineServer("127.0.0.1:0", lines, leads.is_set)
+    with follow(server.port, 8) as client:
+        client.settimeout(0.2)
+        with pytest.raises(TimeoutError):
+            client.recv(1)
+        leads.set()
+        client.settimeout(10.0)
+        lines.end()
+        assert indices(all_of(client)) == [8, 9]
+    server.close()
+
+
+def test_clients_of_an_edge_that_never_led_get_nothing_and_are_let_go(lines: ReleasedLines) -> None:
+    asked = threading.Event()
+    server = LineServer("127.0.0.1:0", lines, lambda: bool(asked.set()))
+    client = follow(server.port, 0)
+    assert asked.wait(10.0)
+    lines.end()
+    server.close()
+    assert all_of(client) == []
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from htfi.pipeline.loop import DecisionLoop
 from htfi.pipeline.record.entry import decode_entry
 from htfi.pipeline.run_state import decode_state, encode_state
 from htfi.wiring.ledger import open_ledger
-from htfi.wiring.run import build_loop
+from htfi.wiring.loop import build_loop
 from htfi.wiring.settings import load_settings, override
 from late_network import START_NS, LateAuthor, ListFeed, ListOutlet
 

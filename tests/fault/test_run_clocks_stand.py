@@ -1,5 +1,7 @@
 """Clocks that stand still: a run ends with the same decisions, whatever the machine's clocks say."""
 
+import csv
+import json
 import os
 import subprocess
 import sys
@@ -58,3 +60,31 @@ def test_a_paced_run_with_news_whose_wall_clock_stands_ends(prices: Path, tmp_pa
     )
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "run" / "decisions.jsonl").read_bytes().count(b"\n") > 500
+
+
+@pytest.mark.parametrize("names", [WALL, pytest.param(f"{WALL},{MONOTONIC}", marks=pytest.mark.slow)])
+def test_a_stream_whose_clocks_stand_ends_with_every_decision(
+    prices: Path, undisturbed: Path, tmp_path: Path, names: str
+) -> None:
+    """Piped in, as a live feed is read."""
+    words = [names, "run", "-", "--out", str(tmp_path / "run"), "--plain", "--no-report"]
+    with prices.open(newline="") as rows:
+        lines = [json.dumps({**row, "interval": "1d"}) + "\n" for row in csv.DictReader(rows)]
+    done = subprocess.run(
+        [sys.executable, "-c", STOPPED, *words],
+        input="".join(lines),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    streamed, whole = (
+        [
+            line.get("decision", line)["id"]
+            for line in map(json.loads, (folder / "decisions.jsonl").read_bytes().splitlines())
+        ]
+        for folder in (tmp_path / "run", undisturbed)
+    )
+    assert len(whole) > 500
+    assert streamed == whole

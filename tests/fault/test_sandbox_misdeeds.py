@@ -32,10 +32,10 @@ os.dup2(2, 1)
 def give(words):
     os.write(answers, struct.pack(">I", len(words)) + words)
 home = os.environ["LOCKS_FILES"]
-readable = [Path(sys.prefix), Path(sys.base_prefix), Path("/usr/lib"), Path(home), *map(Path, sys.path)]
+readable = [Path(sys.prefix), Path(sys.base_prefix), Path("/usr/lib"), *map(Path, sys.path)]
 readable = readable if home else None
 take()
-give(" ".join(lock_process(int(os.environ["CONTROL"]), 1 << 28, 30.0, readable)).encode())
+give(" ".join(lock_process(int(os.environ["CONTROL"]), 1 << 28, 30.0, readable, Path(home) if home else None)).encode())
 while code := take():
     try:
         exec(code)
@@ -159,6 +159,15 @@ def test_real_home_cannot_be_read(is_wrapped: bool, tmp_path: Path):
             b"FileNotFoundError",
             b"PermissionError",
         )
+
+
+def test_baited_home_cannot_be_listed_without_namespaces():
+    with confined(False) as (process, enforcement):
+        if "files of the home folder cannot be read" not in enforcement.enforced:
+            pytest.skip("this kernel has no Landlock")
+        for folder in ("~", "~/.ssh"):
+            asked = f"os.listdir(os.path.expanduser({folder!r}))"
+            assert process.exchange(asked.encode(), 20.0) == b"PermissionError"
 
 
 def test_environment_of_this_process_is_not_passed_on(monkeypatch: pytest.MonkeyPatch):

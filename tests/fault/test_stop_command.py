@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from htfi.apps.cli.main import cli
+from htfi.governance.control.entries import Stopped
 from htfi.wiring.control import governance_entries, request_reenabling, request_stop
 
 HTFI = [sys.executable, "-m", "htfi"]
@@ -222,6 +223,31 @@ def test_a_governance_log_that_is_gone_or_altered_is_found(
         f"{log}: is missing, though decisions name it" in found.stderr + found.stdout
         or "gone" in found.stderr
     )
+
+
+def test_a_stop_is_given_though_the_disk_has_no_room_for_its_request(
+    closing: contextlib.ExitStack, prices: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "run"
+    run = start(closing, prices, folder, *PACED)
+    wait_for(lambda: len(lines(folder)) > 10)
+    full = (
+        "import resource, signal\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"
+        "from htfi.apps.cli.main import main\n"
+        "main()\n"
+    )
+    words = [sys.executable, "-c", full, "stop", str(folder), "--by", "Ann", "--why", "test"]
+    narrow = subprocess.run([*words, "--scope", "series:A"], capture_output=True, text=True, check=False)
+    assert (narrow.returncode, len(narrow.stderr.splitlines())) == (1, 1)
+    assert "without --scope an empty file stops everything" in narrow.stderr
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "the disk has no room for the request: an empty file STOP stands for it" in done.stdout
+    wait_for(lambda: has_stopped(folder))
+    end(run)
+    assert [entry.by for entry in governance_entries(folder) if isinstance(entry, Stopped)] == ["a STOP file"]
 
 
 @pytest.mark.parametrize(

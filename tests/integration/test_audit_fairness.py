@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 
 from htfi.apps.cli.main import cli
 from htfi.domain.errors import HtfiError, InvalidInput
+from htfi.wiring.fairness import waiting_times
 
 STAGED = Path(__file__).parents[3] / "shared" / "data" / "fairness"
 
@@ -132,6 +133,20 @@ def test_forecasts_are_compared_by_groups_of_symbols(tmp_path: Path) -> None:
     assert coverage["sector"]["gap"] < -0.3
     assert coverage["size"]["verdict"] != "different"
     assert "90% coverage by sector" in (tmp_path / "a.html").read_text()
+
+
+def test_readings_wait_from_the_beginning_of_their_instant() -> None:
+    first, second, other, none = waiting_times([("a", 250.0), ("a", 170.0), ("b", 100.0), ("", np.nan)])
+    assert (first, second, other) == (0.0, 80.0, 0.0)
+    assert np.isnan(none)
+
+
+def test_client_decisions_without_a_named_column_say_what_to_name(tmp_path: Path) -> None:
+    file = table(tmp_path, clients())
+    result = audit(file, "--protected", "sex")
+    assert isinstance(result.exception, InvalidInput)
+    assert str(file) in str(result.exception)
+    assert "name --decision, --outcome or --score" in str(result.exception)
 
 
 def test_forecasts_without_two_groups_say_what_to_give(tmp_path: Path) -> None:

@@ -33,7 +33,13 @@ def test_the_bench_reports_every_figure(tmp_path, monkeypatch):
     monkeypatch.setattr(bench, "_task", small_task)
     body, _ = figures(tmp_path)
     assert set(body["metrics"]) == {
-        *("import_s", "first_forecast_s", "backtest_forecasts_per_s", "backtest_vs_arch"),
+        *(
+            "import_s",
+            "first_forecast_s",
+            "backtest_forecasts_per_s",
+            "backtest_vs_arch",
+            "backtest_vs_arch_by_bar",
+        ),
         "lines_to_first_forecast",
     }
     assert unlisted_metrics("library", [*body["metrics"], "install_mb"]) == []
@@ -42,6 +48,7 @@ def test_the_bench_reports_every_figure(tmp_path, monkeypatch):
     rates = {row["what"]: row.get("forecasts/s") for row in body["rows"]}
     ours = next(rate for what, rate in rates.items() if what.startswith("backtest"))
     assert body["metrics"]["backtest_vs_arch"] == ours / rates["arch, fitted yearly, a year at once"]
+    assert body["metrics"]["backtest_vs_arch_by_bar"] == ours / rates["arch, fitted yearly, bar by bar"]
 
 
 def test_an_absent_peer_is_a_line_in_the_table(tmp_path, monkeypatch):

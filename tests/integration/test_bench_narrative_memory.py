@@ -13,3 +13,5 @@ def test_a_run_is_watched_to_its_end_and_stays_within_its_bound() -> None:
     assert [one.num_events // 1_000 for one in watched.samples] == [1, 3]
     assert 100.0 < watched.samples[0].resident_mb <= watched.peak_mb < 600.0
     assert watched.ahead_peak_mb < 400.0
+    assert watched.samples[0].resident_mb < watched.together_peak_mb
+    assert watched.together_peak_mb <= watched.peak_mb + watched.ahead_peak_mb

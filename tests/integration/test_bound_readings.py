@@ -24,9 +24,10 @@ from htfi.narrative.view_calibration import NUM_MOVE_FEATURES, NUM_WIDTH_FEATURE
 from htfi.pipeline.audit.readings import ReadingAuditor
 from htfi.pipeline.record.entry import decode_entry
 from htfi.wiring.ledger import open_ledger, open_ledger_readonly
+from htfi.wiring.loop import build_loop
 from htfi.wiring.models.loading import open_model, write_trust
 from htfi.wiring.models.readers import in_full_precision
-from htfi.wiring.run import LEDGER_ORIGIN, build_loop
+from htfi.wiring.run import LEDGER_ORIGIN
 from htfi.wiring.settings import SETTINGS_FILE, Settings, encode_settings, load_settings, override
 from htfi.wiring.verification import ModelsByVersion, reading_terms, recompute_all, replay_reading
 from late_network import ListFeed, ListOutlet, days

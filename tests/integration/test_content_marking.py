@@ -32,7 +32,7 @@ MARKED: dict[str, tuple[list[str], dict[str, object]]] = {
 # What people or other sources wrote, proofs, and entries byte for byte: the file in the folder of a run marks these.
 NOT_CONTENT = {
     "policy diff", "policy log", "policy show", "quarantine list", "quarantine show", "suspicion status",
-    "approvals list", "approvals show", "ledger prove", "ledger show",
+    "approvals list", "approvals show", "ledger prove", "ledger show", "orders list", "orders show", "orders positions",
 }  # fmt: skip
 ELSEWHERE = {"sandbox"}  # its trials take minutes: the evaluation of the sandbox runs it
 PAGES = {

@@ -14,9 +14,10 @@ from htfi.narrative.answer import ConfidenceCalibration
 from htfi.narrative.view_calibration import NUM_MOVE_FEATURES, NUM_WIDTH_FEATURES, ViewCalibration
 from htfi.pipeline.record.entry import decode_entry
 from htfi.wiring.ledger import open_ledger, open_ledger_readonly
+from htfi.wiring.loop import build_loop
 from htfi.wiring.models.loading import write_trust
 from htfi.wiring.models.readers import open_readers
-from htfi.wiring.run import LEDGER_ORIGIN, build_loop
+from htfi.wiring.run import LEDGER_ORIGIN
 from htfi.wiring.settings import SETTINGS_FILE, Settings, encode_settings, load_settings, override
 from htfi.wiring.verification import recompute_all, replay_reading
 from late_network import ListFeed, ListOutlet, days

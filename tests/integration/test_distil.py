@@ -22,8 +22,8 @@ from htfi.decoding.config import DecodingConfig
 from htfi.decoding.promotion import PromotedDraftSource, read_promoted
 from htfi.decoding.replay_buffer import RecordedAnswer, RecordedPaths, ReplayRecord
 from htfi.domain.errors import HtfiError, InvalidInput, MissingExtra
+from htfi.wiring.models.config import ModelsConfig
 from htfi.wiring.models.loading import open_like, open_model
-from htfi.wiring.models.readers import ModelsConfig
 from htfi_train.distillation import DistillationResult, distil_draft, parse_distil_config
 from htfi_train.examples import examples_of, split_exchanges
 from htfi_train.simulation.draft_questions import answer_requests, simulated_requests

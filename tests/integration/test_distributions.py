@@ -76,14 +76,18 @@ def test_all_distributions_have_one_version_and_name_it_of_each_other() -> None:
     version = project(ROOT)["version"]
     assert project(ROOT / "training")["version"] == project(ROOT / "evaluation")["version"] == version
     assert project(ROOT / "training")["dependencies"] == [f"htfi=={version}"]
-    assert project(ROOT / "evaluation")["dependencies"] == [f"htfi=={version}", f"htfi-train=={version}"]
+    assert project(ROOT / "evaluation")["dependencies"] == [
+        f"htfi=={version}",
+        f"htfi-train=={version}",
+        "pyarrow>=17",  # of files to compare with
+    ]
 
 
 def test_the_wheel_of_htfi_holds_neither_evaluation_nor_training() -> None:
     packages = setuptools.find_packages(ROOT / "src")
     assert "htfi.apps.cli" in packages
     assert not [name for name in packages if name.startswith(("htfi_eval", "htfi_train"))]
-    assert not {"htfi.apps.bench", "htfi.apps.eval", "htfi.simulation", "htfi.wiring.training"} & set(
+    assert not {"htfi.apps.bench", "htfi.apps.eval", "htfi.simulation.stories", "htfi.wiring.training"} & set(
         packages
     )
 

@@ -12,8 +12,8 @@ from htfi.narrative.readers import TemplateReader
 from htfi.pipeline.audit.recompute import AmendmentAuditor, check_entry
 from htfi.pipeline.record.entry import decode_entry
 from htfi.wiring.ledger import open_ledger
+from htfi.wiring.loop import build_loop
 from htfi.wiring.models.readers import open_readers
-from htfi.wiring.run import build_loop
 from htfi.wiring.settings import Settings, load_settings, override, settings_digest
 from late_network import ListFeed, ListOutlet, days
 

@@ -112,6 +112,39 @@ def test_a_scenario_that_cannot_be_answered_is_one_line(walked, asked, says):
         htfi.scenario(walked, **asked)
 
 
+def test_a_book_may_be_a_series_and_may_name_what_has_no_forecast(walked):
+    book = {"AAA": 10.0, "ELSEWHERE": 5.0}
+    with pytest.raises(htfi.HtfiError, match="no series 'ELSEWHERE'"):
+        htfi.scenario(walked, shock="AAA -5%", positions=book)
+    held = htfi.scenario(walked, shock="AAA -5%", positions=pd.Series(book), skip_unknown=True)
+    alone = htfi.scenario(walked, shock="AAA -5%", positions={"AAA": 10.0})
+    assert held.figures["book"] == alone.figures["book"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        ({"shock": 5}, "shock=5: give one scenario"),
+        ({"shock": [5]}, "shock=5: give a text such as 'SPX -5%'"),
+        ({"shock": {"AAA": "x"}}, "shock of AAA='x': give a number"),
+        ({"shock": "AAA -5%", "draws": 0}, "draws=0: give a whole number of at least 1"),
+        ({"shock": "AAA -5%", "seed": -1}, "seed=-1"),
+        ({"shock": "AAA -5%", "positions": {"AAA": "x"}}, "position in AAA='x': give a number"),
+        ({"headline": "AAA cuts outlook", "models": None}, "a headline is read by language models"),
+        ({"headline": 5}, "headline=5: give one scenario"),
+    ],
+)
+def test_an_argument_of_a_scenario_of_the_wrong_kind_is_one_line(walked, asked, says):
+    with pytest.raises(htfi.HtfiError, match=f"^{says}"):
+        htfi.scenario(walked, **asked)
+
+
+@pytest.mark.parametrize("start", [2020, "2020", "soon"])
+def test_a_start_that_is_no_date_is_one_line(start):
+    with pytest.raises(htfi.HtfiError, match=f"^start='?{start}'?: give a date"):
+        htfi.backtest(PRICES, start=start)
+
+
 def test_two_forecasts_at_once_are_each_as_alone():
     few = PRICES.iloc[:30]
     alone = {name: htfi.forecast(few[[name]]).quantiles for name in ("AAA", "CCC")}

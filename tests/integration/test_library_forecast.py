@@ -7,6 +7,7 @@ import pickle
 import re
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -66,6 +67,80 @@ def test_the_command_line_says_the_same(tmp_path):
     assert moves == list(said["forecast"]["log_returns"].values())
 
 
+@pytest.mark.parametrize("form", ["by symbol", "descending", "wide", "nixtla", "parquet", "feather"])
+def test_a_file_of_any_shape_says_the_same_to_the_command_and_to_python(form, tmp_path):
+    wide = closes()
+    rows = wide.melt(ignore_index=False, var_name="symbol", value_name="close").reset_index(names="date")
+    rows = pd.concat([rows, rows.iloc[40:41]])  # a row that is there again, long after it was
+    file = tmp_path / f"prices.{form if form in ('parquet', 'feather') else 'csv'}"
+    match form:
+        case "wide":
+            wide.to_csv(file, index_label="date")
+        case "nixtla":
+            rows.rename(columns={"symbol": "unique_id", "date": "ds", "close": "y"}).to_csv(file, index=False)
+        case "descending":
+            rows[::-1].to_csv(file, index=False)
+        case "parquet":
+            rows.to_parquet(file)
+        case "feather":
+            rows.reset_index(drop=True).to_feather(file)
+        case _:
+            rows.to_csv(file, index=False)
+    said = json.loads(CliRunner().invoke(command, [str(file), "--symbol", "BBB", "--json"]).output)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        found = htfi.forecast(file, symbol="BBB").one().decision
+    assert said["as_of"] == "2020-02-26T05:00:00Z"
+    assert list(said["forecast"]["log_returns"].values()) == [list(row) for row in found.forecast.quantiles]
+    expected = htfi.forecast(wide, symbol="BBB").one().decision
+    np.testing.assert_allclose(found.forecast.quantiles, expected.forecast.quantiles, rtol=1e-6)
+    assert ["duplicate (1)" in str(one.message) for one in seen] == ([] if form == "wide" else [True])
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        ({"horizons": [1.5]}, r"horizons=\[1.5\]: give whole numbers of bars"),
+        ({"horizons": "5"}, "horizons='5': give whole numbers of bars"),
+        ({"horizons": [0]}, "the arguments: each of forecasting.horizons must be at least 1"),
+        ({"interval": 5}, "interval=5: give a text"),
+        ({"interval": "1y2"}, "'1y2' is not an interval"),
+        ({"symbol": ["AAA"]}, r"symbol=\['AAA'\]: give one symbol"),
+        ({"models": ("a",)}, r"models=\('a',\): say 'default'"),
+        ({"models": "a"}, "models='a': say 'default'"),
+        ({"experts": 3}, "experts=3: give a symbol"),
+    ],
+)
+def test_an_argument_of_the_wrong_kind_is_one_line_that_names_it(asked, says):
+    for call in (htfi.forecast, htfi.backtest):
+        with pytest.raises(htfi.HtfiError, match=f"^{says}") as refusal:
+            call(closes(), **asked)
+        assert "\n" not in str(refusal.value)
+
+
+def test_numbers_of_numpy_and_lengths_of_pandas_are_arguments_too():
+    expected = htfi.forecast(closes(), horizons=[1, 5], interval="1d").quantiles
+    for horizons in (np.array([1, 5]), (5, 1), {1, 5}):
+        assert htfi.forecast(closes(), horizons=horizons).quantiles.equals(expected)
+    for interval in ("1D", "daily", pd.Timedelta("1d"), "1440"):
+        assert htfi.forecast(closes(), horizons=[1, 5], interval=interval).quantiles.equals(expected)
+    assert set(htfi.forecast(closes(), horizons=5).quantiles["horizon"]) == {5}
+
+
+def test_an_untagged_headline_that_names_an_authority_alone_speaks_for_no_company():
+    ts = "2020-02-26T02:00:00Z"
+    for headline, num_read in (("SEC charges firm with fraud", 0), ("SEC charges AAA with fraud", 1)):
+        told = htfi.forecast(closes(), news=[{"ts": ts, "headline": headline}], models=None)
+        sized = [one.decision.view is not None and one.decision.view.size_sigmas != 0 for one in told.series]
+        assert sum(sized) == num_read
+    tagged = htfi.forecast(
+        closes(),
+        news=[{"ts": ts, "headline": "SEC charges firm with fraud", "symbols": ["AAA"]}],
+        models=None,
+    )
+    assert tagged.one("AAA").decision.view.size_sigmas != 0
+
+
 def test_rows_that_cannot_be_used_are_listed_with_one_warning():
     frame = closes().melt(ignore_index=False, var_name="symbol", value_name="close").reset_index(names="date")
     frame.loc[[3, 50, 70], "close"] = [np.nan, np.inf, -1.0]
@@ -111,7 +186,7 @@ def test_results_can_be_copied_and_pickled():
 
 
 def test_importing_is_quiet_and_loads_nothing_heavy():
-    heavy = ("numpy", "pandas", "pyarrow", "narwhals", "onnxruntime", "rich", "click")
+    heavy = ("numpy", "pandas", "arro3", "pyarrow", "narwhals", "onnxruntime", "rich", "click")
     code = f"import sys, htfi; print([name for name in {heavy} if name in sys.modules], dir(htfi) > [])"
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True

@@ -55,6 +55,16 @@ def test_results_are_short_in_a_console(result):
     assert repr(result) == "forecast of <b>A/1d, BBB/1d"
 
 
+def test_an_explanation_is_its_words_and_the_weight_of_each_expert(result):
+    why = result.explain("BBB")
+    page = parsed(why._repr_html_())
+    assert page.findall(".//p")[0].text == why.text
+    shown = {row[0].text: row[1].text for row in page.findall(".//tbody/tr")}
+    assert {name: shown[name] for name in why.weights} == {
+        name: f"{share:.1%}" for name, share in why.weights.items()
+    }
+
+
 def test_other_results_are_tables_that_parse(result):
     walked = htfi.backtest(PRICES, news=NEWS, models=None)
     page = parsed(walked._repr_html_())

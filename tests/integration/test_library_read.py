@@ -1,14 +1,20 @@
 """`htfi.read` and `htfi.load_pair` on the shipped models."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from threading import Lock
+from types import SimpleNamespace
 
+import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
 
 import htfi
 from htfi.apps.cli.news.command import command
+from htfi.domain.generation import Completion, ControlToken, PlainText
+from htfi.library.writers import GenerationStream, _end_of_text
 
 
 def test_a_headline_is_read_for_each_asset_as_the_command_reads_it():
@@ -73,6 +79,74 @@ def test_a_pair_writes_what_its_target_writes_alone_in_fewer_passes():
     assert other.tokens != answers[0].tokens
     with pytest.raises(htfi.HtfiError, match="max_new_tokens"):
         writer.generate(prompt, max_new_tokens=0)
+
+
+def test_a_text_is_a_headline_under_way_and_holds_what_headlines_hold():
+    writer = htfi.load_pair()
+    texts = [writer.generate("Shares of Acme fell", seed=seed, temperature=0.7).text for seed in range(6)]
+    assert any(character.isdigit() for text in texts for character in text)
+    words = [word.strip(".,:;%()'-") for text in texts for word in text.split()]
+    assert (
+        np.mean([word in {"the", "of", "in", "on", "to", "for", "and", "a", "after"} for word in words]) > 0.1
+    )
+    assert repr(writer).startswith("writer of mini-target-int8")
+
+
+def test_no_more_tokens_are_counted_than_were_asked_for():
+    writer = htfi.load_pair()
+    lengths = [
+        len(writer.generate("The Fed said", seed=seed, temperature=1.0, max_new_tokens=5).tokens)
+        for seed in range(8)
+    ]
+    assert max(lengths) == 5
+
+
+def test_threads_that_share_a_writer_write_what_each_writes_alone():
+    writer = htfi.load_pair()
+
+    def written(seed):
+        return writer.generate(
+            "Shares of Acme fell after", seed=seed, temperature=1.0, max_new_tokens=24
+        ).text
+
+    def streamed(seed):
+        return "".join(
+            writer.generate(
+                "Shares of Acme fell after", seed=seed, temperature=1.0, max_new_tokens=24, stream=True
+            )
+        )
+
+    alone = [written(seed) for seed in range(6)]
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(written, range(6))) == alone
+        assert list(pool.map(streamed, range(6))) == alone
+
+
+@pytest.mark.parametrize(
+    ("files", "names", "end"),
+    [
+        ({"config.json": {"eos_token_id": 7}}, {"</s>": 7, "<|endoftext|>": 9}, ControlToken("/s")),
+        ({"generation_config.json": {"eos_token_id": [8, 9]}}, {"<|eot_id|>": 9}, ControlToken("|eot_id|")),
+        ({}, {"<|endoftext|>": 3}, ControlToken("|endoftext|")),
+        ({"config.json": {}}, {"<pad>": 0}, PlainText("\n")),
+    ],
+    ids=["stated", "several stated", "by its name", "none"],
+)
+def test_a_text_of_any_folder_ends_where_its_model_ends_it(files, names, end, tmp_path):
+    for name, held in files.items():
+        (tmp_path / name).write_text(json.dumps(held))
+    assert _end_of_text(tmp_path, SimpleNamespace(tokenizer=SimpleNamespace(special=names.get))) == end
+
+
+def test_half_a_character_is_handed_out_when_the_rest_has_come():
+    def growing_text():
+        yield {"text": " caf\ufffd"}
+        yield {"text": " café"}
+        return Completion({"text": " café!"}, (1, 2, 3, 4))
+
+    stream = GenerationStream(growing_text(), 3, Lock())
+    assert list(stream) == [" caf", "é", "!"]
+    assert stream.generation.tokens == (1, 2, 3)
 
 
 def test_a_stream_hands_out_the_same_text_in_pieces():

@@ -5,6 +5,8 @@ import sqlite3
 import subprocess
 import sys
 import tarfile
+import warnings
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -71,6 +73,21 @@ def test_a_series_can_be_pushed(pushed, tmp_path):
     assert [one.id for one in found] == [one.id for one in pushed[1] if one.symbol == "AAA"]
 
 
+def test_a_ledger_is_short_in_a_console_and_a_table_in_a_notebook(pushed):
+    folder, decisions = pushed
+    with htfi.open_ledger(folder) as ledger:
+        assert repr(ledger) == f"ledger of 12 entries in {folder}"
+        assert ledger._repr_html_().count("<tr>") == 11
+        assert decisions[-1].id in ledger._repr_html_()
+        assert ledger.explain(-1) == ledger.explain(11)
+        for wrong in (12, -13):
+            with pytest.raises(htfi.HtfiError, match=f"no decision {wrong}: the ledger holds 12 entries"):
+                ledger[wrong]
+        with pytest.raises(htfi.HtfiError, match="give a whole number"):
+            ledger[1.5]
+    assert repr(ledger) == f"closed ledger in {folder}"
+
+
 def test_a_frame_can_be_pushed(pushed, tmp_path):
     assert [one.forecast for one in push(tmp_path, PRICES)] == [one.forecast for one in pushed[1]]
 
@@ -87,11 +104,52 @@ def test_a_day_may_be_written_in_any_way(stamp, tmp_path):
 def test_events_that_cannot_be_used_are_counted(tmp_path):
     with htfi.open_run(tmp_path, interval="1d") as run:
         list(run.feed(rows(PRICES.iloc[:3])))
-        assert list(run.feed([{"date": "2020-01-01", "symbol": "AAA", "close": 1.0}])) == []
-        assert list(run.feed({"date": "2020-02-01", "symbol": "AAA", "close": -1.0})) == []
-        assert run.set_aside == {"late": 1, "bad_price": 1}
-        with pytest.raises(htfi.HtfiError, match="a int is no event"):
-            list(run.feed([5]))
+        with pytest.warns(htfi.RowsSetAside, match="late: an event of a later time was pushed before it"):
+            assert list(run.feed([{"date": "2020-01-01", "symbol": "AAA", "close": 1.0}])) == []
+        with pytest.warns(htfi.RowsSetAside, match="bad_price: close -1.0 is not between"):
+            assert list(run.feed({"date": "2020-02-01", "symbol": "AAA", "close": -1.0})) == []
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # a reason is said once
+            assert list(run.feed({"date": "2020-02-02", "symbol": "AAA", "close": -2.0})) == []
+        assert run.set_aside == {"late": 1, "bad_price": 2}
+        for wrong in (5, [5], None):
+            with pytest.raises(htfi.HtfiError, match=r"(5|None) is no event: push dictionaries"):
+                list(run.feed(wrong))
+
+
+def test_bars_without_a_length_are_said_and_not_dropped_in_silence(tmp_path):
+    with (
+        htfi.open_run(tmp_path) as run,
+        pytest.warns(htfi.RowsSetAside, match="bad_interval: .* state `interval`"),
+    ):
+        assert list(run.feed(rows(PRICES))) == []
+
+
+def test_rows_that_a_table_repeats_are_counted_in_the_run(tmp_path):
+    with htfi.open_run(tmp_path, interval="1d") as run:
+        with pytest.warns(htfi.RowsSetAside, match="duplicate: the symbol has an earlier row"):
+            decisions = list(run.feed(pd.concat([PRICES, PRICES.iloc[:1]])))
+        assert len(decisions) == 12
+        assert run.set_aside == {"duplicate": 2}
+
+
+def test_another_thread_may_not_push_and_spoils_nothing(tmp_path):
+    with htfi.open_run(tmp_path, interval="1d") as run, ThreadPoolExecutor(1) as pool:
+        with pytest.raises(htfi.HtfiError, match="was opened by another thread: push events from the one"):
+            pool.submit(lambda: list(run.feed(PRICES))).result()
+        assert len(list(run.feed(PRICES))) == 12
+
+
+def test_a_run_is_opened_again_by_the_same_object_and_not_twice_at_once(tmp_path):
+    run = htfi.open_run(tmp_path, interval="1d")
+    with run:
+        first = list(run.feed(PRICES.iloc[:22]))
+        with pytest.raises(htfi.HtfiError, match="is open: close its `with` block first"):
+            run.__enter__()
+        first += run.feed(PRICES.iloc[22:23])
+    with run:
+        rest = list(run.feed(PRICES.iloc[23:]))
+    assert len(first) + len(rest) == 12
 
 
 def test_events_that_nobody_iterates_over_are_said(tmp_path):

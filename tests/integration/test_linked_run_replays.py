@@ -17,8 +17,9 @@ from htfi.narrative.ports import NewsReader
 from htfi.narrative.readers import ModelReader, TemplateReader
 from htfi.pipeline.record.entry import decode_entry
 from htfi.wiring.ledger import open_ledger, open_ledger_readonly
+from htfi.wiring.loop import build_loop
 from htfi.wiring.models.loading import open_model
-from htfi.wiring.run import LEDGER_ORIGIN, build_loop
+from htfi.wiring.run import LEDGER_ORIGIN
 from htfi.wiring.settings import SETTINGS_FILE, encode_settings, load_settings, override
 from htfi.wiring.verification import recompute_all, replay_reading
 from late_network import ListFeed, ListOutlet, days, with_market_news

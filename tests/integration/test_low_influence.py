@@ -22,7 +22,7 @@ from htfi.pipeline.audit.recompute import AmendmentAuditor, check_entry
 from htfi.pipeline.record.entry import decode_entry
 from htfi.scheduling.fidelity import is_encoder_trial, is_trial
 from htfi.wiring.ledger import open_ledger
-from htfi.wiring.run import build_loop
+from htfi.wiring.loop import build_loop
 from htfi.wiring.settings import Settings, load_settings, override
 from late_network import START_NS, ListFeed, ListOutlet
 

@@ -103,7 +103,8 @@ def test_a_remote_model_that_fails_is_one_line(monkeypatch: pytest.MonkeyPatch) 
 def test_torch_runs_the_same_models_where_a_settings_file_asks_for_it(pair: tuple[Path, Path]) -> None:
     from htfi.decoding.config import DecodingConfig
     from htfi.wiring.models.checks import ask_standard_question
-    from htfi.wiring.models.readers import ModelsConfig, open_model_pair
+    from htfi.wiring.models.config import ModelsConfig
+    from htfi.wiring.models.readers import open_model_pair
 
     named = {"target": str(pair[0]), "draft": str(pair[1]), "precision": "fp32"}
     views = []
@@ -116,7 +117,7 @@ def test_torch_runs_the_same_models_where_a_settings_file_asks_for_it(pair: tupl
 
 
 def test_an_engine_or_precision_that_does_not_exist_is_refused() -> None:
-    from htfi.wiring.models.readers import ModelsConfig
+    from htfi.wiring.models.config import ModelsConfig
 
     for wrong in ({"engine": "vllm"}, {"precision": "int3"}, {"engine": "torch", "precision": "int8"}):
         with pytest.raises(HtfiError, match=r"models\."):

@@ -17,7 +17,7 @@ from htfi.pipeline.audit.recompute import AmendmentAuditor, check_entry
 from htfi.pipeline.record.entry import decode_entry
 from htfi.pipeline.weighing import numeric_quantiles
 from htfi.wiring.ledger import open_ledger
-from htfi.wiring.run import build_loop
+from htfi.wiring.loop import build_loop
 from htfi.wiring.settings import Settings, load_settings, override
 from late_network import START_NS, LateAuthor, ListFeed, ListOutlet, days
 

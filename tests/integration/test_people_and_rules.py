@@ -1,5 +1,7 @@
 """Re-enabling and promoting under a governance folder with people: its rules decide, and the run checks again."""
 
+import shutil
+import time
 from pathlib import Path
 
 import msgspec
@@ -7,19 +9,22 @@ import pytest
 from click.testing import CliRunner, Result
 
 from htfi.adapters.keys.ed25519 import create_key
-from htfi.adapters.stores.control_folder import CONTROL_FOLDER, read_requests
+from htfi.adapters.stores.control_folder import CONTROL_FOLDER, read_requests, write_request
 from htfi.apps.cli.main import cli
 from htfi.domain.decision import PolicyOutcome
 from htfi.domain.errors import AccessDenied, InvalidInput
 from htfi.domain.events import Bar, FeedItem
 from htfi.domain.time import NS_PER_DAY, NS_PER_S
-from htfi.governance.control.entries import Reenabled, ReenablingRefused, decode_governance
+from htfi.governance.control.entries import Reenabled, ReenablingRefused, Stopped, decode_governance
 from htfi.governance.control.requests import ReenableRequest, StopRequest
 from htfi.pipeline.governed import NoGovernanceLog, RequestQueue, RunGovernance
-from htfi.wiring.authorisation import answer_rights
+from htfi.wiring.authorisation import Requester, answer_rights, folder_key, proposer_of
+from htfi.wiring.bundles import init_folder
+from htfi.wiring.cluster.bundles import name_nodes
+from htfi.wiring.control import open_governance
 from htfi.wiring.governance_log import open_governance_log
 from htfi.wiring.ledger import open_ledger
-from htfi.wiring.run import build_loop
+from htfi.wiring.loop import build_loop
 from htfi.wiring.sandbox.promotion import promote
 from htfi.wiring.settings import load_settings
 from memory_run import ListFeed, MemoryLedger, MemoryOutlet
@@ -140,6 +145,46 @@ def test_request_that_was_forged_or_altered_is_logged_as_refused_and_the_stop_st
     assert not is_released
 
 
+def test_a_stop_of_all_runs_ends_for_a_new_run_by_those_with_the_right_alone(
+    run: Path, governance: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    assert htfi("stop", "--governance", governance, "--by", "bo", "--why", "a drill").exit_code == 0
+    made_ns = time.time_ns()
+    forged = ReenableRequest(f"reenable-{made_ns}-abcdef", made_ns, "firm", "ann", "over")
+    write_request(governance / CONTROL_FOLDER, forged)
+    policy = load_settings(environment={}).policy
+    with open_governance(run, policy, shared=governance) as (rules, _):
+        rules.take_requests(0, made_ns)
+        assert [type(entry) for entry in rules.logged] == [Stopped, ReenablingRefused]
+    shutil.rmtree(run / "governance")
+    ended = htfi("reenable", "--governance", governance, "--key", tmp_path / "ann.key", "--why", "over")
+    assert ended.exit_code == 0, ended.output
+    with open_governance(run, policy, shared=governance) as (rules, _):
+        rules.take_requests(0, made_ns)
+        assert not [entry for entry in rules.logged if isinstance(entry, Stopped)]
+
+
+@pytest.mark.parametrize(("quorum", "is_ended"), [(1, True), (2, False)])
+def test_what_was_signed_at_one_node_ends_the_stop_at_another_of_the_same_nodes_and_officers(
+    quorum: int, is_ended: bool, run: Path, governance: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    officers = [
+        (name, str(create_key(tmp_path / f"{name}.key", name).verifier_key)) for name in ("ova", "pia")
+    ]
+    for folder, needed in ((governance, 1), (other, quorum)):
+        init_folder(folder, needed, officers)
+        name_nodes(folder, ["edge1", "edge2", "cloud1"])
+    shutil.copy(governance / "people.toml", other)
+    assert folder_key(governance) != folder_key(other)
+    done = htfi("reenable", "--governance", governance, "--key", tmp_path / "ann.key", "--why", "over")
+    assert done.exit_code == 0, done.output
+    (request,) = requests_of(governance)
+    (entry,), is_released = entries_after(request, run, other)
+    assert (isinstance(entry, Reenabled), is_released) == (is_ended, is_ended)
+
+
 def test_request_to_another_run_is_refused(run: Path, governance: Path, tmp_path: Path) -> None:
     reenable(run, governance, tmp_path, "ann")
     open_ledger(tmp_path / "other", origin="htfi.run").close()
@@ -185,3 +230,24 @@ def test_promotion_asks_the_rules_and_keeps_the_signature(governance: Path, tmp_
         promote(file, governance, by="", why="x", now_ns=1, key=tmp_path / "bo.key")
     entry = promote(file, governance, by="", why="x", now_ns=1, key=tmp_path / "mo.key")
     assert (entry.by, bool(entry.signed)) == ("mo", True)
+
+
+def test_nobody_promotes_what_they_had_tried_first(governance: Path, tmp_path: Path) -> None:
+    file = settings_file(tmp_path / "a.toml", 0.95)
+    for name in ("mo", "bo"):  # who has it tried again does not hide who brought it
+        record_verdict(file, governance, proposed_by=name)
+    with pytest.raises(AccessDenied, match="not-ones-own-candidate"):
+        promote(file, governance, by="", why="x", now_ns=1, key=tmp_path / "mo.key")
+    other = settings_file(tmp_path / "b.toml", 0.96)
+    record_verdict(other, governance, proposed_by="bo")
+    assert promote(other, governance, by="", why="x", now_ns=1, key=tmp_path / "mo.key").by == "mo"
+
+
+def test_who_proposes_is_who_signs_where_there_are_people(governance: Path, tmp_path: Path) -> None:
+    assert proposer_of(Requester("", governance, tmp_path / "mo.key")) == "mo"
+    with pytest.raises(AccessDenied, match="is the key of mo, not of bo"):
+        proposer_of(Requester("bo", governance, tmp_path / "mo.key"))
+    unnamed = htfi("sandbox", settings_file(tmp_path / "a.toml", 0.95), "--governance", governance)
+    assert isinstance(unnamed.exception, InvalidInput)
+    assert "name the file of your signing key" in str(unnamed.exception)
+    assert proposer_of(Requester("Ann Lee", tmp_path)) == "Ann Lee"

@@ -104,6 +104,8 @@ def test_the_mirror_gets_each_line_once_over_two_runs(tmp_path, make_decisions):
         journal = DecisionJournal(tmp_path, mirror=seen)
         release_all(journal, decisions[:stop], start=journal.num_released)
         journal.close()
+        assert journal.mirror is not None
+        assert journal.mirror.finish(60.0)
     assert seen.getvalue() == (tmp_path / "decisions.jsonl").read_bytes()
 
 

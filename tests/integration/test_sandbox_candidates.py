@@ -148,6 +148,12 @@ def test_kinds_of_candidates(tmp_path: Path):
         ("a.toml", "[", "not valid TOML"),
         ("a.toml", "[bundle]\nnumber = 0\n", "bundle.number must be"),
         ("a.txt", "", "is no candidate"),
+        (
+            "empty.py",
+            "",
+            "is empty: give one class",
+        ),  # else the champion would be tried against itself, and pass
+        ("blank.py", " \n\t\n", "is empty: give one class"),
         ("missing.py", None, "No such file"),
     ],
 )

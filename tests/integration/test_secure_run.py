@@ -24,9 +24,10 @@ from htfi.pipeline.operator_actions import OperatorFeed
 from htfi.pipeline.record.entry import decode_entry
 from htfi.wiring.authorisation import Requester
 from htfi.wiring.ledger import open_ledger
+from htfi.wiring.loop import build_loop
+from htfi.wiring.models.config import ModelsConfig
 from htfi.wiring.models.loading import token_text
-from htfi.wiring.models.readers import ModelsConfig, open_model_pair
-from htfi.wiring.run import build_loop
+from htfi.wiring.models.readers import open_model_pair
 from htfi.wiring.settings import load_settings, override
 from htfi.wiring.suspicion import read_status, request_reset
 from late_network import START_NS, LateAuthor, ListFeed, ListOutlet

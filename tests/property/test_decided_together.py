@@ -1,6 +1,7 @@
 """What is decided for all series at once is, to the last byte, what is decided for each by itself."""
 
 import random
+from collections.abc import Mapping
 from math import exp, inf, nan
 
 import msgspec
@@ -25,10 +26,11 @@ from htfi.governance.policy import (
     judge_rows,
     rules_of,
 )
+from htfi.pipeline import decide
 from htfi.pipeline.loop import DecisionLoop
 from htfi.pipeline.numeric import is_numeric
 from htfi.pipeline.record.entry import decode_entry, encode_entry
-from htfi.pipeline.series import DecisionPoint
+from htfi.pipeline.series import DecisionPoint, SeriesContext
 from htfi.wiring.settings import load_settings, override
 from memory_run import loop_over
 
@@ -43,8 +45,10 @@ def decided(loop: DecisionLoop, point: DecisionPoint):
     return [one for context, one in loop.decide(point) if is_numeric(context)]
 
 
-def ready_loop(*symbols: str) -> tuple[DecisionLoop, list[Bar]]:
-    """A loop with history enough, and the next bar of each symbol."""
+def ready_loop(*symbols: str, late: Mapping[str, int] = {}) -> tuple[DecisionLoop, list[Bar]]:
+    """A loop with history enough, and the next bar of each symbol; `late` are the days on which some have their first
+    bar.
+    """
     chosen = override(load_settings(environment={}), "policy", restricted_symbols=("B",))
     loop, _, _ = loop_over([], settings=chosen)
     rng, closes = random.Random(1), dict.fromkeys(symbols, 100.0)
@@ -52,7 +56,8 @@ def ready_loop(*symbols: str) -> tuple[DecisionLoop, list[Bar]]:
     for day in range(NUM_DAYS):
         start_ns, end_ns = START_NS + day * NS_PER_DAY, START_NS + (day + 1) * NS_PER_DAY
         bars = []
-        for row, symbol in enumerate(symbols, start=day * len(symbols) + 1):
+        traded = [symbol for symbol in symbols if day >= late.get(symbol, 0)]
+        for row, symbol in enumerate(traded, start=day * len(symbols) + 1):
             opened = closes[symbol]
             close = closes[symbol] = opened * exp(rng.gauss(0.0, 0.01))
             high, low = 1.001 * max(opened, close), 0.999 * min(opened, close)
@@ -85,6 +90,25 @@ def test_entries_made_together_are_those_made_alone(names: list[str], odd: str) 
         assert decode_entry(one.entry) == one.worded()
         assert one.central_band == one.decision.forecast.central_band
         assert one.quantiles.tolist() == one.decision.forecast.quantiles
+
+
+def test_series_that_an_expert_has_no_forecast_of_are_decided_as_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    symbols, late = ("B", "A", "D", "C", "E"), {"A": NUM_DAYS - 20, "C": NUM_DAYS - 21, "E": NUM_DAYS - 20}
+    loop, bars = ready_loop(*symbols, late=late)
+    together = decided(loop, DecisionPoint(bars[0].available_at_ns, bars))
+
+    def is_never_numeric(_: SeriesContext) -> bool:
+        return False
+
+    monkeypatch.setattr(decide, "is_numeric", is_never_numeric)
+    loop, bars = ready_loop(*symbols, late=late)
+    alone = [one for _, one in loop.decide(DecisionPoint(bars[0].available_at_ns, bars))]
+    assert [one.decision.symbol for one in together] == list(symbols)
+    assert len({len(one.decision.forecast.weights) for one in together}) > 1
+    assert [one.decision for one in together] == [one.decision for one in alone]
+    assert [one.entry for one in together] == [one.entry for one in alone]
 
 
 def test_a_number_that_is_not_finite_is_refused_by_the_name_of_its_decision(

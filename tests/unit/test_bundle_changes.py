@@ -1,10 +1,12 @@
 """A change of the policy bundle is taken where a quorum signed it and it follows the others; else one line says why."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from htfi.adapters.keys.ed25519 import SigningKey, signing_key, verify_signature
+from htfi.domain.errors import InvalidInput
 from htfi.domain.time import NS_PER_S
 from htfi.governance.bundles.adoption import (
     AdoptionRecord,
@@ -24,6 +26,8 @@ from htfi.governance.bundles.messages import AdoptionStatus
 from htfi.governance.bundles.tables import BundleTables
 from htfi.governance.config import PolicyConfig
 from htfi.governance.ledger.note import NoteSignature, SignedNote
+from htfi.wiring import bundles
+from htfi.wiring.ledger import create_signing_key
 
 START_NS = 1_767_225_600 * NS_PER_S
 HOUR_NS = 3_600 * NS_PER_S
@@ -187,3 +191,18 @@ def test_an_activation_under_way_goes_on_after_a_restart() -> None:
     assert after.attempt is not None
     assert after.attempt.ballot > before.record.promised
     assert len(actions) > 2
+
+
+def test_a_bundle_that_another_has_replaced_is_not_said_to_hold(tmp_path: Path) -> None:
+    folder, key = tmp_path / "G", tmp_path / "ann.key"
+    bundles.init_folder(folder, 1, [("ann", str(create_signing_key(key, "ann")))])
+    files = [tmp_path / "1.toml", tmp_path / "2.toml"]
+    for width, file in zip(("0.4", "0.3"), files, strict=True):
+        draft = bundles.draft_bundle(folder, "ann", [f"policy.max_band_width={width}"])
+        bundles.write_draft(file, draft)
+        bundles.sign_bundle(file, key)
+        bundles.activate_bundle(folder, file)
+    with pytest.raises(InvalidInput, match="bundle 1 is older than bundle 2"):
+        bundles.activate_bundle(folder, files[0])
+    again, _ = bundles.activate_bundle(folder, files[1])
+    assert again.head.number == 2

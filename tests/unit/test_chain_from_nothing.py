@@ -8,7 +8,8 @@ from htfi.decoding.local_generator import LocalGenerator
 from htfi.decoding.sequence import SequenceState
 from htfi.decoding.strategies.chain import ChainStrategy
 from htfi.domain.generation import ControlToken, FreeTextField, GenerationRequest, PlainText, RequestRefused
-from htfi.wiring.models.readers import ModelsConfig, open_model_pair
+from htfi.wiring.models.config import ModelsConfig
+from htfi.wiring.models.readers import open_model_pair
 
 REQUEST = GenerationRequest(
     (ControlToken("news"), PlainText("ACME raises its outlook")),

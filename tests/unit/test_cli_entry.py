@@ -10,7 +10,7 @@ import pytest
 from htfi.apps.cli.main import main
 from htfi.market.config import parse_clock
 
-HEAVY = ("numpy", "pyarrow", "plotly", "rich", "cryptography", "sqlite3", "websockets", "msgspec")
+HEAVY = ("numpy", "arro3", "pyarrow", "plotly", "rich", "cryptography", "sqlite3", "websockets", "msgspec")
 
 
 def run(*arguments: str) -> "subprocess.CompletedProcess[str]":

@@ -5,7 +5,8 @@ import pytest
 
 from htfi.decoding.config import DecodingConfig
 from htfi.decoding.kv_cache import KVBlock, PrefixCache
-from htfi.decoding.sessions import KVSessions, block_bounds
+from htfi.decoding.prefill import block_bounds
+from htfi.decoding.sessions import KVSessions
 from htfi.domain.errors import InvalidInput, ShapeMismatch
 from kv_blocks import num_cached, num_free
 from tiny_network import TinyNetwork

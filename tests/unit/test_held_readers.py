@@ -31,7 +31,7 @@ from htfi.pipeline.audit.governed import GovernanceAuditor
 from htfi.pipeline.governed import NoGovernanceLog, RunGovernance
 from htfi.pipeline.record.entry import decode_entry, encode_entry
 from htfi.pipeline.weighing import forecast_problems, numeric_quantiles
-from htfi.wiring.run import build_loop
+from htfi.wiring.loop import build_loop
 from htfi.wiring.settings import load_settings, override
 from memory_run import ListFeed, MemoryLedger, MemoryOutlet
 

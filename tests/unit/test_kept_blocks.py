@@ -8,7 +8,8 @@ import pytest
 from htfi.decoding.config import DecodingConfig
 from htfi.decoding.kv_cache import SharedKVBlocks
 from htfi.decoding.ports import ForwardOutput
-from htfi.decoding.sessions import KVSessions, PromptToPrefill
+from htfi.decoding.prefill import PromptToPrefill
+from htfi.decoding.sessions import KVSessions
 from htfi.narrative.caching.tier import EventClock
 from htfi.narrative.caching.tiers import MemoryTier, OuterTier, TieredCache
 from htfi.wiring.models.loading import open_model

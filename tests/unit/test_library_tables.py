@@ -24,7 +24,7 @@ ROWS = sorted((day.date(), symbol, close) for day, of in WIDE.iterrows() for sym
 
 def rows(prices, **options):
     """Time, symbol and close of each row, as the intake will see it."""
-    table = read_prices(prices, **options).table
+    table = pa.table(read_prices(prices, **options).table)
     names = {name.lower(): name for name in table.column_names}
     stamps = names.get("ts") or names.get("date")
     symbol = names.get("symbol") or names.get("ticker")
@@ -100,7 +100,7 @@ def test_one_letter_tickers_are_symbols_and_ohlc_are_fields():
 
 def test_rows_are_put_in_order_and_keep_their_numbers():
     source = read_prices(LONG[::-1].reset_index(drop=True))
-    times = source.table.column("Date").to_pylist()
+    times = pa.table(source.table).column("Date").to_pylist()
     assert times == sorted(times)
     assert [source.row_number(row) for row in (1, 8)] == [4, 5]
 
@@ -110,7 +110,7 @@ def test_a_row_of_a_time_that_came_before_is_set_aside():
     source = read_prices(pd.concat([LONG, later], ignore_index=True))
     assert source.table.num_rows == len(LONG)
     assert [(row.row, row.reason) for row in source.set_aside] == [(9, "duplicate")]
-    assert 99.0 not in source.table.column("Close").to_pylist()
+    assert 99.0 not in pa.table(source.table).column("Close").to_pylist()
 
 
 def test_an_empty_cell_of_a_wide_table_is_no_bar_and_a_word_is_set_aside():
@@ -123,13 +123,26 @@ def test_an_empty_cell_of_a_wide_table_is_no_bar_and_a_word_is_set_aside():
     ]
 
 
+def test_a_column_without_a_number_is_named():
+    source = read_prices(WIDE.assign(EMPTY=np.nan))
+    assert source.table.num_rows == 8
+    assert [(row.row, row.reason, row.detail, row.num) for row in source.set_aside] == [
+        (0, "empty", "EMPTY: none of its closes is a number", 0)
+    ]
+
+
+def test_seconds_since_1970_are_times():
+    seconds = (DAYS - pd.Timestamp(0)) // pd.Timedelta("1s")
+    assert read_prices(pd.DataFrame({"ts": seconds, "close": [1.0, 2.0, 3.0, 4.0]})).table.num_rows == 4
+
+
 def test_midnights_without_a_zone_are_dates_and_other_times_are_utc():
-    assert read_prices(WIDE).table.schema.field("ts").type == pa.date32()
+    assert pa.table(read_prices(WIDE).table).schema.field("ts").type == pa.date32()
     hours = WIDE.set_axis(pd.date_range("2020-01-01 09:30", periods=4, freq="h"))
     source = read_prices(hours)
     assert source.spec.zone == "UTC"
     assert source.notes == ("times without a zone are taken as UTC",)
-    assert pa.types.is_timestamp(source.table.schema.field("ts").type)
+    assert pa.types.is_timestamp(pa.table(source.table).schema.field("ts").type)
 
 
 def test_times_of_several_zones_are_the_same_instants():
@@ -138,7 +151,7 @@ def test_times_of_several_zones_are_the_same_instants():
         dt.datetime(2020, 1, 1 + k, 12, tzinfo=dt.UTC).astimezone(zone) for k, zone in enumerate(zones)
     ]
     source = read_prices(pd.DataFrame({"ts": moments, "close": [1.0, 2.0, 3.0, 4.0]}))
-    assert source.table.column("ts").cast(pa.int64()).to_pylist() == [
+    assert pa.table(source.table).column("ts").cast(pa.int64()).to_pylist() == [
         round(moment.timestamp() * 1e6) for moment in moments
     ]
 
@@ -158,8 +171,13 @@ def test_a_series_is_named_and_gets_the_symbol_that_is_asked_for():
         (pd.DataFrame({"day": DAYS, "a": ["x"] * 4}), "holds no number"),
         (WIDE * np.nan, "holds no number"),
         (pl.Series([1.0]), "polars Series has no times"),
-        (5, "a int is not a table"),
+        (5, "an object of type int is not a table"),
         (WIDE.set_axis(["A", "A"], axis=1), "two columns are named 'A'"),
+        (
+            pd.DataFrame({"unique_id": "a", "ds": range(4), "y": 1.0}),
+            "whole numbers 0 to 3, which are no times",
+        ),
+        (pd.DataFrame({"ts": [2019, 2020], "close": [1.0, 2.0]}), "whole numbers 2019 to 2020"),
     ],
 )
 def test_what_cannot_be_read_is_one_line(prices, says):

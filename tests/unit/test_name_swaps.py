@@ -2,6 +2,8 @@
 
 import pytest
 
+from htfi.domain.events import News
+from htfi.domain.time import NS_PER_DAY
 from htfi.narrative.encoding.linking import EntityLinker
 from htfi.narrative.name_swaps import (
     SwapKind,
@@ -11,9 +13,11 @@ from htfi.narrative.name_swaps import (
     religions,
     replace_word,
     swap_gender,
+    swapped_questions,
     swapped_texts,
     ticker_of,
 )
+from htfi.narrative.question import Question
 
 LINKER = EntityLinker({})
 LINE = "German investor John Walsh says he sold his stake in Zorvane to a Muslim charity"
@@ -67,3 +71,26 @@ def test_swapped_companies_have_tickers_of_no_company() -> None:
     assert not [
         name for name in (*companies(famous=True), *companies(famous=False)) if LINKER.knows(ticker_of(name))
     ]
+
+
+def test_joint_swaps_are_the_same_for_texts_that_differ_in_names_alone() -> None:
+    other = "Mexican investor Mary Brown says he sold his stake in Braxiton to a Hindu charity"
+    first, second = (
+        [one for one in swapped_texts(text, (symbol, name), LINKER, 3) if one.kind is SwapKind.JOINT]
+        for text, symbol, name in ((LINE, "ZRV", "Zorvane"), (other, "BRX", "Braxiton"))
+    )
+    assert len(first) == 3
+    assert [one.text for one in first] == [one.text for one in second]
+    assert [(one.name, one.symbol) for one in first] == [(one.name, one.symbol) for one in second]
+
+
+def test_a_joint_swap_replaces_names_in_all_items_of_a_question() -> None:
+    items = tuple(
+        News(at, at, "wire", at, f"n{at}", text, ("ZRV",))
+        for at, text in enumerate((LINE, "Zorvane denies talks with investor John Walsh"))
+    )
+    found = swapped_questions(Question("ZRV", 5, NS_PER_DAY, items), "Zorvane", LINKER, 2)
+    joint = [one for kind, one in found if kind is SwapKind.JOINT and one.items[0].headline != LINE]
+    assert joint
+    assert not [one for one in joint if "John Walsh" in one.items[1].headline]
+    assert {one.symbol for one in joint} == {symbol for one in joint for symbol in one.items[1].symbols}

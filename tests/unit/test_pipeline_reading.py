@@ -87,7 +87,7 @@ def test_series_share_the_moments_deadline_and_those_left_over_are_read_later() 
     from htfi.pipeline.components import RunContext
     from htfi.pipeline.decide import plan_readings
     from htfi.pipeline.series import DecisionPoint
-    from htfi.wiring.run import build_components
+    from htfi.wiring.loop import build_components
     from htfi.wiring.settings import load_settings, override
 
     settings = override(load_settings(environment={}), "pipeline", deadline_ms=200.0)
@@ -121,7 +121,7 @@ def test_among_many_series_each_is_read_in_its_turn() -> None:
     from htfi.pipeline.components import RunContext
     from htfi.pipeline.decide import plan_readings
     from htfi.pipeline.series import DecisionPoint
-    from htfi.wiring.run import build_components
+    from htfi.wiring.loop import build_components
     from htfi.wiring.settings import load_settings, override
 
     settings = override(load_settings(environment={}), "pipeline", deadline_ms=100.0)

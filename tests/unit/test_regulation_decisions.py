@@ -81,6 +81,7 @@ def test_orders_act_on_a_decision_that_stands_in_the_ledger(items) -> None:
     assert "not in the ledger before it" in found("decision-link", [*items, late])[0]
     assert "name no decision" in found("decision-link", [*items, *linked, new("p", 2)])[0]
     assert judge("decision-link", [*items, new("p", 2)]).outcome is CheckOutcome.NOT_JUDGED
+    assert [one.reason for one in judge("decision-link", items).unjudged] == ["no order was sent in the span"]
     before_span = [*items[5:], new("o", 1, decision=Receipt(1, second.leaf_hash))]
     assert (
         judge("decision-link", before_span).unjudged[0].reason

@@ -77,7 +77,7 @@ def another(value: Any) -> Any:
 def test_every_setting_has_a_meaning_and_a_unit_where_it_is_a_quantity() -> None:
     listed = list_settings()
     assert {one.table for one in listed} == {table.name for table in fields(Settings)}
-    assert 100 < len(listed) < 150
+    assert 150 < len(listed) < 220
     for one in listed:
         assert one.meaning
         assert one.meaning[0].islower() or one.meaning.split()[0].strip(",").isupper()

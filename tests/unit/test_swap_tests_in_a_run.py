@@ -26,8 +26,8 @@ from htfi.pipeline.record.entry import decode_entry
 from htfi.pipeline.swap_tests import SwapTests
 from htfi.pipeline.view_cache import ReadRequest, ViewCache
 from htfi.pipeline.weighing import fair_opinion, forecast_problems, recorded_opinion
+from htfi.wiring.loop import build_loop
 from htfi.wiring.news import build_news_processor
-from htfi.wiring.run import build_loop
 from htfi.wiring.settings import load_settings, override
 from memory_run import ListFeed, MemoryLedger, MemoryOutlet
 

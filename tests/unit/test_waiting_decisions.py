@@ -28,7 +28,7 @@ from htfi.pipeline.audit.triggers import TriggerAuditor
 from htfi.pipeline.governed import NoGovernanceLog, RequestQueue, RunGovernance
 from htfi.pipeline.loop import DecisionLoop
 from htfi.pipeline.record.entry import decode_entry, encode_entry
-from htfi.wiring.run import build_loop
+from htfi.wiring.loop import build_loop
 from htfi.wiring.settings import load_settings, override, settings_digest
 from memory_run import ListFeed, MemoryLedger, MemoryOutlet
 

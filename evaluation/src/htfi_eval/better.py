@@ -25,7 +25,14 @@ _BETTER_BY_BENCH: Mapping[str, Mapping[Better, tuple[str, ...]]] = {
     },
     "library": {
         Better.LOWER: ("import_s", "first_forecast_s", "install_mb", "lines_to_first_forecast"),
-        Better.HIGHER: ("backtest_forecasts_per_s", "backtest_vs_arch"),
+        Better.HIGHER: ("backtest_forecasts_per_s", "backtest_vs_arch", "backtest_vs_arch_by_bar"),
+    },
+    "execution": {
+        Better.LOWER: (
+            "gate_p50_us", "gate_p99_us", "gate_escapes", "gate_over_refusals", "tick_to_order_p99_ms",
+            "cancel_1000_ms", "fix_share_p50_us", "fix_share_p99_us", "fix_roundtrip_p50_us", "fix_share_vs_simplefix",
+        ),
+        Better.HIGHER: ("orders_per_s", "venue_events_per_s"),
     },
     "engine": {
         Better.LOWER: (
@@ -51,7 +58,9 @@ _BETTER_BY_BENCH: Mapping[str, Mapping[Better, tuple[str, ...]]] = {
         Better.HIGHER: ("inflight_vs_lockstep", "scale_32_edges"),
     },
     "narrative": {
-        Better.LOWER: ("item_p50_ms", "item_p99_ms", "cache_hit_us", "run_memory_mb"),
+        Better.LOWER: (
+            "item_p50_ms", "item_p99_ms", "cache_hit_us", "run_memory_mb", "run_memory_together_mb",
+        ),
         Better.HIGHER: ("batch_items_per_s",),
     },
     "reading": {
@@ -68,8 +77,8 @@ _BETTER_BY_BENCH: Mapping[str, Mapping[Better, tuple[str, ...]]] = {
     },
     "governance": {
         Better.LOWER: (
-            "stop_local_p50_ms", "stop_local_p99_ms", "checks_us_per_decision", "breakers_us_per_decision",
-            "bundle_activation_s",
+            "stop_local_p50_ms", "stop_local_p99_ms", "stop_cluster_p50_ms", "stop_cluster_p99_ms",
+            "checks_us_per_decision", "breakers_us_per_decision", "bundle_activation_s",
         ),
     },
     "buffering": {

@@ -52,6 +52,10 @@ BENCHMARKS = {
         "htfi_eval.bench.governance.command:command",
         "How soon a stop holds; what checks cost.",
     ),
+    "execution": (
+        "htfi_eval.bench.execution.command:command",
+        "The gate, order entry, the simulated venue.",
+    ),
     "buffering": ("htfi_eval.bench.buffering:command", "Views read before a scheduled announcement."),
 }
 

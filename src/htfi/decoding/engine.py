@@ -22,10 +22,11 @@ from htfi.decoding.draft_tree import DraftTree, is_chain
 from htfi.decoding.grammar import GrammarCache
 from htfi.decoding.kv_cache import KVRow, SharedKVBlocks
 from htfi.decoding.ports import Floats, Network, Tokenizer
+from htfi.decoding.prefill import PromptToPrefill
 from htfi.decoding.rules.coupled import CoupledRule
 from htfi.decoding.sampling import SamplingParams, check_sampling_params
 from htfi.decoding.sequence import SequenceState, TokenizedRequest
-from htfi.decoding.sessions import KVSessions, PromptToPrefill
+from htfi.decoding.sessions import KVSessions
 from htfi.decoding.strategy import AcceptanceRule, DraftStrategy, DraftVerification, NoDraft
 from htfi.decoding.vocabulary import Vocabulary
 from htfi.domain.errors import DependencyUnavailable, InvalidInput

@@ -13,7 +13,7 @@ from htfi.decoding.ports import Ids
 from htfi.decoding.sampling import AllowedTokens
 from htfi.decoding.vocabulary import Vocabulary
 from htfi.domain.errors import IntegrityError, InvalidInput
-from htfi.domain.generation import ChoiceField, FixedField, FreeTextField, OutputGrammar
+from htfi.domain.generation import AnyTextField, ChoiceField, FixedField, FreeTextField, OutputGrammar
 
 MAX_CACHED_GRAMMARS = 256
 _NO_TOKENS = AllowedTokens.of(np.zeros(0, np.int64))
@@ -277,7 +277,8 @@ class _GrammarCompiler:
         if ending[0] in slots:
             raise InvalidInput(f"the words '{part.name}' have a slot that equals their end marker")
         self.readings.append(_FieldReader(part.name, {}, len(ending), slots))
-        ids = np.union1d(self.vocabulary.word_ids, [*slots, ending[0]]).astype(np.int64)
+        words = self.vocabulary.text_ids if isinstance(part, AnyTextField) else self.vocabulary.word_ids
+        ids = np.union1d(words, [*slots, ending[0]]).astype(np.int64)
         admitted = AllowedTokens.of(ids)
         first = len(self.states) - 1
         self.states += [_StateUnderConstruction(place) for _ in range(part.max_tokens)]

@@ -93,13 +93,23 @@ class LocalGenerator(DecodingEngine):
         while waiting or writing:
             limits = [job.tokenized.max_length for job in waiting]
             joining = [waiting[place] for place in range(self.num_admissible(limits, len(writing)))]
-            steps = self.prefill(joining)
+            steps = self._prefill_apart(joining)
             writing += [waiting.popleft() for _ in joining]
             _collect_finished(steps, writing, answers)
             if waiting and not joining and not writing:
                 answers[waiting.popleft().index] = RequestRefused(_NO_MEMORY)
             if writing:
                 _collect_finished(self.decode_round(writing), writing, answers)
+
+    def _prefill_apart(self, jobs: Sequence[GenerationJob]) -> list[PassResult]:
+        """Read the prompts together; where that fails each alone, so that one that cannot be read harms no other."""
+        try:
+            return self.prefill(jobs)
+        except DependencyUnavailable as error:
+            if len(jobs) == 1:
+                self.remove(jobs[0])
+                return [PassResult(jobs[0], [], 0, 0, RequestRefused(str(error)))]
+        return [result for job in jobs for result in self._prefill_apart([job])]
 
 
 def _new_job(place: int, asked: TokenizedRequest) -> GenerationJob:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,6 +60,24 @@ class Network(Protocol):
         number hides); keys and values of the past [L, B, G, S, D], S may be 0. float32, C-contiguous. Raises:
         ShapeMismatch, DependencyUnavailable.
         """
+        ...
+
+
+@runtime_checkable
+class PromptNetwork(Protocol):
+    """A network that reads prompts without scoring each of their tokens.
+
+    Where it `reads_together`, a token's keys, values and logits have the same bits whatever rows share its pass,
+    however many tokens follow it there, and however its text is cut into passes.
+    """
+
+    @property
+    def reads_together(self) -> bool: ...
+
+    def read(
+        self, ids: Ids, positions: Ids, mask: Floats, keys: Floats, values: Floats, scored: Ids
+    ) -> ForwardOutput:
+        """As `forward`, with logits [n, V] of the tokens at `scored` [n], rising places in the rows laid end to end."""
         ...
 
 

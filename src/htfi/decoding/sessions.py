@@ -1,12 +1,10 @@
 """Sequences read and written by one network: open, extend, rewind, fork, close.
 
-A prompt is read block by block, each block alone, so that its keys and values have the same bits whether they were
-cached or computed, whatever else the engine does. Tokens after it are computed in a batch with other rows, and their
-last bits may depend on those.
+A prompt's keys and values have the same bits whether they were cached or computed, whatever else the engine does
+(`prefill`). Tokens after it are computed in a batch with other rows; on some engines their last bits depend on those.
 """
 
-import hashlib
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -15,20 +13,11 @@ import numpy as np
 from htfi.decoding.config import DecodingConfig
 from htfi.decoding.draft_tree import is_chain
 from htfi.decoding.forward_pass import apply_tree_mask, causal_mask
-from htfi.decoding.kv_cache import KVArena, KVBlock, KVRow, PrefixCache, SharedKVBlocks
+from htfi.decoding.kv_cache import KVArena, KVRow, PrefixCache, SharedKVBlocks
 from htfi.decoding.ports import Floats, Network
+from htfi.decoding.prefill import PromptReader, PromptToPrefill, ReadPrompt
 from htfi.domain.errors import InvalidInput, ShapeMismatch
 from htfi.domain.generation import RequestRefused
-
-
-class PromptToPrefill(NamedTuple):
-    """A prompt's ids, the maximal length of its row, and how many ids are likely to be shared with others."""
-
-    ids: Sequence[int]
-    limit: int
-    shared: int = 0
-    about: tuple[str, ...] = ()  # names of the items that the shared tokens are about
-    residency: frozenset[str] = frozenset()
 
 
 class PrefilledRow(NamedTuple):
@@ -59,6 +48,7 @@ class KVSessions:
         budget_bytes = min(config.cache_bytes, config.cache_tokens * network.shape.kv_bytes_per_token)
         self.cache = PrefixCache(network.shape, config.block_tokens, budget_bytes)
         self._shared_blocks = kept
+        self._prompts = PromptReader(network, config, self.cache, kept)
         self._row_buffers = np.empty((2, 0), np.float32)  # smaller than the arena
 
     def refusal(self, num_tokens: int, num_rows: int = 1) -> RequestRefused | None:
@@ -89,7 +79,7 @@ class KVSessions:
         return self.open_all([PromptToPrefill(ids, limit, shared)])[0]
 
     def open_all(self, prompts: Sequence[PromptToPrefill]) -> list[PrefilledRow]:
-        """Read several prompts in order; each finds what those before it have read."""
+        """Read several prompts together; what they begin with alike is read once. Raises: DependencyUnavailable."""
         for ids, limit, *_ in prompts:
             if not 0 < len(ids) <= limit:
                 raise InvalidInput(f"a prompt of {len(ids)} tokens in a row of {limit}")
@@ -97,25 +87,30 @@ class KVSessions:
             [prompt.limit for prompt in prompts], max(len(prompt.ids) for prompt in prompts)
         )
         try:
-            return [self._open(row, prompt) for row, prompt in zip(rows, prompts, strict=True)]
+            found = self._prompts.read(prompts)
+            for row, read in zip(rows, found, strict=True):  # a cached block is a view, so it is copied first
+                for part in read.blocks:
+                    self.arena.append(row, part.block.keys, part.block.values)
         except BaseException:
             for row in rows:
                 self.close(row, wipe=True)
             raise
+        return [
+            self._keep_blocks(row, prompt, read)
+            for row, prompt, read in zip(rows, prompts, found, strict=True)
+        ]
 
-    def _open(self, row: KVRow, prompt: PromptToPrefill) -> PrefilledRow:
-        read = self._read(prompt)
-        for _, block, _ in read.blocks:
-            self.arena.append(row, block.keys, block.values)
-        self.cache.touch([name for name, _, _ in read.blocks])
+    def _keep_blocks(self, row: KVRow, prompt: PromptToPrefill, read: ReadPrompt) -> PrefilledRow:
+        """Keep a prompt's blocks for others that begin with them."""
+        self.cache.touch([part.name for part in read.blocks])
         if np.isfinite(read.logits).all():  # values that are not finite would spoil every later request
             for name, block, found in read.blocks:
                 whole = block.num_tokens == self.config.block_tokens or name == read.shared_name
                 if whole and (not found or name in read.fetched):
                     self.cache.put(name, block)
-                if whole and not found and self._shared_blocks is not None and name in read.sharing:
+                if whole and not found and self._shared_blocks is not None and name in read.offered:
                     self._shared_blocks.store(name, block, prompt.about, prompt.residency)
-        num_reused = sum(block.num_tokens for _, block, found in read.blocks if found)
+        num_reused = sum(part.block.num_tokens for part in read.blocks if part.found)
         return PrefilledRow(row, read.logits, num_reused)
 
     def num_draft_tokens_fitting(self, row: KVRow, num_unread: int, num_wanted: int) -> int:
@@ -233,75 +228,3 @@ class KVSessions:
         finally:
             for row in rows:
                 self.close(row)
-
-    def _read(self, prompt: PromptToPrefill) -> "_PrefillBlocks":
-        ids, shared = prompt.ids, prompt.shared
-        cuts = block_bounds(len(ids), shared, self.config.block_tokens)
-        *before, (last, cut) = zip(_chained_block_names(ids, cuts), cuts, strict=True)
-        blocks: list[tuple[bytes, KVBlock, bool]] = []
-        is_forgotten = self._shared_blocks is not None and self._shared_blocks.is_forgotten(prompt.about)
-        sharing = (
-            {} if is_forgotten else {name: end - begin for name, (begin, end) in before if end <= shared}
-        )
-        fetched = self._fetch(sharing, prompt.about)
-        for name, (begin, end) in before:
-            block = None if is_forgotten else self.cache.find(name) or fetched.get(name)
-            found = block is not None
-            blocks.append((name, block or self._compute(ids[begin:end], begin, blocks)[0], found))
-        block, logits = self._compute(ids[cut[0] :], cut[0], blocks)  # never cached: its logits are needed
-        blocks.append((last, block, False))
-        shared_name = next(
-            (name for (name, _, _), (_, end) in zip(blocks, cuts, strict=True) if end == shared), b""
-        )
-        return _PrefillBlocks(blocks, shared_name, logits, fetched, sharing)
-
-    def _fetch(self, sizes: Mapping[bytes, int], about: Sequence[str]) -> dict[bytes, KVBlock]:
-        """Blocks that others have read, by name, if they are not cached here; `sizes` are their numbers of tokens."""
-        missing = [name for name in sizes if not self.cache.has(name)]
-        if self._shared_blocks is None or not missing:
-            return {}
-        found = self._shared_blocks.find(missing, [sizes[name] for name in missing], about)
-        return {name: block for name, block in zip(missing, found, strict=True) if block is not None}
-
-    def _compute(
-        self, ids: Sequence[int], begin: int, past: Sequence[tuple[bytes, KVBlock, bool]]
-    ) -> tuple[KVBlock, Floats]:
-        num, shape = len(ids), self.network.shape
-        sizes = (shape.num_layers, shape.num_kv_heads, begin, shape.head_dim)
-        keys, values = np.empty(sizes, np.float32), np.empty(sizes, np.float32)
-        if past:
-            np.concatenate(
-                [block.keys for _, block, _ in past], axis=2, out=keys
-            )  # contiguous, as blocks need not be
-            np.concatenate([block.values for _, block, _ in past], axis=2, out=values)
-        mask = causal_mask(np.zeros((1, 1, begin + 1), np.float32), num)
-        positions = np.arange(begin, begin + num)[None]
-        out = self.network.forward(np.array([ids], np.int64), positions, mask, keys[:, None], values[:, None])
-        return KVBlock(out.keys[:, 0], out.values[:, 0]), out.logits[0, -1]
-
-
-class _PrefillBlocks(NamedTuple):
-    """A prompt's blocks, each with its name and whether it was cached, and the logits after its last token [V]."""
-
-    blocks: list[tuple[bytes, KVBlock, bool]]
-    shared_name: bytes  # of the block that ends the shared part
-    logits: Floats
-    fetched: Mapping[bytes, KVBlock]  # by name, blocks that others have read
-    sharing: Mapping[bytes, int]  # names of blocks to offer to others, and their numbers of tokens
-
-
-def block_bounds(num_tokens: int, shared: int, block_tokens: int) -> list[tuple[int, int]]:
-    """Where a prompt is cut: every `block_tokens`, counted again after the first `shared` tokens."""
-    shared = min(max(shared, 0), num_tokens)
-    starts = [*range(0, shared, block_tokens), *range(shared, num_tokens, block_tokens)]
-    return list(zip(starts, [*starts[1:], num_tokens], strict=True))
-
-
-def _chained_block_names(ids: Sequence[int], cuts: Sequence[tuple[int, int]]) -> list[bytes]:
-    """A name for each block, which depends on all tokens up to its end and on the cuts."""
-    names: list[bytes] = []
-    name = b""
-    for begin, end in cuts:
-        name = hashlib.blake2b(name + np.array(ids[begin:end], "<i8").tobytes(), digest_size=16).digest()
-        names.append(name)
-    return names

@@ -62,6 +62,13 @@ class Vocabulary:
         return token
 
     @cached_property
+    def text_ids(self) -> Ids:
+        """All plain tokens, rising; those that hold part of a character too."""
+        return np.array(
+            [token for token in range(self.tokenizer.vocab_size) if self.tokenizer.piece(token)], np.int64
+        )
+
+    @cached_property
     def word_ids(self) -> Ids:
         """Plain tokens allowed in free text, rising: no digit of any script, no control character, no brace.
 

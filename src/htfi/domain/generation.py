@@ -56,6 +56,10 @@ class FreeTextField(msgspec.Struct, frozen=True):
     slots: tuple[ControlToken, ...] = ()
 
 
+class AnyTextField(FreeTextField, frozen=True):
+    """Free text of any plain tokens, digits and line ends included: what a person asks a model to write."""
+
+
 OutputGrammar = tuple[FixedField | ChoiceField | FreeTextField, ...]
 
 

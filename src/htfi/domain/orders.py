@@ -102,6 +102,8 @@ class NewOrder(_OrderMessage, frozen=True, kw_only=True, tag="new", omit_default
     client: str = ""  # PartyRole 3, client id
     account: str = ""  # Account (1)
     decision: Receipt | None = None
+    parent_id: str = ""  # of the order that this is a part of; empty: it is whole
+    parent_quantity: int = 0  # of that order, lots; 0: this order's
 
 
 class ReplaceRequest(_OrderMessage, frozen=True, kw_only=True, tag="replace", omit_defaults=True):
@@ -169,6 +171,7 @@ class OrderFilled(_OrderMessage, frozen=True, kw_only=True, tag="fill", omit_def
     price: Decimal  # LastPx (31)
     liquidity: Liquidity | None = None
     match_id: str = ""  # TrdMatchID (880)
+    fee: Decimal | None = None  # Commission (12) in the instrument's currency; negative: a rebate
 
 
 class FillBusted(_OrderMessage, frozen=True, kw_only=True, tag="bust", omit_defaults=True):
@@ -215,7 +218,11 @@ class LimitsInForce(_Event, frozen=True, kw_only=True, tag="limits", omit_defaul
 
     `scope` is firm, or client:NAME, trader:NAME, desk:NAME, algo:NAME, instrument:NAME. Amounts are in the
     instruments' currency. `price_collar` is the largest distance of an order's price from the reference, as a share of
-    it. `permitted` and `restricted` are instruments; '*' is any.
+    it; `window_collar` the same from the oldest reference within `collar_window_ns`, so that prices that run away
+    block too. `max_book_distance` is how far beyond the opposite best price an order may reach, as a share of it.
+    `max_market_age_ns` is the largest age of the market data that an order is judged by, `max_decision_age_ns` that of
+    the decision that it acts on. At most `max_identical_orders` alike may be open that were sent within a second.
+    `permitted` and `restricted` are instruments; '*' is any.
     """
 
     scope: str
@@ -230,6 +237,12 @@ class LimitsInForce(_Event, frozen=True, kw_only=True, tag="limits", omit_defaul
     max_position_value: Decimal | None = None  # of open orders and what was filled in the day: market risk
     permitted: tuple[str, ...] = ()
     restricted: tuple[str, ...] = ()
+    window_collar: float | None = None
+    collar_window_ns: int = 300_000_000_000
+    max_book_distance: float | None = None
+    max_market_age_ns: int | None = None
+    max_decision_age_ns: int | None = None
+    max_identical_orders: int | None = None
 
 
 class TradingDisabled(_Event, frozen=True, kw_only=True, tag="disabled", omit_defaults=True):
@@ -267,6 +280,16 @@ class AlertRaised(_Event, frozen=True, kw_only=True, tag="alert", omit_defaults=
     order_id: str = ""
 
 
+class DecisionNoted(_Event, frozen=True, kw_only=True, tag="decision", omit_defaults=True):
+    """A decision stands in the ledger: orders may act on it if it was released. An amendment names the one before."""
+
+    receipt: Receipt
+    instrument: str
+    is_released: bool
+    as_of_ns: int = 0  # the instant that it was made for
+    amends: int | None = None  # the index of the decision whose place it takes
+
+
 class Reconciled(_Event, frozen=True, kw_only=True, tag="reconciled", omit_defaults=True):
     """The own orders and fills compared with those of a venue, broker or clearing member (RTS 6 art. 17(3))."""
 
@@ -282,7 +305,7 @@ OrderMessage = (
 )  # fmt: skip
 OrderEvent = (
     OrderMessage | MassCancelRequest | MarketSnapshot | InstrumentTerms | LimitsInForce | TradingDisabled
-    | TradingEnabled | LimitOverride | AlertRaised | Reconciled
+    | TradingEnabled | LimitOverride | AlertRaised | DecisionNoted | Reconciled
 )  # fmt: skip
 
 _ENCODER = msgspec.json.Encoder()

@@ -38,6 +38,7 @@ class PlanReason(StrEnum):
     HIGH_VALUE = "high_value"
     PREPARED = "prepared"
     VERIFICATION = "verification"
+    HELD = "held"  # governance holds the reader of the rung back
 
 
 _WORDS = {
@@ -56,6 +57,7 @@ _WORDS = {
     PlanReason.HIGH_VALUE: "the news is worth the best reader",
     PlanReason.PREPARED: "prepared before the announcement",
     PlanReason.VERIFICATION: "verified against the news itself",
+    PlanReason.HELD: "a better reader is held back by governance",
 }
 
 # The sentences of entries that record no codes (before "fidelity/2"), by how they begin.
@@ -84,7 +86,8 @@ class LadderInputs(msgspec.Struct, frozen=True, gc=False):
     news and its forecast; 0 where it has none. `edge_influence`, `speculative_influence` and `encoder_influence` are
     the shares of the 90% band that the draft's, the target's or the encoder's reading could move at most: what its
     items may move, times the weight that its track record gives it. Unset before "fidelity/3", the draft's where it has
-    read this news already, the encoder's where it has not scored it.
+    read this news already, the encoder's where it has not scored it. `held` are the rungs whose reader governance holds
+    back, lowest first; unset where none is.
     """
 
     num_waiting: int
@@ -95,6 +98,7 @@ class LadderInputs(msgspec.Struct, frozen=True, gc=False):
     edge_influence: float | UnsetType = UNSET
     speculative_influence: float | UnsetType = UNSET
     encoder_influence: float | UnsetType = UNSET
+    held: tuple[Rung, ...] | UnsetType = UNSET
 
     @property
     def load(self) -> float:

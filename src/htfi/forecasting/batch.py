@@ -1,7 +1,7 @@
 """The forecasts of n series at one instant, as arrays and as records. `Forecaster` makes them for the main path."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,6 +79,25 @@ class ForecastBatch:
             self.names, self.horizons, self.levels, self.ready[at], self.quantiles[at], self.experts[at],
             self.weights[at], self.calibration[at], self.usual_sigma[at], self.rows[at], tilts,
         )  # fmt: skip
+
+    def by_experts(self, places: Sequence[int]) -> "list[tuple[list[int], ForecastBatch]]":
+        """The forecasts of these series, in batches of those that the same experts have a forecast of: the places of
+        each batch, and the batch, which has no other experts.
+        """
+        spoke = np.isfinite(self.experts[:, :, 0, 0])
+        groups: dict[bytes, list[int]] = {}
+        for place in places:
+            groups.setdefault(spoke[place].tobytes(), []).append(place)
+        return [(together, self.take(together)._only(spoke[together[0]])) for together in groups.values()]
+
+    def _only(self, present: NDArray[np.bool_]) -> "ForecastBatch":
+        """The same of these experts [K] alone."""
+        if present.all():
+            return self
+        names = tuple(
+            name for name, is_present in zip(self.names, present.tolist(), strict=True) if is_present
+        )
+        return replace(self, names=names, experts=self.experts[:, present], weights=self.weights[:, present])
 
     def item(self, i: int) -> Forecast:
         """The forecast of series i in the record's form. Raises: InvalidInput where it is not ready."""

@@ -338,7 +338,7 @@ def _checked(name: str, found: object, shape: tuple[int, int, int]) -> Array:
     Raises: ShapeMismatch.
     """
     if isinstance(found, np.ndarray):
-        array = cast(NDArray[Any], found)
+        array = cast("NDArray[Any]", found)
         if array.dtype == np.float64 and array.shape == shape:
             return array
         got = f"an array {list(array.shape)} of {array.dtype}"

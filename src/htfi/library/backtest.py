@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,9 @@ from htfi.domain.errors import InvalidInput
 from htfi.domain.time import NS_PER_DAY, NS_PER_US, parse_timestamp, to_ns
 from htfi.forecasting.scenarios.requests import require_series
 from htfi.forecasting.scores import ScoreRow
+from htfi.library.arguments import ORIGIN, Models, bar_interval, symbol_text, with_models
 from htfi.library.bar_stamps import bar_stamps
-from htfi.library.forecast import Models, chosen_settings, open_news_readers, score_frame, with_models
+from htfi.library.forecast import chosen_settings, open_news_readers, score_frame
 from htfi.library.frames import Frame, FrameKind, instants, make_frame
 from htfi.library.html import block, table_html
 from htfi.library.plots import PlotPanel, plot
@@ -187,8 +188,8 @@ def backtest(
     start: str | date | None = None,
     news: Any = None,
     symbol: str | None = None,
-    horizons: Sequence[int] | None = None,
-    interval: str | None = None,
+    horizons: int | Sequence[int] | None = None,
+    interval: str | timedelta | None = None,
     models: Models | None = "default",
     experts: str | Sequence[str] | None = None,
     progress: bool = False,
@@ -210,11 +211,12 @@ def backtest(
         >>> walk.forecasts.columns.tolist()[:5]
         ['symbol', 'as_of', 'horizon', 'last_price', 'outcome']
     """
-    settings, start_ns = with_models(chosen_settings(horizons, experts), models), _start_ns(start)
-    sources = [read_prices(prices, symbol=symbol, interval=interval), *read_news(news)]
+    settings, interval = with_models(chosen_settings(horizons, experts), models), bar_interval(interval)
+    start_ns = _start_ns(start)
+    sources = [read_prices(prices, symbol=symbol_text(symbol), interval=interval), *read_news(news)]
     readers = open_news_readers(settings, models) if len(sources) > 1 else None
     if interval is not None:
-        settings = override(settings, "market", bar=interval)
+        settings = override(settings, "market", ORIGIN, bar=interval)
     with progress_bar("backtest", is_shown=progress) as advance:
         walk = _Walk(start_ns, loop_progress(advance))
         done = run_sources(
@@ -248,9 +250,16 @@ def _start_ns(start: str | date | None) -> int:
     if isinstance(start, str):
         from zoneinfo import ZoneInfo
 
-        return parse_timestamp(start, ZoneInfo("UTC"))
+        try:
+            return parse_timestamp(start, ZoneInfo("UTC"))
+        except InvalidInput as error:
+            raise InvalidInput(f"start='{start}': give a date, such as '2012-01-01'") from error
+    if isinstance(start, np.datetime64):
+        start = start.astype("datetime64[us]").item()
     if isinstance(start, datetime):
         return to_ns(start if start.tzinfo else start.replace(tzinfo=UTC))
+    if not isinstance(start, date):  # pyright: ignore[reportUnnecessaryIsInstance] - whatever a notebook holds
+        raise InvalidInput(f"start={start!r}: give a date, such as '2012-01-01'")
     return to_ns(datetime(start.year, start.month, start.day, tzinfo=UTC))
 
 

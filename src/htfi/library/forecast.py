@@ -6,8 +6,8 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from html import escape
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,10 +18,20 @@ from htfi.domain.errors import InvalidInput
 from htfi.forecasting.scenarios.baseline import make_baseline
 from htfi.forecasting.scenarios.requests import require_series
 from htfi.forecasting.scores import ScoreRow
+from htfi.library.arguments import (
+    ORIGIN,
+    Models,
+    bar_interval,
+    symbol_text,
+    whole_number,
+    with_experts,
+    with_horizons,
+    with_models,
+)
 from htfi.library.charts.fan import Fan, make_fan
 from htfi.library.frames import Frame, FrameKind, instants, make_frame
 from htfi.library.gluonts import quantile_forecasts
-from htfi.library.html import band_table, block, fan_block, first_shown, marked, shown
+from htfi.library.html import band_table, block, fan_block, first_shown, marked, shown, table_html
 from htfi.library.plots import fan_panel, plot
 from htfi.library.progress import loop_progress, progress_bar
 from htfi.library.results import ForecastState, rows_set_aside, set_aside_frame, warn_of_rows, why_none
@@ -30,10 +40,8 @@ from htfi.narrative.ports import NewsReader
 from htfi.pipeline.decided import DecidedSeries
 from htfi.pipeline.loop import DecisionLoop
 from htfi.wiring.in_memory_run import InMemoryRun, run_sources
-from htfi.wiring.models.readers import open_readers
 from htfi.wiring.settings import Settings, load_settings, override
 
-Models = str | tuple[str | Path, str | Path]  # 'default', or the folders of a target and a draft
 _NAMED_SERIES = 8
 _DRAWN_BARS = 120  # of the past, in a chart
 _USUAL_SLOTS = frozenset(
@@ -118,6 +126,18 @@ class Explanation:
 
     def __str__(self) -> str:
         return self.text
+
+    def _repr_html_(self) -> str:
+        figures = [(name, f"{value:.4g}", f"{usual:.4g}") for name, value, usual in self.drivers]
+        shares = sorted(self.weights.items(), key=lambda item: -item[1])
+        return block(
+            self.verdict,
+            f"<p>{escape(self.text)}</p>",
+            table_html(("unusual", "is", "usually"), figures) if figures else "",
+            table_html(("expert", "weight"), [(name, f"{share:.1%}") for name, share in shares])
+            if shares
+            else "",
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -238,8 +258,7 @@ class ForecastResult:
 
         A row for each draw, symbol and horizon. The same seed gives the same draws.
         """
-        if n < 1:
-            raise InvalidInput(f"sample({n}): draw one at least")
+        n, seed = whole_number("n", n, 1), whole_number("seed", seed, 0)
         held = [place for place, one in enumerate(self.series) if not one.is_withheld]
         decisions = [self.series[place].decision for place in held]
         if not decisions:
@@ -283,8 +302,8 @@ def forecast(
     prices: Any,
     *,
     symbol: str | None = None,
-    horizons: Sequence[int] | None = None,
-    interval: str | None = None,
+    horizons: int | Sequence[int] | None = None,
+    interval: str | timedelta | None = None,
     news: Any = None,
     models: Models | None = "default",
     experts: str | Sequence[str] | None = None,
@@ -292,7 +311,7 @@ def forecast(
 ) -> ForecastResult:
     """Forecast each series of `prices` from its newest bar.
 
-    `prices` is a frame of pandas, polars or pyarrow, a DuckDB relation, or the path of a file (docs/library.md);
+    `prices` is a frame of pandas, polars or Arrow, a DuckDB relation, or the path of a file (docs/library.md);
     `symbol` the one wanted of several, or the name of a table that names none; `horizons` are in bars; `interval` is
     the length of a bar, such as '1d' or '5m', where the times do not say it. `news` is a table with times, headlines
     and symbols; `models` reads it: 'default' the shipped pair, a pair of folders (target, draft), or None for no
@@ -310,8 +329,8 @@ def forecast(
         >>> forecast.quantiles.columns.tolist()[:5]
         ['symbol', 'as_of', 'measure', 'horizon', '0.01']
     """
-    settings = with_models(chosen_settings(horizons, experts), models)
-    sources = [read_prices(prices, symbol=symbol, interval=interval), *read_news(news)]
+    settings, interval = with_models(chosen_settings(horizons, experts), models), bar_interval(interval)
+    sources = [read_prices(prices, symbol=symbol_text(symbol), interval=interval), *read_news(news)]
     readers = open_news_readers(settings, models) if len(sources) > 1 else None
     with progress_bar("forecast", is_shown=progress) as advance:
         newest = newest_decisions(settings, sources, interval, readers, loop_progress(advance))
@@ -332,35 +351,23 @@ def forecast(
     )
 
 
-def chosen_settings(horizons: Sequence[int] | None, experts: str | Sequence[str] | None = None) -> Settings:
+def chosen_settings(
+    horizons: int | Sequence[int] | None, experts: str | Sequence[str] | None = None
+) -> Settings:
     """The settings of this machine, with these horizons and experts. Raises: InvalidInput."""
     settings = load_settings()
     if horizons is not None:
-        settings = override(settings, "forecasting", horizons=sorted(set(horizons)))
-    if experts is None:
-        return settings
-    names = [experts] if isinstance(experts, str) else list(experts)
-    for place, one in enumerate(names):
-        name, _, folder = one.partition(":")
-        if name == "chronos" and folder:
-            names[place] = name
-            settings = override(settings, "forecasting", foundation=folder)
-    return override(settings, "forecasting", experts=names)
-
-
-def with_models(settings: Settings, models: Models | None) -> Settings:
-    """Settings with the language models that are named. Raises: InvalidInput."""
-    if models is None or models == "default":
-        return settings
-    if isinstance(models, str):
-        raise InvalidInput(f"models='{models}': say 'default', or give the folders of a target and a draft")
-    target, draft = models
-    return override(settings, "models", target=str(target), draft=str(draft))
+        settings = with_horizons(settings, horizons)
+    return settings if experts is None else with_experts(settings, experts)
 
 
 def open_news_readers(settings: Settings, models: Models | None) -> Mapping[Rung, NewsReader] | None:
     """What reads news; None where no language model is wanted. Raises: InvalidInput, IntegrityError."""
-    return None if models is None else open_readers(settings.models, settings.narrative, settings.decoding)
+    if models is None:
+        return None
+    from htfi.wiring.models.readers import open_readers  # late: prices alone need none
+
+    return open_readers(settings.models, settings.narrative, settings.decoding)
 
 
 @dataclass(frozen=True, slots=True)
@@ -382,7 +389,7 @@ def newest_decisions(
 ) -> NewestDecisions:
     """Run the main path over prices, and news, in memory. Raises: InvalidInput where the history is too short."""
     if interval is not None:
-        settings = override(settings, "market", bar=interval)
+        settings = override(settings, "market", ORIGIN, bar=interval)
     seen = _Newest()
     tables = {name: table for source in sources for name, table in source.tables.items()}
     done = run_sources(

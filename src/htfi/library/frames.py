@@ -1,16 +1,29 @@
-"""Frames of pandas, polars, DuckDB and pyarrow: columns in as Arrow, tables out as the kind that was put in."""
+"""Frames of pandas, polars, DuckDB and Arrow: columns in as Arrow, tables out as the kind that was put in."""
 
 from collections.abc import Mapping
 from enum import StrEnum
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
-import pyarrow
+import arro3.core as arrow
 
+from htfi.arrow.cells import column_of
+from htfi.arrow.columns import (
+    LARGE_TEXT,
+    NAMES,
+    Column,
+    Table,
+    instant_column,
+    is_dictionary,
+    make_table,
+    one_chunk,
+)
 from htfi.domain.errors import InvalidInput
+from htfi.library.arrow_table import ArrowTable
+from htfi.library.pandas_columns import column_of_series, pandas_frame
 
-pa: Any = pyarrow  # ships no types
-Frame = Any  # pandas.DataFrame, polars.DataFrame, duckdb.DuckDBPyRelation or pyarrow.Table
+Frame = Any  # pandas.DataFrame, polars.DataFrame, duckdb.DuckDBPyRelation, or a table of Arrow
 
 
 class FrameKind(StrEnum):
@@ -19,57 +32,84 @@ class FrameKind(StrEnum):
     PANDAS = "pandas"
     POLARS = "polars"
     DUCKDB = "duckdb"
-    PYARROW = "pyarrow"
+    ARROW = "pyarrow"
 
 
 def frame_kind(native: object) -> FrameKind:
     """That of a frame; Arrow for paths and for whatever has no frame that holds a result."""
     library = type(native).__module__.partition(".")[0].lstrip("_")
-    return FrameKind(library) if library in tuple(FrameKind) else FrameKind.PYARROW
+    return FrameKind(library) if library in tuple(FrameKind) else FrameKind.ARROW
 
 
 def make_frame(columns: Mapping[str, Any], kind: FrameKind) -> Frame:
     """A frame of these columns: arrays, lists or Arrow arrays. A relation is of DuckDB's default connection."""
-    table = pa.table(dict(columns))
-    if kind is FrameKind.PYARROW:
-        return table
+    arrays = {name: column_of(column) for name, column in columns.items()}
+    if kind is FrameKind.PANDAS:
+        return pandas_frame(arrays)
+    table = make_table(arrays)
     if kind is FrameKind.DUCKDB:
         return import_module("duckdb").from_arrow(table)
-    import narwhals
-
-    nw: Any = narwhals  # its types name frames of libraries that are not installed
-    return nw.from_arrow(table, backend=kind.value).to_native()
+    return import_module("polars").DataFrame(table) if kind is FrameKind.POLARS else arrow_frame(table)
 
 
-def instants(times_ns: Any) -> Any:
+def arrow_frame(table: Table) -> Frame:
+    """A table of Arrow as people have it: of pyarrow where that is installed, with the same names of methods else."""
+    return import_module("pyarrow").table(table) if find_spec("pyarrow") else ArrowTable(table)
+
+
+def instants(times_ns: Any) -> Column:
     """UTC nanoseconds as an Arrow column of instants."""
-    return pa.array(times_ns, pa.int64()).cast(pa.timestamp("ns", "UTC"))
+    return instant_column(times_ns)
 
 
-def read_columns(native: Any) -> dict[Any, Any]:
+def read_columns(native: Any) -> dict[Any, Column]:
     """The columns of any frame as Arrow arrays, by name, the index of pandas first. Raises: InvalidInput."""
-    if isinstance(native, pa.Table | pa.RecordBatch):
-        return dict(zip(native.schema.names, native.columns, strict=True))
     library = type(native).__module__.partition(".")[0]
-    if library == "pandas":
+    if library == "pandas" and hasattr(native, "ndim"):
         native = _periods_as_times(_with_index(native))
         if not native.columns.is_unique:
             twice = native.columns[native.columns.duplicated()][0]
             raise InvalidInput(f"two columns are named {twice!r}: give each a name of its own")
-    elif library == "polars" and type(native).__name__ == "Series":
+        return {name: column_of_series(native.iloc[:, place]) for place, name in enumerate(native.columns)}
+    if library == "polars" and type(native).__name__ == "Series":
         raise InvalidInput("a polars Series has no times: give a DataFrame with a column of times")
+    if library == "polars" and hasattr(native, "collect"):
+        native = native.collect()
+    if not (hasattr(native, "__arrow_c_stream__") or hasattr(native, "__arrow_c_array__")):
+        native = _collected(native)
+    table = native if isinstance(native, arrow.Table) else arrow.Table.from_arrow(native)
+    return dict(zip(table.column_names, map(_in_one_piece, table.columns), strict=True))
+
+
+def _collected(native: Any) -> Any:
+    """A frame of a library that narwhals knows, as a table of pyarrow. Raises: InvalidInput."""
     import narwhals as nw
 
     try:
         frame: Any = nw.from_native(native)
         if isinstance(frame, nw.LazyFrame):
-            frame = frame.collect(backend="pyarrow") if library != "polars" else frame.collect()
+            frame = frame.collect(backend="pyarrow")
+        return frame.to_arrow()
     except TypeError as error:
         raise InvalidInput(
-            f"a {type(native).__name__} is not a table: give a DataFrame of pandas or polars, an Arrow table, a DuckDB "
-            "relation, or the path of a CSV, Parquet or Arrow file"
+            f"an object of type {type(native).__name__} is not a table: give a DataFrame of pandas or polars, an "
+            "Arrow table, a DuckDB relation, or the path of a CSV, Parquet or Arrow file"
         ) from error
-    return {name: _to_arrow(column) for name, column in zip(frame.columns, frame.iter_columns(), strict=True)}
+    except ImportError as error:
+        raise InvalidInput(
+            f"a {type(native).__name__} is read by pyarrow, which is not installed: pip install pyarrow, or give a "
+            "DataFrame of pandas or polars"
+        ) from error
+
+
+def _in_one_piece(column: Any) -> Column:
+    """A column in one array; texts that lie in views, as polars has them, in one piece of memory."""
+    kind = column.type
+    if is_dictionary(kind) and arrow.DataType.is_string_view(kind.value_type):
+        column = column.cast(NAMES)
+    elif arrow.DataType.is_string_view(kind):
+        column = column.cast(LARGE_TEXT)
+    return one_chunk(column)
 
 
 def _with_index(native: Any) -> Any:
@@ -100,12 +140,3 @@ def _periods_as_times(native: Any) -> Any:
             begins = native.iloc[:, place].dt.to_timestamp()
             native = native.assign(**{native.columns[place]: begins})
     return native
-
-
-def _to_arrow(series: Any) -> Any:
-    """One column; values of several types become texts, which the intake reads or refuses one by one."""
-    try:
-        return series.to_arrow()
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
-        cells = series.to_list()
-        return pa.array([None if cell is None or cell != cell else str(cell) for cell in cells], pa.string())

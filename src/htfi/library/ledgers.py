@@ -10,18 +10,22 @@ import msgspec
 
 from htfi.domain.counts import counted
 from htfi.domain.decision import Decision
-from htfi.domain.errors import IntegrityError, InvalidInput
+from htfi.domain.errors import IntegrityError, InvalidInput, LedgerUnavailable
 from htfi.domain.time import format_ns
 from htfi.governance.ledger.audit import LogAudit
 from htfi.governance.ledger.log import LogReader
 from htfi.governance.ledger.note import SignedNote
 from htfi.governance.ledger.tombstones import is_tombstone, parse_tombstone
+from htfi.library.arguments import whole_number
+from htfi.library.frames import arrow_frame
+from htfi.library.html import block, table_html
 from htfi.narrative.audit import AuditSection, explain_decision
 from htfi.pipeline.record.entry import decode_entry, entry_id, try_decode_entry
 from htfi.wiring.ledger import open_ledger_readonly
 from htfi.wiring.outputs import check_outputs, decision_columns
 
 Progress = Callable[[int, int], None]
+_NUM_SHOWN = 10  # decisions in a notebook
 
 
 def _quiet(_done: int, _total: int) -> None: ...
@@ -87,9 +91,8 @@ class Ledger:
                 yield decision_of(index, entry)
 
     def __getitem__(self, which: int | str) -> Decision:
-        """A decision by its number or its id. Raises: InvalidInput."""
-        number = which + len(self) if isinstance(which, int) and which < 0 else which
-        return decision_of(*find_entry(self._log, str(number)))
+        """A decision by its number (from the end if negative) or its id. Raises: InvalidInput."""
+        return decision_of(*find_entry(self._log, self._place(which)))
 
     def verify(self, *, recompute: bool = False) -> LedgerVerification:
         """Compute every hash again, check every signature and the files beside the ledger.
@@ -113,12 +116,48 @@ class Ledger:
         )
 
     def decisions(self) -> Any:
-        """Every decision as a row of a `pyarrow.Table`: the columns of decisions.parquet (docs/record.md)."""
-        return decision_columns(self._log)
+        """Every decision as a row of an Arrow table: the columns of decisions.parquet (docs/record.md).
+
+        A `pyarrow.Table` where pyarrow is installed, else an `htfi.library.arrow_table.ArrowTable`.
+        """
+        return arrow_frame(decision_columns(self._log))
 
     def explain(self, which: int | str) -> tuple[AuditSection, ...]:
         """What became of the news in a decision: read, set aside, weighed, disputed. Raises: InvalidInput."""
-        return explain_entry(self._log, str(which))[1]
+        return explain_entry(self._log, self._place(which))[1]
+
+    def _place(self, which: Any) -> str:
+        if isinstance(which, str):
+            return which
+        number = whole_number("a decision's number", which)
+        if not -len(self) <= number < len(self):
+            raise InvalidInput(
+                f"no decision {number}: the ledger holds {counted(len(self), 'entry', 'entries')}"
+            )
+        return str(number % len(self))
+
+    def __repr__(self) -> str:
+        try:
+            return f"ledger of {counted(len(self), 'entry', 'entries')} in {self._folder}"
+        except LedgerUnavailable:
+            return f"closed ledger in {self._folder}"
+
+    def _repr_html_(self) -> str:
+        newest = [self._log.entry(place) for place in range(max(len(self) - _NUM_SHOWN, 0), len(self))]
+        rows = [
+            (
+                one.id,
+                format_ns(one.as_of_ns),
+                f"{one.last_price:g}",
+                one.regime.value,
+                one.verdict.outcome.value,
+            )
+            for one in map(try_decode_entry, reversed(newest))
+            if one is not None
+        ]
+        return block(
+            repr(self), table_html(("newest decisions", "as of", "price", "regime", "verdict"), rows)
+        )
 
     def close(self) -> None:
         self._log.close()

@@ -89,8 +89,10 @@ def verify_mark(
         >>> import htfi
         >>> key = pathlib.Path(tempfile.mkdtemp(), "mark.key")
         >>> name = htfi.make_mark_key(key)
-        >>> text = htfi.load_pair().generate("Shares of Acme fell after", temperature=1.0, seed=7, mark_key=key)
-        >>> htfi.verify_mark(str(text), key).p_value < 1e-4
+        >>> write = htfi.load_pair().generate
+        >>> texts = [write("Shares of Acme fell after", temperature=1.0, seed=n, mark_key=key) for n in range(8)]
+        >>> longest = max(texts, key=lambda text: len(text.tokens))  # a short text leaves little to find
+        >>> htfi.verify_mark(str(longest), key).p_value < 1e-4
         True
     """
     if key is None and run is None:

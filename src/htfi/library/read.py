@@ -7,6 +7,7 @@ from typing import overload
 
 from htfi.domain.decision import NewsView, Rung
 from htfi.domain.errors import InvalidInput
+from htfi.library.arguments import symbols_asked
 from htfi.library.frames import Frame, FrameKind, make_frame
 from htfi.library.html import block, marked_spans, table_html
 from htfi.library.progress import progress_bar
@@ -63,7 +64,7 @@ class NewsReading:
                 "why_silent": [one.why_silent for one in rows],
                 "words": [one.words for one in rows],
             },
-            FrameKind.PYARROW,
+            FrameKind.ARROW,
         )
 
     def __str__(self) -> str:
@@ -94,7 +95,7 @@ def read(  # pyright: ignore[reportOverlappingOverload] - a str is a Sequence of
     text: str,
     *,
     on: str | Sequence[str] = (),
-    names: Sequence[str] = (),
+    names: str | Sequence[str] = (),
     body: str = "",
     source: str = "",
     views: bool = True,
@@ -107,7 +108,7 @@ def read(
     text: Iterable[str],
     *,
     on: str | Sequence[str] = (),
-    names: Sequence[str] = (),
+    names: str | Sequence[str] = (),
     body: str = "",
     source: str = "",
     views: bool = True,
@@ -119,7 +120,7 @@ def read(
     text: str | Iterable[str],
     *,
     on: str | Sequence[str] = (),
-    names: Sequence[str] = (),
+    names: str | Sequence[str] = (),
     body: str = "",
     source: str = "",
     views: bool = True,
@@ -137,8 +138,10 @@ def read(
         acquisition: is good for HZNP as target, 3.1σ
     """
     is_one = isinstance(text, str)
+    if not isinstance(text, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(f"{text!r} is not text: give a headline, or a list of headlines")
     texts = [text] if isinstance(text, str) else list(text)
-    symbols = (on,) if isinstance(on, str) else tuple(on)
+    symbols, names = symbols_asked("on", on), symbols_asked("names", names)
     for place, one in enumerate(texts, 1):
         if not isinstance(one, str) or not one.strip():  # pyright: ignore[reportUnnecessaryIsInstance]
             where = "" if is_one else f" at place {place}"

@@ -3,18 +3,18 @@
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from htfi.domain.counts import counted
 from htfi.library.frames import Frame, FrameKind, make_frame
 from htfi.library.tables import SetAsideRow, TableSource, more_rows
 from htfi.pipeline.run_state import decode_state, encode_state
-from htfi.pipeline.scenarios.basis import ScenarioBasis, make_basis
-from htfi.pipeline.scenarios.history import RunHistory
 from htfi.wiring.in_memory_run import InMemoryRun
-from htfi.wiring.run import build_components
-from htfi.wiring.scenario import scenario_source
+from htfi.wiring.loop import build_components
 from htfi.wiring.settings import Settings
+
+if TYPE_CHECKING:  # most forecasts are no ground for scenarios
+    from htfi.pipeline.scenarios.basis import ScenarioBasis
 
 
 class RowsSetAside(UserWarning):
@@ -116,16 +116,20 @@ class ForecastState:
         """The state of a run that has ended."""
         return cls(done.settings, encode_state(done.loop.components.state()), ends_ns, closes)
 
-    def basis(self, interval: str | None) -> ScenarioBasis | None:
+    def basis(self, interval: str | None) -> "ScenarioBasis | None":
         """What scenarios are answered on; None where no series of the interval has a forecast."""
+        from htfi.pipeline.scenarios.basis import make_basis
+        from htfi.pipeline.scenarios.history import RunHistory
+        from htfi.wiring.scenario import scenario_source
+
+        def history(until_ns: int) -> RunHistory:
+            del until_ns  # no bar came after the state
+            found = RunHistory()
+            for series, closes in self.closes.items():
+                found.add_closes(series, self.ends_ns[series], closes)
+            return found
+
         components = build_components(self.settings)
         state: dict[str, Any] = decode_state(self.components)
         components.restore(state)
-        return make_basis(scenario_source("the prices", self.settings, components, self._history), interval)
-
-    def _history(self, until_ns: int) -> RunHistory:
-        del until_ns  # no bar came after the state
-        history = RunHistory()
-        for series, closes in self.closes.items():
-            history.add_closes(series, self.ends_ns[series], closes)
-        return history
+        return make_basis(scenario_source("the prices", self.settings, components, history), interval)

@@ -4,12 +4,13 @@ The folder is that of `htfi run`: ledger, saved state, table. A run that is open
 """
 
 import asyncio
+import threading
 import time
 import warnings
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from datetime import time as time_of_day
 from pathlib import Path
 from types import TracebackType
@@ -19,8 +20,9 @@ from htfi.domain.decision import Decision
 from htfi.domain.errors import InvalidInput
 from htfi.domain.events import Event, QuarantinedRow, TimePassed
 from htfi.domain.time import NS_PER_DAY
-from htfi.library.forecast import Models, with_models
+from htfi.library.arguments import ORIGIN, Models, bar_interval, with_models
 from htfi.library.frames import FrameKind, frame_kind
+from htfi.library.results import RowsSetAside
 from htfi.library.tables import read_prices
 from htfi.pipeline.decided import DecidedSeries
 from htfi.pipeline.intake.cells import RepairedBar
@@ -65,11 +67,12 @@ class Run:
     decided when the call ends, so a later event must be later than they are.
 
     Examples:
-        >>> import tempfile
+        >>> import tempfile, warnings
         >>> import htfi
         >>> bars = [{"date": f"2024-03-{day:02}", "symbol": "ACME", "close": 10 + day % 3} for day in range(1, 29)]
         >>> folder = tempfile.mkdtemp()
-        >>> with htfi.open_run(folder, interval="1d") as run:
+        >>> with warnings.catch_warnings(), htfi.open_run(folder, interval="1d") as run:
+        ...     warnings.simplefilter("ignore", htfi.RowsSetAside)    # that a price is below zero, said once
         ...     decisions = list(run.feed([*bars, {"date": "2024-03-29", "symbol": "ACME", "close": -1}]))
         ...     run.num_decisions == len(decisions), run.set_aside
         (True, {'bad_price': 1})
@@ -81,12 +84,20 @@ class Run:
         self.pushed = PushedFeed()
         self._folder = folder
         self._interval = interval
-        self._context = opened(self)
+        self._opened = opened
+        self._context: AbstractContextManager[OpenRun] | None = None
         self._parser = RowParser(SourceSpec(PUSHED, zone="UTC", interval=interval), "price")
         self._is_daily = bar_length_ns(interval) >= NS_PER_DAY
         self._open: OpenRun | None = None
+        self._opened_in = 0  # the thread that the ledger belongs to
         self._decided: list[DecidedSeries] = []
         self._num_not_begun = 0  # calls of `feed` whose decisions nobody has asked for
+        self._known_reasons: set[str] = (
+            set()
+        )  # why events of this block were set aside, as far as it was said
+        self._num_before: dict[
+            str, dict[str, int]
+        ] = {}  # events set aside before this block, by source and reason
         self._resumed_ns = 0
         self._next_save_s = 0.0
         self._thread: ThreadPoolExecutor | None = None
@@ -111,7 +122,8 @@ class Run:
 
         `events` is an iterable of dictionaries (the columns of a row) or of `htfi.domain.events`, one of them, or
         prices as `htfi.forecast` takes them. Nothing is taken in before the decisions are iterated over. What cannot be
-        used is set aside. Raises: InvalidInput, LedgerUnavailable.
+        used is set aside, with a warning (`htfi.RowsSetAside`) the first time of each reason in a block.
+        Raises: InvalidInput, LedgerUnavailable.
         """
         self._num_not_begun += 1
         return self._feed(events)
@@ -120,6 +132,7 @@ class Run:
         self._num_not_begun -= 1
         yield from self._take_all(events)
         yield from self._pass_time()
+        self._warn_of_events()
 
     async def afeed(self, events: Any) -> AsyncIterator[Decision]:
         """The same without blocking the event loop; `events` may also be an async iterable."""
@@ -132,6 +145,7 @@ class Run:
                 yield decision
         for decision in await self._in_thread(lambda: list(self._pass_time())):
             yield decision
+        self._warn_of_events()
 
     def record(self, decided: DecidedSeries) -> None:
         """Called by the run for each decision that is recorded and released."""
@@ -148,8 +162,15 @@ class Run:
             events = [events]
         elif hasattr(events, "columns") or isinstance(events, str | Path) or _is_series(events):
             source = read_prices(events, interval=self._interval or None)
+            for row in source.set_aside:
+                if row.row:  # else it stands for several
+                    yield QuarantinedRow(row.source, row.row, row.reason, row.detail, row.raw)
             yield from table_events(source.spec, source.tables, self._folder, self._run.quarantine)
             return
+        if not isinstance(events, Iterable):
+            raise InvalidInput(
+                f"{events!r} is no event: push dictionaries, a table, or events of htfi.domain.events"
+            )
         for event in cast("Iterable[Any]", events):
             if isinstance(event, Mapping):
                 cells = cast("Mapping[Any, Any]", event).items()
@@ -161,10 +182,14 @@ class Run:
                 yield event
             else:
                 raise InvalidInput(
-                    f"a {type(event).__name__} is no event: push dictionaries, or events of htfi.domain.events"
+                    f"{event!r:.80} is no event: push dictionaries, or events of htfi.domain.events"
                 )
 
     def _take_all(self, events: Any) -> Iterator[Decision]:
+        if self._run and threading.get_ident() != self._opened_in:
+            raise InvalidInput(
+                f"the run in {self._folder} was opened by another thread: push events from the one that opened it"
+            )
         for event in self._parsed(events):
             yield from self._take(event)
 
@@ -196,13 +221,33 @@ class Run:
         for one in decided:
             yield one.worded()
 
+    def _warn_of_events(self) -> None:
+        """One line for the reasons that are new in this block, each with its first example."""
+        kept = self._run.quarantine
+        new = {
+            reason: kept.example(source, reason)
+            for source, reasons in kept.counts_by_source().items()
+            for reason, num in reasons.items()
+            if num > self._num_before.get(source, {}).get(reason, 0)
+        }
+        new = {reason: detail for reason, detail in new.items() if reason not in self._known_reasons}
+        self._known_reasons |= new.keys()
+        if new:
+            named = "; ".join(f"{reason}: {detail}" if detail else reason for reason, detail in new.items())
+            what = f"events were set aside: {named}; `run.set_aside` counts them, quarantine.jsonl holds them"
+            warnings.warn(what, RowsSetAside, stacklevel=3)
+
     def _save(self) -> None:
         self._run.resume.save(self._run.loop, self._run.quarantine)
         self._next_save_s = time.monotonic() + self._run.snapshot_s
 
     def __enter__(self) -> "Run":
-        self._open = self._context.__enter__()
+        if self._open is not None:
+            raise InvalidInput(f"the run in {self._folder} is open: close its `with` block first")
+        self._context = self._opened(self)
+        self._open, self._opened_in = self._context.__enter__(), threading.get_ident()
         self._open.loop.begin()
+        self._known_reasons, self._num_before = set(), self._open.quarantine.counts_by_source()
         self._resumed_ns = self._open.loop.now_ns
         self._next_save_s = time.monotonic() + self._open.snapshot_s
         return self
@@ -212,6 +257,7 @@ class Run:
     ) -> None:
         """After an error the state is not saved: the events since it was saved last are pushed again."""
         run, self._open = self._run, None
+        context, self._context = self._context, None
         try:
             if error is None:
                 if self._num_not_begun:
@@ -221,7 +267,8 @@ class Run:
                 run.resume.save(run.loop, run.quarantine, is_last=True)
                 write_derived_files(run, self._folder)
         finally:
-            self._context.__exit__(kind, error, trace)
+            if context is not None:
+                context.__exit__(kind, error, trace)
 
     async def __aenter__(self) -> "Run":
         self._thread = ThreadPoolExecutor(1, "htfi-run")  # the ledger belongs to the thread that opened it
@@ -263,7 +310,7 @@ def open_run(
     folder: str | Path,
     *,
     models: Models | None = "default",
-    interval: str = "",
+    interval: str | timedelta = "",
     settings: str | Path | None = None,
 ) -> Run:
     """A run in `folder`, new or taken up where it was left, to be used in a `with` or an `async with` block.
@@ -284,12 +331,13 @@ def open_run(
         'ACME/1d@2024-03-29T04:00:00Z'
     """
     chosen = with_models(load_settings(None if settings is None else Path(settings)), models)
-    if interval:
-        chosen = override(chosen, "market", bar=interval)
+    length = bar_interval(interval or None)
+    if length:
+        chosen = override(chosen, "market", ORIGIN, bar=length)
     place = Path(folder)
     return Run(
         place,
-        interval,
+        length or "",
         lambda run: open_recorded_run(
             chosen, place, (), watch=run.record, pushed=run.pushed, with_models=models is not None
         ),

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from htfi.domain.errors import InvalidInput, require_extra
 from htfi.forecasting.scaled_returns import interpolate_levels
+from htfi.library.arguments import ORIGIN, bar_interval
 from htfi.library.forecast import chosen_settings
 from htfi.library.results import RowsSetAside
 from htfi.library.tables import read_prices
@@ -148,8 +149,9 @@ class HtfiForecaster(_Base):
     def _settings(self, horizons: tuple[int, ...]) -> Settings:
         settings = chosen_settings(horizons, self.experts)
         if self.history_bars is not None:
-            settings = override(settings, "forecasting", history_bars=self.history_bars)
-        return settings if self.interval is None else override(settings, "market", bar=self.interval)
+            settings = override(settings, "forecasting", ORIGIN, history_bars=self.history_bars)
+        interval = bar_interval(self.interval)
+        return settings if interval is None else override(settings, "market", ORIGIN, bar=interval)
 
     def _run(self, horizons: tuple[int, ...]) -> SteppedRun:
         """The forecaster of these horizons at the end of what is known."""
@@ -161,7 +163,7 @@ class HtfiForecaster(_Base):
 
     def _take(self, run: SteppedRun, closes: Any) -> None:
         """Take in closes that follow those before; the length of bars is that of the first."""
-        interval = run.series[0].rpartition("/")[2] if run.series else self.interval
+        interval = run.series[0].rpartition("/")[2] if run.series else bar_interval(self.interval)
         if closes.index.dtype.kind in "iu":
             closes, interval = _counting_days(closes, int(self._closes.index[0])), "1d"
         elif hasattr(closes.index, "to_timestamp"):

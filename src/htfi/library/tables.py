@@ -5,24 +5,44 @@ Rows come in order of time, whatever order they were in. What a cell means is ju
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-import pyarrow
+from arro3.core import Array, DataType
 from numpy.typing import NDArray
 
+from htfi.arrow.cells import MixedTypes, column_of_cells
+from htfi.arrow.columns import (
+    DATE,
+    FLOAT,
+    LARGE_TEXT,
+    Column,
+    coded_column,
+    distinct_codes,
+    encoded,
+    floats,
+    is_dictionary,
+    is_string,
+    make_table,
+    null_mask,
+    number_column,
+    one_chunk,
+    take_rows,
+    text_column,
+    whole_numbers,
+)
+from htfi.arrow.failures import DamagedFile
+from htfi.arrow.table_files import read_arrow_table, read_csv_table, read_parquet_table
+from htfi.arrow.texts import parsed_times
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.domain.time import NS_PER_DAY
 from htfi.library.frames import FrameKind, frame_kind, read_columns
 from htfi.pipeline.intake.columns import recognise_layout
-from htfi.pipeline.intake.spec import SourceSpec
+from htfi.pipeline.intake.spec import UNITS, SourceSpec
 from htfi.wiring.feeds import resolve
 from htfi.wiring.in_memory_run import MAX_KEPT_ROWS
 
-pa: Any = pyarrow  # ships no types
-Column = Any  # an Arrow array
 Columns = dict[Any, Column]
 
 SOURCE, NEWS = "prices", "news"  # names of tables' rows
@@ -58,7 +78,7 @@ class TableSource:
     """Prices that can be read: a table in order of time, or a file. `row_numbers` are those of the rows as given."""
 
     spec: SourceSpec
-    table: Any  # a pyarrow.Table; None where the file is read itself
+    table: Any  # an arro3.core.Table; None where the file is read itself
     kind: FrameKind
     name: str = TABLE  # in messages
     row_numbers: NDArray[np.int64] | None = None
@@ -96,8 +116,10 @@ def read_news(news: Any) -> list[TableSource]:
     if news is None:
         return []
     if isinstance(news, list | tuple):
-        news = pa.Table.from_pylist(list(cast("list[Any]", news)))
-    columns = {str(key): _plain(column) for key, column in read_columns(news).items()}
+        found = _columns_of_rows(cast("Sequence[Mapping[str, Any]]", news))
+    else:
+        found = read_columns(news)
+    columns = {str(key): _plain(column) for key, column in found.items()}
     if not columns or not len(next(iter(columns.values()))):
         return []
     spec = SourceSpec(NEWS, kind="news", zone="UTC", order="sort")
@@ -109,7 +131,7 @@ def read_news(news: Any) -> list[TableSource]:
         )
     stamps = layout.fields["ts"]
     columns[stamps], notes = _times(columns[stamps], may_be_dates=False)
-    return [TableSource(spec, pa.table(columns), frame_kind(news), name, notes=notes)]
+    return [TableSource(spec, make_table(columns), frame_kind(cast(object, news)), name, notes=notes)]
 
 
 def _read_path(path: str, symbol: str | None, interval: str | None) -> TableSource:
@@ -122,28 +144,41 @@ def _read_path(path: str, symbol: str | None, interval: str | None) -> TableSour
         elif source.spec.format == "csv" and _is_wide(dict.fromkeys(_head(path))):
             columns = _stored_columns(path, "CSV")
         else:
-            return replace(source, spec=replace(source.spec, zone="UTC"))
-    return replace(_read_columns(columns, FrameKind.PYARROW, symbol, interval, path), name=path)
+            return replace(source, spec=replace(source.spec, zone="UTC", order="sort"))
+    return replace(_read_columns(columns, FrameKind.ARROW, symbol, interval, path), name=path)
 
 
 def _stored_columns(path: str, form: str) -> Columns:
     """The columns of a file. Raises: InvalidInput, DependencyUnavailable."""
-    readers: dict[str, tuple[str, str]] = {
-        "Arrow": ("feather", "read_table"),
-        "Parquet": ("parquet", "read_table"),
-        "CSV": ("csv", "read_csv"),
-    }
-    module, name = readers[form]
-    mapped = {} if form == "CSV" else {"memory_map": True}
     try:
-        table: Any = getattr(import_module(f"pyarrow.{module}"), name)(path, **mapped)
+        table = _READERS[form](Path(path))
     except OSError as error:
         raise DependencyUnavailable(
             f"{path}: {error.strerror or error}: check the path and its rights"
         ) from error
-    except pa.ArrowInvalid as error:
+    except DamagedFile as error:
         raise InvalidInput(f"{path} is not a whole {form} file: fetch it again") from error
-    return dict(zip(table.column_names, table.columns, strict=True))
+    names: list[str] = table.column_names
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InvalidInput(f"{path}: two columns are named '{twice}': rename one")
+    return dict(zip(names, map(one_chunk, table.columns), strict=True))
+
+
+_READERS = {"Arrow": read_arrow_table, "Parquet": read_parquet_table, "CSV": read_csv_table}
+
+
+def _columns_of_rows(rows: Sequence[Mapping[str, Any]]) -> Columns:
+    """The columns of dictionaries; what the first of them does not name is not read."""
+    names = list(rows[0]) if rows else []
+    return {name: _cells_column([row.get(name) for row in rows]) for name in names}
+
+
+def _cells_column(cells: list[Any]) -> Column:
+    try:
+        return column_of_cells(cells)
+    except MixedTypes:
+        return text_column([None if cell is None else str(cell) for cell in cells])
 
 
 def _head(path: str) -> list[str]:
@@ -160,7 +195,7 @@ def file_source(path: str, mapping: Path | None, symbol: str | None, interval: s
     (spec,) = resolve([path], mapping, symbol=symbol or "", interval=interval or "")
     if spec.live:
         raise InvalidInput(f"{path} is a live source: `htfi run {path}` forecasts streams")
-    return TableSource(replace(spec, only=(symbol,)) if symbol else spec, None, FrameKind.PYARROW, path)
+    return TableSource(replace(spec, only=(symbol,)) if symbol else spec, None, FrameKind.ARROW, path)
 
 
 def _read_columns(
@@ -191,10 +226,11 @@ def _read_columns(
     columns = {name: _plain(column) for name, column in columns.items() if name in used}
     stamps = layout.fields["ts"]
     columns[stamps], notes = _times(columns[stamps])
-    table = pa.table(columns)
+    _refuse_counts(name, stamps, columns[stamps])
+    table = make_table(columns)
     if symbol is not None and "symbol" in layout.fields:
         spec = replace(spec, only=(symbol,), symbol="")
-    if layout.clock or not (_is_time(columns[stamps].type) or pa.types.is_integer(columns[stamps].type)):
+    if layout.clock or not (_is_time(columns[stamps].type) or DataType.is_integer(columns[stamps].type)):
         return TableSource(
             replace(spec, order="sort"), table, kind, row_numbers=numbers, set_aside=empty, notes=notes
         )
@@ -234,7 +270,7 @@ def _time_column(columns: Columns) -> Any:
             return name
     first = next(iter(columns))
     head = columns[first]
-    if pa.types.is_string(head.type) or pa.types.is_large_string(head.type):
+    if is_string(head.type):
         return first
     raise InvalidInput(
         f"the table of prices has no column of times: its columns are {_named(columns)}; give a DatetimeIndex, or a "
@@ -291,17 +327,24 @@ def _stacked(
         ).ravel()
         for field in fields
     }
-    kept = np.flatnonzero(~np.isnan(values["close"]))
+    is_bar = ~np.isnan(values["close"])
+    bare = np.flatnonzero(~is_bar.reshape(num, len(names)).any(axis=0))
+    kept = np.flatnonzero(is_bar)
     if not len(kept):
         raise InvalidInput("the table of prices holds no number: each cell of its closes is empty")
-    rows, codes = np.divmod(kept, len(names))
+    aside += [
+        SetAsideRow(SOURCE, 0, "empty", f"{names[place]}: none of its closes is a number", num=0)
+        for place in bare
+    ]
+    rows, places = np.divmod(kept, len(names))
     columns: Columns = {
-        "ts": _one_chunk(stamps).take(pa.array(rows)),
-        "symbol": pa.DictionaryArray.from_arrays(
-            pa.array(codes.astype(np.int32)), pa.array(names, pa.string())
-        ),
+        "ts": stamps.take(Array(rows)),
+        "symbol": coded_column(places, names),
     }
-    columns |= {field: pa.array(of[kept], from_pandas=field != "close") for field, of in values.items()}
+    columns |= {
+        field: number_column(of[kept], np.isnan(of[kept]) if field != "close" else None)
+        for field, of in values.items()
+    }
     return columns, rows + 1, tuple(aside)
 
 
@@ -309,17 +352,15 @@ def _floats(column: Column, num: int, symbol: str, aside: list[SetAsideRow]) -> 
     """The numbers of a column, NaN where there is none; texts that are none are set aside."""
     if column is None:
         return np.full(num, np.nan)
-    column = _one_chunk(_plain(column))
-    if not (
-        pa.types.is_floating(column.type) or pa.types.is_integer(column.type) or pa.types.is_null(column.type)
-    ):
+    column = _plain(column)
+    if not (DataType.is_floating(column.type) or DataType.is_integer(column.type)):
         found = [_float(cell) for cell in column.to_pylist()]
         for place, (number, cell) in enumerate(zip(found, column.to_pylist(), strict=True)):
             if number is None and cell not in (None, ""):
                 detail = f"{symbol}: '{str(cell)[:40]}' is not a number"
                 aside.append(SetAsideRow(SOURCE, place + 1, "bad_number", detail, str(cell)[:200]))
         return np.array([np.nan if number is None else number for number in found], np.float64)
-    return column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    return floats(column)
 
 
 def _float(cell: Any) -> float | None:
@@ -331,42 +372,44 @@ def _float(cell: Any) -> float | None:
 
 def _plain(column: Column) -> Column:
     """Decimals, and columns without any value, as floating numbers; texts in the form that can be put in order."""
-    if pa.types.is_decimal(column.type) or pa.types.is_null(column.type):
-        return column.cast(pa.float64())
-    return column.cast(pa.large_string()) if pa.types.is_string_view(column.type) else column
+    if DataType.is_decimal(column.type) or DataType.is_null(column.type):
+        return column.cast(FLOAT)
+    return column.cast(LARGE_TEXT) if DataType.is_string_view(column.type) else column
 
 
 def _times(column: Column, *, may_be_dates: bool = True) -> tuple[Column, tuple[str, ...]]:
     """Times in UTC, and what was taken for granted about them: dates where all lack a zone and stand at midnight."""
+    if is_string(column.type):
+        column = parsed_times(column)
     kind = column.type
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        column = _parsed(column)
-        kind = column.type
-    if pa.types.is_date(kind):
-        return column.cast(pa.date32()), ()
-    if not pa.types.is_timestamp(kind) or kind.tz is not None:
+    if DataType.is_date(kind):
+        return column.cast(DATE), ()
+    if not DataType.is_timestamp(kind) or kind.tz is not None:
         return column, ()
-    counts = column.cast(pa.int64())
-    per_day = NS_PER_DAY // {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}[kind.unit]
-    pc: Any = import_module("pyarrow.compute")  # late: a run of files does without
-    days = pc.multiply(pc.divide(counts, per_day), per_day)
-    if may_be_dates and pc.all(pc.equal(days, counts)).as_py() is not False:
-        return column.cast(pa.date32(), safe=False), ()
+    per_day = NS_PER_DAY // UNITS[kind.time_unit]
+    if may_be_dates and not (whole_numbers(column) % per_day).any():
+        return column.cast(DATE), ()
     return column, ("times without a zone are taken as UTC",)
 
 
-def _parsed(column: Column) -> Column:
-    """Texts as times where each of them is one; else as they are, to be read one by one."""
-    for kind in (pa.date32(), pa.timestamp("ns"), pa.timestamp("ns", "UTC")):
-        try:
-            return column.cast(kind)
-        except pa.ArrowInvalid:
-            continue
-    return column
+_MIN_INSTANT = 10_000_000  # as seconds: April 1970. Prices are of later times, and counts of rows are fewer
+
+
+def _refuse_counts(name: str, stamps: str, column: Column) -> None:
+    """Raises: InvalidInput where whole numbers count rows instead of stating times."""
+    if not DataType.is_integer(column.type) or column.null_count == len(column):
+        return
+    stated = whole_numbers(column)[~null_mask(column)]
+    first, last = int(stated.min()), int(stated.max())
+    if -_MIN_INSTANT < first <= last < _MIN_INSTANT:
+        raise InvalidInput(
+            f"{name}: '{stamps}' holds the whole numbers {first} to {last}, which are no times: give "
+            "dates, such as pandas.bdate_range('2020-01-01', periods=len(frame))"
+        )
 
 
 def _is_time(kind: Any) -> bool:
-    return pa.types.is_timestamp(kind) or pa.types.is_date(kind)
+    return DataType.is_timestamp(kind) or DataType.is_date(kind)
 
 
 def _in_order(
@@ -377,7 +420,7 @@ def _in_order(
     if not len(times) or (times[1:] >= times[:-1]).all():
         return table, numbers
     order = np.argsort(times, kind="stable")
-    return table.take(pa.array(order)), order + 1 if numbers is None else numbers[order]
+    return take_rows(table, order), order + 1 if numbers is None else numbers[order]
 
 
 def _first_of_each(
@@ -385,16 +428,17 @@ def _first_of_each(
 ) -> tuple[Any, NDArray[np.int64] | None, list[SetAsideRow]]:
     """The first row of each symbol and instant; the others are set aside."""
     times = _counts(table.column(stamps))
-    codes = np.zeros(len(times), np.int64)
+    series = np.zeros(len(times), np.int64)
     if symbol is not None:
-        coded = table.column(symbol)
-        coded = coded if pa.types.is_dictionary(coded.type) else coded.dictionary_encode()
-        codes = _one_chunk(coded.unify_dictionaries()).indices.cast(pa.int64()).fill_null(-1).to_numpy()
+        coded = one_chunk(table.column(symbol))
+        series = distinct_codes(
+            encoded(coded if is_dictionary(coded.type) or is_string(coded.type) else coded.cast(LARGE_TEXT))
+        )
     starts = np.flatnonzero(np.diff(times, prepend=times[0] - 1))
     if len(starts) == len(times):
         return table, numbers, []
-    order = np.lexsort((np.arange(len(times)), codes, times))
-    again = (np.diff(times[order]) == 0) & (np.diff(codes[order]) == 0) & (codes[order][1:] >= 0)
+    order = np.lexsort((np.arange(len(times)), series, times))
+    again = (np.diff(times[order]) == 0) & (np.diff(series[order]) == 0) & (series[order][1:] >= 0)
     again &= times[order][1:] != _NO_TIME
     places = np.sort(order[1:][again])
     if not len(places):
@@ -406,11 +450,17 @@ def _first_of_each(
     detail = "the symbol has an earlier row of this time"
     aside = [
         SetAsideRow(SOURCE, int(numbers[place]), "duplicate", detail, str(row))
-        for place, row in zip(listed.tolist(), table.take(pa.array(listed)).to_pylist(), strict=True)
+        for place, row in zip(listed.tolist(), _rows(take_rows(table, listed)), strict=True)
     ]
     if len(places) > len(listed):
         aside.append(more_rows(SOURCE, "duplicate", len(places) - len(listed)))
-    return table.filter(pa.array(kept)), numbers[kept], aside
+    return take_rows(table, np.flatnonzero(kept)), numbers[kept], aside
+
+
+def _rows(table: Any) -> list[dict[str, Any]]:
+    """Rows by name, as Python has them."""
+    cells = [column.to_pylist() for column in table.columns]
+    return [dict(zip(table.column_names, row, strict=True)) for row in zip(*cells, strict=True)]
 
 
 def more_rows(source: str, reason: str, num: int) -> SetAsideRow:
@@ -423,12 +473,7 @@ _NO_TIME = np.iinfo(np.int64).max
 
 def _counts(column: Column) -> NDArray[np.int64]:
     """Times as the integers that they are stored as; those that are missing come last."""
-    kind = pa.int32() if pa.types.is_date32(column.type) else pa.int64()
-    return _one_chunk(column).cast(kind).cast(pa.int64()).fill_null(_NO_TIME).to_numpy()
-
-
-def _one_chunk(column: Column) -> Column:
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    return whole_numbers(one_chunk(column), null=_NO_TIME)
 
 
 def _named(columns: Mapping[Any, Column]) -> str:

@@ -22,7 +22,9 @@ MAX_SWAPS = 16  # of each kind
 
 
 class SwapKind(StrEnum):
-    """Whose identity is swapped. FAME: a company for one of very different fame, COMPANY: for any other."""
+    """Whose identity is swapped. FAME: a company for one of very different fame, COMPANY: for any other, JOINT:
+    every name at once, for names that do not depend on those in the text.
+    """
 
     COMPANY = "company"
     FAME = "fame"
@@ -30,10 +32,17 @@ class SwapKind(StrEnum):
     GENDER = "gender"
     NATIONALITY = "nationality"
     RELIGION = "religion"
+    JOINT = "joint"
+
+
+_NAME_KINDS = (SwapKind.COMPANY, SwapKind.PERSON, SwapKind.NATIONALITY, SwapKind.RELIGION)
+_SINGLE_KINDS = tuple(kind for kind in SwapKind if kind is not SwapKind.JOINT)
 
 
 class SwappedText(NamedTuple):
-    """A text after a swap; `name` and `symbol` are those of the asset asked about in it, where they are new."""
+    """A text after a swap; `name` and `symbol` are those of the asset asked about in it, where they are new. `pairs`
+    are the words replaced, where they are several.
+    """
 
     kind: SwapKind
     text: str
@@ -41,6 +50,7 @@ class SwappedText(NamedTuple):
     old: str
     new: str
     symbol: str = ""
+    pairs: tuple[tuple[str, str], ...] = ()
 
 
 def swapped_texts(
@@ -53,7 +63,7 @@ def swapped_texts(
     """
     own = _company_name(text, asked, linker)
     found: list[SwappedText] = []
-    for kind in SwapKind:
+    for kind in _SINGLE_KINDS:
         made: list[SwappedText] = []
         for old, others in _sites(kind, text, own, asked, linker):
             for new in others[:num_each]:
@@ -66,7 +76,41 @@ def swapped_texts(
     gendered = swap_gender(text)
     if gendered != text:
         found.append(SwappedText(SwapKind.GENDER, gendered, asked[1], "", ""))
-    return found
+    made_before = {text, *(one.text for one in found)}
+    joint = (_jointly_swapped(place, text, own, asked, linker) for place in range(min(num_each, MAX_SWAPS)))
+    return [*found, *(one for one in joint if one is not None and one.text not in made_before)]
+
+
+def _jointly_swapped(
+    place: int, text: str, own: str, asked: tuple[str, str], linker: EntityLinker
+) -> SwappedText | None:
+    """Every name swapped at once, for the one at `place` of its list and those after: the same text for all texts that
+    differ in names alone. None where the text has no name.
+    """
+    swapped, name, symbol = text, asked[1], ""
+    pairs: list[tuple[str, str]] = []
+    for kind in _NAME_KINDS:
+        names = _joint_names(kind, place)
+        for count, (old, _) in enumerate(_sites(kind, text, own, asked, linker)):
+            new = names[(place + count) % len(names)]
+            pairs.append((old, new))
+            swapped = replace_word(swapped, old, new)
+            if own and old == own:
+                name, symbol = new, ticker_of(new)
+    return SwappedText(SwapKind.JOINT, swapped, name, "", "", symbol, tuple(pairs)) if pairs else None
+
+
+def _joint_names(kind: SwapKind, place: int) -> Sequence[str]:
+    """The names of a kind, of companies the unknown and the famous ones in turn."""
+    match kind:
+        case SwapKind.PERSON:
+            return people()
+        case SwapKind.NATIONALITY:
+            return nationalities()
+        case SwapKind.RELIGION:
+            return religions()
+        case _:
+            return companies(famous=place % 2 == 1)
 
 
 def replace_word(text: str, old: str, new: str) -> str:
@@ -196,11 +240,12 @@ def swapped_questions(
 ) -> list[tuple[SwapKind, Question]]:
     """The question with names swapped in all of its items; a swap of the company asked about swaps its ticker too."""
     own = (question.symbol, name)
-    found: dict[tuple[SwapKind, str, str], Question] = {}
+    found: dict[tuple[object, ...], tuple[SwapKind, Question]] = {}
     for item in question.items:
         for one in swapped_texts(item.headline, own, linker, num_each):
-            found.setdefault((one.kind, one.old, one.new), _swapped_question(question, own, one))
-    return [(kind, swapped) for (kind, _, _), swapped in found.items()]
+            key = (one.kind, one.old, one.new, one.pairs)
+            found.setdefault(key, (one.kind, _swapped_question(question, own, one)))
+    return list(found.values())
 
 
 def _swapped_question(question: Question, own: tuple[str, str], swap: SwappedText) -> Question:
@@ -212,11 +257,17 @@ def _swapped_question(question: Question, own: tuple[str, str], swap: SwappedTex
     items = tuple(
         replace(
             item,
-            headline=replace_word(item.headline, swap.old, swap.new)
-            if swap.old
-            else swap_gender(item.headline),
+            headline=_swapped_as(item.headline, swap),
             symbols=symbols(item.symbols),
         )
         for item in question.items
     )
     return replace(question, items=items, symbol=swap.symbol if is_own else question.symbol)
+
+
+def _swapped_as(headline: str, swap: SwappedText) -> str:
+    """Another headline of the same question with the same words replaced."""
+    pairs = swap.pairs or (((swap.old, swap.new),) if swap.old else ())
+    for old, new in pairs:
+        headline = replace_word(headline, old, new)
+    return headline if pairs else swap_gender(headline)

@@ -237,7 +237,9 @@ class NewsProcessor:
             allowed = max_passages(note.most, self._deadline_ms)
             if not allowed or not self._concerns_series(note, facts):
                 return 0
-            readings = [self.reading_of(facts, symbol) for symbol in note.screened.item.symbols]
+            readings = [
+                self.reading_of(facts, symbol, is_tagged=True) for symbol in note.screened.item.symbols
+            ]
             return min(allowed, num_passages_worth(facts, bodies[place], readings))
 
         if self._facts is None or not notes:
@@ -317,9 +319,9 @@ class NewsProcessor:
         """What the facts of an item mean for a symbol now; None where none were read."""
         return self._symbol_readings.reading(note, symbol)
 
-    def reading_of(self, facts: NewsFacts, symbol: str) -> ItemReading:
-        """What facts mean for a symbol, before anything was earned."""
-        return self._symbol_readings.reading_of(facts, symbol)
+    def reading_of(self, facts: NewsFacts, symbol: str, *, is_tagged: bool) -> ItemReading:
+        """What facts mean for a symbol, before anything was earned; `is_tagged` where their item names symbols."""
+        return self._symbol_readings.reading_of(facts, symbol, is_tagged=is_tagged)
 
     def readings(self, items: Sequence[News], symbol: str) -> dict[str, ItemReading]:
         """What the facts of items that are held mean for a symbol now, by their ids."""

@@ -41,14 +41,18 @@ class SymbolReadings:
             return None
         by_symbol = self._by_item.setdefault(note.screened.item.id, {})
         if symbol not in by_symbol:
-            by_symbol[symbol] = self.reading_of(replace(note.facts, text=note.screened.item.headline), symbol)
+            item = note.screened.item
+            by_symbol[symbol] = self.reading_of(
+                replace(note.facts, text=item.headline), symbol, is_tagged=bool(item.symbols)
+            )
         reading = by_symbol[symbol]
         earned = self._outcomes.earned(reading.event) if reading.direction else 0.0
         return reading if earned == reading.earned else replace(reading, earned=earned)
 
-    def reading_of(self, facts: NewsFacts, symbol: str) -> ItemReading:
+    def reading_of(self, facts: NewsFacts, symbol: str, *, is_tagged: bool = True) -> ItemReading:
         """What facts mean for a symbol, before anything was earned."""
-        return reading_record(facts, read_for(facts, symbol, self._config.symbol_names.get(symbol, "")))
+        name = self._config.symbol_names.get(symbol, "")
+        return reading_record(facts, read_for(facts, symbol, name, is_tagged=is_tagged))
 
     def has_name(self, symbol: str) -> bool:
         """Whether it is known what a symbol is called, and so whether a text names it."""

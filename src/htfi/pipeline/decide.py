@@ -60,6 +60,7 @@ from htfi.scheduling.fidelity import (
     deadline_of,
     is_high_value,
     is_silent,
+    is_watched,
     left_after,
     mark_high_value,
     plan_deep_reads,
@@ -90,11 +91,13 @@ def plan_readings(
     components: Components,
     context: RunContext,
     cursor: LedgerCursor | None = None,
+    first: int = 0,
 ) -> list[SeriesContext]:
     """The series in these rows of a decision point: the news on each, and the rung that reads them.
 
     The deadline is shared by the series that have news to read: a few series are read by the target, many by the
-    draft, and those for which no time is left come first at a later point.
+    draft, and those for which no time is left come first at a later point. A rung whose reader governance holds back
+    from decision `first` on is left out.
     """
     series = [_make_series_context(row, point, components, context) for row in rows]
     if all(series_context.request.news is NO_NEWS for series_context in series):
@@ -130,6 +133,9 @@ def plan_readings(
             left = context.pipeline.deadline_ms if place in unread else left_ms
             divergence = _divergence(series_context, components)
             inputs = components.views.times.inputs(num_waiting, left, divergence, influences[place])
+            held = _held_rungs(first, questions[place][1].items[0].id, components)
+            if held:
+                inputs = replace(inputs, held=held)
         deadline_ms = deadline_of(inputs)
         plan = _plan(
             series_context.regime, deadline_ms, series_context.request.news, components, context, inputs
@@ -178,6 +184,19 @@ def _make_series_context(
     return SeriesContext(bar, row, regime, features, request, answered=answered)
 
 
+def _held_rungs(first: int, newest_item: str, components: Components) -> tuple[Rung, ...]:
+    """The rungs whose reader is not asked, because governance holds it back from decision `first` on."""
+    views, governance = components.views, components.governance
+    watched = is_watched(newest_item)
+    return tuple(
+        rung
+        for rung in Rung
+        if rung is not Rung.TEMPLATE
+        and rung in views.rungs
+        and governance.leaves_out(first, (f"reader.{rung.value}", views.version(rung)), is_watched=watched)
+    )
+
+
 def _divergence(series_context: SeriesContext, components: Components) -> float:
     """The rank of the divergence of the view that the series has on the same news; 0 where there is none."""
     request = series_context.request
@@ -203,7 +222,8 @@ def _plan(
         newest_item="" if inputs is UNSET else items[0].id,
         config=context.fidelity,
     )
-    return cap_plan(chosen, components.news.max_routes(items), rungs) if items else chosen
+    held = frozenset(() if inputs is UNSET or inputs.held is UNSET else inputs.held)
+    return cap_plan(chosen, components.news.max_routes(items), rungs - held) if items else chosen
 
 
 def _budget(deadline_ms: float, left_ms: float, components: Components) -> ReadingBudget:
@@ -252,11 +272,16 @@ def _merged_view(request: ReadRequest, view: NewsView | None, components: Compon
 
 
 def weigh_views(
-    series: Sequence[SeriesContext], forecasts: ForecastBatch, components: Components, first: int
+    series: Sequence[SeriesContext],
+    forecasts: ForecastBatch,
+    components: Components,
+    first: int,
+    cursor: LedgerCursor,
 ) -> list[SeriesContext]:
     """The forecasts of series with news, changed by the views as far as the track records of their readers allow.
 
     The views of readers that governance holds back from decision `first` on change nothing: the numbers decide.
+    Where the ledger holds the decision as weighed, the hold came after that, and it is weighed again.
     """
     opinions = {
         series_context.row: fair_opinion(
@@ -273,10 +298,13 @@ def weigh_views(
         )._replace(
             max_weight=max_view_weight(series_context.request, components.news.suspicion_monitor.config)
         )
-        for series_context in series
+        for place, series_context in enumerate(series)
         if series_context.view is not None
         and series_context.view.confidence > 0.0
-        and not components.governance.holds_view(first, _hold_subject(series_context, forecasts, components))
+        and (
+            not components.governance.holds_view(first, _hold_subject(series_context, forecasts, components))
+            or cursor.was_weighed(place)
+        )
     }
     is_tracked = not any(series_context.answered for series_context in series)
     components.forecaster.apply_opinions(forecasts, opinions, is_tracked=is_tracked)
@@ -336,7 +364,6 @@ def decide_series(
     The one on the first series will stand at index `first` of the ledger.
     """
     inputs = components.inputs.close()
-    full = forecasts.full.tolist()
     numeric = [is_numeric(one) for one in series]
     governed = components.governance.facts(
         first,
@@ -344,19 +371,19 @@ def decide_series(
         lambda place: _hold_subject(series[place], forecasts, components),
         lambda config: clear_rows(_PointColumns(series, forecasts, components, numeric), config).tolist(),
     )
-    by_numbers = [place for place, one in enumerate(series) if full[one.row] and numeric[place]]
+    place_of = {one.row: place for place, one in enumerate(series) if numeric[place]}
     decided: dict[int, DecidedSeries] = {}
-    if by_numbers:
-        together = [series[place] for place in by_numbers]
+    for rows, batch in forecasts.by_experts(list(place_of)):
+        places = [place_of[row] for row in rows]
         made = decide_by_numbers(
-            together,
-            forecasts.take([one.row for one in together]),
+            [series[place] for place in places],
+            batch,
             inputs,
-            [governed[place] for place in by_numbers],
+            [governed[place] for place in places],
             components,
             context,
         )
-        decided = dict(zip(by_numbers, made, strict=True))
+        decided.update(zip(places, made, strict=True))
     return [
         decided[place]
         if place in decided

@@ -6,7 +6,7 @@ point, the recorder once more just before a group is durable.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from typing import Any, Protocol
 
@@ -40,18 +40,26 @@ from htfi.governance.control.entries import (
     GovernanceEntry,
     Reenabled,
     ReenablingRefused,
+    StopCause,
     Stopped,
     decode_governance,
     encode_governance,
 )
 from htfi.governance.control.reenabling import why_not_reenabled
-from htfi.governance.control.requests import BundleOffer, ControlRequest, ReenableRequest, StopRequest
+from htfi.governance.control.requests import (
+    BundleOffer,
+    ControlRequest,
+    ReenableRequest,
+    StopRequest,
+    stop_by_trip,
+)
 from htfi.governance.control.state import (
     ControlState,
     HoldSubject,
     apply,
     desks_of,
     holds_on,
+    is_reader_left_out,
     readers_of,
     view_holds_on,
 )
@@ -100,6 +108,10 @@ class ControlRequests(Protocol):
         """Leave a sign that outlasts the process, where the stop could not be logged."""
         ...
 
+    def share(self, request: StopRequest) -> None:
+        """Have the other nodes of the run's governance folder stop too, where there are any."""
+        ...
+
 
 class NoGovernanceLog:
     """Null log: keeps the entries in memory only. For evaluations, audits and tests."""
@@ -135,6 +147,9 @@ class RequestQueue:
         return [self._waiting.popleft() for _ in range(len(self._waiting))]
 
     def mark_stopped(self, request: StopRequest) -> None:
+        del request
+
+    def share(self, request: StopRequest) -> None:
         del request
 
 
@@ -301,6 +316,25 @@ class RunGovernance:
         self._advance(index)
         return bool(view_holds_on(self.state_now, subject))
 
+    def leaves_out(self, index: int, names: Collection[str], *, is_watched: bool) -> bool:
+        """Whether the reader of these names is not asked for the decision at `index` (`is_reader_left_out`)."""
+        self._advance(index)
+        return is_reader_left_out(self.state_now, names, is_watched=is_watched)
+
+    def once_left_out(self, index: int, names: Collection[str]) -> bool:
+        """Whether any change in force for the decision at `index`, or one that ended before, left such a reader out.
+
+        What a person ends while a decision waits to be recorded is ended for it in the log, though it was planned
+        before.
+        """
+        self._advance(index)
+        state = ControlState()
+        for entry, _ in self._entries[: self._num_applied]:
+            state = apply(state, entry)
+            if is_reader_left_out(state, names, is_watched=False):
+                return True
+        return False
+
     def has_breakers(self, before: int) -> bool:
         """Whether a bundle in force for decision `before` has circuit breakers observe."""
         self._advance(before)
@@ -337,6 +371,8 @@ class RunGovernance:
                     f"breaker {entry.breaker} of {entry.scope} changes at decision {entry.before}, which the "
                     "governance log does not hold: the inputs, the settings or the code changed since; use a new folder"
                 )
+            if (stop := stop_by_trip(entry)) is not None:
+                self._requests.share(stop)  # before it is logged: a crash between the two loses no stop
             self.log(entry)
 
     def log(self, entry: GovernanceEntry) -> None:
@@ -363,6 +399,8 @@ class RunGovernance:
         if not isinstance(request, StopRequest):
             self._log_reenabling(request, at_ns, before)
             return
+        if request.cause in (StopCause.SIGNAL, StopCause.DEAD_MAN):
+            self._requests.share(request)
         entry = Stopped(at_ns, before, request.scope, request.by, request.why, request.cause, request.id)
         try:
             self.log(entry)

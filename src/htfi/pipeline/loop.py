@@ -167,9 +167,11 @@ class DecisionLoop:
         rows = [row for row, is_ready in enumerate(forecasts.ready) if is_ready]
         if not rows:
             return []
-        series = plan_readings(point, rows, components, context, self.recorder.cursor)
+        series = plan_readings(
+            point, rows, components, context, self.recorder.cursor, self.recorder.num_recorded
+        )
         series = read_news(series, components, self.recorder.cursor)
-        series = weigh_views(series, forecasts, components, self.recorder.num_recorded)
+        series = weigh_views(series, forecasts, components, self.recorder.num_recorded, self.recorder.cursor)
         series, num_skipped = plan_deep_readings(series, components, context)
         self.num_deep_reads_skipped += num_skipped
         if components.governance.has_breakers(self.recorder.num_recorded):

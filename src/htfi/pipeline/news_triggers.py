@@ -35,7 +35,6 @@ class StandingDecision(msgspec.Struct, frozen=True):
     """The newest decision of a series that was made on a bar, and how many items had come until then."""
 
     bar: Bar
-    decision_id: str
     as_of_ns: int
     num_items: int
 
@@ -93,8 +92,7 @@ class NewsTriggers:
             return
         if series not in self._standing:
             self._series_of.setdefault(bar.symbol, []).append(series)
-        name = decision_id(series, as_of_ns)
-        self._standing[series] = StandingDecision(bar, name, as_of_ns, self._num_items)
+        self._standing[series] = StandingDecision(bar, as_of_ns, self._num_items)
         waiting = self._waiting.pop(series, None) if self._waiting else None
         if waiting is not None:
             self.num_covered += waiting.num_items
@@ -164,7 +162,8 @@ class NewsTriggers:
                 continue
             last_price, elapsed = _last_price(standing.bar, at_ns, market)
             num_suppressed = self._left_out.pop(series, 0)
-            trigger = NewsTrigger(items, standing.decision_id, elapsed, num_suppressed)
+            name = decision_id(series, standing.as_of_ns)
+            trigger = NewsTrigger(items, name, elapsed, num_suppressed)
             answered.append(AnsweredSeries(standing.bar, last_price, trigger))
         self._find_next()
         return answered
@@ -212,7 +211,18 @@ class NewsTriggers:
 
     def state(self) -> dict[str, Any]:
         return {
-            "standing": [[series, msgspec.to_builtins(one)] for series, one in self._standing.items()],
+            "standing": [
+                [
+                    series,
+                    {
+                        "bar": msgspec.to_builtins(one.bar),
+                        "decision_id": decision_id(series, one.as_of_ns),
+                        "as_of_ns": one.as_of_ns,
+                        "num_items": one.num_items,
+                    },
+                ]
+                for series, one in self._standing.items()
+            ],
             "arrivals": msgspec.to_builtins(self._arrivals),
             "waiting": [[series, msgspec.to_builtins(one)] for series, one in self._waiting.items()],
             "answered_ns": dict(self._answered_ns),

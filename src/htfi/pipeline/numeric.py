@@ -19,7 +19,7 @@ from htfi.domain.decision import (
 from htfi.domain.events import Bar
 from htfi.forecasting.batch import ForecastBatch
 from htfi.governance.config import PolicyConfig
-from htfi.governance.policy import PolicyColumns, PolicyFacts, judge_rows, quote_gap, with_holds
+from htfi.governance.policy import PolicyColumns, PolicyFacts, apply_rules, judge_rows, quote_gap, with_holds
 from htfi.market.bars import SOURCE as BUILT_BARS
 from htfi.market.state import MarketState
 from htfi.narrative.rationale.drivers import find_drivers
@@ -30,6 +30,8 @@ from htfi.pipeline.decided import DecidedSeries
 from htfi.pipeline.governed import Facts
 from htfi.pipeline.record.numeric import NumericFacts, SharedFacts, encode_numeric
 from htfi.pipeline.series import SeriesContext
+
+_FEW_SERIES = 4  # judged one by one: for so few, columns cost more than they save
 
 
 def is_numeric(series_context: SeriesContext) -> bool:
@@ -50,7 +52,7 @@ def decide_by_numbers(
     components: Components,
     context: RunContext,
 ) -> list[DecidedSeries]:
-    """The decisions on series that are decided by numbers alone, each with a forecast of every expert.
+    """The decisions on series that are decided by numbers alone, each with a forecast of every expert of the batch.
 
     `forecasts` has a row for each of them, `governed` what governance knows of it.
     """
@@ -171,18 +173,6 @@ def _verdicts(
 ) -> list[PolicyVerdict]:
     low, high = forecasts.bands()
     width = high - low
-    columns = PolicyColumns(
-        symbols=[one.bar.symbol for one in series],
-        is_shock=np.array([one.regime is Regime.SHOCK for one in series]),
-        quantiles=forecasts.quantiles,
-        band_width=width,
-        bar_age_ns=np.array([as_of_ns - one.bar.end_ns for one in series], np.float64),
-        bar_length_ns=np.array([one.bar.end_ns - one.bar.start_ns for one in series], np.float64),
-        quote_age_ns=np.array([one.quote_age_ns or 0 for one in circumstances], np.float64),
-        last_return=np.array([one.features.get("return_last", 0.0) for one in series]),
-        last_sigmas=np.array([one.features.get("return_sigmas", 0.0) for one in series]),
-        quarantine_share=circumstances[0].quarantine_share,
-    )
 
     def facts_at(place: int) -> PolicyFacts:
         one, known = series[place], circumstances[place]
@@ -201,4 +191,20 @@ def _verdicts(
             features=one.features,
         )
 
-    return judge_rows(columns, facts_at, policy, context.models["policy"])
+    version = context.models["policy"]
+    if len(series) <= _FEW_SERIES:
+        return [apply_rules(facts_at(place), policy, version) for place in range(len(series))]
+    columns = PolicyColumns(
+        symbols=[one.bar.symbol for one in series],
+        is_shock=np.array([one.regime is Regime.SHOCK for one in series]),
+        quantiles=forecasts.quantiles,
+        band_width=width,
+        bar_age_ns=np.array([as_of_ns - one.bar.end_ns for one in series], np.float64),
+        bar_length_ns=np.array([one.bar.end_ns - one.bar.start_ns for one in series], np.float64),
+        quote_age_ns=np.array([one.quote_age_ns or 0 for one in circumstances], np.float64),
+        last_return=np.array([one.features.get("return_last", 0.0) for one in series]),
+        last_sigmas=np.array([one.features.get("return_sigmas", 0.0) for one in series]),
+        quarantine_share=circumstances[0].quarantine_share,
+    )
+
+    return judge_rows(columns, facts_at, policy, version)

@@ -86,6 +86,11 @@ class LedgerCursor:
         found = self.next_decision(ahead)
         return unmerged_view(found) if found is not None else None
 
+    def was_weighed(self, ahead: int) -> bool:
+        """Whether the ledger holds that decision with a view that was weighed into its forecast."""
+        found = self.next_decision(ahead)
+        return found is not None and found.forecast.tilt is not None
+
     def next_release(self) -> Decision | None:
         """The next entry, where it releases a decision that had waited for people."""
         found = self.next_decision()
@@ -144,6 +149,7 @@ class DecisionRecorder:
         self.watcher = watcher
         self.subscriber = subscriber
         self._governance = governance
+        self.subscribes_again = False  # whether the subscriber also gets decisions that are made again
         self._is_recorded = is_recorded  # else entries are empty, and the ledger discards them
         self._is_json = is_json(ledger.entry(ledger.size - 1)) if ledger.size else False
         self.cursor = LedgerCursor(ledger)
@@ -210,6 +216,8 @@ class DecisionRecorder:
         if self.cursor.advance(decided):
             if decided.verdict.outcome is PolicyOutcome.WITHHOLD:
                 self._ask_people([(index, decided)])
+            elif self.subscribes_again:
+                self.subscriber(Receipt(index, leaf_hash(self.ledger.entry(index)).hex()), decided)
             self.watcher(decided)
             return index
         if not self._pending:

@@ -120,6 +120,9 @@ def rung_time_ms(rung: Rung, config: FidelityConfig) -> float:
 VERSION = "fidelity/3"
 # One in so many items that could hardly move a forecast is read all the same, by a model or by the encoder.
 TRIAL_SHARE, ENCODER_TRIAL_SHARE = 128, 16
+WATCH_SHARE = (
+    8  # one in so many items is read by a reader whose breaker is open, unweighed, so that it is watched
+)
 _DEFAULT = FidelityConfig()
 
 # What stands in for a rung that has no reader, best first. Nothing that drafts from text stands in for SECURE.
@@ -146,12 +149,15 @@ def choose_plan(
     """The rung that suits the moment, or the next lower one that has a reader; TEMPLATE needs none.
 
     `inputs` are the load, the divergence and the influences that the decision faces; without them there are none. A
-    reading that could hardly move the forecast is made only on trial, for some of the `newest_item`s.
+    reading that could hardly move the forecast is made only on trial, for some of the `newest_item`s. A rung whose
+    reader is held counts as one without.
     """
+    held = frozenset(() if inputs is UNSET or inputs.held is UNSET else inputs.held)
+    available -= held
     rung, reasons = _preferred_rung(regime, deadline_ms, inputs, suspicion, config)
     if rung is not Rung.TEMPLATE and rung not in available:
+        reasons = (*reasons, PlanReason.HELD if rung in held else PlanReason.UNAVAILABLE)
         rung = next((other for other in _FALLBACKS[rung] if other in available), Rung.TEMPLATE)
-        reasons = (*reasons, PlanReason.UNAVAILABLE)
     if inputs is not UNSET and rung in (Rung.SPECULATIVE, Rung.EDGE):
         worthwhile = _worthwhile_rung(rung, inputs, available, config)
         if worthwhile is not rung and is_trial(newest_item):
@@ -193,6 +199,11 @@ def is_trial(item: str) -> bool:
 def is_encoder_trial(item: str) -> bool:
     """Whether the encoder's readings count on trial where the newest item has this id."""
     return bool(item) and zlib.crc32(item.encode()) % ENCODER_TRIAL_SHARE == 1
+
+
+def is_watched(item: str) -> bool:
+    """Whether news whose newest item has this id is read by a reader whose breaker is open all the same."""
+    return zlib.crc32(item.encode()) % WATCH_SHARE == 2
 
 
 def counts_encoder_alone(plan: FidelityPlan) -> bool:

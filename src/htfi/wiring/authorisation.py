@@ -1,10 +1,15 @@
 """Who may act, from a governance folder: its directory of people and its rules. Commands and runs call it."""
 
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from htfi.adapters.keys.ed25519 import SigningKey, load_key, verify_signature
+from htfi.adapters.stores.adoption_folder import read_nodes
+from htfi.adapters.stores.bundle_folder import OFFICERS_FILE, read_text
 from htfi.domain.errors import AccessDenied, DependencyUnavailable, InvalidInput
 from htfi.domain.time import Clock, SystemClock
 from htfi.governance.authorisation import (
@@ -14,6 +19,7 @@ from htfi.governance.authorisation import (
     Authoriser,
     require_access,
 )
+from htfi.governance.bundles.bundle import parse_officers
 from htfi.governance.checkpoints.answers import AnswerRights, local_rights
 from htfi.governance.people import (
     PEOPLE_FILE,
@@ -121,6 +127,20 @@ def has_people(governance: Path) -> bool:
     return (governance / PEOPLE_FILE).exists()
 
 
+def proposer_of(requester: Requester) -> str:
+    """Who proposes what the governance folder records: by key where it has people, else as named, empty for nobody.
+
+    Raises: InvalidInput, AccessDenied, MissingExtra, DependencyUnavailable.
+    """
+    governance = requester.governance
+    if governance is None or not has_people(governance):
+        if requester.key is not None:
+            raise InvalidInput("--key: name the governance folder that has people too: --governance DIR")
+        return requester.by.strip()
+    directory = open_access(governance).directory
+    return directory.by_key[key_of(requester, directory).verifier_key].id
+
+
 def check_named(requester: Requester) -> None:
     """Raises: InvalidInput where a person without a governance folder gives a key, or no name."""
     if requester.key is not None:
@@ -165,7 +185,7 @@ def answer_rights(run: Path, governance: Path) -> AnswerRights:
     """By what the people and rules of a governance folder judge answers now. Raises: as `open_access`, `run_key`."""
     access = open_access(governance)
     return AnswerRights(
-        run_key(run), access.directory, access.authoriser, verify_signature, folder_key(governance)
+        run_key(run), access.directory, access.authoriser, verify_signature, shared_key(governance)
     )
 
 
@@ -187,3 +207,19 @@ def folder_key(governance: Path) -> str:
         return str(log.key)
     finally:
         log.close()
+
+
+def shared_key(governance: Path) -> str:
+    """What requests to all runs of a governance folder name: the folder's log, or the nodes that share such requests.
+
+    Each node has a folder and a log of its own; what they have in common are their names and their officers. A request
+    of one such group does not count in another. Raises: as `run_key`, DependencyUnavailable.
+    """
+    nodes = read_nodes(governance)
+    if not nodes:
+        return folder_key(governance)
+    path = governance / OFFICERS_FILE
+    roll = parse_officers(read_text(path, "roll of officers"), str(path))
+    officers = sorted((name, str(key)) for name, key in roll.keys.items())
+    text = msgspec.json.encode((sorted(nodes), roll.quorum, officers))
+    return f"nodes:{sha256(text).hexdigest()}"

@@ -1,14 +1,23 @@
 """Policy bundles of a governance folder: from draft to activation and revocation; and the one that a run goes by."""
 
+import time
 from collections.abc import Callable, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import msgspec
 
 from htfi.adapters.keys.ed25519 import load_key, verify_signature
+from htfi.adapters.stores.adoption_folder import (
+    read_hold,
+    read_nodes,
+    read_refusal,
+    write_activation,
+    write_nodes,
+)
 from htfi.adapters.stores.bundle_folder import OFFICERS_FILE, bundle_path, read_text, write_text
-from htfi.domain.errors import HtfiError, IntegrityError, InvalidInput
+from htfi.domain.errors import DependencyUnavailable, HtfiError, IntegrityError, InvalidInput
 from htfi.domain.time import NS_PER_S, Clock, SystemClock
 from htfi.governance.bundles.bundle import (
     BundleHead,
@@ -39,6 +48,8 @@ from htfi.governance.control.requests import BundleOffer
 from htfi.governance.ledger.note import NoteSignature, SignedNote, VerifierKey, parse_verifier_key
 from htfi.wiring.governance_log import GOVERNANCE_DATABASE, open_governance_log, read_governance_log
 
+AGREE_S = 10.0  # how long a command waits for a majority of the nodes
+
 
 class BundleStatus(NamedTuple):
     """A proposed bundle or draft: who has signed it, how many must, and what it changes."""
@@ -49,8 +60,12 @@ class BundleStatus(NamedTuple):
     changes: list[ValueChange]
 
 
-def init_folder(folder: Path, quorum: int, officers: Sequence[tuple[str, str]]) -> OfficerRoll:
-    """Make a governance folder with its officers, by name and verifier key.
+def init_folder(
+    folder: Path, quorum: int, officers: Sequence[tuple[str, str]], nodes: Sequence[str] = ()
+) -> OfficerRoll:
+    """Make a governance folder with its officers, by name and verifier key, and the nodes that agree on its bundles.
+
+    Each node has a folder of its own, made with the same officers and nodes.
 
     Raises: InvalidInput, also where it has a roll already; DependencyUnavailable, IntegrityError.
     """
@@ -65,7 +80,11 @@ def init_folder(folder: Path, quorum: int, officers: Sequence[tuple[str, str]]) 
             raise InvalidInput(f"officer '{name[:60]}' is named twice, or its name holds quotes")
         keys[name] = parse_verifier_key(text)
     roll = parse_officers(write_officers(OfficerRoll(quorum, keys)), "the officers")
+    if nodes and (len(set(nodes)) < max(2, len(nodes)) or not all(0 < len(one) <= 64 for one in nodes)):
+        raise InvalidInput("nodes are two or more different names, as in their certificates")
     open_governance_log(folder).close()
+    if nodes:
+        write_nodes(folder, nodes)
     write_text(path, write_officers(roll))
     return roll
 
@@ -221,7 +240,8 @@ def activate_bundle(
 ) -> tuple[PolicyBundle, list[str]]:
     """Put a bundle in force, by its number or file, once enough officers have signed it; nodes adopt it.
 
-    A bundle that is activated already stays so: after a crash the same command may be given again.
+    A bundle that is activated already stays so: after a crash the same command may be given again. Where the folder
+    names several nodes, a majority of them must take it: it is asked of the node that runs on this folder.
     Raises: InvalidInput, IntegrityError, LedgerUnavailable, DependencyUnavailable.
     """
     path = bundle_path(folder, which) if isinstance(which, int) else which
@@ -230,6 +250,11 @@ def activate_bundle(
     bundle = parse_bundle(note.text)
     for one in entries:
         if isinstance(one, BundleActivated) and one.digest == bundle.digest:
+            newest = newest_quorum(entries)
+            if newest is not None and newest.head.number > bundle.head.number:
+                raise InvalidInput(
+                    f"bundle {bundle.head.number} is older than bundle {newest.head.number}: draft a new one"
+                )
             return bundle, list(one.signers)
     now_ns = (clock or SystemClock()).now_ns()
     bundle, signers = check_bundle(note, roll, verify_signature, newest_quorum(entries), now_ns, MAX_LEAD_NS)
@@ -238,6 +263,9 @@ def activate_bundle(
     objection = ChangeChecker(roll, verify_signature)(activated, str(note), now_ns)
     if objection:
         raise InvalidInput(objection)
+    if read_nodes(folder):
+        _agree(folder, str(note), bundle.digest)
+        return bundle, signers
     _record(
         folder,
         lambda at_ns: BundleActivated(at_ns, bundle.head.number, bundle.digest, tuple(signers), str(note)),
@@ -264,12 +292,37 @@ def revoke_bundle(folder: Path, key_file: Path, why: str, clock: Clock | None = 
     text = f"{REVOCATION_HEADING}{bundle.head.number}\n{bundle.digest}\n{why}\n"
     signature = NoteSignature(key.name, key.verifier_key.key_id, key.sign(text.encode()))
     note = str(SignedNote(text, (signature,)))
+    if read_nodes(folder):
+        _agree(folder, note, bundle.digest)
+        return found
     _record(
         folder,
         lambda at_ns: BundleRevoked(at_ns, bundle.head.number, bundle.digest, by, why, note),
         clock,
     )
     return found
+
+
+def _agree(folder: Path, note: str, digest: str) -> None:
+    """Have the nodes of a folder agree on a change. Raises: InvalidInput where they refuse, DependencyUnavailable."""
+    name = sha256(note.encode()).hexdigest()[:16]
+    write_activation(folder, name, note)
+    until_s = time.monotonic() + AGREE_S
+    while time.monotonic() < until_s:
+        refusal = read_refusal(folder, name)
+        if refusal:
+            raise InvalidInput(f"the nodes refuse it: {refusal}")
+        if any(
+            isinstance(one, BundleActivated | BundleRevoked) and one.note == note
+            for one in read_entries(folder)
+        ):
+            return
+        time.sleep(0.02)
+    why = read_hold(folder, time.time_ns())
+    raise DependencyUnavailable(
+        f"a majority of the nodes of {folder} has not taken bundle {digest[:8]} within {AGREE_S:g} s: it was asked and "
+        f"is decided when they are linked{f'; here: {why}' if why else ''}"
+    )
 
 
 def _record(folder: Path, make: Callable[[int], BundleEntry], clock: Clock | None) -> None:
@@ -291,16 +344,19 @@ class BundleWatch:
         self._mark: tuple[int, ...] | None = None
         self._entries: list[BundleEntry] = []
         self._found = BundleInForce(None, "", None)
+        self._nodes = read_nodes(folder)
+        self._hold = ""
 
     def poll(self, now_ns: int) -> BundleOffer | None:
         """What to go by now, where that changed since the last look.
 
         A folder that cannot be read, or whose bundles do not hold, holds everything back: unknown means no.
         """
-        mark = self._files()
-        if mark == self._mark and (self._found.until_ns is None or now_ns < self._found.until_ns):
+        mark, hold = self._files(), read_hold(self._folder, now_ns) if self._nodes else ""
+        is_same = mark == self._mark and hold == self._hold
+        if is_same and (self._found.until_ns is None or now_ns < self._found.until_ns):
             return None
-        before = self._found
+        before, self._hold = self._found, hold
         try:
             if mark != self._mark:
                 self._entries = self._verified()
@@ -308,6 +364,8 @@ class BundleWatch:
         except HtfiError as error:
             self._found = BundleInForce(before.bundle, f"the governance folder cannot be used: {error}", None)
         self._mark = mark
+        if hold:
+            self._found = self._found._replace(stale=hold)
         if before[:2] == self._found[:2]:
             return None
         bundle, stale = self._found.bundle, self._found.stale

@@ -10,18 +10,21 @@ from time import monotonic, sleep, time_ns
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from htfi.adapters.stores.adoption_folder import read_nodes
 from htfi.adapters.stores.control_folder import (
     CONTROL_FOLDER,
     ControlWatcher,
     DeadMansSwitch,
+    leave_stop_file,
     no_bundle,
+    read_requests,
     remove_stop_file,
     user_control_folder,
     write_request,
 )
 from htfi.domain.counts import counted
 from htfi.domain.decision import Receipt
-from htfi.domain.errors import AccessDenied, HtfiError, InvalidInput
+from htfi.domain.errors import AccessDenied, DependencyUnavailable, HtfiError, InvalidInput
 from htfi.domain.governance import FIRM, MAX_CAUSE_CHARS, parse_scope
 from htfi.governance.config import PolicyConfig
 from htfi.governance.control.entries import (
@@ -32,19 +35,20 @@ from htfi.governance.control.entries import (
     Stopped,
     decode_governance,
 )
-from htfi.governance.control.reenabling import reenable_statement, scope_resource
+from htfi.governance.control.reenabling import reenable_statement, scope_resource, why_not_reenabled
 from htfi.governance.control.requests import FolderRequest, ReenableRequest, StopRequest
 from htfi.governance.ledger.log import LogReader, TransparencyLog
 from htfi.governance.ledger.merkle import leaf_hash
+from htfi.pipeline.checkpoints import OpenRights
 from htfi.pipeline.governed import RunGovernance
 from htfi.pipeline.record.entry import try_decode_entry
 from htfi.wiring.authorisation import (
     Requester,
-    folder_key,
     has_people,
     open_access,
     run_key,
     run_rights,
+    shared_key,
     sign_allowed,
 )
 from htfi.wiring.bundles import BundleWatch, require_governance_folder
@@ -146,6 +150,7 @@ def open_governance(
     Raises: InvalidInput, IntegrityError, LedgerUnavailable, MissingExtra.
     """
     bundles = BundleWatch(shared) if shared is not None else None
+    rights = run_rights(run, shared)
     log = GovernanceLogFile(run)
     try:
         recorded = log.recorded()
@@ -158,22 +163,36 @@ def open_governance(
             switch,
             poll_bundle=bundles.poll if bundles is not None else no_bundle,
             is_new=not recorded,
+            counts=lambda request: _counts(request, rights),
+            told=shared / CONTROL_FOLDER if shared is not None and read_nodes(shared) else None,
         )
         try:
-            yield RunGovernance(policy, log, watcher, run_rights(run, shared), time_ns), watcher
+            yield RunGovernance(policy, log, watcher, rights, time_ns), watcher
         finally:
             watcher.close()
     finally:
         log.close()
 
 
+def _counts(request: ReenableRequest, rights: OpenRights) -> bool:
+    """Whether a request to re-enable is of who has the right to now; what cannot be judged does not count."""
+    try:
+        return not why_not_reenabled(request, rights(), (), time_ns())
+    except HtfiError:
+        return False
+
+
 class ControlOutcome(Enum):
-    """What became of a request: the run has logged it, will, will when it starts; or all runs of a user take it."""
+    """What became of a request: the run has logged it, will, will when it starts; or all runs of a user take it.
+
+    BY_FILE: it could not be written, an empty STOP file stands for it.
+    """
 
     LOGGED = "logged"
     WAITS = "waits"
     LATER = "later"
     SHARED = "shared"
+    BY_FILE = "by_file"
 
 
 def request_stop(
@@ -186,10 +205,19 @@ def request_stop(
 ) -> ControlOutcome:
     """Ask the run in a folder, all of the governance folder `shared`, or all of this user, to release nothing in scope.
 
-    Raises: InvalidInput, DependencyUnavailable.
+    Where the disk has no room for the request, a firm-wide stop is an empty STOP file, which needs none and names
+    nobody. Raises: InvalidInput, DependencyUnavailable.
     """
     made = _checked(scope, by, why)
-    return _send(run, shared, StopRequest(f"stop-{made}-{token_hex(3)}", made, scope, by, why, cause))
+    request = StopRequest(f"stop-{made}-{token_hex(3)}", made, scope, by, why, cause)
+    try:
+        return _send(run, shared, request)
+    except DependencyUnavailable as error:
+        folder = _control_folder(run, shared)
+        if parse_scope(scope) != FIRM:
+            raise DependencyUnavailable(f"{error}; without --scope an empty file stops everything") from error
+        leave_stop_file(folder)
+        return ControlOutcome.BY_FILE
 
 
 def request_reenabling(
@@ -212,7 +240,7 @@ def request_reenabling(
     if key is not None or (shared is not None and has_people(shared)):
         if shared is None:
             raise InvalidInput("--key: give the governance folder that knows it too: --governance DIR")
-        statement = reenable_statement(request, folder_key(shared) if run is None else run_key(run))
+        statement = reenable_statement(request, shared_key(shared) if run is None else run_key(run))
         requester = Requester(by, shared, key)
         by, signed = sign_allowed(open_access(shared), requester, statement, scope_resource(scope))
         shared = shared if run is None else None
@@ -247,7 +275,8 @@ def _control_folder(run: Path | None, shared: Path | None) -> Path:
 
 
 def _send(run: Path | None, shared: Path | None, request: FolderRequest) -> ControlOutcome:
-    write_request(_control_folder(run, shared), request)
+    folder = _control_folder(run, shared)
+    write_request(folder, _after_all(folder, request))
     if run is None:
         return ControlOutcome.SHARED
     if not is_running(run):
@@ -258,6 +287,12 @@ def _send(run: Path | None, shared: Path | None, request: FolderRequest) -> Cont
             return ControlOutcome.LOGGED
         sleep(0.02)
     return ControlOutcome.WAITS
+
+
+def _after_all(folder: Path, request: FolderRequest) -> FolderRequest:
+    """The request as the newest of its folder: others may come from nodes whose clocks are ahead."""
+    newest_ns = max((one.at_ns for one in read_requests(folder)[0]), default=0)
+    return replace(request, at_ns=newest_ns + 1) if request.at_ns <= newest_ns else request
 
 
 def _is_logged(run: Path, request: str) -> bool:

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, lru_cache
 from importlib.resources import files
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,13 +20,15 @@ from numpy.typing import NDArray
 from htfi import models
 from htfi.adapters.onnx.sentence_encoder import OnnxSentenceEncoder, mean_pooled, write_graph
 from htfi.adapters.onnx.session import Precision, save_graph
-from htfi.adapters.tokenizer.hugging_face import HuggingFaceTokenizer
 from htfi.decoding.checkpoint.folder import CONFIG, TOKENIZER, Architecture, ModelFolder, parse_architecture
 from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
 from htfi.domain.file_digests import DigestFile, file_digest
 from htfi.narrative.config import MAX_TOKENS, EncodingConfig
 from htfi.narrative.encoding.heads import Heads
 from htfi.narrative.ports import TextEmbeddings, TextEncoder
+
+if TYPE_CHECKING:
+    from htfi.adapters.tokenizer.hugging_face import HuggingFaceTokenizer
 
 _CHARS_PER_TOKEN = 16  # a text is cut to so many before it is split: more than words of any language need
 _MAX_KEPT = 128  # texts whose tokens are kept
@@ -34,9 +37,12 @@ _BATCH_TOKENS = 512  # at once: what they come to stays in the nearest memory
 _PRECISION_NAMES = {Precision.INT8: "int8-all", Precision.FP32: "fp32"}
 
 
-def open_encoder(config: EncodingConfig, digest_file: DigestFile = file_digest) -> "SentenceEncoder | None":
+def open_encoder(
+    config: EncodingConfig, digest_file: DigestFile | None = file_digest
+) -> "SentenceEncoder | None":
     """The encoder that is configured; None where there is to be none.
 
+    Without `digest_file` the shipped one is held to its digest when it reads its first text.
     Raises: IntegrityError, when the shipped files are not those that were released; InvalidInput, when a folder that
     is named holds no encoder, or the shipped one is asked for another precision than int8.
     """
@@ -44,10 +50,12 @@ def open_encoder(config: EncodingConfig, digest_file: DigestFile = file_digest) 
         return None
     if config.model in ("auto", "heads"):
         return shipped_encoder(config, digest_file)
-    return folder_encoder(Path(config.model), config, digest_file)
+    return folder_encoder(Path(config.model), config, digest_file or file_digest)
 
 
-def shipped_encoder(config: EncodingConfig, digest_file: DigestFile = file_digest) -> "SentenceEncoder":
+def shipped_encoder(
+    config: EncodingConfig, digest_file: DigestFile | None = file_digest
+) -> "SentenceEncoder":
     """The encoder tuned for facts, in int8. Raises: IntegrityError, InvalidInput, DependencyUnavailable."""
     if config.precision != Precision.INT8:
         raise InvalidInput(
@@ -58,21 +66,29 @@ def shipped_encoder(config: EncodingConfig, digest_file: DigestFile = file_diges
 
 
 def packed_encoder(
-    folder: Path, name: str, config: EncodingConfig, digest_file: DigestFile = file_digest
+    folder: Path, name: str, config: EncodingConfig, digest_file: DigestFile | None = file_digest
 ) -> "SentenceEncoder":
     """An encoder that ships as a written graph, held to its digest. Raises: IntegrityError, DependencyUnavailable."""
-    found, expected = files_digest(folder, digest_file), models.DIGESTS[folder]
+    expected = models.DIGESTS[folder]
+    if digest_file is not None:
+        _check_digest(folder, expected, digest_file)
+    architecture = parse_architecture((folder / CONFIG).read_bytes(), str(folder / CONFIG))
+
+    def network(_: Callable[[str], list[int]]) -> OnnxSentenceEncoder:
+        if digest_file is None:
+            _check_digest(folder, expected, file_digest)
+        return OnnxSentenceEncoder.of_graph(folder / models.ENCODER_GRAPH, architecture, expected)
+
+    source = f"{name}@{expected[:12]}"
+    return SentenceEncoder(source, architecture, folder / TOKENIZER, config, network)
+
+
+def _check_digest(folder: Path, expected: str, digest_file: DigestFile) -> None:
+    found = files_digest(folder, digest_file)
     if found != expected:
         raise IntegrityError(
             f"{folder} was changed: digest {found[:12]}…, not {expected[:12]}…; reinstall htfi"
         )
-    architecture = parse_architecture((folder / CONFIG).read_bytes(), str(folder / CONFIG))
-
-    def network(_: Callable[[str], list[int]]) -> OnnxSentenceEncoder:
-        return OnnxSentenceEncoder.of_graph(folder / models.ENCODER_GRAPH, architecture, found)
-
-    source = f"{name}@{found[:12]}"
-    return SentenceEncoder(source, architecture, folder / TOKENIZER, config, network)
 
 
 def folder_encoder(
@@ -191,7 +207,9 @@ class SentenceEncoder:
         return self._open_network(self.tokens)
 
     @cached_property
-    def _tokenizer(self) -> HuggingFaceTokenizer:
+    def _tokenizer(self) -> "HuggingFaceTokenizer":
+        from htfi.adapters.tokenizer.hugging_face import HuggingFaceTokenizer  # late: at the first text
+
         return HuggingFaceTokenizer(self._tokenizer_file)
 
     @cached_property

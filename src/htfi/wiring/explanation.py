@@ -28,6 +28,7 @@ class ExplainedForecast(NamedTuple):
 
     effects: list[ItemEffect]
     has_same_states: bool | None
+    was_read: bool  # by a model, whose states could have been recorded
 
 
 def explain_forecast(
@@ -41,7 +42,9 @@ def explain_forecast(
     """
     reading = recorded_reading(folder, log, index, decision, target)
     effects = item_effects(decision, reading, with_words=trace)
-    return ExplainedForecast(effects, same_states(reading) if reading is not None and trace else None)
+    return ExplainedForecast(
+        effects, same_states(reading) if reading is not None and trace else None, reading is not None
+    )
 
 
 def recorded_reading(

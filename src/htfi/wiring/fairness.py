@@ -4,15 +4,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
-import pyarrow
-import pyarrow.csv
-import pyarrow.parquet
 from numpy.typing import NDArray
 
 from htfi.adapters.fairlearn.metrics import FairlearnMetrics
+from htfi.arrow.columns import INT, floats, one_chunk
+from htfi.arrow.failures import DamagedFile
+from htfi.arrow.table_files import read_csv_table, read_parquet_table
 from htfi.domain.decision import Rung
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.forecasting.scores import crps
@@ -32,8 +32,6 @@ from htfi.governance.fairness.forecasts import (
 from htfi.governance.fairness.proxies import ProxyFigure, proxy_figure
 from htfi.narrative.facts.assets import AssetKind, asset_of
 from htfi.wiring.outputs import ReleasedLine, open_recorded
-
-pa: Any = pyarrow  # ships no types
 
 MAX_GROUPS = 200  # values of a protected column
 MAX_NUMERIC_GROUPS = 10  # a column of numbers with more values is cut at its quartiles
@@ -119,21 +117,20 @@ def audit_table(
 
 
 def read_columns_of(file: Path) -> Any:
-    """The table (pyarrow) in a file of Parquet or CSV. Raises: InvalidInput, DependencyUnavailable."""
+    """The table (arro3.core.Table) in a file of Parquet or CSV. Raises: InvalidInput, DependencyUnavailable."""
     try:
         if file.stat().st_size > _MAX_TABLE_BYTES:
             raise InvalidInput(f"{file} is larger than 1 GiB: cut it, or take a sample of its rows")
         if file.suffix.lower() in (".parquet", ".pq"):
-            return cast(Any, pyarrow.parquet).read_table(file)
+            return read_parquet_table(file)
         if file.suffix.lower() in (".csv", ".tsv", ".txt"):
-            csv = cast(Any, pyarrow.csv)
             head = file.read_text(encoding="utf-8-sig", errors="replace").partition("\n")[0]
             separator = max(",;\t", key=head.count)
-            return csv.read_csv(file, parse_options=csv.ParseOptions(delimiter=separator))
+            return read_csv_table(file, separator)
     except OSError as error:
         raise DependencyUnavailable(f"{file}: cannot be read: {error.strerror or error}") from error
-    except pa.ArrowException as error:
-        raise InvalidInput(f"{file}: is not a table: {str(error).splitlines()[0]}") from error
+    except DamagedFile as error:
+        raise InvalidInput(f"{file}: is not a table: {error}") from error
     raise InvalidInput(f"{file}: its name must end in .parquet or .csv")
 
 
@@ -367,6 +364,7 @@ def symbol_groups(symbols: Sequence[str], file: Path | None) -> dict[str, dict[s
 def _of_folder(folder: Path) -> tuple[list[_Forecast], NDArray[np.float64]]:
     """The forecasts on bars, in the ledger's order, without amendments."""
     found: list[_Forecast] = []
+    remaining: list[tuple[str, float]] = []
     levels = np.empty(0)
     with open_recorded(folder) as recorded:
         for line in recorded.lines():
@@ -379,11 +377,13 @@ def _of_folder(folder: Path) -> tuple[list[_Forecast], NDArray[np.float64]]:
                         np.nan, np.nan,
                     )
                 )  # fmt: skip
+                remaining.append(("", np.nan))
                 continue
             decision = line.decision
             levels = np.array(decision.forecast.levels)
             context = decision.news_context
             budget = None if context is None else context.reading_budget
+            remaining.append((decision.settings_digest, np.nan if budget is None else budget.remaining_ms))
             found.append(
                 _Forecast(
                     decision.symbol,
@@ -391,11 +391,26 @@ def _of_folder(folder: Path) -> tuple[list[_Forecast], NDArray[np.float64]]:
                     decision.as_of_ns,
                     decision.last_price,
                     np.array(decision.forecast.quantiles[0]),
-                    np.nan if budget is None else budget.reading_deadline_ms - budget.remaining_ms,
+                    np.nan,
                     np.nan if context is None else float(decision.plan.rung is not Rung.TEMPLATE),
                 )
             )
+    for one, waiting_ms in zip(found, waiting_times(remaining), strict=True):
+        one.waiting_ms = waiting_ms
     return found, levels
+
+
+def waiting_times(remaining: Sequence[tuple[str, float]]) -> list[float]:
+    """How long each reading waited for its turn, in ms, from the digest of its settings and the time that remained.
+
+    The first reading of an instant has the whole deadline of its settings, which the record does not state otherwise;
+    a reading's own deadline is shorter where more of them waited.
+    """
+    whole: dict[str, float] = {}
+    for settings, left_ms in remaining:
+        if np.isfinite(left_ms):
+            whole[settings] = max(whole.get(settings, left_ms), left_ms)
+    return [whole.get(settings, np.nan) - left_ms for settings, left_ms in remaining]
 
 
 def line_is_apart(line: Any) -> bool:
@@ -408,13 +423,19 @@ def _of_table(file: Path) -> tuple[list[_Forecast], NDArray[np.float64]]:
     """The same of decisions.parquet, which does not tell how long a reading waited."""
     table = read_columns_of(file)
     columns = [name for name in table.column_names if name.startswith("h1_q")]
-    for name in ("id", "symbol", "interval", "as_of", "last_price", "rung"):
-        column_of(table, name)
     if not columns:
-        raise InvalidInput(f"{file}: has no quantiles of one bar ahead (columns h1_q…)")
+        raise InvalidInput(
+            f"{file}: is no decisions.parquet, as it has no quantiles of one bar ahead (columns h1_q…); of client "
+            "decisions name --decision, --outcome or --score"
+        )
+    try:
+        for name in ("id", "symbol", "interval", "as_of", "last_price", "rung"):
+            column_of(table, name)
+    except InvalidInput as error:
+        raise InvalidInput(f"{file}: {error}") from error
     levels = np.array([float(name[4:].replace("_", ".")) / 100.0 for name in columns])
-    stamps = table.column("as_of").cast(pa.int64()).to_pylist()
-    quantiles = np.column_stack([table.column(name).to_numpy(zero_copy_only=False) for name in columns])
+    stamps = table.column("as_of").cast(INT).to_pylist()
+    quantiles = np.column_stack([floats(one_chunk(table.column(name))) for name in columns])
     names = ("id", "symbol", "interval", "last_price", "rung")
     rows = zip(*(table.column(name).to_pylist() for name in names), strict=True)
     return [

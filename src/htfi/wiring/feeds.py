@@ -94,7 +94,7 @@ def open_feed(
 
     `inbox` is the folder of what live sources said and of files that were sorted; `stdin` a descriptor;
     `report` hears a line when a web source begins to fail, and when it is back (standard error without it);
-    `tables` (pyarrow) are the sources whose rows are in memory, by name.
+    `tables` (arro3.core.Table) are the sources whose rows are in memory, by name.
 
     Raises: InvalidInput, DependencyUnavailable: one line that names the file and what to do.
     """

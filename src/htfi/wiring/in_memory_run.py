@@ -19,7 +19,7 @@ from htfi.pipeline.loop import DecisionLoop
 from htfi.pipeline.ports import EventFeed, MakeDecision, Position
 from htfi.pipeline.recorder import Watcher
 from htfi.wiring.feeds import open_feed, resolve
-from htfi.wiring.run import build_loop
+from htfi.wiring.loop import build_loop
 from htfi.wiring.settings import Settings, override
 
 MAX_KEPT_ROWS = 10_000  # of each reason: some 5 MB
@@ -85,7 +85,7 @@ def run_sources(
     tables: Mapping[str, Any] = MappingProxyType({}),
     after_item: Callable[[DecisionLoop], None] = lambda _: None,
 ) -> InMemoryRun:
-    """Run the main path to the end of these sources; `tables` (pyarrow) are those in memory, by name.
+    """Run the main path to the end of these sources; `tables` (arro3.core.Table) are those in memory, by name.
 
     Raises: InvalidInput, DependencyUnavailable.
     """
@@ -94,7 +94,9 @@ def run_sources(
         opened = open_feed(specs, inbox=Path(inbox), quarantine=tray, clock=SystemClock(), tables=tables)
         feed = _CountingFeed(opened)
         try:
-            loop = build_loop(settings, feed, nowhere, nowhere, watch, readers, is_recorded=False)
+            loop = build_loop(
+                settings, feed, nowhere, nowhere, watch, readers, is_recorded=False, digest_file=None
+            )
             loop.run(partial(after_item, loop))
         finally:
             feed.close()

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from htfi import sample
 from htfi.adapters.stores.snapshot import read_whole
@@ -21,21 +22,23 @@ from htfi.narrative.sanitising.sanitiser import Sanitiser
 from htfi.narrative.suspicion import SuspicionMonitor
 from htfi.wiring.encoder import SentenceEncoder, heads_for, open_encoder, shipped_encoder
 from htfi.wiring.facts import HeadlineFacts, ShippedFactNetwork, fact_reader, symbol_linker
-from htfi.wiring.models.caching import RunCache
 from htfi.wiring.settings import Settings
+
+if TYPE_CHECKING:  # in memory there is none
+    from htfi.wiring.models.caching import RunCache
 
 
 def build_news_processor(
     settings: Settings,
-    context: RunCache | None = None,
+    context: "RunCache | None" = None,
     *,
     has_frontier: bool = False,
-    digest_file: DigestFile = file_digest,
+    digest_file: DigestFile | None = file_digest,
 ) -> NewsProcessor:
     """A news processor without history; `has_frontier` where a frontier model reads in depth.
 
-    Scores and facts are read from one pass of the encoder. Scores ask `context` first, and the processor states what
-    to forget. Facts are read by the shipped encoder alone.
+    `digest_file` is as in `open_encoder`. Scores and facts are read from one pass of the encoder. Scores ask `context`
+    first, and the processor states what to forget. Facts are read by the shipped encoder alone.
 
     Raises: InvalidInput, IntegrityError, where the encoder that is configured is not what it should be.
     """

@@ -44,6 +44,7 @@ from htfi.wiring.control import GOVERNANCE_FOLDER, check_governance
 from htfi.wiring.deletions import check_deletions
 from htfi.wiring.ledger import DATABASE, SIGNING_KEY, is_running, open_ledger_readonly
 from htfi.wiring.models.caching import CACHE_FOLDER
+from htfi.wiring.order_record import check_orders
 from htfi.wiring.settings import SETTINGS_FILE
 
 STATE = "state.bin"
@@ -137,7 +138,9 @@ def _mark_content(folder: Path) -> None:
         if not path.is_file() or path.read_bytes() != content:
             write_atomically(path, content)
     except OSError as error:
-        raise DependencyUnavailable(f"cannot write {path}: {error.strerror}") from error
+        raise DependencyUnavailable(
+            f"cannot write {path}: {error.strerror}; free some disk space and run the same command again"
+        ) from error
 
 
 def marked_outputs(folder: Path) -> list[MarkedFile]:
@@ -252,7 +255,7 @@ def write_parquet(folder: Path, log: LogReader) -> Path:
 
 
 def decision_columns(log: LogReader) -> Any:
-    """The table of decisions.parquet (pyarrow), from the ledger. Raises: IntegrityError."""
+    """The table of decisions.parquet (an arro3.core.Table), from the ledger. Raises: IntegrityError."""
     return decision_table.read_decisions(recorded_run(log).entries)
 
 
@@ -303,7 +306,7 @@ def check_outputs(folder: Path, log: LogReader) -> tuple[list[str], list[str]]:
             wrong.append(f"{folder / name}: {problem}; {RERUN_HINT}")
     if not going_on:
         wrong += _changed_files(folder)
-    for check in (check_governance, check_deletions):
+    for check in (check_governance, check_deletions, check_orders):
         found, problems = check(folder, log, entries.size)
         held += found
         wrong += problems

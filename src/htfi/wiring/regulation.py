@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from htfi.adapters.stores.order_files import read_order_file
+from htfi.adapters.stores.order_log import ORDERS
 from htfi.domain.errors import InvalidInput
 from htfi.domain.events import QuarantinedRow
 from htfi.governance.ledger.log import LogReader
@@ -25,6 +26,7 @@ from htfi.pipeline.record.entry import try_decode_entry
 from htfi.wiring.control import governance_leaves
 from htfi.wiring.governance_log import read_governance_log
 from htfi.wiring.ledger import open_ledger_readonly
+from htfi.wiring.order_record import has_orders
 from htfi.wiring.outputs import marked_outputs
 
 MAX_KEPT_ROWS = 1_000
@@ -72,12 +74,17 @@ def check_regulation(
 ) -> RegulationResult:
     """Run the checks of these regimes over runs' folders, order files and the governance folder of an installation.
 
+    The order events of a run that traded are read with it.
+
     Raises: InvalidInput, IntegrityError, DependencyUnavailable.
     """
     if not runs and not order_files:
         raise InvalidInput(
             "nothing to check: name the folder of a run, or a file of order events with --orders"
         )
+    named = {path.resolve() for path in order_files}
+    own = [run / ORDERS for run in runs if has_orders(run)]
+    order_files = [*order_files, *(path for path in own if path.resolve() not in named)]
     set_aside = SetAsideRows()
     unread = UnreadEntries()
     streams: list[Iterator[RecordItem]] = []

@@ -9,7 +9,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, BinaryIO
 
-from htfi import __version__
 from htfi.adapters.keys.mark_key import mark_key_of
 from htfi.adapters.onnx.session import default_cache_folder
 from htfi.adapters.stores.admissions import AdmissionsFile
@@ -23,40 +22,24 @@ from htfi.domain.decision import Rung
 from htfi.domain.errors import DependencyUnavailable, IntegrityError
 from htfi.domain.file_digests import DigestFile, FileDigestCache, file_digest
 from htfi.domain.time import SystemClock
-from htfi.forecasting.forecaster import Forecaster
-from htfi.forecasting.ports import Expert
-from htfi.governance import policy
 from htfi.governance.ledger.log import TransparencyLog
-from htfi.market.state import MarketState
-from htfi.narrative.ports import Closable, NewsReader
-from htfi.narrative.rationale.drivers import FeatureBaseline
-from htfi.narrative.rationale.versions import MODEL_KEY, VERSION
+from htfi.narrative.ports import Closable
 from htfi.narrative.readers import TemplateReader
-from htfi.pipeline.amendments import wait_until
-from htfi.pipeline.audit.readings import PROMOTED_DRAFTS_KEY
-from htfi.pipeline.audit.replay import NOISE_KEY
-from htfi.pipeline.components import Components, RunContext
-from htfi.pipeline.governed import RunGovernance
 from htfi.pipeline.intake.merged_feed import MergedFeed, PacedFeed
 from htfi.pipeline.intake.quarantine_reasons import QuarantineReason, describe_refused_source
 from htfi.pipeline.loop import DecisionLoop
-from htfi.pipeline.operator_actions import HeldNewsStore, OperatorFeed
-from htfi.pipeline.ports import DecisionLedger, DecisionSink, EventFeed, RowQuarantine
-from htfi.pipeline.prepared_views import PreparedViews
-from htfi.pipeline.recorder import DecisionRecorder, Subscriber, Watcher, no_subscriber
+from htfi.pipeline.operator_actions import OperatorFeed
+from htfi.pipeline.ports import DecisionSink, EventFeed, RowQuarantine
+from htfi.pipeline.recorder import Watcher, no_subscriber
 from htfi.pipeline.run_state import LedgerTruncated, RunStateStore, SavedRun
-from htfi.pipeline.view_cache import READINGS_VERSION as READINGS
-from htfi.pipeline.view_cache import ViewCache
-from htfi.scheduling import fidelity
-from htfi.scheduling.fidelity import ReadingTimes
 from htfi.wiring.control import open_governance
-from htfi.wiring.experts import open_experts
 from htfi.wiring.feeds import describe, open_feed, resolve
 from htfi.wiring.ledger import open_ledger
+from htfi.wiring.loop import build_loop
 from htfi.wiring.models.caching import RunCache, open_cache
 from htfi.wiring.models.readers import open_readers
 from htfi.wiring.models.speculation import warn
-from htfi.wiring.news import build_news_processor, open_calendar
+from htfi.wiring.news import open_calendar
 from htfi.wiring.news_ahead import NewsAhead, reads_ahead
 from htfi.wiring.outputs import (
     INBOX,
@@ -75,12 +58,12 @@ from htfi.wiring.settings import (
     Settings,
     digest_of,
     override,
-    settings_digest,
     settings_to_record,
 )
 
 if TYPE_CHECKING:  # a run without other machines loads none of their libraries
     from htfi.wiring.cluster.edge import EdgeNode
+    from htfi.wiring.trading import OpenOrders
 
 LEDGER_ORIGIN = "htfi.run"
 CACHE_FLUSH_S = (
@@ -107,6 +90,7 @@ class OpenRun:
     controls: ControlWatcher
     mirror: FollowingReader | None = None  # who reads decisions from standard output
     cache: RunCache | None = None
+    orders: "OpenOrders | None" = None
 
     def rejected_sources(self) -> list[str]:
         """A line on each source whose every row was quarantined."""
@@ -184,6 +168,7 @@ def open_run(
     switch: DeadMansSwitch | None = None,
     governance_folder: Path | None = None,
     promoted: Mapping[str, str] = MappingProxyType({}),
+    with_orders: bool = False,
 ) -> Generator[OpenRun]:
     """A run in `folder`, new or taken up where it was left; everything is closed on the way out.
 
@@ -193,7 +178,9 @@ def open_run(
     `with_models`, news is cited and no language model reads it. A supervisor that leaves the file of the `switch`
     untouched for too long stops everything. It goes by the policy bundle of the `governance_folder`. `promoted` are
     the digests of what was promoted there and shaped the settings, which every decision names. Where the folder holds
-    a marking key, mark.key, the noise of readings follows from it.
+    a marking key, mark.key, the noise of readings follows from it. `with_orders` acts on released decisions by orders
+    (`wiring.trading`): such a run is made again from its inputs when it goes on, and compares its orders with those
+    that it recorded.
 
     Raises: InvalidInput, IntegrityError, DependencyUnavailable.
     """
@@ -240,7 +227,7 @@ def open_run(
         resume = RunStateStore(
             SnapshotFile(folder / STATE), identity, str(folder), lambda size: ledger.root(size).hex()
         )
-        saved = _load_saved_state(resume, folder, ledger)
+        saved = None if with_orders else _load_saved_state(resume, folder, ledger)
         write_whole(folder / SETTINGS_FILE, stated)
         quarantine = QuarantineFile(folder / QUARANTINE, saved.quarantine if saved else None)
         closing.push(_close_keeping_error(quarantine.close))
@@ -253,7 +240,8 @@ def open_run(
                 warn(f"{folder / JOURNAL} did not match the ledger ({mended}): it is written again")
             outlet = journal = DecisionJournal(folder, mirror)
             if listen:
-                closing.push(_close_keeping_error(LineServer(listen, journal.lines).close))
+                may_send = edge.may_publish if edge is not None else lambda: True
+                closing.push(_close_keeping_error(LineServer(listen, journal.lines, may_send).close))
         closing.push(_close_keeping_error(outlet.close))
         held = HeldNewsFile(folder / HELD_NEWS, saved.held if saved else None)
         closing.push(_close_keeping_error(held.close))
@@ -275,13 +263,19 @@ def open_run(
         released = AdmissionsFile(folder, releases)
         feed = OperatorFeed(feed, held, released, time.monotonic_ns, saved.feed if saved else None)
         live = feed.progress() is None
-        if live:  # the time of the next item is unknown, so no group may wait for it
+        if live or with_orders:  # the time of the next item is unknown, so no group may wait for it
             settings = override(settings, "pipeline", group_ms=0.0)
         # Files give the same decisions on any machine: only readings of a live run are measured.
         elapsed_ns = time.monotonic_ns if live else None
         governance, controls = closing.enter_context(
             open_governance(folder, settings.policy, switch, governance_folder)
         )
+        orders: OpenOrders | None = None
+        if with_orders:
+            from htfi.wiring.trading import open_orders
+
+            orders = closing.enter_context(open_orders(settings, folder, governance))
+            feed = orders.follow(feed)
         loop = build_loop(
             settings,
             feed,
@@ -294,10 +288,12 @@ def open_run(
             elapsed_ns,
             digest,
             digest_file,
+            subscriber=no_subscriber if orders is None else orders.trader.subscribe,
             governance=governance,
             promoted=promoted,
             mark_key_id="" if mark_key is None else mark_key.id,
         )
+        loop.recorder.subscribes_again = with_orders
         news = loop.components.news
         if merged is not None:
             merged.announce = news.expect
@@ -318,6 +314,7 @@ def open_run(
             controls,
             outlet.mirror if isinstance(outlet, DecisionJournal) else None,
             cache,
+            orders,
         )
 
 
@@ -355,101 +352,3 @@ def _close_keeping_error(close: Callable[[], None]) -> Callable[[object, BaseExc
             close()
 
     return leave
-
-
-def build_components(
-    settings: Settings,
-    readers: Mapping[Rung, NewsReader] | None = None,
-    cache: RunCache | None = None,
-    reading_clock: Callable[[], int] | None = None,
-    digest_file: DigestFile = file_digest,
-    governance: RunGovernance | None = None,
-    more_experts: Sequence[Expert] = (),
-) -> Components:
-    """New components, without history. Without readers news is cited and not read.
-
-    `more_experts` forecast beside those that the settings name.
-    """
-    readers = readers or {Rung.TEMPLATE: TemplateReader(settings.narrative)}
-    times = ReadingTimes(settings.scheduling, reading_clock)
-    readings = ViewCache(readers, settings.narrative.max_symbols, times)
-    has_frontier = bool(settings.models.frontier_url) and Rung.DEEP in readers
-    processor = build_news_processor(settings, cache, has_frontier=has_frontier, digest_file=digest_file)
-    calendar = open_calendar(settings.narrative.calendar)
-    return Components(
-        market=MarketState(settings.market),
-        forecaster=Forecaster(
-            settings.forecasting,
-            (*open_experts(settings.forecasting, settings.forecasting.foundation), *more_experts),
-        ),
-        views=readings,
-        news=processor,
-        typical_features=FeatureBaseline(settings.narrative),
-        prepared=PreparedViews(calendar, settings.prefetching, processor, readings),
-        governance=governance or RunGovernance(settings.policy),
-    )
-
-
-def build_loop(
-    settings: Settings,
-    feed: EventFeed,
-    ledger: DecisionLedger,
-    outlet: DecisionSink,
-    watch: Watcher = lambda _: None,
-    readers: Mapping[Rung, NewsReader] | None = None,
-    cache: RunCache | None = None,
-    held: HeldNewsStore | None = None,
-    reading_clock: Callable[[], int] | None = None,
-    digest: str = "",
-    digest_file: DigestFile = file_digest,
-    subscriber: Subscriber = no_subscriber,
-    is_recorded: bool = True,
-    governance: RunGovernance | None = None,
-    more_experts: Sequence[Expert] = (),
-    promoted: Mapping[str, str] = MappingProxyType({}),
-    mark_key_id: str = "",
-) -> DecisionLoop:
-    """The loop over any feed, ledger and sink, with new components; `held` keeps the news in quarantine.
-
-    `digest` is that of the run's settings.json, where it has one; `digest_file` gives those of the encoder's files;
-    `subscriber` gets each decision at the moment of its release. Where nothing is recorded no entry is made.
-    `more_experts` are as in `build_components`; decisions name what was `promoted` (lineage to digest). `mark_key_id`
-    names the marking key of the readers' noise.
-    """
-    components = build_components(
-        settings, readers, cache, reading_clock, digest_file, governance, more_experts
-    )
-    recorder = DecisionRecorder(
-        ledger,
-        outlet,
-        group_entries=settings.pipeline.group_entries,
-        group_ms=settings.pipeline.group_ms,
-        elapsed_ns=time.monotonic_ns,
-        governance=components.governance,
-        subscriber=subscriber,
-        watcher=watch,
-        is_recorded=is_recorded,
-    )
-    terms = RunContext(
-        pipeline=settings.pipeline,
-        fidelity=settings.scheduling,
-        settings_digest=digest or settings_digest(settings),
-        models={
-            "htfi": __version__,
-            "policy": policy.VERSION,
-            MODEL_KEY: VERSION,
-            "readings": READINGS,
-            "fidelity": fidelity.VERSION,
-            **({PROMOTED_DRAFTS_KEY: "promoted while it runs"} if settings.models.promoted_drafts else {}),
-            **({NOISE_KEY: mark_key_id} if mark_key_id else {}),
-            **components.news.models,
-            **components.views.models,
-            **components.prepared.models,
-            **components.forecaster.models,
-            **{f"promoted.{lineage}": digest for lineage, digest in promoted.items()},
-        },
-        triggers=settings.triggers,
-        is_recorded=is_recorded,
-    )
-    linger = wait_until(settings.pipeline.late_wait_ms, time.monotonic, time.sleep)
-    return DecisionLoop(feed, components, recorder, terms, linger, held)

@@ -19,9 +19,9 @@ from htfi.pipeline.scenarios.basis import ScenarioBasis, ScenarioSource, make_ba
 from htfi.pipeline.scenarios.history import DecisionSummary, RunHistory
 from htfi.wiring.in_memory_run import run_in_memory
 from htfi.wiring.ledger import DATABASE
+from htfi.wiring.loop import build_components
 from htfi.wiring.models.readers import open_readers
 from htfi.wiring.outputs import STATE, open_recorded
-from htfi.wiring.run import build_components
 from htfi.wiring.settings import SETTINGS_FILE, Settings, decode_settings, digest_of, override
 
 MAX_LEDGER_BYTES = 2 << 30

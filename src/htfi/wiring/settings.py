@@ -23,7 +23,9 @@ import msgspec
 
 from htfi.decoding.config import DecodingConfig, EdgeConfig, VerificationServerConfig
 from htfi.domain.errors import InvalidInput
+from htfi.domain.order_limits import OrderLimits
 from htfi.domain.settings import check_values
+from htfi.execution.config import TradingConfig
 from htfi.forecasting.config import ForecastConfig
 from htfi.governance.config import PolicyConfig
 from htfi.market.config import MarketConfig
@@ -39,9 +41,9 @@ from htfi.narrative.sanitising.config import SanitiserConfig
 from htfi.pipeline.config import PipelineConfig
 from htfi.scheduling.config import FidelityConfig, PlacementConfig, TurnsConfig
 from htfi.scheduling.health.config import HealthConfig
+from htfi.simulation.venue.config import VenueConfig
 from htfi.wiring.config import ClusterConfig, NodeConfig
-from htfi.wiring.models.caching import CacheConfig
-from htfi.wiring.models.readers import ModelsConfig
+from htfi.wiring.models.config import CacheConfig, ModelsConfig
 
 ENV_PREFIX = "HTFI_"
 _UNITS = {
@@ -56,7 +58,7 @@ _RESULT_SHAPING_DECODING = (
     "plain_above",
     "max_batch",
 )
-_SHARING_TABLES = (
+_APART_TABLES = (
     "cache",
     "cluster",
     "edge",
@@ -64,7 +66,10 @@ _SHARING_TABLES = (
     "turns",
     "placement",
     "health",
-)  # tables of how work is shared among machines
+    "trading",
+    "order_limits",
+    "venue",
+)  # how work is shared among machines, and what is done with decisions: neither shapes a decision
 SETTINGS_FILE = "settings.json"  # where a run leaves those it was made under
 
 # Constants that settings.json states beside the settings; each is that name in capitals in the module of its table.
@@ -157,6 +162,9 @@ class Settings:
     placement: PlacementConfig = field(default_factory=PlacementConfig)
     health: HealthConfig = field(default_factory=HealthConfig)
     cache: CacheConfig = field(default_factory=CacheConfig)
+    trading: TradingConfig = field(default_factory=TradingConfig)
+    order_limits: OrderLimits = field(default_factory=OrderLimits)
+    venue: VenueConfig = field(default_factory=VenueConfig)
 
 
 _TABLES = tuple(item.name for item in fields(Settings))
@@ -174,9 +182,12 @@ def load_settings(
     return _overlay(settings, _from_environment(environment), "the environment")
 
 
-def override(settings: Settings, table: str, **values: Any) -> Settings:
-    """Settings with some keys of one table replaced, checked as if they came from a file. Raises: InvalidInput."""
-    return _overlay(settings, {table: values}, "the command line")
+def override(settings: Settings, table: str, origin: str = "the command line", /, **values: Any) -> Settings:
+    """Settings with some keys of one table replaced, checked as if they came from a file. Raises: InvalidInput.
+
+    `origin` is where the values come from, in messages.
+    """
+    return _overlay(settings, {table: values}, origin)
 
 
 def encode_settings(settings: Settings, *, earlier_names: bool = False) -> bytes:
@@ -186,7 +197,7 @@ def encode_settings(settings: Settings, *, earlier_names: bool = False) -> bytes
     stored, since decisions name them by digest; other machines, since a decision records where it was read.
     """
     shaping = asdict(settings)
-    for table in _SHARING_TABLES:
+    for table in _APART_TABLES:
         del shaping[table]
     for table, keys in RECORDED_CONSTANTS.items():
         shaping[table] |= {key: constant(table, key) for key in keys}

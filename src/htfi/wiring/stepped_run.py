@@ -10,8 +10,8 @@ from htfi.pipeline.decided import DecidedSeries
 from htfi.pipeline.intake.spec import SourceSpec
 from htfi.wiring.feeds import table_events
 from htfi.wiring.in_memory_run import MemoryQuarantine, NullSink
+from htfi.wiring.loop import build_loop
 from htfi.wiring.pushed import PushedFeed, usable_event
-from htfi.wiring.run import build_loop
 from htfi.wiring.settings import Settings
 
 
@@ -31,7 +31,7 @@ class SteppedRun:
         return self._loop.components.forecaster.series
 
     def take_table(self, spec: SourceSpec, tables: dict[str, Any]) -> None:
-        """Take in the bars of a table (pyarrow), which begin after those before, and decide on each."""
+        """Take in the bars of a table (arro3.core.Table), which begin after those before, and decide on each."""
         with TemporaryDirectory(prefix="htfi-") as inbox:
             self._take(table_events(spec, tables, Path(inbox), self.quarantine))
 

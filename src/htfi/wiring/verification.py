@@ -22,16 +22,18 @@ from htfi.governance.ledger.tombstones import is_tombstone
 from htfi.pipeline.audit.breakers import BreakerAuditor
 from htfi.pipeline.audit.checkpoints import AuditedSignatures
 from htfi.pipeline.audit.governed import GovernanceAuditor
+from htfi.pipeline.audit.keys import NOISE_KEY
 from htfi.pipeline.audit.readings import ReadingAuditor, ReadingSettings, WeightlessModel
 from htfi.pipeline.audit.recompute import AmendmentAuditor, check_entry
-from htfi.pipeline.audit.replay import NOISE_KEY, ModelRole, ReplayedReading, ReplayModel
+from htfi.pipeline.audit.replay import ModelRole, ReplayedReading, ReplayModel
 from htfi.pipeline.audit.replay import replay_reading as replay
 from htfi.pipeline.audit.token_text import TokenText
 from htfi.pipeline.audit.triggers import TriggerAuditor
 from htfi.pipeline.record.entry import decode_entry, try_decode_entry
 from htfi.wiring.control import governance_leaves
+from htfi.wiring.models.config import ModelsConfig
 from htfi.wiring.models.loading import LoadableModel, open_model
-from htfi.wiring.models.readers import ModelsConfig, in_full_precision
+from htfi.wiring.models.readers import in_full_precision
 from htfi.wiring.settings import SETTINGS_FILE, Settings, decode_settings
 
 

@@ -22,8 +22,9 @@ from htfi.domain.errors import DependencyUnavailable, InvalidInput, require_extr
 from htfi.domain.generation import GenerationRequest
 from htfi.narrative.answer import UNCALIBRATED
 from htfi.wiring.models.checks import read_card
+from htfi.wiring.models.config import ModelsConfig
 from htfi.wiring.models.loading import LoadableModel, open_model, write_trust
-from htfi.wiring.models.readers import ModelsConfig, open_model_pair
+from htfi.wiring.models.readers import open_model_pair
 from htfi_train.acceptance_comparison import (
     PATH_FIELD,
     AcceptanceChange,

@@ -104,7 +104,8 @@ def _openvino(hint: str, folder: Path, context: int, seed: int) -> Engine:
     def prepare(num_rows: int, num_new: int) -> tuple[Pass, Pass]:
         ids, positions, mask = _new_tokens(num_rows, num_new, context, shape.vocab_size, seed)
         keys, values = _past((shape.num_layers, num_rows, shape.num_kv_heads, context, shape.head_dim), seed)
-        feed: dict[str, Any] = {"ids": ids, "pos": positions, "mask": mask}
+        scored = np.arange(ids.size)
+        feed: dict[str, Any] = {"ids": ids, "pos": positions, "mask": mask, "scored": scored}
         for layer in range(shape.num_layers):
             feed |= {f"k.{layer}": keys[layer], f"v.{layer}": values[layer]}
 

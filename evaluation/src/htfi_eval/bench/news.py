@@ -62,12 +62,14 @@ class MemorySample:
 @dataclass(frozen=True, slots=True)
 class MemoryProfile:
     """`peak_mb`: the peak of resident memory from the start of the process to its last line, the report included;
-    `ahead_peak_mb` that of its process that reads news ahead, which shares the pages of libraries with it.
+    `ahead_peak_mb` that of its process that reads news ahead, which shares the pages of libraries with it;
+    `together_peak_mb` of both at one time, files that both map counted once.
     """
 
     num_items: int
     peak_mb: float
     ahead_peak_mb: float
+    together_peak_mb: float
     samples: tuple[MemorySample, ...]
 
 
@@ -89,34 +91,33 @@ def profile_run(texts: NewsTexts, num_items: int, seed: int) -> MemoryProfile:
             text=True,
         )
         try:
-            taken, last, peak_mb, ahead_peak_mb = _sample_process(process, folder / "run" / "state.bin")
+            last, watched = _sample_process(process, num_items, folder / "run" / "state.bin")
         except BaseException:
             process.kill()
             process.wait()
             raise
         if process.wait() != 0:
             raise DependencyUnavailable(f"the run whose memory is measured failed: {last}")
-    return MemoryProfile(num_items, peak_mb, ahead_peak_mb, taken)
+    return watched
 
 
 def _sample_process(
-    process: "subprocess.Popen[str]", state: Path
-) -> tuple[tuple[MemorySample, ...], str, float, float]:
-    """Memory samples, the last line of output, and peak memory up to it, of the process and of its child; the report is
-    written before it.
+    process: "subprocess.Popen[str]", num_items: int, state: Path
+) -> tuple[str, MemoryProfile]:
+    """The last line of output, and the memory of the process and its child up to it; the report is written before it.
 
     `ru_maxrss` is not a substitute: on Linux it includes the memory of the parent process.
     """
     taken: list[MemorySample] = []
-    last, wanted, peak_mb, ahead_peak_mb = "", list(_SAMPLED_AT), float("nan"), 0.0
+    last, wanted, peak_mb, ahead_peak_mb, together_mb = "", list(_SAMPLED_AT), float("nan"), 0.0, 0.0
     assert process.stdout is not None
     with process.stdout as lines:
         for line in lines:
             last = line.strip() or last
             peak_mb = _peak_mb(process.pid) or peak_mb
-            ahead_peak_mb = max(
-                (_peak_mb(child) or 0.0 for child in _children(process.pid)), default=ahead_peak_mb
-            )
+            children = _children(process.pid)
+            ahead_peak_mb = max((_peak_mb(child) or 0.0 for child in children), default=ahead_peak_mb)
+            together_mb = max(together_mb, _together_mb((process.pid, *children)))
             found = _EVENTS.search(line)
             num_events = int(found[1].replace(",", "")) if found else 0
             if wanted and num_events >= wanted[0]:
@@ -124,7 +125,7 @@ def _sample_process(
                 state_mb = state.stat().st_size / 1e6 if state.exists() else 0.0
                 taken.append(MemorySample(num_events, _resident_mb(process.pid), state_mb))
                 print(f"{num_events:,} events: {taken[-1].resident_mb:.0f} MB", file=sys.stderr)  # noqa: T201 - progress
-    return tuple(taken), last, peak_mb, ahead_peak_mb
+    return last, MemoryProfile(num_items, peak_mb, ahead_peak_mb, together_mb, tuple(taken))
 
 
 def _children(pid: int) -> list[int]:
@@ -142,6 +143,23 @@ def _resident_mb(pid: int) -> float:
     except OSError:
         return float("nan")
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def _together_mb(pids: Sequence[int]) -> float:
+    """Resident memory of processes that map the same files: what is each one's own, and the files of the largest.
+
+    Proportional shares (Pss) would count less the more other runs share the libraries.
+    """
+    own, files = [0], [0]
+    for pid in pids:
+        try:
+            status = Path(f"/proc/{pid}/status").read_text()
+        except OSError:
+            continue
+        kinds = {name: int(kb) for name, kb in re.findall(r"^Rss(\w+):\s+(\d+) kB", status, re.MULTILINE)}
+        own.append(kinds.get("Anon", 0) + kinds.get("Shmem", 0))
+        files.append(kinds.get("File", 0))
+    return (sum(own) + max(files)) / 2**10
 
 
 def _peak_mb(pid: int) -> float | None:
@@ -266,6 +284,7 @@ def command(
     if memory_items:
         watched = profile_run(load_news_texts(data, memory_items, seed), memory_items, seed)
         metrics["run_memory_mb"] = watched.peak_mb
+        metrics["run_memory_together_mb"] = watched.together_peak_mb
         rows += _memory_rows(watched)
     result = Evaluation(
         name="narrative",
@@ -342,4 +361,5 @@ def _memory_rows(watched: MemoryProfile) -> list[dict[str, Any]]:
         *on_its_way,
         {"what": f"a run of {watched.num_items:,} items, peak", "resident MB": watched.peak_mb},
         {"what": "its process that reads news ahead, peak", "resident MB": watched.ahead_peak_mb},
+        {"what": "both, files that both map counted once, peak", "resident MB": watched.together_peak_mb},
     ]

@@ -31,7 +31,8 @@ from htfi.narrative.processor import NewsProcessor
 from htfi.narrative.sanitising.sanitiser import Sanitiser
 from htfi.wiring.encoder import SentenceEncoder, heads_for
 from htfi.wiring.facts import ShippedFactNetwork
-from htfi.wiring.models.caching import CacheConfig, open_cache
+from htfi.wiring.models.caching import open_cache
+from htfi.wiring.models.config import CacheConfig
 from htfi.wiring.news import build_news_processor
 from htfi.wiring.settings import Settings
 from htfi_eval.bench.floors import lookup_s

@@ -7,7 +7,6 @@ import random
 import threading
 import time
 from collections.abc import Callable, Mapping
-from email.utils import parsedate_to_datetime
 
 EDGAR_INTERVAL_S = 0.125  # 8 a second; the SEC allows 10 from one sender over all of its hosts
 HOST_INTERVAL_S = 0.5
@@ -98,6 +97,8 @@ def _limit_key(host: str) -> str:
 
 
 def _date_s(text: str) -> float | None:
+    from email.utils import parsedate_to_datetime  # late: files and tables are read without
+
     try:
         return parsedate_to_datetime(text).timestamp() if text and len(text) < 64 else None
     except (ValueError, OverflowError, TypeError):

@@ -11,16 +11,17 @@ import secrets
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput, LedgerUnavailable
 from htfi.domain.files import atomic_writer, make_private, open_private, write_atomically
 from htfi.governance.ledger.note import ED25519, VerifierKey, check_key_name, decode_base64
 from htfi.governance.ports import WitnessedLog
+
+if TYPE_CHECKING:  # loading it takes a tenth of a second, and a forecast in memory signs nothing
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 SEED_BYTES = 32
 _PREFIX = "PRIVATE+KEY+"
@@ -32,7 +33,7 @@ class SigningKey:
 
     name: str
     public_key: bytes
-    _private: Ed25519PrivateKey = field(repr=False)
+    _private: "Ed25519PrivateKey" = field(repr=False)
 
     @property
     def verifier_key(self) -> VerifierKey:
@@ -44,6 +45,9 @@ class SigningKey:
 
 def signing_key(name: str, seed: bytes) -> SigningKey:
     """The key that grows from 32 secret bytes."""
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
     private = Ed25519PrivateKey.from_private_bytes(seed)
     public = private.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
     return SigningKey(name, public, private)
@@ -65,7 +69,9 @@ def create_key(path: Path, name: str) -> SigningKey:
             f"{path} exists already: keys are never overwritten: choose another file"
         ) from None
     except OSError as error:
-        raise DependencyUnavailable(f"cannot write key {path}: {error.strerror}") from error
+        raise DependencyUnavailable(
+            f"cannot write key {path}: {error.strerror}; free some disk space and run the same command again"
+        ) from error
     return key
 
 
@@ -109,6 +115,9 @@ def key_line(key: VerifierKey, seed: bytes) -> str:
 
 def verify_signature(public_key: bytes, message: bytes, signature: bytes) -> bool:
     """Whether the signature holds. Implements governance's VerifySignature."""
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
     try:
         Ed25519PublicKey.from_public_bytes(public_key).verify(signature, message)
     except (InvalidSignature, ValueError):

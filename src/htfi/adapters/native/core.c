@@ -119,9 +119,9 @@ static int fits(const Py_buffer *view, char kind, int ndim, const Py_ssize_t *si
     return 1;
 }
 
-enum { NUM_ARRAYS = 8 };
+enum { NUM_ARRAYS = 9, NUM_READ = 6 }; /* buffers of a pass; the first of them are read only */
 
-/* The pass that eight buffers describe, where they fit each other and the model and nothing is out of range. */
+/* The pass that the buffers describe, where they fit each other and the model and nothing is out of range. */
 static int read_pass(const Model *m, const Py_buffer *views, Pass *pass)
 {
     if (views[0].ndim != 2 || views[3].ndim != 5 || !views[0].shape[0] || !views[0].shape[1]) return 0;
@@ -129,22 +129,25 @@ static int read_pass(const Model *m, const Py_buffer *views, Pass *pass)
     const Py_ssize_t ids[] = {rows, num_new}, mask[] = {rows, num_new, past + num_new};
     const Py_ssize_t kept[] = {m->num_layers, rows, m->num_kv_heads, past, m->head_dim};
     const Py_ssize_t made[] = {m->num_layers, rows, m->num_kv_heads, num_new, m->head_dim};
-    const Py_ssize_t logits[] = {rows, num_new, m->vocab};
-    const Py_ssize_t *sizes[NUM_ARRAYS] = {ids, ids, mask, kept, kept, logits, made, made};
-    static const int ndims[NUM_ARRAYS] = {2, 2, 3, 5, 5, 3, 5, 5};
+    const Py_ssize_t scored[] = {views[5].shape ? views[5].shape[0] : 0}, logits[] = {scored[0], m->vocab};
+    const Py_ssize_t *sizes[NUM_ARRAYS] = {ids, ids, mask, kept, kept, scored, logits, made, made};
+    static const int ndims[NUM_ARRAYS] = {2, 2, 3, 5, 5, 1, 2, 5, 5};
     for (int i = 0; i < NUM_ARRAYS; i++)
-        if (!fits(views + i, i < 2 ? 'l' : 'f', ndims[i], sizes[i])) return 0;
+        if (!fits(views + i, i < 2 || i == 5 ? 'l' : 'f', ndims[i], sizes[i])) return 0;
     const long head = (long)past * m->head_dim, row = head * m->num_kv_heads;
     const long new_head = (long)num_new * m->head_dim, new_row = new_head * m->num_kv_heads;
     *pass = (Pass){.num_rows = (int)rows, .num_new = (int)num_new, .num_past = (int)past,
                    .ids = views[0].buf, .positions = views[1].buf, .mask = views[2].buf, .keys = views[3].buf,
-                   .values = views[4].buf, .logits = views[5].buf, .new_keys = views[6].buf, .new_values = views[7].buf,
+                   .values = views[4].buf, .scored = views[5].buf, .num_scored = (int)scored[0],
+                   .logits = views[6].buf, .new_keys = views[7].buf, .new_values = views[8].buf,
                    .layer_step = row * rows, .row_step = row, .head_step = head,
                    .new_layer_step = new_row * rows, .new_row_step = new_row, .new_head_step = new_head};
     for (Py_ssize_t i = 0; i < rows * num_new; i++)
         if (pass->ids[i] < 0 || pass->ids[i] >= m->vocab || pass->positions[i] < 0 ||
             pass->positions[i] >= m->max_positions)
             return 0;
+    for (Py_ssize_t i = 0; i < scored[0]; i++)
+        if (pass->scored[i] < (i ? pass->scored[i - 1] + 1 : 0) || pass->scored[i] >= rows * num_new) return 0;
     return 1;
 }
 
@@ -155,7 +158,7 @@ static PyObject *network_forward(Network *self, PyObject *const *args, Py_ssize_
     int num_views = 0, there_was_memory = 1;
     Pass pass;
     for (; num_views < NUM_ARRAYS; num_views++) {
-        const int flags = PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | (num_views < 5 ? 0 : PyBUF_WRITABLE);
+        const int flags = PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | (num_views < NUM_READ ? 0 : PyBUF_WRITABLE);
         if (PyObject_GetBuffer(args[num_views], views + num_views, flags) < 0) {
             PyErr_Clear(); /* the caller finds out what is wrong and says it */
             break;

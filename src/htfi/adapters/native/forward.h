@@ -87,9 +87,13 @@ INLINE void run_rows(const Model *m, const Pass *pass, int row, int num, Scratch
         apply(m, &head, s->value, 1, pass->logits, s, kernels);
         return;
     }
-    for (int t = 0; t < tokens; t++)
-        rms_norm(s->residual + (long)t * hidden, m->norm, s->value + (long)t * hidden, hidden, m->eps);
-    apply(m, &m->head, s->value, tokens, pass->logits + (long)row * t_new * m->vocab, s, kernels);
+    const int64_t begin = (int64_t)row * t_new;
+    int first = 0, count = 0; /* the scored tokens of these rows */
+    while (first < pass->num_scored && pass->scored[first] < begin) first++;
+    for (; first + count < pass->num_scored && pass->scored[first + count] < begin + tokens; count++)
+        rms_norm(s->residual + (pass->scored[first + count] - begin) * hidden, m->norm, s->value + (long)count * hidden,
+                 hidden, m->eps);
+    apply(m, &m->head, s->value, count, pass->logits + (long)first * m->vocab, s, kernels);
 }
 
 INLINE void run_pass(const Model *m, const Pass *pass, Scratch *scratch, int rows_at_once, Kernels kernels)

@@ -25,6 +25,8 @@ typedef struct {
     int num_rows, num_new, num_past;
     const int64_t *ids, *positions;
     const float *mask, *keys, *values;
+    const int64_t *scored; /* [num_scored] rising places among all rows' tokens, whose logits are wanted */
+    int num_scored;
     float *logits, *new_keys, *new_values;
     long layer_step, row_step, head_step;             /* from one to the next in keys and values, in numbers */
     long new_layer_step, new_row_step, new_head_step; /* in the new ones */

@@ -5,6 +5,7 @@ A general engine spends most of a small network's step on its own bookkeeping; h
 
 import hashlib
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,18 +84,31 @@ class NativeNetwork:
 
     def forward(self, ids: Ids, positions: Ids, mask: Floats, keys: Floats, values: Floats) -> ForwardOutput:
         """See the port. Raises: ShapeMismatch; InvalidInput, for an id or a position out of range."""
+        out = self.read(ids, positions, mask, keys, values, _all_places(ids.size))
+        return out._replace(logits=out.logits.reshape(*ids.shape, self._shape.vocab_size))
+
+    @property
+    def reads_together(self) -> bool:
+        """The cut of a text into passes changes the last bits."""
+        return False
+
+    def read(
+        self, ids: Ids, positions: Ids, mask: Floats, keys: Floats, values: Floats, scored: Ids
+    ) -> ForwardOutput:
+        """See the port. Raises: as `forward`."""
         of = self._shape
         num_rows, num_new = ids.shape if ids.ndim == 2 else (0, 0)
         sizes = (of.num_layers, num_rows, of.num_kv_heads, num_new, of.head_dim)
         done = ForwardOutput(
-            np.empty((num_rows, num_new, of.vocab_size), np.float32),
+            np.empty((len(scored), of.vocab_size), np.float32),
             np.empty(sizes, np.float32),
             np.empty(sizes, np.float32),
         )
-        if not self._core.forward(ids, positions, mask, keys, values, *done):
+        if not self._core.forward(ids, positions, mask, keys, values, scored, *done):
             check_forward_inputs(of, ids, positions, mask, keys, values)
-            given = [np.ascontiguousarray(array) for array in (ids, positions, mask, keys, values)]
-            self._core.forward(*given, *done)
+            given = [np.ascontiguousarray(array) for array in (ids, positions, mask, keys, values, scored)]
+            if not self._core.forward(*given, *done):
+                raise ShapeMismatch("scored places must rise and lie within the pass")
         return done
 
     def chain(
@@ -125,6 +139,12 @@ class NativeNetwork:
             raise ShapeMismatch(f"a chain of {len(noise)} tokens after {length}: {error}") from error
         tokens, states = out[:, :num_drafted].tolist()
         return DraftedChain(tokens, states, num_read)
+
+
+@lru_cache(maxsize=256)
+def _all_places(num: int) -> Ids:
+    """Read-only."""
+    return np.arange(num, dtype=np.int64)
 
 
 def _num_parameters(of: Architecture) -> int:

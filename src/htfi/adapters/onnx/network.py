@@ -1,6 +1,7 @@
 """Causal networks on onnxruntime: the graphs of Llama and Qwen3, and decoding's Network port over a session of one."""
 
 import hashlib
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +33,9 @@ def write_causal(
 ) -> WrittenGraph:
     """The graph of one forward pass.
 
-    Inputs: ids and pos int64 [B, T]; mask float32 [B, T, S + T], added to the scores; for each layer l, keys k.l and
-    values v.l of the past, float32 [B, G, S, D].
-    Outputs: logits [B * T, V]; k_new and v_new [L * B, G, T, D]; `with_states` also hidden [B * T, H], what the head
+    Inputs: ids and pos int64 [B, T]; mask float32 [B, T, S + T], added to the scores; scored int64 [M], places among
+    the B * T tokens; for each layer l, keys k.l and values v.l of the past, float32 [B, G, S, D].
+    Outputs: logits [M, V]; k_new and v_new [L * B, G, T, D]; `with_states` also hidden [B * T, H], what the head
     reads, and attention [B, G, N/G * T, S + T], the last layer's shares before they are divided by their sum.
     Guarantees: a token's logits do not depend, bit for bit, on the other rows of a pass, on how a text is cut into
     passes, nor on hidden positions between. See `_attend` for how.
@@ -73,7 +74,8 @@ class _CausalWriter:
             )
             value, residual = self._norm(self._feed_forward(layer, value), residual, after)
         head = f"{self.prefix}embed_tokens.weight" if shape.tie_embeddings else "lm_head.weight"
-        logits = self._multiply(value, LinearLayer((head,), (shape.vocab_size,), shape.hidden_size))
+        asked = graph.add("Gather", [value, "scored"])  # [M, H]
+        logits = self._multiply(asked, LinearLayer((head,), (shape.vocab_size,), shape.hidden_size))
         graph.rename_last(logits, "logits")
         states = ("hidden", "attention") if with_states else ()
         for name, found in zip(states, (value, self.share), strict=False):
@@ -84,6 +86,7 @@ class _CausalWriter:
             "ids": (TensorProto.INT64, ["B", "T"]),
             "pos": (TensorProto.INT64, ["B", "T"]),
             "mask": (TensorProto.FLOAT, ["B", "T", "C"]),
+            "scored": (TensorProto.INT64, ["M"]),
         }
         for layer in range(shape.num_layers):
             for kind in "kv":
@@ -268,7 +271,7 @@ class OnnxNetwork:
         )
         cached = cached_graph if precision is Precision.FP32 else exact_graph
         written = cached(stored_as, cache_folder, lambda: _write(folder, precision, with_states))
-        self._session = OnnxSession(written, folder.weights, threads)
+        self._session = OnnxSession(written, folder.weights, threads, keeps_memory=True)
         of = folder.architecture
         self._shape = NetworkShape(
             of.num_layers,
@@ -278,6 +281,8 @@ class OnnxNetwork:
             of.max_positions,
             _gemm_block(of.head_dim),
         )
+        self._sums_integers = precision is not Precision.FP32
+        self._reads_together = self._sums_integers and threads == 1 and of.head_dim % 8 == 0
 
     @property
     def shape(self) -> NetworkShape:
@@ -289,16 +294,31 @@ class OnnxNetwork:
 
     def forward(self, ids: Ids, positions: Ids, mask: Floats, keys: Floats, values: Floats) -> ForwardOutput:
         """See the port. Raises: ShapeMismatch; InvalidInput, for an id or a position out of range."""
+        out = self.read(ids, positions, mask, keys, values, _all_places(ids.size))
+        return out._replace(logits=out.logits.reshape(*ids.shape, self._shape.vocab_size))
+
+    @property
+    def reads_together(self) -> bool:
+        """Not in fp32, where a product of one row is added up in another order, nor with heads of other sizes (D1)."""
+        return self._reads_together
+
+    def read(
+        self, ids: Ids, positions: Ids, mask: Floats, keys: Floats, values: Floats, scored: Ids
+    ) -> ForwardOutput:
+        """See the port. Raises: as `forward`."""
         of = self._shape
         num_rows, num_new = check_forward_inputs(of, ids, positions, mask, keys, values)
-        inputs = {"ids": ids, "pos": positions, "mask": mask}
+        is_lone = not self._sums_integers and len(scored) == 1 < ids.size
+        if is_lone:  # it is scored as one of several, as all its layers are
+            scored = scored.repeat(2)
+        inputs = {"ids": ids, "pos": positions, "mask": mask, "scored": scored}
         for layer in range(of.num_layers):
             inputs[f"k.{layer}"] = keys[layer]
             inputs[f"v.{layer}"] = values[layer]
         logits, new_keys, new_values = self._session.run(("logits", "k_new", "v_new"), inputs)
         stacked = (of.num_layers, num_rows, of.num_kv_heads, num_new, of.head_dim)
         return ForwardOutput(
-            logits.reshape(num_rows, num_new, of.vocab_size),
+            logits[:1] if is_lone else logits,
             new_keys.reshape(stacked),
             new_values.reshape(stacked),
         )
@@ -309,11 +329,18 @@ class OnnxNetwork:
         empty = np.zeros((1, of.num_kv_heads, 0, of.head_dim), np.float32)
         mask = np.triu(np.full((1, num, num), MASKED, np.float32), 1)
         inputs: dict[str, Any] = {"ids": ids[None], "pos": np.arange(num, dtype=np.int64)[None], "mask": mask}
+        inputs["scored"] = _all_places(num)
         inputs |= {f"{kind}.{layer}": empty for layer in range(of.num_layers) for kind in "kv"}
         hidden, shares = self._session.run(("hidden", "attention"), inputs)
         num_heads = shares.shape[1] * shares.shape[2] // num
         shares = shares.reshape(num_heads, num, num)  # [A, T, T]
         return TextStates(hidden, shares / shares.sum(axis=2, keepdims=True))
+
+
+@lru_cache(maxsize=256)
+def _all_places(num: int) -> Ids:
+    """Read-only."""
+    return np.arange(num, dtype=np.int64)
 
 
 def _gemm_block(head_dim: int) -> int:

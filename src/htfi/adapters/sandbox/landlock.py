@@ -25,8 +25,10 @@ def landlock_version() -> int:
     return max(int(found), 0)
 
 
-def allow_reading_only(places: Iterable[Path]) -> None:
-    """Let this process read files beneath these places, and open nothing else. Raises: DependencyUnavailable."""
+def allow_reading_only(places: Iterable[Path], unlisted: Iterable[Path] = ()) -> None:
+    """Let this process read files beneath these places, and open nothing else; folders `unlisted` and beneath them it
+    cannot list, and reads only files whose names it knows. Raises: DependencyUnavailable.
+    """
     version = landlock_version()
     if version < 1:
         raise DependencyUnavailable("this kernel has no Landlock")
@@ -37,7 +39,9 @@ def allow_reading_only(places: Iterable[Path]) -> None:
         raise DependencyUnavailable(f"landlock: {os.strerror(ctypes.get_errno())}")
     try:
         for place in places:
-            _allow(libc, ruleset, place)
+            _allow(libc, ruleset, place, _READ_FILE | _EXECUTE | (_READ_FOLDER if place.is_dir() else 0))
+        for place in unlisted:
+            _allow(libc, ruleset, place, _READ_FILE)
         forbid_new_privileges()
         if libc.syscall(_RESTRICT_SELF, ruleset, 0) != 0:
             raise DependencyUnavailable(f"landlock: {os.strerror(ctypes.get_errno())}")
@@ -45,13 +49,12 @@ def allow_reading_only(places: Iterable[Path]) -> None:
         os.close(ruleset)
 
 
-def _allow(libc: ctypes.CDLL, ruleset: int, place: Path) -> None:
+def _allow(libc: ctypes.CDLL, ruleset: int, place: Path, rights: int) -> None:
     try:
         parent = os.open(place, os.O_PATH | os.O_CLOEXEC)
     except FileNotFoundError:
         return
     try:
-        rights = _READ_FILE | _EXECUTE | (_READ_FOLDER if place.is_dir() else 0)
         if libc.syscall(_ADD_RULE, ruleset, _PATH_BENEATH, struct.pack("=Qi", rights, parent), 0) != 0:
             raise DependencyUnavailable(f"landlock, {place}: {os.strerror(ctypes.get_errno())}")
     finally:

@@ -17,12 +17,17 @@ _MAX_OPEN_FILES = 4_096  # weights are mapped a tensor at a time
 
 
 def lock_process(
-    control: int, memory_bytes: int, processor_s: float, readable: Sequence[Path] | None
+    control: int,
+    memory_bytes: int,
+    processor_s: float,
+    readable: Sequence[Path] | None,
+    home: Path | None = None,
 ) -> list[str]:
     """Lock this process for good; what could be set: 'limits', 'landlock', 'network', 'seccomp'.
 
-    Where `readable` is given the process is in no namespaces: it leaves the network, and sets its own file rules. The
-    descriptor of the filter's reports is sent over the socket `control`, which is closed.
+    Where `readable` is given the process is in no namespaces: it leaves the network, and sets its own file rules:
+    of the baited `home` it can open files, which is noticed, and list nothing. The descriptor of the filter's reports
+    is sent over the socket `control`, which is closed.
     """
     done: list[str] = []
     with contextlib.suppress(OSError, ValueError):
@@ -32,7 +37,7 @@ def lock_process(
         if _leave_network():
             done.append("network")
         with contextlib.suppress(DependencyUnavailable, AttributeError):
-            allow_reading_only(readable)
+            allow_reading_only(readable, [home] if home is not None else [])
             done.append("landlock")
     calls = system_calls()
     with socket.socket(fileno=control) as channel:

@@ -3,18 +3,22 @@
 A change that is to be activated lies in `activate/` until the node has saved it, or has refused it and says why.
 """
 
+import os
 import tomllib
 from collections.abc import Sequence
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, cast
 
 from htfi.adapters.stores.snapshot import read_whole, write_whole
 from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
-from htfi.domain.files import make_private
+from htfi.domain.files import make_private, temporary_path
 
 NODES_FILE = "nodes.toml"
 STATE_FILE = "adoption.state"
+HOLD_FILE = "adoption.hold"
+MAX_HOLD_AGE_NS = 2_000_000_000  # a node renews its word four times a second
 REQUEST_FOLDER = "activate"
 _REQUEST, _REFUSAL = ".note", ".refused"
 _MAX_REQUEST_BYTES = 1 << 18
@@ -102,3 +106,38 @@ def end_activation(folder: Path, name: str, refusal: str = "") -> None:
 def read_refusal(folder: Path, name: str) -> str:
     """Why a change was not activated; empty where it was not refused. Raises: DependencyUnavailable."""
     return (read_whole(folder / REQUEST_FOLDER / f"{name}{_REFUSAL}") or b"").decode(errors="replace")
+
+
+def write_hold(folder: Path, why: str) -> None:
+    """Leave word for the runs of this folder why nothing may be released; empty where it may. Raises: OSError."""
+    path = folder / HOLD_FILE
+    data = why.encode()
+    if path.exists() and path.read_bytes() == data:
+        os.utime(path)
+        return
+    draft = temporary_path(path)
+    try:
+        draft.write_bytes(data)
+        draft.replace(path)
+    except OSError:
+        with suppress(OSError):
+            path.unlink(missing_ok=True)  # no word holds back, and at once; an old one would let go on
+        raise
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def read_hold(folder: Path, now_ns: int) -> str:
+    """Why runs of this folder must release nothing: what its node says, or that no node of it is running."""
+    path = folder / HOLD_FILE
+    try:
+        age_ns = now_ns - path.stat().st_mtime_ns
+        why = path.read_bytes().decode(errors="replace")
+    except OSError:
+        age_ns, why = MAX_HOLD_AGE_NS + 1, ""
+    if abs(age_ns) > MAX_HOLD_AGE_NS:
+        return (
+            f"{folder} belongs to several nodes and none of them runs here: "
+            "start htfi edge or htfi cloud with --governance"
+        )
+    return why

@@ -33,7 +33,7 @@ CONTROL_FOLDER = "control"  # of a run
 STOP_FILE = "STOP"
 LOOK_S = 0.01  # how often a run looks; a fifth of a percent of a core
 MAX_REQUEST_BYTES = 64 << 10
-_SETTLED_NS = 50_000_000  # more than the step of a file system's clock
+SETTLED_NS = 50_000_000  # more than the step of a file system's clock
 
 _DECODER = msgspec.json.Decoder(FolderRequest)
 PollBundle = Callable[[int], BundleOffer | None]
@@ -67,6 +67,15 @@ def write_request(folder: Path, request: FolderRequest) -> Path:
     return path
 
 
+def leave_stop_file(folder: Path) -> None:
+    """An empty STOP in a control folder: it needs no room on a full disk. Raises: DependencyUnavailable."""
+    try:
+        make_private(folder)
+        (folder / STOP_FILE).touch(0o600)
+    except OSError as error:
+        raise _cannot_write(folder / STOP_FILE, error) from error
+
+
 def remove_stop_file(folder: Path) -> bool:
     """Remove a control folder's STOP; whether there was one. Raises: DependencyUnavailable."""
     try:
@@ -97,14 +106,23 @@ def read_requests(folder: Path) -> tuple[list[FolderRequest], list[str]]:
             wrong.append(f"{path}: is no request ({error}): it was left aside")
     found.sort(key=lambda request: (request.at_ns, request.id))
     stop = _stop_file(folder)
-    return [*found, stop] if stop is not None else found, wrong
+    if stop is None:
+        return found, wrong
+    # Passed on to other nodes it must not seem older than what it follows here, whatever this machine's clock says.
+    newest_ns = found[-1].at_ns if found else 0
+    return [*found, msgspec.structs.replace(stop, at_ns=max(stop.at_ns, newest_ns + 1))], wrong
 
 
-def still_asked(requests: Sequence[FolderRequest]) -> list[FolderRequest]:
-    """Those that still count for a run that begins now: stops that nobody has ended since."""
+def still_asked(
+    requests: Sequence[FolderRequest], counts: Callable[[ReenableRequest], bool]
+) -> list[FolderRequest]:
+    """Those that still count for a run that begins now: stops that nobody with the right has ended since.
+
+    A request to re-enable that does not count by `counts` stays, for the run to judge and to log.
+    """
     standing: list[FolderRequest] = []
     for request in requests:
-        if isinstance(request, ReenableRequest):
+        if isinstance(request, ReenableRequest) and counts(request):
             standing = [
                 one
                 for one in standing
@@ -167,8 +185,14 @@ class ControlWatcher:
         *,
         poll_bundle: PollBundle = no_bundle,
         is_new: bool = True,
+        counts: Callable[[ReenableRequest], bool] = lambda _: True,
+        told: Path | None = None,
     ) -> None:
-        self._own, self._folders, self._switch = own, (own, *shared), switch
+        """`counts`: whether a request in a shared folder, made before this run, ended a stop: by who had the right.
+
+        `told` is the control folder of several nodes, which a stop of this run's own is left in for the others.
+        """
+        self._own, self._folders, self._switch, self._told = own, (own, *shared), switch, told
         self._waiting: deque[ControlRequest] = deque()
         self._seen: set[str] = set()
         self._marks: dict[Path, tuple[int, int]] = {}
@@ -178,7 +202,7 @@ class ControlWatcher:
         self.warnings: deque[str] = deque(maxlen=100)
         for folder in shared if is_new else ():
             asked, _ = read_requests(folder)
-            self._seen |= {one.id for one in asked} - {one.id for one in still_asked(asked)}
+            self._seen |= {one.id for one in asked} - {one.id for one in still_asked(asked, counts)}
         self._look()
         self._thread = threading.Thread(target=self._watch, name="control", daemon=True)
         self._thread.start()
@@ -202,6 +226,23 @@ class ControlWatcher:
             path.touch(0o600)
             path.write_text(f"{request.by}: {request.why}")
 
+    def share(self, request: StopRequest) -> None:
+        """Leave a firm-wide stop in the folder of several nodes; an empty STOP file where it has no room for it."""
+        folder = self._told
+        if folder is None:
+            return
+        # Newer than all that is there, whatever clock gave it its time: what was asked before does not end it.
+        newest_ns = max((one.at_ns for one in read_requests(folder)[0]), default=0)
+        request = msgspec.structs.replace(request, at_ns=max(request.at_ns, time.time_ns(), newest_ns + 1))
+        try:
+            write_request(folder, request)
+        except DependencyUnavailable as error:
+            self.warnings.append(f"{error}; an empty file {STOP_FILE} is to stop the other nodes")
+            try:
+                leave_stop_file(folder)
+            except DependencyUnavailable as no_file:
+                self.warnings.append(f"the stop did not reach the other nodes: {no_file}")
+
     def close(self) -> None:
         self._ended.set()
         self._thread.join()
@@ -224,7 +265,7 @@ class ControlWatcher:
         if offer is not None:
             self._waiting.append(offer)
         for folder in self._folders:
-            mark = _mark_of(folder)
+            mark = mark_of(folder)
             if mark == self._marks.get(folder):
                 continue
             requests, wrong = read_requests(folder)
@@ -233,7 +274,7 @@ class ControlWatcher:
                 if request.id not in self._seen:
                     self._seen.add(request.id)
                     self._waiting.append(request)
-            if time.time_ns() - mark[0] > _SETTLED_NS:  # else a file of the same instant may yet come
+            if time.time_ns() - mark[0] > SETTLED_NS:  # else a file of the same instant may yet come
                 self._marks[folder] = mark
         if self._switch is not None and not self._is_dead:
             self._check_switch(self._switch)
@@ -255,7 +296,7 @@ class ControlWatcher:
         )
 
 
-def _mark_of(folder: Path) -> tuple[int, int]:
+def mark_of(folder: Path) -> tuple[int, int]:
     """What changes when a file is added to a folder, or its STOP is touched; zeros where there is none."""
     try:
         changed_ns = folder.stat().st_mtime_ns

@@ -12,14 +12,29 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import arro3.core
 import msgspec
 import numpy as np
-import pyarrow
-import pyarrow.parquet
+from arro3.core import DataType, Field
 from msgspec import UNSET
-from numpy.typing import NDArray
 
 from htfi.adapters.stores.journal_check import ExpectedRows, LedgerEntries, RowDifferences, compare_rows
+from htfi.arrow.columns import (
+    FLOAT,
+    INT,
+    NAMES,
+    TEXT,
+    UTC_NS,
+    Column,
+    Kind,
+    is_dictionary,
+    number_column,
+    plain,
+    text_column,
+)
+from htfi.arrow.failures import DamagedFile
+from htfi.arrow.parquet_file import Batch, ParquetFile, Schema
+from htfi.arrow.streams import write_parquet as write_batches
 from htfi.domain.content_marking import FIELD, marking_metadata
 from htfi.domain.decision import PolicyOutcome, Receipt
 from htfi.domain.errors import DependencyUnavailable, IntegrityError
@@ -27,13 +42,12 @@ from htfi.domain.files import atomic_writer
 from htfi.governance.ledger.tombstones import is_tombstone
 from htfi.pipeline.record.entry import decode_entry, entry_axes
 
-pa: Any = pyarrow  # ships no types
-pq: Any = pyarrow.parquet
+arrow: Any = arro3.core  # whose types are not complete
 
 TABLE = "decisions.parquet"
-_ROWS_PER_GROUP = (
-    256  # entries with all that was considered of their news, as Python has them: some 40 kB each
-)
+_ROWS_AT_ONCE = 256  # entries with all that was considered of their news, as Python has them: some 40 kB each
+_ROWS_PER_GROUP = 16 * _ROWS_AT_ONCE  # as Arrow has them: less than 1 kB each
+_TEXTS = DataType.list(Field("element", TEXT))
 
 _OUTCOME_COLUMN, _REASONS_COLUMN = 9, 10  # of `_schema`
 
@@ -57,9 +71,10 @@ def write_parquet(folder: Path, entries: LedgerEntries) -> Path:
     try:
         columns = _columns(entries)
         schema = _schema(columns)
-        with atomic_writer(target) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
-            for table in _tables(entries, columns, schema):
-                writer.write_table(table)
+        notes = {key.decode(): value.decode() for key, value in marking_metadata().items()}
+        with atomic_writer(target) as file:
+            batches = _batches(entries, columns, schema)
+            write_batches(file, schema, batches, group_rows=_ROWS_PER_GROUP, notes=notes)
     except OSError as error:
         raise DependencyUnavailable(
             f"{target}: cannot be written: {error.strerror or error}; every decision is recorded, "
@@ -71,11 +86,11 @@ def write_parquet(folder: Path, entries: LedgerEntries) -> Path:
 
 
 def read_decisions(entries: LedgerEntries) -> Any:
-    """The same table in memory. Raises: IntegrityError where an entry is not a decision."""
+    """The same table in memory, an arro3.core.Table. Raises: IntegrityError where an entry is not a decision."""
     try:
         columns = _columns(entries)
         schema = _schema(columns)
-        return pa.concat_tables([schema.empty_table(), *_tables(entries, columns, schema)])
+        return arrow.Table.from_batches(list(_batches(entries, columns, schema)), schema=schema)
     except msgspec.DecodeError as error:
         raise IntegrityError(f"an entry is not a decision: {error}") from error
 
@@ -89,36 +104,37 @@ def check_parquet(folder: Path, entries: LedgerEntries) -> RowDifferences | None
     try:
         if not path.exists():
             return None
-        file = pq.ParquetFile(path)
         columns = _columns(entries)
         schema = _schema(columns)
-        if file.schema_arrow.names != schema.names:
-            raise IntegrityError(f"{path}: its columns are not those of the decisions")
-        alike = all(
-            found.equals(made) or _plain(found).equals(_plain(made))
-            for found, made in zip(_read(file), _tables(entries, columns, schema), strict=False)
-        )
-        if alike and file.metadata.num_rows <= entries.size:
-            return RowDifferences(num_rows=file.metadata.num_rows, num_accounted=file.metadata.num_rows)
+        with ParquetFile(path) as file:
+            if file.names != schema.names:
+                raise IntegrityError(f"{path}: its columns are not those of the decisions")
+            alike = all(
+                _is_same(found, made)
+                for found, made in zip(_read(file), _batches(entries, columns, schema), strict=False)
+            )
+            if alike and file.num_rows <= entries.size:
+                return RowDifferences(num_rows=file.num_rows, num_accounted=file.num_rows)
 
-        def row(index: int) -> tuple[Any, ...]:
-            return next(_rows([_table([entries.entry(index)], columns, schema)]))
+            def row(index: int) -> tuple[Any, ...]:
+                return next(_rows([_batch([entries.entry(index)], columns, schema)]))
 
-        made = _rows(_tables(entries, columns, schema))
-        return compare_rows(
-            _rows(_read(file)), ExpectedRows(entries.size, made, row, lambda row: row[0], _always_false)
-        )
+            made = _rows(_batches(entries, columns, schema))
+            return compare_rows(
+                _rows(_read(file)), ExpectedRows(entries.size, made, row, lambda row: row[0], _always_false)
+            )
     except OSError as error:
         raise DependencyUnavailable(f"{path}: cannot be read: {error.strerror or error}") from error
-    except (pa.ArrowException, msgspec.DecodeError) as error:
+    except (DamagedFile, msgspec.DecodeError) as error:
         raise IntegrityError(f"{path}: is not a table of decisions: {error}") from error
 
 
 def is_marked(path: Path) -> bool:
     """Whether a table's schema says that it holds generated text."""
     try:
-        return FIELD.encode() in (pq.read_schema(path).metadata or {})
-    except (OSError, pa.ArrowException):
+        with ParquetFile(path) as file:
+            return FIELD in file.footer.notes
+    except (OSError, DamagedFile):
         return False
 
 
@@ -126,31 +142,33 @@ def _always_false(_: tuple[Any, ...]) -> bool:
     return False
 
 
-def _read(file: Any) -> Iterator[Any]:
-    """The file's rows in groups as they are made, however it is cut itself."""
-    for batch in file.iter_batches(batch_size=_ROWS_PER_GROUP):
-        yield pa.Table.from_batches([batch])
+def _read(file: ParquetFile) -> Iterator[Batch]:
+    """The file's rows as they are made, however it is cut itself."""
+    return file.batches(0, _ROWS_AT_ONCE)
 
 
-def _plain(table: Any) -> Any:
-    """Without dictionaries: the same names may be numbered otherwise."""
-    columns = [
-        column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column
-        for column in table.columns
-    ]
-    return pa.table(dict(zip(table.column_names, columns, strict=True)))
+def _is_same(found: Batch, made: Batch) -> bool:
+    """The same values: the same names may be numbered otherwise, and what a list holds be named otherwise."""
+    return all(_plain(one) == _plain(other) for one, other in zip(found.columns, made.columns, strict=True))
 
 
-def _rows(tables: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
-    for table in tables:
-        for row in table.to_pylist():
-            yield tuple(row.values())
+def _plain(column: Column) -> Column:
+    return column.cast(_TEXTS) if DataType.is_list(column.type) else plain(column)
 
 
-def _tables(entries: LedgerEntries, columns: _Columns, schema: Any) -> Iterator[Any]:
+def _rows(batches: Iterable[Batch]) -> Iterator[tuple[Any, ...]]:
+    """Rows as Python has them; instants as nanoseconds, which Python's have no place for."""
+    for batch in batches:
+        columns = [
+            column.cast(INT) if DataType.is_timestamp(column.type) else column for column in batch.columns
+        ]
+        yield from zip(*(column.to_pylist() for column in columns), strict=True)
+
+
+def _batches(entries: LedgerEntries, columns: _Columns, schema: Schema) -> Iterator[Batch]:
     found = entries.entries()
-    while group := list(islice(found, _ROWS_PER_GROUP)):
-        yield _table(group, columns, schema)
+    while group := list(islice(found, _ROWS_AT_ONCE)):
+        yield _batch(group, columns, schema)
 
 
 def _columns(entries: LedgerEntries) -> _Columns:
@@ -167,29 +185,26 @@ def _columns(entries: LedgerEntries) -> _Columns:
     return _Columns(sorted(cells), has_triggers)
 
 
-def _schema(columns: _Columns) -> Any:
-    text = pa.string()
-    names = pa.dictionary(pa.int32(), text)
-    return pa.schema(
-        [
-            ("index", pa.int64()),
-            ("leaf_hash", text),
-            ("id", text),
-            ("symbol", names),
-            ("interval", names),
-            ("as_of", pa.timestamp("ns", "UTC")),
-            ("last_price", pa.float64()),
-            ("regime", names),
-            ("rung", names),
-            ("outcome", names),
-            ("reasons", pa.list_(text)),
-            ("rationale", text),
-            ("amends", text),
-            *([("trigger", names)] if columns.has_triggers else []),
-            *((_column_name(cell), pa.float64()) for cell in columns.cells),
-        ],
-        metadata=marking_metadata(),
-    )
+def _schema(columns: _Columns) -> Schema:
+    kinds = {
+        "index": INT,
+        "leaf_hash": TEXT,
+        "id": TEXT,
+        "symbol": NAMES,
+        "interval": NAMES,
+        "as_of": UTC_NS,
+        "last_price": FLOAT,
+        "regime": NAMES,
+        "rung": NAMES,
+        "outcome": NAMES,
+        "reasons": _TEXTS,
+        "rationale": TEXT,
+        "amends": TEXT,
+        **({"trigger": NAMES} if columns.has_triggers else {}),
+        **{_column_name(cell): FLOAT for cell in columns.cells},
+    }
+    fields = [Field(name, kind, nullable=True) for name, kind in kinds.items()]
+    return arrow.Schema(fields, metadata=marking_metadata())
 
 
 def _column_name(cell: QuantileKey) -> str:
@@ -198,7 +213,7 @@ def _column_name(cell: QuantileKey) -> str:
     return f"h{cell[0]}_q{whole:0>2}" + (f"_{rest}" if rest else "")
 
 
-def _table(group: list[tuple[Receipt, bytes]], columns: _Columns, schema: Any) -> Any:
+def _batch(group: list[tuple[Receipt, bytes]], columns: _Columns, schema: Schema) -> Batch:
     cells = columns.cells
     place = {cell: k for k, cell in enumerate(cells)}
     quantiles = np.full((len(cells), len(group)), np.nan)
@@ -237,8 +252,8 @@ def _table(group: list[tuple[Receipt, bytes]], columns: _Columns, schema: Any) -
             )
         )
     values: list[Any] = [*zip(*facts, strict=True), *quantiles]
-    arrays = [column_array(column, field.type) for column, field in zip(values, schema, strict=True)]
-    return pa.Table.from_arrays(arrays, schema=schema)
+    arrays = [column_array(column, kind) for column, kind in zip(values, schema.types, strict=True)]
+    return arrow.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def _deleted_row(receipt: Receipt, num: int) -> tuple[Any, ...]:
@@ -248,41 +263,16 @@ def _deleted_row(receipt: Receipt, num: int) -> tuple[Any, ...]:
     return tuple(row)
 
 
-def column_array(values: Sequence[Any], kind: Any) -> Any:
-    """An array of one column; None, and a NaN, are values that are not there.
-
-    Of buffers: `pyarrow.array` imports pandas where that is installed, which takes longer than a short run.
-    """
-    if pa.types.is_dictionary(kind):
-        spelled = [name for name in dict.fromkeys(values) if name is not None]
-        names = {name: place for place, name in enumerate(spelled)}
-        places = np.array([names.get(name, 0) for name in values], np.int32)
-        known = np.array([name is not None for name in values])
-        codes = pa.Array.from_buffers(pa.int32(), len(values), [_validity(known), pa.py_buffer(places)])
-        return pa.DictionaryArray.from_arrays(codes, _texts(spelled))
-    if pa.types.is_list(kind):
-        starts = np.cumsum([0, *map(len, values)], dtype=np.int32)
-        offsets = pa.Array.from_buffers(pa.int32(), len(starts), [None, pa.py_buffer(starts)])
-        return pa.ListArray.from_arrays(offsets, _texts([text for texts in values for text in texts]))
-    if pa.types.is_string(kind):
-        return _texts(values)
-    dtype = np.float64 if pa.types.is_floating(kind) else np.int64
-    if not isinstance(values, np.ndarray) and None in values:
-        known = np.array([value is not None for value in values])
-        filled = np.array([0 if value is None else value for value in values], dtype)
-        return pa.Array.from_buffers(kind, len(values), [_validity(known), pa.py_buffer(filled)])
-    numbers = np.array(values, dtype)
-    return pa.Array.from_buffers(kind, len(values), [_validity(numbers == numbers), pa.py_buffer(numbers)])
-
-
-def _texts(values: Sequence[str | None]) -> Any:
-    encoded = [b"" if text is None else text.encode() for text in values]
-    ends = np.cumsum([0, *map(len, encoded)], dtype=np.int32)
-    known = np.array([text is not None for text in values], np.bool_)
-    buffers = pa.py_buffer(ends), pa.py_buffer(b"".join(encoded)), _validity(known)
-    return pa.StringArray.from_buffers(len(values), *buffers)
-
-
-def _validity(known: NDArray[np.bool_]) -> Any:
-    """The bits of the values that are there; None where all are."""
-    return None if known.all() else pa.py_buffer(np.packbits(known, bitorder="little"))
+def column_array(values: Sequence[Any], kind: Kind) -> Column:
+    """An array of one column; None, and a NaN, are values that are not there."""
+    if is_dictionary(kind):
+        return text_column(values).cast(kind)
+    if DataType.is_list(kind):
+        ends = np.cumsum([0, *map(len, values)], dtype=np.int32)
+        return arrow.list_array(ends, text_column([text for texts in values for text in texts]), type=kind)
+    if DataType.is_string(kind):
+        return text_column(values)
+    if DataType.is_floating(kind):
+        numbers = np.array(values, np.float64)  # NaN for None
+        return number_column(numbers, np.isnan(numbers))
+    return arrow.Array(list(values), INT).cast(kind)

@@ -1,12 +1,14 @@
 """Serves decisions.jsonl to programs on this machine: a client names the first index it wants and gets the lines.
 
 A client sends one line, `{"from": 120}`, and gets the lines from that index on, then each as it is released, until the
-run ends. What it has not taken stays in the file: no client holds the run, nor another.
+run ends. What it has not taken stays in the file: no client holds the run, nor another. Of several edges in one group
+only the leader sends; a client of another waits.
 """
 
 import os
 import socket
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
@@ -19,6 +21,7 @@ from htfi.domain.errors import DependencyUnavailable, InvalidInput
 _REQUEST_S = 30.0
 _MAX_REQUEST_BYTES = 1024
 _LAST_LINES_S = 2.0  # for clients to take what is left when the run has ended
+_TURN_S = 0.05  # between looks at whether this process may send
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _UNIX = "unix:"
 
@@ -30,11 +33,17 @@ class _Request(msgspec.Struct, forbid_unknown_fields=True):
 class LineServer:
     """Listens at `unix:PATH` or at `HOST:PORT` of the loopback, with a thread for each client.
 
+    Lines are sent while `may_send` holds; each client's next one waits until then, or for the end.
+
     Raises: InvalidInput for another address, DependencyUnavailable where it cannot be listened at.
     """
 
-    def __init__(self, address: str, lines: ReleasedLines) -> None:
+    def __init__(
+        self, address: str, lines: ReleasedLines, may_send: Callable[[], bool] = lambda: True
+    ) -> None:
         self._lines = lines
+        self._may_send = may_send
+        self._closing = threading.Event()
         self._path: Path | None = None
         self._clients: dict[threading.Thread, socket.socket] = {}
         self._lock = threading.Lock()
@@ -55,6 +64,7 @@ class LineServer:
 
     def close(self) -> None:
         """Give clients a moment for the last lines, which have ended, then leave."""
+        self._closing.set()
         with self._lock:
             clients = dict(self._clients)
         left_s = _LAST_LINES_S / max(len(clients), 1)
@@ -107,9 +117,18 @@ class LineServer:
             else:
                 client.settimeout(None)
                 for chunk in self._lines.read_from_line(first):
+                    if not self._wait_to_send():
+                        break
                     client.sendall(chunk)
         with self._lock:
             self._clients.pop(threading.current_thread(), None)
+
+    def _wait_to_send(self) -> bool:
+        """Whether lines may be sent, once they may or nobody can wait any longer."""
+        while not self._may_send():
+            if self._closing.wait(_TURN_S):
+                return False
+        return True
 
 
 def _listen(address: str) -> socket.socket:

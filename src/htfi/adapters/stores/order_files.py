@@ -12,16 +12,14 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import msgspec
-import pyarrow
-import pyarrow.parquet
 
+from htfi.arrow.failures import DamagedFile
+from htfi.arrow.parquet_file import ParquetFile
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.domain.events import QuarantinedRow
 from htfi.domain.orders import OrderEvent, decode_order_event, order_event_of
 from htfi.domain.time import parse_timestamp
 from htfi.pipeline.intake.quarantine_reasons import QuarantineReason
-
-pq: Any = pyarrow.parquet
 
 MAX_ROW_BYTES = 1 << 20
 MAX_SHOWN_CHARS = 300
@@ -136,18 +134,20 @@ def _of_cells(names: list[str], cells: list[str]) -> OrderEvent:
 
 
 def _parquet_rows(path: Path) -> Iterator[_Row]:
-    try:
-        file = pq.ParquetFile(path)
-    except pyarrow.ArrowException as error:  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
-        raise InvalidInput(f"{path}: is not a Parquet file: {error}") from error
-    if "kind" not in file.schema_arrow.names:
-        raise InvalidInput(f"{path}: it has no column kind: it names each event, such as new or fill")
     number = 0
-    for batch in file.iter_batches(batch_size=_BATCH_ROWS):
-        for row in batch.to_pylist():
-            number += 1
-            cells = {name: value for name, value in row.items() if value is not None and value != ""}
-            yield number, lambda cells=cells: _event(cells), str(cells)[:MAX_SHOWN_CHARS]
+    try:
+        with ParquetFile(path) as file:
+            if "kind" not in file.names:
+                raise InvalidInput(f"{path}: it has no column kind: it names each event, such as new or fill")
+            for batch in file.batches(0, _BATCH_ROWS):
+                for values in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                    number += 1
+                    row = zip(file.names, values, strict=True)
+                    cells = {name: value for name, value in row if value is not None and value != ""}
+                    yield number, lambda cells=cells: _event(cells), str(cells)[:MAX_SHOWN_CHARS]
+    except DamagedFile as error:
+        where = f"is damaged after row {number}" if number else "is not a Parquet file"
+        raise InvalidInput(f"{path}: {where}: {error}") from error
 
 
 def _event(cells: dict[str, Any]) -> OrderEvent:

@@ -40,7 +40,7 @@ that says so. A second signal stops it at once.
 @click.option("--draft", help="Folder of the draft model beside it.")
 @click.option(
     "--governance", metavar="G", type=click.Path(path_type=Path, file_okay=False),
-    help="Governance folder: serve the models that were promoted there.",
+    help="Governance folder: serve the models that were promoted there, and agree on bundles and stops with its nodes.",
 )  # fmt: skip
 @click.option("--without-draft", is_flag=True, help="Load no draft model: only edges draft.")
 @click.option("--plain", is_flag=True, help="Print plain lines instead of the live view.")
@@ -82,7 +82,9 @@ def command(
         served.settings, name, listen=listen, clouds=clouds, certs=certs, residency=residency, probes=probes
     )
     console = Console()
-    with open_cloud(settings, name, secure=not insecure_loopback, with_draft=not without_draft) as cloud:
+    with open_cloud(
+        settings, name, secure=not insecure_loopback, with_draft=not without_draft, governance=governance
+    ) as cloud:
         click.echo(f"htfi: {name} is ready on {cloud.address}: {cloud.model}")
         sys.stdout.flush()
         server = CloudViewModel(f"{name} → {cloud.address}")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from htfi.apps.options import FiniteRange, governance_option, outputs_option, switch_option
+from htfi.apps.options import FiniteRange, governance_option, listen_option, outputs_option, switch_option
 
 if TYPE_CHECKING:
     from htfi.wiring.control import DeadMansSwitch
@@ -48,6 +48,7 @@ If a cloud is late, the edge's draft model answers. That decision is provisional
 @click.option("--draft", help="Folder of the edge's draft model.")
 @click.option("--pace", type=FiniteRange(min=0, min_open=True), help="Replay at this multiple of real time.")
 @click.option("--stdout", "to_stdout", is_flag=True, help="Also write each decision to standard output.")
+@listen_option
 @governance_option
 @switch_option
 @outputs_option
@@ -70,6 +71,7 @@ def command(
     draft: str | None,
     pace: float | None,
     to_stdout: bool,
+    listen: str,
     governance: Path | None,
     switch: "DeadMansSwitch | None",
     outputs: "frozenset[OutputFile] | None",
@@ -97,7 +99,7 @@ def command(
     settings = served.settings
     group = leader_group if leader_group is not None else former_group
     settings = add_edge(settings, name, clouds=clouds, certs=certs, leader_group=group, probes=probes)
-    with open_edge(settings, name, secure=not insecure_loopback, folder=out) as edge:
+    with open_edge(settings, name, secure=not insecure_loopback, folder=out, governance=governance) as edge:
         execute_run(
             settings,
             files,
@@ -105,6 +107,7 @@ def command(
             out,
             mirror=edge.leader_only(FileIO(1, "wb", closefd=False)) if to_stdout else None,
             pace=pace,
+            listen=listen,
             outputs=outputs,
             governance=governance,
             promoted=served.digests,

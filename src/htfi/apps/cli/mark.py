@@ -14,6 +14,8 @@ from htfi.library.marks import USUAL_LIMIT, MarkVerification, make_mark_key, ver
 _FILE = click.Path(path_type=Path, dir_okay=False)
 _FOLDER = click.Path(path_type=Path, file_okay=False)
 
+_TEXT_SUFFIXES = (".txt", ".md", ".html", ".json", ".jsonl", ".csv", ".rst")
+
 
 @click.group("mark", short_help="Marks in texts: make a key, verify a text.")
 def command() -> None:
@@ -86,13 +88,26 @@ def verify_command(
 def _content(text: str) -> str:
     if text == "-":
         return sys.stdin.read()
+    if "\0" in text or any(char.isspace() for char in text):  # words, unless a file has such a name
+        try:
+            is_file = Path(text).is_file()
+        except (OSError, ValueError):
+            is_file = False
+        if not is_file:
+            return text
     path = Path(text)
     try:
-        return path.read_text(encoding="utf-8") if path.is_file() else text
-    except (OSError, ValueError) as error:
-        if "/" in text and " " not in text:
-            raise InvalidInput(f"cannot read {text}: {error}") from error
-        return text
+        if path.is_file():
+            return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise InvalidInput(
+            f"{text} holds no text in UTF-8: give the words themselves, or a text file"
+        ) from error
+    except OSError as error:
+        raise InvalidInput(f"cannot read {text}: {error.strerror}") from error
+    if "/" in text or path.suffix in _TEXT_SUFFIXES:
+        raise InvalidInput(f"there is no file {text}: check the path, or give the words themselves")
+    return text
 
 
 def _capacity(found: MarkVerification, temperature: float, *, is_free: bool) -> str:

@@ -149,6 +149,7 @@ if TYPE_CHECKING:
     from htfi.wiring.control import DeadMansSwitch
     from htfi.wiring.run import OpenRun
     from htfi.wiring.settings import Settings
+    from htfi.wiring.trading import OpenOrders
 
 EXIT_INTERRUPTED = 130  # what a shell reports for a program that Ctrl-C ended
 STOP_S = 120.0  # from the signal: the item in hand, a reading in depth included, and saving the state
@@ -174,6 +175,7 @@ def execute_run(
     switch: "DeadMansSwitch | None" = None,
     governance: Path | None = None,
     promoted: Mapping[str, str] = MappingProxyType({}),
+    with_orders: bool = False,
 ) -> None:
     """Run to the end or until interrupted; exits with 130 then. Without files it is the embedded sample.
 
@@ -210,6 +212,7 @@ def execute_run(
         switch=switch,
         governance_folder=governance,
         promoted=promoted,
+        with_orders=with_orders,
     )
     with opened as run:
         ends = graceful_shutdown(run.loop.stop, STOP_S, "the run")
@@ -289,6 +292,13 @@ def write_outputs(run: "OpenRun", folder: Path, *, with_report: bool) -> list[Pa
     return written
 
 
+def orders_words(orders: "OpenOrders") -> str:
+    """Orders, fills and the result so far, for the view."""
+    from htfi.apps.cli.orders.view import short_words
+
+    return short_words(orders.accounts())
+
+
 def collect_counters(run: "OpenRun", edge: "EdgeNode | None" = None) -> "RunCounters":
     """What the view shows of the run's progress."""
     from htfi.apps.cli.view.state import RunCounters
@@ -306,6 +316,7 @@ def collect_counters(run: "OpenRun", edge: "EdgeNode | None" = None) -> "RunCoun
         quarantine=run.quarantine.counts(),
         num_repaired=run.quarantine.num_repaired(),
         held=held_words(loop.components.governance.state_now),
+        orders="" if run.orders is None else orders_words(run.orders),
         headline=headlines[0].headline if headlines else "",
         fraction_done=loop.feed.progress(),
     )

@@ -40,7 +40,10 @@ def stop_command(folder: Path | None, governance: Path | None, scope: str, by: s
       kill -USR1 PID
     """
     _report(
-        request_stop(folder, scope, by, why, shared=governance), f"stopped: {scope}, by {by}: {why}", folder
+        request_stop(folder, scope, by, why, shared=governance),
+        f"stopped: {scope}, by {by}: {why}",
+        folder,
+        governance,
     )
 
 
@@ -77,11 +80,13 @@ def reenable_command(
     what = f"breaker {breaker} of {scope}" if breaker else scope
     outcome = request_reenabling(folder, scope, by or "", why, breaker, shared=governance, key=key)
     who = f", by {by}" if by else ""
-    _report(outcome, f"re-enabled: {what}{who}: {why}", folder)
+    _report(outcome, f"re-enabled: {what}{who}: {why}", folder, governance)
 
 
-def _report(outcome: ControlOutcome, done: str, folder: Path | None) -> None:
-    place = f"the run in {folder}" if folder is not None else "every run of this user"
+def _report(outcome: ControlOutcome, done: str, folder: Path | None, governance: Path | None) -> None:
+    place = f"the run in {folder}" if folder is not None else "every run of this user on this machine"
+    if governance is not None and folder is None:
+        place = f"every run that goes by {governance}, and by the folders of the nodes linked with it"
     match outcome:
         case ControlOutcome.LOGGED:
             click.echo(f"{done}; {place} has logged it")
@@ -90,4 +95,9 @@ def _report(outcome: ControlOutcome, done: str, folder: Path | None) -> None:
         case ControlOutcome.LATER:
             click.echo(f"{done}; it holds as soon as {place} starts")
         case ControlOutcome.SHARED:
-            click.echo(f"{done}; it holds for {place} on this machine, running or started later")
+            click.echo(f"{done}; it holds for {place}, running or started later")
+        case ControlOutcome.BY_FILE:
+            click.echo(
+                f"{done}; the disk has no room for the request: an empty file STOP stands for it and stops {place}, "
+                "without a name"
+            )

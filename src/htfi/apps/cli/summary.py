@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.text import Text
 
+from htfi.apps.cli.orders.view import summary_line
 from htfi.apps.cli.view.state import RunCounters
 from htfi.apps.display.drawing import MUTED, REGIME_STYLE, printable, truncate_middle
 from htfi.apps.display.tables import hanging_lines, has_width
@@ -62,6 +63,7 @@ class RunTotals:
     bundle: str = ""  # which policy bundle is in force; empty where nothing is governed
     held: str = ""  # what is stopped and which breakers are not closed
     refused: Sequence[str] = ()  # a line on each source whose every row was quarantined
+    orders: str = ""  # orders, fills and the result of a run that trades
 
 
 def print_summary(
@@ -102,6 +104,7 @@ def print_summary(
         bundle=bundle_words(governed.state_now) if governed.is_governed else "",
         held=held_words(governed.state_now),
         refused=run.rejected_sources(),
+        orders="" if run.orders is None else summary_line(run.orders.accounts()),
     )
     for line in summary(totals, console.width, wraps=console.is_terminal or has_width()):
         console.print(line, soft_wrap=True)
@@ -264,6 +267,8 @@ def _facts(totals: RunTotals) -> list[tuple[str, str]]:
         facts.append(("withheld", f"{totals.num_withheld:,} by policy, recorded but not released"))
     if totals.bundle:
         facts.append(("governance", totals.bundle))
+    if totals.orders:
+        facts.append(("traded", totals.orders))
     if totals.held:
         facts.append(("held back", totals.held))
     if totals.asked:

@@ -111,13 +111,11 @@ class ChainStrategy:
     def speculate(self, sequences: Sequence[SequenceState], lengths: Sequence[int]) -> list[DraftTree]:
         trees = [DraftTree() for _ in sequences]
         asked = [at for at, length in enumerate(lengths) if length > 0 and not sequences[at].is_done]
-        if (
-            self._chaining is not None
-            and len(asked) == 1
-            and not sequences[asked[0]].tokenized.sampling.truncates
-        ):
-            trees[asked[0]] = self._draft_in_one_call(sequences[asked[0]], lengths[asked[0]], self._chaining)
-            return trees
+        if self._chaining is not None:
+            whole = [at for at in asked if not sequences[at].tokenized.sampling.truncates]
+            for at in whole:
+                trees[at] = self._draft_in_one_call(sequences[at], lengths[at], self._chaining)
+            asked = [at for at in asked if at not in whole]
         levels = self._rows.catch_up([sequences[at] for at in asked]) if asked else []
         live = [
             _PartialChain(sequences[at], trees[at], lengths[at], *level)

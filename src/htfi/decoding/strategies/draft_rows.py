@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 from htfi.decoding.kv_cache import KVRow
 from htfi.decoding.ports import Floats
+from htfi.decoding.prefill import PromptToPrefill
 from htfi.decoding.sequence import SequenceState
-from htfi.decoding.sessions import KVSessions, PromptToPrefill
+from htfi.decoding.sessions import KVSessions
 
 
 @dataclass(slots=True, eq=False)

@@ -10,7 +10,6 @@ import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from enum import StrEnum
 from functools import lru_cache
 from typing import Any, cast
@@ -132,6 +131,8 @@ def require_series(name: str, series: Sequence[str], what: str) -> int:
     if found is not None:
         return found
     symbols = {_symbol_of(known): known for known in series}
+    from difflib import get_close_matches  # late: most names are known
+
     near = get_close_matches(name.upper(), [known.upper() for known in symbols], n=3)
     shown = near or list(symbols)[:8]
     more = f" and {len(symbols) - len(shown)} more" if not near and len(symbols) > len(shown) else ""

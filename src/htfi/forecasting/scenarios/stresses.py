@@ -7,7 +7,6 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -74,11 +73,13 @@ def find_stress(name: str) -> HistoricalStress:
     wanted = name.strip().casefold().replace("-", "_").replace(" ", "_")
     if wanted in known:
         return known[wanted]
+    from difflib import get_close_matches  # late: most names are known
+
     near = get_close_matches(wanted, list(known), n=3, cutoff=0.4) or [
         stress for stress in known if wanted[-4:] in stress
     ]
     hint = f"did you mean {', '.join(near)}; " if near else ""
-    raise InvalidInput(f"no stress '{name[:40]}': {hint}`--stress list` shows all {len(known)}")
+    raise InvalidInput(f"no stress '{name[:40]}': {hint}`htfi scenario --stress list` shows all {len(known)}")
 
 
 def window_days(horizon_days: float) -> int:

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from htfi.domain.errors import InvalidInput
+from htfi.domain.order_limits import OrderLimits
 from htfi.domain.settings import check_bounds, setting, setting_from
 from htfi.governance.breakers.config import BreakerConfig
 from htfi.governance.checkpoints.config import CheckpointConfig
@@ -64,6 +65,7 @@ class BundleTables:
     fairness: FairnessConfig = field(default_factory=FairnessConfig)
     breakers: BreakerConfig = field(default_factory=BreakerConfig)
     checkpoints: CheckpointConfig = field(default_factory=CheckpointConfig)
+    order_limits: OrderLimits = field(default_factory=OrderLimits)
 
 
 TABLES: Mapping[str, type[Any]] = {
@@ -181,6 +183,10 @@ _TIGHTER: Mapping[str, Callable[[Any, Any], bool]] = {
     "policy.restricted_symbols": more_is_tighter,
     "policy.min_bar_age_s": lower_is_tighter,  # a delay that is always allowed
     "models.permitted": fewer_is_tighter,
+    "order_limits.price_collar": lower_is_tighter,
+    "order_limits.window_collar": lower_is_tighter,
+    "order_limits.permitted": fewer_is_tighter,
+    "order_limits.restricted": more_is_tighter,
     "fairness.test_views": higher_is_tighter,
     "fairness.num_swaps": higher_is_tighter,
     "fairness.min_weight": higher_is_tighter,

@@ -72,6 +72,7 @@ class ControlState:
     breakers: Mapping[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
     bundle: BundleAdopted | None = None
     requests: frozenset[str] = frozenset()
+    half_open: frozenset[tuple[str, str]] = frozenset()  # of these breakers
 
     @property
     def is_clear(self) -> bool:
@@ -146,12 +147,14 @@ def apply(state: ControlState, entry: GovernanceEntry) -> ControlState:
             return replace(state, bundle=entry)
         case BreakerMoved():
             breakers = dict(state.breakers)
-            breakers.pop((entry.breaker, entry.scope), None)
+            key = (entry.breaker, entry.scope)
+            breakers.pop(key, None)
+            half_open = state.half_open - {key}
+            if entry.state is BreakerState.HALF_OPEN:
+                half_open |= {key}
             if entry.state is not BreakerState.CLOSED:
-                breakers[entry.breaker, entry.scope] = (
-                    f"{entry.breaker} is {entry.state.value}: {entry.evidence}"
-                )
-            return replace(state, breakers=breakers)
+                breakers[key] = f"{entry.breaker} is {entry.state.value}: {entry.evidence}"
+            return replace(state, breakers=breakers, half_open=half_open)
         case ReenablingRefused() | CheckpointMoved() | RetentionEnded() | Attested():
             return state
 
@@ -196,6 +199,24 @@ def view_holds_on(state: ControlState, subject: HoldSubject) -> tuple[Hold, ...]
         state, lambda scope: scope.level is ScopeLevel.MODEL and scope.name in subject.readers
     )
     return (*found, *_refusals(state.tables or _NO_BUNDLE, subject.readers))
+
+
+def is_reader_left_out(state: ControlState, names: Collection[str], *, is_watched: bool) -> bool:
+    """Whether a reader of these names is not to be asked: another, or nobody, reads in its place.
+
+    A reader whose breaker is half-open is asked, and so is one whose breaker is open where it `is_watched`: what it
+    says does not count (`view_holds_on`), but its breaker has something to observe.
+    """
+    if state.is_clear:
+        return False
+
+    def reaches(scope: str) -> bool:
+        parsed = parse_scope(scope)
+        return parsed.level is ScopeLevel.MODEL and parsed.name in names
+
+    if any(map(reaches, state.stops)) or _refusals(state.tables or _NO_BUNDLE, names):
+        return True
+    return not is_watched and any(reaches(key[1]) and key not in state.half_open for key in state.breakers)
 
 
 def _stops_and_breakers(state: ControlState, reaches: Callable[[Scope], bool]) -> list[Hold]:

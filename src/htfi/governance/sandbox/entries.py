@@ -36,6 +36,7 @@ class SandboxVerdict(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"
     gain_is_real: float | None
     not_enforced: tuple[str, ...]
     untried: tuple[str, ...]
+    proposed_by: str = ""  # who had it tried; empty where nobody was named
 
     @property
     def passed(self) -> bool:
@@ -105,6 +106,17 @@ class CandidateLog:
         """The gains of those tries."""
         found = (one.gain_sharpe for one in self._since_promotion(digest, lineage))
         return [one for one in found if one is not None and math.isfinite(one)]
+
+    def proposer(self, digest: str) -> str:
+        """Who had this digest tried first; empty where nobody was named."""
+        return next(
+            (
+                entry.proposed_by
+                for _, entry in self.entries
+                if isinstance(entry, SandboxVerdict) and entry.digest == digest and entry.proposed_by
+            ),
+            "",
+        )
 
     def newest_verdict(self, digest: str) -> tuple[int, SandboxVerdict] | None:
         """The newest verdict on exactly this digest, and its place."""

@@ -1,7 +1,8 @@
 """`htfi.scenario`: what moves, headlines and past crises would do to a book; `htfi scenario` prints the same."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from html import escape
 from pathlib import Path
 from typing import Any, cast
@@ -11,8 +12,9 @@ from htfi.forecasting.scenarios.measures import LEVELS
 from htfi.forecasting.scenarios.positions import Positions, equal_positions, read_positions
 from htfi.forecasting.scenarios.requests import ScenarioKind, ScenarioRequest, check_requests
 from htfi.forecasting.scenarios.stresses import is_tradable_symbol
+from htfi.library.arguments import Models, bar_interval, real_number, symbols_asked, whole_number, with_models
 from htfi.library.backtest import Backtest
-from htfi.library.forecast import ForecastResult, Models, forecast, with_models
+from htfi.library.forecast import ForecastResult, forecast
 from htfi.library.frames import Frame, FrameKind, make_frame, read_columns
 from htfi.library.html import block, table_html
 from htfi.library.progress import progress_bar
@@ -129,12 +131,13 @@ def scenario(
     stress: Asked = None,
     positions: Any = None,
     horizon: int | None = None,
-    interval: str | None = None,
+    interval: str | timedelta | None = None,
     spread: bool = False,
     after: bool = False,
     seed: int = 0,
     draws: int = 4_000,
-    models: Models = "default",
+    skip_unknown: bool = False,
+    models: Models | None = "default",
     progress: bool = False,
 ) -> ScenarioResult:
     """What scenarios would do to each series and to a book, beside the unchanged forecast.
@@ -142,8 +145,8 @@ def scenario(
     `source` is what `htfi.backtest` or `htfi.forecast` gave, the folder of a run, or prices. A `shock` is a text such
     as 'SPX -5%, VIX +5', or a mapping of symbols to simple returns; a list of either is several scenarios, as are lists
     of the others. `positions` is a mapping of symbols to money, a frame with symbol and notional, quantity or weight,
-    or a path; one unit shared evenly by all without it. `progress` shows a bar while prices are read and scenarios
-    answered. Raises: InvalidInput, in one line.
+    or a path; one unit shared evenly by all without it; `skip_unknown` leaves out those without a series. `progress`
+    shows a bar while prices are read and scenarios answered. Raises: InvalidInput, in one line.
 
     Examples:
         >>> import pandas as pd
@@ -155,8 +158,12 @@ def scenario(
         ['today', 'SPX -5%']
     """
     asked = _requests(shock, headline, on, macro, stress)
-    ground, kind = _basis(source, interval, models, progress=progress)
-    book = _positions(positions, ground)
+    if models is None and headline is not None:
+        raise InvalidInput("a headline is read by language models: leave `models` out, or name their folders")
+    horizon = None if horizon is None else whole_number("horizon", horizon, 1)
+    seed, draws = whole_number("seed", seed, 0), whole_number("draws", draws, 1)
+    ground, kind = _basis(source, bar_interval(interval), models, progress=progress)
+    book = _positions(positions, ground, skip_unknown=skip_unknown)
     now = forecast_now(ground)
     today = forecast_today(ground, now, horizon, seed, draws)
     with progress_bar("scenarios", is_shown=progress) as advance:
@@ -169,36 +176,50 @@ def scenario(
 def _requests(
     shock: Asked | Mapping[str, float], headline: Asked, on: str | Sequence[str], macro: Asked, stress: Asked
 ) -> list[ScenarioRequest]:
-    symbols = (on,) if isinstance(on, str) else tuple(on)
+    symbols = symbols_asked("on", on)
     if symbols and headline is None:
         raise InvalidInput("`on` names what a headline is about: give a headline")
-    shocks: list[Any] = [shock] if isinstance(shock, str | Mapping) else list(shock or ())
-    asked = [ScenarioRequest(ScenarioKind.HEADLINE, text, symbols) for text in _texts(headline)]
-    asked += [ScenarioRequest(ScenarioKind.MACRO, text) for text in _texts(macro)]
+    shocks: list[Any] = [shock] if isinstance(shock, str | Mapping) else _several("shock", shock)
+    asked = [ScenarioRequest(ScenarioKind.HEADLINE, text, symbols) for text in _texts("headline", headline)]
+    asked += [ScenarioRequest(ScenarioKind.MACRO, text) for text in _texts("macro", macro)]
     asked += [ScenarioRequest(ScenarioKind.SHOCK, _shock_text(one)) for one in shocks]
-    asked += [ScenarioRequest(ScenarioKind.STRESS, text) for text in _texts(stress)]
+    asked += [ScenarioRequest(ScenarioKind.STRESS, text) for text in _texts("stress", stress)]
     if not asked:
         raise InvalidInput("no scenario: give a shock, a headline, a macro surprise or a stress")
     check_requests(asked)
     return asked
 
 
-def _texts(asked: Asked) -> list[str]:
-    return [asked] if isinstance(asked, str) else list(asked or ())
+def _texts(name: str, asked: Asked) -> list[str]:
+    texts = [asked] if isinstance(asked, str) else _several(name, asked)
+    if not all(isinstance(text, str) for text in texts):
+        raise InvalidInput(f"{name}={asked!r}: give a text, or a list of texts")
+    return texts
 
 
-def _shock_text(shock: str | Mapping[str, float]) -> str:
+def _several(name: str, asked: Any) -> list[Any]:
+    if asked is None or isinstance(asked, Iterable):
+        return list(cast("Iterable[Any]", asked or ()))
+    raise InvalidInput(f"{name}={asked!r}: give one scenario, or a list of them")
+
+
+def _shock_text(shock: Any) -> str:
     if isinstance(shock, str):
         return shock
-    return ", ".join(f"{name} {100.0 * move:+.12g}%" for name, move in shock.items())
+    if not isinstance(shock, Mapping):
+        raise InvalidInput(
+            f"shock={shock!r}: give a text such as 'SPX -5%', or a mapping such as {{'SPX': -0.05}}"
+        )
+    moves = cast("Mapping[str, Any]", shock).items()
+    return ", ".join(f"{name} {100.0 * real_number(f'shock of {name}', move):+.12g}%" for name, move in moves)
 
 
 def _basis(
-    source: Any, interval: str | None, models: Models, *, progress: bool
+    source: Any, interval: str | None, models: Models | None, *, progress: bool
 ) -> tuple[ScenarioBasis, FrameKind]:
     if isinstance(source, str | Path) and Path(source).is_dir():
         settings = with_models(load_settings(), models)
-        return open_basis([str(source)], settings, interval=interval), FrameKind.PYARROW
+        return open_basis([str(source)], settings, interval=interval), FrameKind.ARROW
     if not isinstance(source, Backtest | ForecastResult):
         source = forecast(source, interval=interval, progress=progress)
     state = replace(source.state, settings=with_models(source.state.settings, models))
@@ -208,15 +229,20 @@ def _basis(
     return ground, source.kind
 
 
-def _positions(positions: Any, ground: ScenarioBasis) -> Positions:
+def _positions(positions: Any, ground: ScenarioBasis, *, skip_unknown: bool) -> Positions:
     if positions is None:
         return equal_positions(ground.series, [is_tradable_symbol(symbol) for symbol in ground.symbols])
     if isinstance(positions, str | Path):
         rows, origin = read_table(Path(positions)), str(positions)
     elif isinstance(positions, Mapping):
-        sizes = cast("Mapping[str, float]", positions)
-        rows = [["symbol", "notional"], *([str(name), repr(float(size))] for name, size in sizes.items())]
+        sizes = {
+            str(name): real_number(f"position in {name}", size)
+            for name, size in cast("Mapping[Any, Any]", positions).items()
+        }
+        rows = [["symbol", "notional"], *([name, repr(size)] for name, size in sizes.items())]
         origin = "positions"
+    elif getattr(positions, "ndim", 0) == 1 and hasattr(positions, "to_dict"):  # a Series of pandas
+        return _positions(positions.to_dict(), ground, skip_unknown=skip_unknown)
     else:
         columns = {str(name): column.to_pylist() for name, column in read_columns(positions).items()}
         rows = [
@@ -227,4 +253,6 @@ def _positions(positions: Any, ground: ScenarioBasis) -> Positions:
             ),
         ]
         origin = "the table of positions"
-    return read_positions(rows, ground.series, ground.prices.tolist(), origin=origin)
+    return read_positions(
+        rows, ground.series, ground.prices.tolist(), origin=origin, skip_unknown=skip_unknown
+    )

@@ -8,7 +8,7 @@ import re
 import tomllib
 from collections.abc import Collection, Iterable, Mapping
 from enum import Enum, auto
-from functools import cache
+from functools import cache, cached_property
 from importlib import resources
 from typing import Any, NamedTuple
 
@@ -72,17 +72,26 @@ class EntityLinker:
         """`names` are those of the run's symbols, such as {"SPX": ["S&P 500"]}; a name belongs to the first symbol that
         claims it, the run's own before others.
         """
-        self._by_word: dict[str, list[_EntityName]] = {}
-        own = [(symbol, name) for symbol, called in names.items() for name in called]
+        self._own = [(symbol, name) for symbol, called in names.items() for name in called]
+        self._has_built_in = built_in
+
+    @cached_property
+    def _by_word(self) -> dict[str, list[_EntityName]]:
+        """Names by their first word, the longest first; made at the first text, which many forecasts do without."""
+        by_word: dict[str, list[_EntityName]] = {}
         known: set[tuple[str, ...]] = set()
-        for symbol, name in own + (list(_built_in_names()) if built_in else []):
+        for symbol, name in self._own + (list(_built_in_names()) if self._has_built_in else []):
             made = _parsed_name(symbol, name)
             if made.words and made.words not in known:
                 known.add(made.words)
-                self._by_word.setdefault(made.words[0], []).append(made)
-        self._symbols = frozenset(name.symbol for called in self._by_word.values() for name in called)
-        for called in self._by_word.values():
+                by_word.setdefault(made.words[0], []).append(made)
+        for called in by_word.values():
             called.sort(key=lambda name: -len(name.words))
+        return by_word
+
+    @cached_property
+    def _symbols(self) -> frozenset[str]:
+        return frozenset(name.symbol for called in self._by_word.values() for name in called)
 
     def link(self, text: str) -> tuple[str, ...]:
         """Symbols that the text names, in the order of their first mention."""

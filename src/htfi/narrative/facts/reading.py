@@ -145,8 +145,13 @@ def read_for(
     name: str = "",
     *,
     config: ReadingConfig = DEFAULT_CONFIG,
+    is_tagged: bool = True,
 ) -> AssetReading:
-    """What the item means for an asset; `symbol` '' stands for whatever the item is mainly about."""
+    """What the item means for an asset; `symbol` '' stands for whatever the item is mainly about.
+
+    `is_tagged`: whether somebody says that it is about this asset, as its publisher or a person who asks. Without that
+    an event of a company speaks for the company that is named alone.
+    """
     asset = asset_of(symbol or name, name) if symbol or name else Asset("", AssetKind.EQUITY)
     if facts.fault is not TextFault.NONE:
         return _silent(asset, facts.relevant, Silence(facts.fault.value))
@@ -157,7 +162,7 @@ def read_for(
     if not symbol and not name:
         return _read_subject(facts, axis, config)
     if asset.kind is AssetKind.EQUITY:
-        return _read_equity(facts, asset, axis, config)
+        return _read_equity(facts, asset, axis, config, is_tagged=is_tagged)
     return _read_other(facts, asset, axis, config)
 
 
@@ -169,7 +174,9 @@ def _read_subject(facts: NewsFacts, axis: float | None, config: ReadingConfig) -
     return _stated(subject, facts, score, neutral, line, facts.relevant, None, config)
 
 
-def _read_equity(facts: NewsFacts, asset: Asset, axis: float | None, config: ReadingConfig) -> AssetReading:
+def _read_equity(
+    facts: NewsFacts, asset: Asset, axis: float | None, config: ReadingConfig, *, is_tagged: bool
+) -> AssetReading:
     party = _party_of(facts, asset)
     others = [
         one
@@ -182,6 +189,8 @@ def _read_equity(facts: NewsFacts, asset: Asset, axis: float | None, config: Rea
         if facts.event.group in _MARKET_WIDE or facts.event in (EventKind.MARKET_MOVE, EventKind.COMMENTARY):
             return _read_market(facts, asset, axis, config)
         is_nameless = not asset.name and not has_built_in_name(asset.symbol)
+        if not is_tagged:
+            return _silent(asset, 0.1, Silence.OTHERS)
         if is_nameless and len(others) == 1 and not others[0].symbols:
             # The only firm named, and the tag's own name is unknown: it may be this firm.
             party, others, share = others[0], [], _TAGGED

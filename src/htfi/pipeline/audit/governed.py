@@ -75,7 +75,7 @@ class GovernanceAuditor:
         if expected == decision.governance:
             if waits_for_people(decision, self.policy):
                 self._note_waiting(decision)
-            return self._swap_problems(decision)
+            return self._swap_problems(decision) + self._rung_problems(decision, index)
         if decision.governance is UNSET:
             return ["it states nothing of governance, though the governance log has changes before it"]
         if expected is UNSET or expected.num_entries < decision.governance.num_entries:
@@ -84,6 +84,20 @@ class GovernanceAuditor:
                 f"{0 if expected is UNSET else expected.num_entries} before it: entries are gone"
             ]
         return ["what it states of governance does not follow from the governance log"]
+
+    def _rung_problems(self, decision: Decision, index: int) -> list[str]:
+        """Whether the readers that the plan leaves out are held by the log."""
+        inputs, models = decision.plan.inputs, decision.models
+        held = () if inputs is UNSET or inputs.held is UNSET else inputs.held
+        if not held:
+            return []
+        return [
+            f"it leaves out the reader of the rung {rung.value}, which nothing in the governance log holds back"
+            for rung in held
+            if not self._governance.once_left_out(
+                index, (f"reader.{rung.value}", models.get(f"reader.{rung.value}", ""))
+            )
+        ]
 
     def _note_waiting(self, decision: Decision) -> None:
         self._waiting[decision.id] = decision

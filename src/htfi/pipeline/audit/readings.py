@@ -34,13 +34,11 @@ from htfi.narrative.question import MAX_ITEMS, Question, build_prompt, reading_s
 from htfi.narrative.readers import combined_version, part_from_reading, part_from_scores
 from htfi.narrative.view_calibration import ViewCalibration
 from htfi.pipeline.audit.history import PromptContext, RecordedHistory
+from htfi.pipeline.audit.keys import PROMOTED_DRAFTS_KEY
 from htfi.pipeline.weighing import is_influence_bounded
 
 # In whose amendments other readings kept the trust that they had beside the first view.
 VERSIONS_WITH_CUT_AMENDMENTS = ("readings/1", "readings/2")
-PROMOTED_DRAFTS_KEY = (
-    "drafts"  # among a decision's models where drafts are promoted while it runs: any may have guessed
-)
 
 
 class ReadingSettings(NamedTuple):

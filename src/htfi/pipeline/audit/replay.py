@@ -24,13 +24,10 @@ from htfi.narrative.deep_reader import answer_seeds, combine_answers, combine_me
 from htfi.narrative.merging import unmerged
 from htfi.narrative.ports import NoiseKey
 from htfi.narrative.view_calibration import ViewCalibration
+from htfi.pipeline.audit.keys import NOISE_KEY
 from htfi.pipeline.audit.readings import first_difference
 from htfi.pipeline.audit.token_text import TokenText
 from htfi.pipeline.record.entry import has_reading, try_decode_entry
-
-NOISE_KEY = (
-    "mark"  # among a decision's models: the id of the marking key that its readings' noise follows from
-)
 
 
 class ModelRole(StrEnum):

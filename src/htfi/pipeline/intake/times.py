@@ -308,6 +308,8 @@ class RowTimes:
         if self.clocks is None or moment is None or (stated and not is_timed(stated)):
             if not stated and dated and arrival_ns is not None and self._by_arrival:
                 return DAY_INTERVAL, 0  # it has ended when it arrives, however long it is
+            if not stated and moment is None and self.clocks is not None:
+                raise RowRefused(QuarantineReason.MISSING_FIELD, "the row has no time")
             if not stated:
                 raise RowRefused(QuarantineReason.BAD_INTERVAL, _STREAM_INTERVAL_MISSING)
             return stated, 0

@@ -94,7 +94,7 @@ def forecast_today(
     chosen = horizons[0] if horizon is None else horizon
     if chosen not in horizons:
         names = ", ".join(map(str, horizons))
-        raise InvalidInput(f"--horizon {chosen}: this run forecasts {names} bars ahead; choose one of them")
+        raise InvalidInput(f"horizon {chosen}: this run forecasts {names} bars ahead; choose one of them")
     return make_baseline(
         basis.series,
         basis.prices,

@@ -35,7 +35,9 @@ def forecast_next(
     Raises: InvalidInput for a horizon of several bars, which no one bar can stand for.
     """
     if today.horizon != 1:
-        raise InvalidInput(f"--after shows what one bar would change: leave out --horizon {today.horizon}")
+        raise InvalidInput(
+            f"--after shows what one bar would change: leave out --horizon {today.horizon} (in Python, horizon=)"
+        )
     if len(moves) > MAX_NEXT_FORECASTS:
         raise InvalidInput(f"--after follows {MAX_NEXT_FORECASTS} scenarios at most, not {len(moves)}")
     forecaster, market = basis.components.forecaster.state(), basis.components.market.state()

@@ -250,7 +250,7 @@ def _suppose(
     items = tuple(wire.recent(symbol, basis.as_of_ns))
     news = basis.components.news
     readings = news.readings(items, symbol)
-    reading = None if facts is None else news.reading_of(facts, symbol)
+    reading = None if facts is None else news.reading_of(facts, symbol, is_tagged=bool(supposed.symbols))
     if reading is not None:
         readings[supposed.id] = reading
     question = Question(

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -17,6 +18,7 @@ from htfi.adapters.stores.adoption_folder import (
     read_refusal,
     write_activation,
     write_adoption,
+    write_hold,
     write_nodes,
 )
 from htfi.adapters.stores.snapshot import read_whole
@@ -44,6 +46,7 @@ from htfi.governance.ledger.note import NoteSignature, SignedNote
 from htfi.wiring.governance_log import open_governance_log, read_governance_log
 
 Bodies = Sequence[tuple[str, bytes]]
+WORD_S = 0.25  # how often the runs of the folder are told
 _RECORD = msgspec.json.Decoder(AdoptionRecord)
 
 
@@ -126,14 +129,16 @@ class ClusterBundles:
         self._to_apply: list[str] = []
         self._to_send: list[tuple[str, bytes]] = []
         self._requested: dict[str, str] = {}  # names of requests by their note
+        self.unwritten_stop = ""  # why a stop that a peer told is not in the folder
         self._failure, self._stale, self._until_ns = "", "", 0
+        self._word, self._word_until_s = "", 0.0  # what the runs of this folder have read last
         self._state, actions = start_adoption(node, read_nodes(folder), record)
         self._do(self._state, actions)
         self._apply()
 
     def hold(self) -> str:
         """Why this node must release nothing; empty where it may."""
-        return self._failure or adoption_hold(self._state) or self._stale
+        return self.unwritten_stop or self._failure or adoption_hold(self._state) or self._stale
 
     def received(self, peer: str, body: bytes) -> Bodies:
         self._guarded(lambda: self._receive(peer, body), is_tick=False)
@@ -141,7 +146,17 @@ class ClusterBundles:
 
     def due(self) -> Bodies:
         self._guarded(self._tick, is_tick=True)
+        self._leave_word()
         return self._drain()
+
+    def _leave_word(self) -> None:
+        """Tell the runs of this folder whether they may release, at once where that changed."""
+        now_s, why = self._running_s(), self.hold()
+        if why == self._word and now_s < self._word_until_s:
+            return
+        with suppress(OSError):  # runs hold everything back where no word is left
+            write_hold(self._folder, why)
+            self._word, self._word_until_s = why, now_s + WORD_S
 
     def _guarded(self, act: Callable[[], None], *, is_tick: bool) -> None:
         """A failure lasts until a whole tick succeeds."""

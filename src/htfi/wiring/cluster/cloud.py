@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from msgspec import structs
 from numpy.random import PCG64
@@ -25,6 +26,7 @@ from htfi.decoding.strategies import build_strategy
 from htfi.scheduling.health.messages import NodeHealthMetrics
 from htfi.scheduling.health.node import NodeMonitor
 from htfi.scheduling.turns.fair_share import FairScheduler
+from htfi.wiring.cluster.control_requests import open_cluster_governance
 from htfi.wiring.cluster.edge import device_metrics, health_config, tls_files
 from htfi.wiring.config import ClusterRole, split_address
 from htfi.wiring.models.readers import in_full_precision, open_model_pair
@@ -116,9 +118,18 @@ class _ServerStatus:
 
 @contextmanager
 def open_cloud(
-    settings: Settings, name: str, *, secure: bool = True, with_draft: bool = True
+    settings: Settings,
+    name: str,
+    *,
+    secure: bool = True,
+    with_draft: bool = True,
+    governance: Path | None = None,
 ) -> Generator[CloudServer]:
-    """A cloud of the cluster in the settings. Raises: InvalidInput, IntegrityError, DependencyUnavailable."""
+    """A cloud of the cluster in the settings.
+
+    Where the `governance` folder names several nodes, it agrees with them on policy bundles and shares stops.
+    Raises: InvalidInput, IntegrityError, DependencyUnavailable.
+    """
     cluster = settings.cluster
     node = cluster.node(name, ClusterRole.CLOUD)
     require_shared_noise(settings.decoding, "a cloud")
@@ -163,7 +174,14 @@ def open_cloud(
         full,
     )
     status = _ServerStatus()
-    watch = NodeMonitor(name, health_config(settings.health, cluster), status.health_metrics, seal_health)
+    exchange = open_cluster_governance(governance, name)
+    watch = NodeMonitor(
+        name,
+        health_config(settings.health, cluster),
+        status.health_metrics,
+        seal_health,
+        exchange=exchange,
+    )
     with ExitStack() as closing:
         closing.enter_context(fast_thread_switching())
         transport = GrpcTransport(

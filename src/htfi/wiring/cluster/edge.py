@@ -42,6 +42,7 @@ from htfi.scheduling.health.messages import NodeHealthMetrics
 from htfi.scheduling.health.node import NodeMonitor
 from htfi.scheduling.placement.edge_placer import EdgePlacer
 from htfi.scheduling.placement.planner import PlacementPlanner
+from htfi.wiring.cluster.control_requests import open_cluster_governance
 from htfi.wiring.cluster.placement import PlannedPlacer
 from htfi.wiring.config import ClusterConfig, ClusterRole
 from htfi.wiring.models.readers import LazyGenerator, frontier_reader, in_full_precision, open_model_pair
@@ -68,12 +69,15 @@ class EdgeNode:
     lease_s: float
     peer_log: "PeerLog"
 
+    def may_publish(self) -> bool:
+        """Whether decisions may be passed on: always, unless another edge of its group leads."""
+        return not self.leader_group or self.monitor.leads(leader_role(self.leader_group))
+
     def leader_only(self, mirror: BinaryIO) -> BinaryIO:
-        """A mirror of decisions, silent while another edge leads the desk."""
+        """A mirror of decisions, silent while another edge leads the group."""
         if not self.leader_group:
             return mirror
-        role = leader_role(self.leader_group)
-        return cast(BinaryIO, LeaderOutput(mirror, lambda: self.monitor.leads(role), 2.0 * self.lease_s))
+        return cast(BinaryIO, LeaderOutput(mirror, self.may_publish, 2.0 * self.lease_s))
 
 
 class PeerLog:
@@ -113,11 +117,17 @@ def leader_role(desk: str) -> str:
 
 @contextmanager
 def open_edge(
-    settings: Settings, name: str, *, secure: bool = True, folder: Path | None = None
+    settings: Settings,
+    name: str,
+    *,
+    secure: bool = True,
+    folder: Path | None = None,
+    governance: Path | None = None,
 ) -> Generator[EdgeNode]:
     """An edge of the cluster in the settings.
 
-    Where the run's `folder` holds a marking key, the noise of its readings follows from it.
+    Where the run's `folder` holds a marking key, the noise of its readings follows from it. Where the `governance`
+    folder names several nodes, it agrees with them on policy bundles and shares stops.
 
     Raises: InvalidInput, IntegrityError, DependencyUnavailable.
     """
@@ -131,7 +141,10 @@ def open_edge(
     health = health_config(settings.health, cluster)
     device = DeviceMonitor()
     log = PeerLog()
-    watch = NodeMonitor(name, health, lambda: device_metrics(device), seal_health, log.note)
+    exchange = open_cluster_governance(governance, name)
+    watch = NodeMonitor(
+        name, health, lambda: device_metrics(device), seal_health, log.note, exchange=exchange
+    )
     with ExitStack() as closing:
         closing.enter_context(fast_thread_switching())
         transport = GrpcTransport(

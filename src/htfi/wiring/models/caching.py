@@ -8,9 +8,6 @@ from functools import lru_cache
 from importlib import metadata, resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Annotated
-
-from msgspec import Meta
 
 from htfi import __version__
 from htfi.adapters.onnx.session import Precision
@@ -18,59 +15,21 @@ from htfi.decoding.config import DecodingConfig
 from htfi.decoding.kv_cache import SharedKVBlocks
 from htfi.decoding.ports import Network
 from htfi.domain.decision import Rung
-from htfi.domain.errors import InvalidInput, is_installed, require_extra
-from htfi.domain.settings import check_bounds, setting
+from htfi.domain.errors import is_installed, require_extra
 from htfi.narrative.caching.cached_reader import ViewCachePolicy, with_cache
 from htfi.narrative.caching.encoded import CachedScorer, CachedTextReader
-from htfi.narrative.caching.tier import MAX_SECRET_BYTES, EventClock, identity, lifetime_ns
+from htfi.narrative.caching.tier import EventClock, identity, lifetime_ns
 from htfi.narrative.caching.tiers import MemoryTier, OuterTier, TieredCache
 from htfi.narrative.config import MIN_WEIGHT, NarrativeConfig
 from htfi.narrative.deep_reader import DeepReader
 from htfi.narrative.encoding.heads import Heads
 from htfi.narrative.encoding.text_reading import TextReader
 from htfi.narrative.ports import ItemScorer, NewsReader
+from htfi.wiring.models.config import CacheConfig
 from htfi.wiring.models.loading import LoadableModel
 
 CACHE_FOLDER = "context"  # in a run's folder
 MIB = 2**20
-
-
-@dataclass(frozen=True, slots=True)
-class CacheConfig:
-    """Where what was computed from texts is cached: in memory, in a folder of this machine, on a server of several."""
-
-    memory_mb: Annotated[float, Meta(ge=0.0, le=65_536.0)] = setting(
-        16.0, "memory of the context cache; 0 switches it off", "MB"
-    )
-    folder: str = setting("run", "run (in the run's folder), none, or a folder shared by runs")
-    folder_mb: Annotated[float, Meta(ge=4.0, le=1_048_576.0)] = setting(
-        32.0, "maximum size of that folder", "MB"
-    )
-    redis: str = setting("", "URL of a shared cache; better set as HTFI_CACHE__REDIS (extra [cluster])")
-    redis_prefix: str = setting("htfi", "prefix of the keys in the shared cache")
-    redis_timeout_ms: Annotated[float, Meta(ge=1.0, le=1_000.0)] = setting(
-        20.0, "maximum wait for the shared cache"
-    )
-    redis_ca: str = setting("", "file of the authority that signed the shared cache's certificate")
-    redis_admits: tuple[str, ...] = setting((), "residency tags of data that the shared cache may hold")
-    redis_max_kb: Annotated[float, Meta(ge=0.0, le=524_288.0)] = setting(
-        32.0, "largest value stored in the shared cache", "kB"
-    )
-    secret: str = setting("", "key that encrypts what leaves this process")
-    prefixes: bool = setting(True, "whether prompts that were read are also cached outside the engine")
-
-    def __post_init__(self) -> None:
-        check_bounds("cache", self)
-        if not self.folder:
-            raise InvalidInput("cache.folder must be 'run', 'none' or a folder")
-        if self.redis and not self.redis.startswith(("redis://", "rediss://", "unix://")):
-            raise InvalidInput(
-                "cache.redis must be a URL: redis://HOST:PORT, rediss://HOST:PORT or unix:///PATH"
-            )
-        if self.redis_ca and not self.redis.startswith("rediss://"):
-            raise InvalidInput("cache.redis_ca needs a server behind TLS: cache.redis = rediss://HOST:PORT")
-        if len(self.secret.encode()) > MAX_SECRET_BYTES:
-            raise InvalidInput(f"cache.secret must have at most {MAX_SECRET_BYTES} bytes")
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,9 +31,7 @@ from htfi.domain.files import write_atomically
 from htfi.narrative.answer import UNCALIBRATED, ConfidenceCalibration
 from htfi.narrative.view_calibration import ViewCalibration
 from htfi.pipeline.audit.token_text import TokenText
-
-PRECISIONS = tuple(precision.value for precision in Precision)
-TORCH_PRECISIONS = {"fp32": "float32", "bf16": "bfloat16"}
+from htfi.wiring.models.config import TORCH_PRECISIONS
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ imported only for a remote model.
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -24,45 +24,15 @@ from htfi.domain.decision import Rung
 from htfi.domain.errors import InvalidInput
 from htfi.domain.file_digests import DigestFile, file_digest
 from htfi.domain.generation import Completion, GenerationRequest, RequestRefused, SpeculationStats
-from htfi.domain.settings import setting
 from htfi.narrative.config import NarrativeConfig
 from htfi.narrative.deep_reader import DeepReader
 from htfi.narrative.ports import NewsReader, NoiseKey, TextGenerator
 from htfi.narrative.readers import DigestStates, ModelReader, TemplateReader
 from htfi.pipeline.audit.attribution import ExplainingModel, traced_states
 from htfi.wiring.models.caching import RunCache
-from htfi.wiring.models.loading import PRECISIONS, TORCH_PRECISIONS, LoadableModel, open_like, open_model
+from htfi.wiring.models.config import ModelsConfig
+from htfi.wiring.models.loading import LoadableModel, open_like, open_model
 from htfi.wiring.models.speculation import require_shared_noise, speculative_generator, warn
-
-
-@dataclass(frozen=True, slots=True)
-class ModelsConfig:
-    """Which models read the news, and what runs them."""
-
-    target: str = setting("", "folder of the target model; empty uses the shipped one")
-    draft: str = setting("", "folder of the draft model; empty uses the shipped one")
-    engine: str = setting("onnx", "onnx (embedded) or torch (extra [train], uses a GPU if there is one)")
-    precision: str = setting(
-        Precision.INT8.value, "precision of the weights: int8, fp32 or, with torch, bf16"
-    )
-    promoted_drafts: str = setting("", "folder of promoted drafts that a run follows")
-    replay_buffer: str = setting("", "folder that collects the target's answers for `htfi models distil`")
-    frontier_url: str = setting(
-        "", "address of an OpenAI-compatible model that reads in depth (extra [frontier])"
-    )
-    frontier_model: str = setting("", "name of that model")
-    frontier_key: str = setting("OPENAI_API_KEY", "environment variable that holds its key")
-
-    def __post_init__(self) -> None:
-        engines = {"onnx": PRECISIONS, "torch": tuple(TORCH_PRECISIONS)}
-        if self.engine not in engines:
-            raise InvalidInput(f"models.engine must be onnx or torch, not '{self.engine}'")
-        known = engines[self.engine]
-        if self.precision not in known:
-            raise InvalidInput(
-                f"models.precision must be one of {', '.join(known)} with the engine {self.engine}, "
-                f"not '{self.precision}'"
-            )
 
 
 def open_model_pair(

@@ -41,9 +41,9 @@ from htfi.pipeline.sandbox.messages import (
 )
 from htfi.wiring.encoder import open_encoder
 from htfi.wiring.in_memory_run import NullSink
+from htfi.wiring.loop import build_loop
 from htfi.wiring.models.readers import open_readers
 from htfi.wiring.pushed import PushedFeed
-from htfi.wiring.run import build_loop
 from htfi.wiring.sandbox.simulated_link import open_simulated_pair
 from htfi.wiring.settings import Settings, override
 
@@ -164,12 +164,13 @@ def _settings(asked: OpenCandidate) -> Settings:
 
 
 def _lock(asked: OpenCandidate, control: int, locks_files: str) -> list[str]:
-    readable = None
+    readable = home = None
     if locks_files:
+        home = Path(locks_files)
         named = asked.tables.get("models", {})
         folders = [Path(named[role]) for role in ("target", "draft") if named.get(role)]
-        readable = [*_readable(Path(locks_files)), default_cache_folder(), *folders]
-    return lock_process(control, asked.memory_bytes, asked.processor_s, readable)
+        readable = [*_readable(), default_cache_folder(), *folders]
+    return lock_process(control, asked.memory_bytes, asked.processor_s, readable, home)
 
 
 def open_expert(source: str, config: ForecastConfig) -> Expert:
@@ -256,13 +257,13 @@ def _ask(reader: NewsReader) -> None:
     reader.read([STANDARD_QUESTION], 1e9)
 
 
-def _readable(home: Path) -> list[Path]:
-    """What a process that is in no namespaces may read from now on: Python, its modules and the baited home."""
+def _readable() -> list[Path]:
+    """What a process that is in no namespaces may read and list from now on: Python and its modules."""
     from htfi import sample
 
     hidden = {Path(file) for file in sample.FILES}
     places = [Path(entry) for entry in sys.path if entry]
-    found = [Path(sys.prefix), Path(sys.base_prefix), Path("/dev/urandom"), Path("/usr/lib"), home]
+    found = [Path(sys.prefix), Path(sys.base_prefix), Path("/dev/urandom"), Path("/usr/lib")]
     for place in places:
         found += _beneath(place, hidden)
     return found

@@ -5,7 +5,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from htfi import models
 from htfi.domain.errors import InvalidInput
@@ -79,6 +79,8 @@ def open_candidate(place: Path) -> Candidate:
             return _tables(place)
         case ".py":
             text = _read(place)
+            if not text.strip():  # without code the champion alone would be tried, and pass
+                raise InvalidInput(f"{place} is empty: give one class with the methods of an expert")
             digest = hashlib.sha256(text.encode()).hexdigest()
             return Candidate(
                 place.name, CandidateKind.EXPERT, digest, f"expert:{place.stem}", place, expert=text
@@ -155,10 +157,7 @@ def _checked(tables: Mapping[str, Any], place: Path) -> None:
     for table, values in tables.items():
         if not isinstance(values, dict):
             raise InvalidInput(f"{place}: '{table}' is outside a table: begin with one such as [forecasting]")
-        try:
-            settings = override(settings, table, **values)
-        except InvalidInput as error:
-            raise InvalidInput(f"{place}: {str(error).removeprefix('the command line: ')}") from error
+        settings = override(settings, table, str(place), **cast("dict[str, Any]", values))
 
 
 def _read(place: Path) -> str:

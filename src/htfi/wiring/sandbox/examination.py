@@ -87,6 +87,7 @@ def examine(
     champions: ChampionSides | None = None,
     with_bubblewrap: bool | None = None,
     now_ns: int | None = None,
+    proposed_by: str = "",
 ) -> Examination:
     """Try a candidate and judge it; with `governance` the verdict is signed and recorded there.
 
@@ -127,6 +128,7 @@ def examine(
             trials=tuple(trials), results=results, failed=tuple(failed_checks(results, num_tries)), num_tries=num_tries,
             permitted_chance=permitted_chance(num_tries), gain_sharpe=known(sharpe), gain_is_real=known(is_real),
             not_enforced=examiner.enforcement.not_enforced, untried=candidate.not_tried,
+            proposed_by=proposed_by,
         )  # fmt: skip
         done = Examination(verdict, examiner.enforcement, examiner.printed, time.monotonic() - began_s)
         if log is None or governance is None:

@@ -220,9 +220,20 @@ def _kept(candidate: Candidate, folder: Path) -> Path:
 def _allowed(
     folder: Path, key: Path | None, by: str, action: AccessAction, name: str, why: str, now_ns: int
 ) -> AllowedRequest:
-    resource = AccessResource(ResourceKind.MODEL, name)
+    proposer = _proposer(folder, name) if action is AccessAction.PROMOTE_MODEL else ""
+    resource = AccessResource(ResourceKind.MODEL, name, proposed_by=proposer)
     statement = RequestStatement(action, f"{resource.kind.value}:{name}", folder_key(folder), now_ns, why)
     return authorise_in_folder(folder, key, by, statement, resource)
+
+
+def _proposer(folder: Path, digest: str) -> str:
+    log = read_governance_log(folder)
+    if log is None:
+        return ""
+    try:
+        return read_candidates(log).proposer(digest)
+    finally:
+        log.close()
 
 
 def _require_name_and_reason(by: str, key: Path | None, why: str) -> None:

@@ -65,7 +65,7 @@ def command(
       htfi models distil --from recent --out drafts --draft mine/mini-draft
     """
     from htfi.decoding.promotion import read_promoted
-    from htfi.wiring.models.readers import ModelsConfig
+    from htfi.wiring.models.config import ModelsConfig
     from htfi_train.distillation import distil_draft, parse_distil_config
 
     if draft is None:

@@ -17,8 +17,9 @@ from htfi.decoding.draft_length.closed_form import ThroughputPlanner
 from htfi.decoding.draft_length.planner import BanditPlanner, DraftLengthPlanner, FixedLengthPlanner
 from htfi.decoding.draft_tree import DraftTree
 from htfi.decoding.local_generator import LocalGenerator
+from htfi.decoding.prefill import PromptToPrefill
 from htfi.decoding.sequence import SequenceState
-from htfi.decoding.sessions import KVSessions, PrefilledRow, PromptToPrefill
+from htfi.decoding.sessions import KVSessions, PrefilledRow
 from htfi.decoding.strategies.chain import ChainStrategy
 from htfi.decoding.strategies.jacobi import JacobiStrategy
 from htfi.decoding.strategies.lookup import LookupStrategy

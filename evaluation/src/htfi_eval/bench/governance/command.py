@@ -10,6 +10,7 @@ from htfi_eval.report import write_outputs
 
 PARTS: dict[str, str] = {
     "stops": "htfi_eval.bench.governance.stops",
+    "cluster-stops": "htfi_eval.bench.governance.cluster_stops",
     "breakers": "htfi_eval.bench.governance.breakers",
     "bundles": "htfi_eval.bench.governance.bundles",
 }
@@ -23,6 +24,7 @@ def command(chosen: tuple[str, ...], quick: bool, json_file: Path | None, histor
     """Measure governance on real runs: every part, or those that are named.
 
     bundle_activation_s is the slowest activation over five processes.
+    stop_cluster_p99_ms is of a stop that is asked of one edge and reaches another through a cloud.
     stop_local_p99_ms counts from the writing of a stop to the last forecast that a busy live run still releases.
 
     \b

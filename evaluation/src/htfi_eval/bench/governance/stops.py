@@ -28,9 +28,9 @@ from htfi_eval.results import PartFigures
 NUM_STOPS, NUM_QUICK = 100, 3
 NUM_SERIES = 20
 BARS_PER_S = 400  # of all series: a decision each
-_START_S, _STEP_S = 60.0, 20.0
-_QUIET_S = 0.3  # without a forecast while bars come: the stop holds
-_MAPPING = """[[source]]
+START_S, STEP_S = 60.0, 20.0
+QUIET_S = 0.3  # without a forecast while bars come: the stop holds
+MAPPING = """[[source]]
 name = "bars"
 stdin = true
 kind = "bar"
@@ -38,7 +38,7 @@ kind = "bar"
 
 
 @dataclass
-class _Arrivals:
+class Arrivals:
     """When lines came from the run, and which of them hold a forecast; a thread of its own fills it."""
 
     forecast_ns: list[int] = field(default_factory=list[int])
@@ -75,30 +75,36 @@ def measure_stops(folder: Path, num: int) -> list[float]:
     with _busy_run(folder) as arrivals:
         run = folder / "run"
         for number in range(num):
+            pause_until_any_phase(number)
             began_ns = time.monotonic_ns()
             if request_stop(run, "firm", "bench", f"stop {number}") is not ControlOutcome.LOGGED:
                 raise DependencyUnavailable("the run whose stops are timed did not log one")
-            _wait(partial(_is_quiet, arrivals, time.monotonic_ns()))
+            wait_for(partial(is_quiet, arrivals, time.monotonic_ns()))
             late = [at for at in arrivals.forecast_ns if at > began_ns]
             times_ms.append((late[-1] - began_ns) / 1e6 if late else 0.0)
             request_reenabling(run, "firm", "bench", "the next one")
-            _wait(partial(_is_released_again, arrivals, time.monotonic_ns()))
+            wait_for(partial(is_released_again, arrivals, time.monotonic_ns()))
     return times_ms
 
 
-def _is_quiet(arrivals: _Arrivals, since_ns: int) -> bool:
+def pause_until_any_phase(number: int) -> None:
+    """Wait a part of the time between two bars, so that stops fall at any place between them."""
+    time.sleep(np.random.default_rng(number).uniform(0.0, NUM_SERIES / BARS_PER_S))
+
+
+def is_quiet(arrivals: Arrivals, since_ns: int) -> bool:
     """Whether decisions have come for a while and none of them with a forecast."""
     now_ns = time.monotonic_ns()
     is_busy = bool(arrivals.withheld_ns) and arrivals.withheld_ns[-1] > since_ns
-    return is_busy and now_ns - max(arrivals.forecast_ns[-1], since_ns) > _QUIET_S * 1e9
+    return is_busy and now_ns - max(arrivals.forecast_ns[-1], since_ns) > QUIET_S * 1e9
 
 
-def _is_released_again(arrivals: _Arrivals, since_ns: int) -> bool:
+def is_released_again(arrivals: Arrivals, since_ns: int) -> bool:
     return arrivals.forecast_ns[-1] > since_ns
 
 
-def _wait(condition: Callable[[], bool]) -> None:
-    until_s = time.monotonic() + _STEP_S
+def wait_for(condition: Callable[[], bool]) -> None:
+    until_s = time.monotonic() + STEP_S
     while not condition():
         if time.monotonic() > until_s:
             raise DependencyUnavailable(
@@ -108,8 +114,8 @@ def _wait(condition: Callable[[], bool]) -> None:
 
 
 @contextmanager
-def _busy_run(folder: Path) -> Generator[_Arrivals]:
-    (folder / "feeds.toml").write_text(_MAPPING)
+def _busy_run(folder: Path) -> Generator[Arrivals]:
+    (folder / "feeds.toml").write_text(MAPPING)
     address = str(folder / "lines.sock")
     words = [
         "run",
@@ -131,16 +137,16 @@ def _busy_run(folder: Path) -> Generator[_Arrivals]:
     )
     ended = threading.Event()
     feeder = threading.Thread(
-        target=_feed, args=(cast("IO[bytes]", process.stdin), ended), name="feeder", daemon=True
+        target=feed_bars, args=(cast("IO[bytes]", process.stdin), ended), name="feeder", daemon=True
     )
-    arrivals = _Arrivals()
+    arrivals = Arrivals()
     try:
         feeder.start()
         client = _connect(address, process)
         with client, client.makefile("rb") as lines:
             follower = threading.Thread(target=arrivals.follow, args=(lines,), name="arrivals", daemon=True)
             follower.start()
-            _wait(lambda: len(arrivals.forecast_ns) > NUM_SERIES)
+            wait_for(lambda: len(arrivals.forecast_ns) > NUM_SERIES)
             yield arrivals
             client.shutdown(socket.SHUT_RDWR)
             follower.join()
@@ -151,14 +157,14 @@ def _busy_run(folder: Path) -> Generator[_Arrivals]:
         with suppress(BrokenPipeError):
             cast("IO[bytes]", process.stdin).close()
         try:
-            process.wait(_START_S)
+            process.wait(START_S)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
 
 
 def _connect(address: str, process: "subprocess.Popen[bytes]") -> socket.socket:
-    until_s = time.monotonic() + _START_S
+    until_s = time.monotonic() + START_S
     while time.monotonic() < until_s and process.poll() is None:
         client = socket.socket(socket.AF_UNIX)
         if client.connect_ex(address) == 0:
@@ -171,7 +177,7 @@ def _connect(address: str, process: "subprocess.Popen[bytes]") -> socket.socket:
     )
 
 
-def _feed(pipe: IO[bytes], ended: threading.Event) -> None:
+def feed_bars(pipe: IO[bytes], ended: threading.Event) -> None:
     """Bars of all series in turn, each a second long and just ended, at the rate of `BARS_PER_S`."""
     rng = np.random.default_rng(5)
     prices = np.full(NUM_SERIES, 100.0)

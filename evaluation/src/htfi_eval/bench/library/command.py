@@ -41,7 +41,8 @@ def command(json_file: Path | None, history_file: Path | None, quick: bool, inst
     import_s and first_forecast_s are wall seconds, medians: from `import htfi` to its end, and to the quantiles of a
     frame of 1,000 bars that is in memory. backtest_forecasts_per_s counts forecasts of three horizons for each second
     of the processor, over 100 symbols of 2,500 daily bars; backtest_vs_arch is it over the rate of GARCH(1,1)-t of
-    arch, fitted once a year, its forecasts of a year asked in one call, which is its fastest way.
+    arch, fitted once a year, its forecasts of a year asked in one call, which is its fastest way;
+    backtest_vs_arch_by_bar where it is asked bar by bar, as a run would.
     lines_to_first_forecast counts the statements of examples/first_forecast.py, which is run.
 
     \b
@@ -76,6 +77,7 @@ def command(json_file: Path | None, history_file: Path | None, quick: bool, inst
         rows.append({"what": f"arch: {error}"})
     else:
         metrics["backtest_vs_arch"] = walked_per_s / peer["yearly_per_s"]
+        metrics["backtest_vs_arch_by_bar"] = walked_per_s / peer["one_by_one_per_s"]
         rows += [
             {"what": "arch, fitted yearly, a year at once", "forecasts/s": peer["yearly_per_s"]},
             {"what": "arch, fitted yearly, bar by bar", "forecasts/s": peer["one_by_one_per_s"]},

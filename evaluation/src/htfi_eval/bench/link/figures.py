@@ -10,7 +10,8 @@ import numpy as np
 from htfi.decoding.config import DecodingConfig
 from htfi.domain.generation import Completion
 from htfi.library.charts.specs import Chart, Curve, CurveChart
-from htfi.wiring.models.readers import ModelsConfig, open_model_pair
+from htfi.wiring.models.config import ModelsConfig
+from htfi.wiring.models.readers import open_model_pair
 from htfi.wiring.models.speculation import speculative_generator
 from htfi_eval.bench.link.runs import (
     ALL_PLACEMENTS,

@@ -15,8 +15,9 @@ from htfi.domain.events import Trade
 from htfi.domain.time import NS_PER_DAY, NS_PER_S, format_ns
 from htfi.pipeline.decided import DecidedSeries
 from htfi.wiring.ledger import open_ledger, open_ledger_readonly
+from htfi.wiring.loop import build_loop
 from htfi.wiring.outputs import DecisionJournal
-from htfi.wiring.run import build_loop, deferred_garbage_collection
+from htfi.wiring.run import deferred_garbage_collection
 from htfi.wiring.settings import load_settings, override
 from htfi_eval.item_feed import ItemFeed
 

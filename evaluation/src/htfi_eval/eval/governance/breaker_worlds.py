@@ -26,7 +26,8 @@ from htfi.market.config import MarketConfig
 from htfi.market.state import MarketState
 from htfi.narrative.readers import ModelReader
 from htfi.wiring.experts import open_experts
-from htfi.wiring.models.readers import ModelsConfig, open_model_pair, open_speculative
+from htfi.wiring.models.config import ModelsConfig
+from htfi.wiring.models.readers import open_model_pair, open_speculative
 from htfi.wiring.settings import load_settings
 from htfi_eval.eval.narrative.simulated import questions
 from htfi_eval.eval.prices import Prices

@@ -8,7 +8,8 @@ import click
 
 from htfi.decoding.config import DecodingConfig
 from htfi.library.charts.specs import Chart, Curve, CurveChart, DotChart, DotGroup
-from htfi.wiring.models.readers import ModelsConfig, open_model_pair
+from htfi.wiring.models.config import ModelsConfig
+from htfi.wiring.models.readers import open_model_pair
 from htfi_eval.commands import ProgressLine, output_options
 from htfi_eval.eval.mini import scores, table
 from htfi_eval.eval.mini.baselines import BaselineFeatures

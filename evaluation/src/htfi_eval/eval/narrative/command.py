@@ -8,7 +8,8 @@ import click
 from htfi.decoding.config import DecodingConfig
 from htfi.domain.errors import InvalidInput
 from htfi.narrative.readers import ModelReader
-from htfi.wiring.models.readers import ModelsConfig, open_model_pair
+from htfi.wiring.models.config import ModelsConfig
+from htfi.wiring.models.readers import open_model_pair
 from htfi.wiring.settings import load_settings
 from htfi_eval.commands import ProgressLine, data_option, output_options
 from htfi_eval.eval.narrative import real_text, report, scores

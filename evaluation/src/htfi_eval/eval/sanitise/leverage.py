@@ -26,8 +26,8 @@ from htfi.pipeline.loop import DecisionLoop
 from htfi.pipeline.weighing import numeric_quantiles
 from htfi.wiring.feeds import open_feed, resolve
 from htfi.wiring.in_memory_run import MemoryQuarantine, NullSink
+from htfi.wiring.loop import build_loop
 from htfi.wiring.models.readers import open_readers
-from htfi.wiring.run import build_loop
 from htfi.wiring.settings import Settings, load_settings, override
 from htfi_eval.commands import ProgressCallback
 from htfi_eval.eval.sanitise.attacks import ATTACKS, HEADLINES, TAKEN_OVER, Attack, AttackSetup, honest

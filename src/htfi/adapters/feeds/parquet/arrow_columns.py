@@ -1,25 +1,40 @@
 """Arrow columns as numpy arrays: numbers, instants, texts, and their nulls. The Parquet reader's tools."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import Any, TypeVar
+from typing import Any
 from zoneinfo import ZoneInfo
 
+import arro3.core
 import numpy as np
-import pyarrow
-import pyarrow.compute
+from arro3.core import Array, DataType
 from numpy.typing import NDArray
 
+from htfi.arrow.buffers import Column, Mask, filled, valid
+from htfi.arrow.columns import (
+    DATE,
+    FLOAT,
+    INT,
+    INT32,
+    LARGE_TEXT,
+    TEXT,
+    codes,
+    encoded,
+    floats,
+    is_dictionary,
+    is_string,
+    is_text,
+    null_mask,
+    text_lengths,
+    words,
+)
 from htfi.pipeline.intake.spec import UNITS
 from htfi.pipeline.intake.times import MAX_TIME_NS, MIN_TIME_NS, FileTimestamp
 
-pa: Any = pyarrow  # ships no types
-pc: Any = pyarrow.compute
-Column = Any  # a pyarrow.Array
-Batch = Any  # a pyarrow.RecordBatch
-Mask = NDArray[np.bool_]
-_Number = TypeVar("_Number", np.float64, np.int64, np.int32, np.uint64, np.uint8)
+arrow: Any = arro3.core  # whose types are not complete
+
+Batch = Any  # an arro3.core.RecordBatch
 _FIRST_DAY, _LAST_DAY = (date(1900, 1, 1) - date(1970, 1, 1)).days, (date(2200, 1, 1) - date(1970, 1, 1)).days
 _HASH_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _NULL_HASH = np.uint64(0xD1B54A32D192ED03)
@@ -75,27 +90,25 @@ class TextColumn:
 def numbers(column: Column) -> FloatColumn:
     """Raises: ColumnNeedsRowParser."""
     kind = column.type
-    if not (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
+    if not (DataType.is_floating(kind) or DataType.is_integer(kind)):
         raise ColumnNeedsRowParser
-    null = ~_valid(column)
-    values = _stored(column.cast(pa.float64(), safe=False), np.float64)
-    return FloatColumn(np.where(null, np.nan, values) if column.null_count else values, null)
+    return FloatColumn(floats(column), null_mask(column))
 
 
 def timestamps(column: Column, zone: ZoneInfo | None, unit: str) -> TimestampColumn:
     """Raises: ColumnNeedsRowParser."""
     kind = column.type
-    good = _valid(column)
-    if pa.types.is_date32(kind):
-        days = _filled(column, np.int32).astype(np.int64)
+    good = valid(column)
+    if DataType.is_date32(kind):
+        days = filled(column, np.int32).astype(np.int64)
         return TimestampColumn(days, good & (days >= _FIRST_DAY) & (days < _LAST_DAY), is_date=True)
-    if pa.types.is_timestamp(kind):
+    if DataType.is_timestamp(kind):
         if kind.tz is None and (zone is None or zone.key != "UTC"):
             raise ColumnNeedsRowParser
-        unit = kind.unit
-    elif not pa.types.is_int64(kind) or not unit:
+        unit = kind.time_unit
+    elif not DataType.is_int64(kind) or not unit:
         raise ColumnNeedsRowParser
-    counts = _filled(column, np.int64)
+    counts = filled(column, np.int64)
     factor = UNITS[unit]
     good = good & (counts >= -(-MIN_TIME_NS // factor)) & (counts < MAX_TIME_NS // factor)
     return TimestampColumn(np.where(good, counts, 0) * factor, good)
@@ -103,32 +116,32 @@ def timestamps(column: Column, zone: ZoneInfo | None, unit: str) -> TimestampCol
 
 def texts(column: Column) -> TextColumn:
     """Raises: ColumnNeedsRowParser."""
-    if not isinstance(column, pa.DictionaryArray):
-        if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
-            if not pa.types.is_integer(column.type):
+    kind = column.type
+    if not is_dictionary(kind):
+        if not is_string(kind):
+            if not DataType.is_integer(kind):
                 raise ColumnNeedsRowParser
-            column = column.cast(pa.string())
-        column = column.dictionary_encode()
-    kind = column.dictionary.type
-    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)) or column.dictionary.null_count:
+            column = column.cast(TEXT)
+        column = encoded(column)
+    distinct = words(column)
+    if not is_string(column.type.value_type) or None in distinct:
         raise ColumnNeedsRowParser
-    words = column.dictionary.to_pylist()
-    codes = _codes(column)
-    stripped = np.array([*(word.strip() for word in words), ""], object)
-    return TextColumn(stripped[codes], words, codes)
+    places = codes(column)
+    stripped = np.array([*(word.strip() for word in distinct), ""], object)
+    return TextColumn(stripped[places], distinct, places)
 
 
 def text_bytes(batch: Batch) -> NDArray[np.int64]:
     """How much text each row holds."""
     total = np.zeros(batch.num_rows, np.int64)
     for column in batch.columns:
-        coded = isinstance(column, pa.DictionaryArray)
-        values = column.dictionary if coded else column
-        if not _is_text(values.type):
+        coded = is_dictionary(column.type)
+        values: Column = arrow.dictionary_dictionary(column) if coded else column
+        if not is_text(values.type):
             continue
-        lengths = _text_lengths(values)
+        lengths = text_lengths(values)
         if coded:
-            lengths = np.append(lengths, 0)[_codes(column)]
+            lengths = np.append(lengths, 0)[codes(column)]
         total += lengths
     return total
 
@@ -136,7 +149,7 @@ def text_bytes(batch: Batch) -> NDArray[np.int64]:
 def truncate_texts(batch: Batch, most_bytes: int, kept_chars: int) -> Batch:
     """The same rows with each text over `most_bytes` cut to its beginning."""
     columns = [_truncate(column, most_bytes, kept_chars) for column in batch.columns]
-    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+    return arrow.RecordBatch.from_arrays(columns, names=batch.column_names)
 
 
 def row_hashes(batch: Batch) -> NDArray[np.uint64]:
@@ -146,7 +159,7 @@ def row_hashes(batch: Batch) -> NDArray[np.uint64]:
         for column in batch.columns:
             bits = _bits(column)
             if column.null_count:
-                bits = np.where(_valid(column), bits, _NULL_HASH)
+                bits = np.where(valid(column), bits, _NULL_HASH)
             mixed = (mixed ^ bits) * _HASH_MULTIPLIER
             mixed ^= mixed >> np.uint64(29)
     return mixed
@@ -154,92 +167,50 @@ def row_hashes(batch: Batch) -> NDArray[np.uint64]:
 
 def take_rows(batch: Batch, places: NDArray[np.int64]) -> Batch:
     """The rows at these places, in their order."""
-    return batch.take(pa.Array.from_buffers(pa.int64(), len(places), [None, pa.py_buffer(places)]))
+    return batch.take(Array(np.ascontiguousarray(places)))
+
+
+def is_one_of(column: Column, names: Collection[str]) -> Mask:
+    """Where a cell is one of these names but for blanks around it; null is none."""
+    column = column if is_dictionary(column.type) else encoded(column.cast(LARGE_TEXT))
+    is_named = [word is not None and str(word).strip() in names for word in words(column)]
+    return np.array([*is_named, False], bool)[codes(column)]
 
 
 def row_cells(batch: Batch) -> list[dict[str, Any]]:
     """Rows as the row parser takes them; timestamps keep their nanoseconds."""
-    columns = {name: _values(batch.column(place)) for place, name in enumerate(batch.schema.names)}
+    columns = {name: _values(batch.column(place)) for place, name in enumerate(batch.column_names)}
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-# `Array.to_numpy`, `fill_null` and `pyarrow.array` import pandas where it is installed, which takes longer than the
-# rest of a short run's start; buffers are read without it.
-
-
-def _stored(column: Column, kind: type[_Number]) -> NDArray[_Number]:
-    """The stored numbers of a column of that width; a null's is arbitrary. Read-only where the file's."""
-    data = column.buffers()[1]
-    if data is None or not len(column):
-        return np.zeros(len(column), kind)
-    return np.frombuffer(data, kind, len(column), column.offset * np.dtype(kind).itemsize)
-
-
-def _filled(column: Column, kind: type[_Number]) -> NDArray[_Number]:
-    """The same, 0 where null."""
-    values = _stored(column, kind)
-    return np.where(_valid(column), values, kind(0)) if column.null_count else values
-
-
-def _valid(column: Column) -> Mask:
-    bits = column.buffers()[0]
-    if not column.null_count or bits is None:
-        return np.full(len(column), column.null_count == 0)
-    ends = column.offset + len(column)
-    return np.unpackbits(np.frombuffer(bits, np.uint8), count=ends, bitorder="little")[column.offset :].view(
-        bool
-    )
-
-
-def _text_lengths(column: Column) -> NDArray[np.int64]:
-    """In bytes; 0 where null."""
-    return _filled(pc.binary_length(column).cast(pa.int64()), np.int64)
-
-
-def _codes(column: Column) -> NDArray[np.int64]:
-    """The places of a dictionary column's texts; -1 where null."""
-    codes = _stored(column.indices.cast(pa.int64()), np.int64)
-    return np.where(_valid(column.indices), codes, -1) if column.indices.null_count else codes
-
-
-def _is_text(kind: Any) -> bool:
-    return (
-        pa.types.is_string(kind)
-        or pa.types.is_large_string(kind)
-        or pa.types.is_binary(kind)
-        or pa.types.is_large_binary(kind)
-    )
-
-
 def _truncate(column: Column, most_bytes: int, kept_chars: int) -> Column:
-    if isinstance(column, pa.DictionaryArray):
-        return pa.DictionaryArray.from_arrays(
-            column.indices, _truncate(column.dictionary, most_bytes, kept_chars)
-        )
-    if not _is_text(column.type):
+    if is_dictionary(column.type):
+        values: Column = arrow.dictionary_dictionary(column)
+        cut = _truncate(values, most_bytes, kept_chars)
+        return column if cut is values else cut.take(arrow.dictionary_indices(column))
+    if not is_text(column.type) or not (text_lengths(column) > most_bytes).any():
         return column
-    if not (_text_lengths(column) > most_bytes).any():
-        return column
-    long = pc.greater(pc.binary_length(column), most_bytes)
-    binary = pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type)
-    begin = (pc.binary_slice if binary else pc.utf8_slice_codeunits)(column, 0, kept_chars)
-    return pc.if_else(long, begin, column)
+    long = (text_lengths(column) > most_bytes).tolist()
+    cells = [
+        cell[:kept_chars] if is_long else cell for cell, is_long in zip(column.to_pylist(), long, strict=True)
+    ]
+    return Array(cells, column.type)
 
 
 def _bits(column: Column) -> NDArray[np.uint64]:
     kind = column.type
-    if pa.types.is_floating(kind):
-        return _filled(column.cast(pa.float64()), np.float64).view(np.uint64)
-    if pa.types.is_uint64(kind):
-        return _filled(column, np.uint64)
-    if pa.types.is_integer(kind):
-        return _filled(column.cast(pa.int64()), np.int64).view(np.uint64)
-    if pa.types.is_boolean(kind):
-        return _filled(column.cast(pa.uint8()), np.uint8).astype(np.uint64)
-    if pa.types.is_timestamp(kind):
-        return _filled(column, np.int64).view(np.uint64)
-    if pa.types.is_date32(kind):
-        return _filled(column, np.int32).astype(np.int64).view(np.uint64)
+    if DataType.is_floating(kind):
+        return filled(column.cast(FLOAT), np.float64).view(np.uint64)
+    if DataType.is_uint64(kind):
+        return filled(column, np.uint64)
+    if DataType.is_integer(kind):
+        return filled(column.cast(INT), np.int64).view(np.uint64)
+    if DataType.is_boolean(kind):
+        return filled(column.cast(DataType.uint8()), np.uint8).astype(np.uint64)
+    if DataType.is_timestamp(kind):
+        return filled(column, np.int64).view(np.uint64)
+    if DataType.is_date32(kind):
+        return filled(column, np.int32).astype(np.int64).view(np.uint64)
     try:
         found = texts(column)
     except ColumnNeedsRowParser:
@@ -249,12 +220,12 @@ def _bits(column: Column) -> NDArray[np.uint64]:
 
 def _values(column: Column) -> list[Any]:
     kind = column.type
-    if pa.types.is_timestamp(kind):
-        factor, zoned = UNITS[kind.unit], kind.tz is not None
-        counts = column.cast(pa.int64()).to_pylist()
+    if DataType.is_timestamp(kind):
+        factor, zoned = UNITS[kind.time_unit], kind.tz is not None
+        counts = column.cast(INT).to_pylist()
         return [None if count is None else FileTimestamp(count * factor, zoned) for count in counts]
-    if pa.types.is_date(kind):
-        days = column.cast(pa.date32(), safe=False).cast(pa.int32()).to_pylist()
+    if DataType.is_date(kind):
+        days = column.cast(DATE).cast(INT32).to_pylist()
         return [None if day is None else _day(day) for day in days]
     return column.to_pylist()
 

@@ -102,7 +102,7 @@ class ColumnwiseParser:
         columns = {
             name: batch.column(column)
             for name, column in self._layout.fields.items()
-            if column in batch.schema.names
+            if column in batch.column_names
         }
         try:
             stamped = self._timestamps(columns)

@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow
-import pyarrow.compute
 from numpy.typing import NDArray
 
 from htfi.adapters.feeds.parquet.arrow_columns import (
     Batch,
+    is_one_of,
     row_cells,
     row_hashes,
     take_rows,
@@ -21,6 +20,7 @@ from htfi.adapters.feeds.parquet.arrow_columns import (
 from htfi.adapters.feeds.parquet.columnwise import ColumnwiseParser
 from htfi.adapters.feeds.parquet.rows import ArrowRows, ParquetRows
 from htfi.adapters.feeds.records import MAX_ROW_BYTES
+from htfi.arrow.columns import null_mask
 from htfi.domain.errors import InvalidInput
 from htfi.domain.events import Event, QuarantinedRow
 from htfi.pipeline.intake.bar_spacing import BarSpacings, BarSurvey
@@ -40,9 +40,6 @@ from htfi.pipeline.intake.rows import RowParser
 from htfi.pipeline.intake.source import ReadPosition, RowBlock
 from htfi.pipeline.intake.spec import SourceSpec
 
-pa: Any = pyarrow  # ships no types
-pc: Any = pyarrow.compute
-
 _NEWS_ROWS = 1024  # long rows
 _SAMPLED_ROWS = 65_536
 _BLOCK_BYTES = 16_000_000
@@ -60,6 +57,10 @@ class ArrowReader:
         self.num_rows = rows.num_rows
         names = rows.names
         self._columns = names
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            self.close()
+            raise InvalidInput(f"{rows}: two columns are named '{twice}': rename one")
         likely = recognise_layout(names, spec)
         if likely is not None and likely.kind == "news":
             rows.hold_texts_once()
@@ -122,7 +123,7 @@ class ArrowReader:
         """A few rows from each of several places after the head; only the columns that a stack shows in."""
         stride = max((self.num_rows - after_row) // NUM_PROBES, PROBE_ROWS)
         for batch in self._batches_from(after_row, stride, ("ts", "available_at", "symbol", "series")):
-            yield from row_cells(batch.slice(0, PROBE_ROWS))
+            yield from row_cells(batch.slice(0, min(PROBE_ROWS, batch.num_rows)))
 
     def _measure_bar_intervals(self, parser: RowParser) -> BarSpacings:
         """How long the bars of each symbol are, by all of the file; of a damaged one, by what can be read."""
@@ -145,11 +146,8 @@ class ArrowReader:
         if column is None:
             return batch if self._parser.symbol in self._spec.only else batch.slice(0, 0)
         names = batch.column(column)
-        if isinstance(names, pa.DictionaryArray):
-            names = names.dictionary_decode()
-        stripped = pc.utf8_trim_whitespace(names.cast(pa.large_string()))
-        wanted = pc.is_in(stripped, pa.array(self._spec.only, pa.large_string()))
-        return batch.filter(pc.or_(wanted, pc.is_null(names)))
+        kept = null_mask(names) | is_one_of(names, self._spec.only)
+        return batch if kept.all() else take_rows(batch, np.flatnonzero(kept))
 
     def _parse(self, batch: Batch, mark: ReadPosition) -> RowBlock:
         num_rows = batch.num_rows

@@ -4,16 +4,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-import pyarrow
-import pyarrow.parquet
+from arro3.core import Table
 
 from htfi.adapters.feeds.parquet.arrow_columns import Batch
+from htfi.arrow.failures import DamagedFile
+from htfi.arrow.parquet_file import ParquetFile
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
-
-pa: Any = pyarrow  # ships no types
-pq: Any = pyarrow.parquet
-
-_KEEP_BATCHES = 32  # then freed pages go back to the system, which the pool does not do by itself
 
 
 class ArrowRows(Protocol):
@@ -40,11 +36,11 @@ class ArrowRows(Protocol):
 
 
 class TableRows:
-    """The rows of a `pyarrow.Table`."""
+    """The rows of a table in memory, of any library that has Arrow's interface."""
 
     def __init__(self, name: str, table: Any) -> None:
         self._name = name
-        self._table = table
+        self._table = table if isinstance(table, Table) else Table.from_arrow(table)
 
     def __str__(self) -> str:
         return self._name
@@ -58,7 +54,9 @@ class TableRows:
         return self._table.column_names
 
     def batches(self, first_row: int, num_rows: int, columns: Sequence[str]) -> Iterator[Batch]:
-        yield from self._table.select(columns).slice(first_row).to_batches(max_chunksize=num_rows)
+        for batch in self._table.select(list(columns)).slice(min(first_row, self.num_rows)).to_batches():
+            for begin in range(0, batch.num_rows, num_rows):
+                yield batch.slice(begin, min(num_rows, batch.num_rows - begin))
 
     def rows_of(self, num_bytes: int) -> int:
         return max(1, int(num_bytes * self.num_rows / max(self._table.nbytes, 1)))
@@ -73,70 +71,49 @@ class ParquetRows:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._file = self._open()
+        self._has_long_texts = False
+        try:
+            self._file = ParquetFile(path)
+        except DamagedFile as error:
+            raise InvalidInput(f"{path} is not a whole Parquet file ({error}): fetch it again") from error
+        except OSError as error:
+            raise DependencyUnavailable(
+                f"{path}: {error.strerror or error}: check the path and its rights"
+            ) from error
 
     def __str__(self) -> str:
         return str(self._path)
 
     @property
     def num_rows(self) -> int:
-        return self._file.metadata.num_rows
+        return self._file.num_rows
 
     @property
     def names(self) -> list[str]:
-        return self._file.schema_arrow.names
+        return self._file.names
 
     def batches(self, first_row: int, num_rows: int, columns: Sequence[str]) -> Iterator[Batch]:
         """Whole row groups before the row are not read."""
-        metadata = self._file.metadata
-        group, before = 0, 0
-        while group < metadata.num_row_groups and before + metadata.row_group(group).num_rows <= first_row:
-            before += metadata.row_group(group).num_rows
-            group += 1
-        if group == metadata.num_row_groups:
-            return
-        groups = list(range(group, metadata.num_row_groups))
+        num_read = first_row
+        coded = columns if self._has_long_texts else ()
         try:
-            batches = self._file.iter_batches(num_rows, groups, columns=columns, use_threads=False)
-            for num_batches, batch in enumerate(batches):
-                if num_batches % _KEEP_BATCHES == 0:
-                    pa.default_memory_pool().release_unused()
-                skip = min(max(first_row - before, 0), batch.num_rows)
-                before += batch.num_rows
-                if skip < batch.num_rows:
-                    yield batch.slice(skip) if skip else batch
-        except (pa.ArrowException, OSError) as error:
+            for batch in self._file.batches(first_row, num_rows, columns, coded):
+                yield batch
+                num_read += batch.num_rows
+        except (DamagedFile, OSError) as error:
             raise InvalidInput(
-                f"{self._path}: damaged after row {before} ({_line(error)}): fetch it again"
+                f"{self._path}: damaged after row {num_read} ({error}): fetch it again"
             ) from error
 
     def rows_of(self, num_bytes: int) -> int:
         """By the file's widest row group."""
-        metadata = self._file.metadata
-        groups = [metadata.row_group(place) for place in range(metadata.num_row_groups)]
-        row_bytes = max((group.total_byte_size / max(group.num_rows, 1) for group in groups), default=1.0)
+        groups = self._file.footer.groups
+        row_bytes = max((group.num_bytes / max(group.num_rows, 1) for group in groups), default=1.0)
         return max(1, int(num_bytes / max(row_bytes, 1.0)))
 
     def hold_texts_once(self) -> None:
         """As the file holds it."""
-        names = self.names
-        self._file.close()
-        self._file = self._open(names)
+        self._has_long_texts = True
 
     def close(self) -> None:
         self._file.close()
-
-    def _open(self, coded: list[str] | None = None) -> Any:
-        try:
-            return pq.ParquetFile(self._path, pre_buffer=False, read_dictionary=coded)
-        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-            raise InvalidInput(
-                f"{self._path} is not a whole Parquet file ({_line(error)}): fetch it again"
-            ) from error
-        except OSError as error:
-            why = error.strerror or _line(error)
-            raise DependencyUnavailable(f"{self._path}: {why}: check the path and its rights") from error
-
-
-def _line(error: BaseException) -> str:
-    return str(error).splitlines()[0][:120] if str(error) else type(error).__name__

@@ -5,7 +5,7 @@ How `htfi forecast` puts its answer on a terminal: where the price is, where it 
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +26,13 @@ from htfi.apps.display.drawing import (
 from htfi.apps.display.tables import wrap_words
 from htfi.domain.counts import counted
 from htfi.domain.decision import Decision, Forecast, PolicyOutcome
-from htfi.domain.events import QuarantinedRow
 from htfi.domain.time import format_ns
 from htfi.forecasting.scores import ScoreRow
+from htfi.library.arguments import bar_interval
 from htfi.library.charts.fan import BAND_LEVELS, format_price, quantile_at
 from htfi.library.forecast import newest_decisions
-from htfi.library.tables import file_source
+from htfi.library.results import rows_set_aside
+from htfi.library.tables import SetAsideRow, file_source, read_prices
 from htfi.wiring.settings import Settings
 
 
@@ -43,7 +44,7 @@ class ForecastAnswer:
     prices: Sequence[float]
     scores: Sequence[ScoreRow]
     num_events: int
-    quarantine: dict[str, list[QuarantinedRow]]
+    quarantine: Mapping[str, Sequence[SetAsideRow]]
     others: Sequence[str]
     num_quarantined: Mapping[str, int] = field(default_factory=dict[str, int])
     num_repaired: int = 0  # rows used with a field put right
@@ -91,18 +92,34 @@ class ForecastAnswer:
 def forecast_files(
     settings: Settings, file: str, symbol: str | None, interval: str | None, mapping: Path | None
 ) -> ForecastAnswer:
-    """Run the main path over the file in memory. Raises: InvalidInput where the history is too short."""
-    newest = newest_decisions(settings, [file_source(file, mapping, symbol, interval)], interval)
+    """Run the main path over the file in memory, read as `htfi.forecast` reads it, but that times without a zone are
+    refused; with a mapping, as that says.
+
+    Raises: InvalidInput where the history is too short.
+    """
+    interval = bar_interval(interval)
+    if mapping is None:
+        source = read_prices(file, symbol=symbol, interval=interval)
+        source = replace(source, spec=replace(source.spec, zone=""))  # as `htfi run`: no zone is guessed
+    else:
+        source = file_source(file, mapping, symbol, interval)
+    newest = newest_decisions(settings, [source], interval)
     names = sorted(newest.decided, key=lambda name: (-len(newest.prices[name]), name))
     name, done = names[0], newest.done
+    listed: dict[str, list[SetAsideRow]] = {}
+    counts: dict[str, int] = {}
+    for row in rows_set_aside([source], done, newest.decided):
+        if row.num:  # else it stands for a whole series
+            counts[row.reason] = counts.get(row.reason, 0) + row.num
+            listed.setdefault(row.reason, []).extend([row] if row.row else [])
     return ForecastAnswer(
         decision=newest.decided[name].worded(),
         prices=newest.prices[name],
         scores=done.loop.components.forecaster.scores(),
         num_events=done.loop.num_events,
-        quarantine=done.quarantine,
+        quarantine=listed,
         others=names[1:],
-        num_quarantined=done.num_quarantined,
+        num_quarantined=counts,
         num_repaired=done.num_repaired,
     )
 

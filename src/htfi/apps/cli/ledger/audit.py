@@ -38,7 +38,7 @@ def audit_command(folder: Path, which: str | None, as_json: bool, target: Path |
     \b
     Examples:
       htfi ledger audit DIR
-      htfi ledger audit DIR SPX/1d@2008-10-10T20:00:00Z
+      htfi ledger audit DIR SPX/1d@2008-10-10T20:15:00Z
       htfi ledger audit DIR 12 --json
     """
     log = open_ledger_readonly(folder)

@@ -105,13 +105,18 @@ def verify(
     found = require_cosignatures(note, witnesses, need)
     from htfi.apps.display.tables import print_line
 
-    print_line(f"{counted(audit.size, 'entry', 'entries')}, each as it was recorded")
+    num_left = audit.size - audit.num_deleted
+    print_line(f"{counted(num_left, 'entry', 'entries')}, each as it was recorded")
     if audit.num_deleted:
         print_line(
             f"of {counted(audit.num_deleted, 'deleted entry', 'deleted entries')} the leaf hash stands under the root"
         )
     if done is not None:
-        print_line("the quantiles, rationale and verdict of each follow from its record and settings.json")
+        print_line(
+            "the quantiles, rationale and verdict of each follow from its record and settings.json"
+            if num_left
+            else "nothing to compute again: every entry is deleted"
+        )
         if done.num_readings:
             print_line(
                 f"{counted(done.num_readings, 'reading')} checked against the decisions' news, prices and symbols"
@@ -170,7 +175,7 @@ def show(folder: Path, which: str | None, as_json: bool) -> None:
     Examples:
       htfi ledger show DIR
       htfi ledger show DIR 12
-      htfi ledger show DIR SPX/1d@2008-10-10T20:00:00Z
+      htfi ledger show DIR SPX/1d@2008-10-10T20:15:00Z
       htfi ledger show DIR 12 --json | python -m json.tool
     """
     log = open_ledger_readonly(folder)

@@ -19,6 +19,7 @@ _STATES = {
     False: "words' weights and digests of states: not those that were recorded",
     None: "words' weights and digests of states: not recorded (narrative.trace was off)",
 }
+_NOT_READ = "words' weights and digests of states: none, as no model's reading is behind this decision"
 _MAX_WORDS = 3  # named of each headline
 
 
@@ -39,7 +40,7 @@ def explain_command(folder: Path, which: str, trace: bool, as_json: bool, target
 
     \b
     Examples:
-      htfi ledger explain DIR SPX/1d@2008-10-10T20:00:00Z
+      htfi ledger explain DIR SPX/1d@2008-10-10T20:15:00Z
       htfi ledger explain DIR 12 --trace
     """
     from htfi.wiring.explanation import explain_forecast
@@ -67,7 +68,7 @@ def explain_command(folder: Path, which: str, trace: bool, as_json: bool, target
     for line in effect_lines(decision, found.effects):
         print_line(line)
     if trace:
-        print_line(_STATES[found.has_same_states])
+        print_line(_STATES[found.has_same_states] if found.was_read else _NOT_READ)
     if found.has_same_states is False:
         raise IntegrityError(f"{decision.id}: the model's states are not those that were recorded")
 

@@ -40,7 +40,7 @@ def replay_command(folder: Path, which: str | None, target: Path | None, draft: 
     \b
     Examples:
       htfi ledger replay DIR
-      htfi ledger replay DIR SPX/1d@2013-10-09T20:00:00Z
+      htfi ledger replay DIR SPX/1d@2008-10-10T20:15:00Z
       htfi ledger replay DIR 1204 --target ~/models/my-target
     """
     from htfi.apps.display.tables import print_line

@@ -93,8 +93,9 @@ def convert(folder: Path, precision: str, cache: Path | None) -> None:
 @click.option("--draft", type=click.Path(path_type=Path), help="Draft model to test beside it.")
 def check(folder: Path, precision: str, draft: Path | None) -> None:
     """Load FOLDER, compare its logits with full precision, ask it a standard question."""
+    from htfi.wiring.models.config import ModelsConfig
     from htfi.wiring.models.loading import open_model
-    from htfi.wiring.models.readers import ModelsConfig, open_model_pair
+    from htfi.wiring.models.readers import open_model_pair
 
     if draft is None:
         _show_check(open_model(folder, precision))

@@ -57,16 +57,28 @@ def keys_command(name: str, file: Path) -> None:
     metavar="NAME=VKEY",
     help="An officer and the verifier key that `htfi policy keys` printed; repeatable.",
 )
-def init_command(folder: Path, quorum: int, officers: tuple[str, ...]) -> None:
-    """Make the folder G with the roll of officers. The roll is never changed by a command."""
+@click.option(
+    "--node",
+    "nodes",
+    multiple=True,
+    metavar="NAME",
+    help="An edge or cloud, by the name in its certificate, that agrees on bundles with the others; repeatable.",
+)
+def init_command(folder: Path, quorum: int, officers: tuple[str, ...], nodes: tuple[str, ...]) -> None:
+    """Make the folder G with the roll of officers. The roll is never changed by a command.
+
+    With nodes a bundle holds once a majority of them has taken it: make a folder with the same officers and nodes on
+    each, and start `htfi edge` and `htfi cloud` with --governance.
+    """
     pairs: list[tuple[str, str]] = []
     for text in officers:
         name, equals, key = text.partition("=")
         if not equals:
             raise InvalidInput(f"--officer '{text[:40]}': write NAME=VKEY")
         pairs.append((name, key))
-    roll = bundles.init_folder(folder, quorum, pairs)
-    click.echo(f"{folder}: {len(roll.keys)} officers, {roll.quorum} of them sign a bundle together")
+    roll = bundles.init_folder(folder, quorum, pairs, nodes)
+    among = f"; a majority of {len(nodes)} nodes takes it: {', '.join(nodes)}" if nodes else ""
+    click.echo(f"{folder}: {len(roll.keys)} officers, {roll.quorum} of them sign a bundle together{among}")
 
 
 @command.command("draft", short_help="Write a draft that follows the newest bundle.")

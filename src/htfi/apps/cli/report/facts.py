@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from htfi.apps.cli.report.orders import OrderSurvey
 from htfi.domain.events import QuarantinedRow
 from htfi.domain.files import checksum_holds
 from htfi.domain.peers import PeerChange
@@ -19,6 +20,7 @@ from htfi.governance.ledger.log import LogReader
 from htfi.narrative.facts.statements.compared import ComparedDocument
 from htfi.pipeline.intake.quarantine_reasons import QuarantineReason as IntakeReason
 from htfi.wiring.control import governance_entries
+from htfi.wiring.order_record import has_orders, order_events
 from htfi.wiring.outputs import PEERS, QUARANTINE
 from htfi.wiring.statement_file import read_statements
 
@@ -133,6 +135,7 @@ class ReportFacts:
     peers: PeerFacts = field(default_factory=PeerFacts)
     statements: list[ComparedDocument] = field(default_factory=list[ComparedDocument])
     governance: list[GovernanceEntry] = field(default_factory=list[GovernanceEntry])
+    orders: OrderSurvey | None = None
 
 
 def read_facts(folder: Path, ledger: LogReader, size: int) -> ReportFacts:
@@ -144,6 +147,8 @@ def read_facts(folder: Path, ledger: LogReader, size: int) -> ReportFacts:
     facts.peers = read_peers(folder)
     facts.statements = read_statements(folder)
     facts.governance = list(governance_entries(folder))
+    if has_orders(folder):
+        facts.orders = OrderSurvey().take_all(order_events(folder))
     return facts
 
 

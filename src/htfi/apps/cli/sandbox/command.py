@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from htfi.apps.options import key_option
 from htfi.domain.content_marking import FIELD, content_marking
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ Then: htfi models promote models/new-draft --governance G --by NAME --why TEXT
 @click.option(
     "--json", "json_file", type=click.Path(path_type=Path), help="Write the verdict; '-' prints it."
 )
+@click.option("--by", default="", metavar="NAME", help="Who proposes it, for the record.")
+@key_option
 @click.option("--html", "html_file", type=click.Path(path_type=Path), help="Write one page.")
 def command(
     candidate: Path,
@@ -56,12 +59,15 @@ def command(
     mapping: Path | None,
     num_bars: int,
     json_file: Path | None,
+    by: str,
+    key: Path | None,
     html_file: Path | None,
 ) -> None:
     """Try CANDIDATE against what serves now, in a process without network, home or secrets.
 
     CANDIDATE is a model folder, a TOML file of settings or of a policy bundle, or a Python file with one expert. It
-    passes where every check holds in every trial; exit status 3 says that it was rejected.
+    passes where every check holds in every trial; exit status 3 says that it was rejected. Where the governance folder
+    has people, --key says who proposes it.
     """
     import msgspec
 
@@ -69,16 +75,26 @@ def command(
     from htfi.apps.cli.sandbox.text import verdict_lines
     from htfi.apps.cli.scenario.command import write_text
     from htfi.apps.display.tables import print_line
+    from htfi.wiring.authorisation import Requester, proposer_of
     from htfi.wiring.sandbox.candidates import open_candidate
     from htfi.wiring.sandbox.examination import examine
     from htfi.wiring.sandbox.history import read_history
     from htfi.wiring.sandbox.promotion import serving
 
+    proposer = proposer_of(Requester(by, governance, key))
     opened = open_candidate(candidate)
     other = serving(open_candidate(champion)) if champion is not None else None
     past = read_history(history, mapping)
     with trial_progress(opened.name) as show:
-        found = examine(opened, past, champion=other, governance=governance, num_bars=num_bars, show=show)
+        found = examine(
+            opened,
+            past,
+            champion=other,
+            governance=governance,
+            num_bars=num_bars,
+            show=show,
+            proposed_by=proposer,
+        )
     if json_file is not None:
         text = msgspec.json.format(msgspec.json.encode(_answer(found)), indent=1).decode()
         if str(json_file) == "-":

@@ -85,6 +85,7 @@ def one_line(state: ViewState) -> str:
         f"{counters.num_repaired:,} repaired" if counters.num_repaired else "",
         f"{counters.num_withheld:,} withheld" if counters.num_withheld else "",
         f"held back: {counters.held}" if counters.held else "",
+        f"orders {counters.orders}" if counters.orders else "",
         *(f"{num:,} {name}" for name, num in _late(state) if num),
         f"nodes {count_states(counters.peers)}" if counters.peers else "",
     ]
@@ -161,6 +162,8 @@ def _counter_lines(state: ViewState, width: int) -> list[Text]:
         facts.append(("withheld", f"{counters.num_withheld:,}", ""))
     if counters.held:
         facts.append(("held back", truncate_end(counters.held, width - 12), ""))
+    if counters.orders:
+        facts.append(("orders", counters.orders, ""))
     if not counters.peers:  # their panel shows it
         facts += [(name, f"{num:,}", "") for name, num in _late(state) if num]
     if counters.num_repaired:

@@ -82,6 +82,7 @@ class RunCounters:
     quarantine: Mapping[str, int] = field(default_factory=dict[str, int])
     num_repaired: int = 0  # rows used with a field put right
     held: str = ""  # what is stopped and which breakers are not closed
+    orders: str = ""  # orders, fills and the result of a run that trades
     headline: str = ""
     fraction_done: float | None = None
     peers: tuple[PeerStatus, ...] = ()

@@ -20,8 +20,8 @@ from htfi.decoding.link.server.requests import (
     suspicion_by_tenant,
     tokens_left,
 )
+from htfi.decoding.prefill import block_bounds
 from htfi.decoding.sequence import TokenizedRequest
-from htfi.decoding.sessions import block_bounds
 from htfi.domain.errors import DependencyUnavailable, HtfiError
 from htfi.domain.generation import RequestRefused
 

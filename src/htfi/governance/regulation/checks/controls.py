@@ -2,6 +2,7 @@
 
 from collections import OrderedDict
 
+from htfi.domain.order_scopes import BanBook, covers, scopes_of
 from htfi.domain.orders import (
     AlertRaised,
     CancelRequest,
@@ -17,7 +18,6 @@ from htfi.domain.time import NS_PER_S
 from htfi.governance.regulation.check import Check, CheckDefinition
 from htfi.governance.regulation.findings import FindingLog, RuleRegime, Severity, Where
 from htfi.governance.regulation.record import Observation, RecordReader
-from htfi.governance.regulation.scopes import BanBook, covers, scopes_of
 
 CANCEL_WITHIN_NS = NS_PER_S
 ALERT_WITHIN_NS = 5 * NS_PER_S

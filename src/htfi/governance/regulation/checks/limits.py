@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
 
+from htfi.domain.order_scopes import LimitsBook, scopes_of
 from htfi.domain.orders import (
     CancelRequest,
     LimitOverride,
@@ -25,7 +26,6 @@ from htfi.domain.time import NS_PER_S
 from htfi.governance.regulation.check import Check, CheckDefinition
 from htfi.governance.regulation.findings import FindingLog, RuleRegime, Severity, Where
 from htfi.governance.regulation.record import Observation, RecordReader, SeenMarket, TrackedOrder
-from htfi.governance.regulation.scopes import LimitsBook, scopes_of
 
 MAX_WAITING = 50_000  # orders above a limit whose answer has not come, and overrides
 MAX_COUNTED_MESSAGES = 100_000  # of a scope within a second

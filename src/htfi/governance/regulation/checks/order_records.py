@@ -94,6 +94,8 @@ class DecisionLinkCheck(Check):
 
     def finish(self, end_ns: int) -> None:
         if not self._num_unlinked:
+            if not self._has_links:
+                self.log.cannot_judge("no order was sent in the span")
             return
         if self._has_links:
             self.log.judged(self._num_unlinked)

@@ -4,6 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from msgspec import structs
+
+from htfi.domain.errors import InvalidInput
 from htfi.domain.orders import (
     LimitsInForce,
     MassCancelRequest,
@@ -19,11 +22,12 @@ MAX_SCOPES = 10_000
 
 def scopes_of(order: NewOrder) -> tuple[str, ...]:
     """All scopes that reach an order, the firm's first."""
-    return _scopes(order.client, order.trader, order.desk, order.algo, order.instrument)
+    return scope_names(order.client, order.trader, order.desk, order.algo, order.instrument)
 
 
 @lru_cache(maxsize=4096)
-def _scopes(client: str, trader: str, desk: str, algo: str, instrument: str) -> tuple[str, ...]:
+def scope_names(client: str, trader: str, desk: str, algo: str, instrument: str) -> tuple[str, ...]:
+    """The scopes of an order of these parties; empty names give none."""
     named = (
         ("client", client), ("trader", trader), ("desk", desk), ("algo", algo), ("instrument", instrument)
     )  # fmt: skip
@@ -73,3 +77,25 @@ def covers(request: MassCancelRequest, order: NewOrder) -> bool:
         "trader": request.trader, "desk": request.desk, "algo": request.algo,
     }  # fmt: skip
     return all(not value or getattr(order, name) == value for name, value in wanted.items())
+
+
+SCOPE_KINDS = ("client", "trader", "desk", "algo", "instrument")
+
+
+def check_order_scope(scope: str) -> tuple[str, str]:
+    """Kind and name of a scope; of the firm both are empty. Raises: InvalidInput for what is no scope."""
+    kind, _, name = scope.partition(":")
+    if scope == FIRM:
+        return "", ""
+    if kind not in SCOPE_KINDS or not name:
+        raise InvalidInput(
+            f"'{scope[:60]}' is no scope of orders: write firm, or one of {', '.join(SCOPE_KINDS)}, a colon and a name"
+        )
+    return kind, name
+
+
+def mass_cancel_of(scope: str, at_ns: int, by: str, why: str) -> MassCancelRequest:
+    """The request that cancels every open order of a scope. Raises: InvalidInput for what is no scope."""
+    kind, name = check_order_scope(scope)
+    stated = MassCancelRequest(at_ns=at_ns, by=by, why=why)
+    return structs.replace(stated, **{kind: name}) if kind else stated

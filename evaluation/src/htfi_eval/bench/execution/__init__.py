@@ -1,0 +1,1 @@
+"""`htfi bench execution`: the gate, order entry and the simulated venue."""

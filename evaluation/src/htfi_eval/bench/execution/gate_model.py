@@ -1,0 +1,533 @@
+"""The rules of the gate once more, written plainly and slowly, to hold the gate against.
+
+`refusals(events, intent)` reads the whole stream again for each intent and keeps nothing between calls. It shares no
+code with the gate: orders are followed by its own reading of FIX's state matrix, and shares are fractions.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from htfi.domain.orders import (
+    CancelRejected,
+    CancelRequest,
+    DecisionNoted,
+    FillBusted,
+    InstrumentTerms,
+    LimitOverride,
+    LimitsInForce,
+    MarketSnapshot,
+    NewOrder,
+    OrderAcknowledged,
+    OrderCanceled,
+    OrderEvent,
+    OrderExpired,
+    OrderFilled,
+    OrderMessage,
+    OrderRejected,
+    OrderReplaced,
+    RejectedBy,
+    ReplaceRequest,
+    TradingDisabled,
+    TradingEnabled,
+)
+from htfi.execution.intents import CancelIntent, Intent, OrderIntent, ReplaceIntent
+
+SECOND = 10**9
+OPEN = ("pending_new", "new", "partially_filled")
+REQUIRED = (
+    "price_collar", "max_order_value", "max_order_quantity", "max_messages_per_s", "max_open_value",
+    "max_position_value", "max_market_age_ns", "max_decision_age_ns", "max_repeated_executions",
+)  # fmt: skip
+MAY_BE_OVERRIDDEN = (
+    "price_collar", "window_collar", "max_book_distance", "max_order_value", "max_order_quantity",
+    "max_messages_per_s", "max_open_value", "max_position_value", "max_identical_orders",
+)  # fmt: skip
+
+
+@dataclass
+class SeenOrder:
+    """An order as the events so far left it."""
+
+    new: NewOrder
+    status: str
+    quantity: int
+    price: Fraction | None
+    market_price: Fraction = Fraction(0)  # that an order at market is valued at
+    fills: dict[str, tuple[int, Fraction]] = field(default_factory=dict[str, tuple[int, Fraction]])
+    asked: list[str] = field(default_factory=list[str])
+    num_asked: int = 0
+    is_sent: bool = True
+
+    @property
+    def filled(self) -> int:
+        return sum(lots for lots, _ in self.fills.values())
+
+    @property
+    def is_open(self) -> bool:
+        return self.status in OPEN
+
+    @property
+    def taken(self) -> int:
+        """Lots of its decision."""
+        return self.quantity if self.is_open else self.filled
+
+
+@dataclass
+class GateWorld:
+    """Everything that the events say."""
+
+    terms: dict[str, InstrumentTerms] = field(default_factory=dict[str, InstrumentTerms])
+    limits: dict[str, LimitsInForce] = field(default_factory=dict[str, LimitsInForce])
+    disabled: set[str] = field(default_factory=set[str])
+    markets: dict[tuple[str, str], dict[str, Any]] = field(
+        default_factory=dict[tuple[str, str], dict[str, Any]]
+    )
+    kept: dict[tuple[str, str], list[tuple[int, Fraction]]] = field(
+        default_factory=dict[tuple[str, str], list[tuple[int, Fraction]]]
+    )
+    decisions: dict[int, DecisionNoted] = field(default_factory=dict[int, DecisionNoted])
+    amended: set[int] = field(default_factory=set[int])
+    orders: dict[str, SeenOrder] = field(default_factory=dict[str, SeenOrder])
+    sent: list[tuple[int, str, NewOrder]] = field(default_factory=list[tuple[int, str, NewOrder]])
+    overrides: list[LimitOverride] = field(default_factory=list[LimitOverride])
+    newest: int = 0
+
+
+def refusals(events: Sequence[OrderEvent], intent: Intent) -> set[str]:
+    """The names of all checks that refuse an intent after these events."""
+    world = GateWorld()
+    for event in events:
+        happen(world, event)
+    if isinstance(intent, CancelIntent):
+        return cancel_refusals(world, intent)
+    is_replace = isinstance(intent, ReplaceIntent)
+    found = replace_refusals(world, intent) if is_replace else order_refusals(world, intent)
+    for override in world.overrides:
+        if (
+            override.order_id == intent.order_id
+            and override.limit in MAY_BE_OVERRIDDEN
+            and override.at_ns <= intent.at_ns <= override.expires_at_ns
+            and override.asked_by
+            and override.authorised_by
+            and override.asked_by != override.authorised_by
+            and override is newest_override(world, override)
+        ):
+            found.discard(override.limit)
+    return found
+
+
+def newest_override(world: GateWorld, like: LimitOverride) -> LimitOverride:
+    same = [one for one in world.overrides if (one.order_id, one.limit) == (like.order_id, like.limit)]
+    return same[-1]
+
+
+def happen(world: GateWorld, event: OrderEvent) -> None:
+    """Let one event happen."""
+    world.newest = max(world.newest, event.at_ns)
+    if isinstance(event, InstrumentTerms):
+        world.terms[event.instrument] = event
+    elif isinstance(event, LimitsInForce):
+        world.limits[event.scope] = event
+    elif isinstance(event, TradingDisabled):
+        world.disabled.add(event.scope)
+    elif isinstance(event, TradingEnabled):
+        if event.by:
+            world.disabled.discard(event.scope)
+    elif isinstance(event, MarketSnapshot):
+        see_market(world, event)
+    elif isinstance(event, DecisionNoted):
+        world.decisions[event.receipt.index] = event
+        if event.amends is not None and event.amends in world.decisions:
+            world.amended.add(event.amends)
+    elif isinstance(event, LimitOverride):
+        world.overrides.append(event)
+    elif isinstance(event, NewOrder):
+        enter(world, event)
+    elif isinstance(event, OrderMessage) and event.order_id in world.orders:
+        change(world, world.orders[event.order_id], event)
+
+
+def see_market(world: GateWorld, event: MarketSnapshot) -> None:
+    key = (event.instrument, event.venue)
+    market = world.markets.setdefault(key, {"bid": None, "ask": None, "last": None, "phase": None})
+    market["at"] = event.at_ns
+    for name in ("bid", "ask", "last"):
+        if getattr(event, name) is not None:
+            market[name] = Fraction(getattr(event, name))
+    if event.phase is not None:
+        market["phase"] = event.phase.value
+    windows = [one.collar_window_ns for one in world.limits.values() if one.window_collar is not None]
+    middle = middle_of(market)
+    if windows and middle is not None:
+        kept = world.kept.setdefault(key, [])
+        if not kept or event.at_ns - kept[-1][0] >= max(windows) // 32:
+            kept.append((event.at_ns, middle))
+        while len(kept) > 1 and kept[1][0] <= event.at_ns - max(windows):
+            kept.pop(0)
+
+
+def middle_of(market: dict[str, Any] | None) -> Fraction | None:
+    if market is None:
+        return None
+    if market["bid"] and market["ask"]:
+        return (market["bid"] + market["ask"]) / 2
+    return market["last"]
+
+
+def enter(world: GateWorld, event: NewOrder) -> None:
+    if event.order_id in world.orders or event.quantity <= 0:
+        return
+    middle = middle_of(world.markets.get((event.instrument, event.venue)))
+    price = None if event.price is None else Fraction(event.price)
+    world.orders[event.order_id] = SeenOrder(
+        event, "pending_new", event.quantity, price, middle or Fraction(0)
+    )
+    world.sent.append((event.at_ns, event.order_id, event))
+
+
+def parent_of(world: GateWorld, index: int) -> tuple[str, int] | None:
+    """The parent that acts on a decision: of the first order on it that was sent; None where there is none."""
+    for one in world.orders.values():
+        if one.is_sent and one.new.decision is not None and one.new.decision.index == index:
+            return one.new.parent_id or one.new.order_id, one.new.parent_quantity or one.new.quantity
+    return None
+
+
+def change(world: GateWorld, order: SeenOrder, event: OrderMessage) -> None:
+    filled = order.filled
+    if isinstance(event, OrderAcknowledged):
+        if order.status == "pending_new":
+            order.status = "new"
+    elif isinstance(event, OrderRejected):
+        if order.status == "pending_new":
+            order.status = "rejected"
+            if event.by is RejectedBy.GATE:
+                world.sent = [one for one in world.sent if one[1] != event.order_id]
+                order.is_sent = False
+    elif isinstance(event, CancelRequest | ReplaceRequest):
+        order.asked.append(event.cl_ord_id)
+        order.num_asked += 1
+        world.sent.append((event.at_ns, event.cl_ord_id, order.new))
+    elif isinstance(event, CancelRejected):
+        if order.num_asked:
+            order.num_asked -= 1
+            forget(order, event.cl_ord_id)
+    elif isinstance(event, OrderReplaced):
+        if order.is_open and event.quantity >= filled:
+            order.quantity = event.quantity
+            order.num_asked = max(0, order.num_asked - 1)
+            forget(order, event.cl_ord_id)
+            if event.price is not None:
+                order.price = Fraction(event.price)
+            if filled == event.quantity:
+                order.status = "filled"
+                order.asked.clear()
+            elif filled:
+                order.status = "partially_filled"
+    elif isinstance(event, OrderCanceled | OrderExpired):
+        if order.is_open:
+            order.status = "canceled" if isinstance(event, OrderCanceled) else "expired"
+            order.asked.clear()
+            order.num_asked = 0
+    elif isinstance(event, OrderFilled):
+        is_new = event.exec_id not in order.fills
+        if is_new and order.is_open and event.quantity > 0 and filled + event.quantity <= order.quantity:
+            order.fills[event.exec_id] = (event.quantity, Fraction(event.price))
+            order.status = "filled" if order.filled == order.quantity else "partially_filled"
+            if not order.is_open:
+                order.asked.clear()
+    elif isinstance(event, FillBusted) and event.exec_id in order.fills and 0 < event.quantity <= filled:
+        del order.fills[event.exec_id]
+        if order.status == "filled":
+            order.status = "canceled"
+
+
+def forget(order: SeenOrder, cl_ord_id: str) -> None:
+    while cl_ord_id in order.asked:
+        order.asked.remove(cl_ord_id)
+
+
+def taken_of(world: GateWorld, index: int) -> int:
+    return sum(
+        one.taken
+        for one in world.orders.values()
+        if one.new.decision is not None and one.new.decision.index == index
+    )
+
+
+def cancel_refusals(world: GateWorld, intent: CancelIntent) -> set[str]:
+    order = world.orders.get(intent.order_id)
+    if order is None or not order.is_open:
+        return {"order_state"}
+    return set() if is_free(world, order, intent.cl_ord_id) else {"order_id"}
+
+
+def is_free(world: GateWorld, order: SeenOrder, cl_ord_id: str) -> bool:
+    return 1 <= len(cl_ord_id) <= 64 and cl_ord_id not in order.asked and cl_ord_id not in world.orders
+
+
+def replace_refusals(world: GateWorld, intent: ReplaceIntent) -> set[str]:
+    order = world.orders.get(intent.order_id)
+    if order is None or not order.is_open or order.status == "pending_new" or order.asked:
+        return {"order_state"}
+    if not is_free(world, order, intent.cl_ord_id):
+        return {"order_id"}
+    terms = world.terms.get(order.new.instrument)
+    price = order.price
+    if intent.price_ticks is not None:
+        if price is None or terms is None or terms.tick is None:
+            return {"form"}
+        price = intent.price_ticks * Fraction(terms.tick)
+    found: set[str] = set()
+    if not 0 < intent.lots <= 10**12 or intent.lots <= order.filled or (price is not None and price <= 0):
+        found.add("form")
+    found |= decision_refusals(world, order, intent)
+    found |= common_refusals(world, order.new, intent.at_ns, intent.lots, order.filled, price, order)
+    return found
+
+
+def order_refusals(world: GateWorld, intent: OrderIntent) -> set[str]:
+    terms = world.terms.get(intent.instrument)
+    tick = None if terms is None or terms.tick is None else Fraction(terms.tick)
+    price = None if intent.price_ticks is None or tick is None else intent.price_ticks * tick
+    found: set[str] = set()
+    needs_price = intent.order_type.value in ("limit", "stop_limit")
+    needs_stop = intent.order_type.value in ("stop", "stop_limit")
+    if (
+        not 0 < intent.lots <= 10**12
+        or (price is not None and not 0 < price <= 10**15)
+        or (intent.price_ticks is not None) != needs_price
+        or (intent.stop_ticks is not None) != needs_stop
+        or (intent.stop_ticks is not None and not 0 < intent.stop_ticks <= 10**15)
+        or (intent.display_lots is not None and not 0 <= intent.display_lots <= intent.lots)
+        or intent.parent_lots < 0
+        or bool(intent.parent_id) != bool(intent.parent_lots)
+        or not (intent.client or intent.trader or intent.desk or intent.algo)
+    ):
+        found.add("form")
+    if (
+        not 1 <= len(intent.order_id) <= 64
+        or not intent.order_id.isprintable()
+        or intent.order_id in world.orders
+    ):
+        found.add("order_id")
+    found |= decision_refusals(world, None, intent)
+    as_sent = intent.message(None)
+    found |= common_refusals(world, as_sent, intent.at_ns, intent.lots, 0, price, None)
+    found |= identical_refusals(world, intent, price)
+    return found
+
+
+def decision_refusals(
+    world: GateWorld, order: SeenOrder | None, intent: OrderIntent | ReplaceIntent
+) -> set[str]:
+    new = order.new if order is not None else None
+    if isinstance(intent, OrderIntent):
+        receipt, symbol = intent.receipt, intent.instrument
+    else:
+        assert new is not None
+        receipt, symbol = new.decision, new.instrument
+    if receipt is None:
+        return {"decision_missing"}
+    decision = world.decisions.get(receipt.index)
+    if decision is None:
+        return {"decision_unknown"}
+    if decision.receipt.leaf_hash != receipt.leaf_hash:
+        return {"decision_altered"}
+    if not decision.is_released:
+        return {"decision_withheld"}
+    if decision.instrument != symbol:
+        return {"decision_symbol"}
+    taken, parent = taken_of(world, receipt.index), parent_of(world, receipt.index)
+    if isinstance(intent, OrderIntent):
+        if receipt.index in world.amended:
+            return {"decision_amended"}
+        ages = stated(world, intent.message(None), "max_decision_age_ns")
+        if ages and intent.at_ns - decision.at_ns > min(ages):
+            return {"decision_age"}
+        mine = (intent.parent_id or intent.order_id, intent.parent_lots or intent.lots)
+        if parent is not None and parent != mine:
+            return {"decision_used"}
+        return {"decision_used"} if taken + intent.lots > mine[1] else set()
+    assert order is not None
+    allowed = parent[1] if parent is not None else 0
+    return {"decision_used"} if taken - order.taken + intent.lots > allowed else set()
+
+
+def stated(world: GateWorld, new: NewOrder, name: str) -> list[Any]:
+    """Every limit of a name that reaches an order."""
+    found = [getattr(world.limits[scope], name) for scope in scopes(new) if scope in world.limits]
+    return [one for one in found if one is not None]
+
+
+def scopes(new: NewOrder) -> list[str]:
+    names = [("client", new.client), ("trader", new.trader), ("desk", new.desk), ("algo", new.algo)]
+    return ["firm", *(f"{kind}:{name}" for kind, name in names if name), f"instrument:{new.instrument}"]
+
+
+def common_refusals(
+    world: GateWorld,
+    new: NewOrder,
+    at: int,
+    lots: int,
+    filled: int,
+    price: Fraction | None,
+    order: SeenOrder | None,
+) -> set[str]:
+    """What holds for new orders and for replaces alike."""
+    found: set[str] = set()
+    market = world.markets.get((new.instrument, new.venue))
+    middle = middle_of(market)
+    if new.instrument not in world.terms:
+        found.add("instrument")
+    if at < world.newest - SECOND:
+        found.add("clock")
+    if any(scope in world.disabled for scope in scopes(new)):
+        found.add("disabled")
+    if any(new.instrument in one for one in stated(world, new, "restricted")) or any(
+        one and "*" not in one and new.instrument not in one for one in stated(world, new, "permitted")
+    ):
+        found.add("permission")
+    if any(not stated(world, new, name) for name in REQUIRED):
+        found.add("no_limits")
+    found |= market_refusals(world, new, at, market, middle)
+    found |= price_refusals(world, new, at, price, market, middle)
+    if any(lots > limit for limit in stated(world, new, "max_order_quantity")):
+        found.add("max_order_quantity")
+    if new.instrument in world.terms:
+        found |= value_refusals(world, new, lots, filled, price if price is not None else middle, order)
+    for scope in scopes(new):
+        limit = world.limits[scope].max_messages_per_s if scope in world.limits else None
+        recent = [one for one in world.sent if one[0] > at - SECOND and scope in scopes(one[2])]
+        if limit is not None and len(recent) + 1 > limit:
+            found.add("max_messages_per_s")
+    for other in world.orders.values():
+        if (
+            other.is_open
+            and other.price is not None
+            and (other.new.instrument, other.new.venue) == (new.instrument, new.venue)
+            and other.new.side.sign != new.side.sign
+            and (price is None or new.side.sign * (price - other.price) >= 0)
+        ):
+            found.add("self_trade")
+    return found
+
+
+def market_refusals(
+    world: GateWorld, new: NewOrder, at: int, market: dict[str, Any] | None, middle: Fraction | None
+) -> set[str]:
+    if market is None or not middle:
+        return {"market_missing"}
+    ages = stated(world, new, "max_market_age_ns")
+    if ages and at - market["at"] > min(ages):
+        return {"market_age"}
+    if market["bid"] and market["ask"] and market["bid"] >= market["ask"]:
+        return {"market_crossed"}
+    if market["phase"] not in (None, "continuous", "opening_auction", "closing_auction"):
+        waits = new.time_in_force.value in ("at_the_opening", "at_the_close")
+        if not (waits and market["phase"] == "pre_open"):
+            return {"market_phase"}
+    return set()
+
+
+def price_refusals(
+    world: GateWorld,
+    new: NewOrder,
+    at: int,
+    price: Fraction | None,
+    market: dict[str, Any] | None,
+    middle: Fraction | None,
+) -> set[str]:
+    if price is None:
+        return {"unpriced"}
+    if market is None or not middle:
+        return set()
+    found: set[str] = set()
+    if any(abs(price - middle) > share(one) * middle for one in stated(world, new, "price_collar")):
+        found.add("price_collar")
+    for scope in scopes(new):
+        limits = world.limits.get(scope)
+        if limits is None or limits.window_collar is None:
+            continue
+        kept = world.kept.get((new.instrument, new.venue), [])
+        inside = [one for when, one in kept if when >= at - limits.collar_window_ns]
+        if inside and abs(price - inside[0]) > share(limits.window_collar) * inside[0]:
+            found.add("window_collar")
+    opposite = market["ask"] if new.side.sign > 0 else market["bid"]
+    if opposite:
+        beyond = new.side.sign * (price - opposite)
+        if any(beyond > share(one) * opposite for one in stated(world, new, "max_book_distance")):
+            found.add("max_book_distance")
+    return found
+
+
+def share(value: float) -> Fraction:
+    """A share as the gate counts it: billionths, rounded down."""
+    return Fraction(int(Fraction(value) * 10**9), 10**9)
+
+
+def value_refusals(
+    world: GateWorld, new: NewOrder, lots: int, filled: int, price: Fraction | None, order: SeenOrder | None
+) -> set[str]:
+    if price is None:
+        return set()
+    found: set[str] = set()
+    per_lot = lot_worth(world, new.instrument)
+    if any(lots * price * per_lot > Fraction(one) for one in stated(world, new, "max_order_value")):
+        found.add("max_order_value")
+    for scope in scopes(new):
+        limits = world.limits.get(scope)
+        if limits is None:
+            continue
+        inside = [one for one in world.orders.values() if scope in scopes(one.new)]
+        is_open = (
+            sum(
+                (one.quantity - one.filled)
+                * (one.price if one.price is not None else one.market_price)
+                * lot_worth(world, one.new.instrument)
+                for one in inside
+                if one.is_open and one is not order
+            )
+            + (lots - filled) * price * per_lot
+        )
+        held: dict[str, Fraction] = {}
+        for one in inside:
+            for num, at_price in one.fills.values():
+                worth = one.new.side.sign * num * at_price * lot_worth(world, one.new.instrument)
+                held[one.new.instrument] = held.get(one.new.instrument, Fraction(0)) + worth
+        if limits.max_open_value is not None and is_open > Fraction(limits.max_open_value):
+            found.add("max_open_value")
+        total = is_open + sum(map(abs, held.values()))
+        if limits.max_position_value is not None and total > Fraction(limits.max_position_value):
+            found.add("max_position_value")
+    return found
+
+
+def lot_worth(world: GateWorld, instrument: str) -> Fraction:
+    """What a lot is worth at a price of 1."""
+    terms = world.terms.get(instrument)
+    return Fraction(1) if terms is None else terms.lot_size * Fraction(terms.multiplier)
+
+
+def identical_refusals(world: GateWorld, intent: OrderIntent, price: Fraction | None) -> set[str]:
+    num = 0
+    for other in world.orders.values():
+        new = other.new
+        same = (
+            new.client == intent.client
+            and new.trader == intent.trader
+            and new.desk == intent.desk
+            and new.algo == intent.algo
+            and new.account == intent.account
+            and new.instrument == intent.instrument
+            and new.venue == intent.venue
+            and new.side == intent.side
+            and new.quantity == intent.lots
+            and (None if new.price is None else Fraction(new.price)) == price
+            and new.order_type == intent.order_type
+        )
+        num += same and other.is_open and new.at_ns >= intent.at_ns - SECOND
+    limits = stated(world, intent.message(None), "max_identical_orders")
+    return {"max_identical_orders"} if limits and num >= min(limits) else set()

@@ -1,0 +1,201 @@
+"""The journal of one FIX session: its sequence numbers and messages, on disk before they are sent or delivered.
+
+One file of records that are only appended; a record cut off by a crash ends it. One process may own it. With each reset
+of the numbers a new file begins and the earlier one stays beside it. A session message of ours is a number alone.
+"""
+
+import contextlib
+import errno
+import fcntl
+import os
+import struct
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from htfi.domain.errors import DependencyUnavailable, IntegrityError
+from htfi.domain.files import make_private, open_private, sync_folder
+
+_RECORD = struct.Struct("<IIBQ")  # bytes of the frame, CRC-32 of what follows it, kind, number
+_SENT, _RECEIVED, _EXPECTED = 1, 2, 3
+_MAX_FRAME_BYTES = 2**27
+
+
+class _Place(NamedTuple):
+    offset: int
+    num_bytes: int
+
+
+class MessageJournal:
+    """What a session has sent and received. Appended records are on disk after `flush`."""
+
+    def __init__(self, folder: Path, *, sync: bool = True) -> None:
+        """Raises: DependencyUnavailable where another process owns it or the disk refuses; IntegrityError."""
+        self.folder = folder
+        self.next_out = 1
+        self.next_in = 1
+        self._sync = sync
+        self._pending: list[bytes] = []
+        self._num_pending_bytes = 0
+        self._sent: dict[int, _Place] = {}
+        self._received: dict[int, _Place] = {}
+        try:
+            make_private(folder)
+            self._lock = open_private(folder / "owner.lock", os.O_RDWR)
+        except OSError as error:
+            raise DependencyUnavailable(f"{folder}: cannot open the FIX journal: {error.strerror}") from error
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(self._lock)
+            raise DependencyUnavailable(
+                f"{folder}: another process owns this FIX session: end it, or give another folder"
+            ) from error
+        try:
+            self._open()
+        except BaseException:
+            os.close(self._lock)
+            raise
+
+    @property
+    def path(self) -> Path:
+        return self.folder / "messages.bin"
+
+    def add_sent(self, number: int, frame: bytes) -> None:
+        """A message of ours; `frame` empty: a session message, which is never sent again."""
+        place = self._add(_SENT, number, frame)
+        if frame:
+            self._sent[number] = place
+        self.next_out = number + 1
+
+    def add_received(self, number: int, frame: bytes) -> None:
+        """A message that the application is given."""
+        self._received[number] = self._add(_RECEIVED, number, frame)
+        self.next_in = number + 1
+
+    def add_expected(self, number: int) -> None:
+        """The next number that the counterparty will send."""
+        self._add(_EXPECTED, number, b"")
+        self.next_in = number
+
+    def flush(self) -> None:
+        """Write what was added, and sync it. Raises: DependencyUnavailable; then nothing of it counts as written."""
+        if not self._pending:
+            return
+        data = b"".join(self._pending)
+        try:
+            self._write(data)
+        except OSError as error:
+            self._forget_pending()
+            raise DependencyUnavailable(
+                f"{self.path}: cannot write the FIX journal: {error.strerror}: nothing was sent"
+            ) from error
+        self._num_bytes += len(data)
+        self._pending.clear()
+        self._num_pending_bytes = 0
+        self._written = (self.next_out, self.next_in)
+
+    def _forget_pending(self) -> None:
+        """Go back to what is on disk for certain."""
+        with contextlib.suppress(OSError):
+            os.ftruncate(self._file, self._num_bytes)
+        self._pending.clear()
+        self._num_pending_bytes = 0
+        self._sent = {number: place for number, place in self._sent.items() if place.offset < self._num_bytes}
+        self._received = {
+            number: place for number, place in self._received.items() if place.offset < self._num_bytes
+        }
+        self.next_out, self.next_in = self._written
+
+    def reset(self) -> None:
+        """Both sequences begin at 1 again, in a new file. Raises: DependencyUnavailable."""
+        self.flush()
+        if self._num_bytes:
+            archived = [int(path.stem.rpartition("-")[2]) for path in self.folder.glob("messages-*.bin")]
+            try:
+                self.path.rename(self.folder / f"messages-{max(archived, default=0) + 1:06d}.bin")
+            except OSError as error:
+                raise DependencyUnavailable(f"{self.path}: cannot be renamed: {error.strerror}") from error
+            os.close(self._file)
+            self._sent.clear()
+            self._received.clear()
+            self._open()
+            sync_folder(self.folder)
+
+    def sent(self, number: int) -> bytes | None:
+        """An application message of ours; None where the number is of a session message."""
+        return self._frame(self._sent.get(number))
+
+    def received(self, after: int = 0) -> Iterator[tuple[int, bytes]]:
+        """Messages for the application since the numbers began, those after a number: for what it lost in a crash."""
+        for number in sorted(self._received):
+            frame = self._frame(self._received[number])
+            if number > after and frame is not None:
+                yield number, frame
+
+    def close(self) -> None:
+        os.close(self._file)
+        os.close(self._lock)
+
+    def _add(self, kind: int, number: int, frame: bytes) -> _Place:
+        body = struct.pack("<BQ", kind, number) + frame
+        record = struct.pack("<II", len(frame), zlib.crc32(body)) + body
+        place = _Place(self._num_bytes + self._num_pending_bytes + _RECORD.size, len(frame))
+        self._pending.append(record)
+        self._num_pending_bytes += len(record)
+        return place
+
+    def _write(self, data: bytes) -> None:
+        rest = memoryview(data)
+        while rest:
+            written = os.write(self._file, rest)
+            if not written:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            rest = rest[written:]
+        if self._sync:
+            os.fdatasync(self._file)
+
+    def _frame(self, place: _Place | None) -> bytes | None:
+        if place is None:
+            return None
+        self.flush()
+        return os.pread(self._file, place.num_bytes, place.offset)
+
+    def _open(self) -> None:
+        try:
+            self._file = open_private(self.path, os.O_RDWR | os.O_APPEND)
+            self.next_out = self.next_in = 1
+            self._num_bytes = self._read(self.path.read_bytes())
+            self._written = (self.next_out, self.next_in)
+            os.ftruncate(self._file, self._num_bytes)
+        except OSError as error:
+            raise DependencyUnavailable(f"{self.path}: cannot be opened: {error.strerror}") from error
+
+    def _read(self, data: bytes) -> int:
+        """The bytes of whole records. Raises: IntegrityError where one in the middle does not hold."""
+        at = 0
+        while at + _RECORD.size <= len(data):
+            size, checksum, kind, number = _RECORD.unpack_from(data, at)
+            end = at + _RECORD.size + size
+            if size > _MAX_FRAME_BYTES or end > len(data):
+                break
+            if zlib.crc32(data[at + 8 : end]) != checksum:
+                if end == len(data):
+                    break
+                raise IntegrityError(
+                    f"{self.path}: the record at byte {at} was altered: restore the file from a copy, "
+                    "or agree with the counterparty on a reset and move it away"
+                )
+            place = _Place(at + _RECORD.size, size)
+            if kind == _SENT:
+                self.next_out = number + 1
+                if size:
+                    self._sent[number] = place
+            elif kind == _RECEIVED:
+                self.next_in = number + 1
+                self._received[number] = place
+            else:
+                self.next_in = number
+            at = end
+        return at

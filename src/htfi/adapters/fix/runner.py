@@ -1,0 +1,248 @@
+"""Runs one session on an event loop: performs its actions, keeps its timer, writes down before it sends or delivers."""
+
+import asyncio
+import logging
+import time
+from typing import Protocol
+
+from htfi.adapters.fix.journal import MessageJournal
+from htfi.domain.errors import DependencyUnavailable
+from htfi.domain.time import NS_PER_MS, NS_PER_S
+from htfi.execution.fix.config import FixSession
+from htfi.execution.fix.dictionary import load_dictionary
+from htfi.execution.fix.events import (
+    Action,
+    ClockStepped,
+    Connected,
+    ConnectionPhase,
+    Deliver,
+    Disconnect,
+    Disconnected,
+    Event,
+    ExpectNext,
+    LoggedOn,
+    LogoutRequested,
+    Note,
+    NotSent,
+    Received,
+    Resend,
+    ResetNumbers,
+    SendMessage,
+    SendRequested,
+    Tick,
+)
+from htfi.execution.fix.framing import split_frames
+from htfi.execution.fix.messages import Fields, FixMessage
+from htfi.execution.fix.resending import resend_frames
+from htfi.execution.fix.session import advance, initial_state, next_deadline_ns
+
+_LOG = logging.getLogger("htfi.fix")
+_MAX_CLOCK_DRIFT_NS = 50 * NS_PER_MS
+
+
+class Application(Protocol):
+    """Who uses a session. All calls come on the session's event loop; what they raise ends the connection."""
+
+    def on_logon(self, runner: "SessionRunner") -> None:
+        """Messages may be sent."""
+        ...
+
+    def on_message(self, runner: "SessionRunner", message: FixMessage) -> None:
+        """A message for the application, or a Reject (35=3), which is in the journal already."""
+        ...
+
+    def on_disconnect(self, runner: "SessionRunner", why: str) -> None: ...
+
+
+class ByteTransport(Protocol):
+    """What a runner needs of a connection."""
+
+    def write(self, data: bytes) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class SessionRunner:
+    """One session over the life of its connections."""
+
+    def __init__(self, settings: FixSession, journal: MessageJournal, application: Application) -> None:
+        self.settings = settings
+        self.journal = journal
+        self.dictionary = load_dictionary(settings.dictionary_name)
+        self._application = application
+        self._state = initial_state(journal.next_out, journal.next_in)
+        self._transport: ByteTransport | None = None
+        self._rest = b""
+        self._outgoing: list[bytes] = []
+        self._deliveries: list[FixMessage | LoggedOn] = []
+        self._closing = ""
+        self._is_busy = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._clock_offset_ns = time.time_ns() - time.monotonic_ns()
+        self._last_refusal: NotSent | None = None
+
+    @property
+    def is_connected(self) -> bool:
+        return self._transport is not None
+
+    @property
+    def is_logged_on(self) -> bool:
+        return self._state.phase is ConnectionPhase.LOGGED_ON
+
+    @property
+    def next_out(self) -> int:
+        return self._state.next_out
+
+    @property
+    def next_in(self) -> int:
+        return self._state.next_in
+
+    def connect(self, transport: ByteTransport) -> None:
+        """A connection stands."""
+        self._transport = transport
+        self._rest = b""
+        self._closing = ""
+        self._perform(Connected(self._now()))
+        self._finish()
+
+    def receive(self, data: bytes) -> None:
+        """Bytes of the connection."""
+        frames, self._rest = split_frames(self._rest + data, self.settings.max_body_bytes)
+        for frame in frames:
+            if self._closing:
+                break
+            self._perform(Received(self._now(), frame))
+        self._finish()
+
+    def lose(self, why: str) -> None:
+        """The connection has ended."""
+        if self._transport is None:
+            return
+        self._transport = None
+        self._perform(Disconnected(self._now()))
+        self._outgoing.clear()
+        self._finish()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._application.on_disconnect(self, self._closing or why)
+
+    def send(self, msg_type: str, body: Fields, header: Fields = ()) -> int | NotSent:
+        """Write a message down and send it: its number; where the session is not logged on, why it was not sent.
+
+        Raises: InvalidInput where a value cannot be sent; DependencyUnavailable where the journal cannot be written.
+        """
+        number = self._state.next_out
+        self._perform(SendRequested(self._now(), msg_type, body, header))
+        refusal, self._last_refusal = self._last_refusal, None
+        self._finish()
+        return refusal or number
+
+    def log_out(self, text: str = "") -> None:
+        self._perform(LogoutRequested(self._now(), text))
+        self._finish()
+
+    def _now(self) -> int:
+        wall, steady = time.time_ns(), time.monotonic_ns()
+        step = wall - steady - self._clock_offset_ns
+        if abs(step) > _MAX_CLOCK_DRIFT_NS:
+            self._clock_offset_ns += step
+            self._state, _ = advance(self.settings, self.dictionary, self._state, ClockStepped(wall, step))
+        return wall
+
+    def _perform(self, event: Event) -> None:
+        """The state's next, and its actions but for what waits until the journal is on disk."""
+        self._state, actions = advance(self.settings, self.dictionary, self._state, event)
+        try:
+            for action in actions:
+                self._perform_action(action, event.at_ns)
+        except DependencyUnavailable as error:
+            self._fail(error)
+            if self._transport is not None:
+                self._transport.close()
+            raise
+
+    def _fail(self, error: DependencyUnavailable) -> None:
+        """The journal cannot be written: nothing of what is not on disk has happened."""
+        self._outgoing.clear()
+        self._deliveries.clear()
+        self._closing = str(error)
+        self._state = initial_state(self.journal.next_out, self.journal.next_in)
+
+    def _perform_action(self, action: Action, at_ns: int) -> None:
+        match action:
+            case SendMessage():
+                self.journal.add_sent(action.sequence, action.frame if action.is_application else b"")
+                self._outgoing.append(action.frame)
+            case Deliver():
+                self.journal.add_received(action.sequence, action.message.frame)
+                self._deliveries.append(action.message)
+            case ExpectNext():
+                self.journal.add_expected(action.sequence)
+            case Resend():
+                self._outgoing += resend_frames(
+                    self.settings,
+                    self.dictionary,
+                    self.journal.sent,
+                    action.begin,
+                    action.end,
+                    at_ns,
+                )
+            case ResetNumbers():
+                self.journal.reset()
+            case LoggedOn():
+                self._deliveries.append(action)
+            case Disconnect():
+                self._closing = action.why
+            case NotSent():
+                self._last_refusal = action
+            case Note():
+                _LOG.info("%s-%s: %s", self.settings.sender, self.settings.target, action.text)
+
+    def _finish(self) -> None:
+        """Write down, send, deliver; again for what the application sends meanwhile."""
+        if self._is_busy:
+            return
+        self._is_busy = True
+        try:
+            self._write_and_send()
+            while self._deliveries:
+                deliveries, self._deliveries = self._deliveries, []
+                for each in deliveries:
+                    if isinstance(each, FixMessage):
+                        self._application.on_message(self, each)
+                    elif self.is_connected:
+                        self._application.on_logon(self)
+                self._write_and_send()
+        except DependencyUnavailable as error:
+            self._fail(error)
+            raise
+        finally:
+            self._is_busy = False
+            if self._closing and self._transport is not None:
+                self._transport.close()
+        self._set_timer()
+
+    def _write_and_send(self) -> None:
+        self.journal.flush()
+        if self._outgoing and self._transport is not None:
+            self._transport.write(b"".join(self._outgoing))
+        self._outgoing.clear()
+
+    def _set_timer(self) -> None:
+        """One timer, no later than the session's deadline; it may be early."""
+        deadline_ns = next_deadline_ns(self.settings, self._state)
+        if deadline_ns is None or self._transport is None:
+            return
+        loop = asyncio.get_running_loop()
+        at = loop.time() + max(0.001, (deadline_ns - time.time_ns()) / NS_PER_S)
+        if self._timer is not None:
+            if self._timer.when() <= at:
+                return
+            self._timer.cancel()
+        self._timer = loop.call_at(at, self._on_timer)
+
+    def _on_timer(self) -> None:
+        self._timer = None
+        self._perform(Tick(self._now()))
+        self._finish()

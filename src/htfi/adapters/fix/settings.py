@@ -1,0 +1,111 @@
+"""Where a FIX session connects or listens, by one TOML file."""
+
+import ssl
+import tomllib
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from htfi.domain.errors import InvalidInput
+from htfi.domain.settings import check_bounds, check_values, setting
+from htfi.execution.fix.config import FixSession, Seconds
+
+Port = Annotated[int, Meta(ge=0, le=65_535)]
+
+
+@dataclass(frozen=True, slots=True)
+class FixTls:
+    """TLS of a connection: with all three files both sides prove who they are."""
+
+    certificate: str = setting("", "our certificate, a PEM file")
+    key: str = setting("", "its private key, a PEM file")
+    authorities: str = setting("", "certificates of the authorities that the counterparty's is checked by")
+    server_name: str = setting("", "the name in the acceptor's certificate; empty: the host")
+
+
+@dataclass(frozen=True, slots=True)
+class FixEndpoint:
+    """One session with its address and journal."""
+
+    session: FixSession
+    host: str = setting("127.0.0.1", "where the acceptor is, or where we listen")
+    port: Port = setting(0, "its TCP port; 0 lets an acceptor choose one")
+    journal: str = setting("", "the folder of sequence numbers and messages; empty: beside the settings")
+    sync: bool = setting(
+        True, "sync the journal before each send: without it a loss of power may lose messages"
+    )
+    reconnect_s: Seconds = setting(1.0, "how long an initiator waits before it connects again, at first")
+    max_reconnect_s: Seconds = setting(30.0, "and at most")
+    password_file: str = setting("", "a file with the Password (554) of the Logon")
+    tls: FixTls | None = None
+
+    def __post_init__(self) -> None:
+        check_bounds("fix", self)
+
+
+def read_endpoint(path: Path) -> FixEndpoint:
+    """The endpoint of a TOML file; its paths are relative to the file. Raises: InvalidInput."""
+    try:
+        table = tomllib.loads(path.read_text())
+    except OSError as error:
+        raise InvalidInput(f"{path}: cannot be read: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{path}: is no TOML: {error}") from error
+    _refuse_unknown(path, table, FixEndpoint, "")
+    for name, kind in (("session", FixSession), ("tls", FixTls)):
+        if isinstance(table.get(name), dict):
+            _refuse_unknown(path, table[name], kind, f"{name}.")
+    if not isinstance(table.get("session"), dict):
+        raise InvalidInput(f"{path}: the table [session] is missing: it names sender and target")
+    if "password" in table["session"]:
+        raise InvalidInput(f"{path}: session.password: name a file with it in password_file")
+    try:
+        check_values("fix", FixEndpoint, table)
+        check_values("fix.session", FixSession, table["session"])
+        endpoint = msgspec.convert(table, FixEndpoint)
+    except (InvalidInput, msgspec.ValidationError) as error:
+        raise InvalidInput(f"{path}: {error}") from error
+    folder = path.parent
+    tls = endpoint.tls
+    if tls is not None:
+        tls = replace(tls, **{name: str(folder / value) for name in ("certificate", "key", "authorities")
+                              if (value := getattr(tls, name))})  # fmt: skip
+    session = endpoint.session
+    if endpoint.password_file:
+        try:
+            session = replace(session, password=(folder / endpoint.password_file).read_text().strip())
+        except OSError as error:
+            raise InvalidInput(
+                f"{folder / endpoint.password_file}: cannot be read: {error.strerror}"
+            ) from error
+    journal = endpoint.journal or f"fix-{session.sender}-{session.target}"
+    return replace(endpoint, journal=str(folder / journal), tls=tls, session=session)
+
+
+def tls_context(tls: FixTls, *, is_acceptor: bool) -> ssl.SSLContext:
+    """TLS 1.2 or later. An acceptor with authorities asks for the initiator's certificate. Raises: InvalidInput."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER if is_acceptor else ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    try:
+        if tls.certificate:
+            context.load_cert_chain(tls.certificate, tls.key or None)
+        elif is_acceptor:
+            raise InvalidInput("fix.tls.certificate: an acceptor needs one")
+        if tls.authorities:
+            context.load_verify_locations(tls.authorities)
+            context.verify_mode = ssl.CERT_REQUIRED
+        elif not is_acceptor:
+            context.load_default_certs()
+    except (OSError, ssl.SSLError) as error:
+        raise InvalidInput(f"fix.tls: certificate, key or authorities cannot be used: {error}") from error
+    return context
+
+
+def _refuse_unknown(path: Path, table: dict[str, Any], kind: Any, where: str) -> None:
+    known = set(kind.__dataclass_fields__)
+    unknown = sorted(set(table) - known)
+    if unknown:
+        raise InvalidInput(f"{path}: {where}{unknown[0]} is no setting: there are {', '.join(sorted(known))}")

@@ -1,0 +1,102 @@
+"""`htfi trade`: a run whose released decisions are acted on by orders, at the simulated venue."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from htfi.apps.options import FiniteRange, governance_option, outputs_option, switch_option
+
+if TYPE_CHECKING:
+    from htfi.wiring.control import DeadMansSwitch
+    from htfi.wiring.outputs import OutputFile
+
+EPILOG = """\b
+Examples:
+  htfi trade                                     the embedded sample, on paper
+  htfi trade prices.csv news.jsonl --out trade1
+  htfi trade prices.csv --settings desk.toml --out trade2
+  htfi orders list trade1
+  htfi orders positions trade1
+
+To resume one that was stopped or killed, run the same command again.
+"""
+
+SAMPLE_SYMBOLS = ["SPX", "IBM"]  # of the embedded sample; nobody can hold the VIX itself
+
+
+@click.command("trade", epilog=EPILOG)
+@click.argument("files", nargs=-1, metavar="[FILE|-]...")
+@click.option(
+    "--map", "mapping", type=click.Path(path_type=Path), help="TOML file that maps sources and columns."
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("htfi-trade"),
+    show_default=True,
+    help="Folder of the run.",
+)
+@click.option("--settings", "settings_file", type=click.Path(path_type=Path), help="TOML file of settings.")
+@click.option("--bar", help="Bars built from ticks: 60s, 5m, volume:5000 or dollar:1000000.")
+@click.option("--target", help="Folder of the target model, which reads the news.")
+@click.option("--draft", help="Folder of the draft model, which reads alone when time is short.")
+@click.option("--capital", type=FiniteRange(min=0, min_open=True), help="What positions are sized by.")
+@click.option("--pace", type=FiniteRange(min=0, min_open=True), help="Replay at this multiple of real time.")
+@governance_option
+@switch_option
+@outputs_option
+@click.option("--plain", is_flag=True, help="Print plain lines instead of the live view.")
+@click.option("--report/--no-report", default=True, show_default=True, help="Write report.html at the end.")
+def command(
+    files: tuple[str, ...],
+    mapping: Path | None,
+    out: Path,
+    settings_file: Path | None,
+    bar: str | None,
+    target: str | None,
+    draft: str | None,
+    capital: float | None,
+    pace: float | None,
+    governance: Path | None,
+    switch: "DeadMansSwitch | None",
+    outputs: "frozenset[OutputFile] | None",
+    plain: bool,
+    report: bool,
+) -> None:
+    """Forecast a stream of prices and news, and act on the forecasts by orders.
+
+    Orders pass the gate, are recorded in orders.jsonl, and go to a simulated venue that fills them on the prices that
+    follow. Without files it trades the embedded sample. Nothing leaves this machine.
+    """
+    from htfi.apps.cli.run import adapted, execute_run
+    from htfi.wiring.sandbox.serving import serve_promoted
+    from htfi.wiring.settings import override
+
+    served = serve_promoted(
+        settings_file,
+        governance,
+        lambda settings: adapted(settings, bar=bar, target=target, draft=draft),
+    )
+    for line in served.lines:
+        click.echo(f"htfi: {line}", err=True)
+    settings = served.settings
+    if capital is not None:
+        settings = override(settings, "trading", capital=capital)
+    if not files and mapping is None and "*" in settings.trading.symbols:
+        settings = override(settings, "trading", symbols=SAMPLE_SYMBOLS)
+    execute_run(
+        settings,
+        files,
+        mapping,
+        out,
+        mirror=None,
+        pace=pace,
+        switch=switch,
+        governance=governance,
+        promoted=served.digests,
+        outputs=outputs,
+        plain=plain,
+        report=report,
+        with_orders=True,
+    )

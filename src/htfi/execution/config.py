@@ -1,0 +1,105 @@
+"""Settings of trading: how large positions become, in whose name orders are sent, what the instruments are."""
+
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from htfi.domain.errors import InvalidInput
+from htfi.domain.orders import InstrumentTerms
+from htfi.domain.settings import Share, check_bounds, setting, setting_from
+
+SIZING_METHODS = ("kelly", "volatility")
+_Name = Annotated[str, Meta(max_length=64)]
+
+
+@dataclass(frozen=True, slots=True)
+class InstrumentConfig:
+    """Table `[trading.instruments.SYMBOL]`: the grid of an instrument. Numbers as text keep their decimals."""
+
+    tick: str = "0.01"
+    lot_size: Annotated[int, Meta(ge=1, le=10**9)] = 1
+    multiplier: str = "1"
+    currency: _Name = "USD"
+
+    def terms(self, symbol: str, venue: str, at_ns: int) -> InstrumentTerms:
+        """As an event. Raises: InvalidInput, naming the value that is no number."""
+        return InstrumentTerms(
+            at_ns=at_ns,
+            instrument=symbol,
+            venue=venue,
+            currency=self.currency,
+            tick=_decimal(f"trading.instruments.{symbol}.tick", self.tick),
+            lot_size=self.lot_size,
+            multiplier=_decimal(f"trading.instruments.{symbol}.multiplier", self.multiplier),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TradingConfig:
+    """How forecasts become orders. Weights are shares of the capital."""
+
+    capital: Annotated[float, Meta(gt=0.0, le=1e15)] = setting(
+        1_000_000.0, "what positions are sized by", "currency"
+    )
+    sizing: Literal["kelly", "volatility"] = setting(
+        "kelly",
+        "kelly: growth of the capital under the forecast; volatility: a constant risk in its direction",
+    )
+    kelly_fraction: Share = setting(0.25, "part of the position that growth alone would ask for", "0–1")
+    target_volatility: Annotated[float, Meta(gt=0.0, le=10.0)] = setting(
+        0.10, "of a position by the year, under sizing = volatility", "0–1"
+    )
+    max_weight: Annotated[float, Meta(ge=0.0, le=100.0)] = setting(
+        0.25, "largest position in one instrument", "share of the capital"
+    )
+    max_gross: Annotated[float, Meta(ge=0.0, le=100.0)] = setting(
+        1.0, "largest sum of all positions", "share of the capital"
+    )
+    max_shortfall: Annotated[float, Meta(gt=0.0, le=10.0)] = setting(
+        0.05, "largest expected shortfall of the book over the horizon", "share of the capital"
+    )
+    shortfall_level: Annotated[float, Meta(ge=0.5, lt=1.0)] = setting(0.975, "level of that shortfall", "0–1")
+    horizon_bars: Annotated[int, Meta(ge=1, le=1_000)] = setting(
+        1, "the horizon of the forecast that is acted on"
+    )
+    allow_short: bool = setting(True, "whether positions below zero are taken")
+    cost_bps: Annotated[float, Meta(ge=0.0, le=1_000.0)] = setting(
+        2.0, "cost of a trade that sizing expects", "basis points"
+    )
+    limit_bps: Annotated[float, Meta(ge=0.0, le=1_000.0)] = setting(
+        10.0, "how far beyond the last price an order's limit lies", "basis points"
+    )
+    venue: _Name = setting("XSIM", "where orders go, an ISO 10383 code; XSIM is the simulated venue")
+    algo: _Name = setting("direct", "the algorithm that orders name")
+    trader: _Name = setting("paper", "the trader that orders name")
+    desk: _Name = setting("default", "the desk that orders name")
+    client: _Name = setting("own", "the client that orders name; own: the firm itself")
+    account: _Name = setting("paper", "the account that orders name")
+    symbols: tuple[str, ...] = setting(("*",), "what is traded of what is forecast; '*' is all")
+    instruments: dict[str, InstrumentConfig] = setting_from(
+        dict[str, InstrumentConfig], "tick, lot_size, multiplier and currency of instruments, by symbol"
+    )
+
+    def __post_init__(self) -> None:
+        check_bounds("trading", self)
+        for symbol, one in self.instruments.items():
+            one.terms(symbol, self.venue, 0)
+
+    def terms(self, symbol: str, at_ns: int) -> InstrumentTerms:
+        """What is known of an instrument; of one that is not named, a tick of 0.01 and a lot of 1."""
+        return self.instruments.get(symbol, InstrumentConfig()).terms(symbol, self.venue, at_ns)
+
+    def trades(self, symbol: str) -> bool:
+        return "*" in self.symbols or symbol in self.symbols
+
+
+def _decimal(name: str, text: str) -> Decimal:
+    try:
+        value = Decimal(text)
+    except InvalidOperation:
+        raise InvalidInput(f"{name} is '{text[:40]}': a number is expected, such as '0.01'") from None
+    if not value.is_finite() or value <= 0:
+        raise InvalidInput(f"{name} is {value}: a number above 0 is expected")
+    return value

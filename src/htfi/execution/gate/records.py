@@ -1,0 +1,130 @@
+"""What the gate remembers of scopes, markets, decisions and own orders. `gate.state` keeps it, `judging` reads it."""
+
+from collections import deque
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from htfi.domain.order_states import OrderState
+from htfi.domain.orders import NewOrder, SessionPhase
+from htfi.execution.gate.limits import NO_LIMITS, REQUIRED, ScopeLimits, tightest_of
+from htfi.execution.instruments import NANOS
+
+MAX_MESSAGES_PER_S = 100_000  # of a scope: what is counted
+
+
+@dataclass(slots=True)
+class ScopeState:
+    """A scope's limits and what has been used of them."""
+
+    name: str
+    limits: ScopeLimits | None = None
+    disabled: str = ""  # why no order of the scope may be sent
+    open_value: int = 0  # of open orders
+    filled: dict[str, int] = field(default_factory=dict[str, int])  # instrument → signed value of fills
+    filled_value: int = 0  # the sum of their sizes
+    message_times: deque[int] = field(default_factory=lambda: deque[int](maxlen=MAX_MESSAGES_PER_S))
+
+    def add_fill(self, instrument: str, value: int) -> None:
+        before = self.filled.get(instrument, 0)
+        self.filled[instrument] = before + value
+        self.filled_value += abs(before + value) - abs(before)
+
+
+@dataclass(slots=True)
+class OrderParty:
+    """The scopes of an order, the firm's first, and the limits that hold for it: of each the tightest.
+
+    `missing` names a limit that no order goes without, `ban` says why the instrument may not be traded.
+    """
+
+    instrument: str
+    scopes: tuple[ScopeState, ...]
+    limited: tuple[tuple[ScopeState, ScopeLimits], ...] = ()
+    tightest: ScopeLimits = NO_LIMITS
+    missing: str = ""
+    ban: str = ""
+
+    def __post_init__(self) -> None:
+        self.read_limits()
+
+    def read_limits(self) -> None:
+        """Take the limits of the scopes as they now are."""
+        self.limited = tuple((one, one.limits) for one in self.scopes if one.limits is not None)
+        limits = [one for _, one in self.limited]
+        self.tightest = tightest_of(limits)
+        self.missing = next((name for name in REQUIRED if getattr(self.tightest, name) is None), "")
+        self.ban = next((words for one in limits if (words := one.ban_on(self.instrument))), "")
+
+
+@dataclass(slots=True)
+class KnownMarket:
+    """The newest that was seen of an instrument at a venue; 0 stands for a price that is not known."""
+
+    at_ns: int = 0
+    bid: int = 0
+    ask: int = 0
+    last: int = 0
+    phase: SessionPhase | None = None
+    references: deque[tuple[int, int]] = field(default_factory=deque[tuple[int, int]])
+
+    @property
+    def doubled_reference(self) -> int:
+        """Twice the middle of bid and ask, or of the last price; 0 where there is none."""
+        return self.bid + self.ask if self.bid and self.ask else 2 * self.last
+
+
+@dataclass(slots=True)
+class DecisionUse:
+    """The parent order that acts on a decision, how many orders it has sent, and how many of its lots are taken."""
+
+    parent_id: str = ""
+    parent_lots: int = 0
+    num_orders: int = 0
+    lots: int = 0
+
+
+@dataclass(slots=True)
+class KnownDecision:
+    """A decision in the ledger."""
+
+    leaf_hash: str
+    instrument: str
+    noted_ns: int
+    is_released: bool
+    is_superseded: bool = False
+    use: DecisionUse = field(default_factory=DecisionUse)
+
+
+@dataclass(slots=True)
+class LiveOrder:
+    """An order of our own, as its events left it."""
+
+    new: NewOrder
+    state: OrderState
+    price: int  # nanos; at market the price that its value is counted at
+    party: OrderParty
+    value: int = 0  # of what is open, as it is counted
+    used_lots: int = 0  # of its decision
+    counts_for_decision: bool = False  # whether it is an order of the parent that acts on its decision
+    pending: set[str] = field(
+        default_factory=set[str]
+    )  # requests to cancel or replace it that await an answer
+    fills: dict[str, tuple[int, int]] = field(
+        default_factory=dict[str, tuple[int, int]]
+    )  # ExecID → lots, price
+
+
+@dataclass(slots=True)
+class RestingPrices:
+    """Prices of our own open orders in an instrument at a venue, sorted."""
+
+    buys: list[int] = field(default_factory=list[int])
+    sells: list[int] = field(default_factory=list[int])
+
+    def side(self, sign: int) -> list[int]:
+        return self.buys if sign > 0 else self.sells
+
+
+def nanos(price: Decimal) -> int:
+    """A price in nanos; digits beyond the ninth are cut."""
+    return int(price * NANOS)

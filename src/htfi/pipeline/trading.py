@@ -1,0 +1,288 @@
+"""From released decisions to orders: what `htfi trade` does after each item of the feed.
+
+Decisions that were released during an item are sized together, as one book; orders go through order entry, with the
+receipt of the decision that they act on. Open orders of an instrument are cancelled before a new target is pursued, and
+the new order waits until the venue has answered. Time is that of the decisions and of the venue's reports, so that a
+replay sends the same orders.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from htfi.domain.decision import Receipt, decision_id
+from htfi.domain.errors import InvalidInput
+from htfi.domain.events import Bar, FeedItem, Quote, Trade
+from htfi.domain.orders import (
+    DecisionNoted,
+    MassCancelRequest,
+    OrderEvent,
+    OrderSide,
+    TradingDisabled,
+    TradingEnabled,
+)
+from htfi.domain.time import parse_duration
+from htfi.execution.config import TradingConfig
+from htfi.execution.instruments import NANOS, Instrument
+from htfi.execution.intents import Intent, OrderIntent
+from htfi.execution.order_entry import EntryVerdict, OrderEntry
+from htfi.execution.ports import VenueLink
+from htfi.execution.sizing import Array, SizingInput, outcomes_of, target_weights
+from htfi.pipeline.decided import DecidedSeries
+from htfi.pipeline.ports import EventFeed, Position
+
+SESSION_S = 6.5 * 3600  # of a trading day
+DAYS_A_YEAR = 252
+
+ControlEvent = TradingDisabled | TradingEnabled | MassCancelRequest
+
+
+class TradedVenue(VenueLink, Protocol):
+    """A venue that follows the feed's market data, as a simulated one does."""
+
+    def observe(self, item: FeedItem) -> None: ...
+
+    def list_instrument(self, instrument: Instrument) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """What is wanted of an instrument, and on whose strength."""
+
+    lots: int
+    receipt: Receipt
+    price: float
+    at_ns: int
+
+
+@dataclass(slots=True)
+class _Known:
+    """The newest forecast of an instrument that is traded."""
+
+    interval: str
+    returns: Array
+    years: float
+    price: float
+
+
+class Trader:
+    """Decisions in, orders out. `subscribe` takes each released decision, `step` acts on them after an item."""
+
+    def __init__(
+        self,
+        entry: OrderEntry,
+        venue: TradedVenue,
+        config: TradingConfig,
+        horizons: Sequence[int],
+        levels: Sequence[float],
+        in_force: Callable[[int], Sequence[OrderEvent]],
+        controls: Callable[[int], Sequence[ControlEvent]] = lambda _: (),
+    ) -> None:
+        """`in_force` gives the limits that hold at an instant, those that changed since it was asked; `controls` what
+        people and governance want of trading by then. Raises: InvalidInput for a horizon that is not forecast.
+        """
+        if config.horizon_bars not in horizons:
+            raise InvalidInput(
+                f"trading.horizon_bars is {config.horizon_bars}: forecasts are for {', '.join(map(str, horizons))} bars"
+            )
+        self.entry = entry
+        self._venue, self._config = venue, config
+        self._row, self._levels = list(horizons).index(config.horizon_bars), levels
+        self._in_force, self._controls = in_force, controls
+        self._decided: list[tuple[Receipt, DecidedSeries]] = []
+        self._known: dict[str, _Known] = {}
+        self._waiting: dict[str, _Target] = {}
+        self._indices: dict[str, int] = {}  # of decisions that an amendment may name
+        self.num_refused = 0
+
+    def subscribe(self, receipt: Receipt, decided: DecidedSeries) -> None:
+        """Take a released decision; nothing is done yet."""
+        self._decided.append((receipt, decided))
+
+    def step(self, item: FeedItem) -> None:
+        """Act on what was released before an item, then let the venue see it."""
+        now_ns = item.available_at_ns
+        decided, self._decided = self._decided, []
+        for group in _by_instant(decided):
+            at_ns = group[0][1].as_of_ns
+            self._deliver(at_ns)
+            self._heed(at_ns)
+            self._act(group, at_ns)
+        if isinstance(item, Bar | Quote | Trade) and self._config.trades(item.symbol):
+            self._list(item.symbol, now_ns)
+            self._venue.observe(item)
+        self._deliver(now_ns)
+        self._heed(now_ns)
+
+    def _heed(self, at_ns: int) -> None:
+        """Do what people and governance want, and take in limits that have changed."""
+        while events := self._controls(at_ns):
+            for event in events:
+                if isinstance(event, MassCancelRequest):
+                    self._waiting.clear()
+                    self.entry.cancel_all(event)
+                else:
+                    self.entry.put_in_force([event])
+        while changed := self._in_force(at_ns):
+            self.entry.put_in_force(changed)
+
+    def _act(self, group: Sequence[tuple[Receipt, DecidedSeries]], at_ns: int) -> None:
+        due: dict[str, Receipt] = {}
+        notes: list[OrderEvent] = []
+        for receipt, decided in group:
+            symbol, interval = decided.series.rsplit("/", 1)
+            if not self._config.trades(symbol) or not self._follows(symbol, interval):
+                continue
+            returns = outcomes_of(self._levels, decided.quantiles[self._row])
+            years = self._config.horizon_bars * _bar_years(interval)
+            self._known[symbol] = _Known(interval, returns, years, decided.last_price)
+            due[symbol] = receipt
+            own_id = decided.decision.id if decided.is_between_bars else decision_id(decided.series, at_ns)
+            amends = self._indices.get(decided.amends)
+            if not decided.amends:
+                self._indices[own_id] = receipt.index
+            notes.append(
+                DecisionNoted(
+                    at_ns=at_ns,
+                    receipt=receipt,
+                    instrument=symbol,
+                    is_released=True,
+                    as_of_ns=decided.as_of_ns,
+                    amends=amends,
+                )
+            )
+        if not due:
+            return
+        self.entry.put_in_force(notes)
+        for symbol, lots in self._targets(due).items():
+            self._waiting[symbol] = _Target(lots, due[symbol], self._known[symbol].price, at_ns)
+        self._pursue(at_ns)
+
+    def _follows(self, symbol: str, interval: str) -> bool:
+        """Whether a series is the one that its instrument is traded by: the first that was forecast."""
+        known = self._known.get(symbol)
+        return known is None or known.interval == interval
+
+    def _list(self, symbol: str, at_ns: int) -> None:
+        if symbol in self.entry.state.instruments:
+            return
+        self.entry.put_in_force([self._config.terms(symbol, at_ns)])
+        self._venue.list_instrument(self.entry.state.instruments[symbol])
+
+    def _targets(self, due: dict[str, Receipt]) -> dict[str, int]:
+        """Lots wanted of each instrument that is due; the others count in the book as they are."""
+        symbols = list(self._known)
+        inputs = [
+            SizingInput(symbol, known.returns, known.years, self._weight(symbol))
+            for symbol, known in self._known.items()
+        ]
+        weights = target_weights(inputs, self._config)
+        found: dict[str, int] = {}
+        for symbol, weight in zip(symbols, weights.tolist(), strict=True):
+            if symbol in due:
+                found[symbol] = int(weight * self._config.capital / self._lot_value(symbol))
+        return found
+
+    def _weight(self, symbol: str) -> float:
+        return self._position(symbol) * self._lot_value(symbol) / self._config.capital
+
+    def _lot_value(self, symbol: str) -> float:
+        instrument = self.entry.state.instruments[symbol]
+        ticks = max(1, instrument.nearest_ticks(self._known[symbol].price))
+        return instrument.value(ticks, 1) / NANOS
+
+    def _position(self, symbol: str) -> int:
+        return self.entry.state.positions.get((self._config.account, symbol), 0)
+
+    def _pursue(self, at_ns: int) -> None:
+        """Send what is wanted of instruments without open orders; cancel what is open of the others."""
+        intents: list[Intent] = []
+        for symbol in list(self._waiting):
+            is_open = [one for one in self.entry.open_orders() if one.new.instrument == symbol]
+            if is_open:
+                intents += [self.entry.cancel_intent(one, at_ns) for one in is_open if not one.pending]
+                continue
+            target = self._waiting.pop(symbol)
+            lots = target.lots - self._position(symbol)
+            if lots:
+                intents.append(self._order(symbol, target, lots, at_ns))
+        verdicts = self.entry.submit(intents)
+        self.num_refused += sum(_is_refused_order(one) for one in verdicts)
+
+    def _order(self, symbol: str, target: _Target, lots: int, at_ns: int) -> OrderIntent:
+        config, instrument = self._config, self.entry.state.instruments[symbol]
+        side = OrderSide.BUY if lots > 0 else OrderSide.SELL
+        limit = target.price * (1 + side.sign * config.limit_bps / 1e4)
+        return OrderIntent(
+            at_ns=at_ns,
+            order_id=f"d{target.receipt.index}",
+            instrument=symbol,
+            venue=config.venue,
+            side=side,
+            lots=abs(lots),
+            price_ticks=max(1, instrument.passive_ticks(limit, side)),
+            receipt=target.receipt,
+            algo=config.algo,
+            trader=config.trader,
+            desk=config.desk,
+            client=config.client,
+            account=config.account,
+        )
+
+    def _deliver(self, until_ns: int) -> None:
+        """Take in what the venue has reported by an instant; targets that waited for it go on."""
+        while (event := self.entry.next_report(until_ns)) is not None:
+            self.entry.receive([event])
+            if self._waiting:
+                self._pursue(event.at_ns)
+
+
+class TradedFeed:
+    """A feed whose items a trader sees once the loop has taken them."""
+
+    def __init__(self, feed: EventFeed, trader: Trader) -> None:
+        self._feed, self._trader = feed, trader
+
+    def __iter__(self) -> Iterator[FeedItem]:
+        for item in self._feed:
+            yield item
+            self._trader.step(item)
+
+    def position(self) -> Position:
+        return self._feed.position()
+
+    def progress(self) -> float | None:
+        return self._feed.progress()
+
+    def stop(self) -> None:
+        self._feed.stop()
+
+    def close(self) -> None:
+        self._feed.close()
+
+
+def _by_instant(
+    decided: Sequence[tuple[Receipt, DecidedSeries]],
+) -> list[list[tuple[Receipt, DecidedSeries]]]:
+    groups: list[list[tuple[Receipt, DecidedSeries]]] = []
+    for one in decided:
+        if groups and groups[-1][0][1].as_of_ns == one[1].as_of_ns:
+            groups[-1].append(one)
+        else:
+            groups.append([one])
+    return groups
+
+
+def _is_refused_order(verdict: EntryVerdict) -> bool:
+    return bool(verdict.objections) and isinstance(verdict.intent, OrderIntent)
+
+
+def _bar_years(interval: str) -> float:
+    """The length of a bar in years of trading time; of bars by volume or money a trading day."""
+    try:
+        seconds = parse_duration(interval) / 1e9
+    except InvalidInput:
+        return 1 / DAYS_A_YEAR
+    if seconds >= 86_400:
+        return max(1.0, round(seconds / 86_400 * 5 / 7)) / DAYS_A_YEAR
+    return seconds / SESSION_S / DAYS_A_YEAR

@@ -1,0 +1,1 @@
+"""Markets that are simulated: venues that fill orders against recorded prices."""

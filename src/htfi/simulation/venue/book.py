@@ -1,0 +1,176 @@
+"""Our orders at one instrument of a simulated venue, in a queue behind the size that the data shows. Pure.
+
+Market data comes as quotes and trades, or as bars. A resting order waits behind what was displayed at its price when it
+came: trades at the price use up the queue before it, what is cancelled ahead of it is not known and does not count, so
+that fills come no sooner than they would have. A trade or quote beyond its price fills it. Of a bar, which has no
+queue, an order fills at the open where it could trade there, else at its price where the bar went beyond it, and for no
+more than a share of the bar's volume. Prices in ticks, quantities in lots.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from htfi.domain.orders import Liquidity, TimeInForce
+
+OPENING_PARTS = 100  # what arrives within the first hundredth of a bar may trade at its open
+
+
+@dataclass(slots=True)
+class RestingOrder:
+    """An order at the venue. `ahead` is the displayed quantity before it in the queue."""
+
+    order_id: str
+    sign: int
+    price: int
+    leaves: int
+    arrived_ns: int
+    time_in_force: TimeInForce
+    ahead: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Lots of an order that trade at a price."""
+
+    order_id: str
+    lots: int
+    price: int
+    at_ns: int
+    liquidity: Liquidity
+
+
+@dataclass(slots=True)
+class SimulatedBook:
+    """Best prices that the data shows, and our own orders in the order of their arrival.
+
+    `bid_lots` and `ask_lots` are what our orders have not taken yet of what was shown.
+    """
+
+    bid: int = 0
+    bid_lots: int = 0
+    ask: int = 0
+    ask_lots: int = 0
+    bid_shown: int = 0
+    ask_shown: int = 0
+    has_quotes: bool = False
+    orders: dict[str, RestingOrder] = field(default_factory=dict[str, RestingOrder])
+
+    def add(self, order: RestingOrder) -> Iterator[Match]:
+        """Take in an order: what of it trades at once, at prices that are displayed; the rest waits."""
+        self.orders[order.order_id] = order
+        yield from self._take(order)
+        if not order.leaves:
+            del self.orders[order.order_id]
+        else:
+            order.ahead = self._displayed(order)
+
+    def remove(self, order_id: str) -> RestingOrder | None:
+        """Take an order off the book; None where it is not there."""
+        return self.orders.pop(order_id, None)
+
+    def change(self, order_id: str, leaves: int, price: int) -> Iterator[Match]:
+        """Change what an order has left, or its price: it keeps its place only where it becomes smaller."""
+        order = self.orders[order_id]
+        if price == order.price and leaves <= order.leaves:
+            order.leaves = leaves
+            return
+        del self.orders[order_id]
+        order.price, order.leaves = price, leaves
+        yield from self.add(order)
+
+    def quote(self, bid: int, bid_lots: int, ask: int, ask_lots: int, at_ns: int) -> Iterator[Match]:
+        """New best prices: orders that they cross trade at their own price, as makers.
+
+        What they took of a price is not there again until the price changes or more is shown at it.
+        """
+        self.has_quotes = True
+        self.bid_lots = _left(bid_lots, self.bid_shown, self.bid_lots) if bid == self.bid else bid_lots
+        self.ask_lots = _left(ask_lots, self.ask_shown, self.ask_lots) if ask == self.ask else ask_lots
+        self.bid, self.bid_shown, self.ask, self.ask_shown = bid, bid_lots, ask, ask_lots
+        for order in list(self.orders.values()):
+            opposite, lots = (ask, self.ask_lots) if order.sign > 0 else (bid, self.bid_lots)
+            if opposite and lots and order.sign * (order.price - opposite) >= 0:
+                taken = self._use(order, lots)
+                yield self._fill(order, taken, order.price, at_ns, Liquidity.ADDED)
+
+    def trade(self, price: int, lots: int, at_ns: int) -> Iterator[Match]:
+        """A trade of others: it uses up the queue at its price, and fills what stands at better prices."""
+        for order in list(self.orders.values()):
+            better = order.sign * (order.price - price)
+            if better > 0:
+                yield self._fill(order, min(order.leaves, lots), order.price, at_ns, Liquidity.ADDED)
+            elif better == 0:
+                used = min(order.ahead, lots)
+                order.ahead -= used
+                if lots > used:
+                    yield self._fill(
+                        order, min(order.leaves, lots - used), order.price, at_ns, Liquidity.ADDED
+                    )
+
+    def bar(
+        self, prices: tuple[int, int, int, int], max_lots: int, half_spread: int, start_ns: int, end_ns: int
+    ) -> Iterator[Match]:
+        """A bar of prices (open, high, low, close) in ticks: orders that were there when it began."""
+        opened, high, low, close = prices
+        opening_ns = start_ns + (end_ns - start_ns) // OPENING_PARTS
+        for order in list(self.orders.values()):
+            if order.arrived_ns > end_ns:
+                continue
+            lots = min(order.leaves, max_lots)
+            if not lots:
+                continue
+            was_there = order.arrived_ns <= opening_ns
+            touch = (opened if was_there else close) + order.sign * half_spread
+            beyond = order.sign * (order.price - (low if order.sign > 0 else high))
+            if order.sign * (order.price - touch) >= 0:
+                at_ns = max(start_ns, order.arrived_ns) if was_there else end_ns
+                yield self._fill(order, lots, touch, at_ns, Liquidity.REMOVED)
+            elif was_there and beyond > 0:
+                middle_ns = (start_ns + end_ns) // 2  # some time within the bar: when is not known
+                yield self._fill(order, lots, order.price, middle_ns, Liquidity.ADDED)
+        self.bid, self.ask = close - half_spread, close + half_spread
+
+    def _take(self, order: RestingOrder) -> Iterator[Match]:
+        """Trade with the displayed best price of the other side, as far as it goes; only quotes are displayed."""
+        if not self.has_quotes:
+            return
+        opposite, lots = (self.ask, self.ask_lots) if order.sign > 0 else (self.bid, self.bid_lots)
+        if not opposite or not lots or order.sign * (order.price - opposite) < 0:
+            return
+        taken = self._use(order, lots)
+        yield self._fill(order, taken, opposite, order.arrived_ns, Liquidity.REMOVED, keep=True)
+
+    def _use(self, order: RestingOrder, lots: int) -> int:
+        """How much of the other side an order takes; it is not there any more."""
+        taken = min(order.leaves, lots)
+        if order.sign > 0:
+            self.ask_lots -= taken
+        else:
+            self.bid_lots -= taken
+        return taken
+
+    def _displayed(self, order: RestingOrder) -> int:
+        """What is displayed at an order's price on its own side."""
+        if order.sign > 0:
+            return self.bid_lots if order.price == self.bid else 0
+        return self.ask_lots if order.price == self.ask else 0
+
+    def _fill(
+        self,
+        order: RestingOrder,
+        lots: int,
+        price: int,
+        at_ns: int,
+        liquidity: Liquidity,
+        *,
+        keep: bool = False,
+    ) -> Match:
+        order.leaves -= lots
+        if not order.leaves and not keep:
+            del self.orders[order.order_id]
+        return Match(order.order_id, lots, price, at_ns, liquidity)
+
+
+def _left(shown: int, shown_before: int, left_before: int) -> int:
+    """What is left to take at a price that is shown again."""
+    return min(shown, max(0, left_before + shown - shown_before))

@@ -1,0 +1,270 @@
+"""The simulated venue as a link: requests arrive after a latency, reports come back after another, in order of time.
+
+Time comes with the market data and with `next`; the same data and requests give the same reports.
+"""
+
+import heapq
+from collections.abc import Iterable
+from decimal import Decimal
+
+from msgspec import structs
+
+from htfi.domain.events import Bar, FeedItem, Quote, Trade
+from htfi.domain.orders import (
+    CancelRejected,
+    CancelRequest,
+    Liquidity,
+    MarketSnapshot,
+    NewOrder,
+    OrderAcknowledged,
+    OrderCanceled,
+    OrderEvent,
+    OrderFilled,
+    OrderRejected,
+    OrderReplaced,
+    OrderType,
+    ReplaceRequest,
+    SessionPhase,
+    TimeInForce,
+)
+from htfi.execution.instruments import Instrument
+from htfi.execution.ports import VenueRequest
+from htfi.simulation.venue.book import Match, RestingOrder, SimulatedBook
+from htfi.simulation.venue.config import VenueConfig
+
+_BPS = Decimal(10_000)
+
+
+class SimulatedVenue:
+    """One venue over all instruments. `name` is its ISO 10383 code."""
+
+    def __init__(self, name: str, config: VenueConfig) -> None:
+        self.name = name
+        self._config = config
+        self._instruments: dict[str, Instrument] = {}
+        self._books: dict[str, SimulatedBook] = {}
+        self._new: dict[str, NewOrder] = {}  # orders that were taken in, by id
+        self._requests: list[tuple[int, int, VenueRequest]] = []
+        self._reports: list[tuple[int, int, OrderEvent]] = []
+        self._num = 0  # of all requests, reports, orders and executions
+        self._newest_ns = 0
+
+    def list_instrument(self, instrument: Instrument) -> None:
+        """Open a book for an instrument."""
+        self._instruments[instrument.symbol] = instrument
+        self._books.setdefault(instrument.symbol, SimulatedBook())
+
+    def send(self, request: VenueRequest) -> None:
+        """Take a request on its way."""
+        heapq.heappush(self._requests, (request.at_ns + self._config.request_ns, self._next_num(), request))
+
+    def next(self, until_ns: int) -> OrderEvent | None:
+        """The next report or market data that has arrived by an instant; None where none has."""
+        self._take_requests(until_ns)
+        if not self._reports or self._reports[0][0] > until_ns:
+            return None
+        at_ns, _, event = heapq.heappop(self._reports)
+        self._newest_ns = at_ns
+        return event
+
+    def observe(self, item: FeedItem) -> None:
+        """Market data of an instrument that is listed: it meets what arrived before it."""
+        if not isinstance(item, Bar | Quote | Trade) or item.symbol not in self._books:
+            return
+        now_ns = item.available_at_ns
+        self._take_requests(now_ns)
+        instrument, book = self._instruments[item.symbol], self._books[item.symbol]
+        match item:
+            case Quote():
+                self._report_matches(self._quote(item, instrument, book))
+                self._snapshot(item.symbol, now_ns)
+            case Trade():
+                price, lots = instrument.nearest_ticks(item.price), _lots(item.size, instrument)
+                self._report_matches(book.trade(price, lots, now_ns))
+                self._snapshot(item.symbol, now_ns, last=price, last_lots=lots)
+            case Bar():
+                self._bar(item, instrument, book)
+
+    def _bar(self, bar: Bar, instrument: Instrument, book: SimulatedBook) -> None:
+        if book.has_quotes:
+            return  # its quotes have shown what the bar sums up
+        half = max(1, round(instrument.nearest_ticks(bar.close) * self._config.half_spread_bps / 1e4))
+        prices = (
+            instrument.nearest_ticks(bar.open),
+            instrument.nearest_ticks(bar.high),
+            instrument.nearest_ticks(bar.low),
+            instrument.nearest_ticks(bar.close),
+        )
+        volume = _lots(bar.volume, instrument)
+        max_lots = int(volume * self._config.max_bar_share) if volume else 1 << 60
+        self._report_matches(book.bar(prices, max_lots, half, bar.start_ns, bar.end_ns))
+        self._snapshot(bar.symbol, bar.available_at_ns, last=prices[3], last_lots=volume)
+
+    def _quote(self, quote: Quote, instrument: Instrument, book: SimulatedBook) -> Iterable[Match]:
+        bid = book.bid if quote.bid is None else instrument.nearest_ticks(quote.bid, "down")
+        ask = book.ask if quote.ask is None else instrument.nearest_ticks(quote.ask, "up")
+        bid_lots = book.bid_shown if quote.bid_size is None else _lots(quote.bid_size, instrument)
+        ask_lots = book.ask_shown if quote.ask_size is None else _lots(quote.ask_size, instrument)
+        return book.quote(bid, bid_lots, ask, ask_lots, quote.available_at_ns)
+
+    def _snapshot(self, symbol: str, at_ns: int, last: int | None = None, last_lots: int = 0) -> None:
+        instrument, book = self._instruments[symbol], self._books[symbol]
+        snapshot = MarketSnapshot(
+            at_ns=at_ns,
+            instrument=symbol,
+            venue=self.name,
+            bid=instrument.price(book.bid) if book.bid > 0 else None,
+            bid_quantity=book.bid_lots,
+            ask=instrument.price(book.ask) if book.ask > 0 else None,
+            ask_quantity=book.ask_lots,
+            last=None if last is None else instrument.price(last),
+            last_quantity=last_lots,
+            phase=SessionPhase.CONTINUOUS,
+        )
+        heapq.heappush(self._reports, (at_ns, self._next_num(), snapshot))
+
+    def _take_requests(self, until_ns: int) -> None:
+        while self._requests and self._requests[0][0] <= until_ns:
+            arrived_ns, _, request = heapq.heappop(self._requests)
+            match request:
+                case NewOrder():
+                    self._enter(request, arrived_ns)
+                case CancelRequest():
+                    self._cancel(request, arrived_ns)
+                case ReplaceRequest():
+                    self._replace(request, arrived_ns)
+
+    def _enter(self, new: NewOrder, at_ns: int) -> None:
+        why = self._why_rejected(new)
+        if why:
+            self._report(OrderRejected(at_ns=at_ns, order_id=new.order_id, reason=why))
+            return
+        self._new[new.order_id] = new
+        instrument, book = self._instruments[new.instrument], self._books[new.instrument]
+        assert new.price is not None, "orders at market are rejected"
+        order = RestingOrder(
+            new.order_id,
+            new.side.sign,
+            instrument.ticks(new.price),
+            new.quantity,
+            at_ns,
+            new.time_in_force,
+        )
+        self._report(
+            OrderAcknowledged(
+                at_ns=at_ns, order_id=new.order_id, venue_order_id=f"{self.name}-{self._next_num()}"
+            )
+        )
+        if new.time_in_force is TimeInForce.FILL_OR_KILL and not _fills_whole(book, order):
+            self._report(
+                OrderCanceled(at_ns=at_ns, order_id=new.order_id, reason="it could not be filled whole")
+            )
+            return
+        self._report_matches(book.add(order))
+        if new.time_in_force is TimeInForce.IMMEDIATE_OR_CANCEL and book.remove(new.order_id) is not None:
+            self._report(
+                OrderCanceled(
+                    at_ns=at_ns, order_id=new.order_id, reason="the rest could not be filled at once"
+                )
+            )
+
+    def _why_rejected(self, new: NewOrder) -> str:
+        if new.instrument not in self._instruments:
+            return f"{new.instrument} is not listed"
+        if new.order_id in self._new:
+            return "the order's id was used before"
+        if new.order_type is not OrderType.LIMIT or new.price is None:
+            return f"orders of type {new.order_type.value} are not taken"
+        if new.quantity <= 0 or new.price <= 0:
+            return "its price and its quantity must be above 0"
+        if new.price % self._instruments[new.instrument].tick:
+            return "its price lies between two ticks"
+        return ""
+
+    def _cancel(self, request: CancelRequest, at_ns: int) -> None:
+        new = self._new.get(request.order_id)
+        if new is None or self._books[new.instrument].remove(request.order_id) is None:
+            self._report(
+                CancelRejected(
+                    at_ns=at_ns,
+                    order_id=request.order_id,
+                    cl_ord_id=request.cl_ord_id,
+                    reason="the order is not on the book",
+                )
+            )
+            return
+        self._report(OrderCanceled(at_ns=at_ns, order_id=request.order_id, cl_ord_id=request.cl_ord_id))
+
+    def _replace(self, request: ReplaceRequest, at_ns: int) -> None:
+        new = self._new.get(request.order_id)
+        book = None if new is None else self._books[new.instrument]
+        order = None if book is None else book.orders.get(request.order_id)
+        if new is None or book is None or order is None:
+            why = "the order is not on the book"
+        else:
+            filled = new.quantity - order.leaves
+            instrument = self._instruments[new.instrument]
+            price = order.price if request.price is None else instrument.nearest_ticks(float(request.price))
+            if request.quantity <= filled:
+                why = f"{filled} lots are filled"
+            elif request.price is not None and request.price % instrument.tick:
+                why = "its price lies between two ticks"
+            else:
+                self._report(
+                    OrderReplaced(
+                        at_ns=at_ns,
+                        order_id=request.order_id,
+                        cl_ord_id=request.cl_ord_id,
+                        quantity=request.quantity,
+                        price=instrument.price(price),
+                    )
+                )
+                self._new[new.order_id] = structs.replace(new, quantity=request.quantity)
+                self._report_matches(book.change(request.order_id, request.quantity - filled, price))
+                return
+        self._report(
+            CancelRejected(at_ns=at_ns, order_id=request.order_id, cl_ord_id=request.cl_ord_id, reason=why)
+        )
+
+    def _report_matches(self, matches: Iterable[Match]) -> None:
+        for match in matches:
+            new = self._new[match.order_id]
+            price = self._instruments[new.instrument].price(match.price)
+            bps = (
+                self._config.take_fee_bps
+                if match.liquidity is Liquidity.REMOVED
+                else self._config.make_fee_bps
+            )
+            value = abs(self._instruments[new.instrument].value(match.price, match.lots))
+            num = self._next_num()
+            self._report(
+                OrderFilled(
+                    at_ns=match.at_ns,
+                    order_id=match.order_id,
+                    exec_id=f"{self.name}-e{num}",
+                    quantity=match.lots,
+                    price=price,
+                    liquidity=match.liquidity,
+                    fee=round(Decimal(value) / 10**9 * Decimal(repr(bps)) / _BPS, 6),
+                )
+            )
+
+    def _report(self, event: OrderEvent) -> None:
+        """A report on what happened at `event.at_ns`: it arrives after the latency, not before what came already."""
+        arrives_ns = max(event.at_ns + self._config.report_ns, self._newest_ns)
+        heapq.heappush(
+            self._reports, (arrives_ns, self._next_num(), structs.replace(event, at_ns=arrives_ns))
+        )
+
+    def _next_num(self) -> int:
+        self._num += 1
+        return self._num
+
+
+def _lots(size: float, instrument: Instrument) -> int:
+    return int(size // instrument.lot_size)
+
+
+def _fills_whole(book: SimulatedBook, order: RestingOrder) -> bool:
+    opposite, lots = (book.ask, book.ask_lots) if order.sign > 0 else (book.bid, book.bid_lots)
+    return bool(opposite) and order.sign * (order.price - opposite) >= 0 and lots >= order.leaves

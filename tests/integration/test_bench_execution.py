@@ -1,0 +1,30 @@
+"""`htfi bench execution`: a quick run gives the figures it promises."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from htfi.apps.cli.main import cli
+
+
+def test_quick_run_has_every_figure(tmp_path: Path) -> None:
+    file = tmp_path / "execution.json"
+    done = CliRunner().invoke(cli, ["bench", "execution", "orders", "venue", "--quick", "--json", str(file)])
+    assert done.exit_code == 0, done.output
+    metrics = json.loads(file.read_text())["metrics"]
+    assert set(metrics) == {"orders_per_s", "tick_to_order_p99_ms", "cancel_1000_ms", "venue_events_per_s"}
+    assert all(value > 0 for value in metrics.values())
+
+
+def test_quick_run_of_fix_has_our_share(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fix = "htfi_eval.bench.execution.fix"
+    monkeypatch.setattr(f"{fix}.ENGINE", tmp_path)  # peers and the other engine are not part of it
+    monkeypatch.setattr(f"{fix}.is_installed", lambda _: False)
+    file = tmp_path / "fix.json"
+    done = CliRunner().invoke(cli, ["bench", "execution", "fix", "--quick", "--json", str(file)])
+    assert done.exit_code == 0, done.output
+    metrics = json.loads(file.read_text())["metrics"]
+    assert set(metrics) == {"fix_share_p50_us", "fix_share_p99_us"}
+    assert 0 < metrics["fix_share_p50_us"] <= metrics["fix_share_p99_us"]

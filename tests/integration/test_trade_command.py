@@ -1,0 +1,147 @@
+"""`htfi trade` and `htfi orders`, as people type them."""
+
+import json
+import random
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from htfi.apps.cli.main import cli
+from htfi.domain.errors import InvalidInput
+from htfi.domain.orders import DecisionNoted, MassCancelRequest, NewOrder, TradingDisabled
+from htfi.governance.regulation.findings import RuleRegime, Severity
+from htfi.governance.regulation.monitor import Span
+from htfi.wiring.order_record import order_events
+from htfi.wiring.regulation import check_regulation
+
+MadeOnce = Any
+
+
+def say(*words: object) -> str:
+    done = CliRunner().invoke(cli, [str(word) for word in words], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def write_prices(path: Path, num_days: int = 90) -> None:
+    rng, level = random.Random(5), {"AAA": 100.0, "BBB": 50.0}
+    with path.open("w") as rows:
+        rows.write("ts,symbol,open,high,low,close,volume\n")
+        for day in range(num_days):
+            at = time.strftime("%Y-%m-%dT21:00:00Z", time.gmtime(1_262_304_000 + 86_400 * day))
+            for symbol, last in level.items():
+                close = last * (1 + rng.gauss(0.001, 0.01))
+                rows.write(f"{at},{symbol},{last:.4f},{max(last, close) * 1.01:.4f},{min(last, close) * 0.99:.4f},"
+                           f"{close:.4f},{10**6}\n")  # fmt: skip
+                level[symbol] = close
+
+
+@pytest.fixture(scope="module")
+def traded(made_once: MadeOnce) -> Path:
+    def make(folder: Path) -> None:
+        write_prices(folder / "prices.csv")
+        say("trade", folder / "prices.csv", "--out", folder / "run", "--plain")
+
+    return made_once("traded", make) / "run"
+
+
+def test_orders_positions_and_the_page_tell_one_story(traded: Path) -> None:
+    orders = [
+        json.loads(line) for line in say("orders", "list", traded, "--num", 9_999, "--json").splitlines()
+    ]
+    positions = [json.loads(line) for line in say("orders", "positions", traded, "--json").splitlines()]
+    assert len(orders) > 20
+    for position in positions:
+        mine = [one for one in orders if one["instrument"] == position["instrument"]]
+        held = sum((1 if one["side"] == "buy" else -1) * one["filled"] for one in mine)
+        assert held == position["lots"]
+        assert sum(one["fees"] for one in mine) == pytest.approx(position["fees"])
+    assert {one["instrument"] for one in positions} == {"AAA", "BBB"}
+    page = (traded / "report.html").read_text()
+    assert "<h2>Orders</h2>" in page
+    assert f"<b>{len(orders):,}</b><span>orders</span>" in page
+    shown = say("orders", "show", traded, orders[0]["order"])
+    assert "acts on" in shown
+    assert "OrderAcknowledged" in shown or "OrderRejected" in shown
+
+
+def test_the_ledger_and_the_regulators_monitors_verify_what_was_traded(traded: Path) -> None:
+    assert "judged again by the gate, positions add up" in say("ledger", "verify", traded)
+    found = check_regulation((traded,), (), tuple(RuleRegime), Span())
+    assert found.counts.num_order_events > 100
+    breaches = [one for check in found.results for one in check.findings if one.severity is Severity.BREACH]
+    assert breaches == []
+
+
+def test_each_order_acts_on_a_decision_of_its_instrument(traded: Path) -> None:
+    decisions: dict[int, DecisionNoted] = {}
+    for event in order_events(traded):
+        if isinstance(event, DecisionNoted):
+            decisions[event.receipt.index] = event
+        elif isinstance(event, NewOrder):
+            assert event.decision is not None
+            assert decisions[event.decision.index].instrument == event.instrument
+    assert len(decisions) > 50
+
+
+def test_requests_of_people_are_taken_once_by_the_run_that_goes_on(tmp_path: Path) -> None:
+    prices, run = tmp_path / "prices.csv", tmp_path / "run"
+    write_prices(prices, 40)
+    say("trade", prices, "--out", run, "--plain", "--no-report")
+    before = len(list(order_events(run)))
+    said = say(
+        "orders", "disable", run, "--scope", "instrument:AAA", "--by", "Ann Lee", "--why", "bad prices"
+    )
+    assert "does it when it resumes" in said
+    write_prices(prices, 60)  # the same days, and more
+    say("trade", prices, "--out", run, "--plain", "--no-report")
+    events = list(order_events(run))[before:]
+    disabled = [one for one in events if isinstance(one, TradingDisabled)]
+    assert [(one.scope, one.cause, one.by) for one in disabled] == [
+        ("instrument:AAA", "bad prices", "Ann Lee")
+    ]
+    assert sum(isinstance(one, MassCancelRequest) for one in events) == 1
+    refused = [json.loads(line) for line in say("orders", "list", run, "--refused", "--json").splitlines()]
+    reasons = [one["reason"] for one in refused if one["instrument"] == "AAA"]
+    assert reasons
+    assert all("instrument:AAA is disabled: bad prices" in one for one in reasons)
+    assert "positions add up" in say("ledger", "verify", run)
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (("list",), "has no orders.jsonl"),
+        (("cancel-all", "--by", "A", "--why", "w"), "has no orders.jsonl"),
+    ],
+)
+def test_a_folder_that_never_traded_is_one_line(tmp_path: Path, words: tuple[str, ...], what: str) -> None:
+    with pytest.raises(InvalidInput, match=what):
+        CliRunner().invoke(cli, ["orders", words[0], str(tmp_path), *words[1:]], catch_exceptions=False)
+
+
+@pytest.mark.parametrize(
+    ("settings", "what"),
+    [
+        ("[trading]\nhorizon_bars = 3\n", "horizon_bars is 3: forecasts are for 1, 5, 22 bars"),
+        ('[trading.instruments.AAA]\ntick = "zero"\n', "trading.instruments.AAA.tick is 'zero'"),
+        ('[trading.instruments.AAA]\ntick = "0.00000000001"\n', "with nine decimals at most"),
+        ('[order_limits.by_scope."somebody"]\nmax_order_quantity = 1\n', "is no scope of orders"),
+    ],
+)
+def test_settings_that_cannot_hold_stop_the_start(tmp_path: Path, settings: str, what: str) -> None:
+    write_prices(tmp_path / "prices.csv", 5)
+    (tmp_path / "desk.toml").write_text(settings)
+    words = [
+        "trade",
+        tmp_path / "prices.csv",
+        "--settings",
+        tmp_path / "desk.toml",
+        "--out",
+        tmp_path / "run",
+    ]
+    with pytest.raises(InvalidInput, match=what):
+        CliRunner().invoke(cli, [str(word) for word in words], catch_exceptions=False)

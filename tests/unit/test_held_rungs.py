@@ -1,0 +1,164 @@
+"""Where the reader of a rung is held the next lower one that is trusted reads; auditors derive the rung again."""
+
+from typing import Any
+
+import pytest
+from msgspec import UNSET
+from msgspec.structs import replace
+from test_held_readers import SETTINGS, stopped, tripped
+from test_pipeline_loop import days
+from test_pipeline_reading import Recording
+
+from htfi.domain.decision import Decision, PolicyOutcome, Rung
+from htfi.domain.events import News
+from htfi.domain.governance import BreakerState
+from htfi.domain.plan import PlanReason
+from htfi.domain.time import NS_PER_DAY
+from htfi.governance.control.entries import GovernanceEntry, Reenabled, encode_governance
+from htfi.governance.control.requests import StopRequest
+from htfi.pipeline.audit.governed import GovernanceAuditor
+from htfi.pipeline.audit.recompute import check_entry
+from htfi.pipeline.governed import NoGovernanceLog, RequestQueue, RunGovernance
+from htfi.pipeline.record.entry import decode_entry, encode_entry
+from htfi.scheduling.fidelity import is_watched
+from htfi.wiring.loop import build_loop
+from memory_run import ListFeed, MemoryLedger, MemoryOutlet
+
+UNWATCHED = next(name for number in range(100) if not is_watched(name := f"n{number}"))
+WATCHED = next(name for number in range(100) if is_watched(name := f"n{number}"))
+TARGET, DRAFT = "model:speculative/1", "model:edge/1"
+
+
+class HeldRun:
+    """A run over one item of news with readers at three rungs, and what an auditor finds."""
+
+    def __init__(
+        self,
+        *entries: GovernanceEntry,
+        item: str = UNWATCHED,
+        ledger: MemoryLedger | None = None,
+        log: NoGovernanceLog | None = None,
+        queue: RequestQueue | None = None,
+        target: Recording | None = None,
+    ) -> None:
+        self.log = log or NoGovernanceLog([(encode_governance(entry), "leaf") for entry in entries])
+        self.readers = {rung: Recording(f"{rung.value}/1") for rung in (Rung.TEMPLATE, Rung.EDGE)}
+        self.readers[Rung.SPECULATIVE] = target or Recording("speculative/1")
+        items = list(days("A"))
+        at_ns = items[-4].available_at_ns - NS_PER_DAY // 2
+        items.insert(len(items) - 4, News(at_ns, at_ns, "wire", 1, item, "Zorvane cuts its outlook", ("A",)))
+        self.ledger = ledger or MemoryLedger([])
+        governance = RunGovernance(SETTINGS.policy, self.log, queue)
+        build_loop(
+            SETTINGS,
+            ListFeed(items),
+            self.ledger,
+            MemoryOutlet([]),
+            readers=self.readers,
+            governance=governance,
+        ).run(lambda: None)
+        self.decisions = [decode_entry(entry) for entry in self.ledger.entries]
+
+    @property
+    def first(self) -> Decision:
+        """The first decision with news."""
+        return next(one for one in self.decisions if one.view is not None)
+
+    def problems(self, changed: Decision | None = None) -> list[str]:
+        auditor = GovernanceAuditor(SETTINGS.policy, self.log.recorded())
+        entries = [
+            encode_entry(changed) if changed is not None and changed.id == one.id else entry
+            for one, entry in zip(self.decisions, self.ledger.entries, strict=True)
+        ]
+        digest = self.first.settings_digest
+        return [
+            problem
+            for entry in entries
+            for problem in check_entry(
+                entry, digest, SETTINGS.policy, fidelity=SETTINGS.scheduling, governance=auditor
+            )
+        ]
+
+
+@pytest.mark.parametrize("cause", [stopped, tripped])
+@pytest.mark.parametrize("name", [TARGET, "model:reader.speculative"])
+def test_the_draft_reads_where_the_target_is_held_and_its_view_counts(cause: Any, name: str) -> None:
+    run = HeldRun(cause(name))
+    found = run.first
+    assert (found.plan.rung, found.plan.reasons) == (Rung.EDGE, (PlanReason.NORMAL, PlanReason.HELD))
+    assert found.plan.inputs is not UNSET
+    assert found.plan.inputs.held == (Rung.SPECULATIVE,)
+    assert found.forecast.tilt is not None
+    assert found.verdict.outcome is not PolicyOutcome.WITHHOLD
+    assert run.readers[Rung.SPECULATIVE].asked == []
+    assert run.problems() == []
+
+
+def test_where_no_model_is_trusted_the_lowest_rung_remains() -> None:
+    run = HeldRun(stopped(TARGET), replace(stopped(DRAFT), request="stop-2"))
+    assert run.first.plan.rung is Rung.TEMPLATE
+    assert [run.readers[rung].asked for rung in (Rung.EDGE, Rung.SPECULATIVE)] == [[], []]
+    assert run.problems() == []
+
+
+def test_the_target_reads_where_the_draft_alone_is_held() -> None:
+    run = HeldRun(tripped(DRAFT))
+    assert (run.first.plan.rung, run.first.plan.reasons) == (Rung.SPECULATIVE, (PlanReason.NORMAL,))
+    assert run.first.forecast.tilt is not None
+    assert run.problems() == []
+
+
+def test_a_reader_whose_breaker_is_open_is_watched_now_and_then_and_a_stopped_one_is_not() -> None:
+    run = HeldRun(tripped(TARGET), item=WATCHED)
+    assert (run.first.plan.rung, run.first.forecast.tilt) == (Rung.SPECULATIVE, None)
+    assert len(run.readers[Rung.SPECULATIVE].asked) == 1
+    assert run.problems() == []
+    assert HeldRun(stopped(TARGET), item=WATCHED).first.plan.rung is Rung.EDGE
+
+
+def test_a_reader_whose_breaker_is_half_open_reads_and_does_not_count() -> None:
+    run = HeldRun(tripped(TARGET), replace(tripped(TARGET), state=BreakerState.HALF_OPEN))
+    assert (run.first.plan.rung, run.first.forecast.tilt) == (Rung.SPECULATIVE, None)
+    assert run.problems() == []
+
+
+def test_a_run_made_again_takes_the_rungs_that_were_recorded() -> None:
+    run = HeldRun(tripped(TARGET))
+    again = HeldRun(tripped(TARGET), ledger=run.ledger)
+    assert again.decisions == run.decisions
+
+
+def test_an_auditor_finds_a_rung_that_is_left_out_without_a_hold_and_one_that_does_not_follow() -> None:
+    run = HeldRun(tripped(TARGET))
+    plan = run.first.plan
+    assert plan.inputs is not UNSET
+    unheld = replace(run.first, plan=replace(plan, inputs=replace(plan.inputs, held=UNSET)))
+    assert "the rung edge does not follow from deadline and load" in run.problems(unheld)
+    run.log = NoGovernanceLog([(encode_governance(tripped("model:other")), "leaf")])
+    expected = (
+        "it leaves out the reader of the rung speculative, which nothing in the governance log holds back"
+    )
+    assert expected in run.problems()
+
+
+def test_a_hold_that_a_person_ended_while_the_decision_waited_is_no_problem() -> None:
+    run = HeldRun(tripped(TARGET))
+    ended = Reenabled(2, 0, TARGET, "Ann", "seen to", "reenable-1")
+    run.log = NoGovernanceLog([*run.log.recorded(), (encode_governance(ended), "leaf")])
+    assert [one for one in run.problems() if "leaves out" in one] == []
+
+
+def test_a_run_made_again_weighs_the_view_whose_reader_was_stopped_before_it_was_recorded() -> None:
+    queue, ledger, log = RequestQueue(), MemoryLedger([]), NoGovernanceLog()
+
+    class Stopping(Recording):
+        def read(self, questions: Any, deadline_ms: float) -> Any:
+            queue.push(StopRequest("stop-1", 5, TARGET, "Ann", "a drill"))
+            return super().read(questions, deadline_ms)
+
+    run = HeldRun(ledger=ledger, log=log, queue=queue, target=Stopping("speculative/1"))
+    assert (run.first.plan.rung, run.first.verdict.outcome) == (Rung.SPECULATIVE, PolicyOutcome.WITHHOLD)
+    assert run.first.forecast.tilt is not None
+    assert run.problems() == []
+    again = HeldRun(ledger=ledger, log=NoGovernanceLog(log.recorded()))
+    assert again.decisions == run.decisions
