@@ -14,9 +14,9 @@ ORACLES := $(PIP) install --no-deps -c constraints.txt nautilus_trader portion u
 # Figures of earlier commits, with which those of `make goals` are compared.
 HISTORY := --history benchmarks/history.jsonl
 # Test files side by side, as many as there are cores; a file stays whole, for what its tests share. Each process
-# computes in one thread: two that share the cores would wait for each other's.
+# computes in one thread: two that share the cores would wait for each other's. (`nproc` itself obeys the variable.)
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
-WORKERS ?= $(shell nproc 2>/dev/null || echo 2)
+WORKERS ?= $(shell env -u OMP_NUM_THREADS nproc 2>/dev/null || echo 2)
 SERIAL = $$(grep -rl --include='test_*.py' 'pytest.mark.serial' tests)
 PARALLEL := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 

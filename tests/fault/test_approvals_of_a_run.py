@@ -128,7 +128,7 @@ def answer(
 def test_approval_from_a_second_shell_releases_while_a_live_run_goes_on(
     closing: contextlib.ExitStack, tmp_path: Path
 ) -> None:
-    folder, rules = tmp_path / "run", governance(tmp_path, "deadline_s=8.0")
+    folder, rules = tmp_path / "run", governance(tmp_path, "deadline_s=4.0")
     run = start(closing, None, folder, rules)
     assert run.stdin is not None
     began_s = time.time() - 3_000
@@ -162,7 +162,7 @@ def test_kill_around_an_approval_releases_once(
     folder = tmp_path / "run"
     approved: list[str] = []
     for number in (1, 2):
-        run = start(closing, prices, folder, rules, "--pace", NUM_DAYS * 86_400 / 30)
+        run = start(closing, prices, folder, rules, "--pace", NUM_DAYS * 86_400 / 7)
         wait_for(lambda: len(questions(folder)) >= 3 + 2 * len(approved))
         asked = questions(folder)[number - 1].state.question
         killer = subprocess.Popen(["sh", "-c", f"sleep {draw.random() * 0.06:.3f}; kill -9 {run.pid}"])

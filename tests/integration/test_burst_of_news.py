@@ -3,6 +3,7 @@
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -119,9 +120,12 @@ def run(
     return found, clock
 
 
+decoded = cache(decode_entry)  # several tests read the thousands of entries of one run
+
+
 def at_bar(entries: Sequence[bytes], minute: int) -> list[Decision]:
     as_of_ns = START_NS + minute * BAR_NS
-    found = [decode_entry(entry) for entry in entries]
+    found = [decoded(entry) for entry in entries]
     return [one for one in found if one.as_of_ns == as_of_ns and not one.amends]
 
 
@@ -175,7 +179,7 @@ def test_every_rung_is_derived_again_from_its_record(burst: tuple[list[bytes], C
     entries, _ = burst
     amendments, known = AmendmentAuditor(entries.__getitem__), settings()
     for entry in entries:
-        digest = decode_entry(entry).settings_digest
+        digest = decoded(entry).settings_digest
         found = check_entry(entry, digest, known.policy, amendments, known.routing, fidelity=known.scheduling)
         assert found == []
     loaded = next(one for one in at_bar(entries, BURST) if one.plan.rung is Rung.EDGE)
@@ -194,7 +198,7 @@ def test_a_slow_reader_lowers_the_rung_and_a_resumed_run_takes_the_recorded_one(
     }
     assert len(measured) >= 2
     assert max(measured.values()) <= DEADLINE_MS
-    instants = [decode_entry(entry).as_of_ns for entry in slow]
+    instants = [decoded(entry).as_of_ns for entry in slow]
     begun = instants.index(START_NS + BURST * BAR_NS)
     for cut in one_in_eight((begun + 200, len(slow) - 3)):
         again, _ = run(tmp_path / f"cut {cut}", edge_ms=1.0, speculative_ms=1.0, entries=slow[:cut])
