@@ -162,3 +162,67 @@ def test_a_run_made_again_weighs_the_view_whose_reader_was_stopped_before_it_was
     assert run.problems() == []
     again = HeldRun(ledger=ledger, log=NoGovernanceLog(log.recorded()))
     assert again.decisions == run.decisions
+
+
+def next_with_news(run: HeldRun) -> int:
+    """The place of the second decision with a view: it keeps the view of the first."""
+    return [place for place, one in enumerate(run.decisions) if one.view is not None][1]
+
+
+@pytest.mark.parametrize("cause", [stopped, tripped])
+def test_news_that_a_reader_had_read_before_it_was_held_is_read_by_the_next_lower_one(cause: Any) -> None:
+    place = next_with_news(HeldRun())
+    run = HeldRun(replace(cause(TARGET), before=place))
+    before, after = run.decisions[place - 1], run.decisions[place]
+    assert (before.plan.rung, after.plan.rung) == (Rung.SPECULATIVE, Rung.EDGE)
+    assert PlanReason.HELD in after.plan.reasons
+    assert after.forecast.tilt is not None
+    assert [len(run.readers[rung].asked) for rung in (Rung.SPECULATIVE, Rung.EDGE)] == [1, 1]
+    assert run.problems() == []
+
+
+def test_once_a_person_has_re_enabled_a_reader_it_reads_what_another_had_read_for_it() -> None:
+    place = next_with_news(HeldRun())
+    ended = Reenabled(2, place + 1, TARGET, "Ann", "seen to", "reenable-1")
+    run = HeldRun(replace(stopped(TARGET), before=place), ended)
+    rungs = [one.plan.rung for one in run.decisions[place - 1 : place + 2]]
+    assert rungs == [Rung.SPECULATIVE, Rung.EDGE, Rung.SPECULATIVE]
+    assert run.problems() == []
+
+
+def test_a_view_that_was_read_before_every_reader_was_held_is_left_to_the_lowest_rung() -> None:
+    place = next_with_news(HeldRun())
+    run = HeldRun(
+        replace(stopped(TARGET), before=place), replace(stopped(DRAFT), before=place, request="stop-2")
+    )
+    after = run.decisions[place]
+    assert after.plan.rung is Rung.TEMPLATE
+    assert after.view is not None
+    assert after.view.reader.startswith("template/1")
+    assert run.problems() == []
+
+
+def test_a_run_made_again_keeps_the_view_of_a_decision_that_was_planned_before_its_reader_was_stopped() -> (
+    None
+):
+    place = next_with_news(HeldRun())
+    ledger, log = MemoryLedger([]), NoGovernanceLog()
+
+    class AtCommit(RequestQueue):
+        """Asks for a stop after the decision at `place` was planned, before it is recorded."""
+
+        num_asked = 0
+
+        @property
+        def has_new(self) -> bool:
+            self.num_asked += ledger.size == place
+            if self.num_asked == 2:
+                self.push(StopRequest("stop-1", 5, TARGET, "Ann", "a drill"))
+            return super().has_new
+
+    run = HeldRun(ledger=ledger, log=log, queue=AtCommit())
+    assert [one.plan.rung for one in run.decisions[place : place + 2]] == [Rung.SPECULATIVE, Rung.EDGE]
+    assert run.decisions[place].verdict.outcome is PolicyOutcome.WITHHOLD
+    assert run.problems() == []
+    again = HeldRun(ledger=ledger, log=NoGovernanceLog(log.recorded()))
+    assert again.decisions == run.decisions

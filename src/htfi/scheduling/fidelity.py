@@ -152,7 +152,7 @@ def choose_plan(
     reading that could hardly move the forecast is made only on trial, for some of the `newest_item`s. A rung whose
     reader is held counts as one without.
     """
-    held = frozenset(() if inputs is UNSET or inputs.held is UNSET else inputs.held)
+    held = frozenset[Rung]() if inputs is UNSET else inputs.left_out
     available -= held
     rung, reasons = _preferred_rung(regime, deadline_ms, inputs, suspicion, config)
     if rung is not Rung.TEMPLATE and rung not in available:
