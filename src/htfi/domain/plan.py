@@ -139,6 +139,19 @@ class FidelityPlan(
         return frozenset() if self.inputs is UNSET else self.inputs.left_out
 
     @property
+    def counts_encoder_alone(self) -> bool:
+        """Whether the encoder's readings count instead of a model's.
+
+        So it is where a model's could hardly move the forecast, and where governance holds every model back; but not of
+        what is suspected, which only a reading in secure mode may weigh.
+        """
+        reasons = self.reasons
+        is_held = PlanReason.HELD in reasons and not {PlanReason.SUSPICION, PlanReason.NO_INFLUENCE} & {
+            *reasons
+        }
+        return self.rung is Rung.TEMPLATE and (is_held or PlanReason.LOW_INFLUENCE in reasons)
+
+    @property
     def reason_text(self) -> str:
         """The reasons in words."""
         if self.legacy_reason_text is not UNSET:

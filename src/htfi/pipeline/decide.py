@@ -56,7 +56,6 @@ from htfi.pipeline.view_cache import ReadRequest
 from htfi.pipeline.weighing import fair_opinion, join_parts, max_view_weight, opinion_of, report_divergence
 from htfi.scheduling.fidelity import (
     choose_plan,
-    counts_encoder_alone,
     deadline_of,
     is_high_value,
     is_silent,
@@ -145,7 +144,7 @@ def plan_readings(
         request = series_context.request._replace(
             plan=plan, budget=_budget(deadline_ms, inputs.left_ms, components)
         )
-        news = components.news.read_by_encoder(request.news) if counts_encoder_alone(plan) else None
+        news = components.news.read_by_encoder(request.news) if plan.counts_encoder_alone else None
         if news is not None:
             request = request._replace(news=news, question=replace(request.question, items=()))
         series[place] = replace(series_context, request=request)

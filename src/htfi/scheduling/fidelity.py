@@ -206,11 +206,6 @@ def is_watched(item: str) -> bool:
     return zlib.crc32(item.encode()) % WATCH_SHARE == 2
 
 
-def counts_encoder_alone(plan: FidelityPlan) -> bool:
-    """Whether no model reads because it could hardly move the forecast, and the encoder's readings count instead."""
-    return plan.rung is Rung.TEMPLATE and PlanReason.LOW_INFLUENCE in plan.reasons
-
-
 def is_silent(plan: FidelityPlan) -> bool:
     """Whether no reading could move the forecast: the news is cited, and nothing is made of it."""
     return PlanReason.NO_INFLUENCE in plan.reasons
