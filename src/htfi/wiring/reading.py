@@ -19,10 +19,10 @@ from htfi.governance.reading import (
     record_resource,
 )
 from htfi.pipeline.record.entry import try_decode_entry
-from htfi.wiring.authorisation import open_access
+from htfi.wiring.authorisation import open_access, record_owner
 from htfi.wiring.governance_log import open_governance_log, read_governance_log
 from htfi.wiring.ledger import open_ledger_readonly
-from htfi.wiring.settings import SETTINGS_FILE, decode_settings
+from htfi.wiring.settings import SETTINGS_FILE
 
 
 class Reader(NamedTuple):
@@ -124,7 +124,4 @@ def _record_of(run: Path) -> tuple[str, RecordConfig]:
         raise IntegrityError(
             f"{run / SETTINGS_FILE} is not what the newest decision was made under: whose record it is is unknown"
         )
-    try:
-        return record, decode_settings(data, to_verify=True).record
-    except InvalidInput as error:
-        raise InvalidInput(f"{run / SETTINGS_FILE}: {error}") from error
+    return record, record_owner(run)
