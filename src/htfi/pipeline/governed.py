@@ -321,20 +321,6 @@ class RunGovernance:
         self._advance(index)
         return is_reader_left_out(self.state_now, names, is_watched=is_watched)
 
-    def once_left_out(self, index: int, names: Collection[str]) -> bool:
-        """Whether any change in force for the decision at `index`, or one that ended before, left such a reader out.
-
-        What a person ends while a decision waits to be recorded is ended for it in the log, though it was planned
-        before.
-        """
-        self._advance(index)
-        state = ControlState()
-        for entry, _ in self._entries[: self._num_applied]:
-            state = apply(state, entry)
-            if is_reader_left_out(state, names, is_watched=False):
-                return True
-        return False
-
     def has_breakers(self, before: int) -> bool:
         """Whether a bundle in force for decision `before` has circuit breakers observe."""
         self._advance(before)

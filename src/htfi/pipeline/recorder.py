@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from htfi.domain.decision import Decision, NewsView, PolicyOutcome, Receipt
 from htfi.domain.errors import IntegrityError, LedgerUnavailable
-from htfi.domain.plan import LadderInputs
+from htfi.domain.plan import LadderInputs, Rung
 from htfi.domain.time import NS_PER_MS
 from htfi.governance.ledger.merkle import leaf_hash
 from htfi.governance.policy import judge
@@ -80,6 +80,13 @@ class LedgerCursor:
         ):
             return None
         return found.plan.inputs
+
+    def next_left_out(self, ahead: int, symbol: str, as_of_ns: int) -> frozenset[Rung] | None:
+        """The rungs that that decision was planned without; None where the ledger does not hold it."""
+        found = self.next_decision(ahead)
+        if found is None or (found.symbol, found.as_of_ns) != (symbol, as_of_ns):
+            return None
+        return found.plan.left_out
 
     def next_view(self, ahead: int = 0) -> NewsView | None:
         """What was read for that decision, before other readings were merged into it."""

@@ -65,7 +65,7 @@ class TradingControls:
         self._requests = requests
         self._limits: OrderLimits | None = None  # as they were asked for last
         self._in_force: dict[str, LimitsInForce] = {}  # as recorded, by scope, of no instant
-        self._disabled: dict[str, str] = {}  # by stops and breakers
+        self._disabled: dict[str, int] = {}  # by stops and breakers, since when
         self._banned: set[str] = set()  # by people: only they enable these scopes again
         self._uncancelled: dict[str, str] = {}  # disabled, while what is open there was not cancelled yet
 
@@ -106,7 +106,11 @@ class TradingControls:
             if scope not in self._disabled:
                 events.append(TradingDisabled(at_ns=at_ns, scope=scope, cause=cause))
                 events.append(mass_cancel_of(scope, at_ns, _BY_GOVERNANCE, cause))
-        for scope in [one for one in self._disabled if one not in wanted]:
+        for scope, since_ns in [one for one in self._disabled.items() if one[0] not in wanted]:
+            if (
+                since_ns == at_ns
+            ):  # made again, the run may not have come to what its order log has at this instant
+                continue
             if scope in self._banned:
                 del self._disabled[scope]
                 continue
@@ -121,7 +125,7 @@ class TradingControls:
         """Keep who disables what. A scope that a person enables while a stop holds it is disabled again at once."""
         match event:
             case TradingDisabled(by=""):
-                self._disabled[event.scope] = self._uncancelled[event.scope] = event.cause
+                self._disabled[event.scope], self._uncancelled[event.scope] = event.at_ns, event.cause
             case TradingDisabled():
                 self._banned.add(event.scope)
             case TradingEnabled():
