@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from htfi.adapters.stores.order_log import ORDERS, OrderLog, read_order_log
 from htfi.adapters.stores.order_requests import OrderRequest, OrderRequests, write_order_request
 from htfi.domain.errors import InvalidInput
-from htfi.domain.governance import ScopeLevel, parse_scope
+from htfi.domain.governance import ScopeLevel, SystemName, parse_scope
 from htfi.domain.order_limits import OrderLimits
 from htfi.domain.order_scopes import mass_cancel_of
 from htfi.domain.orders import (
@@ -36,7 +36,8 @@ from htfi.wiring.ledger import is_running
 from htfi.wiring.order_record import RecordedOrders
 from htfi.wiring.settings import Settings
 
-_BY_SETTINGS, _BY_BUNDLE, _BY_GOVERNANCE = "settings", "policy bundle", "governance log"
+_BY_SETTINGS, _BY_BUNDLE = SystemName.SETTINGS.value, SystemName.POLICY_BUNDLE.value
+_BY_GOVERNANCE = SystemName.GOVERNANCE_LOG.value
 
 
 @dataclass(frozen=True, slots=True)
