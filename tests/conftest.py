@@ -55,7 +55,7 @@ START_NS = 1_192_132_800 * 10**9  # 2007-10-11T20:00:00Z
 MakeDecisions = Callable[..., list[Decision]]
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_decisions() -> MakeDecisions:
     """`make_decisions(num=100, symbols=("SPX",), seed=0)`: daily Gaussian walks with honest forecasts.
 
