@@ -19,6 +19,7 @@ from htfi.domain.orders import (
     MassCancelRequest,
     OrderEvent,
     OrderSide,
+    Reconciled,
     TradingDisabled,
     TradingEnabled,
 )
@@ -30,6 +31,7 @@ from htfi.execution.order_entry import EntryVerdict, OrderEntry
 from htfi.execution.ports import VenueLink
 from htfi.execution.sizing import Array, SizingInput, joint_outcomes, outcomes_of, target_weights
 from htfi.execution.strategies import directions
+from htfi.execution.turns import RunTurn
 from htfi.forecasting.joint.history import NormalScores
 from htfi.pipeline.decided import DecidedSeries
 from htfi.pipeline.ports import EventFeed, Position
@@ -37,7 +39,7 @@ from htfi.pipeline.ports import EventFeed, Position
 SESSION_S = 6.5 * 3600  # of a trading day
 DAYS_A_YEAR = 252
 
-ControlEvent = TradingDisabled | TradingEnabled | MassCancelRequest
+ControlEvent = TradingDisabled | TradingEnabled | MassCancelRequest | Reconciled
 
 
 class TradedVenue(VenueLink, Protocol):
@@ -80,9 +82,11 @@ class Trader:
         levels: Sequence[float],
         in_force: Callable[[int], Sequence[OrderEvent]],
         controls: Callable[[int], Sequence[ControlEvent]] = lambda _: (),
+        turn: RunTurn | None = None,
     ) -> None:
         """`in_force` gives the limits that hold at an instant, those that changed since it was asked; `controls` what
-        people and governance want of trading by then. Raises: InvalidInput for a horizon that is not forecast.
+        people and governance want of trading by then. `turn` counts how often both and the venue were asked. Raises:
+        InvalidInput for a horizon that is not forecast.
         """
         if config.horizon_bars not in horizons:
             raise InvalidInput(
@@ -92,6 +96,8 @@ class Trader:
         self._venue, self._config = venue, config
         self._row, self._levels = list(horizons).index(config.horizon_bars), levels
         self._in_force, self._controls = in_force, controls
+        self._turn = RunTurn() if turn is None else turn
+        self._now_ns = 0
         self._decided: list[tuple[Receipt, DecidedSeries]] = []
         self._known: dict[str, _Known] = {}
         self._waiting: dict[str, _Target] = {}
@@ -115,27 +121,50 @@ class Trader:
         decided, self._decided = self._decided, []
         for group in _by_instant(decided):
             at_ns = group[0][1].as_of_ns
-            self._deliver(at_ns)
-            self._heed(at_ns)
+            self._take_in(at_ns)
             self._act(group, at_ns)
         if isinstance(item, Bar | Quote | Trade) and self._config.trades(item.symbol):
             self._list(item.symbol, now_ns)
+            self._turn.number += 1
             self._deliver(now_ns)  # what was sent before meets the market as it was
             self._venue.observe(item)
-        self._deliver(now_ns)
-        self._heed(now_ns)
+        self._take_in(now_ns)
 
-    def _heed(self, at_ns: int) -> None:
-        """Do what people and governance want, and take in limits that have changed."""
+    def cancel_rest(self, why: str) -> None:
+        """Cancel what is open, and take in what the venue answers: the run ends."""
+        self._take_in(self._now_ns)
+        if self.entry.open_orders():
+            self._waiting.clear()
+            self.entry.cancel_all(MassCancelRequest(at_ns=self._now_ns, why=why, turn=self._turn.number))
+            self._deliver(self._now_ns)
+
+    def traded_series(self, symbol: str) -> str:
+        """The series that an instrument is traded by; empty where none of it was forecast yet."""
+        known = self._known.get(symbol)
+        return "" if known is None else f"{symbol}/{known.interval}"
+
+    def _take_in(self, at_ns: int) -> None:
+        """Reports, then what people and governance want, by an instant: one turn."""
+        self._turn.number += 1
+        self._now_ns = max(self._now_ns, at_ns)
+        self._deliver(at_ns)
+        if self._heed(at_ns):
+            self._deliver(at_ns)
+
+    def _heed(self, at_ns: int) -> bool:
+        """Do what people and governance want, and take in limits that have changed; whether all was cancelled."""
+        has_cancelled = False
         while events := self._controls(at_ns):
             for event in events:
                 if isinstance(event, MassCancelRequest):
+                    has_cancelled = True
                     self._waiting.clear()
                     self.entry.cancel_all(event)
                 else:
                     self.entry.put_in_force([event])
         while changed := self._in_force(at_ns):
             self.entry.put_in_force(changed)
+        return has_cancelled
 
     def _act(self, group: Sequence[tuple[Receipt, DecidedSeries]], at_ns: int) -> None:
         due: dict[str, Receipt] = {}

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import time
+from collections.abc import Callable
 from typing import Protocol
 
 from htfi.adapters.fix.journal import MessageJournal
@@ -65,11 +66,19 @@ class ByteTransport(Protocol):
 class SessionRunner:
     """One session over the life of its connections."""
 
-    def __init__(self, settings: FixSession, journal: MessageJournal, application: Application) -> None:
+    def __init__(
+        self,
+        settings: FixSession,
+        journal: MessageJournal,
+        application: Application,
+        may_resend: Callable[[bytes], bool] = lambda _: True,
+    ) -> None:
+        """`may_resend`: whether a message that the counterparty asks for again is sent; else a gap fill is."""
         self.settings = settings
         self.journal = journal
         self.dictionary = load_dictionary(settings.dictionary_name)
         self._application = application
+        self._may_resend = may_resend
         self._state = initial_state(journal.next_out, journal.next_in)
         self._transport: ByteTransport | None = None
         self._rest = b""
@@ -183,7 +192,7 @@ class SessionRunner:
                 self._outgoing += resend_frames(
                     self.settings,
                     self.dictionary,
-                    self.journal.sent,
+                    self._stored,
                     action.begin,
                     action.end,
                     at_ns,
@@ -198,6 +207,11 @@ class SessionRunner:
                 self._last_refusal = action
             case Note():
                 _LOG.info("%s-%s: %s", self.settings.sender, self.settings.target, action.text)
+
+    def _stored(self, number: int) -> bytes | None:
+        """The message of a number that may be sent again."""
+        frame = self.journal.sent(number)
+        return frame if frame is not None and self._may_resend(frame) else None
 
     def _finish(self) -> None:
         """Write down, send, deliver; again for what the application sends meanwhile."""

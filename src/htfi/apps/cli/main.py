@@ -81,7 +81,11 @@ def _not_installed(name: str, path: str, extra: str) -> click.Command:
 COMMANDS = {
     "run": ("htfi.apps.cli.run:command", "Forecast a stream of prices and news; record, then release."),
     "trade": ("htfi.apps.cli.trade:command", "Forecast, and act on it by orders: paper trading."),
-    "orders": ("htfi.apps.cli.orders.command:command", "Orders of a run: list, show, positions, cancel all."),
+    "orders": (
+        "htfi.apps.cli.orders.command:command",
+        "Orders of a run: list, show, costs, cancel, reconcile.",
+    ),
+    "venue": ("htfi.apps.cli.venue:command", "The simulated venue as a FIX counterparty."),
     "edge": ("htfi.apps.cli.edge:command", "Forecast at the edge; clouds run the target model."),
     "cloud": ("htfi.apps.cli.cloud:command", "Serve a target model to edges."),
     "certs": ("htfi.apps.cli.certs:command", "Certificates of edges and clouds: make, list."),

@@ -132,17 +132,26 @@ class SimulatedBook:
         else:
             self.rest(order)
 
-    def quote(self, bid: int, bid_lots: int, ask: int, ask_lots: int, at_ns: int) -> Iterator[Match]:
-        """New best prices: orders that they cross trade at their own price, as makers.
+    def quote(
+        self,
+        bid: int,
+        bid_lots: int,
+        ask: int,
+        ask_lots: int,
+        at_ns: int,
+        met: Liquidity = Liquidity.ADDED,
+    ) -> Iterator[Match]:
+        """New best prices: orders that they cross trade at their own price.
 
-        What they took of a price is not there again until the price changes or more is shown at it.
+        They are makers, unless the prices are of several exchanges: then the order goes to the one that crosses it, and
+        takes. What they took of a price is not there again until the price changes or more is shown at it.
         """
         self.show(bid, bid_lots, ask, ask_lots)
         for order in list(self.orders.values()):
             opposite, lots = (ask, self.ask_lots) if order.sign > 0 else (bid, self.bid_lots)
             if opposite and lots and order.sign * (order.price - opposite) >= 0:
                 taken = self._use(order, lots)
-                yield self._fill(order, taken, order.price, at_ns, Liquidity.ADDED)
+                yield self._fill(order, taken, order.price, at_ns, met)
 
     def show(self, bid: int, bid_lots: int, ask: int, ask_lots: int) -> None:
         """New best prices, while nothing trades."""

@@ -29,6 +29,7 @@ from htfi.domain.orders import (
     TimeInForce,
 )
 from htfi.execution.instruments import Instrument
+from htfi.execution.market_view import BestQuotes, lots_of
 from htfi.execution.ports import VenueRequest
 from htfi.simulation.venue.book import Match, RestingOrder, SimulatedBook
 from htfi.simulation.venue.config import VenueConfig
@@ -42,18 +43,24 @@ _OF_THE_DAY = frozenset({TimeInForce.DAY, TimeInForce.AT_THE_OPENING, TimeInForc
 class SimulatedVenue:
     """One venue over all instruments. `name` is its ISO 10383 code."""
 
-    def __init__(self, name: str, config: VenueConfig) -> None:
+    def __init__(self, name: str, config: VenueConfig, num_given: int = 0) -> None:
+        """`num_given` numbers of requests and executions were given before, and are not given again."""
         self.name = name
         self._config = config
         self._instruments: dict[str, Instrument] = {}
         self._books: dict[str, SimulatedBook] = {}
         self._phases: dict[str, InstrumentPhase] = {}
+        self._quotes: dict[str, BestQuotes] = {}
         self._new: dict[str, NewOrder] = {}  # orders that were taken in, by id
         self._requests: list[tuple[int, int, VenueRequest]] = []
         self._reports: list[tuple[int, int, OrderEvent]] = []
-        self._num = 0  # of all requests, reports, orders and executions
+        self._num = num_given  # of all requests, reports, orders and executions
         self._newest_ns = 0
         self._change_ns = _NEVER  # when time alone changes a phase; 0: to be looked up
+
+    @property
+    def num_given(self) -> int:
+        return self._num
 
     def list_instrument(self, instrument: Instrument) -> None:
         """Open a book for an instrument."""
@@ -61,6 +68,7 @@ class SimulatedVenue:
         if instrument.symbol not in self._books:
             self._books[instrument.symbol] = SimulatedBook()
             self._phases[instrument.symbol] = self._config.instrument_phase()
+            self._quotes[instrument.symbol] = BestQuotes()
             self._change_ns = 0
 
     def send(self, request: VenueRequest) -> None:
@@ -75,6 +83,19 @@ class SimulatedVenue:
         at_ns, _, event = heapq.heappop(self._reports)
         self._newest_ns = at_ns
         return event
+
+    def cancel(self, order_id: str, at_ns: int, reason: str) -> None:
+        """Take an order off without a request, whether it has arrived or is on its way."""
+        self._take_requests(at_ns)
+        new = self._new.get(order_id)
+        on_its_way = [one for one in self._requests if one[2].order_id == order_id]
+        if new is not None and self._books[new.instrument].remove(order_id) is None:
+            return  # it is done
+        if on_its_way:
+            self._requests = [one for one in self._requests if one[2].order_id != order_id]
+            heapq.heapify(self._requests)
+        if new is not None or on_its_way:
+            self._report(OrderCanceled(at_ns=at_ns, order_id=order_id, reason=reason))
 
     def observe(self, item: FeedItem) -> None:
         """Market data of an instrument that is listed: it meets what arrived before it."""
@@ -102,7 +123,7 @@ class SimulatedVenue:
             instrument.nearest_ticks(bar.low),
             instrument.nearest_ticks(bar.close),
         )
-        volume = _lots(bar.volume, instrument)
+        volume = lots_of(bar.volume, instrument)
         max_lots = int(volume * self._config.max_bar_share) if volume else 1 << 60
         self._report_matches(book.bar(prices, max_lots, half, bar.start_ns, bar.end_ns))
         self._snapshot(bar.symbol, bar.available_at_ns, last=prices[3], last_lots=volume)
@@ -110,15 +131,14 @@ class SimulatedVenue:
     def _quote(
         self, quote: Quote, instrument: Instrument, book: SimulatedBook, phase: InstrumentPhase
     ) -> None:
-        bid = book.bid if quote.bid is None else instrument.nearest_ticks(quote.bid, "down")
-        ask = book.ask if quote.ask is None else instrument.nearest_ticks(quote.ask, "up")
-        bid_lots = book.bid_shown if quote.bid_size is None else _lots(quote.bid_size, instrument)
-        ask_lots = book.ask_shown if quote.ask_size is None else _lots(quote.ask_size, instrument)
+        quotes = self._quotes[quote.symbol]
+        bid, bid_lots, ask, ask_lots = quotes.take(quote, instrument)
+        met = Liquidity.ADDED if quotes.num_exchanges == 1 else Liquidity.REMOVED
         now_ns = quote.available_at_ns
         if phase.band_share and bid and ask and phase.see(now_ns, (bid + ask) // 2):
             self._change_ns = 0
         if phase.is_matching:
-            self._report_matches(book.quote(bid, bid_lots, ask, ask_lots, now_ns))
+            self._report_matches(book.quote(bid, bid_lots, ask, ask_lots, now_ns, met))
         else:
             book.show(bid, bid_lots, ask, ask_lots)
             if phase.phase is SessionPhase.CONTINUOUS:
@@ -130,7 +150,7 @@ class SimulatedVenue:
     def _trade(
         self, trade: Trade, instrument: Instrument, book: SimulatedBook, phase: InstrumentPhase
     ) -> None:
-        price, lots = instrument.nearest_ticks(trade.price), _lots(trade.size, instrument)
+        price, lots = instrument.nearest_ticks(trade.price), lots_of(trade.size, instrument)
         now_ns = trade.available_at_ns
         if phase.band_share and phase.see(now_ns, price):
             self._change_ns = 0
@@ -204,7 +224,7 @@ class SimulatedVenue:
                 case NewOrder():
                     self._enter(request, arrived_ns)
                 case CancelRequest():
-                    self._cancel(request, arrived_ns)
+                    self._take_cancel(request, arrived_ns)
                 case ReplaceRequest():
                     self._replace(request, arrived_ns)
         if until_ns >= self._change_ns:
@@ -283,7 +303,7 @@ class SimulatedVenue:
     def _is_matching(self, symbol: str) -> bool:
         return self._phases[symbol].is_matching or not self._books[symbol].has_ticks
 
-    def _cancel(self, request: CancelRequest, at_ns: int) -> None:
+    def _take_cancel(self, request: CancelRequest, at_ns: int) -> None:
         new = self._new.get(request.order_id)
         if new is None or self._books[new.instrument].remove(request.order_id) is None:
             self._report(
@@ -364,10 +384,6 @@ class SimulatedVenue:
     def _next_num(self) -> int:
         self._num += 1
         return self._num
-
-
-def _lots(size: float, instrument: Instrument) -> int:
-    return int(size // instrument.lot_size)
 
 
 def _fills_whole(book: SimulatedBook, order: RestingOrder) -> bool:
