@@ -115,7 +115,9 @@ def run(
         ledger.append(list(entries))
     outlet = ListOutlet(entries)
     injected: Callable[[], int] | None = clock if measured else None
-    loop = build_loop(settings(), ListFeed(feed(num_symbols)), ledger, outlet, readers=readers, reading_clock=injected)
+    loop = build_loop(
+        settings(), ListFeed(feed(num_symbols)), ledger, outlet, readers=readers, reading_clock=injected
+    )
     loop.run(lambda: clock.spend(item_ms, 0))
     found = [ledger.entry(index) for index in range(ledger.size)]
     ledger.close()
