@@ -33,6 +33,7 @@ from htfi.domain.decision import (
 from htfi.domain.time import NS_PER_DAY, format_ns
 
 register_profiles()
+gc.set_threshold(50_000)  # at Python's own 700 a tenth of the time goes into looking for garbage
 os.environ["XDG_STATE_HOME"] = mkdtemp(prefix="htfi-state-")  # no stop of this machine's user reaches a test
 for _size in (
     "COLUMNS",

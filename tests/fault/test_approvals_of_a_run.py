@@ -12,8 +12,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from htfi.adapters.keys.ed25519 import create_key
+from htfi.apps.cli.main import cli
 from htfi.domain.errors import AccessDenied
 from htfi.domain.governance import DEFAULT_DESK
 from htfi.governance.checkpoints.requests import AnswerKind
@@ -108,10 +110,10 @@ def released(folder: Path) -> list[str]:
 
 
 def verify(folder: Path) -> None:
-    checked = subprocess.run(
-        [*HTFI, "ledger", "verify", str(folder), "--recompute"], capture_output=True, text=True, check=False
+    checked = CliRunner().invoke(
+        cli, ["ledger", "verify", str(folder), "--recompute"], catch_exceptions=False
     )
-    assert (checked.returncode, checked.stderr) == (0, "")
+    assert (checked.exit_code, checked.stderr) == (0, "")
 
 
 def answer(
