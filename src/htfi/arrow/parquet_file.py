@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
-import arro3.core as arrow
+import arro3.core
 from arro3.core import DataType
 
 from htfi.arrow.columns import is_text
@@ -17,6 +17,8 @@ from htfi.arrow.parquet_footer import ARROW_SCHEMA, MAGIC, TAIL_BYTES, ParquetFo
 from htfi.arrow.reader_process import BatchReader
 from htfi.arrow.reader_program import PARQUET, FileWithFooter, open_batches, reading
 from htfi.arrow.streams import schema_message, schema_of_message
+
+arrow: Any = arro3.core  # whose types are not complete
 
 Batch = Any  # an arro3.core.RecordBatch
 Schema = Any  # an arro3.core.Schema

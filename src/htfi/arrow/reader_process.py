@@ -37,7 +37,7 @@ Schema = Any  # an arro3.core.Schema
 
 _IS_WINDOWS = sys.platform == "win32"
 _FOLDERS = [str(Path(cast(str, module.__file__)).parents[2]) for module in (arro3.core, arro3.io)]
-_PROGRAM = cast(str, reader_program.__file__)
+_PROGRAM = reader_program.__file__
 _PIPE_BYTES = 1 << 20
 _OUTSIDE_SIGNALS = ("SIGKILL", "SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT")
 _ENDED_FROM_OUTSIDE = (  # exit status; it says nothing about the file
@@ -101,9 +101,7 @@ class BatchReader:
 class _Process:
     """The process, whose output is a file that is read; of a file, what arro3 calls."""
 
-    def __init__(
-        self, fd: int, path: Path, form: str, num_bytes: int, footer: bytes, num_rows: int
-    ) -> None:
+    def __init__(self, fd: int, path: Path, form: str, num_bytes: int, footer: bytes, num_rows: int) -> None:
         self.failure: BaseException | None = None
         with _passed_on(fd, path) as (source, options):
             self._popen = subprocess.Popen(
@@ -138,7 +136,9 @@ class _Process:
         """Raises where nothing is left: arro3 does not read on behind the end of the stream."""
         try:
             if self._out.closed:
-                raise ProcessEnded("belongs to the process that this one was forked from: open the file again")
+                raise ProcessEnded(
+                    "belongs to the process that this one was forked from: open the file again"
+                )
             found = cast(bytes, self._out.read(size))
             if not found:
                 raise self._why_ended()
@@ -180,13 +180,15 @@ class _Process:
         if status == FAILED:
             return ProcessEnded(f"failed: {said}")
         if status in _ENDED_FROM_OUTSIDE:
-            return ProcessEnded("was ended from outside: read it again")
+            return ProcessEnded("was ended from outside, or memory ran out")
         return DamagedFile("a page cannot be decoded")
 
 
 def _can_start() -> bool:
     """Whether the program that runs here is Python's own; in another one the file is read in this process."""
-    return not hasattr(sys, "frozen") and Path(sys.executable or "").stem.lower().startswith(("python", "pypy"))
+    return not hasattr(sys, "frozen") and Path(sys.executable or "").stem.lower().startswith(
+        ("python", "pypy")
+    )
 
 
 @contextmanager

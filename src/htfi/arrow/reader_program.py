@@ -34,12 +34,13 @@ class FileWithFooter:
         return self._at
 
     def read(self, size: int) -> bytes:
-        begin = self._at - self._num_bytes
+        begin = self._at - self._num_bytes  # in the footer
         try:
-            if begin < 0:
-                found = self._read_at(self._at, min(size, -begin))
-            else:
-                found = self._footer[begin : begin + size]
+            found = (
+                self._read_at(self._at, min(size, -begin))
+                if begin < 0
+                else self._footer[begin : begin + size]
+            )
         except BaseException as error:  # an interruption too: arro3 passes neither on
             self.failure = error
             raise
@@ -89,14 +90,16 @@ def open_batches(form: str, file: FileWithFooter, num_rows: int) -> object:
 
 def is_damage(error: BaseException) -> bool:
     """Whether arro3 raised it: plain exceptions, and panics of Rust, whose class cannot be imported."""
-    return type(error) is Exception or isinstance(error, ValueError) or type(error).__name__ == "PanicException"
+    return (
+        type(error) is Exception or isinstance(error, ValueError) or type(error).__name__ == "PanicException"
+    )
 
 
 def _write_stream() -> tuple[int, str]:
     """The exit status, and what is to say."""
     form, source, num_bytes, footer, num_rows, folders = marshal.load(sys.stdin.buffer)
     sys.path += folders
-    _leave_no_trace()
+    _limit_damage()
     import arro3.io
 
     out = _Output()
@@ -114,16 +117,23 @@ def _write_stream() -> tuple[int, str]:
     return 0, ""
 
 
-def _leave_no_trace() -> None:
-    """A damaged file may end this process: no core is dumped, and no window opens."""
+def _limit_damage() -> None:
+    """A damaged file may ask for any memory, and end this process: no core is dumped, and no window opens."""
     if sys.platform == "win32":
         import msvcrt
 
         msvcrt.SetErrorMode(msvcrt.SEM_FAILCRITICALERRORS | msvcrt.SEM_NOGPFAULTERRORBOX)
-    else:
-        import resource
+        return
+    import resource
 
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    half = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    if soft == resource.RLIM_INFINITY or soft > half:
+        try:  # noqa: SIM105 - contextlib takes long to import
+            resource.setrlimit(resource.RLIMIT_AS, (half, hard))
+        except (OSError, ValueError):
+            pass  # macOS may refuse
 
 
 def main() -> None:
