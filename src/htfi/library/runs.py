@@ -14,13 +14,13 @@ from datetime import date, datetime, timedelta
 from datetime import time as time_of_day
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar, cast
+from typing import Any, NoReturn, TypeVar, cast
 
 from htfi.domain.decision import Decision
 from htfi.domain.errors import InvalidInput
 from htfi.domain.events import Event, QuarantinedRow, TimePassed
 from htfi.domain.time import NS_PER_DAY
-from htfi.library.arguments import ORIGIN, Models, bar_interval, with_models
+from htfi.library.arguments import ORIGIN, Models, bar_interval, not_copied, with_models
 from htfi.library.frames import FrameKind, frame_kind
 from htfi.library.results import RowsSetAside
 from htfi.library.tables import read_prices
@@ -239,6 +239,12 @@ class Run:
     def _save(self) -> None:
         self._run.resume.save(self._run.loop, self._run.quarantine)
         self._next_save_s = time.monotonic() + self._run.snapshot_s
+
+    def __repr__(self) -> str:
+        return f"{'open' if self._open else 'closed'} run in {self._folder}"
+
+    def __reduce__(self) -> NoReturn:
+        raise not_copied(self, "push its events where it was opened")
 
     def __enter__(self) -> "Run":
         if self._open is not None:
