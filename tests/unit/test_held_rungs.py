@@ -28,6 +28,7 @@ from htfi.pipeline.governed import NoGovernanceLog, RequestQueue, RunGovernance
 from htfi.pipeline.record.entry import decode_entry, encode_entry
 from htfi.scheduling.fidelity import is_watched
 from htfi.wiring.loop import build_loop
+from htfi.wiring.settings import Settings, override
 from memory_run import ListFeed, MemoryLedger, MemoryOutlet
 
 UNWATCHED = next(name for number in range(100) if not is_watched(name := f"n{number}"))
@@ -46,6 +47,7 @@ class HeldRun:
         log: NoGovernanceLog | None = None,
         queue: RequestQueue | None = None,
         target: Recording | None = None,
+        settings: Settings = SETTINGS,
     ) -> None:
         self.log = log or NoGovernanceLog([(encode_governance(entry), "leaf") for entry in entries])
         self.readers = {rung: Recording(f"{rung.value}/1") for rung in (Rung.TEMPLATE, Rung.EDGE)}
@@ -56,7 +58,7 @@ class HeldRun:
         self.ledger = ledger or MemoryLedger([])
         governance = RunGovernance(SETTINGS.policy, self.log, queue)
         build_loop(
-            SETTINGS,
+            settings,
             ListFeed(items),
             self.ledger,
             MemoryOutlet([]),
@@ -269,7 +271,8 @@ def test_a_run_made_again_keeps_the_view_of_a_decision_that_was_planned_before_i
                 self.push(StopRequest("stop-1", 5, TARGET, "Ann", "a drill"))
             return super().has_new
 
-    run = HeldRun(ledger=ledger, log=log, queue=AtCommit())
+    at_once = override(SETTINGS, "pipeline", group_ms=0.0)
+    run = HeldRun(ledger=ledger, log=log, queue=AtCommit(), settings=at_once)
     assert [one.plan.rung for one in run.decisions[place : place + 2]] == [Rung.SPECULATIVE, Rung.EDGE]
     assert run.decisions[place].verdict.outcome is PolicyOutcome.WITHHOLD
     assert run.problems() == []
