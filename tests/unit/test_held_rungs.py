@@ -11,17 +11,24 @@ from test_pipeline_reading import Recording
 
 from htfi.domain.decision import Decision, PolicyOutcome, Rung
 from htfi.domain.events import News
-from htfi.domain.governance import BreakerState
+from htfi.domain.governance import BreakerState, GovernanceFacts, Hold, HoldKind
 from htfi.domain.plan import PlanReason
 from htfi.domain.time import NS_PER_DAY
-from htfi.governance.control.entries import GovernanceEntry, Reenabled, encode_governance
-from htfi.governance.control.requests import StopRequest
+from htfi.governance.control.entries import (
+    BreakerMoved,
+    GovernanceEntry,
+    Reenabled,
+    decode_governance,
+    encode_governance,
+)
+from htfi.governance.control.requests import ReenableRequest, StopRequest
 from htfi.pipeline.audit.governed import GovernanceAuditor
 from htfi.pipeline.audit.recompute import check_entry
 from htfi.pipeline.governed import NoGovernanceLog, RequestQueue, RunGovernance
 from htfi.pipeline.record.entry import decode_entry, encode_entry
 from htfi.scheduling.fidelity import is_watched
 from htfi.wiring.loop import build_loop
+from htfi.wiring.settings import Settings, override
 from memory_run import ListFeed, MemoryLedger, MemoryOutlet
 
 UNWATCHED = next(name for number in range(100) if not is_watched(name := f"n{number}"))
@@ -40,6 +47,7 @@ class HeldRun:
         log: NoGovernanceLog | None = None,
         queue: RequestQueue | None = None,
         target: Recording | None = None,
+        settings: Settings = SETTINGS,
     ) -> None:
         self.log = log or NoGovernanceLog([(encode_governance(entry), "leaf") for entry in entries])
         self.readers = {rung: Recording(f"{rung.value}/1") for rung in (Rung.TEMPLATE, Rung.EDGE)}
@@ -50,7 +58,7 @@ class HeldRun:
         self.ledger = ledger or MemoryLedger([])
         governance = RunGovernance(SETTINGS.policy, self.log, queue)
         build_loop(
-            SETTINGS,
+            settings,
             ListFeed(items),
             self.ledger,
             MemoryOutlet([]),
@@ -263,9 +271,45 @@ def test_a_run_made_again_keeps_the_view_of_a_decision_that_was_planned_before_i
                 self.push(StopRequest("stop-1", 5, TARGET, "Ann", "a drill"))
             return super().has_new
 
-    run = HeldRun(ledger=ledger, log=log, queue=AtCommit())
+    at_once = override(SETTINGS, "pipeline", group_ms=0.0)
+    run = HeldRun(ledger=ledger, log=log, queue=AtCommit(), settings=at_once)
     assert [one.plan.rung for one in run.decisions[place : place + 2]] == [Rung.SPECULATIVE, Rung.EDGE]
     assert run.decisions[place].verdict.outcome is PolicyOutcome.WITHHOLD
     assert run.problems() == []
     again = HeldRun(ledger=ledger, log=NoGovernanceLog(log.recorded()))
     assert again.decisions == run.decisions
+
+
+def test_a_view_stays_set_aside_where_its_hold_ends_while_the_decision_waits() -> None:
+    queue, ledger = RequestQueue(), MemoryLedger([])
+    log = NoGovernanceLog([(encode_governance(tripped(TARGET)), "leaf")])
+
+    class Reenabling(Recording):
+        """Has a person end the hold while the news is read."""
+
+        def read(self, questions: Any, deadline_ms: float) -> Any:
+            queue.push(ReenableRequest("re-1", 5, TARGET, "Ann", "seen to"))
+            return super().read(questions, deadline_ms)
+
+    run = HeldRun(item=WATCHED, ledger=ledger, log=log, queue=queue, target=Reenabling("speculative/1"))
+    place = run.decisions.index(run.first)
+    assert [type(decode_governance(entry)) for entry, _ in log.recorded()] == [BreakerMoved, Reenabled]
+    assert (run.first.plan.rung, run.first.forecast.tilt) == (Rung.SPECULATIVE, None)
+    assert run.first.verdict.outcome is PolicyOutcome.CAUTION
+    assert "the view does not count" in run.first.verdict.reasons[-1]
+    assert run.decisions[place + 1].forecast.tilt is not None
+    assert run.problems(max_group=SETTINGS.pipeline.group_entries) == []
+    again = HeldRun(item=WATCHED, ledger=ledger, log=NoGovernanceLog(log.recorded()))
+    assert again.decisions == run.decisions
+
+
+def test_an_auditor_finds_a_view_that_is_set_aside_for_nothing() -> None:
+    run = HeldRun(tripped("model:other"))
+    first = run.first
+    assert isinstance(first.governance, GovernanceFacts)
+    hold = Hold(HoldKind.BREAKER, TARGET, "views_shift is open: views are not the usual ones")
+    forged = replace(first, governance=replace(first.governance, view_holds=(hold,)))
+    expected = "its view is set aside, though nothing in the governance log holds its readers so"
+    assert expected in run.problems(forged)
+    run.log = NoGovernanceLog([(encode_governance(tripped(TARGET)), "leaf")])
+    assert expected not in run.problems(forged)

@@ -133,7 +133,12 @@ class GovernanceFacts(msgspec.Struct, frozen=True, gc=False):
     @property
     def is_view_set_aside(self) -> bool:
         """Whether the view does not count, because its readers are held."""
-        return self.view_holds is not UNSET and bool(self.view_holds)
+        return bool(self.set_aside)
+
+    @property
+    def set_aside(self) -> tuple[Hold, ...]:
+        """`view_holds`; none where they are unset."""
+        return () if self.view_holds is UNSET else self.view_holds
 
 
 class Scope(NamedTuple):

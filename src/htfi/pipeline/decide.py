@@ -24,6 +24,7 @@ from htfi.domain.decision import (
     series_id,
 )
 from htfi.domain.events import Bar
+from htfi.domain.governance import Hold
 from htfi.domain.news import ReadingBudget
 from htfi.domain.plan import LadderInputs
 from htfi.domain.time import NS_PER_MS
@@ -297,9 +298,10 @@ def weigh_views(
 ) -> list[SeriesContext]:
     """The forecasts of series with news, changed by the views as far as the track records of their readers allow.
 
-    The views of readers that governance holds back from decision `first` on change nothing: the numbers decide.
-    Where the ledger holds the decision as weighed, the hold came after that, and it is weighed again.
+    The views of readers that governance holds back from decision `first` on change nothing: the numbers decide. Where
+    the ledger holds the decision, its view is weighed or set aside as it was, whatever came after that.
     """
+    held = _held_views(series, forecasts, components, first, cursor)
     opinions = {
         series_context.row: fair_opinion(
             opinion_of(
@@ -316,18 +318,38 @@ def weigh_views(
             max_weight=max_view_weight(series_context.request, components.news.suspicion_monitor.config)
         )
         for place, series_context in enumerate(series)
-        if series_context.view is not None
-        and series_context.view.confidence > 0.0
-        and (
-            not components.governance.holds_view(first, _hold_subject(series_context, forecasts, components))
-            or cursor.was_weighed(place)
-        )
+        if series_context.view is not None and series_context.view.confidence > 0.0 and place not in held
     }
     is_tracked = not any(series_context.answered for series_context in series)
     components.forecaster.apply_opinions(forecasts, opinions, is_tracked=is_tracked)
-    weighed = [one if is_numeric(one) else replace(one, forecast=forecasts.item(one.row)) for one in series]
+    weighed = [
+        one
+        if is_numeric(one)
+        else replace(one, forecast=forecasts.item(one.row), set_aside=held.get(place, ()))
+        for place, one in enumerate(series)
+    ]
     report_divergence(weighed, components.news)
     return weighed
+
+
+def _held_views(
+    series: Sequence[SeriesContext],
+    forecasts: ForecastBatch,
+    components: Components,
+    first: int,
+    cursor: LedgerCursor,
+) -> dict[int, tuple[Hold, ...]]:
+    """Why views are not weighed, by place."""
+    found: dict[int, tuple[Hold, ...]] = {}
+    for place, one in enumerate(series):
+        if one.view is None:
+            continue
+        recorded = cursor.next_set_aside(place)
+        subject = _hold_subject(one, forecasts, components)
+        held = components.governance.view_holds(first, subject) if recorded is None else recorded
+        if held:
+            found[place] = held
+    return found
 
 
 def plan_deep_readings(
@@ -387,6 +409,7 @@ def decide_series(
         len(series),
         lambda place: _hold_subject(series[place], forecasts, components),
         lambda config: clear_rows(_PointColumns(series, forecasts, components, numeric), config).tolist(),
+        frozenset(place for place, one in enumerate(series) if one.set_aside),
     )
     place_of = {one.row: place for place, one in enumerate(series) if numeric[place]}
     decided: dict[int, DecidedSeries] = {}
@@ -481,6 +504,7 @@ def _hold_subject(
         readers_of(series_context.view, series_context.request.plan.rung),
         series_context.forecast is not None and series_context.forecast.tilt is not None,
         partial(_checkpoint_facts, series_context, forecasts, components),
+        set_aside=series_context.set_aside,
     )
 
 

@@ -13,7 +13,7 @@ from htfi.governance.control.state import desks_of
 from htfi.governance.fairness.swap_test import swap_problems
 from htfi.pipeline.amendments import released_decision
 from htfi.pipeline.audit.checkpoints import AuditedSignatures, CheckpointAuditor, WaitingDecisionRecord
-from htfi.pipeline.audit.left_out import LeftOutAuditor
+from htfi.pipeline.audit.planned import PlannedHoldsAuditor
 from htfi.pipeline.checkpoints import waits_for_people
 from htfi.pipeline.governed import NoGovernanceLog, RunGovernance, subject_of
 from htfi.pipeline.record.wording import with_words
@@ -43,7 +43,7 @@ class GovernanceAuditor:
         self._checkpoints = CheckpointAuditor(signatures)
         logged = self._governance.logged
         self._steps = deque(entry for entry in logged if isinstance(entry, CheckpointMoved))
-        self._left_out = LeftOutAuditor(logged, max_group)
+        self._planned = PlannedHoldsAuditor(logged, max_group)
 
     @property
     def policy(self) -> PolicyConfig:
@@ -59,7 +59,7 @@ class GovernanceAuditor:
         """What does not follow from the governance log; empty where all does."""
         index, self._index = self._index, self._index + 1
         found = self._step_problems(index)
-        return found + self._decision_problems(decision, index) + self._left_out.problems(decision, index)
+        return found + self._decision_problems(decision, index) + self._planned.problems(decision, index)
 
     def last_problems(self) -> list[str]:
         """What does not follow of what was logged after the last decision."""

@@ -1,5 +1,6 @@
-"""Whether each plan leaves out the readers that governance held back when it was made. `GovernanceAuditor` asks it.
+"""Whether readers are left out, and views set aside, that governance held back when a decision was planned.
 
+`GovernanceAuditor` asks it.
 A decision is planned before it is recorded: what came between the two applies to it in the governance log, but was not
 known to its plan. How much that can be is bounded: what is asked for comes in a group of decisions that is open, and
 what a breaker does at the decision point in hand.
@@ -11,12 +12,13 @@ from msgspec import UNSET
 
 from htfi.domain.decision import Decision, Rung
 from htfi.governance.control.entries import BreakerMoved, GovernanceEntry
-from htfi.governance.control.state import ControlState, apply, is_reader_left_out
+from htfi.governance.control.state import ControlState, apply, is_reader_left_out, view_holds_on
 from htfi.narrative.merging import unmerged
+from htfi.pipeline.governed import subject_of
 from htfi.scheduling.fidelity import is_prepared, is_watched
 
 
-class LeftOutAuditor:
+class PlannedHoldsAuditor:
     """It gets every decision of a ledger in order, with its index.
 
     At most `max_group` decisions are recorded together.
@@ -37,18 +39,20 @@ class LeftOutAuditor:
         self._num_reached = 0
 
     def problems(self, decision: Decision, index: int) -> list[str]:
-        """What of its plan, or of the view that it keeps, does not follow from the entries."""
+        """What of its plan, of the view that it keeps or of why it is set aside does not follow from the entries."""
         while self._num_reached < len(self._entries) and self._entries[self._num_reached].before <= index:
             self._planned_at[self._num_reached] = self._num_planned
             self._num_reached += 1
-        if decision.amends:
-            self._point = None
+        if decision.is_checkpoint_release:  # derived again from the decision that it releases
             return []
+        if decision.amends:
+            self._point, self._start, self._planned_before = None, index, self._num_planned
+            return self._set_aside_problems(decision)
         self._open_point(decision, index)
         self._num_planned += 1
         if decision.news_context is None:
             return []
-        return self._plan_problems(decision)
+        return self._plan_problems(decision) + self._set_aside_problems(decision)
 
     def _open_point(self, decision: Decision, index: int) -> None:
         point = (decision.as_of_ns, decision.inputs.digest, decision.is_between_bars)
@@ -86,13 +90,29 @@ class LeftOutAuditor:
             if rung in expected[-1] - decision.plan.left_out
         ]
 
+    def _set_aside_problems(self, decision: Decision) -> list[str]:
+        """Whether its view is set aside for what held its readers when it was weighed, or since."""
+        found = () if decision.governance is UNSET else decision.governance.set_aside
+        if not found:
+            return []
+        subject = subject_of(decision)
+        first = self._first_unknown(decision, self._num_reached)
+        if any(
+            view_holds_on(state, subject) == found for state in self._states[first : self._num_reached + 1]
+        ):
+            return []
+        return ["its view is set aside, though nothing in the governance log holds its readers so"]
+
     def _states_when_planned(self, decision: Decision) -> Sequence[ControlState]:
         """The states of governance that may have been in force when the point of this decision was planned."""
         most = self._num_reached
         while most and self._entries[most - 1].before > self._start:
             most -= 1
-        least = next((place for place in range(most) if self._may_have_come_after(place, decision)), most)
-        return self._states[least : most + 1]
+        return self._states[self._first_unknown(decision, most) : most + 1]
+
+    def _first_unknown(self, decision: Decision, most: int) -> int:
+        """The first of the entries before `most` that may have come after the point in hand was planned."""
+        return next((place for place in range(most) if self._may_have_come_after(place, decision)), most)
 
     def _may_have_come_after(self, place: int, decision: Decision) -> bool:
         """Whether an entry may have come after the point in hand was planned."""
