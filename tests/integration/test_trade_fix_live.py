@@ -38,7 +38,7 @@ MadeOnce = Any
 
 @pytest.fixture(scope="module")
 def prices(made_once: MadeOnce) -> Path:
-    return made_once("prices", lambda folder: write_prices(folder / "prices.csv", 45)) / "prices.csv"
+    return made_once("prices_of_fix", lambda folder: write_prices(folder / "prices.csv", 45)) / "prices.csv"
 
 
 class Live:

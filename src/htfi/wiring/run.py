@@ -145,6 +145,7 @@ def deferred_garbage_collection() -> Generator[None]:
     try:
         yield
     finally:
+        gc.freeze()  # as old as the rest: else the next collection begins with all that was made inside
         gc.enable()
         gc.unfreeze()
 

@@ -16,7 +16,7 @@ from htfi.adapters.stores.order_log import ORDERS, OrderLog, read_order_log
 from htfi.adapters.stores.order_requests import OrderRequest, OrderRequests, write_order_request
 from htfi.domain.counts import counted
 from htfi.domain.errors import IntegrityError, InvalidInput
-from htfi.domain.governance import ScopeLevel, parse_scope
+from htfi.domain.governance import ScopeLevel, SystemName, parse_scope
 from htfi.domain.order_limits import OrderLimits
 from htfi.domain.order_scopes import mass_cancel_of
 from htfi.domain.orders import (
@@ -40,7 +40,8 @@ from htfi.wiring.order_record import RecordedOrders
 from htfi.wiring.settings import Settings
 from htfi.wiring.venue_link import open_venue
 
-_BY_SETTINGS, _BY_BUNDLE, _BY_GOVERNANCE = "settings", "policy bundle", "governance log"
+_BY_SETTINGS, _BY_BUNDLE = SystemName.SETTINGS.value, SystemName.POLICY_BUNDLE.value
+_BY_GOVERNANCE = SystemName.GOVERNANCE_LOG.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,7 @@ class TradingControls:
         self._traded_series, self._link_cancels = traded_series, link_cancels
         self._limits: OrderLimits | None = None  # as they were asked for last
         self._in_force: dict[str, LimitsInForce] = {}  # as recorded, by scope, of no instant
-        self._disabled: dict[str, str] = {}  # by stops and breakers
+        self._disabled: dict[str, int] = {}  # by stops and breakers, since when
         self._banned: set[str] = set()  # by people: only they enable these scopes again
         self._uncancelled: dict[str, str] = {}  # disabled, while what is open there was not cancelled yet
 
@@ -125,7 +126,11 @@ class TradingControls:
             if scope not in self._disabled:
                 events.append(TradingDisabled(at_ns=at_ns, scope=scope, cause=cause))
                 events.append(mass_cancel_of(scope, at_ns, _BY_GOVERNANCE, cause))
-        for scope in [one for one in self._disabled if one not in wanted]:
+        for scope, since_ns in [one for one in self._disabled.items() if one[0] not in wanted]:
+            if (
+                since_ns == at_ns
+            ):  # made again, the run may not have come to what its order log has at this instant
+                continue
             if scope in self._banned:
                 del self._disabled[scope]
                 continue
@@ -148,7 +153,7 @@ class TradingControls:
         """Keep who disables what. A scope that a person enables while a stop holds it is disabled again at once."""
         match event:
             case TradingDisabled(by=""):
-                self._disabled[event.scope] = self._uncancelled[event.scope] = event.cause
+                self._disabled[event.scope], self._uncancelled[event.scope] = event.at_ns, event.cause
             case TradingDisabled():
                 self._banned.add(event.scope)
             case TradingEnabled():

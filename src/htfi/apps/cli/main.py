@@ -14,8 +14,9 @@ import click
 from htfi import __version__
 from htfi.domain.errors import HtfiError, MissingExtra
 
-# New objects after which Python looks for cycles. At its usual 700 a start looks 200 times and finds none.
-_COLLECTION_THRESHOLD = 100_000
+# New objects after which Python looks for cycles. At its usual 700 a start looks 200 times and finds none; one with
+# models makes over 100,000, which it would look at for 20 ms.
+_COLLECTION_THRESHOLD = 250_000
 # Packages of the distributions that a run does not need, and the extra that installs each.
 OPTIONAL_PACKAGES = {"htfi_eval": "eval", "htfi_train": "train"}
 
