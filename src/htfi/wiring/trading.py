@@ -35,7 +35,7 @@ from htfi.pipeline.governed import RunGovernance
 from htfi.pipeline.ports import EventFeed
 from htfi.pipeline.trading import ControlEvent, TradedFeed, Trader
 from htfi.wiring.ledger import is_running
-from htfi.wiring.models.speculation import warn
+from htfi.wiring.notices import warn
 from htfi.wiring.order_record import RecordedOrders
 from htfi.wiring.settings import Settings
 from htfi.wiring.venue_link import open_venue
