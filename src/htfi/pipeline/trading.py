@@ -6,7 +6,7 @@ the new order waits until the venue has answered. Time is that of the decisions 
 replay sends the same orders.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -29,12 +29,27 @@ from htfi.execution.order_entry import EntryVerdict, OrderEntry
 from htfi.execution.ports import VenueLink
 from htfi.execution.sizing import Array, SizingInput, outcomes_of, target_weights
 from htfi.pipeline.decided import DecidedSeries
+from htfi.pipeline.governed import subject_of
 from htfi.pipeline.ports import EventFeed, Position
 
 SESSION_S = 6.5 * 3600  # of a trading day
 DAYS_A_YEAR = 252
 
 ControlEvent = TradingDisabled | TradingEnabled | MassCancelRequest
+RestingModels = Callable[[], Mapping[str, Collection[str]]]
+"""By instrument the models, as scopes name them, that its open and waiting orders go back to."""
+
+
+class Controls(Protocol):
+    """What people and governance want of trading by an instant."""
+
+    def __call__(self, at_ns: int, resting: RestingModels) -> Sequence[ControlEvent]: ...
+
+
+def no_controls(at_ns: int, resting: RestingModels) -> Sequence[ControlEvent]:
+    """Null controls: nobody wants anything."""
+    del at_ns, resting
+    return ()
 
 
 class TradedVenue(VenueLink, Protocol):
@@ -51,6 +66,7 @@ class _Target:
 
     lots: int
     receipt: Receipt
+    decided: DecidedSeries
     price: float
     at_ns: int
 
@@ -76,7 +92,7 @@ class Trader:
         horizons: Sequence[int],
         levels: Sequence[float],
         in_force: Callable[[int], Sequence[OrderEvent]],
-        controls: Callable[[int], Sequence[ControlEvent]] = lambda _: (),
+        controls: Controls = no_controls,
     ) -> None:
         """`in_force` gives the limits that hold at an instant, those that changed since it was asked; `controls` what
         people and governance want of trading by then. Raises: InvalidInput for a horizon that is not forecast.
@@ -92,6 +108,7 @@ class Trader:
         self._decided: list[tuple[Receipt, DecidedSeries]] = []
         self._known: dict[str, _Known] = {}
         self._waiting: dict[str, _Target] = {}
+        self._models: dict[str, frozenset[str]] = {}  # of the decision behind each order
         self._indices: dict[str, int] = {}  # of decisions that an amendment may name
         self.num_refused = 0
 
@@ -114,9 +131,18 @@ class Trader:
         self._deliver(now_ns)
         self._heed(now_ns)
 
+    def resting_models(self) -> dict[str, set[str]]:
+        """By instrument the models that its open and waiting orders go back to; those being cancelled left out."""
+        found = {symbol: set(_models_of(target)) for symbol, target in self._waiting.items()}
+        for order in self.entry.open_orders():
+            if not order.pending:
+                names = self._models.get(order.new.order_id, ())
+                found.setdefault(order.new.instrument, set()).update(names)
+        return found
+
     def _heed(self, at_ns: int) -> None:
         """Do what people and governance want, and take in limits that have changed."""
-        while events := self._controls(at_ns):
+        while events := self._controls(at_ns, self.resting_models):
             for event in events:
                 if isinstance(event, MassCancelRequest):
                     self._waiting.clear()
@@ -127,7 +153,7 @@ class Trader:
             self.entry.put_in_force(changed)
 
     def _act(self, group: Sequence[tuple[Receipt, DecidedSeries]], at_ns: int) -> None:
-        due: dict[str, Receipt] = {}
+        due: dict[str, tuple[Receipt, DecidedSeries]] = {}
         notes: list[OrderEvent] = []
         for receipt, decided in group:
             symbol, interval = decided.series.rsplit("/", 1)
@@ -136,7 +162,7 @@ class Trader:
             returns = outcomes_of(self._levels, decided.quantiles[self._row])
             years = self._config.horizon_bars * _bar_years(interval)
             self._known[symbol] = _Known(interval, returns, years, decided.last_price)
-            due[symbol] = receipt
+            due[symbol] = receipt, decided
             own_id = decided.decision.id if decided.is_between_bars else decision_id(decided.series, at_ns)
             amends = self._indices.get(decided.amends)
             if not decided.amends:
@@ -155,7 +181,7 @@ class Trader:
             return
         self.entry.put_in_force(notes)
         for symbol, lots in self._targets(due).items():
-            self._waiting[symbol] = _Target(lots, due[symbol], self._known[symbol].price, at_ns)
+            self._waiting[symbol] = _Target(lots, *due[symbol], self._known[symbol].price, at_ns)
         self._pursue(at_ns)
 
     def _follows(self, symbol: str, interval: str) -> bool:
@@ -169,7 +195,7 @@ class Trader:
         self.entry.put_in_force([self._config.terms(symbol, at_ns)])
         self._venue.list_instrument(self.entry.state.instruments[symbol])
 
-    def _targets(self, due: dict[str, Receipt]) -> dict[str, int]:
+    def _targets(self, due: Collection[str]) -> dict[str, int]:
         """Lots wanted of each instrument that is due; the others count in the book as they are."""
         symbols = list(self._known)
         inputs = [
@@ -211,6 +237,7 @@ class Trader:
 
     def _order(self, symbol: str, target: _Target, lots: int, at_ns: int) -> OrderIntent:
         config, instrument = self._config, self.entry.state.instruments[symbol]
+        self._models[f"d{target.receipt.index}"] = _models_of(target)
         side = OrderSide.BUY if lots > 0 else OrderSide.SELL
         limit = target.price * (1 + side.sign * config.limit_bps / 1e4)
         return OrderIntent(
@@ -271,6 +298,12 @@ def _by_instant(
         else:
             groups.append([one])
     return groups
+
+
+def _models_of(target: _Target) -> frozenset[str]:
+    """The experts of a decision, and the readers of its view where that was weighed."""
+    subject = subject_of(target.decided.decision)
+    return frozenset({*subject.models, *(subject.readers if subject.is_view_weighed else ())})
 
 
 def _is_refused_order(verdict: EntryVerdict) -> bool:
