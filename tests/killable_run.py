@@ -22,6 +22,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from htfi.adapters.feeds.spool import SpoolReader
+from htfi.adapters.fix.journal import MessageJournal
+from htfi.adapters.fix.session_thread import SessionThread
 from htfi.adapters.stores import decision_table
 from htfi.adapters.stores.decisions import DecisionJournal
 from htfi.adapters.stores.held_news import HeldNewsFile, QuarantineFile
@@ -135,6 +137,8 @@ POINTS: dict[str, tuple[Any, str]] = {
     "orders": (OrderLog, "append"),
     "order is sent": (SimulatedVenue, "send"),
     "trip": (RunGovernance, "log_changes"),  # a breaker has changed, and nothing says so yet
+    "message is sent": (SessionThread, "post"),
+    "message is written": (MessageJournal, "flush"),
 }
 
 
