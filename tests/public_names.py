@@ -18,7 +18,11 @@ ROOT = Path(__file__).parents[1]
 LISTING = ROOT / "docs" / "api.txt"
 CHANGELOG = ROOT / "CHANGELOG.md"
 HEAD = "# The public names and commands of htfi (docs/promise.md). Written by `make api`.\n"
-_MADE_BY_FUNCTIONS = ("__init__", "__repr__", "__reduce__")  # results are made by htfi; printing is for people
+_MADE_BY_FUNCTIONS = (
+    "__init__",
+    "__repr__",
+    "__reduce__",
+)  # results are made by htfi; printing is for people
 _ELSEWHERE = ("bench", "eval")  # commands of another distribution
 _ANNOUNCING = r"(?m)^### (?:Changed|Removed)\n(.*?)(?=^##|\Z)"
 
