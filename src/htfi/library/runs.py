@@ -30,13 +30,12 @@ from htfi.pipeline.intake.quarantine_reasons import QuarantineReason
 from htfi.pipeline.intake.rows import RowParser
 from htfi.pipeline.intake.spec import SourceSpec
 from htfi.pipeline.scenarios.history import bar_length_ns
+from htfi.wiring.derived_files import write_derived_files
 from htfi.wiring.feeds import table_events
-from htfi.wiring.outputs import JOURNAL, OutputFile, write_parquet
 from htfi.wiring.pushed import PUSHED, PushedFeed, usable_event
 from htfi.wiring.run import OpenRun
 from htfi.wiring.run import open_run as open_recorded_run
 from htfi.wiring.settings import load_settings, override
-from htfi.wiring.statement_file import write_statements
 
 _MIDNIGHT = time_of_day()
 _Result = TypeVar("_Result")
@@ -348,12 +347,3 @@ def open_run(
             chosen, place, (), watch=run.record, pushed=run.pushed, with_models=models is not None
         ),
     )
-
-
-def write_derived_files(run: OpenRun, folder: Path) -> list[Path]:
-    """Make the table, where it is wanted, and the documents of central banks; the files worth naming."""
-    written = [folder / JOURNAL] if OutputFile.LINES in run.outputs else []
-    write_statements(folder, run.loop.components.news.compared_documents())
-    if run.loop.recorder.num_decided and OutputFile.TABLE in run.outputs:
-        written.append(write_parquet(folder, run.ledger))
-    return written
