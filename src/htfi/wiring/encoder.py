@@ -8,17 +8,17 @@ import os
 import shutil
 import tomllib
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, lru_cache
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from htfi import models
-from htfi.adapters.onnx.sentence_encoder import OnnxSentenceEncoder, mean_pooled, write_graph
+from htfi.adapters.native.sentence_encoder import NativeSentenceEncoder, serves
+from htfi.adapters.onnx.sentence_encoder import OnnxSentenceEncoder, load_encoder, write_graph
 from htfi.adapters.onnx.session import Precision, save_graph
 from htfi.decoding.checkpoint.folder import CONFIG, TOKENIZER, Architecture, ModelFolder, parse_architecture
 from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
@@ -32,9 +32,18 @@ if TYPE_CHECKING:
 
 _CHARS_PER_TOKEN = 16  # a text is cut to so many before it is split: more than words of any language need
 _MAX_KEPT = 128  # texts whose tokens are kept
-_BATCH_TOKENS = 512  # at once: what they come to stays in the nearest memory
 # int8-all: weights, activations and the table of words. In "int8", as older runs name it, the table was fp32.
 _PRECISION_NAMES = {Precision.INT8: "int8-all", Precision.FP32: "fp32"}
+
+
+class EncoderNetwork(Protocol):
+    """A network that reads texts of ids."""
+
+    def read(
+        self, texts: Sequence[Sequence[int]], threads: int = 1
+    ) -> tuple[NDArray[np.float32], list[NDArray[np.float32]]]:
+        """Points of length 1 [n, D] and states n × [T, D]. Raises: InvalidInput, DependencyUnavailable."""
+        ...
 
 
 def open_encoder(
@@ -74,10 +83,14 @@ def packed_encoder(
         _check_digest(folder, expected, digest_file)
     architecture = parse_architecture((folder / CONFIG).read_bytes(), str(folder / CONFIG))
 
-    def network(_: Callable[[str], list[int]]) -> OnnxSentenceEncoder:
+    def network(_: Callable[[str], list[int]]) -> EncoderNetwork:
         if digest_file is None:
             _check_digest(folder, expected, file_digest)
-        return OnnxSentenceEncoder.of_graph(folder / models.ENCODER_GRAPH, architecture, expected)
+        file = folder / models.ENCODER_GRAPH
+        written = load_encoder(file)
+        if serves(architecture):
+            return NativeSentenceEncoder(architecture, written.content, written.computed, expected)
+        return OnnxSentenceEncoder.of_written(written, file, architecture, expected)
 
     source = f"{name}@{expected[:12]}"
     return SentenceEncoder(source, architecture, folder / TOKENIZER, config, network)
@@ -145,8 +158,10 @@ def _calibration_ids(precision: Precision, tokens: Callable[[str], list[int]]) -
 
 
 class SentenceEncoder:
-    """Texts to points: tokens, states, their mean over the tokens, length 1. Texts of equal length share a batch, so
-    that none is padded. `source` names the weights, `version` also the precision and the bound on tokens."""
+    """Texts to points: tokens, states, their mean over the tokens, length 1; none is padded.
+
+    `source` names the weights, `version` also the precision and the bound on tokens.
+    """
 
     def __init__(
         self,
@@ -154,7 +169,7 @@ class SentenceEncoder:
         architecture: Architecture,
         tokenizer_file: Path,
         config: EncodingConfig,
-        open_network: Callable[[Callable[[str], list[int]]], OnnxSentenceEncoder],
+        open_network: Callable[[Callable[[str], list[int]]], EncoderNetwork],
     ) -> None:
         self._tokenizer_file = tokenizer_file
         self._open_network = open_network
@@ -169,23 +184,9 @@ class SentenceEncoder:
 
     def read(self, texts: Sequence[str]) -> TextEmbeddings:
         """Points [n, D] and states n × [T, D]. Raises: DependencyUnavailable, InvalidInput."""
-        points = np.zeros((len(texts), self.size), np.float32)
-        states: list[NDArray[np.float32]] = [points[:0]] * len(texts)
-        tokens = [self.tokens(text) for text in texts]
-        batches = _batches([len(ids) for ids in tokens])
-        work = [np.array([tokens[place] for place in batch], np.int64) for batch in batches]
-        for batch, found in zip(batches, self._run(work), strict=True):
-            points[batch] = mean_pooled(found)
-            for row, place in enumerate(batch):
-                states[place] = found[row]
-        return TextEmbeddings(points, states)
-
-    def _run(self, work: Sequence[NDArray[np.int64]]) -> list[NDArray[np.float32]]:
-        network = self._network
-        if self._threads < 2 or len(work) < 2:
-            return [network.encode(ids) for ids in work]
-        with ThreadPoolExecutor(min(self._threads, len(work))) as pool:  # the engine lets other threads run
-            return list(pool.map(network.encode, work))
+        if not texts:
+            return TextEmbeddings(np.zeros((0, self.size), np.float32), [])
+        return TextEmbeddings(*self._network.read([self.tokens(text) for text in texts], self._threads))
 
     def tokens(self, text: str) -> list[int]:
         """The ids of a text between [CLS] and [SEP], cut to the bound."""
@@ -203,7 +204,7 @@ class SentenceEncoder:
         return lru_cache(maxsize=_MAX_KEPT)(self._tokenizer.encode_with_spans)
 
     @cached_property
-    def _network(self) -> OnnxSentenceEncoder:
+    def _network(self) -> EncoderNetwork:
         return self._open_network(self.tokens)
 
     @cached_property
@@ -225,18 +226,6 @@ class SentenceEncoder:
         if found is None:
             raise InvalidInput(f"{self._tokenizer_file}: the vocabulary has no {name}; name a BERT encoder")
         return found
-
-
-def _batches(lengths: Sequence[int]) -> list[list[int]]:
-    """Places of texts of equal length, together as many as fit, the shortest first."""
-    of_length: dict[int, list[int]] = {}
-    for place, length in enumerate(lengths):
-        of_length.setdefault(length, []).append(place)
-    batches: list[list[int]] = []
-    for length, places in sorted(of_length.items()):
-        at_once = max(_BATCH_TOKENS // length, 1)
-        batches += [places[start : start + at_once] for start in range(0, len(places), at_once)]
-    return batches
 
 
 def open_heads() -> Heads:

@@ -175,10 +175,11 @@ static int encode(const Model *m, const Texts *of)
     int longest = PASS_TOKENS;
     for (int i = 0; i < of->num_texts; i++) longest = of->lengths[i] > longest ? of->lengths[i] : longest;
     const int widest = m->inner > 3 * m->hidden ? m->inner : 3 * m->hidden;
+    const int deepest = m->inner > m->hidden ? m->inner : m->hidden;
     const size_t rows = (size_t)longest, padded = (rows + LANES - 1) / LANES * LANES, f = sizeof(float);
     const size_t sizes[] = {rows * m->hidden * f, rows * widest * f, rows * m->hidden * f, rows * f,
-                            padded * m->head_dim * f, padded * QUERIES * f, rows * m->inner,
-                            (size_t)AVX2_ROWS * m->inner * sizeof(int16_t)};
+                            padded * m->head_dim * f, padded * QUERIES * f, rows * deepest,
+                            (size_t)AVX2_ROWS * deepest * sizeof(int16_t)};
     size_t size = 64;
     for (int i = 0; i < 8; i++) size += (sizes[i] + 63) / 64 * 64;
     char *memory = malloc(size), *from = (char *)(((uintptr_t)memory + 63) / 64 * 64);
