@@ -7,7 +7,9 @@ import hashlib
 import os
 import shutil
 import tomllib
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, lru_cache
 from importlib.resources import files
 from pathlib import Path
@@ -31,7 +33,8 @@ if TYPE_CHECKING:
     from htfi.adapters.tokenizer.hugging_face import HuggingFaceTokenizer
 
 _CHARS_PER_TOKEN = 16  # a text is cut to so many before it is split: more than words of any language need
-_MAX_KEPT = 128  # texts whose tokens are kept
+_MAX_KEPT = 1_024  # texts whose tokens are kept: a batch's, until their facts are read
+_FIRST_PART_TOKENS, _PART_TOKENS = 256, 1_024  # of texts that are read while others are used
 # int8-all: weights, activations and the table of words. In "int8", as older runs name it, the table was fp32.
 _PRECISION_NAMES = {Precision.INT8: "int8-all", Precision.FP32: "fp32"}
 
@@ -188,6 +191,26 @@ class SentenceEncoder:
             return TextEmbeddings(np.zeros((0, self.size), np.float32), [])
         return TextEmbeddings(*self._network.read([self.tokens(text) for text in texts], self._threads))
 
+    def read_parts(self, texts: Sequence[str]) -> Iterator[TextEmbeddings]:
+        """As `read`, in parts. Where there is a second core the next part is read on it while the last one is used.
+
+        Raises: DependencyUnavailable, InvalidInput.
+        """
+        tokens = [self.tokens(text) for text in texts]
+        parts = _parts([len(ids) for ids in tokens])
+        # The general engine asks for the interpreter too often: it gains nothing from it.
+        if self._threads < 2 or len(parts) < 2 or not isinstance(self._network, NativeSentenceEncoder):
+            yield self.read(texts)
+            return
+        with ThreadPoolExecutor(1) as pool:
+            waiting = deque(parts)
+            ahead = pool.submit(self._network.read, tokens[waiting.popleft()])
+            while waiting:
+                found = ahead.result()
+                ahead = pool.submit(self._network.read, tokens[waiting.popleft()])
+                yield TextEmbeddings(*found)
+            yield TextEmbeddings(*ahead.result())
+
     def tokens(self, text: str) -> list[int]:
         """The ids of a text between [CLS] and [SEP], cut to the bound."""
         inner, _ = self._encoded(text[: _CHARS_PER_TOKEN * self._max_tokens])
@@ -226,6 +249,18 @@ class SentenceEncoder:
         if found is None:
             raise InvalidInput(f"{self._tokenizer_file}: the vocabulary has no {name}; name a BERT encoder")
         return found
+
+
+def _parts(lengths: Sequence[int]) -> list[slice]:
+    """Texts of these numbers of tokens in parts, the first a small one: nothing else is done while it is read."""
+    parts: list[slice] = []
+    start = tokens = 0
+    for place, length in enumerate(lengths):
+        if tokens and tokens + length > (_PART_TOKENS if parts else _FIRST_PART_TOKENS):
+            parts.append(slice(start, place))
+            start, tokens = place, 0
+        tokens += length
+    return [*parts, slice(start, len(lengths))]
 
 
 def open_heads() -> Heads:

@@ -7,7 +7,7 @@ the texts beside it nor on the kind of processor.
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import accumulate, pairwise
+from itertools import accumulate, chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -102,7 +102,7 @@ class NativeSentenceEncoder:
         """
         lengths = [len(text) for text in texts]
         ends = list(accumulate(lengths, initial=0))
-        ids: Ids = np.fromiter((one for text in texts for one in text), np.int64, ends[-1])
+        ids: Ids = np.array([*chain.from_iterable(texts)], np.int64)
         sizes = np.array(lengths, np.int32)
         states: Floats = np.empty((ends[-1], self._architecture.hidden_size), np.float32)
         sums: Floats = np.empty((len(texts), self._architecture.hidden_size), np.float32)
