@@ -211,6 +211,13 @@ class SentenceEncoder:
                 yield TextEmbeddings(*found)
             yield TextEmbeddings(*ahead.result())
 
+    def product_kernel(self) -> Callable[[int], None] | None:
+        """The integer products of a pass over so many tokens alone, for a benchmark's floor; None where the general
+        engine reads. Raises: DependencyUnavailable.
+        """
+        network = self._network
+        return network.multiply if isinstance(network, NativeSentenceEncoder) else None
+
     def tokens(self, text: str) -> list[int]:
         """The ids of a text between [CLS] and [SEP], cut to the bound."""
         inner, _ = self._encoded(text[: _CHARS_PER_TOKEN * self._max_tokens])

@@ -3,8 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
-import numpy as np
-
 from htfi import models
 from htfi.narrative.config import EncodingConfig
 from htfi.narrative.encoding.heads import Head, Heads, cue_ids
@@ -49,7 +47,7 @@ class ShippedFactNetwork:
         found: list[FactScores] = []
         for text, state, mood in zip(texts, states, moods, strict=True):
             scores = heads.read(state, self._encoder.spans(text))
-            found.append(scores._replace(tone=np.mean([scores.tone, mood], axis=0)))
+            found.append(scores._replace(tone=(scores.tone + mood) / 2.0))
         return found
 
     @cached_property

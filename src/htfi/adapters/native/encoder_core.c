@@ -176,6 +176,18 @@ static PyObject *encoder_read(Encoder *self, PyObject *const *args, Py_ssize_t n
     return PyBool_FromLong(is_fit);
 }
 
+/* multiply(num_tokens): the integer products alone, of zeros, as a benchmark's floor. */
+static PyObject *encoder_multiply(Encoder *self, PyObject *number)
+{
+    const long num_tokens = PyLong_AsLong(number);
+    if (num_tokens < 0 || num_tokens > INT32_MAX) {
+        if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "a number of tokens is due");
+        return NULL;
+    }
+    if (!multiply_only(&self->model, (int)num_tokens)) return PyErr_NoMemory();
+    Py_RETURN_NONE;
+}
+
 static PyObject *encoder_level(Encoder *self, void *unused)
 {
     (void)unused;
@@ -184,6 +196,7 @@ static PyObject *encoder_level(Encoder *self, void *unused)
 
 static PyMethodDef encoder_methods[] = {
     {"read", (PyCFunction)(void (*)(void))encoder_read, METH_FASTCALL, NULL},
+    {"multiply", (PyCFunction)encoder_multiply, METH_O, NULL},
     {NULL, NULL, 0, NULL},
 };
 static PyGetSetDef encoder_members[] = {{"level", (getter)encoder_level, NULL, NULL, NULL}, {NULL, NULL, NULL, NULL, NULL}};

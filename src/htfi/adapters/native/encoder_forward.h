@@ -4,7 +4,7 @@
 
 #include "encoder_attention.h"
 
-enum { PASS_TOKENS = 96 }; /* of whole texts that are worked on at once; a longer text is alone */
+enum { PASS_TOKENS = 64 }; /* of whole texts that are worked on at once; a longer text is alone */
 
 typedef struct {
     const float *inverse; /* [H], what the input of a product is multiplied by */
@@ -149,6 +149,31 @@ TARGET_VNNI static void run_vnni(const Model *m, const Texts *of, const Scratch 
     run_all(m, of, s, (Kernels){multiply_vnni, attend_vnni, norm_rows_wide, gelu_wide});
 }
 #endif
+
+/* All integer products of passes over `num_tokens` tokens, of zeros, and nothing else: the floor of `encode`. */
+static int multiply_only(const Model *m, int num_tokens)
+{
+    const int widest = m->inner > 3 * m->hidden ? m->inner : 3 * m->hidden;
+    const int deepest = m->inner > m->hidden ? m->inner : m->hidden;
+    float *out = calloc((size_t)PASS_TOKENS * widest, sizeof(float));
+    uint8_t *bytes = calloc((size_t)PASS_TOKENS * deepest, 1);
+    int16_t *block = calloc((size_t)AVX2_ROWS * deepest, sizeof(int16_t));
+    Multiply multiply = multiply_plain;
+#ifdef HTFI_X86
+    multiply = m->level == 2 ? multiply_vnni : m->level == 1 ? multiply_avx2 : multiply_plain;
+#endif
+    const int there_was_memory = out && bytes && block;
+    for (int done = 0; there_was_memory && done < num_tokens; done += PASS_TOKENS) {
+        const int rows = num_tokens - done < PASS_TOKENS ? num_tokens - done : PASS_TOKENS;
+        for (int l = 0; l < m->num_layers; l++) {
+            const Layer *at = m->layers + l;
+            const Product *products[] = {&at->qkv, &at->out, &at->up, &at->down};
+            for (int i = 0; i < 4; i++) multiply(products[i], bytes, rows, (Result){out, NULL, NULL}, block);
+        }
+    }
+    free(out), free(bytes), free(block);
+    return there_was_memory;
+}
 
 static int processor_level(void)
 {

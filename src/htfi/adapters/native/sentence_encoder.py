@@ -123,6 +123,10 @@ class NativeSentenceEncoder:
             states[start:end] for start, end in pairwise(ends)
         ]
 
+    def multiply(self, num_tokens: int) -> None:
+        """The integer products of a pass over so many tokens and nothing else, for a benchmark's floor."""
+        self._core.multiply(num_tokens)
+
     def _complain(self, ids: Ids, lengths: Sequence[int]) -> None:
         """Say what is wrong with texts that were not read."""
         of = self._architecture
