@@ -160,6 +160,17 @@ def test_what_does_not_fit_is_refused(texts: list[list[int]], error: type[Except
         in_c(architecture, graph, native.BEST_LEVEL).read(texts)
 
 
+def test_products_alone_are_run_and_take_a_number_of_tokens() -> None:
+    architecture, graph = written(SMALL | {"num_hidden_layers": 1}, 1)
+    for level in LEVELS:
+        encoder = in_c(architecture, graph, level)
+        before = encoder.read([[3, 9, 11]])[0]
+        encoder.multiply(70)
+        assert np.array_equal(encoder.read([[3, 9, 11]])[0], before)
+    with pytest.raises(ValueError, match="number of tokens"):
+        encoder.multiply(-1)
+
+
 def test_no_texts_give_nothing() -> None:
     architecture, graph = written(SMALL | {"num_hidden_layers": 1}, 1)
     points, states = in_c(architecture, graph, native.BEST_LEVEL).read([])
