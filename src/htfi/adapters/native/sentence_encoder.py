@@ -24,7 +24,7 @@ except ImportError:  # the package was built without a C compiler
     encoder_core = None
 
 BEST_LEVEL = 2  # of the processor's instructions: 2 AVX-512 with VNNI, 1 AVX2, 0 any
-_LEAST_LEVEL = 1  # below it the general engine is faster
+_MIN_LEVEL = 1  # below it the general engine is faster
 _LANES, _GROUP = 16, 64  # what sizes are multiples of
 _MIN_TOKENS = 192  # of two threads: fewer are read by one
 
@@ -33,7 +33,7 @@ WrittenArrays = Mapping[str, NDArray[Any]]
 
 def serves(architecture: Architecture) -> bool:
     """Whether the encoder in C was compiled, is the faster one on this processor, and takes these sizes."""
-    if encoder_core is None or encoder_core.best_level() < _LEAST_LEVEL:
+    if encoder_core is None or encoder_core.best_level() < _MIN_LEVEL:
         return False
     of = architecture
     return (
