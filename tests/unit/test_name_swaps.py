@@ -10,6 +10,7 @@ from htfi.narrative.name_swaps import (
     companies,
     nationalities,
     people,
+    people_in,
     religions,
     replace_word,
     swap_gender,
@@ -71,6 +72,26 @@ def test_swapped_companies_have_tickers_of_no_company() -> None:
     assert not [
         name for name in (*companies(famous=True), *companies(famous=False)) if LINKER.knows(ticker_of(name))
     ]
+
+
+def test_a_company_is_swapped_wherever_it_stands_by_any_of_its_names() -> None:
+    found = swapped_texts("Apple falls 2% as $AAPL options expire", ("AAPL", "Apple"), LINKER)
+    assert [one.text for one in found if one.kind is SwapKind.FAME] == [
+        "Zorvane falls 2% as Zorvane options expire"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Norvik CEO José O'Brien quits over a probe", ["José O'Brien"]),
+        ("Norvik hires investor Anna B. Smith as Chief Compliance Officer", ["Anna B. Smith"]),
+        ("Norvik CEO Steps Down Amid Probe", []),
+        ("Norvik chief Jorge Paulo Lemann buys shares", ["Jorge Paulo Lemann"]),
+    ],
+)
+def test_a_person_is_named_behind_a_title(text: str, names: list[str]) -> None:
+    assert people_in(text) == names
 
 
 def test_joint_swaps_are_the_same_for_texts_that_differ_in_names_alone() -> None:

@@ -97,8 +97,9 @@ def plan_readings(
 
     The deadline is shared by the series that have news to read: a few series are read by the target, many by the
     draft, and those for which no time is left come first at a later point. A rung whose reader governance holds back
-    from decision `first` on is left out.
+    from decision `first` on is left out. Where views are put to the swap test, facts are read with neutral names.
     """
+    components.news.read_neutrally(components.governance.fairness is not None)
     series = [_make_series_context(row, point, components, context) for row in rows]
     if all(series_context.request.news is NO_NEWS for series_context in series):
         return series

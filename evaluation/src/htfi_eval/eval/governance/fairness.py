@@ -33,7 +33,7 @@ from htfi.narrative.ports import NewsReader
 from htfi.narrative.question import Question
 from htfi.pipeline.swap_tests import reading_move, view_move
 from htfi.wiring.models.readers import open_readers
-from htfi.wiring.news import open_readers_of_items
+from htfi.wiring.news import open_neutral_reader, open_readers_of_items
 from htfi.wiring.settings import load_settings
 from htfi_eval.eval.governance.group_coverage import measure_coverage
 from htfi_eval.eval.governance.swap_cost import measure_cost
@@ -80,6 +80,7 @@ def figures(quick: bool) -> PartFigures:
     """Shares of views that a swap moves by more than noise, by reader. Raises: InvalidInput, IntegrityError."""
     settings = load_settings()
     _, facts = open_readers_of_items(settings)
+    neutral = open_neutral_reader(settings)
     num = 60 if quick else 250  # of each kind and seed
     notes: list[str] = []
     lines = [line for seed in SEEDS for line in own_lines(facts, num, seed)]
@@ -91,6 +92,7 @@ def figures(quick: bool) -> PartFigures:
     moves = {
         "facts, asked for the company": fact_moves_of(lines, facts, asked=True),
         "facts, as in a run": fact_moves_of(lines, facts, asked=False),
+        "facts with neutral names": fact_moves_of(lines, neutral, asked=True),
     }
     readers = open_readers(settings.models, settings.narrative, settings.decoding)
     shown = lines[:: max(len(lines) // (60 if quick else 240), 1)]
@@ -105,12 +107,13 @@ def figures(quick: bool) -> PartFigures:
             of_kind = [one for one in found if kind in ("", one.kind)]
             if of_kind:
                 rows.append(swap_row(reader, kind or "all", of_kind, limit))
-    released = released_moves(lines, facts, FairnessConfig(test_views=True))
+    released = released_moves(lines, neutral, FairnessConfig(test_views=True))
     rows.append(swap_row("facts as in a run, behind the swap test", "all", released, limit))
     metrics: dict[str, float | None] = {
         "swap_moved_share": num_moved(released, limit) / max(len(released), 1),
         "swap_moved_share_asked": shares["facts, asked for the company"],
         "swap_moved_share_untested": shares["facts, as in a run"],
+        "swap_moved_share_neutral": shares["facts with neutral names"],
         "swap_moved_share_draft": shares.get("draft"),
         "swap_moved_share_target": shares.get("target"),
     }
@@ -234,7 +237,10 @@ def _fact_values(
 
 
 def released_moves(lines: Sequence[SwapLine], facts: FactReader, config: FairnessConfig) -> list[SwapMove]:
-    """What is released before and after each swap where both views are put to the swap test; a held one is 0."""
+    """What is released before and after each swap where both views are put to the swap test; a held one is 0.
+
+    `facts` reads with neutral names, as a run does that tests its views.
+    """
     firsts = [(line.text, line.name, _SYMBOL) for line in lines]
     seconds = [(one.text, one.name, one.symbol or _SYMBOL) for line in lines for one in line.swaps]
     texts = [*firsts, *seconds]
@@ -243,7 +249,7 @@ def released_moves(lines: Sequence[SwapLine], facts: FactReader, config: Fairnes
     ]
     asked = [(text, (symbol, name)) for text, name, symbol in texts]
     asked += [(one.text, (one.symbol or _SYMBOL, one.name)) for swaps in tested for one in swaps]
-    values = _fact_values(asked, facts, asked=False)
+    values = _fact_values(asked, facts, asked=True)
     after = iter(values[len(texts) :])
     released: list[float] = []
     for before, swaps in zip(values, tested, strict=False):
