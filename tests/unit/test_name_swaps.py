@@ -111,7 +111,7 @@ def test_a_joint_swap_replaces_names_in_all_items_of_a_question() -> None:
         for at, text in enumerate((LINE, "Zorvane denies talks with investor John Walsh"))
     )
     found = swapped_questions(Question("ZRV", 5, NS_PER_DAY, items), "Zorvane", LINKER, 2)
-    joint = [one for kind, one in found if kind is SwapKind.JOINT and one.items[0].headline != LINE]
+    joint = [one for kind, one, _ in found if kind is SwapKind.JOINT and one.items[0].headline != LINE]
     assert joint
     assert not [one for one in joint if "John Walsh" in one.items[1].headline]
     assert {one.symbol for one in joint} == {symbol for one in joint for symbol in one.items[1].symbols}

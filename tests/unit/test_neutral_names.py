@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from checks import nonempty
 from htfi.narrative.encoding.linking import EntityLinker
 from htfi.narrative.facts.extraction import FactScores
 from htfi.narrative.facts.fact_reader import FactReader
@@ -69,7 +70,7 @@ def test_a_neutral_name_that_a_text_uses_for_another_is_not_used() -> None:
 
 def test_spans_of_a_neutral_text_are_those_of_the_text() -> None:
     text = "Regulators fine Zorvane 400 million"
-    for one in neutral_texts(text, ("ZRV", "Zorvane"), LINKER):
+    for one in nonempty(neutral_texts(text, ("ZRV", "Zorvane"), LINKER)):
         words = [(place, place + len(word)) for word in one.text.split() for place in [one.text.index(word)]]
         spans = one.original(np.array([(0, 0), *words], np.int64)).tolist()
         assert [text[start:end] for start, end in spans] == ["", *text.split()]

@@ -21,7 +21,7 @@ from htfi.governance.fairness.config import FairnessConfig
 from htfi.governance.fairness.swap_test import judge_swaps, swap_hold
 from htfi.narrative.processor import NewsProcessor
 from htfi.narrative.question import Question
-from htfi.narrative.recent_news import NO_NEWS
+from htfi.narrative.recent_news import NO_NEWS, NewsSelection
 from htfi.pipeline.audit.governed import GovernanceAuditor
 from htfi.pipeline.governed import NoGovernanceLog, RunGovernance
 from htfi.pipeline.record.entry import decode_entry
@@ -183,3 +183,21 @@ def test_draft_and_target_are_both_put_to_the_swap_test() -> None:
     assert hold.kind is HoldKind.FAIRNESS
     held = holds_on(ControlState(), HoldSubject("AAPL/1d", (), swaps))
     assert held == (hold,)
+
+
+def test_with_neutral_names_a_model_is_asked_the_same_under_every_swap() -> None:
+    item = News(0, 0, "wire", 1, "n1", "Apple buys Investor Anna Smith's stake in Oracle", ("AAPL", "ORCL"))
+    news = build_news_processor(SETTINGS)
+    news.read_neutrally(True)
+    question = news.with_neutral_names(Question("AAPL", 1, NS_PER_DAY, (item,)))
+    reader = FameReader()
+    views = ViewCache({Rung.EDGE: reader, Rung.SPECULATIVE: reader}, 4)
+    selection = NewsSelection((item,), (), (), "")
+    request = ReadRequest("AAPL/1d", question, FidelityPlan(Rung.SPECULATIVE), selection)
+    (swaps,) = SwapTests().run([request], news, views, FairnessConfig(test_views=True))
+    assert isinstance(swaps, SwapFacts)
+    moves = [move for move in swaps.moves if not move.reader.startswith("facts")]
+    assert {move.kind for move in moves} >= {"company", "fame", "person", "joint"}
+    assert {(move.before, move.after) for move in moves} == {(-0.5, -0.5)}
+    assert question.asked_as == question.items[0].symbols[0]
+    assert question.items[0].headline.startswith("Acme buys Investor Sam Taylor's stake in Globex")

@@ -292,14 +292,16 @@ def _titled() -> re.Pattern[str]:
 
 def swapped_questions(
     question: Question, name: str, linker: EntityLinker, num_each: int = 1
-) -> list[tuple[SwapKind, Question]]:
-    """The question with names swapped in all of its items; a swap of the company asked about swaps its ticker too."""
+) -> list[tuple[SwapKind, Question, str]]:
+    """The question with names swapped in all of its items, and what its symbol is called then; a swap of the company
+    asked about swaps its ticker too.
+    """
     own = (question.symbol, name)
-    found: dict[tuple[object, ...], tuple[SwapKind, Question]] = {}
+    found: dict[tuple[object, ...], tuple[SwapKind, Question, str]] = {}
     for item in question.items:
         for one in swapped_texts(item.headline, own, linker, num_each):
             key = (one.kind, one.old, one.new, one.pairs)
-            found.setdefault(key, (one.kind, _swapped_question(question, own, one)))
+            found.setdefault(key, (one.kind, _swapped_question(question, own, one), one.name))
     return list(found.values())
 
 

@@ -71,6 +71,11 @@ def neutral_texts(text: str, asked: tuple[str, str], linker: EntityLinker) -> li
     return [_written(text, names, form) for form in range(len(_forms()))] if names else []
 
 
+def neutral_companies() -> Sequence[str]:
+    """The names of companies of the first form, the one that is asked about first."""
+    return _forms()[0]
+
+
 def mean_scores(texts: Sequence[NeutralText], scores: Sequence[FactScores]) -> FactScores:
     """What was read of the forms of one text, averaged: of the text, of each word between names, and of each name."""
     by_place: dict[tuple[int, int], list[tuple[NDArray[np.float64], NDArray[np.float64]]]] = {}
@@ -119,7 +124,7 @@ def _names(text: str, asked: tuple[str, str], linker: EntityLinker) -> list[_Nam
 
 def _companies(text: str, asked: tuple[str, str], linker: EntityLinker) -> dict[str, tuple[str, ...]]:
     """The names of companies, and what stands for each: names of one company are replaced by one."""
-    named = sorted(companies_in(text, asked, linker), key=lambda one: min(map(text.find, one.names)))
+    named = companies_in(text, asked, linker)
     rest = text
     for name in (name for one in named for name in one.names):
         rest = rest.replace(name, " ")

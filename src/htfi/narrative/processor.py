@@ -40,9 +40,10 @@ from htfi.narrative.facts.record import FACTS_VERSION, NewsFacts
 from htfi.narrative.facts.statements.compared import ComparedDocument, ComparedDocuments
 from htfi.narrative.influence import InfluenceLimits, limits_of
 from htfi.narrative.merging import READER_SEPARATOR
+from htfi.narrative.neutral_questions import neutral_question
 from htfi.narrative.ports import ItemScorer
 from htfi.narrative.preparing import ItemsAhead, PreparedItem
-from htfi.narrative.question import MAX_ITEMS, item_name
+from htfi.narrative.question import MAX_ITEMS, Question, item_name
 from htfi.narrative.readers import facts_reader, is_part, part_from_reading, part_from_scores, part_reader
 from htfi.narrative.recent_news import (
     MAX_ID_CHARS,
@@ -147,6 +148,21 @@ class NewsProcessor:
             self._symbol_readings.forget(name)
             self._records[name] = replace(note, facts=without_text(facts))
 
+    @property
+    def is_neutral(self) -> bool:
+        """Whether facts are read from texts with neutral names."""
+        return self._facts is not self._usual_facts
+
+    def with_neutral_names(self, question: Question, name: str | None = None) -> Question:
+        """The question as a model is asked it: with neutral names where facts are read so. `name` is what its symbol is
+        called, if not as in the settings.
+        """
+        if not self.is_neutral or not question.items:
+            return question
+        return neutral_question(
+            question, self.name_of(question.symbol) if name is None else name, self.linker
+        )
+
     def _read_headlines_of(self, notes: Sequence[NewsRecord]) -> Sequence[NewsFacts]:
         """The facts of the headlines of items; none where none are read. Raises: DependencyUnavailable."""
         if self._facts is None:
@@ -158,7 +174,7 @@ class NewsProcessor:
         """Of each item the first of its symbols that its headline names, for a reader that hides names; nothing for
         others, who read an item for all symbols at once.
         """
-        if self._facts is self._usual_facts:
+        if not self.is_neutral:
             return [NOTHING_ASKED] * len(items)
         return [
             next(
@@ -268,7 +284,7 @@ class NewsProcessor:
         """The facts of an item as they were prepared; None where they were not."""
         item = note.screened.item
         known = self._prepared.get(item.id)
-        if known is None or known.alone is None or self._facts is not self._usual_facts:
+        if known is None or known.alone is None or self.is_neutral:
             return None
         allowed = max_passages(note.most, self._deadline_ms)
         return known.facts(item.symbols, allowed if self._concerns_series(note, known.alone) else 0)
@@ -400,7 +416,7 @@ class NewsProcessor:
         """
         if self._facts is None:
             return [None] * len(texts)
-        facts = self._facts.read(texts, asked=() if self._facts is self._usual_facts else asked)
+        facts = self._facts.read(texts, asked=asked if self.is_neutral else ())
         return [reading_record(one, read_for(one, *whom)) for one, whom in zip(facts, asked, strict=True)]
 
     def _remove_expired(self, now_ns: int) -> None:
@@ -680,7 +696,7 @@ class NewsProcessor:
             "asked": sorted(self._series_symbols),
             "unread": self._unread.state(),
             "dropped_rows": self.num_dropped_rows,
-            **({} if self._facts is self._usual_facts else {"neutral": True}),
+            **({"neutral": True} if self.is_neutral else {}),
             **self._symbol_readings.state(),
         }
 

@@ -177,8 +177,8 @@ def _make_series_context(
         if answered is None and sigma and last is not None:  # the newest, which nothing has learnt from yet
             returns = (*returns, last / sigma)
     marks = facts_of(news.items, news.readings)
-    question = Question(
-        bar.symbol, point.as_of_ns, bar.end_ns - bar.start_ns, news.items, returns, facts=marks
+    question = components.news.with_neutral_names(
+        Question(bar.symbol, point.as_of_ns, bar.end_ns - bar.start_ns, news.items, returns, facts=marks)
     )
     plan = _plan(regime, context.pipeline.deadline_ms, news, components, context)
     request = ReadRequest(series, question, plan, news)
