@@ -145,5 +145,13 @@ def test_scores_are_the_mean_of_the_forms() -> None:
     )
 
 
+def test_a_nationality_is_no_party() -> None:
+    texts = neutral_texts("Nigerian supplier sues Zorvane", ("ZRV", "Zorvane"), LINKER)
+    found = mean_scores(texts, LetterNetwork().read([one.text for one in texts]))
+    assert found.spans[0].tolist() == [0, 8]
+    assert found.roles[0].tolist() == [0.0] * len(ROLES) + [1.0]
+    assert found.roles[-1, -1] < 1.0
+
+
 def test_the_version_says_that_names_were_neutral() -> None:
     assert NeutralFactReader(LetterNetwork(), LINKER).version == "letters+neutral/1"

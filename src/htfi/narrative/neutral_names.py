@@ -34,6 +34,7 @@ class Replaced(NamedTuple):
     end: int
     new_start: int
     new_end: int
+    is_name: bool  # of a company or a person, not an adjective
 
 
 class NeutralText(NamedTuple):
@@ -60,6 +61,7 @@ class _Name(NamedTuple):
     start: int
     end: int
     instead: tuple[str, ...]
+    is_name: bool
 
 
 def neutral_texts(text: str, asked: tuple[str, str], linker: EntityLinker) -> list[NeutralText]:
@@ -77,7 +79,10 @@ def neutral_companies() -> Sequence[str]:
 
 
 def mean_scores(texts: Sequence[NeutralText], scores: Sequence[FactScores]) -> FactScores:
-    """What was read of the forms of one text, averaged: of the text, of each word between names, and of each name."""
+    """What was read of the forms of one text, averaged: of the text, of each word between names, and of each name.
+
+    An adjective is no party, whichever nationality or religion it names.
+    """
     by_place: dict[tuple[int, int], list[tuple[NDArray[np.float64], NDArray[np.float64]]]] = {}
     for text, one in zip(texts, scores, strict=True):
         tokens: dict[tuple[int, int], list[int]] = {}
@@ -87,6 +92,9 @@ def mean_scores(texts: Sequence[NeutralText], scores: Sequence[FactScores]) -> F
             read = one.roles[of_place].mean(axis=0), one.effects[of_place].mean(axis=0)
             by_place.setdefault(place, []).append(read)
     places = sorted(by_place)
+    roles = np.array([np.mean([roles for roles, _ in by_place[place]], axis=0) for place in places])
+    adjectives = {(one.start, one.end) for text in texts for one in text.replaced if not one.is_name}
+    roles[[place in adjectives for place in places]] = np.eye(roles.shape[1])[-1]
     return FactScores(
         event=np.mean([one.event for one in scores], axis=0),
         tone=np.mean([one.tone for one in scores], axis=0),
@@ -94,7 +102,7 @@ def mean_scores(texts: Sequence[NeutralText], scores: Sequence[FactScores]) -> F
         modality=np.mean([one.modality for one in scores], axis=0),
         tense=np.mean([one.tense for one in scores], axis=0),
         spans=np.array(places, np.int64).reshape(-1, 2),
-        roles=np.array([np.mean([roles for roles, _ in by_place[place]], axis=0) for place in places]),
+        roles=roles,
         effects=np.array([np.mean([effects for _, effects in by_place[place]], axis=0) for place in places]),
     )
 
@@ -104,13 +112,13 @@ def _names(text: str, asked: tuple[str, str], linker: EntityLinker) -> list[_Nam
     instead = {**_people(text), **_companies(text, asked, linker)}
     found: list[_Name] = []
 
-    def add(start: int, end: int, new: Sequence[str]) -> None:
+    def add(start: int, end: int, new: Sequence[str], *, is_name: bool = False) -> None:
         if not any(start < one.end and end > one.start for one in found):
-            found.append(_Name(start, end, tuple(new)))
+            found.append(_Name(start, end, tuple(new), is_name))
 
     for name in sorted(instead, key=len, reverse=True):
         for match in re.finditer(rf"(?<![\w&]){re.escape(name)}(?![\w&])", text):
-            add(match.start(), match.end(), instead[name])
+            add(match.start(), match.end(), instead[name], is_name=True)
     for pattern, word in (
         (_adjectives("nationalities"), _of("nationalities")),
         (_adjectives("religions"), _of("religions")),
@@ -153,7 +161,8 @@ def _written(text: str, names: Sequence[_Name], form: int) -> NeutralText:
     for name in names:
         new = name.instead[form].upper() if text.isupper() else name.instead[form]
         written += text[after : name.start]
-        replaced.append(Replaced(name.start, name.end, len(written), len(written) + len(new)))
+        start, end = len(written), len(written) + len(new)
+        replaced.append(Replaced(name.start, name.end, start, end, name.is_name))
         written += new
         after = name.end
     return NeutralText(written + text[after:], tuple(replaced))
