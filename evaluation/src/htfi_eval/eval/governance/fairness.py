@@ -168,13 +168,12 @@ def add_accuracy(
     """
     del rows, notes
     settings = load_settings()
-    found = measure_accuracy(
+    metrics |= measure_accuracy(
         STAGED,
         lambda names: open_neutral_reader(override(settings, "narrative", symbol_names=dict(names))),
         0,
         quick=quick,
     )
-    metrics |= {f"neutral_{name}": value for name, value in found.items()}
 
 
 def own_lines(facts: FactReader, num: int, seed: int) -> list[SwapLine]:

@@ -9,8 +9,18 @@ from htfi_eval.eval.reading.labelled import SetReadings, labelled_metrics, load_
 from htfi_eval.eval.reading.own_lines import judge_own_lines
 from htfi_eval.eval.reading.readings import read_items
 
-_LABELLED = ("sign_right", "three_class", "fires_on_neutral", "confidence_ece")
-_OWN = ("fires_on_irrelevant", "role_right", "role_right_invented_names")
+# Figures of this evaluation, by those of `htfi eval reading`.
+_LABELLED = {
+    "neutral_sign_right": "sign_right",
+    "neutral_three_class": "three_class",
+    "neutral_fires_on_neutral": "fires_on_neutral",
+    "neutral_confidence_ece": "confidence_ece",
+}
+_OWN = {
+    "neutral_fires_on_irrelevant": "fires_on_irrelevant",
+    "neutral_role_right": "role_right",
+    "neutral_role_right_invented_names": "role_right_invented_names",
+}
 _NUM_ROWS, _NUM_QUICK = 1_000, 100  # of each labelled set
 
 
@@ -26,4 +36,6 @@ def measure_accuracy(
     ]
     labelled = labelled_metrics(read)
     own = judge_own_lines(open_reader).metrics
-    return {name: labelled[name] for name in _LABELLED} | {name: own[name] for name in _OWN}
+    return {name: labelled[one] for name, one in _LABELLED.items()} | {
+        name: own[one] for name, one in _OWN.items()
+    }
