@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -171,7 +171,7 @@ class FactReader:
             self._kept.popitem(last=False)
         return found
 
-    def _scores(self, texts: Sequence[tuple[str, Asked]]) -> Sequence[FactScores | None]:
+    def _scores(self, texts: Sequence[tuple[str, Asked]]) -> Iterable[FactScores | None]:
         """What the network says of each text, for whom it is asked. Raises: DependencyUnavailable."""
         if self._network is None or not texts:
             return [None] * len(texts)
