@@ -67,6 +67,12 @@ class SimulatedVenue:
         self._newest_ns = at_ns
         return event
 
+    @property
+    def next_ns(self) -> int | None:
+        """When the next request or report arrives; None where none is on its way."""
+        first = [queue[0][0] for queue in (self._requests, self._reports) if queue]
+        return min(first) if first else None
+
     def observe(self, item: FeedItem) -> None:
         """Market data of an instrument that is listed: it meets what arrived before it."""
         if not isinstance(item, Bar | Quote | Trade) or item.symbol not in self._books:
