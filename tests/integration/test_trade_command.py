@@ -14,6 +14,7 @@ from htfi.domain.errors import InvalidInput
 from htfi.domain.orders import DecisionNoted, MassCancelRequest, NewOrder, TradingDisabled
 from htfi.governance.regulation.findings import RuleRegime, Severity
 from htfi.governance.regulation.monitor import Span
+from htfi.pipeline.trading import Trader
 from htfi.wiring.order_record import order_events
 from htfi.wiring.regulation import check_regulation
 
@@ -121,6 +122,29 @@ def test_requests_of_people_are_taken_once_by_the_run_that_goes_on(tmp_path: Pat
 def test_a_folder_that_never_traded_is_one_line(tmp_path: Path, words: tuple[str, ...], what: str) -> None:
     with pytest.raises(InvalidInput, match=what):
         CliRunner().invoke(cli, ["orders", words[0], str(tmp_path), *words[1:]], catch_exceptions=False)
+
+
+def gross_at_the_end(run: Path) -> float:
+    positions = [json.loads(line) for line in say("orders", "positions", run, "--json").splitlines()]
+    assert len(positions) == 2
+    return sum(abs(one["lots"]) * {"AAA": 100.0, "BBB": 50.0}[one["instrument"]] for one in positions)
+
+
+def test_the_book_is_held_to_the_shortfall_that_its_series_have_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two series that move on their own, under one bound: measured together they may be held in larger amounts."""
+    write_prices(tmp_path / "prices.csv", 110)
+    (tmp_path / "desk.toml").write_text(
+        '[trading]\nsizing = "volatility"\ntarget_volatility = 2.0\nmax_weight = 5.0\nmax_gross = 10.0\n'
+        "max_shortfall = 0.005\nshortfall_level = 0.9\n"
+    )
+    words = ["trade", tmp_path / "prices.csv", "--settings", tmp_path / "desk.toml", "--plain", "--out"]
+    say(*words, tmp_path / "together")
+    monkeypatch.setattr(Trader, "follow_dependence", lambda *_: None)
+    say(*words, tmp_path / "apart")
+    together, apart = gross_at_the_end(tmp_path / "together"), gross_at_the_end(tmp_path / "apart")
+    assert 1.2 < together / apart < 2.0  # 1.41 for two independent normals of one size
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from htfi.domain.errors import InvalidInput
 from htfi.domain.orders import InstrumentTerms
 from htfi.domain.settings import Share, check_bounds, setting, setting_from
 
-SIZING_METHODS = ("kelly", "volatility")
+Strategy = Literal["forecast", "trend", "reversal"]
 _Name = Annotated[str, Meta(max_length=64)]
 
 
@@ -47,9 +47,17 @@ class TradingConfig:
         "kelly",
         "kelly: growth of the capital under the forecast; volatility: a constant risk in its direction",
     )
+    strategy: Strategy = setting(
+        "forecast",
+        "the side to take: the forecast's; trend: of the own move; reversal: against the largest moves",
+    )
+    lookback_bars: Annotated[int, Meta(ge=1, le=1_000)] = setting(63, "of trend and reversal")
+    rebalance_bars: Annotated[int, Meta(ge=1, le=1_000)] = setting(
+        1, "an instrument's position is changed on every so many bars, under trend and reversal"
+    )
     kelly_fraction: Share = setting(0.25, "part of the position that growth alone would ask for", "0–1")
     target_volatility: Annotated[float, Meta(gt=0.0, le=10.0)] = setting(
-        0.10, "of a position by the year, under sizing = volatility", "0–1"
+        0.10, "of a position by the year, under sizing = volatility, trend and reversal", "0–1"
     )
     max_weight: Annotated[float, Meta(ge=0.0, le=100.0)] = setting(
         0.25, "largest position in one instrument", "share of the capital"

@@ -294,6 +294,8 @@ def open_run(
             mark_key_id="" if mark_key is None else mark_key.id,
         )
         loop.recorder.subscribes_again = with_orders
+        if orders is not None:
+            orders.trader.follow_dependence(loop.components.forecaster.surprises)
         news = loop.components.news
         if merged is not None:
             merged.announce = news.expect

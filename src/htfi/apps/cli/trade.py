@@ -1,7 +1,7 @@
 """`htfi trade`: a run whose released decisions are acted on by orders, at the simulated venue."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import click
 
@@ -18,6 +18,7 @@ from htfi.apps.options import (
     settings_option,
     switch_option,
 )
+from htfi.execution.config import Strategy
 
 if TYPE_CHECKING:
     from htfi.wiring.control import DeadMansSwitch
@@ -28,6 +29,7 @@ Examples:
   htfi trade                                     the embedded sample, on paper
   htfi trade prices.csv news.jsonl --out trade1
   htfi trade prices.csv --settings desk.toml --out trade2
+  htfi trade prices.csv --strategy trend         by past moves, timed by forecast volatility
   htfi orders list trade1
   htfi orders positions trade1
 
@@ -46,6 +48,11 @@ SAMPLE_SYMBOLS = ["SPX", "IBM"]  # of the embedded sample; nobody can hold the V
 @click.option("--target", help="Folder of the target model, which reads the news.")
 @click.option("--draft", help="Folder of the draft model, which reads alone when time is short.")
 @click.option("--capital", type=FiniteRange(min=0, min_open=True), help="What positions are sized by.")
+@click.option(
+    "--strategy",
+    type=click.Choice(get_args(Strategy)),
+    help="The side to take: the forecast's, that of the own move, or against the largest moves.",
+)
 @pace_option
 @governance_option
 @switch_option
@@ -61,6 +68,7 @@ def command(
     target: str | None,
     draft: str | None,
     capital: float | None,
+    strategy: str | None,
     pace: float | None,
     governance: Path | None,
     switch: "DeadMansSwitch | None",
@@ -87,6 +95,8 @@ def command(
     settings = served.settings
     if capital is not None:
         settings = override(settings, "trading", capital=capital)
+    if strategy is not None:
+        settings = override(settings, "trading", strategy=strategy)
     if not files and mapping is None and "*" in settings.trading.symbols:
         settings = override(settings, "trading", symbols=SAMPLE_SYMBOLS)
     execute_run(
