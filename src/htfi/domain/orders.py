@@ -188,7 +188,8 @@ class OrderExpired(_OrderMessage, frozen=True, kw_only=True, tag="expire", omit_
 class MarketSnapshot(_Event, frozen=True, kw_only=True, tag="market", omit_defaults=True):
     """The market as the sender saw it (35=W): best prices and the newest trade of all participants, in lots.
 
-    `last_quantity` is of a trade at this instant, 0 where there was none.
+    `last_quantity` is of a trade at this instant, 0 where there was none. A side that is not stated is as it was; at a
+    price of 0 nothing is displayed.
     """
 
     instrument: str

@@ -188,7 +188,7 @@ class Accounts:
 
     def _mark(self, event: MarketSnapshot) -> None:
         key = (event.instrument, event.venue)
-        if event.bid is not None and event.ask is not None:
+        if event.bid and event.ask:
             middle = int((event.bid + event.ask) * NANOS) // 2
         elif event.last is not None:
             middle = int(event.last * NANOS)

@@ -5,6 +5,7 @@ difference; a child is never sent for lots that another child still has open, so
 than the parent. Time is that of the events and of `act`.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -49,6 +50,8 @@ from htfi.execution.order_routing.venues import RouterState, VenueTerms
 
 PARTS = 20  # pieces of a parent: less than one is not sent before the end
 STEPS_OF_PATIENCE = 10
+MARK_OUT_NS = 5 * NS_PER_S  # after a fill that had rested, when it is seen where the market went
+MAX_MARKED = 10_000  # fills that await that
 MIN_STEP_NS = 100 * NS_PER_MS
 RETRY_NS = NS_PER_S  # after the gate has refused a child
 SWEPT_LEVELS = 3  # prices that the rest of an order may sweep at the end; before that one
@@ -115,6 +118,7 @@ class ParentWorker:
         self._observed: dict[str, ObservedMarket] = {}
         self._worked: dict[str, WorkedOrder] = {}  # by instrument
         self._by_id: dict[str, WorkedOrder] = {}  # child → its parent
+        self._marked: deque[tuple[int, str, str, int, float, int]] = deque(maxlen=MAX_MARKED)
         self.num_refused = 0
 
     def router(self, symbol: str) -> RouterState:
@@ -136,10 +140,13 @@ class ParentWorker:
     def begin(self, terms: ParentTerms, algorithm: Algorithm, at_ns: int, urgency: float, why: str) -> WorkedOrder:
         """Record a parent order and begin to work it. `urgency` is what `why`, a forecast or news, adds."""
         assert terms.instrument not in self._worked, "one parent of an instrument at a time"
+        order = terms.order
+        party = self._entry.state.party(order.client, order.trader, order.desk, order.algo, terms.instrument)
+        self.router(terms.instrument).max_age_ns = party.tightest.max_market_age_ns or 0
         spec = self._spec(terms, algorithm, at_ns)
         worked = WorkedOrder(terms, spec, start(spec), wake_ns=at_ns)
         self._worked[terms.instrument] = worked
-        order, instrument = terms.order, self._instrument(terms.instrument)
+        instrument = self._instrument(terms.instrument)
         events: list[OrderEvent] = [
             ParentOrder(
                 at_ns=at_ns,
@@ -266,6 +273,10 @@ class ParentWorker:
         ask = 0 if event.ask is None else nanos(event.ask) // tick
         router.quoted(event.venue, bid, event.bid_quantity, ask, event.ask_quantity, event.at_ns)
         market = self._market(event.instrument)
+        while self._marked and self._marked[0][0] <= event.at_ns:
+            _, symbol, name, sign, middle, lots = self._marked.popleft()
+            moved = sign * (middle - self.observed(symbol).last_middle)
+            self.router(symbol).venues[name].adverse.add(moved, lots)
         if market.bid and market.ask:
             self.observed(event.instrument).moved((market.bid + market.ask) / 2, event.at_ns)
         worked = self._worked.get(event.instrument)
@@ -292,6 +303,12 @@ class ParentWorker:
             self._advance(worked, LotsFilled(event.quantity))
             if child.is_take:
                 self._spent(worked, child, event.quantity)
+            else:
+                symbol, sign = worked.terms.instrument, worked.spec.sign
+                middle = self.observed(symbol).last_middle
+                self._marked.append(
+                    (event.at_ns + MARK_OUT_NS, symbol, child.venue, sign, middle, event.quantity)
+                )
         elif isinstance(event, FillBusted):
             child.filled -= event.quantity
             self._advance(worked, LotsFilled(-event.quantity))
@@ -337,9 +354,10 @@ class ParentWorker:
         to_take = max(0, wanted.take_lots - taking)
         to_take -= to_take % piece if spec.algorithm is not Algorithm.SNIPER else 0
         misplaced = [one for one in rests if one.ticks != wanted.rest_ticks]
-        placed = [one for one in rests if one.ticks == wanted.rest_ticks and not one.is_cancelling]
+        placed = [one for one in rests if one not in misplaced and not one.is_cancelling]
         staying = sum(one.leaves for one in placed)
-        free = worked.left - taking - resting
+        allowed = min(worked.left, wanted.take_lots + wanted.rest_lots)
+        free = allowed - taking - resting
         for one in reversed(placed):  # the newest, which stand last in their queues, first
             if staying <= wanted.rest_lots or (free >= to_take and at_ns < spec.finish_ns):
                 break
@@ -347,7 +365,7 @@ class ParentWorker:
             free += one.leaves
             staying -= one.leaves
         self._cancel(misplaced, at_ns)
-        free = worked.left - taking - resting
+        free = allowed - taking - resting
         taken = self._send_takes(worked, takes, min(to_take, free), wanted.take_ticks, at_ns)
         to_rest = min(wanted.rest_lots - staying, free - taken)
         if to_rest >= piece or (to_rest > 0 and wanted.rest_lots >= worked.left):

@@ -22,7 +22,7 @@ class AlgorithmConfig:
 
     duration_s: _Seconds = setting(300.0, "how long an algorithm works a parent order")
     patience_s: _Seconds = setting(
-        30.0, "how long lots wait in a queue, after they are due, before they take what is displayed"
+        10.0, "how long lots wait in a queue, after they are due, before they take what is displayed"
     )
     participation: PositiveShare = setting(0.10, "part of the market's volume that pov follows", "0–1")
     risk_aversion: Annotated[float, Meta(ge=0.0, le=1e3)] = setting(

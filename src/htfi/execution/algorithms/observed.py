@@ -30,6 +30,7 @@ class ObservedMarket:
     day: int = 0
     middle: float = 0.0
     middle_ns: int = 0
+    last_middle: float = 0.0  # the newest, where the other one is that of the last step of a second
 
     def traded(self, lots: int, at_ns: int) -> None:
         """Somebody traded."""
@@ -43,6 +44,7 @@ class ObservedMarket:
 
     def moved(self, middle: float, at_ns: int) -> None:
         """The middle of the market is another; volatility is taken from steps of a second or more."""
+        self.last_middle = middle
         gap_s = (at_ns - self.middle_ns) / NS_PER_S
         if self.middle and gap_s < 1.0:
             return

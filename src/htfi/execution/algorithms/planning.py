@@ -145,9 +145,11 @@ def target(spec: ParentSpec, state: PlanState, at_ns: int) -> Target:
     """What should stand at an instant; nothing before the start, after the end, and without a market."""
     left = spec.lots - state.filled
     bid, ask = state.market.bid, state.market.ask
-    if left <= 0 or not spec.start_ns <= at_ns < spec.end_ns or not (bid and ask):
+    if left <= 0 or not spec.start_ns <= at_ns < spec.end_ns or not (bid or ask):
         return NOTHING
     own, opposite = (bid, ask) if spec.sign > 0 else (ask, bid)
+    if not own:  # nobody to stand beside: one tick from the other side
+        own = opposite - spec.sign
     rest_ticks = own if spec.sign * (own - spec.limit_ticks) <= 0 else spec.limit_ticks
     if at_ns >= spec.finish_ns:
         return Target(left, spec.limit_ticks, 0, rest_ticks)
@@ -195,7 +197,7 @@ def pace_of(spec: ParentSpec) -> tuple[PaceBound, ...]:
 
 def _is_shot(spec: ParentSpec, state: PlanState, opposite: int) -> bool:
     """Whether a sniper takes: at the arrival's middle or better, or where the other side is about to move away."""
-    if spec.sign * (opposite - spec.limit_ticks) > 0:
+    if not opposite or not state.arrival or spec.sign * (opposite - spec.limit_ticks) > 0:
         return False
     if spec.sign * (2 * opposite - state.arrival) <= 0:
         return True

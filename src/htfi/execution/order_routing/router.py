@@ -6,7 +6,7 @@ cheaper one comes first: fee, and what a miss would cost. Resting: lots go where
 a fill, by the queue ahead and the trades that use it up, times what a fill saves against taking later.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from htfi.execution.order_routing.venues import RouterState, VenueState
@@ -42,10 +42,11 @@ def route_take(
     """
     routes: list[Route] = []
     left = lots
-    for ticks in _levels(state, sign, limit_ticks)[:max_levels]:
+    usable = state.usable(at_ns)
+    for ticks in _levels(usable, sign, limit_ticks)[:max_levels]:
         there = [
             (one, remaining)
-            for one in state.venues.values()
+            for one in usable
             if one.opposite(sign)[0] == ticks
             and (remaining := one.opposite(sign)[1] - asked.get(one.terms.name, 0)) > 0
         ]
@@ -69,29 +70,32 @@ def route_rest(
     *,
     resting: Mapping[str, int] = _NO_LOTS,
 ) -> list[Route]:
-    """Split what rests at a price over venues; `resting` are our own lots that wait at that price there already.
+    """Split what rests at a price over venues; `resting` are our own lots that wait at venues already.
 
+    What is not worth resting is left: where fills there came before the market moved against them by more than they save.
     Nothing rests at a price that would trade with, or lock, a protected price of the other side.
     """
     opposite, _ = state.best(sign)
-    if not state.venues or (opposite and sign * (ticks - opposite) >= 0):
+    usable = state.usable(at_ns)
+    if not usable or (opposite and sign * (ticks - opposite) >= 0):
         return []
+    saving = min(one.terms.take_fee_bps for one in usable)
+    spread = sign * (opposite - ticks) if opposite else 1
     piece = max(1, lots // REST_PARTS)
     given: dict[str, int] = {}
     left = lots
     while left > 0:
         more = min(piece, left)
-        best = max(
-            state.venues.values(),
-            key=lambda one: (
-                _rest_worth(
-                    state, one, sign, ticks, resting.get(one.terms.name, 0) + given.get(one.terms.name, 0) + more,
-                    at_ns, for_s,
-                ),
-                one.terms.name,
-            ),
-        )  # fmt: skip
-        given[best.terms.name] = given.get(best.terms.name, 0) + more
+        worths: list[tuple[float, str]] = []
+        for venue in usable:
+            name = venue.terms.name
+            joined = resting.get(name, 0) + given.get(name, 0) + more
+            saved = spread + (saving - venue.terms.make_fee_bps) * _BPS * ticks - venue.adverse.mean
+            worths.append((venue.rest_chance(sign, ticks, joined, at_ns, for_s) * saved, name))
+        worth, name = max(worths)
+        if worth <= 0.0:
+            break
+        given[name] = given.get(name, 0) + more
         left -= more
     return [
         Route(
@@ -104,11 +108,11 @@ def route_rest(
     ]
 
 
-def _levels(state: RouterState, sign: int, limit_ticks: int) -> list[int]:
+def _levels(usable: Sequence[VenueState], sign: int, limit_ticks: int) -> list[int]:
     """Displayed prices within the limit, the best first, as far as protected venues display them."""
     protected = {
         one.opposite(sign)[0]
-        for one in state.venues.values()
+        for one in usable
         if one.terms.is_protected and one.opposite(sign)[0] and one.opposite(sign)[1]
     }
     if not protected:
@@ -116,7 +120,7 @@ def _levels(state: RouterState, sign: int, limit_ticks: int) -> list[int]:
     best = min(protected, key=lambda ticks: sign * ticks)
     beyond = {
         ticks
-        for one in state.venues.values()
+        for one in usable
         if not one.terms.is_protected
         and (ticks := one.opposite(sign)[0])
         and one.opposite(sign)[1]
@@ -130,14 +134,3 @@ def _take_cost(venue: VenueState, ticks: int, at_ns: int) -> float:
     """Expected cost of a lot that is sent there, in ticks: its fee, and a tick for a miss."""
     chance = venue.take_chance(at_ns)
     return chance * venue.terms.take_fee_bps * _BPS * ticks + (1.0 - chance)
-
-
-def _rest_worth(
-    state: RouterState, venue: VenueState, sign: int, ticks: int, lots: int, at_ns: int, for_s: float
-) -> float:
-    """What the last of so many lots is expected to save there against taking later, in ticks."""
-    opposite, _ = state.best(sign)
-    spread = sign * (opposite - ticks) if opposite else 1
-    take_fee = min(one.terms.take_fee_bps for one in state.venues.values())
-    saved = spread + (take_fee - venue.terms.make_fee_bps) * _BPS * ticks
-    return venue.rest_chance(sign, ticks, lots, at_ns, for_s) * saved

@@ -75,6 +75,22 @@ class FillRecord:
 
 
 @dataclass(slots=True)
+class AdverseMoves:
+    """How far, in ticks, the market moved against a fill that had rested; newer fills count more."""
+
+    weight: float = 0.0
+    total: float = 0.0
+
+    def add(self, ticks: float, lots: int) -> None:
+        self.weight = MEMORY * self.weight + lots
+        self.total = MEMORY * self.total + lots * ticks
+
+    @property
+    def mean(self) -> float:
+        return self.total / self.weight if self.weight else 0.0
+
+
+@dataclass(slots=True)
 class VenueState:
     """One venue: what it displays, and what was learnt of it."""
 
@@ -83,12 +99,19 @@ class VenueState:
     bid_lots: int = 0
     ask: int = 0
     ask_lots: int = 0
+    at_ns: int = 0  # of its newest data
     sells: Flow = field(default_factory=Flow)  # lots a second that trade at the bid or below
     buys: Flow = field(default_factory=Flow)  # at the ask or above
     changes: Flow = field(default_factory=Flow)  # of its best prices
     takes: FillRecord = field(default_factory=FillRecord)
     rests: FillRecord = field(default_factory=FillRecord)
+    adverse: AdverseMoves = field(default_factory=AdverseMoves)
     round_trip_ns: float = 0.0
+
+    @property
+    def is_crossed(self) -> bool:
+        """Whether its own bid is not below its own ask: one of them is out of date."""
+        return bool(self.bid and self.ask) and self.bid >= self.ask
 
     def opposite(self, sign: int) -> tuple[int, int]:
         """Price and lots that an order of that sign would take."""
@@ -124,9 +147,15 @@ class VenueState:
 
 @dataclass(slots=True)
 class RouterState:
-    """The venues of one instrument, in a fixed order."""
+    """The venues of one instrument, in a fixed order.
+
+    A venue whose newest data is older than `max_age_ns`, or that crosses itself, counts as displaying nothing: the gate
+    lets no order go there, and a quote that may be gone protects nobody (rule 611(b)(1)).
+    """
 
     venues: Mapping[str, VenueState]
+    max_age_ns: int = 0  # 0: any age
+    newest_ns: int = 0
 
     @classmethod
     def of(cls, terms: Iterable[VenueTerms]) -> "RouterState":
@@ -140,6 +169,7 @@ class RouterState:
         if bid != venue.bid or ask != venue.ask:
             venue.changes.add(0.5, at_ns)
         venue.bid, venue.bid_lots, venue.ask, venue.ask_lots = bid, bid_lots, ask, ask_lots
+        venue.at_ns = self.newest_ns = at_ns
 
     def traded(self, name: str, ticks: int, lots: int, at_ns: int) -> None:
         """Others have traded at a venue."""
@@ -175,10 +205,15 @@ class RouterState:
         """An order that rested was filled to a share `found` by when it was closed."""
         self.venues[name].rests.add(expected, found)
 
+    def usable(self, at_ns: int) -> list[VenueState]:
+        """Venues whose data can be relied on at an instant."""
+        oldest_ns = at_ns - self.max_age_ns if self.max_age_ns else 0
+        return [one for one in self.venues.values() if one.at_ns >= oldest_ns and not one.is_crossed]
+
     def best(self, sign: int) -> tuple[int, int]:
         """The best protected price that an order of that sign would take, and all lots there; 0: none."""
         price, lots = 0, 0
-        for venue in self.venues.values():
+        for venue in self.usable(self.newest_ns):
             ticks, displayed = venue.opposite(sign)
             if not venue.terms.is_protected or not ticks or not displayed:
                 continue

@@ -53,6 +53,8 @@ class SimulatedBook:
     bid_shown: int = 0
     ask_shown: int = 0
     has_quotes: bool = False
+    bid_gone: bool = False  # a quote has stated that nothing is displayed on that side
+    ask_gone: bool = False
     orders: dict[str, RestingOrder] = field(default_factory=dict[str, RestingOrder])
 
     def add(self, order: RestingOrder) -> Iterator[Match]:
@@ -84,6 +86,8 @@ class SimulatedBook:
         What they took of a price is not there again until the price changes or more is shown at it.
         """
         self.has_quotes = True
+        self.bid_gone = self.bid_gone or (self.bid > 0 and not bid)
+        self.ask_gone = self.ask_gone or (self.ask > 0 and not ask)
         self.bid_lots = _left(bid_lots, self.bid_shown, self.bid_lots) if bid == self.bid else bid_lots
         self.ask_lots = _left(ask_lots, self.ask_shown, self.ask_lots) if ask == self.ask else ask_lots
         self.bid, self.bid_shown, self.ask, self.ask_shown = bid, bid_lots, ask, ask_lots

@@ -22,6 +22,7 @@ TUNING_DAYS = {date(2013, 10, 7), date(2013, 10, 8), date(2018, 1, 2)}  # consta
 MIN_QUOTES = 400  # of a venue in a session: fewer are left out
 MIN_QUOTES_A_TRADE = 2.0  # a trade changes what is displayed: with fewer the record of a venue's quotes is thinned
 THINNED_AGE_NS = NS_PER_S  # how long a quote of such a venue counts
+MAX_AGE_NS = 60 * NS_PER_S  # of any other
 OFF_EXCHANGE = "D"  # trade reporting facility
 _NEW_YORK = ZoneInfo("America/New_York")
 _OPEN, _CLOSE = time(9, 30), time(16, 0)
@@ -30,8 +31,8 @@ _MAX_OFF = 0.02  # of the middle: trades further away are late or erroneous prin
 NOTES = (
     "quotes: the best bid and ask of each venue, to the millisecond; depth, hidden size and queue positions are not in "
     "the data: an order waits behind all that was displayed when it came, and takes no more than is displayed",
-    "a quote that a newer one of another venue locks or crosses counts as withdrawn: which of the two is out of date is "
-    "not known",
+    "a quote does not count while a newer one of another venue locks or crosses it, nor after a minute: it may be out of "
+    "date, which the data do not say",
     "where a venue has fewer than two quotes for each of its trades, as all but NYSE have in the TAQ sample, its record "
     "is thinned: a quote of it counts for a second at most",
     "our orders move no prices that follow, so what is saved or lost by impact is not measured",
@@ -172,15 +173,21 @@ def _within(rows: dict[str, Any], open_ns: int, close_ns: int) -> dict[str, Any]
 
 @dataclass(slots=True)
 class _Side:
-    """One side of a venue's quote; 0 ticks: nothing is displayed."""
+    """One side of a venue's newest quote, and whether it counts; 0 ticks: nothing is displayed."""
 
     ticks: int = 0
+    size: float = 0.0
     at_ns: int = 0
+    is_hidden: bool = False
+
+    @property
+    def shown(self) -> int:
+        return 0 if self.is_hidden else self.ticks
 
 
 @dataclass(slots=True)
 class _Cleaner:
-    """Makes items of rows: withdraws quotes that newer ones lock or cross, or that are too old."""
+    """Makes items of rows: a side that a newer quote elsewhere locks or crosses, or that is too old, does not count."""
 
     symbol: str
     thinned: frozenset[str]
@@ -190,22 +197,13 @@ class _Cleaner:
     asks: dict[str, _Side] = field(default_factory=dict[str, _Side])
 
     def quote(self, at: int, venue: str, bid: float, bid_size: float, ask: float, ask_size: float) -> None:
-        self._expire(at)
-        new_bid, new_ask = bid == bid, ask == ask  # NaN: the row does not state that side
-        if new_bid:
-            bid_size = bid_size if bid > 0 else 0.0
-            self._note(self.bids, self.asks, 1, at, venue, round(bid / TICK) if bid_size > 0 else 0)
-        if new_ask:
-            ask_size = ask_size if ask > 0 else 0.0
-            self._note(self.asks, self.bids, -1, at, venue, round(ask / TICK) if ask_size > 0 else 0)
-        self.items.append(
-            Quote(
-                at, at, "eval", 0, self.symbol, (bid if bid_size > 0 else 0.0) if new_bid else None,
-                bid_size if new_bid else None, (ask if ask_size > 0 else 0.0) if new_ask else None,
-                ask_size if new_ask else None, venue,
-            )
-        )  # fmt: skip
-        self._step(at)
+        is_moved = False
+        for sides, sign, price, size in ((self.bids, 1, bid, bid_size), (self.asks, -1, ask, ask_size)):
+            if price == price:  # NaN: the row does not state that side
+                is_moved |= self._take(sides, sign, venue, at, price, size)
+        if is_moved or self.thinned:
+            self._hide(at)
+            self._step(at)
 
     def trade(self, at: int, venue: str, price: float, size: float) -> None:
         if not self.steps or size <= 0:
@@ -214,32 +212,39 @@ class _Cleaner:
         if abs(price - middle) <= _MAX_OFF * middle:
             self.items.append(Trade(at, at, "eval", 0, self.symbol, price, size, venue))
 
-    def _note(
-        self, own: dict[str, _Side], other: dict[str, _Side], sign: int, at: int, venue: str, ticks: int
-    ) -> None:
-        side = own.setdefault(venue, _Side())
-        side.ticks, side.at_ns = ticks, at
-        if not ticks:
-            return
-        for name, one in other.items():
-            if one.ticks and name != venue and sign * (ticks - one.ticks) >= 0:
-                self._withdraw(other, -sign, name, at)
+    def _take(self, sides: dict[str, _Side], sign: int, venue: str, at: int, price: float, size: float) -> bool:
+        """A new side of a quote; whether its price is another."""
+        side = sides.setdefault(venue, _Side())
+        ticks = round(price / TICK) if price > 0 and size > 0 else 0
+        is_moved = ticks != side.ticks or side.is_hidden
+        side.ticks, side.size, side.at_ns, side.is_hidden = ticks, size, at, False
+        self._write(side, sign, venue, at)
+        return is_moved
 
-    def _withdraw(self, sides: dict[str, _Side], sign: int, venue: str, at: int) -> None:
-        sides[venue].ticks = 0
-        bid, ask = (0.0, None) if sign > 0 else (None, 0.0)
-        self.items.append(Quote(at, at, "eval", 0, self.symbol, bid, bid, ask, ask, venue))
+    def _hide(self, at: int) -> None:
+        for own, other, sign in ((self.bids, self.asks, 1), (self.asks, self.bids, -1)):
+            for venue, side in own.items():
+                if not side.ticks:
+                    continue
+                is_old = at - side.at_ns > (THINNED_AGE_NS if venue in self.thinned else MAX_AGE_NS)
+                hidden = is_old or any(
+                    one.ticks and one.at_ns > side.at_ns and sign * (side.ticks - one.ticks) >= 0
+                    for name, one in other.items()
+                    if name != venue
+                )
+                if hidden != side.is_hidden:
+                    side.is_hidden = hidden
+                    self._write(side, sign, venue, at)
 
-    def _expire(self, at: int) -> None:
-        for sides, sign in ((self.bids, 1), (self.asks, -1)):
-            for name in self.thinned:
-                one = sides.get(name)
-                if one is not None and one.ticks and at - one.at_ns > THINNED_AGE_NS:
-                    self._withdraw(sides, sign, name, at)
+    def _write(self, side: _Side, sign: int, venue: str, at: int) -> None:
+        price = side.shown * TICK
+        size = side.size if price else 0.0
+        sides = (price, size, None, None) if sign > 0 else (None, None, price, size)
+        self.items.append(Quote(at, at, "eval", 0, self.symbol, *sides, venue))
 
     def _step(self, at: int) -> None:
-        bid = max((one.ticks for one in self.bids.values() if one.ticks), default=0)
-        ask = min((one.ticks for one in self.asks.values() if one.ticks), default=0)
+        bid = max((one.shown for one in self.bids.values() if one.shown), default=0)
+        ask = min((one.shown for one in self.asks.values() if one.shown), default=0)
         if bid and ask and bid < ask and (not self.steps or self.steps[-1][1:] != (bid, ask)):
             self.steps.append((at, bid, ask))
 
