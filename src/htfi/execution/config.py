@@ -11,6 +11,7 @@ from htfi.domain.orders import InstrumentTerms
 from htfi.domain.settings import Share, check_bounds, setting, setting_from
 
 Strategy = Literal["forecast", "trend", "reversal"]
+AlgorithmName = Literal["direct", "twap", "vwap", "pov", "shortfall", "peg", "sniper"]
 _Name = Annotated[str, Meta(max_length=64)]
 
 
@@ -80,7 +81,11 @@ class TradingConfig:
         10.0, "how far beyond the last price an order's limit lies", "basis points"
     )
     venue: _Name = setting("XSIM", "where orders go, an ISO 10383 code; XSIM is the simulated venue")
-    algo: _Name = setting("direct", "the algorithm that orders name")
+    algorithm: AlgorithmName = setting(
+        "direct",
+        "how orders are executed: direct sends them whole, the others work them by table `algorithms`",
+    )
+    algo: _Name = setting("direct", "the algorithm that orders name; 'direct' stands for what works them")
     trader: _Name = setting("paper", "the trader that orders name")
     desk: _Name = setting("default", "the desk that orders name")
     client: _Name = setting("own", "the client that orders name; own: the firm itself")
@@ -98,6 +103,11 @@ class TradingConfig:
     def terms(self, symbol: str, at_ns: int) -> InstrumentTerms:
         """What is known of an instrument; of one that is not named, a tick of 0.01 and a lot of 1."""
         return self.instruments.get(symbol, InstrumentConfig()).terms(symbol, self.venue, at_ns)
+
+    @property
+    def working_algo(self) -> str:
+        """What orders that an algorithm works name."""
+        return self.algorithm if self.algo == "direct" else self.algo
 
     def trades(self, symbol: str) -> bool:
         return "*" in self.symbols or symbol in self.symbols

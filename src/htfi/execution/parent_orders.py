@@ -13,6 +13,7 @@ from htfi.domain.orders import (
     CancelRejected,
     FillBusted,
     MarketSnapshot,
+    MassCancelRequest,
     OrderEvent,
     OrderFilled,
     OrderMessage,
@@ -41,6 +42,7 @@ from htfi.execution.algorithms.planning import (
     target,
 )
 from htfi.execution.algorithms.schedules import shortfall_urgency
+from htfi.execution.gate.judging import GateCheck
 from htfi.execution.gate.records import nanos
 from htfi.execution.instruments import NANOS, Instrument
 from htfi.execution.intents import Intent, OrderIntent
@@ -55,6 +57,12 @@ MAX_MARKED = 10_000  # fills that await that
 MIN_STEP_NS = 100 * NS_PER_MS
 RETRY_NS = NS_PER_S  # after the gate has refused a child
 SWEPT_LEVELS = 3  # prices that the rest of an order may sweep at the end; before that one
+# Objections that no later child of the same parent would be spared.
+_LASTING = frozenset({
+    GateCheck.DISABLED, GateCheck.PERMISSION, GateCheck.NO_LIMITS, GateCheck.DECISION_MISSING,
+    GateCheck.DECISION_UNKNOWN, GateCheck.DECISION_ALTERED, GateCheck.DECISION_WITHHELD, GateCheck.DECISION_AMENDED,
+    GateCheck.DECISION_AGE, GateCheck.DECISION_SYMBOL, GateCheck.DECISION_USED,
+})  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +121,7 @@ class ParentWorker:
     """Parents in, children out; one parent of an instrument at a time."""
 
     def __init__(self, entry: OrderEntry, venues: Sequence[VenueTerms], config: AlgorithmConfig) -> None:
-        self._entry, self._venues, self._config = entry, tuple(venues), config
+        self._entry, self._venues, self.config = entry, tuple(venues), config
         self._routers: dict[str, RouterState] = {}
         self._observed: dict[str, ObservedMarket] = {}
         self._worked: dict[str, WorkedOrder] = {}  # by instrument
@@ -137,7 +145,9 @@ class ParentWorker:
         """The parent order of an instrument that is being worked; None where there is none."""
         return self._worked.get(symbol)
 
-    def begin(self, terms: ParentTerms, algorithm: Algorithm, at_ns: int, urgency: float, why: str) -> WorkedOrder:
+    def begin(
+        self, terms: ParentTerms, algorithm: Algorithm, at_ns: int, urgency: float, why: str
+    ) -> WorkedOrder:
         """Record a parent order and begin to work it. `urgency` is what `why`, a forecast or news, adds."""
         assert terms.instrument not in self._worked, "one parent of an instrument at a time"
         order = terms.order
@@ -192,6 +202,17 @@ class ParentWorker:
             worked.is_stopped = True
             worked.wake_ns = at_ns
 
+    def stop_all(self, request: MassCancelRequest, at_ns: int) -> None:
+        """The same for every parent that a mass cancel reaches, or some of whose children it does."""
+        for symbol, worked in self._worked.items():
+            order = worked.terms.order
+            pairs = (
+                (request.instrument, symbol), (request.client, order.client), (request.trader, order.trader),
+                (request.desk, order.desk), (request.algo, order.algo),
+            )  # fmt: skip
+            if all(not asked or asked == own for asked, own in pairs):
+                self.stop(symbol, at_ns)
+
     def traded(self, symbol: str, lots: int, at_ns: int) -> None:
         """Somebody traded, at whichever venue."""
         self.observed(symbol).traded(lots, at_ns)
@@ -210,8 +231,11 @@ class ParentWorker:
         """When something may have to be done next; None where nothing is worked."""
         return min((one.wake_ns for one in self._worked.values()), default=None)
 
-    def run_until(self, until_ns: int, received: Callable[[OrderEvent], None] = lambda _: None) -> None:
-        """Take in what venues report by an instant, and do what becomes due, in order of time."""
+    def run_until(self, until_ns: int, after: Callable[[int], None] = lambda _: None) -> None:
+        """Take in what venues report by an instant, and do what becomes due, in order of time.
+
+        `after` is called after each of them with its instant.
+        """
         while True:
             wake_ns = self.next_wake_ns()
             is_due = wake_ns is not None and wake_ns <= until_ns
@@ -219,9 +243,10 @@ class ParentWorker:
             if event is not None:
                 self._entry.receive([event])
                 self.take(event)
-                received(event)
+                after(event.at_ns)
             elif is_due and wake_ns is not None:
                 self.act(wake_ns)
+                after(wake_ns)
             else:
                 return
 
@@ -232,7 +257,7 @@ class ParentWorker:
                 self._work(worked, at_ns)
 
     def _spec(self, terms: ParentTerms, algorithm: Algorithm, at_ns: int) -> ParentSpec:
-        config, seen = self._config, self.observed(terms.instrument)
+        config, seen = self.config, self.observed(terms.instrument)
         end_ns = at_ns + config.duration_ns
         base = 0.0
         if algorithm is Algorithm.SHORTFALL:
@@ -271,6 +296,11 @@ class ParentWorker:
             router.traded(event.venue, nanos(event.last) // tick, event.last_quantity, event.at_ns)
         bid = 0 if event.bid is None else nanos(event.bid) // tick
         ask = 0 if event.ask is None else nanos(event.ask) // tick
+        worked = self._worked.get(event.instrument)
+        is_sniper = worked is not None and worked.spec.algorithm is Algorithm.SNIPER
+        if not is_sniper and venue.shows(bid, event.bid_quantity, ask, event.ask_quantity):
+            router.quoted(event.venue, bid, event.bid_quantity, ask, event.ask_quantity, event.at_ns)
+            return  # sizes alone changed
         router.quoted(event.venue, bid, event.bid_quantity, ask, event.ask_quantity, event.at_ns)
         market = self._market(event.instrument)
         while self._marked and self._marked[0][0] <= event.at_ns:
@@ -279,11 +309,9 @@ class ParentWorker:
             self.router(symbol).venues[name].adverse.add(moved, lots)
         if market.bid and market.ask:
             self.observed(event.instrument).moved((market.bid + market.ask) / 2, event.at_ns)
-        worked = self._worked.get(event.instrument)
         if worked is not None:
             before = worked.plan.market
             self._advance(worked, MarketMoved(market))
-            is_sniper = worked.spec.algorithm is Algorithm.SNIPER
             if market.bid != before.bid or market.ask != before.ask or (is_sniper and market != before):
                 worked.wake_ns = min(worked.wake_ns, event.at_ns)
 
@@ -445,6 +473,7 @@ class ParentWorker:
                 worked.num_refused += 1
                 self.num_refused += 1
                 worked.retry_ns = at_ns + RETRY_NS
+                worked.is_stopped |= any(one.check in _LASTING for one in verdict.objections)
                 continue
             order_id, route = verdict.intent.order_id, by_id[verdict.intent.order_id]
             worked.children[order_id] = _Child(

@@ -5,9 +5,10 @@ its scope and cancels what is open there; so do requests that people leave in th
 that is made again takes them where it took them before, as the order log says.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from dataclasses import replace as replace_config
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -27,9 +28,14 @@ from htfi.domain.orders import (
 )
 from htfi.execution.accounting import Accounts
 from htfi.execution.order_entry import OrderEntry
+from htfi.execution.order_routing.venues import VenueTerms
+from htfi.execution.parent_orders import ParentWorker
+from htfi.execution.ports import VenueLink
 from htfi.pipeline.governed import RunGovernance
 from htfi.pipeline.ports import EventFeed
 from htfi.pipeline.trading import ControlEvent, TradedFeed, Trader
+from htfi.simulation.venue.config import ListedVenueConfig, SimulatedVenueConfig
+from htfi.simulation.venue.several import SimulatedVenues
 from htfi.simulation.venue.simulated import SimulatedVenue
 from htfi.wiring.ledger import is_running
 from htfi.wiring.order_record import RecordedOrders
@@ -164,8 +170,9 @@ def open_orders(settings: Settings, folder: Path, governance: RunGovernance) -> 
     log = record.log
     try:
         config, forecasts = settings.trading, settings.forecasting
-        venue = SimulatedVenue(config.venue, settings.venue)
-        entry = OrderEntry(record, {config.venue: venue})
+        venue, links, terms = _simulated(settings)
+        entry = OrderEntry(record, links)
+        worker = None if config.algorithm == "direct" else ParentWorker(entry, terms, settings.algorithms)
         controls = TradingControls(log, settings.order_limits, governance, OrderRequests(folder))
         trader = Trader(
             entry,
@@ -175,12 +182,48 @@ def open_orders(settings: Settings, folder: Path, governance: RunGovernance) -> 
             forecasts.levels,
             controls.limits,
             controls.changes,
+            worker,
         )
         yield OpenOrders(trader, record)
     except BaseException:
         record.close(is_failing=True)
         raise
     record.close()
+
+
+def _simulated(
+    settings: Settings,
+) -> tuple[SimulatedVenue | SimulatedVenues, Mapping[str, VenueLink], Sequence[VenueTerms]]:
+    """The simulated market, a link for each venue's name, and what the router is told of each.
+
+    Of a bar's volume the venues share what one may fill. Raises: InvalidInput where they do not fit the settings.
+    """
+    config, listed = settings.trading, settings.venue.by_name
+    if not listed:
+        venue = SimulatedVenue(config.venue, settings.venue)
+        return venue, {config.venue: venue}, [_terms(config.venue, settings.venue)]
+    if config.algorithm == "direct":
+        raise InvalidInput(
+            "venue.by_name lists several venues: choose an algorithm that routes, such as trading.algorithm = 'vwap'"
+        )
+    feeds = [one.feed or name for name, one in listed.items()]
+    twice = next((one for one in feeds if feeds.count(one) > 1), "")
+    if twice:
+        raise InvalidInput(f"venue.by_name: two venues have the feed's name '{twice}'")
+    share = 1 / len(listed)
+    venues = {
+        one.feed or name: SimulatedVenue(name, replace_config(one, max_bar_share=share * one.max_bar_share))
+        for name, one in listed.items()
+    }
+    several = SimulatedVenues(venues)
+    return several, dict.fromkeys(listed, several), [_terms(name, one) for name, one in listed.items()]
+
+
+def _terms(name: str, config: SimulatedVenueConfig) -> VenueTerms:
+    is_protected = config.is_protected if isinstance(config, ListedVenueConfig) else True
+    return VenueTerms(
+        name, config.take_fee_bps, config.make_fee_bps, config.request_ns + config.report_ns, is_protected
+    )
 
 
 def read_accounts(folder: Path) -> Accounts:

@@ -31,7 +31,9 @@ class AlgorithmConfig:
     min_urgency: _Urgency = setting(-2.0, "least urgency that a forecast or news may ask for", "urgency")
     max_urgency: _Urgency = setting(6.0, "most urgency that they may ask for", "urgency")
     urgency_per_sigma: Annotated[float, Meta(ge=0.0, le=100.0)] = setting(
-        2.0, "urgency that a forecast adds whose mean lies one standard deviation on the order's side", "urgency"
+        2.0,
+        "urgency that a forecast adds whose mean lies one standard deviation on the order's side",
+        "urgency",
     )
 
     def __post_init__(self) -> None:

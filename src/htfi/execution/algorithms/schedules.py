@@ -9,7 +9,9 @@ import math
 from collections.abc import Sequence
 
 _STRAIGHT = 1e-6
-SPREAD_VOLUME_SHARE = 0.01  # trading this part of the volume costs a spread for the time being (ibid., section 4)
+SPREAD_VOLUME_SHARE = (
+    0.01  # trading this part of the volume costs a spread for the time being (ibid., section 4)
+)
 PERMANENT_VOLUME_SHARE = 0.1  # trading this part moves the price by a spread for good
 
 
@@ -50,7 +52,12 @@ def almgren_chriss_kappa(
 
 
 def shortfall_urgency(
-    risk_aversion: float, sigma: float, spread: float, volume_rate: float, duration_s: float, num_steps: int = 20
+    risk_aversion: float,
+    sigma: float,
+    spread: float,
+    volume_rate: float,
+    duration_s: float,
+    num_steps: int = 20,
 ) -> float:
     """κT of an order that is worked for `duration_s`; 0 where spread or volume is not known.
 

@@ -336,9 +336,7 @@ def _parent(state: GateState, asked: _Asked) -> Objection | None:
         words = f"its parent lasts {(order.end_ns - order.at_ns) / NS_PER_S:g} s, {longest / NS_PER_S:g} s are allowed"
     elif not order.at_ns <= asked.at_ns <= order.end_ns:
         words = f"its parent {order.order_id} is not worked at that time"
-    elif parent.limit is not None and (
-        asked.price is None or asked.sign * (asked.price - parent.limit) > 0
-    ):
+    elif parent.limit is not None and (asked.price is None or asked.sign * (asked.price - parent.limit) > 0):
         words = f"its price lies beyond the limit {order.limit_price} of its parent"
     elif not parent.is_urgency_in_bounds:
         words = f"an urgency of {parent.urgency:g}, from {order.min_urgency:g} to {order.max_urgency:g} are allowed"

@@ -113,6 +113,15 @@ class VenueState:
         """Whether its own bid is not below its own ask: one of them is out of date."""
         return bool(self.bid and self.ask) and self.bid >= self.ask
 
+    def shows(self, bid: int, bid_lots: int, ask: int, ask_lots: int) -> bool:
+        """Whether it displays these prices already, in whatever size."""
+        return (
+            bid == self.bid
+            and ask == self.ask
+            and bool(bid_lots) == bool(self.bid_lots)
+            and bool(ask_lots) == bool(self.ask_lots)
+        )
+
     def opposite(self, sign: int) -> tuple[int, int]:
         """Price and lots that an order of that sign would take."""
         return (self.ask, self.ask_lots) if sign > 0 else (self.bid, self.bid_lots)
@@ -159,9 +168,7 @@ class RouterState:
 
     @classmethod
     def of(cls, terms: Iterable[VenueTerms]) -> "RouterState":
-        return cls(
-            {one.name: VenueState(one, round_trip_ns=float(one.round_trip_ns)) for one in terms}
-        )
+        return cls({one.name: VenueState(one, round_trip_ns=float(one.round_trip_ns)) for one in terms})
 
     def quoted(self, name: str, bid: int, bid_lots: int, ask: int, ask_lots: int, at_ns: int) -> None:
         """A venue displays these; 0 lots: nothing on that side."""

@@ -30,7 +30,7 @@ from htfi.domain.orders import (
 from htfi.execution.instruments import Instrument
 from htfi.execution.ports import VenueRequest
 from htfi.simulation.venue.book import Match, RestingOrder, SimulatedBook
-from htfi.simulation.venue.config import VenueConfig
+from htfi.simulation.venue.config import SimulatedVenueConfig
 
 _BPS = Decimal(10_000)
 
@@ -38,7 +38,7 @@ _BPS = Decimal(10_000)
 class SimulatedVenue:
     """One venue over all instruments. `name` is its ISO 10383 code."""
 
-    def __init__(self, name: str, config: VenueConfig) -> None:
+    def __init__(self, name: str, config: SimulatedVenueConfig) -> None:
         self.name = name
         self._config = config
         self._instruments: dict[str, Instrument] = {}

@@ -52,7 +52,12 @@ def _shortfalls(one: "Judged", seed: int) -> DotChart:
             for algorithm in algorithms
         ]
         groups.append(
-            DotGroup(label, [mean for mean, _, _ in found], [low for _, low, _ in found], [high for _, _, high in found])
+            DotGroup(
+                label,
+                [mean for mean, _, _ in found],
+                [low for _, low, _ in found],
+                [high for _, _, high in found],
+            )
         )
     return DotChart(
         f"{one.symbol}: shortfall against the arrival, by algorithm and routing",

@@ -30,10 +30,10 @@ from htfi_eval.results import Card, Evaluation, TitledTable
 ALGORITHMS = tuple(one for one in Algorithm if one is not Algorithm.DIRECT)
 MAIN = Algorithm.VWAP  # the venues are compared by it: its schedule is the same wherever it routes
 DURATION_S = 300
-EVERY_S = {"BAC": 900, "IBM": 900, "TAQ": 300}
+EVERY_S = {"BAC": 1800, "IBM": 900, "TAQ": 300}
 VOLUME_SHARE = 0.05  # of what trades in a window on average, on the tuning days
 MIN_FILL_RATE = 0.95
-NUM_SINGLE = 4  # venues, those with most quotes, that are tried alone
+NUM_SINGLE = 3  # venues, those with most quotes, that are tried alone
 SMART = "smart"
 _SESSION_S = 23_400
 
@@ -57,10 +57,14 @@ class Judged:
     best: str = ""
 
 
-@click.command("execution", short_help="Algorithms and routing, on real quotes of several venues.", epilog=_EPILOG)
+@click.command(
+    "execution", short_help="Algorithms and routing, on real quotes of several venues.", epilog=_EPILOG
+)
 @click.argument("symbols", nargs=-1, type=click.Choice(list(EVERY_S)), metavar="[BAC|IBM|TAQ]...")
 @data_option
-@click.option("--tuning", is_flag=True, help="Use the days on which constants were chosen, not the unseen ones.")
+@click.option(
+    "--tuning", is_flag=True, help="Use the days on which constants were chosen, not the unseen ones."
+)
 @seed_option(0, "the bootstraps")
 @quick_option
 @output_options
@@ -79,11 +83,14 @@ def command(
         if data is not None:
             raise InvalidInput(f"{data} has no folder 'hf': name the folder of staged data")
         click.echo(
-            "htfi eval execution: skipped, since ../shared/data is missing: name the staged data with --data", err=True
+            "htfi eval execution: skipped, since ../shared/data is missing: name the staged data with --data",
+            err=True,
         )
         return
     judged = [_judge(folder, one, tuning=tuning, quick=quick) for one in symbols or EVERY_S]
-    write_outputs(_evaluation(judged, seed, tuning=tuning, quick=quick), json_file=json_file, html_file=html_file)
+    write_outputs(
+        _evaluation(judged, seed, tuning=tuning, quick=quick), json_file=json_file, html_file=html_file
+    )
 
 
 def _judge(folder: Path, symbol: str, *, tuning: bool, quick: bool) -> Judged:
@@ -116,7 +123,11 @@ def _judge(folder: Path, symbol: str, *, tuning: bool, quick: bool) -> Judged:
             done += 1
             progress(done, len(runs) * len(days))
     found.costs = {key: joined(each) for key, each in parts.items()}
-    alone = {routing: one for (algorithm, routing), one in found.costs.items() if algorithm is MAIN and routing != SMART}
+    alone = {
+        routing: one
+        for (algorithm, routing), one in found.costs.items()
+        if algorithm is MAIN and routing != SMART
+    }
     found.best = best_single(alone, MIN_FILL_RATE)
     for number, day in enumerate(days):
         windows = _windows(day, lots)[: 6 if quick else None]
@@ -165,7 +176,9 @@ def _singles(days: Sequence[data.MarketDay]) -> list[str]:
 
 
 def _volume(day: data.MarketDay) -> float:
-    return sum(one.size for one in day.items if isinstance(one, data.Trade) and one.venue != data.OFF_EXCHANGE)
+    return sum(
+        one.size for one in day.items if isinstance(one, data.Trade) and one.venue != data.OFF_EXCHANGE
+    )
 
 
 def _evaluation(judged: Sequence[Judged], seed: int, *, tuning: bool, quick: bool) -> Evaluation:

@@ -20,7 +20,9 @@ from htfi_eval.eval.prices import read_rows
 TICK = 0.01
 TUNING_DAYS = {date(2013, 10, 7), date(2013, 10, 8), date(2018, 1, 2)}  # constants were chosen on these
 MIN_QUOTES = 400  # of a venue in a session: fewer are left out
-MIN_QUOTES_A_TRADE = 2.0  # a trade changes what is displayed: with fewer the record of a venue's quotes is thinned
+MIN_QUOTES_A_TRADE = (
+    2.0  # a trade changes what is displayed: with fewer the record of a venue's quotes is thinned
+)
 THINNED_AGE_NS = NS_PER_S  # how long a quote of such a venue counts
 MAX_AGE_NS = 60 * NS_PER_S  # of any other
 OFF_EXCHANGE = "D"  # trade reporting facility
@@ -79,7 +81,9 @@ class MarketDay:
                 before = found.get(item.venue)
                 found[item.venue] = item if before is None else _merged(before, item)
         return [
-            Quote(at_ns, at_ns, "eval", 0, one.symbol, one.bid, one.bid_size, one.ask, one.ask_size, one.venue)
+            Quote(
+                at_ns, at_ns, "eval", 0, one.symbol, one.bid, one.bid_size, one.ask, one.ask_size, one.venue
+            )
             for one in found.values()
         ]
 
@@ -132,14 +136,20 @@ def _taq(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _session(symbol: str, day: date, quotes: dict[str, Any], trades: dict[str, Any]) -> MarketDay | None:
-    open_ns, close_ns = (to_ns(datetime.combine(day, at, _NEW_YORK).astimezone(UTC)) for at in (_OPEN, _CLOSE))
+    open_ns, close_ns = (
+        to_ns(datetime.combine(day, at, _NEW_YORK).astimezone(UTC)) for at in (_OPEN, _CLOSE)
+    )
     quotes, trades = (_within(one, open_ns, close_ns) for one in (quotes, trades))
     names, counts = np.unique(quotes["venue"], return_counts=True)
-    venues = tuple(name for name, num in zip(names.tolist(), counts.tolist(), strict=True) if num >= MIN_QUOTES)
+    venues = tuple(
+        name for name, num in zip(names.tolist(), counts.tolist(), strict=True) if num >= MIN_QUOTES
+    )
     if not venues:
         return None
     quoted = dict(zip(names.tolist(), counts.tolist(), strict=True))
-    thinned = [one for one in venues if quoted[one] < MIN_QUOTES_A_TRADE * int((trades["venue"] == one).sum())]
+    thinned = [
+        one for one in venues if quoted[one] < MIN_QUOTES_A_TRADE * int((trades["venue"] == one).sum())
+    ]
     cleaner = _Cleaner(symbol, frozenset(thinned))
     order = np.lexsort((
         np.concatenate((np.ones(len(quotes["ts"])), np.zeros(len(trades["ts"])))),
@@ -212,7 +222,9 @@ class _Cleaner:
         if abs(price - middle) <= _MAX_OFF * middle:
             self.items.append(Trade(at, at, "eval", 0, self.symbol, price, size, venue))
 
-    def _take(self, sides: dict[str, _Side], sign: int, venue: str, at: int, price: float, size: float) -> bool:
+    def _take(
+        self, sides: dict[str, _Side], sign: int, venue: str, at: int, price: float, size: float
+    ) -> bool:
         """A new side of a quote; whether its price is another."""
         side = sides.setdefault(venue, _Side())
         ticks = round(price / TICK) if price > 0 and size > 0 else 0
@@ -257,5 +269,3 @@ def _merged(before: Quote, after: Quote) -> Quote:
         before.ask if after.ask is None else after.ask,
         before.ask_size if after.ask is None else after.ask_size, after.venue,
     )  # fmt: skip
-
-

@@ -135,7 +135,7 @@ def _market_average(day: MarketDay, result: ParentResult) -> float:
 
 def _by_block(values: Array, blocks: Blocks) -> Array:
     _, places = np.unique(blocks, return_inverse=True)
-    return np.bincount(places, values)
+    return np.bincount(places, values).astype(np.float64)
 
 
 def _draws(num: int, seed: int) -> NDArray[np.int64]:
