@@ -85,7 +85,7 @@ class TradingConfig:
         "direct",
         "how orders are executed: direct sends them whole, the others work them by table `algorithms`",
     )
-    algo: _Name = setting("direct", "the algorithm that orders name; 'direct' stands for what works them")
+    algo: _Name = setting("direct", "the algorithm that orders name; under 'direct' the one that works them")
     trader: _Name = setting("paper", "the trader that orders name")
     desk: _Name = setting("default", "the desk that orders name")
     client: _Name = setting("own", "the client that orders name; own: the firm itself")

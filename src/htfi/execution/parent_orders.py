@@ -47,7 +47,7 @@ from htfi.execution.gate.records import nanos
 from htfi.execution.instruments import NANOS, Instrument
 from htfi.execution.intents import Intent, OrderIntent
 from htfi.execution.order_entry import OrderEntry
-from htfi.execution.order_routing.router import Route, route_rest, route_take
+from htfi.execution.order_routing.router import VenueRoute, route_rest, route_take
 from htfi.execution.order_routing.venues import RouterState, VenueTerms
 
 PARTS = 20  # pieces of a parent: less than one is not sent before the end
@@ -437,11 +437,11 @@ class ParentWorker:
         )
         return self._send(worked, routes, at_ns, is_take=False)
 
-    def _send(self, worked: WorkedOrder, routes: Iterable[Route], at_ns: int, *, is_take: bool) -> int:
+    def _send(self, worked: WorkedOrder, routes: Iterable[VenueRoute], at_ns: int, *, is_take: bool) -> int:
         """Send children by their routes; the lots of those that the gate lets pass."""
         order, terms = worked.terms.order, worked.terms
         intents: list[Intent] = []
-        by_id: dict[str, Route] = {}
+        by_id: dict[str, VenueRoute] = {}
         for route in routes:
             worked.num_children += 1
             order_id = f"{terms.order_id}.{worked.num_children}"

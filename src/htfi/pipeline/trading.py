@@ -25,9 +25,9 @@ from htfi.domain.orders import (
     TradingEnabled,
 )
 from htfi.domain.time import parse_duration
+from htfi.execution.algorithms.planning import Algorithm
 from htfi.execution.config import TradingConfig
 from htfi.execution.instruments import NANOS, Instrument
-from htfi.execution.algorithms.planning import Algorithm
 from htfi.execution.intents import Intent, OrderIntent
 from htfi.execution.order_entry import EntryVerdict, OrderEntry
 from htfi.execution.parent_orders import ParentTerms, ParentWorker, WorkedOrder
@@ -90,7 +90,9 @@ class Trader:
         worker: ParentWorker | None = None,
     ) -> None:
         """`in_force` gives the limits that hold at an instant, those that changed since it was asked; `controls` what
-        people and governance want of trading by then; `worker` works orders where an algorithm does. Raises: InvalidInput for a horizon that is not forecast.
+        people and governance want of trading by then; `worker` works orders where an algorithm does.
+
+        Raises: InvalidInput for a horizon that is not forecast.
         """
         if config.horizon_bars not in horizons:
             raise InvalidInput(
@@ -281,7 +283,7 @@ class Trader:
         self.num_refused += sum(_is_refused_order(one) for one in verdicts)
 
     def _is_worked(self, symbol: str) -> bool:
-        """Whether an algorithm sees enough of an instrument: quotes, trades, or bars that are short for its duration."""
+        """Whether an algorithm sees enough of an instrument: quotes, trades, or bars short for its duration."""
         if symbol in self._ticking:
             return True
         assert self._worker is not None

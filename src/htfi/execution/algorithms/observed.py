@@ -59,10 +59,8 @@ class ObservedMarket:
         length = end_ns - start_ns
         if length <= 0 or length > NS_PER_DAY:
             return ()
-        each = [
-            self.profile[(start_ns + length * (2 * step + 1) // (2 * CURVE_STEPS)) % NS_PER_DAY * DAY_STEPS // NS_PER_DAY]
-            for step in range(CURVE_STEPS)
-        ]  # fmt: skip
+        middles = (start_ns + length * (2 * step + 1) // (2 * CURVE_STEPS) for step in range(CURVE_STEPS))
+        each = [self.profile[at_ns % NS_PER_DAY * DAY_STEPS // NS_PER_DAY] for at_ns in middles]
         total = sum(each)
         if total <= 0.0:
             return ()

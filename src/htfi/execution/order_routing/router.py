@@ -16,7 +16,7 @@ _BPS = 1e-4
 _NO_LOTS: Mapping[str, int] = {}
 
 
-class Route(NamedTuple):
+class VenueRoute(NamedTuple):
     """Lots for one venue at a limit, and the share of them that is expected to be filled."""
 
     venue: str
@@ -34,13 +34,13 @@ def route_take(
     *,
     asked: Mapping[str, int] = _NO_LOTS,
     max_levels: int = 1,
-) -> list[Route]:
+) -> list[VenueRoute]:
     """Split what takes over venues; each route's limit is the price that the venue displays.
 
     `asked` are lots that are on their way to venues already. At most `max_levels` prices are swept; what they do not
     hold is not routed. An unprotected venue is used where its price is no worse than the best protected one.
     """
-    routes: list[Route] = []
+    routes: list[VenueRoute] = []
     left = lots
     usable = state.usable(at_ns)
     for ticks in _levels(usable, sign, limit_ticks)[:max_levels]:
@@ -55,7 +55,7 @@ def route_take(
             if left <= 0:
                 return routes
             sent = min(left, remaining)
-            routes.append(Route(venue.terms.name, sent, ticks, venue.take_chance(at_ns)))
+            routes.append(VenueRoute(venue.terms.name, sent, ticks, venue.take_chance(at_ns)))
             left -= sent
     return routes
 
@@ -69,10 +69,10 @@ def route_rest(
     for_s: float,
     *,
     resting: Mapping[str, int] = _NO_LOTS,
-) -> list[Route]:
+) -> list[VenueRoute]:
     """Split what rests at a price over venues; `resting` are our own lots that wait at venues already.
 
-    What is not worth resting is left: where fills there came before the market moved against them by more than they save.
+    What is not worth resting is left: where the market moved against earlier fills by more than they saved.
     Nothing rests at a price that would trade with, or lock, a protected price of the other side.
     """
     opposite, _ = state.best(sign)
@@ -98,7 +98,7 @@ def route_rest(
         given[name] = given.get(name, 0) + more
         left -= more
     return [
-        Route(
+        VenueRoute(
             name,
             sent,
             ticks,

@@ -1,7 +1,7 @@
 """Fees and latencies of the venues: assumed, since no recorded data state them.
 
-Fees in dollars a share, near the base rates that the venues published at the time; negative: a rebate. Latencies one way
-from a machine in Carteret, New Jersey, with a few switches: what fibre to Mahwah, Secaucus and Weehawken takes.
+Fees in dollars a share, near the base rates that the venues published at the time; negative: a rebate. Latencies one
+way from a machine in Carteret, New Jersey, with a few switches: what fibre to Mahwah, Secaucus and Weehawken takes.
 """
 
 from dataclasses import dataclass

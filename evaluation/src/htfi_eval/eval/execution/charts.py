@@ -1,18 +1,12 @@
 """Charts of `htfi eval execution`: shortfall by algorithm and routing, what routing saves, adverse selection."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from htfi.library.charts.specs import BarChart, Chart, DotChart, DotGroup
-from htfi_eval.eval.execution.judging import gain_interval, mean_interval
-
-if TYPE_CHECKING:
-    from htfi_eval.eval.execution.command import Judged
-
-SMART = "smart"
+from htfi_eval.eval.execution.judging import SMART, Judged, gain_interval, mean_interval
 
 
-def charts_of(judged: "Sequence[Judged]", seed: int) -> list[Chart]:
+def charts_of(judged: Sequence[Judged], seed: int) -> list[Chart]:
     """Of each stock its algorithms; of all what routing saves."""
     charts: list[Chart] = [_saved(judged, seed)]
     for one in judged:
@@ -20,7 +14,7 @@ def charts_of(judged: "Sequence[Judged]", seed: int) -> list[Chart]:
     return charts
 
 
-def _saved(judged: "Sequence[Judged]", seed: int) -> BarChart:
+def _saved(judged: Sequence[Judged], seed: int) -> BarChart:
     names: list[str] = []
     found: list[tuple[float, float, float]] = []
     for one in judged:
@@ -42,7 +36,7 @@ def _saved(judged: "Sequence[Judged]", seed: int) -> BarChart:
     )
 
 
-def _shortfalls(one: "Judged", seed: int) -> DotChart:
+def _shortfalls(one: Judged, seed: int) -> DotChart:
     algorithms = list(dict.fromkeys(algorithm for algorithm, _ in one.costs))
     naive = next(routing for _, routing in one.costs if routing != SMART)
     groups: list[DotGroup] = []
@@ -69,7 +63,7 @@ def _shortfalls(one: "Judged", seed: int) -> DotChart:
     )
 
 
-def _adverse(one: "Judged", seed: int) -> BarChart:
+def _adverse(one: Judged, seed: int) -> BarChart:
     smart = [(algorithm, costs) for (algorithm, routing), costs in one.costs.items() if routing == SMART]
     found = [mean_interval(costs.adverse, costs.blocks, seed) for _, costs in smart]
     return BarChart(

@@ -1,7 +1,6 @@
 """`htfi eval execution`: algorithms and smart routing against naive routing, on recorded quotes of several venues."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import click
@@ -15,14 +14,16 @@ from htfi_eval.commands import ProgressLine, data_option, output_options, quick_
 from htfi_eval.eval.execution import assumed_venues, data
 from htfi_eval.eval.execution.charts import charts_of
 from htfi_eval.eval.execution.judging import (
+    SMART,
     Costs,
+    Judged,
     best_single,
     costs_of,
     gain_interval,
     joined,
     mean_interval,
 )
-from htfi_eval.eval.execution.runs import Window, work_day
+from htfi_eval.eval.execution.runs import OrderWindow, work_day
 from htfi_eval.eval.prices import data_folder
 from htfi_eval.report import write_outputs
 from htfi_eval.results import Card, Evaluation, TitledTable
@@ -34,7 +35,6 @@ EVERY_S = {"BAC": 1800, "IBM": 900, "TAQ": 300}
 VOLUME_SHARE = 0.05  # of what trades in a window on average, on the tuning days
 MIN_FILL_RATE = 0.95
 NUM_SINGLE = 3  # venues, those with most quotes, that are tried alone
-SMART = "smart"
 _SESSION_S = 23_400
 
 _EPILOG = """\b
@@ -43,18 +43,6 @@ Examples:
   htfi eval execution IBM
   htfi eval execution --tuning           the days on which constants were chosen
 """
-
-
-@dataclass(slots=True)
-class Judged:
-    """Costs of one stock by algorithm and routing: SMART, or the venue that is used alone."""
-
-    symbol: str
-    days: list[str] = field(default_factory=list[str])
-    costs: dict[tuple[Algorithm, str], Costs] = field(default_factory=dict[tuple[Algorithm, str], Costs])
-    equal_fees: dict[str, Costs] = field(default_factory=dict[str, Costs])
-    names: dict[str, str] = field(default_factory=dict[str, str])
-    best: str = ""
 
 
 @click.command(
@@ -143,7 +131,7 @@ def _judge(folder: Path, symbol: str, *, tuning: bool, quick: bool) -> Judged:
 def _both_sides(
     day: data.MarketDay,
     number: int,
-    windows: Sequence[Window],
+    windows: Sequence[OrderWindow],
     routing: str,
     algorithm: Algorithm,
     config: AlgorithmConfig,
@@ -157,11 +145,11 @@ def _both_sides(
     ])  # fmt: skip
 
 
-def _windows(day: data.MarketDay, lots: int) -> list[Window]:
+def _windows(day: data.MarketDay, lots: int) -> list[OrderWindow]:
     """Windows of the session, from five minutes after its open on."""
     step, length = EVERY_S[day.symbol] * NS_PER_S, DURATION_S * NS_PER_S
     first, last = day.open_ns + 300 * NS_PER_S, day.close_ns - length - 60 * NS_PER_S
-    return [Window(at, at + length, lots) for at in range(first, last, step)]
+    return [OrderWindow(at, at + length, lots) for at in range(first, last, step)]
 
 
 def _singles(days: Sequence[data.MarketDay]) -> list[str]:
@@ -216,24 +204,26 @@ def _evaluation(judged: Sequence[Judged], seed: int, *, tuning: bool, quick: boo
     result.tables.append(TitledTable(f"Routing, {MAIN.value}: share of the shortfall saved", routing_rows))
     result.charts = charts_of(judged, seed)
     result.lead = _lead(result, judged)
-    result.cards = [
-        Card(f"{result.metrics[f'routing_gain_{one.symbol.lower()}'] or 0.0:+.1%}", f"{one.symbol}: shortfall saved against "
-             f"{one.names[one.best]} alone", (result.metrics[f"routing_gain_{one.symbol.lower()}_low"] or 0.0) > 0)
-        for one in judged
-    ]  # fmt: skip
+    result.cards = [_card(result, one) for one in judged]
     which = "days on which constants were chosen" if tuning else "days unseen in tuning"
     result.notes += [
         *(f"{one.symbol}: {', '.join(one.days)} ({which})" for one in judged),
-        f"parents: {DURATION_S} s, {VOLUME_SHARE:.0%} of the usual volume, both sides of each window; what is left at the "
-        "end is charged at the best displayed price of all venues and a full fee, whatever its size",
-        "shortfall: against the middle at the arrival, fees included; vwap: against the average of exchange trades in the "
-        "window, without fees; adverse: how far the market moved within 10 s against fills that had rested",
-        "intervals: 95%, block bootstrap of hours; the best single venue is chosen on the very days that it is judged on, "
-        f"among those that fill {MIN_FILL_RATE:.0%}, which favours it",
+        f"parents: {DURATION_S} s, {VOLUME_SHARE:.0%} of the usual volume, both sides of each window; what is left at "
+        "the end is charged at the best displayed price of all venues and a full fee, whatever its size",
+        "shortfall: against the middle at the arrival, fees included; vwap: against the average of exchange trades in "
+        "the window, without fees; adverse: how far the market moved within 10 s against fills that had rested",
+        "intervals: 95%, block bootstrap of hours; the best single venue is chosen on the very days that it is judged "
+        f"on, among those that fill {MIN_FILL_RATE:.0%}, which favours it",
         *data.NOTES,
         assumed_venues.NOTE,
     ]
     return result
+
+
+def _card(result: Evaluation, one: Judged) -> Card:
+    key = f"routing_gain_{one.symbol.lower()}"
+    gain, low = result.metrics[key] or 0.0, result.metrics[f"{key}_low"] or 0.0
+    return Card(f"{gain:+.1%}", f"{one.symbol}: shortfall saved against {one.names[one.best]} alone", low > 0)
 
 
 def _row(one: Judged, algorithm: Algorithm, routing: str, seed: int) -> dict[str, object]:

@@ -33,10 +33,10 @@ _MAX_OFF = 0.02  # of the middle: trades further away are late or erroneous prin
 NOTES = (
     "quotes: the best bid and ask of each venue, to the millisecond; depth, hidden size and queue positions are not in "
     "the data: an order waits behind all that was displayed when it came, and takes no more than is displayed",
-    "a quote does not count while a newer one of another venue locks or crosses it, nor after a minute: it may be out of "
-    "date, which the data do not say",
-    "where a venue has fewer than two quotes for each of its trades, as all but NYSE have in the TAQ sample, its record "
-    "is thinned: a quote of it counts for a second at most",
+    "a quote does not count while a newer one of another venue locks or crosses it, nor after a minute: it may be out "
+    "of date, which the data do not say",
+    "where a venue has fewer than two quotes for each of its trades, as all but NYSE have in the TAQ sample, its "
+    "record is thinned: a quote of it counts for a second at most",
     "our orders move no prices that follow, so what is saved or lost by impact is not measured",
 )
 

@@ -1,17 +1,18 @@
-"""What parents cost: shortfall against the arrival, slippage against the market's average, adverse selection; intervals.
+"""What parents cost: shortfall against the arrival, slippage against the market's average, adverse selection.
 
 Everything is in basis points of the arrival's middle, positive where it costs. Intervals are by a block bootstrap:
 windows of one hour of one day are drawn again together, for both sides, since their prices move together.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from htfi.domain.events import Trade
 from htfi.domain.time import NS_PER_S
+from htfi.execution.algorithms.planning import Algorithm
 from htfi_eval.eval.execution.assumed_venues import EQUAL_FEE
 from htfi_eval.eval.execution.data import OFF_EXCHANGE, TICK, MarketDay
 from htfi_eval.eval.execution.runs import MARK_OUT_NS, ParentResult
@@ -19,6 +20,7 @@ from htfi_eval.eval.execution.runs import MARK_OUT_NS, ParentResult
 Array = NDArray[np.float64]
 Blocks = NDArray[np.int64]
 
+SMART = "smart"
 BLOCK_NS = 3600 * NS_PER_S
 NUM_RESAMPLES = 2_000
 LEVEL = 0.95
@@ -26,7 +28,7 @@ LEVEL = 0.95
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Costs:
-    """Figures of parents [N], one for each window and side, in order of time; `blocks` says which are drawn together."""
+    """Figures of parents [N], one for each window and side; `blocks` says which are drawn together."""
 
     shortfall: Array  # bps, fees and what is left at the end included
     vwap: Array  # bps of the filled lots against the market's average in the window; NaN where nothing was filled
@@ -44,6 +46,18 @@ class Costs:
     @property
     def rested_share(self) -> float:
         return float(self.rested.sum() / max(1.0, self.filled.sum()))
+
+
+@dataclass(slots=True)
+class Judged:
+    """Costs of one stock by algorithm and routing: SMART, or the venue that is used alone."""
+
+    symbol: str
+    days: list[str] = field(default_factory=list[str])
+    costs: dict[tuple[Algorithm, str], Costs] = field(default_factory=dict[tuple[Algorithm, str], Costs])
+    equal_fees: dict[str, Costs] = field(default_factory=dict[str, Costs])
+    names: dict[str, str] = field(default_factory=dict[str, str])
+    best: str = ""
 
 
 def costs_of(day: MarketDay, results: Sequence[ParentResult], number: int) -> Costs:

@@ -47,7 +47,7 @@ _LIMITS = OrderLimits(
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class OrderWindow:
     """When a parent order is worked, and how many lots it has."""
 
     start_ns: int
@@ -59,7 +59,7 @@ class Window:
 class ParentResult:
     """A parent order and what became of it. Prices in ticks, fees in ticks × lots."""
 
-    window: Window
+    window: OrderWindow
     sign: int
     arrival2: int  # twice the middle at its start
     fills: list[tuple[int, int, int, bool, str]] = field(
@@ -96,7 +96,7 @@ class _Record:
 
 def work_day(
     day: MarketDay,
-    windows: Sequence[Window],
+    windows: Sequence[OrderWindow],
     venues: Sequence[str],
     algorithm: Algorithm,
     side: OrderSide,
@@ -148,7 +148,7 @@ def _begin(
     worker: ParentWorker,
     entry: OrderEntry,
     day: MarketDay,
-    window: Window,
+    window: OrderWindow,
     side: OrderSide,
     algorithm: Algorithm,
     number: int,

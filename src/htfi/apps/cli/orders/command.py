@@ -74,7 +74,7 @@ def list_command(
 @click.argument("order_id", metavar="ID")
 @JSON
 def show(folder: Path, order_id: str, as_json: bool) -> None:
-    """Show one order: what it acted on, every message on it, what it cost; of one that an algorithm worked its children.
+    """Show one order: what it acted on, every message on it, what it cost; its children where it has some.
 
     \b
     Examples:
