@@ -17,6 +17,7 @@ EVALUATIONS = {
         "htfi_eval.eval.strategies.command:command",
         "What trend and reversal earned after costs, and how much of it is luck.",
     ),
+    "venue": ("htfi_eval.eval.venue:command", "The simulated venue's queue against recorded orders."),
     "warning": ("htfi_eval.eval.warning.command:command", "Early warning of market stress."),
     "sentiment": (
         "htfi_eval.eval.sentiment.command:command",

@@ -13,6 +13,8 @@ from htfi.domain.settings import Share, check_bounds, setting, setting_from
 Strategy = Literal["forecast", "trend", "reversal"]
 AlgorithmName = Literal["direct", "twap", "vwap", "pov", "shortfall", "peg", "sniper"]
 _Name = Annotated[str, Meta(max_length=64)]
+_GivenName = Annotated[str, Meta(min_length=1, max_length=64)]
+_NAMES = ("venue", "algo", "trader", "desk", "client", "account")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,16 +82,18 @@ class TradingConfig:
     limit_bps: Annotated[float, Meta(ge=0.0, le=1_000.0)] = setting(
         10.0, "how far beyond the last price an order's limit lies", "basis points"
     )
-    venue: _Name = setting("XSIM", "where orders go, an ISO 10383 code; XSIM is the simulated venue")
+    venue: _GivenName = setting("XSIM", "where orders go, an ISO 10383 code; XSIM is the simulated venue")
     algorithm: AlgorithmName = setting(
         "direct",
         "how orders are executed: direct sends them whole, the others work them by table `algorithms`",
     )
-    algo: _Name = setting("direct", "the algorithm that orders name; under 'direct' the one that works them")
-    trader: _Name = setting("paper", "the trader that orders name")
+    algo: _GivenName = setting(
+        "direct", "the algorithm that orders name; under 'direct' the one that works them"
+    )
+    trader: _GivenName = setting("paper", "the trader that orders name")
     desk: _Name = setting("default", "the desk that orders name")
     client: _Name = setting("own", "the client that orders name; own: the firm itself")
-    account: _Name = setting("paper", "the account that orders name")
+    account: _GivenName = setting("paper", "the account that orders name")
     symbols: tuple[str, ...] = setting(("*",), "what is traded of what is forecast; '*' is all")
     instruments: dict[str, InstrumentConfig] = setting_from(
         dict[str, InstrumentConfig], "tick, lot_size, multiplier and currency of instruments, by symbol"
@@ -97,6 +101,12 @@ class TradingConfig:
 
     def __post_init__(self) -> None:
         check_bounds("trading", self)
+        for name in _NAMES:
+            text: str = getattr(self, name)
+            if ":" in text or not text.isprintable() or text != text.strip():
+                raise InvalidInput(
+                    f"trading.{name} is '{text}': a name without colon or spaces around it is expected"
+                )
         for symbol, one in self.instruments.items():
             one.terms(symbol, self.venue, 0)
 

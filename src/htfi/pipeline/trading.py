@@ -21,6 +21,7 @@ from htfi.domain.orders import (
     MassCancelRequest,
     OrderEvent,
     OrderSide,
+    Reconciled,
     TradingDisabled,
     TradingEnabled,
 )
@@ -34,6 +35,7 @@ from htfi.execution.parent_orders import ParentTerms, ParentWorker, WorkedOrder
 from htfi.execution.ports import VenueLink
 from htfi.execution.sizing import Array, SizingInput, joint_outcomes, outcomes_of, target_weights
 from htfi.execution.strategies import directions
+from htfi.execution.turns import RunTurn
 from htfi.forecasting.joint.history import NormalScores
 from htfi.pipeline.decided import DecidedSeries
 from htfi.pipeline.ports import EventFeed, Position
@@ -42,7 +44,7 @@ SESSION_S = 6.5 * 3600  # of a trading day
 DAYS_A_YEAR = 252
 KEPT_SHARE = 0.1  # of an order: by how much a newer target may differ before it is worked anew
 
-ControlEvent = TradingDisabled | TradingEnabled | MassCancelRequest
+ControlEvent = TradingDisabled | TradingEnabled | MassCancelRequest | Reconciled
 
 
 class TradedVenue(VenueLink, Protocol):
@@ -87,12 +89,12 @@ class Trader:
         levels: Sequence[float],
         in_force: Callable[[int], Sequence[OrderEvent]],
         controls: Callable[[int], Sequence[ControlEvent]] = lambda _: (),
+        turn: RunTurn | None = None,
         worker: ParentWorker | None = None,
     ) -> None:
         """`in_force` gives the limits that hold at an instant, those that changed since it was asked; `controls` what
-        people and governance want of trading by then; `worker` works orders where an algorithm does.
-
-        Raises: InvalidInput for a horizon that is not forecast.
+        people and governance want of trading by then. `turn` counts how often both and the venue were asked; `worker`
+        works orders where an algorithm does. Raises: InvalidInput for a horizon that is not forecast.
         """
         if config.horizon_bars not in horizons:
             raise InvalidInput(
@@ -102,6 +104,8 @@ class Trader:
         self._venue, self._config = venue, config
         self._row, self._levels = list(horizons).index(config.horizon_bars), levels
         self._in_force, self._controls = in_force, controls
+        self._turn = RunTurn() if turn is None else turn
+        self._now_ns = 0
         self._decided: list[tuple[Receipt, DecidedSeries]] = []
         self._known: dict[str, _Known] = {}
         self._waiting: dict[str, _Target] = {}
@@ -128,17 +132,16 @@ class Trader:
         decided, self._decided = self._decided, []
         for group in _by_instant(decided):
             at_ns = group[0][1].as_of_ns
-            self._deliver(at_ns)
-            self._heed(at_ns)
+            self._take_in(at_ns)
             self._act(group, at_ns)
         if isinstance(item, Bar | Quote | Trade) and self._config.trades(item.symbol):
             self._list(item.symbol, now_ns)
+            self._turn.number += 1
             self._deliver(now_ns)  # what was sent before meets the market as it was
             self._venue.observe(item)
             if self._worker is not None:
                 self._note_volume(item, self._worker)
-        self._deliver(now_ns)
-        self._heed(now_ns)
+        self._take_in(now_ns)
 
     def _note_volume(self, item: Bar | Quote | Trade, worker: ParentWorker) -> None:
         """What traded, for algorithms: by trades, of instruments that have none by bars."""
@@ -151,11 +154,34 @@ class Trader:
             lot = self.entry.state.instruments[item.symbol].lot_size
             worker.traded(item.symbol, int(volume // lot), item.available_at_ns)
 
-    def _heed(self, at_ns: int) -> None:
-        """Do what people and governance want, and take in limits that have changed."""
+    def cancel_rest(self, why: str) -> None:
+        """Cancel what is open, and take in what the venue answers: the run ends."""
+        self._take_in(self._now_ns)
+        if self.entry.open_orders():
+            self._waiting.clear()
+            self.entry.cancel_all(MassCancelRequest(at_ns=self._now_ns, why=why, turn=self._turn.number))
+            self._deliver(self._now_ns)
+
+    def traded_series(self, symbol: str) -> str:
+        """The series that an instrument is traded by; empty where none of it was forecast yet."""
+        known = self._known.get(symbol)
+        return "" if known is None else f"{symbol}/{known.interval}"
+
+    def _take_in(self, at_ns: int) -> None:
+        """Reports, then what people and governance want, by an instant: one turn."""
+        self._turn.number += 1
+        self._now_ns = max(self._now_ns, at_ns)
+        self._deliver(at_ns)
+        if self._heed(at_ns):
+            self._deliver(at_ns)
+
+    def _heed(self, at_ns: int) -> bool:
+        """Do what people and governance want, and take in limits that have changed; whether all was cancelled."""
+        has_cancelled = False
         while events := self._controls(at_ns):
             for event in events:
                 if isinstance(event, MassCancelRequest):
+                    has_cancelled = True
                     self._waiting.clear()
                     if self._worker is not None:
                         self._worker.stop_all(event, at_ns)
@@ -164,6 +190,7 @@ class Trader:
                     self.entry.put_in_force([event])
         while changed := self._in_force(at_ns):
             self.entry.put_in_force(changed)
+        return has_cancelled
 
     def _act(self, group: Sequence[tuple[Receipt, DecidedSeries]], at_ns: int) -> None:
         due: dict[str, Receipt] = {}

@@ -113,7 +113,7 @@ def try_strategies(
     log_close, log_open = carried_log_closes(prices.close), log_opens(prices)
     closes = np.exp(log_close)
     trials: list[StrategyTrial] = []
-    choices = [
+    choices: list[tuple[Strategy, int, int]] = [
         (strategy, lookback, every)
         for strategy, (lookbacks, everies) in parameters.items()
         for lookback, every in product(lookbacks, everies)
