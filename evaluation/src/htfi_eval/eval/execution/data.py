@@ -57,6 +57,9 @@ class MarketDay:
     step_ns: Ints  # when the best prices changed
     bids: Ints  # ticks
     asks: Ints
+    displayed: dict[int, list[Quote]] = field(
+        default_factory=dict[int, list[Quote]]
+    )  # once asked for, by instant
 
     def mid2(self, at_ns: int) -> int:
         """Twice the middle of the best prices at an instant, ticks."""
@@ -75,17 +78,20 @@ class MarketDay:
 
     def quotes_at(self, at_ns: int) -> list[Quote]:
         """What each venue displays at an instant, as quotes of that instant."""
+        if at_ns in self.displayed:
+            return self.displayed[at_ns]
         found: dict[str, Quote] = {}
         for item in self.between(self.open_ns - 3600 * NS_PER_S, at_ns):
             if isinstance(item, Quote):
                 before = found.get(item.venue)
                 found[item.venue] = item if before is None else _merged(before, item)
-        return [
+        quotes = self.displayed[at_ns] = [
             Quote(
                 at_ns, at_ns, "eval", 0, one.symbol, one.bid, one.bid_size, one.ask, one.ask_size, one.venue
             )
             for one in found.values()
         ]
+        return quotes
 
     def _step(self, at_ns: int) -> int:
         return max(0, int(np.searchsorted(self.step_ns, at_ns, side="right")) - 1)
