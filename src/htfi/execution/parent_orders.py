@@ -145,6 +145,10 @@ class ParentWorker:
         """The parent order of an instrument that is being worked; None where there is none."""
         return self._worked.get(symbol)
 
+    def parents(self) -> list[tuple[str, str]]:
+        """The parents that are being worked and are not stopped: id and instrument."""
+        return [(one.terms.order_id, symbol) for symbol, one in self._worked.items() if not one.is_stopped]
+
     def begin(
         self, terms: ParentTerms, algorithm: Algorithm, at_ns: int, urgency: float, why: str
     ) -> WorkedOrder:

@@ -1,6 +1,6 @@
 """Decisions from numbers alone: on bars, without news, all series of a point at once. `DecisionLoop` calls it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -59,7 +59,7 @@ def decide_by_numbers(
     as_of_ns = series[0].request.question.as_of_ns
     shared = SharedFacts(as_of_ns, inputs, context.settings_digest, context.models)
     circumstances = [circumstances_of(one.bar, as_of_ns, components) for one in series]
-    rationales = _rationales(series, forecasts, components)
+    statements = _statements(series, forecasts, components)
     verdicts = [
         with_holds(verdict, facts)
         for verdict, facts in zip(
@@ -68,19 +68,21 @@ def decide_by_numbers(
             strict=True,
         )
     ]
-    rows = [
-        NumericFacts(
+
+    def facts_at(place: int) -> NumericFacts:
+        one = series[place]
+        return NumericFacts(
             one.bar, one.request.plan, one.regime, one.features, circumstances[place], verdicts[place],
-            rationales[place], governed[place],
-        )
-        for place, one in enumerate(series)
-    ]  # fmt: skip
+            statements[place](), governed[place],
+        )  # fmt: skip
+
+    rows = [facts_at(place) for place in range(len(series))] if context.is_recorded else None
 
     def decision_at(place: int) -> Decision:
-        return _decision(rows[place], shared, forecasts, place)
+        return _decision(facts_at(place) if rows is None else rows[place], shared, forecasts, place)
 
-    entries: Sequence[bytes | None] = [None] * len(rows)
-    if context.is_recorded:
+    entries: Sequence[bytes | None] = [None] * len(series)
+    if rows is not None:
         entries = encode_numeric(shared, rows, forecasts, decision_at)
     low, high = (ends.tolist() for ends in forecasts.bands())
     return [
@@ -135,32 +137,37 @@ def _quote_mid(bar: Bar, market: MarketState) -> float | UnsetType:
     return quoted.mid
 
 
-def _rationales(
+def _statements(
     series: Sequence[SeriesContext], forecasts: ForecastBatch, components: Components
-) -> list[Rationale]:
+) -> list[Callable[[], Rationale]]:
+    """What makes each rationale, from what is known now: of decisions that nothing records few are asked for."""
     low, high = forecasts.bands()
     shares = forecasts.first_shares()
     is_led = (shares.max(axis=1) - shares.min(axis=1) >= MAX_EQUAL_SPREAD).tolist()
-    found: list[Rationale] = []
+    found: list[Callable[[], Rationale]] = []
     for one, width, led in zip(series, (high - low).tolist(), is_led, strict=True):
-        name, features = one.request.series, one.features
-        usual = components.typical_features.magnitudes(name)
-        found.append(
-            state_rationale(
-                symbol=one.bar.symbol,
-                regime=one.regime,
-                width=width,
-                as_of_ns=one.request.question.as_of_ns,
-                previous_width=components.band_widths.get(name),
-                last_return=features.get("return_last"),
-                last_sigmas=features.get("return_sigmas"),
-                drivers=find_drivers(features, usual),
-                has_usual=bool(usual),
-                is_led=led,
-                plan=one.request.plan,
-            )
-        )
+        name = one.request.series
+        usual = dict(components.typical_features.magnitudes(name))  # it learns from the next bar in place
+        found.append(partial(_state, one, width, components.band_widths.get(name), usual, led))
     return found
+
+
+def _state(
+    one: SeriesContext, width: float, previous_width: float | None, usual: Mapping[str, float], is_led: bool
+) -> Rationale:
+    return state_rationale(
+        symbol=one.bar.symbol,
+        regime=one.regime,
+        width=width,
+        as_of_ns=one.request.question.as_of_ns,
+        previous_width=previous_width,
+        last_return=one.features.get("return_last"),
+        last_sigmas=one.features.get("return_sigmas"),
+        drivers=find_drivers(one.features, usual),
+        has_usual=bool(usual),
+        is_led=is_led,
+        plan=one.request.plan,
+    )
 
 
 def _verdicts(
