@@ -1,5 +1,6 @@
 """The router against a plain model of the rule that no order trades through a better protected price."""
 
+import random
 from typing import NamedTuple
 
 from hypothesis import given
@@ -51,22 +52,10 @@ def state_of(market: list[Displayed]) -> RouterState:
     return state
 
 
-def counts(one: Displayed) -> bool:
-    return one.age_s <= 10 and not (one.bid and one.ask and one.bid >= one.ask)
-
-
-@given(
-    markets(),
-    st.sampled_from((1, -1)),
-    st.integers(1, 40),
-    st.integers(94, 105),
-    st.integers(1, 4),
-    st.data(),
-)
-def test_no_better_protected_price_is_traded_through(
-    market: list[Displayed], sign: int, lots: int, limit: int, levels: int, data: st.DataObject
-) -> None:
-    asked = {one.name: data.draw(st.integers(0, 5)) for one in market}
+def check_take(
+    market: list[Displayed], sign: int, lots: int, limit: int, levels: int, asked: dict[str, int]
+) -> set[int]:
+    """Hold the routes of what takes against the rule, plainly; the prices at which something is sent."""
     routes = route_take(state_of(market), sign, lots, limit, NOW, asked=asked, max_levels=levels)
     by_name = {one.name: one for one in market}
     sent = {route.venue: route.lots for route in routes}
@@ -84,6 +73,45 @@ def test_no_better_protected_price_is_traded_through(
             there, size = (other.ask, other.ask_lots) if sign > 0 else (other.bid, other.bid_lots)
             if other.is_protected and counts(other) and there and size and sign * (there - route.ticks) < 0:
                 assert asked[other.name] + sent.get(other.name, 0) >= size, "a better protected price is left"
+    return {route.ticks for route in routes}
+
+
+def counts(one: Displayed) -> bool:
+    return one.age_s <= 10 and not (one.bid and one.ask and one.bid >= one.ask)
+
+
+@given(
+    markets(),
+    st.sampled_from((1, -1)),
+    st.integers(1, 40),
+    st.integers(94, 105),
+    st.integers(1, 4),
+    st.data(),
+)
+def test_no_better_protected_price_is_traded_through(
+    market: list[Displayed], sign: int, lots: int, limit: int, levels: int, data: st.DataObject
+) -> None:
+    asked = {one.name: data.draw(st.integers(0, 5)) for one in market}
+    check_take(market, sign, lots, limit, levels, asked)
+
+
+def test_sweeps_of_thousands_of_markets_leave_no_better_protected_price() -> None:
+    rng, num_sweeps = random.Random(5), 0
+    for _ in range(4_000):
+        market = [
+            Displayed(
+                f"V{number}", rng.choice((0, 95, 97, 98)), rng.randrange(10), rng.choice((99, 100, 101, 102)),
+                rng.randrange(10), rng.choice((0, 1, 11)), rng.choice((-1.0, 0.0, 0.3)), rng.random() < 0.7,
+            )
+            for number in range(rng.randrange(1, 7))
+        ]  # fmt: skip
+        asked = {one.name: rng.choice((0, 0, 3)) for one in market}
+        sign = rng.choice((1, -1))
+        prices = check_take(
+            market, sign, rng.randrange(1, 40), 102 if sign > 0 else 95, rng.randrange(1, 5), asked
+        )
+        num_sweeps += len(prices) > 1
+    assert num_sweeps > 500
 
 
 @given(markets(), st.sampled_from((1, -1)), st.integers(1, 40), st.integers(94, 105))
