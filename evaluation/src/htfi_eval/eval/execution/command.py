@@ -214,6 +214,7 @@ def _evaluation(judged: Sequence[Judged], seed: int, *, tuning: bool, quick: boo
         "the window, without fees; adverse: how far the market moved within 10 s against fills that had rested",
         "intervals: 95%, block bootstrap of hours; the best single venue is chosen on the very days that it is judged "
         f"on, among those that fill {MIN_FILL_RATE:.0%}, which favours it",
+        "over five minutes the curve of volume, whose steps are five minutes, is straight: vwap is twap here",
         *data.NOTES,
         assumed_venues.NOTE,
     ]
