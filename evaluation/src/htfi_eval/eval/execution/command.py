@@ -41,7 +41,7 @@ _EPILOG = """\b
 Examples:
   htfi eval execution --html build/execution.html
   htfi eval execution IBM
-  htfi eval execution --tuning           the days on which constants were chosen
+  htfi eval execution --tuning      the days of tuning
 """
 
 
