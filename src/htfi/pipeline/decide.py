@@ -1,18 +1,14 @@
-"""The steps from closed bars to decisions: forecast, plan, read, weigh, judge. Each passes a series' record once."""
+"""The steps from a point's columns to decisions: plan, read, weigh, judge. Each passes a series' record once."""
 
-from collections.abc import Iterable, Sequence
-from functools import partial
+from collections.abc import Sequence
 
-import numpy as np
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
 from htfi.domain.decision import (
     Decision,
     DecisionInputs,
     DecisionTrigger,
-    FeatureDriver,
     FidelityPlan,
     NewsView,
     PolicyOutcome,
@@ -21,26 +17,14 @@ from htfi.domain.decision import (
     Rung,
     decision_id,
     news_decision_id,
-    series_id,
 )
-from htfi.domain.events import Bar
 from htfi.domain.news import ReadingBudget
 from htfi.domain.plan import LadderInputs
 from htfi.domain.time import NS_PER_MS
-from htfi.forecasting.between_bars import shorten
-from htfi.forecasting.forecaster import ForecastBatch
-from htfi.governance.checkpoints.reasons import (
-    CheckpointFacts,
-    clear_rows,
-    expert_spread,
-    novelty_of,
-    spread_rows,
-)
-from htfi.governance.control.state import HoldSubject, readers_of
+from htfi.governance.checkpoints.reasons import clear_rows
 from htfi.governance.policy import judge
 from htfi.narrative.influence import bound_view, max_view_influence
 from htfi.narrative.question import Question, facts_of
-from htfi.narrative.rationale.drivers import find_drivers
 from htfi.narrative.rationale.writer import is_led_by_one, state_rationale
 from htfi.narrative.recent_news import NO_NEWS, NewsSelection
 from htfi.narrative.routing import cap_plan
@@ -48,10 +32,13 @@ from htfi.narrative.triggering import VERSION as TRIGGERS_VERSION
 from htfi.pipeline.components import Components, RunContext
 from htfi.pipeline.decided import DecidedSeries
 from htfi.pipeline.governed import Facts
-from htfi.pipeline.numeric import circumstances_of, decide_by_numbers, is_numeric
+from htfi.pipeline.numeric import decide_by_numbers, is_numeric
+from htfi.pipeline.point import PointColumns
 from htfi.pipeline.reading_influence import is_worth_depth, is_worth_reading, reading_influences
+from htfi.pipeline.record.numeric import SharedFacts
 from htfi.pipeline.recorder import LedgerCursor
-from htfi.pipeline.series import DecisionPoint, SeriesContext
+from htfi.pipeline.series import SeriesContext
+from htfi.pipeline.subjects import CheckedColumns, hold_subject
 from htfi.pipeline.view_cache import ReadRequest
 from htfi.pipeline.weighing import fair_opinion, join_parts, max_view_weight, opinion_of, report_divergence
 from htfi.scheduling.fidelity import (
@@ -69,37 +56,20 @@ from htfi.scheduling.fidelity import (
 _NOT_JUDGED = PolicyVerdict(PolicyOutcome.WITHHOLD, [])
 
 
-def close_bars(bars: Sequence[Bar], components: Components) -> ForecastBatch:
-    """Take in bars of different series that closed at one instant; the forecast of each, in their order."""
-    for bar in bars:
-        components.market.close_bar(bar)
-    regimes = [components.market.regime(bar.symbol, bar.interval) for bar in bars]
-    components.forecaster.observe(bars, regimes)
-    return components.forecaster.forecast([series_id(bar.symbol, bar.interval) for bar in bars])
-
-
-def forecast_between_bars(point: DecisionPoint, components: Components) -> ForecastBatch:
-    """The standing forecast of each series that news gives a decision, from its last price to the same ends."""
-    forecasts = components.forecaster.forecast([series_id(bar.symbol, bar.interval) for bar in point.bars])
-    shorten(forecasts, [answered.trigger.elapsed_bars for answered in point.answered])
-    return forecasts
-
-
 def plan_readings(
-    point: DecisionPoint,
-    rows: Iterable[int],
+    columns: PointColumns,
     components: Components,
     context: RunContext,
     cursor: LedgerCursor | None = None,
     first: int = 0,
 ) -> list[SeriesContext]:
-    """The series in these rows of a decision point: the news on each, and the rung that reads them.
+    """The series of a point that numbers alone may not decide: the news on each, and the rung that reads them.
 
     The deadline is shared by the series that have news to read: a few series are read by the target, many by the
     draft, and those for which no time is left come first at a later point. A rung whose reader governance holds back
     from decision `first` on is left out.
     """
-    series = [_make_series_context(row, point, components, context) for row in rows]
+    series = _contexts(columns, components, context)
     if all(series_context.request.news is NO_NEWS for series_context in series):
         return series
     suspicion = components.news.reading_suspicions(
@@ -124,7 +94,7 @@ def plan_readings(
     for turn, place in enumerate([*worthwhile, *(place for place in turns if place in unread)]):
         series_context = series[place]
         inputs = (
-            cursor.next_inputs(place, series_context.bar.symbol, point.as_of_ns)
+            cursor.next_inputs(series_context.row, series_context.bar.symbol, columns.as_of_ns)
             if cursor is not None
             else None
         )
@@ -159,17 +129,27 @@ def plan_readings(
     ]
 
 
+def _contexts(columns: PointColumns, components: Components, context: RunContext) -> list[SeriesContext]:
+    """The series with news, and all where each counts: between two bars, and where views are prepared."""
+    selected = components.news.select_each([bar.symbol for bar in columns.bars], columns.as_of_ns)
+    rows = range(len(columns)) if columns.answered or components.prepared.is_on else list(selected)
+    return [
+        _make_series_context(row, selected.get(row, NO_NEWS), columns, components, context) for row in rows
+    ]
+
+
 def _make_series_context(
-    row: int, point: DecisionPoint, components: Components, context: RunContext
+    row: int,
+    news: NewsSelection,
+    columns: PointColumns,
+    components: Components,
+    context: RunContext,
 ) -> SeriesContext:
     """A series with its news, as if the whole deadline were its own."""
-    bar = point.bars[row]
-    series = series_id(bar.symbol, bar.interval)
-    regime = components.market.regime(bar.symbol, bar.interval)
-    features = components.market.features(bar.symbol, bar.interval)
-    news = components.news.select(bar.symbol, point.as_of_ns)
+    bar, series = columns.bars[row], columns.series[row]
+    answered = columns.answered[row] if columns.answered else None
+    regime, features = columns.market.regime(row), columns.market.features_at(row)
     returns: tuple[float, ...] = ()
-    answered = point.answered[row] if point.answered else None
     if news.items:
         returns = components.scaled_returns.recent(series)
         sigma, last = components.scaled_returns.sigma(series), features.get("return_last")
@@ -177,7 +157,7 @@ def _make_series_context(
             returns = (*returns, last / sigma)
     marks = facts_of(news.items, news.readings)
     question = Question(
-        bar.symbol, point.as_of_ns, bar.end_ns - bar.start_ns, news.items, returns, facts=marks
+        bar.symbol, columns.as_of_ns, bar.end_ns - bar.start_ns, news.items, returns, facts=marks
     )
     plan = _plan(regime, context.pipeline.deadline_ms, news, components, context)
     request = ReadRequest(series, question, plan, news)
@@ -241,8 +221,8 @@ def read_news(
     if not prepared.is_on and all(one.request.news is NO_NEWS for one in series):
         return list(series)
     served = [
-        prepared.serve(series_context.request, cursor.next_view(place))
-        for place, series_context in enumerate(series)
+        prepared.serve(series_context.request, cursor.next_view(series_context.row))
+        for series_context in series
     ]
     views = components.views.read(served)
     found = [
@@ -273,7 +253,7 @@ def _merged_view(request: ReadRequest, view: NewsView | None, components: Compon
 
 def weigh_views(
     series: Sequence[SeriesContext],
-    forecasts: ForecastBatch,
+    columns: PointColumns,
     components: Components,
     first: int,
     cursor: LedgerCursor,
@@ -298,17 +278,18 @@ def weigh_views(
         )._replace(
             max_weight=max_view_weight(series_context.request, components.news.suspicion_monitor.config)
         )
-        for place, series_context in enumerate(series)
+        for series_context in series
         if series_context.view is not None
         and series_context.view.confidence > 0.0
         and (
-            not components.governance.holds_view(first, _hold_subject(series_context, forecasts, components))
-            or cursor.was_weighed(place)
+            not components.governance.holds_view(
+                first, hold_subject(columns, series_context.row, series_context)
+            )
+            or cursor.was_weighed(series_context.row)
         )
     }
-    is_tracked = not any(series_context.answered for series_context in series)
-    components.forecaster.apply_opinions(forecasts, opinions, is_tracked=is_tracked)
-    weighed = [one if is_numeric(one) else replace(one, forecast=forecasts.item(one.row)) for one in series]
+    components.forecaster.apply_opinions(columns.forecasts, opinions, is_tracked=not columns.answered)
+    weighed = [one if is_numeric(one) else replace(one, forecast=columns.forecast(one.row)) for one in series]
     report_divergence(weighed, components.news)
     return weighed
 
@@ -353,123 +334,48 @@ def plan_deep_readings(
 
 
 def decide_series(
+    columns: PointColumns,
     series: Sequence[SeriesContext],
-    forecasts: ForecastBatch,
     first: int,
     components: Components,
     context: RunContext,
 ) -> list[DecidedSeries]:
-    """The decisions on all series of a point, in their order: those without news are made together.
+    """The decisions on all series of a point, in their order: those from numbers alone are made together.
 
-    The one on the first series will stand at index `first` of the ledger.
+    `series` are those with a context. The decision on the first row will stand at index `first` of the ledger.
     """
-    inputs = components.inputs.close()
-    numeric = [is_numeric(one) for one in series]
-    governed = components.governance.facts(
+    governance = components.governance
+    shared = SharedFacts(
+        columns.as_of_ns, components.inputs.close(), context.settings_digest, context.models, columns.plans
+    )
+    contexts = {one.row: one for one in series if not is_numeric(one)}
+    governed = governance.facts(
         first,
-        len(series),
-        lambda place: _hold_subject(series[place], forecasts, components),
-        lambda config: clear_rows(_PointColumns(series, forecasts, components, numeric), config).tolist(),
+        len(columns),
+        lambda row: hold_subject(columns, row, contexts.get(row)),
+        lambda config: clear_rows(CheckedColumns(columns, contexts), config).tolist(),
     )
-    place_of = {one.row: place for place, one in enumerate(series) if numeric[place]}
     decided: dict[int, DecidedSeries] = {}
-    for rows, batch in forecasts.by_experts(list(place_of)):
-        places = [place_of[row] for row in rows]
+    numeric = [row for row in range(len(columns)) if row not in contexts]
+    for rows, batch in columns.forecasts.by_experts(numeric):
         made = decide_by_numbers(
-            [series[place] for place in places],
-            batch,
-            inputs,
-            [governed[place] for place in places],
-            components,
-            context,
+            columns.take(rows, batch),
+            shared,
+            governed.take(rows),
+            governance.policy,
+            is_recorded=context.is_recorded,
         )
-        decided.update(zip(places, made, strict=True))
-    return [
-        decided[place]
-        if place in decided
-        else DecidedSeries.of(make_decision(one, forecasts, inputs, governed[place], components, context))
-        for place, one in enumerate(series)
-    ]
-
-
-class _PointColumns:
-    """What checkpoints look at of all decisions of a point. Implements `CheckpointColumns`."""
-
-    def __init__(
-        self,
-        series: Sequence[SeriesContext],
-        forecasts: ForecastBatch,
-        components: Components,
-        is_plain: Sequence[bool],
-    ) -> None:
-        self._series, self._forecasts, self._components = series, forecasts, components
-        self.is_plain = np.array(is_plain)
-        self._rows = [one.row for one in series]
-
-    def symbols(self) -> Sequence[str]:
-        return [one.bar.symbol for one in self._series]
-
-    def regimes(self) -> Sequence[Regime]:
-        return [one.regime for one in self._series]
-
-    def rungs(self) -> Sequence[Rung]:
-        return [one.request.plan.rung for one in self._series]
-
-    def bands(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        low, high = self._forecasts.bands()
-        return low[self._rows], high[self._rows]
-
-    def novelty(self) -> NDArray[np.float64]:
-        return np.array([novelty_of(_drivers_of(one, self._components)) for one in self._series])
-
-    def expert_spread(self) -> NDArray[np.float64]:
-        low, high = self.bands()
-        middle = self._forecasts.levels.index(0.5)
-        return spread_rows(self._forecasts.experts[self._rows, :, 0, middle], high - low)
-
-
-def _drivers_of(series_context: SeriesContext, components: Components) -> list[FeatureDriver]:
-    usual = components.typical_features.magnitudes(series_context.request.series)
-    return find_drivers(series_context.features, usual)
-
-
-def _checkpoint_facts(
-    series_context: SeriesContext, forecasts: ForecastBatch, components: Components
-) -> CheckpointFacts:
-    """What a checkpoint judges by of a decision that is to be made: that of its record."""
-    forecast = series_context.forecast or forecasts.item(series_context.row)
-    low, high = forecast.central_band
-    return CheckpointFacts(
-        symbol=series_context.bar.symbol,
-        regime=series_context.regime,
-        rung=series_context.request.plan.rung,
-        low=low,
-        high=high,
-        novelty=novelty_of(_drivers_of(series_context, components)),
-        expert_spread=expert_spread(forecast.expert_ticks, forecast.levels, high - low),
-        divergence_rank=forecast.tilt.divergence_rank if forecast.tilt is not None else 0.0,
-        suspicion=series_context.request.news.suspicion,
-    )
-
-
-def _hold_subject(
-    series_context: SeriesContext, forecasts: ForecastBatch, components: Components
-) -> HoldSubject:
-    spoke = forecasts.experts[series_context.row, :, 0, 0]
-    names = [name for name, first in zip(forecasts.names, spoke.tolist(), strict=True) if first == first]
-    return HoldSubject(
-        series_context.request.series,
-        names,
-        series_context.swaps,
-        readers_of(series_context.view, series_context.request.plan.rung),
-        series_context.forecast is not None and series_context.forecast.tilt is not None,
-        partial(_checkpoint_facts, series_context, forecasts, components),
-    )
+        decided.update(zip(rows, made, strict=True))
+    for row, one in contexts.items():
+        decided[row] = DecidedSeries.of(
+            make_decision(one, columns, shared.inputs, governed.at(row), components, context)
+        )
+    return [decided[row] for row in range(len(columns))]
 
 
 def make_decision(
     series_context: SeriesContext,
-    forecasts: ForecastBatch,
+    columns: PointColumns,
     inputs: DecisionInputs,
     governed: Facts,
     components: Components,
@@ -477,20 +383,19 @@ def make_decision(
 ) -> Decision:
     """The decision on a series, judged by policy, with its rationale as it is stated, without words."""
     bar, request, features = series_context.bar, series_context.request, series_context.features
-    forecast = series_context.forecast or forecasts.item(series_context.row)
-    as_of_ns, plan = request.question.as_of_ns, request.plan
+    row, as_of_ns, plan = series_context.row, columns.as_of_ns, request.plan
+    forecast = series_context.forecast or columns.forecast(row)
     low, high = forecast.central_band
-    usual = components.typical_features.magnitudes(request.series)
     rationale = state_rationale(
         symbol=bar.symbol,
         regime=series_context.regime,
         width=high - low,
         as_of_ns=as_of_ns,
-        previous_width=components.band_widths.get(request.series),
+        previous_width=columns.previous_width_at(row),
         last_return=features.get("return_last"),
         last_sigmas=features.get("return_sigmas"),
-        drivers=find_drivers(features, usual),
-        has_usual=bool(usual),
+        drivers=columns.drivers_at(row),
+        has_usual=columns.has_usual(row),
         is_led=is_led_by_one(forecast.first_shares.values()),
         headlines=components.news.items(series_context.view.cited) if series_context.view else (),
         view=series_context.view,
@@ -517,7 +422,7 @@ def make_decision(
         forecast=forecast,
         view=series_context.view,
         rationale=rationale,
-        circumstances=circumstances_of(bar, as_of_ns, components),
+        circumstances=columns.circumstances(row),
         verdict=_NOT_JUDGED,
         news_context=components.news.news_context(request.news, plan, request.budget),
         trigger=UNSET if answered is None else DecisionTrigger.NEWS,

@@ -104,18 +104,6 @@ def unpack_floats(flat: list[Plain], texts: SpelledTexts) -> dict[str, float]:
     return found
 
 
-def float_rows(values: Any, num: int, width: int) -> list[list[float | int]]:
-    """The `num` rows of contiguous float64 numbers, each as `pack_float` has it."""
-    numbers = memoryview(values)
-    rows: list[list[float | int]] = []
-    for row in range(num):
-        packed: list[float | int] = []
-        for place in range(row * width, (row + 1) * width):
-            packed.append(pack_float(numbers[place]))  # noqa: PERF401 - compiled as a loop
-        rows.append(packed)
-    return rows
-
-
 def whole_numbers(tables: Iterable[Sequence[Sequence[int]]]) -> "array[int]":
     """The numbers of tables, row by row."""
     flat: list[int] = []
