@@ -122,8 +122,8 @@ class BuildGroups(build_ext):
 
 
 def typed(folder: Path, name: str) -> Extension:
-    """One hot module, with its types."""
-    sources, types = [str(folder / f"{name}.py")], [str(folder / f"{name}.pxd")]
+    """One hot module, with its types and those of the modules beside it."""
+    sources, types = [str(folder / f"{name}.py")], sorted(map(str, folder.glob("*.pxd")))
     package = ".".join(folder.relative_to("src").parts)
     return Extension(f"{package}.{name}", sources, depends=types, extra_compile_args=FLAGS)
 

@@ -1,11 +1,15 @@
 """Drivers are the features furthest from usual; what is usual is learnt bar by bar."""
 
 import json
+from math import nan
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from found_drivers import drivers_of, find_drivers, learn
+from htfi.narrative.rationale import choice, drivers
 from htfi.narrative.rationale.drivers import FeatureBaseline
 
 
@@ -94,3 +98,46 @@ def test_series_learn_and_are_compared_each_by_themselves() -> None:
         assert own
         assert [names[one] for one in found[place, : counts[place]].tolist()] == [one.feature for one in own]
         assert usual[place, : counts[place]].tolist() == [one.usual for one in own]
+
+
+def interpreted_module(name: str) -> dict[str, Any]:
+    source = Path(drivers.__file__).with_name(f"{name}.py").read_text(encoding="utf-8")
+    interpreted: dict[str, Any] = {"__file__": f"{name}.py", "__name__": "interpreted"}
+    exec(compile(source, f"{name}.py", "exec"), interpreted)
+    return interpreted
+
+
+def test_the_interpreted_modules_find_and_choose_the_same() -> None:
+    rng, names = np.random.default_rng(2), ("spread_bps", "return_last", "rv_1s", "bv_1s", "mid", "ofi")
+    one, other = FeatureBaseline(), interpreted_module("drivers")["FeatureBaseline"]()
+    series = [f"S{place}" for place in range(20)]
+    rows = rng.lognormal(size=(len(series), len(names)))
+    for _ in range(40):
+        rows = rng.lognormal(size=rows.shape)
+        rows[rng.random(rows.shape) < 0.1] = np.nan
+        one.learn(series, names, rows.reshape(-1))
+        other.learn(series, names, rows.reshape(-1))
+    assert one.state() == other.state()
+    found = [[np.zeros(60, np.int64), np.zeros(60), np.zeros(20, np.int8)] for _ in range(2)]
+    for baseline, columns in zip((one, other), found, strict=True):
+        baseline.find_drivers(series, names, rows.reshape(-1), *columns)
+    assert [[column.tolist() for column in columns] for columns in found[:1]] == [
+        [column.tolist() for column in columns] for columns in found[1:]
+    ]
+    assert set(found[0][2].tolist()) >= {2, 3}
+
+
+@pytest.mark.parametrize(
+    ("case", "opening"),
+    [
+        ((0.02, nan, 0.0, 1.0, False), "first"), ((0.02, 0.02, nan, 1.0, True), "first"),
+        ((0.02, 0.02, 0.0, 9.0, True), "shock"), ((0.02, 0.01, 0.1, -4.0, False), "after_jump"),
+        ((0.02, 0.01, 0.0, nan, False), "widening"), ((0.01, 0.02, 0.0, 1.0, False), "narrowing"),
+        ((0.02, 0.02, 0.0, 1.0, False), "steady"), ((0.0, 0.0, 0.0, 1.0, False), "widening"),
+    ],
+)  # fmt: skip
+def test_an_opening_is_chosen_by_the_band_before_and_the_last_move(
+    case: tuple[Any, ...], opening: str
+) -> None:
+    assert choice.OPENINGS[choice.choose_opening(*case)] == opening
+    assert interpreted_module("choice")["choose_opening"](*case) == choice.choose_opening(*case)

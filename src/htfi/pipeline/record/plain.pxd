@@ -1,4 +1,5 @@
 cimport cython
+from htfi.pipeline.record cimport casts
 
 cdef double _MAX_THOUSANDTHS
 

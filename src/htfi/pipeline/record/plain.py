@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from htfi.domain.errors import IntegrityError
+from htfi.pipeline.record import casts
 
 COMPILED = not __file__.endswith(".py")
 MIN_TEXT_CHARS = 3  # of a text that later ones may refer to
@@ -66,7 +67,7 @@ def pack_float(value: float) -> float | int:
     """Thousandths where they are exact. Raises: IntegrityError where it is not finite."""
     scaled = value * 1000.0
     if -_MAX_THOUSANDTHS < scaled < _MAX_THOUSANDTHS:
-        size = int(scaled + 0.5 if scaled >= 0.0 else 0.5 - scaled)
+        size = casts.to_whole(scaled + 0.5 if scaled >= 0.0 else 0.5 - scaled)
         whole = size if scaled >= 0.0 else -size
         if whole / 1000.0 == value and (whole != 0 or math.copysign(1.0, value) > 0.0):
             return whole

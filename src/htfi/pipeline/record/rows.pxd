@@ -1,4 +1,5 @@
 cimport cython
+from htfi.pipeline.record cimport casts
 from libc cimport math
 from htfi.pipeline.record.ticks cimport scale_numbers, write_rows
 
@@ -15,6 +16,10 @@ cpdef list encode_rows(object parts, object columns)
 @cython.final
 cdef class _RowWriter:
     cdef object parts, columns
+    cdef list bars, previous_widths, names, by_level
+    cdef dict known
+    cdef bytearray packed
+    cdef double quarantine_share
     cdef const signed char[::1] levels, num_drivers, openings
     cdef const unsigned char[::1] are_led
     cdef const double[::1] features, quote_mid, usual, quantiles, weights, calibration
@@ -35,7 +40,7 @@ cdef class _RowWriter:
     cdef bint _put_forecast(self, Py_ssize_t row) except -1
     @cython.locals(num=Py_ssize_t, place=Py_ssize_t)
     cdef void _put_rationale(self, Py_ssize_t row, object width) except *
-    @cython.locals(start=Py_ssize_t, first=Py_ssize_t, end=Py_ssize_t, place=Py_ssize_t)
+    @cython.locals(out="unsigned char[::1]", first=Py_ssize_t, size=Py_ssize_t, place=Py_ssize_t)
     cdef void _put_table(
         self, const long long[::1] numbers, Py_ssize_t begin, Py_ssize_t num, Py_ssize_t width
     ) except *
@@ -47,6 +52,6 @@ cdef class _RowWriter:
     cdef void _put_big(self, int code, long long value, int num_bytes) noexcept
     @cython.locals(scaled=double, size="long long", whole="long long", place=int)
     cdef void _put_float(self, double value) noexcept
-    @cython.locals(place=Py_ssize_t, num=Py_ssize_t)
+    @cython.locals(out="unsigned char[::1]", at=Py_ssize_t, place=Py_ssize_t)
     cdef void _put(self, bytes packed) noexcept
     cdef void _put_byte(self, int byte) noexcept

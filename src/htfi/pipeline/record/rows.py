@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from htfi.domain.decision import TICKS_PER_UNIT
 from htfi.domain.events import Bar
 from htfi.narrative.rationale.drivers import MAX_DRIVERS
+from htfi.pipeline.record import casts
 from htfi.pipeline.record.ticks import WEIGHT_SCALE, scale_numbers, write_rows
 
 HASH_CHARS = 64  # texts of 64 hexadecimal digits have a form of their own
@@ -111,6 +112,9 @@ class _RowWriter:
 
     def __init__(self, parts: EntryParts, columns: RowColumns) -> None:
         self.parts, self.columns = parts, columns
+        self.bars, self.previous_widths = list(columns.bars), list(columns.previous_widths)
+        self.names, self.by_level, self.known = list(parts.features), list(parts.by_level), parts.known
+        self.quarantine_share = columns.quarantine_share
         self.levels, self.features = memoryview(columns.levels), memoryview(columns.features)
         self.quote_age_ns, self.quote_mid = memoryview(columns.quote_age_ns), memoryview(columns.quote_mid)
         self.num_drivers, self.found = memoryview(columns.num_drivers), memoryview(columns.found)
@@ -125,7 +129,8 @@ class _RowWriter:
         self.whole = memoryview(array("q", bytes(8 * largest)))
         self.places = memoryview(array("q", bytes(8 * (self.num_features + 1))))
         self.capacity = self._most_bytes()
-        self.out = memoryview(bytearray(self.capacity))
+        self.packed = bytearray()
+        self.out: Numbers = memoryview(self.packed)
         self.at = 0
         self.is_sound = True  # whether all numbers so far are finite
 
@@ -141,8 +146,8 @@ class _RowWriter:
 
     def encode(self, row: int) -> bytes | None:
         """The entry of a row; None where it has to be packed by itself."""
-        parts, bar = self.parts, self.columns.bars[row]
-        symbol, interval, width = bar.symbol, bar.interval, self.columns.previous_widths[row]
+        parts, bar, width = self.parts, self.bars[row], self.previous_widths[row]
+        symbol, interval = bar.symbol, bar.interval
         judged = parts.judged.get(row, parts.usual)
         if judged is None or symbol == interval or width in (symbol, interval):
             return None
@@ -151,8 +156,9 @@ class _RowWriter:
                 return None
         num_texts = 4 * (len(symbol) + len(interval) + len(width))
         capacity = self.capacity + num_texts + len(judged.head) + len(judged.fields)
-        if capacity > len(self.out):
-            self.out = memoryview(bytearray(capacity))
+        if capacity > len(self.packed):
+            self.packed = bytearray(capacity)
+            self.out = memoryview(self.packed)
         self.at, self.is_sound = 0, True
         self._put(parts.models)
         self._put(judged.head)
@@ -160,7 +166,7 @@ class _RowWriter:
         self._put_text(interval)
         self._put(parts.instant)
         self._put_float(bar.close)
-        self._put(parts.by_level[self.levels[row]])
+        self._put(self.by_level[self.levels[row]])
         self._put_features(row)
         self._put_byte(_NIL)
         self._put_circumstances(row, bar)
@@ -170,7 +176,7 @@ class _RowWriter:
             return None
         self._put_rationale(row, width)
         self._put_byte(_NIL)
-        return bytes(self.out[: self.at]) if self.is_sound else None
+        return bytes(self.packed[: self.at]) if self.is_sound else None
 
     def _put_features(self, row: int) -> None:
         """The features that are defined, by name; their places among them go to `places`."""
@@ -185,7 +191,7 @@ class _RowWriter:
         for column in range(self.num_features):
             value = self.features[first + column]
             if value == value:
-                self._put(self.parts.features[column])
+                self._put(self.names[column])
                 self._put_float(value)
 
     def _put_circumstances(self, row: int, bar: Bar) -> None:
@@ -197,7 +203,7 @@ class _RowWriter:
             self._put_byte(_NIL)
         else:
             self._put_int(self.quote_age_ns[row])
-        self._put_float(self.columns.quarantine_share)
+        self._put_float(self.quarantine_share)
         if mid == mid:
             self._put_float(mid)
 
@@ -241,17 +247,16 @@ class _RowWriter:
 
     def _put_table(self, numbers: Numbers, begin: int, num: int, width: int) -> None:
         """A table as bytes: its rows are written first, and moved to where the head ends."""
-        start = self.at
-        first = start + _MAX_HEAD_BYTES
-        end = write_rows(numbers, begin, num, width, self.out, first)
-        self._put_head(end - first, 0xC4, 0xC4, 0)
-        for place in range(first, end):
-            self.out[self.at + place - first] = self.out[place]
-        self.at += end - first
+        out, first = self.out, self.at + _MAX_HEAD_BYTES
+        size = write_rows(numbers, begin, num, width, out, first) - first
+        self._put_head(size, 0xC4, 0xC4, 0)
+        for place in range(size):
+            out[self.at + place] = out[first + place]
+        self.at += size
 
     def _put_text(self, text: str) -> None:
         """A text by its place among the known ones, else spelled."""
-        place = self.parts.known.get(text)
+        place = self.known.get(text)
         if place is not None:
             self._put_int(place)
             return
@@ -312,7 +317,7 @@ class _RowWriter:
         """A number as `plain.pack_float` has it."""
         scaled = value * 1000.0
         if -_MAX_THOUSANDTHS < scaled < _MAX_THOUSANDTHS:
-            size = int(scaled + 0.5 if scaled >= 0.0 else 0.5 - scaled)
+            size = casts.to_whole(scaled + 0.5 if scaled >= 0.0 else 0.5 - scaled)
             whole = size if scaled >= 0.0 else -size
             if whole / 1000.0 == value and (whole != 0 or math.copysign(1.0, value) > 0.0):
                 self._put_int(whole)
@@ -328,8 +333,9 @@ class _RowWriter:
 
     def _put(self, packed: bytes) -> None:
         """Bytes as they are."""
+        out, at = self.out, self.at
         for place in range(len(packed)):
-            self.out[self.at + place] = packed[place]
+            out[at + place] = packed[place]
         self.at += len(packed)
 
     def _put_byte(self, byte: int) -> None:

@@ -1,4 +1,5 @@
 cimport cython
+from htfi.pipeline.record cimport casts
 
 cdef int _MIRRORED
 cdef long long _MAX_NUMBER

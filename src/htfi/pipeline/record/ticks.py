@@ -11,6 +11,8 @@ import math
 from array import array
 from typing import Any
 
+from htfi.pipeline.record import casts
+
 COMPILED = not __file__.endswith(".py")
 WEIGHT_SCALE = 1e6  # weights are recorded in millionths
 _MAX_SCALED = 2.0**53
@@ -79,7 +81,7 @@ def scale_numbers(values: Numbers, begin: int, num: int, scale: float, found: "m
         scaled = value * scale
         if not -_MAX_SCALED < scaled < _MAX_SCALED:
             return False
-        size = int(scaled + 0.5 if scaled >= 0.0 else 0.5 - scaled)
+        size = casts.to_whole(scaled + 0.5 if scaled >= 0.0 else 0.5 - scaled)
         tick = size if scaled >= 0.0 else -size
         if tick / scale != value or (tick == 0 and math.copysign(1.0, value) < 0.0):
             return False
