@@ -58,9 +58,10 @@ cdef class Kernel:
     cpdef list close_due(self, long long to_ns)
     @cython.locals(place=Py_ssize_t, value=double, found=dict)
     cpdef dict features(self, Series series, name, Py_ssize_t rank)
-    @cython.locals(row=Py_ssize_t, series=Series, symbol=Symbol, level=int, is_of_mids=bint)
-    cpdef void read_rows(self, SeriesTable table, bars, dict ranks, Py_ssize_t width, double[::1] features,
-                         signed char[::1] levels, long long[::1] quote_ns, double[::1] quote_mid)
+    @cython.locals(row=Py_ssize_t, place=Py_ssize_t, series=Series, symbol=Symbol, level=int, is_of_mids=bint)
+    cpdef object read_rows(self, SeriesTable table, bars, dict ranks, long long at_ns, Py_ssize_t width,
+                           double[::1] features, signed char[::1] levels, long long[::1] quote_age_ns,
+                           double[::1] quote_mid)
     @cython.locals(bar=OpenBar, samples=Samples, scale=Py_ssize_t)
     cdef void _fill(self, Series series, Symbol symbol, Py_ssize_t rank, double[::1] values, Py_ssize_t at)
     cpdef int level(self, name, int bar_level)

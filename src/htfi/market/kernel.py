@@ -302,31 +302,34 @@ class Kernel:
         table: SeriesTable,
         bars: Sequence[Bar],
         ranks: dict[str, int],
+        at_ns: int,
         width: int,
         features: Any,
         levels: Any,
-        quote_ns: Any,
+        quote_age_ns: Any,
         quote_mid: Any,
     ) -> None:
-        """What is known of the series of n bars, each a row of the arrays.
+        """What is known at an instant of the series of n bars, each a row of the arrays.
 
-        Shapes: features [n, `width`], flat, NaN where undefined, those of `feature_names` first; levels, quote_ns and
-        quote_mid [n]. `ranks` are those of the clocks by interval. `quote_ns` is when the symbol was last quoted, −1
-        where it never was; `quote_mid` the mid of its quotes, NaN where no sound ones came since the bar began or the
-        bar is made of them.
+        Shapes: features [n, `width`], flat, filled with NaN, of which `feature_names` come first; levels, quote_age_ns
+        and quote_mid [n]. `ranks` are those of the clocks by interval. `quote_age_ns` is −1 where the symbol was never
+        quoted, `quote_mid` NaN where no sound quotes came since the bar began or the bar is made of them.
         """
         for row, bar in enumerate(bars):
             name, interval = bar.symbol, bar.interval
             series = table.find(name, interval)
             symbol = self.index.get(name)
             self._fill(series, symbol, ranks.get(interval, -1), features, row * width)
+            for place in range(row * width, row * width + len(self._row)):
+                if features[place] - features[place] != 0.0:  # NaN or infinite: not defined
+                    features[place] = _NAN
             level = self._level(symbol, -1 if series is None else series.level())
             levels[row] = _NORMAL if level < 0 else level
-            quote_ns[row], quote_mid[row] = -1, _NAN
+            quote_age_ns[row], quote_mid[row] = -1, _NAN
             if symbol is None:
                 continue
             if symbol.quote_ns != -_NEVER_NS:
-                quote_ns[row] = symbol.quote_ns
+                quote_age_ns[row] = max(at_ns - symbol.quote_ns, 0)
             is_of_mids = bar.volume <= 0.0 and bar.source == SOURCE
             if symbol.book.is_sound and not is_of_mids and symbol.book.mid_ns >= bar.start_ns:
                 quote_mid[row] = symbol.book.mid

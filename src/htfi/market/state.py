@@ -193,14 +193,12 @@ class MarketState:
         names = self._kernel.feature_names
         n, num = len(bars), len(names) + len(self._macro)
         features = np.full((n, num), np.nan)
-        levels, quote_ns, quote_mid = np.empty(n, np.int8), np.empty(n, np.int64), np.empty(n)
-        columns: list[Any] = [features.reshape(-1), levels, quote_ns, quote_mid]
-        self._kernel.read_rows(self._series, bars, self._ranks, num, *columns)
+        levels, quote_age_ns, quote_mid = np.empty(n, np.int8), np.empty(n, np.int64), np.empty(n)
+        columns: list[Any] = [features.reshape(-1), levels, quote_age_ns, quote_mid]
+        self._kernel.read_rows(self._series, bars, self._ranks, at_ns, num, *columns)
         if self._macro:
             features[:, len(names) :] = list(self._macro.values())
             names = (*names, *self._macro)
-        features[~np.isfinite(features)] = np.nan
-        quote_age_ns = np.where(quote_ns < 0, -1, np.maximum(at_ns - quote_ns, 0))
         return MarketColumns(names, features, levels, quote_age_ns, quote_mid)
 
     def features(self, symbol: str, interval: str) -> dict[str, float]:

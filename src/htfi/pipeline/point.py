@@ -5,12 +5,13 @@ The steps read it; series with news, and those that news triggers, have a `Serie
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from msgspec import UNSET
 from numpy.typing import NDArray
 
-from htfi.domain.decision import BarCircumstances, FeatureDriver, FidelityPlan, Forecast, Regime
+from htfi.domain.decision import BarCircumstances, FeatureDriver, FidelityPlan, Forecast, Regime, Rung
 from htfi.domain.events import Bar
 from htfi.forecasting.batch import ForecastBatch
 from htfi.forecasting.between_bars import shorten
@@ -20,6 +21,7 @@ from htfi.narrative.rationale.drivers import MAX_DRIVERS
 from htfi.pipeline.components import Components, RunContext
 from htfi.pipeline.news_triggers import AnsweredSeries
 from htfi.pipeline.series import DecisionPoint
+from htfi.scheduling.config import FidelityConfig
 from htfi.scheduling.fidelity import choose_plan
 
 _SHOCK = LEVELS.index(Regime.SHOCK)
@@ -63,7 +65,7 @@ class PointColumns:
     def take(self, rows: Sequence[int], forecasts: ForecastBatch) -> "PointColumns":
         """Of these series alone, in this order, with these forecasts of them."""
         if len(rows) == len(self.bars):
-            return replace(self, forecasts=forecasts)
+            return self if forecasts is self.forecasts else replace(self, forecasts=forecasts)
         at, drivers = np.array(rows, np.intp), self.drivers
         return replace(
             self,
@@ -168,13 +170,16 @@ def read_columns(
         market=market,
         drivers=_find_drivers(series, market, components),
         previous_width=np.array([widths.get(name, np.nan) for name in series]),
-        plans=tuple(
-            choose_plan(level, context.pipeline.deadline_ms, components.views.rungs, config=context.fidelity)
-            for level in LEVELS
-        ),
+        plans=_plans(context.pipeline.deadline_ms, components.views.rungs, context.fidelity),
         quarantine_share=components.inputs.missing_share(),
         answered=answered,
     )
+
+
+@lru_cache(maxsize=16)
+def _plans(deadline_ms: float, rungs: frozenset[Rung], config: FidelityConfig) -> tuple[FidelityPlan, ...]:
+    """The plan of a decision without news, by the regime's level."""
+    return tuple(choose_plan(level, deadline_ms, rungs, config=config) for level in LEVELS)
 
 
 def _find_drivers(series: Sequence[str], market: MarketColumns, components: Components) -> Drivers:

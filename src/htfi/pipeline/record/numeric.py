@@ -4,12 +4,12 @@ What the decisions share is packed here, once; `rows` writes each from the colum
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 from msgspec import UNSET, UnsetType
 
-from htfi.domain.decision import Decision, DecisionInputs, FidelityPlan, PolicyVerdict, Regime
+from htfi.domain.decision import Decision, DecisionInputs, FidelityPlan, PolicyOutcome, PolicyVerdict, Regime
 from htfi.domain.governance import GovernanceFacts
 from htfi.market.regime import LEVELS
 from htfi.narrative.rationale.choice import OPENINGS, first_sentences
@@ -49,7 +49,7 @@ class SharedFacts(NamedTuple):
     inputs: DecisionInputs
     settings_digest: str
     models: Mapping[str, str]
-    plans: Sequence[FidelityPlan]
+    plans: tuple[FidelityPlan, ...]
 
 
 class Judgement(NamedTuple):
@@ -72,15 +72,15 @@ class JudgedRows(NamedTuple):
 class RecordedAxes(NamedTuple):
     """Experts, horizons and levels of an instant's forecasts."""
 
-    names: Sequence[str]
-    horizons: Sequence[int]
+    names: tuple[str, ...]
+    horizons: tuple[int, ...]
     levels: tuple[float, ...]
 
 
 def encode_numeric(
     shared: SharedFacts,
     axes: RecordedAxes,
-    features: Sequence[str],
+    features: tuple[str, ...],
     judged: JudgedRows,
     columns: RowColumns,
     decision_at: Callable[[int], Decision],
@@ -99,61 +99,99 @@ def encode_numeric(
     ]
 
 
-def _parts(
-    shared: SharedFacts, axes: RecordedAxes, features: Sequence[str], judged: JudgedRows
-) -> EntryParts | None:
-    """What the entries of an instant share; None where a text stands twice in each of them."""
-    models, known = packed_models(tuple(shared.models.items()))
+class _LastingParts(NamedTuple):
+    """What the entries of a run share, packed: `EntryParts` without what each instant has of its own."""
+
+    models: bytes
+    known: dict[str, int]
+    by_level: Sequence[bytes]  # digest of the settings, plan, regime
+    features: Sequence[bytes]
+    forecast: bytes
+    texts: frozenset[str] | None  # that are spelled; None where one stands twice
+
+
+@lru_cache(maxsize=64)
+def _lasting_parts(
+    named: tuple[tuple[str, str], ...],
+    settings_digest: str,
+    plans: tuple[FidelityPlan, ...],
+    axes: RecordedAxes,
+    features: tuple[str, ...],
+) -> _LastingParts:
+    """The same in most instants of a run. `named` are its models."""
+    models, known = packed_models(named)
     shares = _SpelledOnce(known)
-    before = shares.pack(_INPUTS.pack, shared.inputs) + shares.pack(_pack_text, shared.settings_digest)
-    plans = [shares.pack(_PLAN.pack, plan) for plan in shared.plans]
+    digest = shares.pack(_pack_text, settings_digest)
+    packed_plans = [shares.pack(_PLAN.pack, plan) for plan in plans]
     forecast = _array_head(_NUM_FORECAST_PARTS) + ENCODER.encode(list(axes.horizons))
     forecast += ENCODER.encode(packed_levels(axes.levels)) + shares.pack(_pack_texts, axes.names)
     names = [shares.pack(_pack_text, name) for name in features]
-    texts = shares.texts()
-    usual = None if texts is None else _judged(judged.usual, known, texts)
-    if texts is None or usual is None:
-        return None
-    return EntryParts(
+    return _LastingParts(
         models=_array_head(_NUM_PARTS) + ENCODER.encode(VERSION) + ENCODER.encode(models),
-        instant=ENCODER.encode(shared.as_of_ns),
-        by_level=[before + plan + regime for plan, regime in zip(plans, _REGIMES, strict=True)],
+        known=known,
+        by_level=[digest + plan + regime for plan, regime in zip(packed_plans, _REGIMES, strict=True)],
         features=names,
         forecast=forecast,
+        texts=shares.texts(),
+    )
+
+
+def _parts(
+    shared: SharedFacts, axes: RecordedAxes, features: tuple[str, ...], judged: JudgedRows
+) -> EntryParts | None:
+    """What the entries of an instant share; None where a text stands twice in each of them."""
+    named = tuple(shared.models.items())
+    lasting = _lasting_parts(named, shared.settings_digest, shared.plans, axes, features)
+    own = _SpelledOnce(lasting.known)
+    inputs = own.pack(_INPUTS.pack, shared.inputs)
+    spelled = own.texts()
+    if lasting.texts is None or spelled is None or spelled & lasting.texts:
+        return None
+    texts = lasting.texts | spelled
+    usual = _judged_rows({0: judged.usual}, named, texts)[0]
+    if usual is None:
+        return None
+    return EntryParts(
+        models=lasting.models,
+        instant=ENCODER.encode(shared.as_of_ns),
+        by_level=[inputs + rest for rest in lasting.by_level],
+        features=lasting.features,
+        forecast=lasting.forecast,
         templates=_templates(phrasing_of(shared.models)),
         previous_width=_PREVIOUS_WIDTH,
-        known=known,
+        known=lasting.known,
         texts=texts,
         usual=usual,
-        judged=_judged_rows(judged.others, known, texts),
+        judged=_judged_rows(judged.others, named, texts),
     )
 
 
 def _judged_rows(
-    judged: Mapping[int, Judgement], known: dict[str, int], texts: frozenset[str]
+    judged: Mapping[int, Judgement], named: tuple[tuple[str, str], ...], texts: frozenset[str]
 ) -> dict[int, JudgedPart | None]:
-    """By row; many are judged alike."""
-    packed: dict[tuple[object, ...], JudgedPart | None] = {}
+    """By row; None where one of its texts stands elsewhere in the entry too."""
     found: dict[int, JudgedPart | None] = {}
     for row, one in judged.items():
-        key = (one.verdict.outcome, *one.verdict.reasons, id(one.governance))
-        if key not in packed:
-            packed[key] = _judged(one, known, texts)
-        found[row] = packed[key]
+        part = _judged(named, one.verdict.outcome, tuple(one.verdict.reasons), one.governance)
+        found[row] = None if part is None or part.texts & texts else part
     return found
 
 
-def _judged(judgement: Judgement, known: dict[str, int], texts: frozenset[str]) -> JudgedPart | None:
-    """None where one of its texts stands elsewhere in the entry too."""
-    own = _SpelledOnce(known)
-    num_fields, fields = _VERDICT_PLACE + 1, own.pack(_VERDICT.pack, judgement.verdict)
-    if judgement.governance is not UNSET:
+@lru_cache(maxsize=256)  # many are judged alike
+def _judged(
+    named: tuple[tuple[str, str], ...],
+    outcome: PolicyOutcome,
+    reasons: tuple[str, ...],
+    governance: GovernanceFacts | UnsetType,
+) -> JudgedPart | None:
+    """What policy and governance say of a decision, packed; None where one of its texts stands in it twice."""
+    own = _SpelledOnce(packed_models(named)[1])
+    num_fields, fields = _VERDICT_PLACE + 1, own.pack(_VERDICT.pack, PolicyVerdict(outcome, list(reasons)))
+    if governance is not UNSET:
         num_fields = _GOVERNANCE_PLACE + 1
-        fields += _ABSENT + own.pack(_GOVERNANCE.pack, judgement.governance)
+        fields += _ABSENT + own.pack(_GOVERNANCE.pack, governance)
     spelled = own.texts()
-    return (
-        None if spelled is None or spelled & texts else JudgedPart(_array_head(num_fields), fields, spelled)
-    )
+    return None if spelled is None else JudgedPart(_array_head(num_fields), fields, spelled)
 
 
 class _SpelledOnce:
