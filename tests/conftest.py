@@ -33,6 +33,7 @@ from htfi.domain.decision import (
 from htfi.domain.time import NS_PER_DAY, format_ns
 
 register_profiles()
+gc.set_threshold(50_000)  # at Python's own 700 a tenth of the time goes into looking for garbage
 os.environ["XDG_STATE_HOME"] = mkdtemp(prefix="htfi-state-")  # no stop of this machine's user reaches a test
 for _size in (
     "COLUMNS",
@@ -55,7 +56,7 @@ START_NS = 1_192_132_800 * 10**9  # 2007-10-11T20:00:00Z
 MakeDecisions = Callable[..., list[Decision]]
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_decisions() -> MakeDecisions:
     """`make_decisions(num=100, symbols=("SPX",), seed=0)`: daily Gaussian walks with honest forecasts.
 

@@ -9,30 +9,24 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from fix_pair import MemoryJournal
 from htfi.domain.time import NS_PER_MS, NS_PER_S
 from htfi.execution.fix.config import FixSession
 from htfi.execution.fix.dictionary import Dictionary
+from htfi.execution.fix.driver import SessionDriver
 from htfi.execution.fix.events import (
-    Action,
     Connected,
     ConnectionPhase,
-    Deliver,
-    Disconnect,
     Disconnected,
     Event,
     Received,
-    Resend,
-    ResetNumbers,
-    SendMessage,
     SendRequested,
     SessionState,
     Tick,
 )
 from htfi.execution.fix.framing import split_frames
 from htfi.execution.fix.messages import FixMessage
-from htfi.execution.fix.resending import resend_frames
 from htfi.execution.fix.routing import SessionKey, session_key_of
-from htfi.execution.fix.session import advance
 from htfi.execution.fix.timestamps import format_timestamp
 
 SOH = "\x01"
@@ -150,47 +144,38 @@ class Connection:
 class Session:
     """The shell of one session, in virtual time and memory."""
 
-    def __init__(self, settings: FixSession, dictionary: Dictionary) -> None:
+    def __init__(self, settings: FixSession) -> None:
         self.settings = settings
-        self.dictionary = dictionary
-        self.state = SessionState()
+        self.driver = SessionDriver(settings, MemoryJournal())
         self.connection: Connection | None = None
-        self.stored: dict[int, bytes] = {}
         self.application = EchoApplication()
         self.notes: list[str] = []
 
-    def handle(self, event: Event) -> None:
-        self.state, actions = advance(self.settings, self.dictionary, self.state, event)
-        for action in actions:
-            self._perform(action, event.at_ns)
+    @property
+    def state(self) -> SessionState:
+        return self.driver.state
 
-    def _perform(self, action: Action, at_ns: int) -> None:
-        connection = self.connection
-        match action:
-            case SendMessage():
-                if action.is_application:
-                    self.stored[action.sequence] = action.frame
-                if connection is not None:
-                    connection.sent.append(action.frame)
-            case Resend():
-                frames = resend_frames(
-                    self.settings, self.dictionary, self.stored.get, action.begin, action.end, at_ns
-                )
-                assert connection is not None
-                connection.sent += frames
-            case ResetNumbers():
-                self.stored.clear()
-            case Deliver():
-                for kind, body, header in self.application.receive(action.message, self.dictionary):
-                    self.handle(SendRequested(at_ns, kind, body, header))
-            case Disconnect():
-                self.notes.append(action.why)
-                if connection is not None:
-                    connection.is_open = False
-                self.connection = None
-                self.application = EchoApplication()
-            case _:
-                pass
+    def handle(self, event: Event) -> None:
+        self.driver.perform(event)
+        self._send()
+        while deliveries := self.driver.take_deliveries():
+            for message in deliveries:
+                if isinstance(message, FixMessage):
+                    for kind, body, header in self.application.receive(message, self.driver.dictionary):
+                        self.driver.perform(SendRequested(event.at_ns, kind, body, header))
+            self._send()
+        if self.driver.closing:
+            self.notes.append(self.driver.closing)
+            self.driver.closing = ""
+            if self.connection is not None:
+                self.connection.is_open = False
+            self.connection = None
+            self.application = EchoApplication()
+
+    def _send(self) -> None:
+        frames, _ = split_frames(self.driver.take_outgoing(), 2**20)
+        if self.connection is not None:
+            self.connection.sent += frames
 
 
 class Acceptor:

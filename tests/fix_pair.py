@@ -5,21 +5,15 @@ from dataclasses import dataclass, field, replace
 from fix_peer import CLIENT, VENUE
 from htfi.domain.time import NS_PER_MS, NS_PER_S
 from htfi.execution.fix.config import FixSession
-from htfi.execution.fix.dictionary import load_dictionary
+from htfi.execution.fix.dictionary import Dictionary
+from htfi.execution.fix.driver import SessionDriver
 from htfi.execution.fix.events import (
     Action,
     Connected,
     ConnectionPhase,
-    Deliver,
-    Disconnect,
     Disconnected,
     Event,
-    ExpectNext,
-    LoggedOn,
-    NotSent,
     Received,
-    Resend,
-    ResetNumbers,
     SendMessage,
     SendRequested,
     SessionState,
@@ -27,20 +21,46 @@ from htfi.execution.fix.events import (
 )
 from htfi.execution.fix.framing import split_frames
 from htfi.execution.fix.messages import FixMessage, decode
-from htfi.execution.fix.resending import resend_frames
-from htfi.execution.fix.session import advance, initial_state
 
 START_NS = 1_700_000_000 * NS_PER_S
+
+
+class MemoryJournal:
+    """A session's journal in memory."""
+
+    def __init__(self, next_out: int = 1, next_in: int = 1) -> None:
+        self.next_out, self.next_in = next_out, next_in
+        self._sent: dict[int, bytes] = {}
+
+    def add_sent(self, number: int, frame: bytes) -> None:
+        self.next_out = number + 1
+        if frame:
+            self._sent[number] = frame
+
+    def add_received(self, number: int, frame: bytes) -> None:
+        del frame
+        self.next_in = number + 1
+
+    def add_expected(self, number: int) -> None:
+        self.next_in = number
+
+    def sent(self, number: int) -> bytes | None:
+        return self._sent.get(number)
+
+    def flush(self) -> None:
+        pass
+
+    def reset(self) -> None:
+        self._sent.clear()
+        self.next_out = self.next_in = 1
 
 
 class End:
     """One side: what is written down survives `kill`, all else does not."""
 
-    def __init__(self, settings: FixSession, state: SessionState | None = None) -> None:
-        self.settings = settings
-        self.dictionary = load_dictionary(settings.dictionary_name)
-        self.state = state or SessionState()
-        self.stored: dict[int, bytes] = {}
+    def __init__(self, settings: FixSession, next_out: int = 1, next_in: int = 1) -> None:
+        self.journal = MemoryJournal(next_out, next_in)
+        self.driver = SessionDriver(settings, self.journal)
         self.delivered: list[FixMessage] = []
         self.outbox = b""
         self.refusals: list[str] = []
@@ -49,38 +69,33 @@ class End:
         self.is_connected = False
         self._rest = b""
 
+    @property
+    def settings(self) -> FixSession:
+        return self.driver.settings
+
+    @property
+    def dictionary(self) -> Dictionary:
+        return self.driver.dictionary
+
+    @property
+    def state(self) -> SessionState:
+        return self.driver.state
+
     def handle(self, event: Event) -> list[Action]:
-        self.state, actions = advance(self.settings, self.dictionary, self.state, event)
-        for action in actions:
-            match action:
-                case SendMessage():
-                    if action.is_application:
-                        self.stored[action.sequence] = action.frame
-                    self.outbox += action.frame
-                case Resend():
-                    self.outbox += b"".join(
-                        resend_frames(
-                            self.settings,
-                            self.dictionary,
-                            self.stored.get,
-                            action.begin,
-                            action.end,
-                            event.at_ns,
-                        )
-                    )
-                case Deliver():
-                    self.delivered.append(action.message)
-                case ResetNumbers():
-                    self.stored.clear()
-                case LoggedOn():
-                    self.num_logons += 1
-                case Disconnect():
-                    self.ends.append(action.why)
-                    self.is_connected = False
-                case NotSent():
-                    self.refusals.append(action.why)
-                case ExpectNext() | _:
-                    pass
+        actions = self.driver.perform(event)
+        self.outbox += self.driver.take_outgoing()
+        for delivery in self.driver.take_deliveries():
+            if isinstance(delivery, FixMessage):
+                self.delivered.append(delivery)
+            else:
+                self.num_logons += 1
+        refusal = self.driver.take_refusal()
+        if refusal is not None:
+            self.refusals.append(refusal.why)
+        if self.driver.closing:
+            self.ends.append(self.driver.closing)
+            self.driver.closing = ""
+            self.is_connected = False
         return actions
 
     def receive(self, data: bytes, at_ns: int) -> None:
@@ -100,7 +115,7 @@ class End:
     def kill(self) -> None:
         """The process ends at once: the numbers of its journal remain."""
         self.is_connected, self.outbox = False, b""
-        self.state = initial_state(self.state.next_out, self.state.next_in)
+        self.driver = SessionDriver(self.settings, self.journal)
 
     def take(self) -> bytes:
         data, self.outbox = self.outbox, b""

@@ -3,7 +3,8 @@
 Reads one order as JSON from each line of standard input and answers with the child's status, negative for a signal, and
 what it said on standard error. `after_s` kills it so long after it began. `point` and `count` name the count-th time
 that the child comes to a place (`POINTS`); there it is killed, or, with `act` "full", may write to no file any more.
-`share` is the share of a group's lines that is in decisions.jsonl when it fails there.
+`share` is the share of a group's lines that is in decisions.jsonl when it fails there. `since` names a place that the
+child must have come to before its calls of `point` count.
 """
 
 import gc
@@ -21,6 +22,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from htfi.adapters.feeds.spool import SpoolReader
+from htfi.adapters.fix.journal import MessageJournal
+from htfi.adapters.fix.session_thread import SessionThread
 from htfi.adapters.stores import decision_table
 from htfi.adapters.stores.decisions import DecisionJournal
 from htfi.adapters.stores.held_news import HeldNewsFile, QuarantineFile
@@ -29,6 +32,7 @@ from htfi.adapters.stores.snapshot import SnapshotFile
 from htfi.adapters.stores.sqlite_log import SqliteLog
 from htfi.apps.cli import run as run_command
 from htfi.apps.cli.main import main as htfi
+from htfi.pipeline.governed import RunGovernance
 from htfi.pipeline.recorder import DecisionRecorder
 from htfi.simulation.venue.simulated import SimulatedVenue
 from htfi.wiring import ledger, outputs
@@ -132,11 +136,17 @@ POINTS: dict[str, tuple[Any, str]] = {
     "sorted rows": (SpoolReader, "_sort"),
     "orders": (OrderLog, "append"),
     "order is sent": (SimulatedVenue, "send"),
+    "trip": (RunGovernance, "log_changes"),  # a breaker has changed, and nothing says so yet
+    "message is sent": (SessionThread, "post"),
+    "message is written": (MessageJournal, "flush"),
 }
 
 
-def arm(point: str, count: int, share: float, act: str) -> None:
+def arm(point: str, count: int, share: float, act: str, since: str = "") -> None:
     """Have the child fail at a point, before what happens next there; at "receipt" once a group is released."""
+    if since:
+        _before(*POINTS[since], 1, lambda *_: arm(point, count, share, act))
+        return
 
     def fail(*arguments: Any) -> None:
         if act == "full":
@@ -161,13 +171,19 @@ def arm(point: str, count: int, share: float, act: str) -> None:
 
 
 def run_child(
-    words: list[str], errors: int, point: str = "", count: int = 1, share: float = 0.0, act: str = "die"
+    words: list[str],
+    errors: int,
+    point: str = "",
+    count: int = 1,
+    share: float = 0.0,
+    act: str = "die",
+    since: str = "",
 ) -> None:
     nothing = os.open(os.devnull, os.O_RDWR)
     for descriptor, taken in ((0, nothing), (1, nothing), (2, errors)):
         os.dup2(taken, descriptor)
     if point:
-        arm(point, count, share, act)
+        arm(point, count, share, act, since)
     status = 1
     try:
         sys.argv = ["htfi", *words]

@@ -13,19 +13,25 @@ import click
 import griffe
 
 from htfi.apps.cli.main import cli
+from syntax_nodes import no_collections
 
 ROOT = Path(__file__).parents[1]
 LISTING = ROOT / "docs" / "api.txt"
 CHANGELOG = ROOT / "CHANGELOG.md"
 HEAD = "# The public names and commands of htfi (docs/promise.md). Written by `make api`.\n"
-_MADE_BY_FUNCTIONS = ("__init__", "__repr__")  # results are made by htfi; how they print is for people
+_MADE_BY_FUNCTIONS = (
+    "__init__",
+    "__repr__",
+    "__reduce__",
+)  # results are made by htfi; printing is for people
 _ELSEWHERE = ("bench", "eval")  # commands of another distribution
 _ANNOUNCING = r"(?m)^### (?:Changed|Removed)\n(.*?)(?=^##|\Z)"
 
 
 def names_listing(folder: Path = ROOT / "src") -> str:
     """The stub of all public names, in order of the alphabet."""
-    module = griffe.load("htfi", search_paths=[folder], allow_inspection=False)
+    with no_collections():
+        module = griffe.load("htfi", search_paths=[folder], allow_inspection=False)
     found = {name: one.target_path for name, one in module.members.items() if one.is_alias}
     names = sorted(
         name for name, path in found.items() if path.startswith("htfi.") and path.endswith(f".{name}")

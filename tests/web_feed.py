@@ -76,6 +76,14 @@ def listen(feed: Listening, seconds: float) -> list[News]:
     return found
 
 
+def listen_until_told(feed: Listening, told: list[str], seconds: float = 15.0) -> None:
+    """Until a source has told of a fault. Raises: AssertionError, where news come or nothing is told in time."""
+    until_s = time.monotonic() + seconds
+    while not told:
+        assert time.monotonic() < until_s, f"no fault was told in {seconds} s"
+        assert listen(feed, 0.02) == []
+
+
 def set_aside(folder: Path) -> list[dict[str, Any]]:
     text = (folder / "q.jsonl").read_text(encoding="utf-8") if (folder / "q.jsonl").exists() else ""
     return [json.loads(line) for line in text.splitlines()]

@@ -17,6 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 from checks import nonempty
+from fix_venue import write_session
 from htfi import models
 from htfi.apps.cli.main import cli
 
@@ -63,6 +64,10 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "sex,ok,repaid\n"
         + "".join(f"{rng.choice('fm')},{rng.randrange(2)},{rng.randrange(2)}\n" for _ in range(200))
     )
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        fix_port = int(free.getsockname()[1])
+    write_session(folder / "venue.toml", fix_port, is_venue=True)
+    write_session(folder / "fix.toml", fix_port, is_venue=False, orders="send_prices = true")
     (folder / "models").mkdir()
     (folder / "models" / "target").symlink_to(models.TARGET)
     (folder / "models" / "draft").symlink_to(models.DRAFT)
@@ -93,7 +98,7 @@ def port() -> str:
 
 
 # What needs neither a shell nor a process of its own: the commands that decide and measure are started as shown.
-IN_PROCESS = re.compile(r"htfi (?!run|edge|cloud|bench)[^|&<>$]*")
+IN_PROCESS = re.compile(r"htfi (?!run|edge|cloud|bench|venue)[^|&<>$]*")
 
 
 @pytest.mark.parametrize("command", commands())

@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from htfi.apps.cli.main import cli
 from htfi.domain.decision import Decision
 from htfi.domain.time import NS_PER_DAY, format_ns
 from htfi.pipeline.record.entry import decode_entry
@@ -148,13 +150,8 @@ def test_what_it_answered_is_answered_again_at_the_same_instants_and_equals_the_
     answers = [one for one in after if one.is_between_bars and not one.amends]
     assert [one.symbol for one in answers] == [symbol for symbol, _ in TEXTS]
     assert answers[2].as_of_ns - answers[0].as_of_ns >= 500_000_000
-    done = subprocess.run(
-        [sys.executable, "-m", "htfi", "ledger", "verify", str(tmp_path / "run"), "--recompute"],
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
+    words = ["ledger", "verify", str(tmp_path / "run"), "--recompute"]
+    assert CliRunner().invoke(cli, words, catch_exceptions=False).exit_code == 0
 
 
 def wait_for_bars(folder: Path, run: Process) -> None:

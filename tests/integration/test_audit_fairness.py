@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
+from test_trade_command import say, write_prices
 
 from htfi.apps.cli.main import cli
 from htfi.domain.errors import HtfiError, InvalidInput
@@ -133,6 +134,80 @@ def test_forecasts_are_compared_by_groups_of_symbols(tmp_path: Path) -> None:
     assert coverage["sector"]["gap"] < -0.3
     assert coverage["size"]["verdict"] != "different"
     assert "90% coverage by sector" in (tmp_path / "a.html").read_text()
+
+
+def of_tenants(folder: Path) -> Path:
+    """One table of two tenants, who get forecasts on the same symbols, those of beta too narrow."""
+    rows: list[dict[str, object]] = []
+    for tenant, width in (("alpha", 1.645), ("beta", 0.6), ("", 1.0)):
+        for row in pq.read_table(decisions(folder)).to_pylist():
+            kept = row | {"tenant": tenant, "h1_q05": -0.01 * width, "h1_q95": 0.01 * width}
+            rows.append(kept)
+    file = folder / "together.parquet"
+    pq.write_table(pa.Table.from_pylist(rows), file)
+    return file
+
+
+def test_forecasts_are_compared_by_the_tenants_of_a_table(tmp_path: Path) -> None:
+    result = audit(of_tenants(tmp_path), "--json", "-")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.output)
+    (gap,) = [one for one in found["audit"]["gaps"] if one["measure"] == "90% coverage"]
+    assert (gap["attribute"], gap["first"], gap["second"], gap["verdict"]) == (
+        "tenant",
+        "alpha",
+        "beta",
+        "different",
+    )
+    assert gap["gap"] > 0.3
+    nums = {one["group"]: one["num"] for one in found["audit"]["figures"] if one["measure"] == "90% coverage"}
+    assert nums == {"alpha": 4 * 119, "beta": 4 * 119, "(not reported)": 4 * 119}
+    assert {one["attribute"] for one in found["proxies"]} == {"tenant"}
+
+
+def test_a_table_of_symbols_says_more_than_the_record(tmp_path: Path) -> None:
+    groups = tmp_path / "groups.csv"
+    groups.write_text("symbol,tenant\nAA,x\nBB,x\nCC,y\nDD,y\n")
+    result = audit(of_tenants(tmp_path), "--groups", groups, "--json", "-")
+    gaps = json.loads(result.output)["audit"]["gaps"]
+    assert {(one["first"], one["second"]) for one in gaps} == {("x", "y")}
+
+
+def test_runs_are_compared_by_the_tenants_of_their_records(tmp_path: Path) -> None:
+    prices = tmp_path / "prices.csv"
+    write_prices(prices, 90)
+    runs: list[Path] = []
+    for tenant in ("alpha", "beta"):
+        settings = tmp_path / f"{tenant}.toml"
+        settings.write_text(f'[record]\ntenant = "{tenant}"\n')
+        runs.append(tmp_path / f"run-{tenant}")
+        say(
+            "run",
+            prices,
+            "--settings",
+            settings,
+            "--out",
+            runs[-1],
+            "--plain",
+            "--no-report",
+            "--outputs",
+            "none",
+        )
+    result = audit(*runs, "--protected", "tenant", "--json", "-")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.output)
+    (gap,) = [one for one in found["audit"]["gaps"] if one["measure"] == "90% coverage"]
+    assert (gap["first"], gap["second"], gap["gap"], gap["verdict"]) == ("alpha", "beta", 0.0, "alike")
+    assert found["num_symbols"] == 2
+    alone = audit(runs[0], "--protected", "tenant")
+    assert "or the runs of several tenants" in str(alone.exception)
+
+
+def test_client_decisions_are_of_one_table(tmp_path: Path) -> None:
+    file = table(tmp_path, clients())
+    result = audit(file, file, "--decision", "approve", "--protected", "sex")
+    assert result.exit_code == 2
+    assert "are of one table" in result.output
 
 
 def test_readings_wait_from_the_beginning_of_their_instant() -> None:

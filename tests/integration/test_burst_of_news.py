@@ -3,6 +3,7 @@
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -24,27 +25,28 @@ from late_network import START_NS, ListFeed, ListOutlet, told
 
 BAR_NS = 60 * NS_PER_S
 NUM_SYMBOLS, HISTORY, BURST, NUM_BARS = 500, 6, 7, 11
+FEWER = 100  # where what the burst is made of counts, not how large it is
 SYMBOLS = [f"S{place:03d}" for place in range(NUM_SYMBOLS)]
 DEADLINE_MS = 250.0
 
 
-def feed(seed: int = 0) -> list[FeedItem]:
+def feed(num_symbols: int, seed: int = 0) -> list[FeedItem]:
     """Minute bars of all symbols. Two have news before bar 6, all within a second before bar 7, one before bar 10."""
     dice = random.Random(seed)
     items: list[FeedItem] = []
-    about = {HISTORY: SYMBOLS[:2], BURST: SYMBOLS, NUM_BARS - 1: SYMBOLS[7:8]}
+    about = {HISTORY: SYMBOLS[:2], BURST: SYMBOLS[:num_symbols], NUM_BARS - 1: SYMBOLS[7:8]}
     num = 0
     for minute in range(NUM_BARS):
         end_ns = START_NS + minute * BAR_NS
         for place, symbol in enumerate(about.get(minute, ())):
-            at_ns = end_ns - NS_PER_S + place * NS_PER_S // (NUM_SYMBOLS + 1)
+            at_ns = end_ns - NS_PER_S + place * NS_PER_S // (num_symbols + 1)
             num += 1
             source = f"wire{num % 50}"
             items.append(News(at_ns, at_ns, source, num, f"n{num}", f"{symbol}: {told(num)}", (symbol,)))
-        for place, symbol in enumerate(SYMBOLS):
+        for place, symbol in enumerate(SYMBOLS[:num_symbols]):
             close = 100.0 + dice.gauss(0, 1)
             items.append(
-                Bar(end_ns, end_ns, "bars", minute * NUM_SYMBOLS + place + 1, symbol, "1m", end_ns - BAR_NS,
+                Bar(end_ns, end_ns, "bars", minute * num_symbols + place + 1, symbol, "1m", end_ns - BAR_NS,
                     end_ns, close, close + 1, close - 1, close)
             )  # fmt: skip
     return items
@@ -95,6 +97,7 @@ def settings() -> Settings:
 def run(
     folder: Path,
     *,
+    num_symbols: int = FEWER,
     edge_ms: float = 10.0,
     speculative_ms: float = 40.0,
     measured: bool = True,
@@ -112,22 +115,27 @@ def run(
         ledger.append(list(entries))
     outlet = ListOutlet(entries)
     injected: Callable[[], int] | None = clock if measured else None
-    loop = build_loop(settings(), ListFeed(feed()), ledger, outlet, readers=readers, reading_clock=injected)
+    loop = build_loop(
+        settings(), ListFeed(feed(num_symbols)), ledger, outlet, readers=readers, reading_clock=injected
+    )
     loop.run(lambda: clock.spend(item_ms, 0))
     found = [ledger.entry(index) for index in range(ledger.size)]
     ledger.close()
     return found, clock
 
 
+decoded = cache(decode_entry)  # several tests read the thousands of entries of one run
+
+
 def at_bar(entries: Sequence[bytes], minute: int) -> list[Decision]:
     as_of_ns = START_NS + minute * BAR_NS
-    found = [decode_entry(entry) for entry in entries]
+    found = [decoded(entry) for entry in entries]
     return [one for one in found if one.as_of_ns == as_of_ns and not one.amends]
 
 
 @pytest.fixture(scope="module")
 def burst(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[bytes], Clock]:
-    return run(tmp_path_factory.mktemp("burst"))
+    return run(tmp_path_factory.mktemp("burst"), num_symbols=NUM_SYMBOLS)
 
 
 def test_rungs_fall_in_the_burst_and_rise_after_it(burst: tuple[list[bytes], Clock]) -> None:
@@ -175,7 +183,7 @@ def test_every_rung_is_derived_again_from_its_record(burst: tuple[list[bytes], C
     entries, _ = burst
     amendments, known = AmendmentAuditor(entries.__getitem__), settings()
     for entry in entries:
-        digest = decode_entry(entry).settings_digest
+        digest = decoded(entry).settings_digest
         found = check_entry(entry, digest, known.policy, amendments, known.routing, fidelity=known.scheduling)
         assert found == []
     loaded = next(one for one in at_bar(entries, BURST) if one.plan.rung is Rung.EDGE)
@@ -194,9 +202,9 @@ def test_a_slow_reader_lowers_the_rung_and_a_resumed_run_takes_the_recorded_one(
     }
     assert len(measured) >= 2
     assert max(measured.values()) <= DEADLINE_MS
-    instants = [decode_entry(entry).as_of_ns for entry in slow]
+    instants = [decoded(entry).as_of_ns for entry in slow]
     begun = instants.index(START_NS + BURST * BAR_NS)
-    for cut in one_in_eight((begun + 200, len(slow) - 3)):
+    for cut in one_in_eight((begun + FEWER // 2, len(slow) - 3)):
         again, _ = run(tmp_path / f"cut {cut}", edge_ms=1.0, speculative_ms=1.0, entries=slow[:cut])
         assert again[:cut] == slow[:cut]
         assert len(again) == len(slow)

@@ -37,7 +37,7 @@ def peak_kb(folder: Path, path: Path, num_rows: int) -> int:
 @pytest.mark.skipif(
     not Path("/proc/self/status").exists(), reason="this system tells no peak of one program alone"
 )
-@pytest.mark.parametrize(("form", "num_rows"), [("parquet", 100_000), ("jsonl", 30_000)])
+@pytest.mark.parametrize(("form", "num_rows"), [("parquet", 50_000), ("jsonl", 15_000)])
 def test_six_times_the_rows_take_no_more_memory(tmp_path: Path, form: str, num_rows: int) -> None:
     peaks: list[int] = []
     for times in (1, 6):
@@ -53,7 +53,7 @@ def write(path: Path, num_rows: int) -> None:
     if path.suffix == ".parquet":
         columns = {"ts": pa.array(stamps_ms).cast(pa.timestamp("ms", "UTC")), "price": prices}
         columns["symbol"] = pa.array(["A", "B"] * (num_rows // 2)).dictionary_encode()
-        pq.write_table(pa.table(columns), path, row_group_size=100_000)
+        pq.write_table(pa.table(columns), path, row_group_size=50_000)
     else:
         with path.open("w", encoding="utf-8") as file:
             for stamp_ms, price in zip(stamps_ms.tolist(), prices.tolist(), strict=True):

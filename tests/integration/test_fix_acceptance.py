@@ -22,7 +22,6 @@ from htfi.adapters.fix import connections
 from htfi.adapters.fix.journal import MessageJournal
 from htfi.adapters.fix.runner import SessionRunner
 from htfi.execution.fix.config import FixSession
-from htfi.execution.fix.dictionary import load_dictionary
 from htfi.execution.fix.framing import split_frames
 from htfi.execution.fix.messages import FixMessage
 
@@ -48,7 +47,7 @@ def quickfix(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def acceptor(target: str, version: str) -> Acceptor:
     settings = FixSession(sender="ISLD", target=target, version=version, initiator=False, reset_on_logon=True)
-    return Acceptor([Session(settings, load_dictionary(settings.dictionary_name))])
+    return Acceptor([Session(settings)])
 
 
 def run(path: Path, target: str, version: str) -> int:

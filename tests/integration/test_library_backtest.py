@@ -3,6 +3,7 @@
 import copy
 import os
 import pickle
+import pkgutil
 import signal
 import threading
 from contextlib import contextmanager
@@ -174,22 +175,42 @@ def test_a_forked_worker_forecasts_as_its_parent(tmp_path):
     assert pd.read_pickle(tmp_path / "child.pkl").equals(expected)
 
 
-def walk_for_ever():
-    while True:
-        htfi.backtest(PRICES)
+@pytest.mark.parametrize(
+    ("path", "name", "call", "num_on_disk"),
+    [
+        ("htfi.wiring.in_memory_run", "open_feed", 1, 0),
+        ("htfi.pipeline.loop.DecisionLoop", "step", 40, 1),
+    ],
+)
+def test_an_interrupted_walk_leaves_nothing_behind_and_can_be_repeated(
+    walked, tmp_path, monkeypatch, path, name, call, num_on_disk
+):
+    """Ctrl-C before the first bar, and in the middle of a file that was sorted on disk: a signal that comes then."""
+    stacked = PRICES.rename_axis(index="ts", columns="symbol").unstack().rename("close")
+    stacked.to_csv(tmp_path / "stacked.csv")  # symbol after symbol: in no order of time
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    reached = []
 
+    def interrupted(*args, **kwargs):
+        reached.append(len(list(folder.iterdir())))
+        if len(reached) == call:
+            signal.raise_signal(signal.SIGALRM)
+        return function(*args, **kwargs)
 
-def test_an_interrupted_walk_leaves_nothing_behind_and_can_be_repeated(walked, tmp_path, monkeypatch):
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    owner = pkgutil.resolve_name(path)
+    function = getattr(owner, name)
     before = signal.signal(signal.SIGALRM, signal.default_int_handler)
-    signal.setitimer(signal.ITIMER_REAL, 0.1)
+    monkeypatch.setattr(owner, name, interrupted)
     try:
         with pytest.raises(KeyboardInterrupt):
-            walk_for_ever()
+            htfi.backtest(tmp_path / "stacked.csv")
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, before)
-    assert list(tmp_path.iterdir()) == []
+        monkeypatch.setattr(owner, name, function)
+    assert (len(reached), reached[-1]) == (call, num_on_disk)
+    assert list(folder.iterdir()) == []
     np.testing.assert_array_equal(htfi.backtest(PRICES).log_returns, walked.log_returns)
 
 

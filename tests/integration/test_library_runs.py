@@ -1,6 +1,8 @@
 """Runs that a program pushes events into, and their ledgers."""
 
 import asyncio
+import copy
+import pickle
 import sqlite3
 import subprocess
 import sys
@@ -86,6 +88,27 @@ def test_a_ledger_is_short_in_a_console_and_a_table_in_a_notebook(pushed):
         with pytest.raises(htfi.HtfiError, match="give a whole number"):
             ledger[1.5]
     assert repr(ledger) == f"closed ledger in {folder}"
+    with pytest.raises(htfi.HtfiError, match="is closed: open it again"):
+        ledger.verify()
+
+
+def test_what_became_of_the_news_is_text_and_html(pushed):
+    with htfi.open_ledger(pushed[0]) as ledger:
+        sections = ledger.explain(-1)
+    assert isinstance(sections, tuple)
+    assert str(sections).startswith(f"{sections[0].title}\n{sections[0].lines[0]}\n")
+    assert sections._repr_html_().count("<b>") == len(sections)
+    assert pickle.loads(pickle.dumps(sections)) == copy.deepcopy(sections) == sections
+
+
+def test_what_is_open_belongs_to_its_thread_and_is_not_copied(pushed, tmp_path):
+    with htfi.open_ledger(pushed[0]) as ledger, htfi.open_run(tmp_path, interval="1d") as run:
+        for opened in (ledger, run):
+            for of in (copy.copy, copy.deepcopy, pickle.dumps):
+                with pytest.raises(htfi.HtfiError, match=r" in .* cannot be copied or pickled: "):
+                    of(opened)
+        with ThreadPoolExecutor(1) as pool, pytest.raises(htfi.HtfiError, match="opened by another thread"):
+            pool.submit(ledger.verify).result()
 
 
 def test_a_frame_can_be_pushed(pushed, tmp_path):

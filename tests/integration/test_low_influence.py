@@ -15,10 +15,12 @@ from htfi.domain.news import Route
 from htfi.domain.plan import LadderInputs, PlanReason, Rung
 from htfi.domain.time import NS_PER_S
 from htfi.forecasting.track_record import NarratorTrackRecords
+from htfi.governance.control.entries import StopCause, Stopped, encode_governance
 from htfi.narrative.question import Question
 from htfi.narrative.readers import TemplateReader
 from htfi.pipeline.audit.readings import ReadingAuditor, ReadingSettings
 from htfi.pipeline.audit.recompute import AmendmentAuditor, check_entry
+from htfi.pipeline.governed import NoGovernanceLog, RunGovernance
 from htfi.pipeline.record.entry import decode_entry
 from htfi.scheduling.fidelity import is_encoder_trial, is_trial
 from htfi.wiring.ledger import open_ledger
@@ -84,13 +86,17 @@ def settings() -> Settings:
     )
 
 
-def run(folder: Path, entries: Sequence[bytes] = ()) -> tuple[list[bytes], Counting, Counting]:
+def run(
+    folder: Path, entries: Sequence[bytes] = (), governance: RunGovernance | None = None
+) -> tuple[list[bytes], Counting, Counting]:
     draft, target = Counting("draft"), Counting("target")
     readers = {Rung.TEMPLATE: TemplateReader(), Rung.EDGE: draft, Rung.SPECULATIVE: target}
     ledger = open_ledger(folder, origin="test.run", durable=False)
     if entries:
         ledger.append(list(entries))
-    loop = build_loop(settings(), ListFeed(feed()), ledger, ListOutlet(entries), readers=readers)
+    loop = build_loop(
+        settings(), ListFeed(feed()), ledger, ListOutlet(entries), readers=readers, governance=governance
+    )
     loop.run(lambda: None)
     found = [ledger.entry(index) for index in range(ledger.size)]
     ledger.close()
@@ -204,3 +210,27 @@ def test_a_reader_that_has_earned_its_weight_is_asked_for_every_item(
     entries, _, target = run(tmp_path)
     assert target.asked == [OTHERS[0], TRIALS[0], OTHERS[1], TRIALS[1]]
     assert not any(PlanReason.LOW_INFLUENCE in one.plan.reasons for one in with_news(entries))
+
+
+def test_where_both_readers_are_held_the_encoders_readings_count(tmp_path: Path) -> None:
+    log = NoGovernanceLog(
+        [
+            (
+                encode_governance(Stopped(1, 0, f"model:{name}", "Ann", "a drill", StopCause.COMMAND, name)),
+                "leaf",
+            )
+            for name in ("reader.edge", "reader.speculative")
+        ]
+    )
+    entries, draft, target = run(tmp_path, governance=RunGovernance(settings().policy, log))
+    assert (draft.asked, target.asked) == ([], [])
+    held = [one for one in with_news(entries) if PlanReason.HELD in one.plan.reasons]
+    assert len(held) >= 16
+    for one in held:
+        assert one.plan.rung is Rung.TEMPLATE
+        assert one.news_context is not None
+        assert {item.route for item in one.news_context.considered} == {Route.ENCODER}
+        assert one.view is not None
+        assert one.view.reader.startswith("encoder ")
+        assert one.forecast.tilt is not None
+    assert problems_of(entries) == []

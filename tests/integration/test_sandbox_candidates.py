@@ -201,6 +201,15 @@ def test_settings_pass_are_recorded_signed_and_promoted(tmp_path: Path):
     promote(settings, governance, by="Ann", why="w", now_ns=1)
 
 
+def test_what_a_planted_candidate_would_fill_lies_in_the_evaluations_own_folder(tmp_path: Path):
+    planted = plant_candidates(tmp_path, (), with_models=False)
+    (fills,) = (one for one in planted if one.name == "writes 10 GB")
+    assert f"open('{tmp_path}/filled', 'wb')" in fills.place.read_text()
+    texts = [one.place.read_text().replace(str(tmp_path), "") for one in planted]
+    assert len(texts) > 30
+    assert [text for text in texts if "/tmp" in text or "$" in text] == []
+
+
 @pytest.mark.slow
 def test_history_learnt_by_heart_is_found(tmp_path: Path):
     history = read_history()

@@ -2,6 +2,7 @@
 
 import json
 import random
+import shutil
 import time
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,11 @@ import pytest
 from click.testing import CliRunner
 
 from htfi.apps.cli.main import cli
-from htfi.domain.errors import InvalidInput
+from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.domain.orders import DecisionNoted, MassCancelRequest, NewOrder, TradingDisabled
 from htfi.governance.regulation.findings import RuleRegime, Severity
 from htfi.governance.regulation.monitor import Span
+from htfi.pipeline.trading import Trader
 from htfi.wiring.order_record import order_events
 from htfi.wiring.regulation import check_regulation
 
@@ -68,6 +70,21 @@ def test_orders_positions_and_the_page_tell_one_story(traded: Path) -> None:
     assert "OrderAcknowledged" in shown or "OrderRejected" in shown
 
 
+def test_costs_add_up_to_what_positions_say(traded: Path, tmp_path: Path) -> None:
+    page = tmp_path / "costs.html"
+    told = json.loads(say("orders", "costs", traded, "--by", "instrument", "--json", "--html", page))
+    positions = [json.loads(line) for line in say("orders", "positions", traded, "--json").splitlines()]
+    slippage = told["all"]["slippage_bps"] / 1e4 * told["all"]["value"] / 1e9
+    assert slippage == pytest.approx(sum(one["shortfall"] for one in positions))
+    assert [one["name"] for one in told["groups"]] == ["AAA", "BBB"]
+    assert told["venues"] == [
+        {"venue": "XSIM", "share of value": "100.0%", "share of orders": "100.0%"}
+        | {key: told["venues"][0][key] for key in ("taking liquidity", "adding liquidity")}
+    ]
+    assert "Costs so far" in page.read_text()
+    assert "slippage" in say("orders", "costs", traded)
+
+
 def test_the_ledger_and_the_regulators_monitors_verify_what_was_traded(traded: Path) -> None:
     assert "judged again by the gate, positions add up" in say("ledger", "verify", traded)
     found = check_regulation((traded,), (), tuple(RuleRegime), Span())
@@ -111,6 +128,36 @@ def test_requests_of_people_are_taken_once_by_the_run_that_goes_on(tmp_path: Pat
     assert "positions add up" in say("ledger", "verify", run)
 
 
+def test_orders_that_were_removed_are_not_sent_again(tmp_path: Path) -> None:
+    prices, run = tmp_path / "prices.csv", tmp_path / "run"
+    write_prices(prices, 30)
+    say("trade", prices, "--out", run, "--plain", "--no-report", "--outputs", "jsonl")
+    shutil.rmtree(run / "orders")
+    (run / "orders.jsonl").rename(tmp_path / "copy")
+    words = ["trade", str(prices), "--out", str(run), "--plain", "--no-report"]
+    with pytest.raises(
+        IntegrityError, match=r"decisions and no orders.jsonl, so that orders would be sent again"
+    ):
+        CliRunner().invoke(cli, words, catch_exceptions=False)
+    (tmp_path / "copy").rename(run / "orders.jsonl")
+    say(*words, "--outputs", "jsonl")
+    assert "positions add up" in say("ledger", "verify", run)
+
+
+def test_a_tick_that_is_coarser_than_the_prices_is_named(tmp_path: Path) -> None:
+    prices, run = tmp_path / "prices.csv", tmp_path / "run"
+    write_prices(prices, 30)
+    (tmp_path / "desk.toml").write_text('[trading.instruments.AAA]\ntick = "1000"\n')
+    say("trade", prices, "--settings", tmp_path / "desk.toml", "--out", run, "--plain", "--no-report")
+    refused = [json.loads(line) for line in say("orders", "list", run, "--refused", "--json").splitlines()]
+    reasons = {one["reason"] for one in refused if one["instrument"] == "AAA"}
+    assert reasons
+    assert all(
+        "no price of AAA at XSIM is known, or none that reaches its tick of 1000" in one for one in reasons
+    )
+    assert "positions add up" in say("ledger", "verify", run)
+
+
 @pytest.mark.parametrize(
     ("words", "what"),
     [
@@ -123,10 +170,36 @@ def test_a_folder_that_never_traded_is_one_line(tmp_path: Path, words: tuple[str
         CliRunner().invoke(cli, ["orders", words[0], str(tmp_path), *words[1:]], catch_exceptions=False)
 
 
+def gross_at_the_end(run: Path) -> float:
+    positions = [json.loads(line) for line in say("orders", "positions", run, "--json").splitlines()]
+    assert len(positions) == 2
+    return sum(abs(one["lots"]) * {"AAA": 100.0, "BBB": 50.0}[one["instrument"]] for one in positions)
+
+
+def test_the_book_is_held_to_the_shortfall_that_its_series_have_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two series that move on their own, under one bound: measured together they may be held in larger amounts."""
+    write_prices(tmp_path / "prices.csv", 110)
+    (tmp_path / "desk.toml").write_text(
+        '[trading]\nsizing = "volatility"\ntarget_volatility = 2.0\nmax_weight = 5.0\nmax_gross = 10.0\n'
+        "max_shortfall = 0.005\nshortfall_level = 0.9\n"
+    )
+    words = ["trade", tmp_path / "prices.csv", "--settings", tmp_path / "desk.toml", "--plain", "--out"]
+    say(*words, tmp_path / "together")
+    monkeypatch.setattr(Trader, "follow_dependence", lambda *_: None)
+    say(*words, tmp_path / "apart")
+    together, apart = gross_at_the_end(tmp_path / "together"), gross_at_the_end(tmp_path / "apart")
+    assert 1.2 < together / apart < 2.0  # 1.41 for two independent normals of one size
+
+
 @pytest.mark.parametrize(
     ("settings", "what"),
     [
         ("[trading]\nhorizon_bars = 3\n", "horizon_bars is 3: forecasts are for 1, 5, 22 bars"),
+        ('[trading]\nvenue = ""\n', "trading.venue must be 1 to 64 long"),
+        ('[trading]\nalgo = "a:b"\n', "trading.algo is 'a:b': a name without colon"),
+        ('[trading]\ndesk = " d"\n', "trading.desk is ' d': a name without"),
         ('[trading.instruments.AAA]\ntick = "zero"\n', "trading.instruments.AAA.tick is 'zero'"),
         ('[trading.instruments.AAA]\ntick = "0.00000000001"\n', "with nine decimals at most"),
         ('[order_limits.by_scope."somebody"]\nmax_order_quantity = 1\n', "is no scope of orders"),

@@ -18,7 +18,7 @@ const description = {
   EncryptMethod: 0,
   ResetSeqNumFlag: isInitiator,
   HeartBtInt: 30,
-  SenderCompId: 'JSPF',
+  SenderCompId: 'PEER',
   TargetCompID: 'HTFI',
   BeginString: version === 'FIX.4.4' ? 'FIX.4.4' : 'FIXT.1.1',
   ...(version === 'FIX.4.4' ? {} : { Logon: { DefaultApplVerID: '9' } })
@@ -35,7 +35,7 @@ class Counterparty extends AsciiSession {
 
   onReady () {
     this.began = performance.now()
-    for (let n = 0; n < count; ++n) this.send(MsgType.NewOrderSingle, this.order(`J${n}`))
+    for (let n = 0; n < count; ++n) this.send(MsgType.NewOrderSingle, this.order(`P${n}`))
   }
 
   order (id) {

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from htfi.arrow import thrift
+from htfi.arrow import parquet_file, thrift
 from htfi.arrow.failures import DamagedFile
 from htfi.arrow.parquet_file import ParquetFile
 from htfi.arrow.parquet_footer import ParquetFooter
@@ -37,6 +37,14 @@ def write(path: Path, **options: object) -> Path:
     return path
 
 
+@pytest.fixture(params=["held", "streamed"])
+def _form(request, monkeypatch):
+    """A small file is held, a large one is not."""
+    if request.param == "streamed":
+        monkeypatch.setattr(parquet_file, "_MAX_HELD_BYTES", 0)
+
+
+@pytest.mark.usefixtures("_form")
 @pytest.mark.parametrize("stores_schema", [True, False])
 @pytest.mark.parametrize("columns", [None, ["price"], ["long", "where", "ts"], ["names", "code"]])
 @pytest.mark.parametrize("first_row", [0, 299, 300, 730, 999, 1000])
@@ -68,6 +76,7 @@ def test_row_groups_before_the_row_and_columns_that_are_not_asked_for_are_not_re
             list(file.batches(GROUP_ROWS, 64, ["price"]))
 
 
+@pytest.mark.usefixtures("_form")
 def test_texts_that_are_held_once_are_the_same_texts(tmp_path):
     path = write(tmp_path / "t.parquet", store_schema=False)
     with ParquetFile(path) as file:

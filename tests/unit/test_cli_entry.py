@@ -114,3 +114,12 @@ def test_prices_are_decided_on_without_the_libraries_that_models_need(tmp_path: 
     arguments = [sys.executable, "-c", READS_PRICES, str(tmp_path / "run")]
     done = subprocess.run(arguments, capture_output=True, text=True, timeout=60)
     assert done.stdout.splitlines()[-1:] == ["[]"], done.stderr
+
+
+def test_networks_whose_graphs_are_cached_open_without_the_library_that_writes_graphs() -> None:
+    code = (
+        "import sys, htfi.adapters.onnx.network, htfi.adapters.onnx.sentence_encoder\n"
+        "print([name for name in ('onnx', 'google.protobuf') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "[]\n", done.stderr

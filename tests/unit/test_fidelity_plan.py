@@ -12,7 +12,6 @@ from htfi.scheduling.config import FidelityConfig
 from htfi.scheduling.fidelity import (
     ReadingTimes,
     choose_plan,
-    counts_encoder_alone,
     deadline_of,
     follows,
     is_encoder_trial,
@@ -94,7 +93,7 @@ def test_a_reading_is_made_where_it_can_move_the_forecast(
 ) -> None:
     found = choose_plan(Regime.NORMAL, MIDDLE_MS, ALL, inputs=inputs)
     assert (found.rung, found.reasons) == (rung, reasons)
-    assert counts_encoder_alone(found) == (rung is Rung.TEMPLATE and PlanReason.LOW_INFLUENCE in reasons)
+    assert found.counts_encoder_alone == (rung is Rung.TEMPLATE and PlanReason.LOW_INFLUENCE in reasons)
     assert is_silent(found) == (PlanReason.NO_INFLUENCE in reasons)
     assert plan_problems(found, Regime.NORMAL, ALL, False, FidelityConfig()) == []
 

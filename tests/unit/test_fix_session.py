@@ -19,7 +19,7 @@ from htfi.execution.fix.events import (
     Tick,
 )
 from htfi.execution.fix.messages import Fields, encode
-from htfi.execution.fix.session import advance, initial_state, next_deadline_ns
+from htfi.execution.fix.session import advance, next_deadline_ns
 from htfi.execution.fix.timestamps import format_timestamp
 
 LOGON = [(98, "0"), (108, "30")]
@@ -101,10 +101,7 @@ def test_initiator_sends_its_password() -> None:
 
 
 def test_initiator_may_reset_the_numbers() -> None:
-    pair = Pair.of()
-    pair.client.state = initial_state(9, 5)
-    pair.venue.state = initial_state(3, 2)
-    pair.client.settings = replace(pair.client.settings, reset_on_logon=True)
+    pair = Pair(End(replace(CLIENT, reset_on_logon=True), 9, 5), End(VENUE, 3, 2))
     pair.log_on()
     assert (pair.client.state.next_out, pair.client.state.next_in) == (2, 2)
     assert (pair.venue.state.next_out, pair.venue.state.next_in) == (2, 2)
@@ -112,9 +109,7 @@ def test_initiator_may_reset_the_numbers() -> None:
 
 
 def test_reset_that_the_acceptor_asks_for_is_answered() -> None:
-    end = End(
-        FixSession("VENUE", "HTFI"), initial_state(7, 4)
-    )  # an initiator, whose counterparty answers with a reset
+    end = End(FixSession("VENUE", "HTFI"), 7, 4)  # an initiator, whose counterparty answers with a reset
     end.connect(START_NS)
     end.frames()
     end.receive(frame("A", 1, [*LOGON, (141, "Y")]), START_NS)
@@ -124,7 +119,7 @@ def test_reset_that_the_acceptor_asks_for_is_answered() -> None:
 
 
 def test_logon_with_a_low_number_ends_with_the_expected_one_named() -> None:
-    end = End(VENUE, initial_state(4, 6))
+    end = End(VENUE, 4, 6)
     end.connect(START_NS)
     end.receive(frame("A", 2, LOGON), START_NS)
     (logout,) = end.frames()

@@ -113,6 +113,22 @@ def test_a_view_that_was_weighed_before_its_reader_was_held_withholds_the_decisi
     assert [hold.scope for hold in view_holds_on(state, unweighed)] == ["model:target"]
 
 
+def test_what_a_view_was_set_aside_for_stands_though_its_breaker_closes_at_that_very_point() -> None:
+    closed = replace(tripped("model:target"), before=1, state=BreakerState.CLOSED)
+    log = NoGovernanceLog([(encode_governance(one), "leaf") for one in (tripped("model:target"), closed)])
+    governance = RunGovernance(SETTINGS.policy, log)
+    subject = HoldSubject("A/1d", ("ewma",), readers=("target",))
+    held = governance.view_holds(0, subject)
+    assert [hold.scope for hold in held] == ["model:target"]
+    subject = subject._replace(set_aside=held)
+    facts = governance.facts(1, 2, lambda _: subject, lambda _: [True, True], {1})
+    found = [facts.at(place) for place in range(2)]
+    assert [isinstance(one, GovernanceFacts) and one.set_aside for one in found] == [(), held]
+    weighed = governance.fact(1, subject._replace(is_view_weighed=True))
+    assert isinstance(weighed, GovernanceFacts)
+    assert weighed.set_aside == ()
+
+
 def test_an_auditor_finds_a_view_that_counts_though_its_reader_is_held_and_one_that_was_set_aside() -> None:
     entry = stopped(f"model:{names()[0]}")
     decisions, _ = run(entry)

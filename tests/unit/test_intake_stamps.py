@@ -123,3 +123,15 @@ def test_a_stated_delay_counts_from_the_end_of_the_day() -> None:
     assert (
         format_ns(rule.known(date(2024, 7, 1))) == "2024-07-02T04:00:00Z"
     )  # the delay itself is added to it
+
+
+@pytest.mark.parametrize(
+    ("stamp", "shown"),
+    [
+        (FileTimestamp(1_381_132_800_000_000_007, True), "2013-10-07T08:00:00.000000007Z"),
+        (FileTimestamp(-62_135_596_800 * 10**9, False), "0001-01-01T00:00:00"),
+        (FileTimestamp(10**21, True), "1000000000000000000000 ns since 1970"),
+    ],
+)
+def test_a_timestamp_of_a_typed_file_is_shown_as_a_time(stamp: FileTimestamp, shown: str) -> None:
+    assert str(stamp) == shown

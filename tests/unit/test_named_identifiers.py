@@ -2,12 +2,13 @@
 
 import ast
 import builtins
-import gc
 import re
 from collections import defaultdict
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
+
+from syntax_nodes import no_collections, nodes
 
 ROOT = Path(__file__).parents[2]
 CODE = ("src/htfi", "evaluation/src/htfi_eval", "training/src/htfi_train")
@@ -61,25 +62,25 @@ FRAMES = Path("docs/protocol.md")  # writes a frame's name without the "Frame" o
 TESTS = Path("docs/tests.md")
 
 
-def trees() -> dict[Path, ast.Module]:
-    gc.disable()  # it would take five times as long: millions of nodes, and none is garbage
-    try:
-        return {path: ast.parse(text) for path, text in SOURCES.items()}
-    finally:
-        gc.enable()
+Modules = dict[Path, list[ast.AST]]  # the nodes of each, its tree first
+
+
+def modules_read() -> Modules:
+    with no_collections():  # with them it takes five times as long
+        return {path: nodes(ast.parse(text)) for path, text in SOURCES.items()}
 
 
 class Definitions:
     """What the packages define: names anywhere, members of classes, and names local to a file."""
 
-    def __init__(self, modules: dict[Path, ast.Module]) -> None:
+    def __init__(self, modules: Modules) -> None:
         self.names: set[str] = set(dir(builtins))
         self.local: dict[Path, set[str]] = {}
         self.members: dict[str, set[str]] = defaultdict(set)
         self.bases: dict[str, set[str]] = defaultdict(set)
-        for path, tree in modules.items():
+        for path, found in modules.items():
             self.names.update(part.removesuffix(".py") for part in path.parts)
-            self.local[path] = self._add(tree)
+            self.local[path] = self._add(found)
         self.local[FRAMES] = {name.removesuffix("Frame") for name in self.members if name.endswith("Frame")}
         self.local[TESTS] = {
             word
@@ -87,10 +88,10 @@ class Definitions:
             for word in re.findall(r"\w+", path.read_text(encoding="utf-8"))
         }
 
-    def _add(self, tree: ast.Module) -> set[str]:
+    def _add(self, found: list[ast.AST]) -> set[str]:
         local: set[str] = set()
         names = self.names
-        for owner in ast.walk(tree):
+        for owner in found:
             if isinstance(owner, ast.ClassDef):
                 names.add(owner.name)
                 self._add_class(owner)
@@ -110,7 +111,8 @@ class Definitions:
                 local.add(owner.id)
             elif isinstance(owner, ast.Constant) and isinstance(owner.value, str) and len(owner.value) < 40:
                 names.add(owner.value)  # a setting, a column, a key of a record
-        for statement in tree.body:
+        assert isinstance(found[0], ast.Module)
+        for statement in found[0].body:
             names.update(_targets(statement))
         return local
 
@@ -125,7 +127,7 @@ class Definitions:
             members.update(_targets(statement))
             if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                 members.add(statement.name)
-        for node in ast.walk(owner):
+        for node in nodes(owner):
             if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
                 members.add(node.attr)
         self.names.update(members)
@@ -161,15 +163,15 @@ def _targets(statement: ast.stmt) -> Iterator[str]:
     else:
         return
     for target in targets:
-        for node in ast.walk(target):
+        for node in nodes(target):
             if isinstance(node, ast.Name):
                 yield node.id
 
 
-def _texts(modules: dict[Path, ast.Module]) -> Iterator[tuple[Path, int, str]]:
+def _texts(modules: Modules) -> Iterator[tuple[Path, int, str]]:
     """(file, line, text) of each docstring, comment and page."""
-    for path, tree in modules.items():
-        for node in ast.walk(tree):
+    for path, found in modules.items():
+        for node in found:
             if (
                 isinstance(node, ast.Expr)
                 and isinstance(node.value, ast.Constant)
@@ -204,7 +206,7 @@ def _undefined(path: Path, text: str, defined: Definitions) -> Iterator[tuple[in
 
 
 def test_names_in_backticks_are_defined() -> None:
-    modules = trees()
+    modules = modules_read()
     assert len(modules) > 500, "the packages are where this test looks for them"
     defined = Definitions(modules)
     sample = Path("docs/architecture.md")

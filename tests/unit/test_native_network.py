@@ -63,8 +63,9 @@ def near(found: ForwardOutput, wanted: ForwardOutput, share: float = SHARE) -> b
     )
 
 
-def general(folder: ModelFolder, cache: Path) -> OnnxNetwork:
-    return OnnxNetwork(folder, Precision.FP32, cache_folder=cache)
+@pytest.fixture(scope="module")
+def general(folder: ModelFolder, tmp_path_factory: pytest.TempPathFactory) -> OnnxNetwork:
+    return OnnxNetwork(folder, Precision.FP32, cache_folder=tmp_path_factory.mktemp("cache"))
 
 
 def drawn(folder: ModelFolder, num_rows: int, num_new: int, past: int, seed: int = 0) -> list[np.ndarray]:
@@ -90,11 +91,10 @@ def drawn(folder: ModelFolder, num_rows: int, num_new: int, past: int, seed: int
 @pytest.mark.parametrize("level", [0, 1, 2])
 @pytest.mark.parametrize("shape", [(1, 1, 0), (1, 1, 33), (1, 7, 20), (5, 1, 17), (3, 6, 11), (30, 5, 8)])
 def test_logits_are_near_those_of_float32(
-    folder: ModelFolder, tmp_path: Path, level: int, shape: tuple[int, int, int]
+    folder: ModelFolder, general: OnnxNetwork, level: int, shape: tuple[int, int, int]
 ) -> None:
     given = drawn(folder, *shape)
-    wanted = general(folder, tmp_path).forward(*given)
-    assert near(native.NativeNetwork(folder, level=level).forward(*given), wanted)
+    assert near(native.NativeNetwork(folder, level=level).forward(*given), general.forward(*given))
 
 
 def test_shipped_draft_is_as_near_as_the_general_engines_own_bytes() -> None:

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 pytest.importorskip("onnxruntime")
+from htfi.adapters.onnx.causal_graph import write_causal
 from htfi.adapters.onnx.graph import MICROSOFT, GraphWriter
-from htfi.adapters.onnx.network import OnnxNetwork, write_causal
+from htfi.adapters.onnx.network import OnnxNetwork
 from htfi.adapters.onnx.saturation import adds_signed_exactly, exact_graph, with_unsigned_weights
 from htfi.adapters.onnx.session import NO_WEIGHTS, OnnxSession, Precision
 from htfi.decoding.checkpoint.folder import ModelFolder

@@ -73,6 +73,13 @@ def test_where_a_model_could_hardly_move_the_forecast_the_encoder_reads_what_it_
     assert routing_problems(NewsContext((heard(plan),), (), MEANS), plan, CONFIG, VERSION) != []
 
 
+def test_where_every_model_is_held_the_encoder_reads_but_not_what_is_suspected() -> None:
+    for reason, expected in ((PlanReason.NORMAL, Route.ENCODER), (PlanReason.SUSPICION, Route.TEMPLATE)):
+        plan = FidelityPlan(Rung.TEMPLATE, reason_codes=(reason, PlanReason.HELD), deadline_ms=250.0)
+        assert choose_route(Route.TARGET, "worth 0.90", plan, MEANS, CONFIG, is_scored=True)[0] is expected
+        assert choose_route(Route.TARGET, "not scored", plan, MEANS, CONFIG)[0] is Route.TEMPLATE
+
+
 def test_where_no_reading_could_move_the_forecast_nobody_reads() -> None:
     plan = FidelityPlan(
         Rung.TEMPLATE, reason_codes=(PlanReason.NORMAL, PlanReason.NO_INFLUENCE), deadline_ms=250.0

@@ -238,6 +238,29 @@ def test_bar_fills_no_more_than_a_share_of_its_volume() -> None:
     assert exchange.fills() == [(12, Decimal("100.01"), Liquidity.REMOVED)]
 
 
+def test_the_best_of_several_exchanges_fills_once_and_not_what_another_shows_worse() -> None:
+    exchange = Exchange(quoted=False)
+    quotes = [("N", 100.01, 50.0), ("P", 100.03, 900.0), ("N", 100.01, 50.0), ("P", 100.03, 900.0)]
+    for number, (venue, ask, size) in enumerate(quotes):
+        exchange.venue.observe(Quote(T + number, T + number, "q", 1, "ACME", 99.99, 100, ask, size, venue))
+        if number == 1:
+            exchange.order(quantity=200, price=Decimal("100.01"), at=T + 1 - NS_PER_MS)
+    assert exchange.fills() == [(50, Decimal("100.01"), Liquidity.REMOVED)]
+
+
+def test_a_price_of_another_exchange_that_crosses_an_order_is_taken_and_pays_the_fee() -> None:
+    exchange = Exchange(quoted=False)
+    for venue, ask in (("N", 100.05), ("P", 100.06)):
+        exchange.venue.observe(Quote(T, T, "q", 1, "ACME", 99.99, 100, ask, 100, venue))
+    exchange.order(price=Decimal("100.02"))
+    exchange.reports()
+    exchange.venue.observe(Quote(T + NS_PER_S, T + NS_PER_S, "q", 1, "ACME", 99.99, 100, 100.01, 100, "P"))
+    (fill,) = exchange.reports()
+    assert isinstance(fill, OrderFilled)
+    assert (fill.quantity, fill.price, fill.liquidity) == (50, Decimal("100.02"), Liquidity.REMOVED)
+    assert fill.fee == Decimal("0.500100")  # a basis point of 5,001
+
+
 def test_same_data_and_requests_give_the_same_reports() -> None:
     def run() -> list[OrderEvent]:
         exchange = Exchange()

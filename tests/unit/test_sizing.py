@@ -11,6 +11,7 @@ from htfi.execution.sizing import (
     SizingInput,
     book_shortfall,
     expected_shortfall,
+    joint_outcomes,
     kelly_weight,
     outcomes_of,
     target_weights,
@@ -83,6 +84,46 @@ def test_joint_scenarios_let_a_hedged_book_be_larger() -> None:
     assert book_shortfall(weights, inputs, 0.975) > 0.02
     with pytest.raises(InvalidInput, match="as many series"):
         book_shortfall(weights, inputs, 0.975, scenarios[:, :1])
+
+
+def hedged_pair(num: int = 400) -> tuple[list[SizingInput], np.ndarray]:
+    """Two instruments whose surprises were opposite, but for a tenth of their own."""
+    rng = np.random.default_rng(4)
+    market, own = rng.standard_normal(num), rng.standard_normal((num, 2))
+    scores = np.column_stack((market, -market)) + 0.1 * own
+    return [SizingInput(name, forecast(0.002, 0.01), DAY) for name in "AB"], scores
+
+
+def test_a_book_that_hedges_itself_is_held_to_the_shortfall_that_it_has_together() -> None:
+    inputs, scores = hedged_pair()
+    config = TradingConfig(max_weight=1.0, max_gross=2.0, max_shortfall=0.01)
+    apart = target_weights(inputs, config)
+    together = target_weights(inputs, config, lambda: joint_outcomes(inputs, scores, config.shortfall_level))
+    assert book_shortfall(apart, inputs, config.shortfall_level) == pytest.approx(0.01)
+    assert together.min() > 1.5 * apart.max()
+    outcomes = joint_outcomes(inputs, scores, config.shortfall_level)
+    assert outcomes is not None
+    assert book_shortfall(together, inputs, config.shortfall_level, outcomes) <= 0.01 + 1e-12
+
+
+def test_joint_outcomes_have_the_forecasts_as_margins_and_are_never_worse_than_the_sum() -> None:
+    inputs, scores = hedged_pair()
+    alike = joint_outcomes(inputs, np.column_stack((scores[:, 0], scores[:, 0])), 0.975)
+    assert alike is not None
+    weights = np.array([0.5, 0.5])
+    added = book_shortfall(weights, inputs, 0.975)
+    assert book_shortfall(weights, inputs, 0.975, alike) == pytest.approx(added, rel=0.02)
+    for one, column in zip(inputs, alike.T, strict=True):
+        assert np.quantile(column, [0.1, 0.5, 0.9]) == pytest.approx(
+            np.quantile(one.returns, [0.1, 0.5, 0.9]), abs=2e-4
+        )
+
+
+def test_too_few_common_instants_leave_the_sum() -> None:
+    inputs, scores = hedged_pair()
+    scores[:250, 0] = np.nan
+    assert joint_outcomes(inputs, scores, 0.975) is None
+    assert joint_outcomes(inputs, scores, 0.9) is not None
 
 
 def test_short_positions_only_where_they_are_allowed() -> None:

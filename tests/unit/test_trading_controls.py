@@ -11,6 +11,7 @@ from htfi.adapters.stores.order_requests import FOLDER, OrderRequest, OrderReque
 from htfi.domain.errors import DependencyUnavailable, IntegrityError
 from htfi.domain.order_limits import OrderLimits
 from htfi.domain.orders import MarketSnapshot, MassCancelRequest, TradingDisabled, TradingEnabled
+from htfi.execution.turns import RunTurn
 from htfi.governance.config import PolicyConfig
 from htfi.governance.control.state import ControlState
 from htfi.pipeline.governed import RunGovernance
@@ -25,17 +26,21 @@ LIFT = TradingEnabled(at_ns=2, scope="firm", by="Ann", why="mended")
 class Run:
     """Controls over a folder, recorded as the trader records them."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, traded: str = "") -> None:
         self.folder = folder
+        self.turn = RunTurn()
         self.log = OrderLog(folder, durable=False)
         self.governance = RunGovernance(PolicyConfig())
-        self._controls = TradingControls(self.log, OrderLimits(), self.governance, OrderRequests(folder))
+        self._controls = TradingControls(
+            self.log, OrderLimits(), self.governance, OrderRequests(folder), self.turn, lambda _: traded
+        )
 
     def ask(self, request: OrderRequest) -> None:
         write_order_request(self.folder, request)
 
     def heed(self, at_ns: int, state: ControlState | None = None) -> list[str]:
-        """What was done, a word each."""
+        """What was done in the next turn, a word each."""
+        self.turn.number += 1
         self.governance.state_now = state or ControlState()
         done: list[str] = []
         while events := self._controls.changes(at_ns):
@@ -92,6 +97,36 @@ def test_a_replayed_request_is_taken_at_its_own_instant(tmp_path: Path) -> None:
     run = Run(tmp_path)
     assert run.heed(10) == []
     assert run.heed(20) == ["cancel by Ann"]
+
+
+def test_a_replayed_request_is_taken_at_its_own_turn_of_several_at_one_instant(tmp_path: Path) -> None:
+    first = Run(tmp_path)
+    assert [first.heed(10), first.heed(10)] == [[], []]
+    first.ask(BAN)
+    assert first.heed(10) == ["disabled by Ann"]
+    first.log.close()
+    second = Run(tmp_path)
+    assert [second.heed(10), second.heed(10), second.heed(10)] == [[], [], ["disabled by Ann"]]
+
+
+def test_a_file_that_is_no_request_is_left_aside_and_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = Run(tmp_path)
+    run.ask(BAN)
+    (tmp_path / FOLDER / "0.json").write_text("cancel everything")
+    assert run.heed(10) == ["disabled by Ann"]
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "0.json: is no request" in line
+    assert (tmp_path / FOLDER / "0.unusable").exists()
+
+
+@pytest.mark.parametrize(("traded", "done"), [("A/1h", 2), ("A/1d", 0)])
+def test_the_stop_of_a_series_reaches_its_instrument_only_where_that_is_traded_by_it(
+    tmp_path: Path, traded: str, done: int
+) -> None:
+    run = Run(tmp_path, traded)
+    assert len(run.heed(10, ControlState(stops={"series:A/1h": "odd forecasts"}))) == done
 
 
 def test_a_request_that_comes_within_a_tick_of_the_folders_clock_is_taken(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import io
 import re
+from functools import cache
 
 import pytest
 from rich.cells import cell_len
@@ -15,18 +16,22 @@ from htfi.pipeline.decided import DecidedSeries
 from view_states import Seconds, state_of, text_of
 
 
-@pytest.mark.parametrize("width", [40, 80, 100, 120, 160])
-@pytest.mark.parametrize("height", [8, 24, 60])
-@pytest.mark.parametrize("num_series", [0, 1, 100])
-def test_a_frame_never_exceeds_its_terminal(make_decisions, width, height, num_series):
-    symbols = tuple(f"S{k:03}" for k in range(num_series))
-    state = state_of(
-        make_decisions(30, symbols),
+@cache
+def crowded(make_decisions, num_series):
+    """Much to show of so many series, made once for all terminals."""
+    return state_of(
+        make_decisions(30, tuple(f"S{k:03}" for k in range(num_series))),
         headline="Fed " * 80,
         quarantine={"reason " * 9: 7, "b": 1},
         fraction_done=0.4,
     )
-    lines = frame(state, width, height)
+
+
+@pytest.mark.parametrize("width", [40, 80, 100, 120, 160])
+@pytest.mark.parametrize("height", [8, 24, 60])
+@pytest.mark.parametrize("num_series", [0, 1, 100])
+def test_a_frame_never_exceeds_its_terminal(make_decisions, width, height, num_series):
+    lines = frame(crowded(make_decisions, num_series), width, height)
     assert len(lines) <= height
     assert max(cell_len(line.plain) for line in lines) <= width
 

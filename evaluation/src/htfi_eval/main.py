@@ -13,6 +13,11 @@ EVALUATIONS = {
     "volatility": ("htfi_eval.eval.volatility:command", "Forecasts of variance against HAR, on real data."),
     "narrative": ("htfi_eval.eval.narrative.command:command", "The gain of reading news over prices alone."),
     "portfolio": ("htfi_eval.eval.portfolio.command:command", "Risk of books, and chance in trading rules."),
+    "strategies": (
+        "htfi_eval.eval.strategies.command:command",
+        "What trend and reversal earned after costs, and how much of it is luck.",
+    ),
+    "venue": ("htfi_eval.eval.venue:command", "The simulated venue's queue against recorded orders."),
     "warning": ("htfi_eval.eval.warning.command:command", "Early warning of market stress."),
     "sentiment": (
         "htfi_eval.eval.sentiment.command:command",

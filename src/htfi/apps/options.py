@@ -23,6 +23,25 @@ class FiniteRange(click.FloatRange):
         return number
 
 
+class PersonName(click.types.StringParamType):
+    """A person's name, none by which the record means the system."""
+
+    name = "person"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        from htfi.domain.errors import InvalidInput
+        from htfi.domain.governance import check_person_name
+
+        try:
+            check_person_name(str(value), "--by")
+        except InvalidInput as error:
+            self.fail(str(error).partition(": ")[2], param, ctx)
+        return str(value)
+
+
+PERSON = PersonName()
+
+
 def _output_files(
     ctx: click.Context, param: click.Parameter, value: str | None
 ) -> "frozenset[OutputFile] | None":
@@ -84,7 +103,7 @@ listen_option = click.option(
 
 def by_option(text: str) -> Callable[[Any], Any]:
     """The name of the person who does something, for the record."""
-    return click.option("--by", required=True, metavar="NAME", help=text)
+    return click.option("--by", required=True, metavar="NAME", type=PERSON, help=text)
 
 
 why_option = click.option("--why", required=True, metavar="TEXT", help="The reason, for the record.")
@@ -107,7 +126,7 @@ def requester_options(text: str) -> Callable[[Any], Any]:
         for option in (
             key_option,
             _rules_option,
-            click.option("--by", metavar="NAME", help=text),
+            click.option("--by", metavar="NAME", type=PERSON, help=text),
         ):
             option(with_requester)
         return with_requester

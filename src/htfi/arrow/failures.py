@@ -5,6 +5,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Protocol
 
+from htfi.arrow.reader_program import is_damage
+
 _PREFIX = re.compile(r"^(?:[A-Z][A-Za-z ]* error: |External: )+")
 _MAX_CHARS = 120
 
@@ -29,17 +31,12 @@ def failures_as_damage(source: SourceOfBytes | None = None) -> Generator[None]:
         failure = None if source is None else source.failure
         if failure is not None:
             raise failure from None
-        if type(error) is Exception or isinstance(error, ValueError) or _is_panic(error):
-            raise DamagedFile(first_line(error)) from error
+        if is_damage(error):
+            raise DamagedFile(reason(str(error)) or type(error).__name__) from error
         raise
 
 
-def first_line(error: BaseException) -> str:
-    """Why, without the names of the layers that passed it on."""
-    lines = str(error).splitlines()
-    return _PREFIX.sub("", lines[0])[:_MAX_CHARS] if lines else type(error).__name__
-
-
-def _is_panic(error: BaseException) -> bool:
-    """Rust's panics have no class that can be imported."""
-    return type(error).__name__ == "PanicException"
+def reason(text: str) -> str:
+    """Why, in one line, without the names of the layers that passed it on."""
+    lines = text.splitlines()
+    return _PREFIX.sub("", lines[0])[:_MAX_CHARS] if lines else ""

@@ -8,26 +8,34 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
-import arro3.core as arrow
-import arro3.io
+import arro3.core
 from arro3.core import DataType
 
 from htfi.arrow.columns import is_text
 from htfi.arrow.failures import DamagedFile, failures_as_damage
 from htfi.arrow.parquet_footer import ARROW_SCHEMA, MAGIC, TAIL_BYTES, ParquetFooter
+from htfi.arrow.reader_process import BatchReader
+from htfi.arrow.reader_program import PARQUET, FileWithFooter, open_batches, reading
 from htfi.arrow.streams import schema_message, schema_of_message
+
+arrow: Any = arro3.core  # whose types are not complete
 
 Batch = Any  # an arro3.core.RecordBatch
 Schema = Any  # an arro3.core.Schema
 
+_MAX_HELD_BYTES = 1 << 20
+_HELD_ROWS_AT_ONCE = 1024
+_ROWS_AT_ONCE = 1 << 14
+
 
 class ParquetFile:
-    """Rows and columns of a Parquet file.
+    """Rows and columns of a Parquet file. Its pages are read by another process, which a damaged one may end.
 
     Raises: DamagedFile where it is not a whole one, OSError where it cannot be read.
     """
 
     def __init__(self, path: Path) -> None:
+        self._path = path
         self._file = path.open("rb", buffering=0)
         try:
             num_bytes = self._file.seek(0, io.SEEK_END)
@@ -49,7 +57,7 @@ class ParquetFile:
     @cached_property
     def schema(self) -> Schema:
         """The Arrow schema of all columns. Raises: DamagedFile."""
-        return self._open(len(self.footer.groups), None, (), 1).schema
+        return self._schema_of(self._selected(len(self.footer.groups), None, ()))
 
     def batches(
         self,
@@ -64,6 +72,9 @@ class ParquetFile:
 
         Raises: DamagedFile, OSError.
         """
+        if self._held is not None:
+            yield from _sliced(_with_columns(self._held, columns, coded), first_row, num_rows)
+            return
         group, before = 0, 0
         groups = self.footer.groups
         while group < len(groups) and before + groups[group].num_rows <= first_row:
@@ -71,16 +82,19 @@ class ParquetFile:
             group += 1
         if group == len(groups):
             return
-        reader = self._open(group, columns, coded, num_rows)
-        while (batch := reader.next()) is not None:
-            skip = min(max(first_row - before, 0), batch.num_rows)
-            before += batch.num_rows
-            if skip < batch.num_rows:
-                yield batch.slice(skip) if skip else batch
+        reader = self._read(self._selected(group, columns, coded), num_rows)
+        try:
+            while (batch := reader.next()) is not None:
+                skip = min(max(first_row - before, 0), batch.num_rows)
+                before += batch.num_rows
+                if skip < batch.num_rows:
+                    yield batch.slice(skip) if skip else batch
+        finally:
+            reader.close()
 
     def read_all(self, columns: Sequence[str] | None = None) -> Any:
         """An arro3.core.Table of these columns, in memory. Raises: DamagedFile, OSError."""
-        batches = list(self.batches(0, 1 << 16, columns))
+        batches = list(self.batches(0, _ROWS_AT_ONCE, columns))
         if not batches:
             return self.schema.empty_table().select(self.names if columns is None else list(columns))
         return arrow.Table.from_batches(batches)
@@ -98,68 +112,72 @@ class ParquetFile:
         if hasattr(self, "_file"):
             self.close()
 
-    def _open(
-        self, first_group: int, columns: Sequence[str] | None, coded: Collection[str], num_rows: int
-    ) -> "_BatchReader":
-        """A reader over some columns of the row groups from one on."""
+    @cached_property
+    def _held(self) -> Batch | None:
+        """All rows of a small file, which is read by one process then, not by one whenever it is asked for.
+
+        Nothing of a damaged one: how far it can be read depends on what is asked for.
+        """
+        if sum(group.num_bytes for group in self.footer.groups) > _MAX_HELD_BYTES or not self.num_rows:
+            return None
+        batches: list[Batch] = []
+        num_bytes = 0
+        reader = self._read(self._selected(0, None, ()), _HELD_ROWS_AT_ONCE)
+        try:
+            while (batch := reader.next()) is not None:
+                num_bytes += batch.nbytes
+                if num_bytes > _MAX_HELD_BYTES:
+                    return None
+                batches.append(batch)
+        except DamagedFile:
+            return None
+        finally:
+            reader.close()
+        return arrow.Table.from_batches(batches).combine_chunks().to_batches()[0]
+
+    def _selected(self, first_group: int, columns: Sequence[str] | None, coded: Collection[str]) -> bytes:
+        """A footer of some columns of the row groups from one on."""
         _, places = self.footer.selected(len(self.footer.groups), columns, {})
         notes: Mapping[str, str] = {}
         if self._schema is not None:
             notes = _noted(arrow.Schema([self._schema.field(place) for place in places]))
         if coded:
             footer, _ = self.footer.selected(len(self.footer.groups), columns, notes)
-            notes = _noted(_with_dictionaries(self._read(footer, 1).schema, coded))
+            notes = _noted(_with_dictionaries(self._schema_of(footer), coded))
         footer, _ = self.footer.selected(first_group, columns, notes)
-        return self._read(footer, num_rows)
+        return footer
 
-    def _read(self, footer: bytes, num_rows: int) -> "_BatchReader":
-        return _BatchReader(_FileWithFooter(self._file, self._num_data_bytes, footer), num_rows)
-
-
-class _BatchReader:
-    """Batches of the file that a footer describes. Raises: DamagedFile, OSError."""
-
-    def __init__(self, file: "_FileWithFooter", num_rows: int) -> None:
-        self._file = file
+    def _schema_of(self, footer: bytes) -> Schema:
+        """That of the batches which a footer describes. No page is read."""
+        file = FileWithFooter(reading(self._file.fileno()), self._num_data_bytes, _ending(footer))
         with failures_as_damage(file):
-            self._reader: Any = arro3.io.read_parquet(cast(Any, file), batch_size=num_rows)
+            return cast(Any, open_batches(PARQUET, file, 1)).schema
 
-    @property
-    def schema(self) -> Schema:
-        return self._reader.schema
-
-    def next(self) -> Batch | None:
-        with failures_as_damage(self._file):
-            return next(self._reader, None)
+    def _read(self, footer: bytes, num_rows: int) -> BatchReader:
+        return BatchReader(
+            self._file.fileno(), self._path, PARQUET, self._num_data_bytes, _ending(footer), num_rows
+        )
 
 
-class _FileWithFooter:
-    """The bytes of a file's pages, and behind them another footer than its own; of a file, what arro3 calls."""
+def _with_columns(batch: Batch, names: Sequence[str] | None, coded: Collection[str]) -> Batch:
+    """Some columns of a batch, in its order; texts of those in `coded` in dictionaries."""
+    if names is not None:
+        batch = batch.select([place for place, name in enumerate(batch.column_names) if name in names])
+    if not coded:
+        return batch
+    schema = _with_dictionaries(batch.schema, coded)
+    columns = [column.cast(schema.field(place).type) for place, column in enumerate(batch.columns)]
+    return arrow.RecordBatch.from_arrays(columns, schema=schema)
 
-    def __init__(self, file: io.FileIO, num_data_bytes: int, footer: bytes) -> None:
-        self.failure: BaseException | None = None
-        self._file = file
-        self._num_data_bytes = num_data_bytes
-        self._footer = footer + len(footer).to_bytes(4, "little") + MAGIC
-        self._at = 0
 
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        self._at = offset + (0, self._at, self._num_data_bytes + len(self._footer))[whence]
-        return self._at
+def _sliced(batch: Batch, first_row: int, num_rows: int) -> Iterator[Batch]:
+    for begin in range(first_row, batch.num_rows, num_rows):
+        yield batch.slice(begin, min(num_rows, batch.num_rows - begin))
 
-    def read(self, size: int) -> bytes:
-        begin = self._at - self._num_data_bytes
-        try:
-            if begin < 0:
-                self._file.seek(self._at)
-                found = self._file.read(min(size, -begin))
-            else:
-                found = self._footer[begin : begin + size]
-        except BaseException as error:  # an interruption too: arro3 passes neither on
-            self.failure = error
-            raise
-        self._at += len(found)
-        return found
+
+def _ending(footer: bytes) -> bytes:
+    """A footer, and what stands behind it."""
+    return footer + len(footer).to_bytes(4, "little") + MAGIC
 
 
 def _footer(file: io.FileIO, num_bytes: int) -> tuple[int, bytes]:

@@ -10,6 +10,8 @@ import arro3.io
 from htfi.arrow.columns import TEXT, Table, one_chunk
 from htfi.arrow.failures import DamagedFile, failures_as_damage
 from htfi.arrow.parquet_file import ParquetFile
+from htfi.arrow.reader_process import BatchReader
+from htfi.arrow.reader_program import ARROW
 from htfi.arrow.texts import parsed_cells
 
 arrow: Any = arro3.core  # whose types are not complete
@@ -32,9 +34,9 @@ def read_arrow_table(path: Path) -> Table:
         file.seek(max(num_bytes - len(_ARROW_MAGIC), 0))
         if begins != _ARROW_MAGIC or file.read() != _ARROW_MAGIC:
             raise DamagedFile("it does not begin and end with ARROW1")
-        file.seek(0)
-        with failures_as_damage():
-            return arro3.io.read_ipc(file).read_all()
+        reader = BatchReader(file.fileno(), path, ARROW, num_bytes)
+        batches = list(iter(reader.next, None))
+        return arrow.Table.from_batches(batches, schema=reader.schema)
 
 
 def read_csv_table(path: Path, separator: str = ",") -> Table:

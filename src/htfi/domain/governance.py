@@ -1,5 +1,6 @@
 """What governance says of a decision: the scope of a stop or a breaker, and why a decision is held back."""
 
+import unicodedata
 from collections.abc import Collection
 from enum import StrEnum
 from typing import NamedTuple
@@ -10,6 +11,35 @@ from msgspec import UNSET, UnsetType
 from htfi.domain.errors import InvalidInput
 
 MAX_CAUSE_CHARS = 240  # of a person's reason, and of a name
+
+
+class SystemName(StrEnum):
+    """Whom the record names where no person asked. Breakers are named 'the breaker NAME'."""
+
+    GOVERNANCE_LOG = "governance log"
+    SETTINGS = "settings"
+    POLICY_BUNDLE = "policy bundle"
+    SIGNAL = "the signal USR1"
+    STOP_FILE = "a STOP file"
+    DEAD_MAN = "the dead man's switch"
+    RUN = "the run itself"
+
+
+BREAKER_NAME = "the breaker"  # and its name
+
+
+def check_person_name(name: str, where: str) -> None:
+    """Raises: InvalidInput for a name by which the record means the system, however it is written."""
+    visible = "".join(one for one in unicodedata.normalize("NFKC", name) if unicodedata.category(one) != "Cf")
+    plain = " ".join(visible.casefold().split())
+    if plain in _SYSTEM_NAMES or plain.startswith(f"{BREAKER_NAME} "):
+        raise InvalidInput(
+            f"{where}: the name '{name[:60]}' is reserved: the record means the system itself by it; "
+            "give the person's own name"
+        )
+
+
+_SYSTEM_NAMES = {name.value.casefold() for name in SystemName} | {BREAKER_NAME}
 
 
 class ScopeLevel(StrEnum):
@@ -103,7 +133,12 @@ class GovernanceFacts(msgspec.Struct, frozen=True, gc=False):
     @property
     def is_view_set_aside(self) -> bool:
         """Whether the view does not count, because its readers are held."""
-        return self.view_holds is not UNSET and bool(self.view_holds)
+        return bool(self.set_aside)
+
+    @property
+    def set_aside(self) -> tuple[Hold, ...]:
+        """`view_holds`; none where they are unset."""
+        return () if self.view_holds is UNSET else self.view_holds
 
 
 class Scope(NamedTuple):

@@ -108,10 +108,13 @@ def advance(state: OrderState | None, event: OrderMessage) -> OrderState | Illeg
             return OrderState(OrderStatus.EXPIRED, state.quantity, state.filled, 0)
         case OrderFilled():
             filled = state.filled + event.quantity
-            if not state.is_open:
+            if not state.is_open and not event.corrects:
                 return IllegalTransition(f"filled when it was {state.status.value}")
             if event.quantity <= 0 or filled > state.quantity:
                 return IllegalTransition(f"filled {filled} of {state.quantity} lots")
+            if not state.is_open:  # a correction puts nothing back on the book
+                status = OrderStatus.FILLED if filled == state.quantity else state.status
+                return _with(state, filled=filled, status=status)
             return _with(state, filled=filled, status=_filled_status(filled, state.quantity, state.status))
         case FillBusted():
             if not 0 < event.quantity <= state.filled:

@@ -68,20 +68,25 @@ class SessionPhase(StrEnum):
 
 
 class RejectedBy(StrEnum):
-    """Who refused an order: the own execution gate, before it was sent, or the venue."""
+    """Who refused an order: the own execution gate, before it was sent, the own link to the venue, or the venue."""
 
     GATE = "gate"
     VENUE = "venue"
+    LINK = "link"  # it could not be sent
 
 
 class _Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", omit_defaults=True, gc=False):
     at_ns: int  # TransactTime (60)
+    turn: int = 0  # of the run, in which it took this from outside: there it takes it when it is made again
 
 
 class _OrderMessage(_Event, frozen=True, kw_only=True, tag_field="kind", omit_defaults=True, gc=False):
     order_id: str  # of the order for its whole life, given by its sender: the first ClOrdID (11) of its chain
     cl_ord_id: str = ""  # ClOrdID (11) of this request; empty where it is the order's id
     venue_order_id: str = ""  # OrderID (37), given by the venue
+    venue_at_ns: int = (
+        0  # TransactTime (60) of a live venue's report, whose `at_ns` is when the run took it; 0: the same
+    )
 
 
 class NewOrder(_OrderMessage, frozen=True, kw_only=True, tag="new", omit_defaults=True):
@@ -172,6 +177,7 @@ class OrderFilled(_OrderMessage, frozen=True, kw_only=True, tag="fill", omit_def
     liquidity: Liquidity | None = None
     match_id: str = ""  # TrdMatchID (880)
     fee: Decimal | None = None  # Commission (12) in the instrument's currency; negative: a rebate
+    corrects: str = ""  # ExecRefID (19): the fill, busted just before, in whose place this stands
 
 
 class FillBusted(_OrderMessage, frozen=True, kw_only=True, tag="bust", omit_defaults=True):

@@ -101,6 +101,11 @@ class LadderInputs(msgspec.Struct, frozen=True, gc=False):
     held: tuple[Rung, ...] | UnsetType = UNSET
 
     @property
+    def left_out(self) -> frozenset[Rung]:
+        """`held`; none where it is unset."""
+        return frozenset() if self.held is UNSET else frozenset(self.held)
+
+    @property
     def load(self) -> float:
         """The time that the waiting readings need over the time left; above 1 not all can be read."""
         needed_ms = self.num_waiting * self.speculative_ms
@@ -127,6 +132,24 @@ class FidelityPlan(
     @property
     def reasons(self) -> tuple[PlanReason, ...]:
         return self.reason_codes if self.reason_codes is not UNSET else _codes(self.legacy_reason_text or "")
+
+    @property
+    def left_out(self) -> frozenset[Rung]:
+        """The rungs whose reader governance holds back."""
+        return frozenset() if self.inputs is UNSET else self.inputs.left_out
+
+    @property
+    def counts_encoder_alone(self) -> bool:
+        """Whether the encoder's readings count instead of a model's.
+
+        So it is where a model's could hardly move the forecast, and where governance holds every model back; but not of
+        what is suspected, which only a reading in secure mode may weigh.
+        """
+        reasons = self.reasons
+        is_held = PlanReason.HELD in reasons and not {PlanReason.SUSPICION, PlanReason.NO_INFLUENCE} & {
+            *reasons
+        }
+        return self.rung is Rung.TEMPLATE and (is_held or PlanReason.LOW_INFLUENCE in reasons)
 
     @property
     def reason_text(self) -> str:

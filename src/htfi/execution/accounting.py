@@ -114,11 +114,15 @@ class Accounts:
                 if not isinstance(state, OrderState):
                     self._problem(event, "the order's id was used before" if state is None else state.why)
                     return
-                arrival = self._middle.get((event.instrument, event.venue), 0)
+                arrival = self.middle(event.instrument, event.venue)
                 self.orders[event.order_id] = OrderAccount(event, state, [event], arrival)
             case _:
                 if isinstance(event, OrderMessage):
                     self._take_message(event)
+
+    def middle(self, instrument: str, venue: str) -> int:
+        """The newest middle of the market in nanos, the last price where no side is quoted; 0: not known."""
+        return self._middle.get((instrument, venue), 0)
 
     def money(self) -> tuple[int, int, int]:
         """Realised, unrealised, fees of all positions, in nanos; currencies are not converted."""

@@ -10,8 +10,10 @@ from htfi.domain.errors import InvalidInput
 from htfi.domain.orders import InstrumentTerms
 from htfi.domain.settings import Share, check_bounds, setting, setting_from
 
-SIZING_METHODS = ("kelly", "volatility")
+Strategy = Literal["forecast", "trend", "reversal"]
 _Name = Annotated[str, Meta(max_length=64)]
+_GivenName = Annotated[str, Meta(min_length=1, max_length=64)]
+_NAMES = ("venue", "algo", "trader", "desk", "client", "account")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +49,17 @@ class TradingConfig:
         "kelly",
         "kelly: growth of the capital under the forecast; volatility: a constant risk in its direction",
     )
+    strategy: Strategy = setting(
+        "forecast",
+        "the side to take: the forecast's; trend: of the own move; reversal: against the largest moves",
+    )
+    lookback_bars: Annotated[int, Meta(ge=1, le=1_000)] = setting(63, "of trend and reversal")
+    rebalance_bars: Annotated[int, Meta(ge=1, le=1_000)] = setting(
+        1, "an instrument's position is changed on every so many bars, under trend and reversal"
+    )
     kelly_fraction: Share = setting(0.25, "part of the position that growth alone would ask for", "0–1")
     target_volatility: Annotated[float, Meta(gt=0.0, le=10.0)] = setting(
-        0.10, "of a position by the year, under sizing = volatility", "0–1"
+        0.10, "of a position by the year, under sizing = volatility, trend and reversal", "0–1"
     )
     max_weight: Annotated[float, Meta(ge=0.0, le=100.0)] = setting(
         0.25, "largest position in one instrument", "share of the capital"
@@ -71,12 +81,12 @@ class TradingConfig:
     limit_bps: Annotated[float, Meta(ge=0.0, le=1_000.0)] = setting(
         10.0, "how far beyond the last price an order's limit lies", "basis points"
     )
-    venue: _Name = setting("XSIM", "where orders go, an ISO 10383 code; XSIM is the simulated venue")
-    algo: _Name = setting("direct", "the algorithm that orders name")
-    trader: _Name = setting("paper", "the trader that orders name")
+    venue: _GivenName = setting("XSIM", "where orders go, an ISO 10383 code; XSIM is the simulated venue")
+    algo: _GivenName = setting("direct", "the algorithm that orders name")
+    trader: _GivenName = setting("paper", "the trader that orders name")
     desk: _Name = setting("default", "the desk that orders name")
     client: _Name = setting("own", "the client that orders name; own: the firm itself")
-    account: _Name = setting("paper", "the account that orders name")
+    account: _GivenName = setting("paper", "the account that orders name")
     symbols: tuple[str, ...] = setting(("*",), "what is traded of what is forecast; '*' is all")
     instruments: dict[str, InstrumentConfig] = setting_from(
         dict[str, InstrumentConfig], "tick, lot_size, multiplier and currency of instruments, by symbol"
@@ -84,6 +94,12 @@ class TradingConfig:
 
     def __post_init__(self) -> None:
         check_bounds("trading", self)
+        for name in _NAMES:
+            text: str = getattr(self, name)
+            if ":" in text or not text.isprintable() or text != text.strip():
+                raise InvalidInput(
+                    f"trading.{name} is '{text}': a name without colon or spaces around it is expected"
+                )
         for symbol, one in self.instruments.items():
             one.terms(symbol, self.venue, 0)
 

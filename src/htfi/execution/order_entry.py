@@ -154,7 +154,11 @@ class OrderEntry:
             if why:
                 return [
                     AlertRaised(
-                        at_ns=report.at_ns, event_at_ns=report.at_ns, what=why, order_id=report.order_id
+                        at_ns=report.at_ns,
+                        event_at_ns=report.at_ns,
+                        what=why,
+                        order_id=report.order_id,
+                        turn=report.turn,
                     )
                 ]
         follows = self.state.apply(report)

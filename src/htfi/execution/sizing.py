@@ -6,7 +6,7 @@ capital, negative where short.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +19,7 @@ Array = NDArray[np.float64]
 
 _POINTS = (np.arange(200) + 0.5) / 200  # probabilities at which a distribution is represented
 _MAX_KELLY = 100.0
+_MIN_TAIL = 5  # joint outcomes
 _STEPS = 40  # of the bisection for the growth-optimal weight: to a millionth of a millionth
 
 
@@ -26,13 +27,20 @@ _STEPS = 40  # of the bisection for the growth-optimal weight: to a millionth of
 class SizingInput:
     """One instrument as sizing sees it: returns [S] of equally likely outcomes over the horizon, simple not log.
 
-    `held` is the weight that the book has now.
+    `held` is the weight that the book has now; `direction`, from −1 to 1, is a strategy's, None where the forecast
+    decides.
     """
 
     symbol: str
     returns: Array
     horizon_years: float
     held: float = 0.0
+    direction: float | None = None
+
+    @property
+    def sigma(self) -> float:
+        """By the year."""
+        return float(self.returns.std()) / math.sqrt(self.horizon_years)
 
 
 def outcomes_of(levels: Sequence[float], log_quantiles: Sequence[float] | Array) -> Array:
@@ -86,14 +94,34 @@ def kelly_weight(returns: Array, cost: float = 0.0) -> float:
     return sign * low
 
 
+def joint_outcomes(inputs: Sequence[SizingInput], scores: NDArray[np.floating], level: float) -> Array | None:
+    """Simple returns [S, n] of n instruments together: their forecasts, joined as their past surprises were.
+
+    `scores` [T, n] are those surprises, NaN where one had none; instants at which all had one count. Of each instrument
+    the order of its surprises is kept, and their values are its forecast's. None where fewer than `_MIN_TAIL` such
+    instants lie beyond the level: too few to know the tail by.
+    """
+    seen = np.asarray(scores)[np.isfinite(scores).all(axis=1)]
+    num = len(seen)
+    if num * (1.0 - level) < _MIN_TAIL:
+        return None
+    ranks = np.argsort(np.argsort(seen, axis=0, kind="stable"), axis=0)  # [S, n]
+    at = (ranks + 0.5) / num
+    columns = [np.interp(at[:, place], _POINTS, np.sort(one.returns)) for place, one in enumerate(inputs)]
+    return np.column_stack(columns)
+
+
 def target_weights(
-    inputs: Sequence[SizingInput], config: TradingConfig, scenarios: Array | None = None
+    inputs: Sequence[SizingInput],
+    config: TradingConfig,
+    joint: Callable[[], Array | None] = lambda: None,
 ) -> Array:
     """Target weights [n] of the book.
 
-    `scenarios` [S, n] are joint simple returns over the horizon, by which the expected shortfall of the book is
-    measured; without them shortfalls of the positions are added up, which is never less. A position is moved only as
-    far as trading pays: no further than the edge of a band of the cost around what would be ideal without costs.
+    Where the shortfalls of the positions add up to more than the book may have, `joint` is asked for simple returns
+    [S, n] over the horizon, by which the shortfall of the book is measured; without them the sum counts, which is
+    never less. A position is moved only as far as trading pays: no further than the edge of a band of the cost around
+    what would be ideal without costs.
     """
     cost = config.cost_bps / 1e4
     wanted = np.array([_wanted(one, config, cost) for one in inputs])
@@ -105,7 +133,9 @@ def target_weights(
     gross = float(np.abs(wanted).sum())
     if gross > config.max_gross:
         wanted *= config.max_gross / gross
-    shortfall = book_shortfall(wanted, inputs, config.shortfall_level, scenarios)
+    shortfall = book_shortfall(wanted, inputs, config.shortfall_level)
+    if shortfall > config.max_shortfall and (scenarios := joint()) is not None:
+        shortfall = book_shortfall(wanted, inputs, config.shortfall_level, scenarios)
     if shortfall > config.max_shortfall:
         wanted *= config.max_shortfall / shortfall
     return wanted
@@ -118,7 +148,7 @@ def book_shortfall(
     if scenarios is not None:
         if scenarios.ndim != 2 or scenarios.shape[1] != len(weights):
             raise InvalidInput(f"a book of {len(weights)} positions needs scenarios of as many series")
-        return expected_shortfall(scenarios @ weights, level)
+        return max(0.0, expected_shortfall((scenarios * weights).sum(axis=1), level))
     return sum(
         max(0.0, expected_shortfall(weight * one.returns, level))
         for weight, one in zip(weights.tolist(), inputs, strict=True)
@@ -127,12 +157,10 @@ def book_shortfall(
 
 def _wanted(one: SizingInput, config: TradingConfig, cost: float) -> float:
     """The weight of one instrument by itself."""
-    if config.sizing == "volatility":
-        sigma = float(one.returns.std()) / math.sqrt(one.horizon_years)
-        mean = float(one.returns.mean())
-        if sigma <= 0.0 or not math.isfinite(sigma):
-            return 0.0
-        return math.copysign(config.target_volatility / sigma, mean) if mean else 0.0
+    if one.direction is not None or config.sizing == "volatility":
+        direction = float(np.sign(one.returns.mean())) if one.direction is None else one.direction
+        sigma = one.sigma
+        return direction * config.target_volatility / sigma if sigma > 0.0 and math.isfinite(sigma) else 0.0
     ideal = config.kelly_fraction * kelly_weight(one.returns)
     # What a trade costs widens to a band of weights that are not worth leaving (Davis and Norman, 1990).
     toward_less = config.kelly_fraction * kelly_weight(one.returns - cost)

@@ -1,4 +1,4 @@
-"""Settings of policy: the limits that its rules judge by. Wiring composes them; `judge` reads them."""
+"""Settings of policy: the limits that its rules judge by; and whose record a run's is. Wiring composes them."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -42,3 +42,14 @@ class PolicyConfig:
 
     def __post_init__(self) -> None:
         check_bounds("policy", self)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordConfig:
+    """Whose record a run's is: rules of a governance folder decide by it who may read it."""
+
+    tenant: str = setting("", "tenant whose record it is; empty: the installation's own")
+    desks: tuple[str, ...] = setting((), "desks that it belongs to; none: to no desk")
+
+    def __post_init__(self) -> None:
+        check_bounds("record", self)

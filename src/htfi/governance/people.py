@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from htfi.domain.errors import AccessDenied, IntegrityError, InvalidInput
+from htfi.domain.governance import check_person_name
 from htfi.domain.time import to_ns
 from htfi.governance.authorisation import AccessAction, Principal, PrincipalKind
 from htfi.governance.ledger.note import (
@@ -168,6 +169,7 @@ def statement_in(text: str) -> RequestStatement:
 def _principal_of(kind: PrincipalKind, entry: DirectoryEntry, where: str) -> Principal:
     if not entry.name.strip() or not entry.name.isprintable():
         raise InvalidInput(f"{where}: an entry has no name that can be printed")
+    check_person_name(entry.name, where)
     if bool(entry.key) is bool(entry.certificate):
         raise InvalidInput(f"{where}: {entry.name} needs a key or a certificate, one of the two")
     return Principal(

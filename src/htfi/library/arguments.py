@@ -15,6 +15,11 @@ Models = str | tuple[str | Path, str | Path]  # 'default', or the folders of a t
 ORIGIN = "the arguments"  # of settings, in messages
 
 
+def not_copied(thing: object, instead: str) -> InvalidInput:
+    """The error of copying or pickling what is open."""
+    return InvalidInput(f"{thing!r} cannot be copied or pickled: {instead}")
+
+
 def whole_number(name: str, value: Any, least: int | None = None) -> int:
     """A whole number of Python or numpy. Raises: InvalidInput."""
     bound = "" if least is None else f" of at least {least}"

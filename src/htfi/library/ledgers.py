@@ -2,21 +2,23 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
+from threading import get_ident
 from types import TracebackType
-from typing import Any
+from typing import Any, NoReturn
 
 import msgspec
 
 from htfi.domain.counts import counted
 from htfi.domain.decision import Decision
-from htfi.domain.errors import IntegrityError, InvalidInput, LedgerUnavailable
+from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.domain.time import format_ns
 from htfi.governance.ledger.audit import LogAudit
 from htfi.governance.ledger.log import LogReader
 from htfi.governance.ledger.note import SignedNote
 from htfi.governance.ledger.tombstones import is_tombstone, parse_tombstone
-from htfi.library.arguments import whole_number
+from htfi.library.arguments import not_copied, whole_number
 from htfi.library.frames import arrow_frame
 from htfi.library.html import block, table_html
 from htfi.narrative.audit import AuditSection, explain_decision
@@ -61,6 +63,21 @@ class LedgerVerification:
         return f"{counted(self.num_entries, 'entry', 'entries')}, each as it was recorded; root {self.root}"
 
 
+class AuditSections(tuple[AuditSection, ...]):
+    """What became of the news in a decision, section by section."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return "\n\n".join("\n".join((section.title, *section.lines)) for section in self)
+
+    def _repr_html_(self) -> str:
+        return "".join(
+            block(section.title, *(f"<div>{escape(line)}</div>" for line in section.lines))
+            for section in self
+        )
+
+
 class Ledger:
     """The ledger of a run's folder, open for reading, also during the run. Close it, or use it in a `with` block.
 
@@ -79,7 +96,19 @@ class Ledger:
     def __init__(self, folder: str | Path) -> None:
         """Raises: InvalidInput, IntegrityError, LedgerUnavailable."""
         self._folder = Path(folder)
-        self._log = open_ledger_readonly(self._folder)
+        self._opened = open_ledger_readonly(self._folder)
+        self._opened_in = get_ident()
+        self._is_closed = False
+
+    @property
+    def _log(self) -> LogReader:
+        if self._is_closed:
+            raise InvalidInput(f"the ledger in {self._folder} is closed: open it again")
+        if get_ident() != self._opened_in:
+            raise InvalidInput(
+                f"the ledger in {self._folder} was opened by another thread: open it in this one"
+            )
+        return self._opened
 
     def __len__(self) -> int:
         return self._log.size
@@ -123,8 +152,11 @@ class Ledger:
         return arrow_frame(decision_columns(self._log))
 
     def explain(self, which: int | str) -> tuple[AuditSection, ...]:
-        """What became of the news in a decision: read, set aside, weighed, disputed. Raises: InvalidInput."""
-        return explain_entry(self._log, self._place(which))[1]
+        """What became of the news in a decision: read, set aside, weighed, disputed. `print` shows it as text.
+
+        Raises: InvalidInput.
+        """
+        return AuditSections(explain_entry(self._log, self._place(which))[1])
 
     def _place(self, which: Any) -> str:
         if isinstance(which, str):
@@ -137,10 +169,9 @@ class Ledger:
         return str(number % len(self))
 
     def __repr__(self) -> str:
-        try:
-            return f"ledger of {counted(len(self), 'entry', 'entries')} in {self._folder}"
-        except LedgerUnavailable:
+        if self._is_closed:
             return f"closed ledger in {self._folder}"
+        return f"ledger of {counted(self._opened.size, 'entry', 'entries')} in {self._folder}"
 
     def _repr_html_(self) -> str:
         newest = [self._log.entry(place) for place in range(max(len(self) - _NUM_SHOWN, 0), len(self))]
@@ -159,8 +190,13 @@ class Ledger:
             repr(self), table_html(("newest decisions", "as of", "price", "regime", "verdict"), rows)
         )
 
+    def __reduce__(self) -> NoReturn:
+        raise not_copied(self, f"open {self._folder} again where it is needed")
+
     def close(self) -> None:
-        self._log.close()
+        if not self._is_closed:
+            self._log.close()
+        self._is_closed = True
 
     def __enter__(self) -> "Ledger":
         return self

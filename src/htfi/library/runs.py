@@ -14,13 +14,13 @@ from datetime import date, datetime, timedelta
 from datetime import time as time_of_day
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar, cast
+from typing import Any, NoReturn, TypeVar, cast
 
 from htfi.domain.decision import Decision
 from htfi.domain.errors import InvalidInput
 from htfi.domain.events import Event, QuarantinedRow, TimePassed
 from htfi.domain.time import NS_PER_DAY
-from htfi.library.arguments import ORIGIN, Models, bar_interval, with_models
+from htfi.library.arguments import ORIGIN, Models, bar_interval, not_copied, with_models
 from htfi.library.frames import FrameKind, frame_kind
 from htfi.library.results import RowsSetAside
 from htfi.library.tables import read_prices
@@ -30,13 +30,12 @@ from htfi.pipeline.intake.quarantine_reasons import QuarantineReason
 from htfi.pipeline.intake.rows import RowParser
 from htfi.pipeline.intake.spec import SourceSpec
 from htfi.pipeline.scenarios.history import bar_length_ns
+from htfi.wiring.derived_files import write_derived_files
 from htfi.wiring.feeds import table_events
-from htfi.wiring.outputs import JOURNAL, OutputFile, write_parquet
 from htfi.wiring.pushed import PUSHED, PushedFeed, usable_event
 from htfi.wiring.run import OpenRun
 from htfi.wiring.run import open_run as open_recorded_run
 from htfi.wiring.settings import load_settings, override
-from htfi.wiring.statement_file import write_statements
 
 _MIDNIGHT = time_of_day()
 _Result = TypeVar("_Result")
@@ -241,6 +240,12 @@ class Run:
         self._run.resume.save(self._run.loop, self._run.quarantine)
         self._next_save_s = time.monotonic() + self._run.snapshot_s
 
+    def __repr__(self) -> str:
+        return f"{'open' if self._open else 'closed'} run in {self._folder}"
+
+    def __reduce__(self) -> NoReturn:
+        raise not_copied(self, "push its events where it was opened")
+
     def __enter__(self) -> "Run":
         if self._open is not None:
             raise InvalidInput(f"the run in {self._folder} is open: close its `with` block first")
@@ -342,12 +347,3 @@ def open_run(
             chosen, place, (), watch=run.record, pushed=run.pushed, with_models=models is not None
         ),
     )
-
-
-def write_derived_files(run: OpenRun, folder: Path) -> list[Path]:
-    """Make the table, where it is wanted, and the documents of central banks; the files worth naming."""
-    written = [folder / JOURNAL] if OutputFile.LINES in run.outputs else []
-    write_statements(folder, run.loop.components.news.compared_documents())
-    if run.loop.recorder.num_decided and OutputFile.TABLE in run.outputs:
-        written.append(write_parquet(folder, run.ledger))
-    return written

@@ -157,7 +157,7 @@ def _stored_columns(path: str, form: str) -> Columns:
             f"{path}: {error.strerror or error}: check the path and its rights"
         ) from error
     except DamagedFile as error:
-        raise InvalidInput(f"{path} is not a whole {form} file: fetch it again") from error
+        raise InvalidInput(f"{path} is not a whole {form} file ({error}): fetch it again") from error
     names: list[str] = table.column_names
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:

@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import Any, Literal, overload
+from typing import Any, Literal, NoReturn, overload
 
 import msgspec
 
@@ -24,7 +24,7 @@ from htfi.domain.generation import (
     PromptSegment,
     RequestRefused,
 )
-from htfi.library.arguments import real_number, whole_number
+from htfi.library.arguments import not_copied, real_number, whole_number
 from htfi.wiring.marking import open_key
 from htfi.wiring.models.readers import open_model_pair
 from htfi.wiring.models.speculation import speculative_generator
@@ -139,6 +139,9 @@ class Writer:
 
     def __repr__(self) -> str:
         return f"writer of {self._generator.version}"
+
+    def __reduce__(self) -> NoReturn:
+        raise not_copied(self, "threads may share it; in another process load the pair again")
 
     @overload
     def generate(

@@ -154,12 +154,12 @@ def choose_route(
     """Who reads an item that is worth `most`, at a decision with this plan.
 
     A frontier model reads after the release, where the item is worth it and the plan found budget and time for it. The
-    encoder's reading of an item that `is_scored` counts where a model's could hardly move the forecast.
+    encoder's reading of an item that `is_scored` counts where a model's could hardly move the forecast, or is held.
     """
     if most is Route.TEMPLATE or (most is Route.ENCODER and PlanReason.NO_INFLUENCE not in plan.reasons):
         return most, why
     if plan.rung is Rung.TEMPLATE:
-        is_read = is_scored and PlanReason.LOW_INFLUENCE in plan.reasons
+        is_read = is_scored and plan.counts_encoder_alone
         return Route.ENCODER if is_read else Route.TEMPLATE, f"{why}; {plan.reason_text}"
     affordable = 0.0 < config.frontier_cents_per_reading <= means.frontier_cents
     if most is Route.FRONTIER and plan.rung_after_release is Rung.DEEP and affordable:

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from htfi.domain.decision import Decision, FidelityPlan, NewsView, Rung, amendment_id
 from htfi.domain.errors import IntegrityError
+from htfi.domain.governance import Hold
 from htfi.forecasting.forecaster import Forecaster
 from htfi.governance.policy import judge
 from htfi.narrative.influence import bound_view, recorded_limits
@@ -179,13 +180,14 @@ def make_amendment(
     context: RunContext,
     governance: RunGovernance,
     index: int,
+    recorded: tuple[Hold, ...] | None = None,
 ) -> Decision:
     """The decision that replaces a provisional one: the same numbers, with this view weighed and judged.
 
     `view` is what was read; the readings of other items that went into the first view go into this one as well.
     `template` is the part of the rationale that compares the view with the first one, where another decision that kept
-    that one is amended already. It will stand in the ledger at `index`. The generation trace is recorded once, with the
-    decision that the view was read for.
+    that one is amended already. It will stand in the ledger at `index`; `recorded` is what its view was set aside for
+    where the ledger holds it. The generation trace is recorded once, with the decision that the view was read for.
     """
     read = view if dependent.has_own_reading else replace(view, trace=None)
     view = bound_view(
@@ -194,7 +196,9 @@ def make_amendment(
     )
     plan = _amendment_plan(first.plan, context)
     opinion = recorded_opinion(first, view)
-    if governance.holds_view(index, subject_of(replace(first, view=view, plan=plan))):
+    subject = subject_of(replace(first, view=view, plan=plan))
+    set_aside = governance.view_holds(index, subject) if recorded is None else recorded
+    if set_aside:
         opinion = no_opinion(opinion)
     before = first.forecast.tilt
     is_same = before is not None and before.narrator == opinion.narrator  # then its weight stays
@@ -230,12 +234,19 @@ def make_amendment(
         rationale=rationale,
         amends=first.id,
     )
-    return judge_amendment(amendment, governance, index)
+    return judge_amendment(amendment, governance, index, set_aside)
 
 
-def judge_amendment(amendment: Decision, governance: RunGovernance, index: int) -> Decision:
-    """An amendment that will stand in the ledger at `index`, judged by what governance knows now."""
-    governed = replace(amendment, governance=governance.fact(index, subject_of(amendment)))
+def judge_amendment(
+    amendment: Decision, governance: RunGovernance, index: int, set_aside: tuple[Hold, ...] | None = None
+) -> Decision:
+    """An amendment that will stand in the ledger at `index`, judged by what governance knows now.
+
+    `set_aside` is what its view was set aside for; None: what it states itself.
+    """
+    subject = subject_of(amendment)
+    subject = subject if set_aside is None else subject._replace(set_aside=set_aside)
+    governed = replace(amendment, governance=governance.fact(index, subject))
     return replace(governed, verdict=judge(governed, governance.policy))
 
 

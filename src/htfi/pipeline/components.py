@@ -53,12 +53,12 @@ class InputChain:
         hashed = event if type(event) is not News else _hashed_fields(event)
         self._encoder.encode_into(hashed, self._open, -1)
         self._num_events += 1
-        row = event.row
-        span = self._rows.get(event.source)
-        self._rows[event.source] = (row, row) if span is None else (min(span[0], row), max(span[1], row))
-        newest = self._newest_row.get(event.source, 0)
+        row, source = event.row, event.source
+        first, last = self._rows.get(source, (row, row))
+        self._rows[source] = (first if first < row else row, last if last > row else row)
+        newest = self._newest_row.get(source, 0)
         if row > newest:
-            self._newest_row[event.source] = row
+            self._newest_row[source] = row
             self._rows_seen += row - newest
             self._rows_missing += row - newest - 1
         else:

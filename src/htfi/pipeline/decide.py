@@ -18,6 +18,7 @@ from htfi.domain.decision import (
     decision_id,
     news_decision_id,
 )
+from htfi.domain.governance import Hold
 from htfi.domain.news import ReadingBudget
 from htfi.domain.plan import LadderInputs
 from htfi.domain.time import NS_PER_MS
@@ -43,7 +44,6 @@ from htfi.pipeline.view_cache import ReadRequest
 from htfi.pipeline.weighing import fair_opinion, join_parts, max_view_weight, opinion_of, report_divergence
 from htfi.scheduling.fidelity import (
     choose_plan,
-    counts_encoder_alone,
     deadline_of,
     is_high_value,
     is_silent,
@@ -83,8 +83,11 @@ def plan_readings(
     questions = [
         (series_context.request.series, series_context.request.question) for series_context in series
     ]
-    turns = components.views.reading_order(questions, suspicion)
-    influences = {place: reading_influences(series[place].request, components) for place in turns}
+    left_out = _left_out(series, components, cursor, first)
+    turns = components.views.reading_order(questions, suspicion, left_out)
+    influences = {
+        place: reading_influences(series[place].request, components, left_out[place]) for place in turns
+    }
     worthwhile = [
         place
         for place in turns
@@ -101,11 +104,10 @@ def plan_readings(
         if inputs is None:  # what no model reads waits for none and takes no time
             num_waiting = 1 if place in unread else len(worthwhile) - turn
             left = context.pipeline.deadline_ms if place in unread else left_ms
-            divergence = _divergence(series_context, components)
+            divergence = _divergence(series_context, components, left_out[place])
             inputs = components.views.times.inputs(num_waiting, left, divergence, influences[place])
-            held = _held_rungs(first, questions[place][1].items[0].id, components)
-            if held:
-                inputs = replace(inputs, held=held)
+            if left_out[place]:
+                inputs = replace(inputs, held=tuple(rung for rung in Rung if rung in left_out[place]))
         deadline_ms = deadline_of(inputs)
         plan = _plan(
             series_context.regime, deadline_ms, series_context.request.news, components, context, inputs
@@ -113,12 +115,12 @@ def plan_readings(
         request = series_context.request._replace(
             plan=plan, budget=_budget(deadline_ms, inputs.left_ms, components)
         )
-        news = components.news.read_by_encoder(request.news) if counts_encoder_alone(plan) else None
+        news = components.news.read_by_encoder(request.news) if plan.counts_encoder_alone else None
         if news is not None:
             request = request._replace(news=news, question=replace(request.question, items=()))
         series[place] = replace(series_context, request=request)
         if place not in unread:
-            is_read = not components.views.has(*questions[place], plan.rung)
+            is_read = not components.views.has(*questions[place], plan.rung, left_out[place])
             left_ms = left_after(inputs, plan.rung, context.fidelity) if is_read else inputs.left_ms
     rest = _budget(context.pipeline.deadline_ms, left_ms, components)
     return [
@@ -164,11 +166,24 @@ def _make_series_context(
     return SeriesContext(bar, row, regime, features, request, answered=answered)
 
 
-def _held_rungs(first: int, newest_item: str, components: Components) -> tuple[Rung, ...]:
+def _left_out(
+    series: Sequence[SeriesContext], components: Components, cursor: LedgerCursor | None, first: int
+) -> dict[int, frozenset[Rung]]:
+    """The rungs whose reader is not asked, by place of a series with news; what the ledger holds of it stands."""
+    found: dict[int, frozenset[Rung]] = {}
+    for place, one in enumerate(series):
+        items = one.request.question.items
+        if items:
+            recorded = cursor and cursor.next_left_out(one.row, one.bar.symbol, one.request.question.as_of_ns)
+            found[place] = _held_rungs(first, items[0].id, components) if recorded is None else recorded
+    return found
+
+
+def _held_rungs(first: int, newest_item: str, components: Components) -> frozenset[Rung]:
     """The rungs whose reader is not asked, because governance holds it back from decision `first` on."""
     views, governance = components.views, components.governance
     watched = is_watched(newest_item)
-    return tuple(
+    return frozenset(
         rung
         for rung in Rung
         if rung is not Rung.TEMPLATE
@@ -177,10 +192,10 @@ def _held_rungs(first: int, newest_item: str, components: Components) -> tuple[R
     )
 
 
-def _divergence(series_context: SeriesContext, components: Components) -> float:
+def _divergence(series_context: SeriesContext, components: Components, left_out: frozenset[Rung]) -> float:
     """The rank of the divergence of the view that the series has on the same news; 0 where there is none."""
     request = series_context.request
-    is_known = components.views.has(request.series, request.question, Rung.EDGE)
+    is_known = components.views.has(request.series, request.question, Rung.EDGE, left_out)
     return components.forecaster.divergence(request.series) if is_known else 0.0
 
 
@@ -202,8 +217,7 @@ def _plan(
         newest_item="" if inputs is UNSET else items[0].id,
         config=context.fidelity,
     )
-    held = frozenset(() if inputs is UNSET or inputs.held is UNSET else inputs.held)
-    return cap_plan(chosen, components.news.max_routes(items), rungs - held) if items else chosen
+    return cap_plan(chosen, components.news.max_routes(items), rungs - chosen.left_out) if items else chosen
 
 
 def _budget(deadline_ms: float, left_ms: float, components: Components) -> ReadingBudget:
@@ -260,9 +274,10 @@ def weigh_views(
 ) -> list[SeriesContext]:
     """The forecasts of series with news, changed by the views as far as the track records of their readers allow.
 
-    The views of readers that governance holds back from decision `first` on change nothing: the numbers decide.
-    Where the ledger holds the decision as weighed, the hold came after that, and it is weighed again.
+    The views of readers that governance holds back from decision `first` on change nothing: the numbers decide. Where
+    the ledger holds the decision, its view is weighed or set aside as it was, whatever came after that.
     """
+    held = _held_views(series, columns, components, first, cursor)
     opinions = {
         series_context.row: fair_opinion(
             opinion_of(
@@ -281,17 +296,37 @@ def weigh_views(
         for series_context in series
         if series_context.view is not None
         and series_context.view.confidence > 0.0
-        and (
-            not components.governance.holds_view(
-                first, hold_subject(columns, series_context.row, series_context)
-            )
-            or cursor.was_weighed(series_context.row)
-        )
+        and series_context.row not in held
     }
     components.forecaster.apply_opinions(columns.forecasts, opinions, is_tracked=not columns.answered)
-    weighed = [one if is_numeric(one) else replace(one, forecast=columns.forecast(one.row)) for one in series]
+    weighed = [
+        one
+        if is_numeric(one)
+        else replace(one, forecast=columns.forecast(one.row), set_aside=held.get(one.row, ()))
+        for one in series
+    ]
     report_divergence(weighed, components.news)
     return weighed
+
+
+def _held_views(
+    series: Sequence[SeriesContext],
+    columns: PointColumns,
+    components: Components,
+    first: int,
+    cursor: LedgerCursor,
+) -> dict[int, tuple[Hold, ...]]:
+    """Why views are not weighed, by row."""
+    found: dict[int, tuple[Hold, ...]] = {}
+    for one in series:
+        if one.view is None:
+            continue
+        recorded = cursor.next_set_aside(one.row)
+        subject = hold_subject(columns, one.row, one)
+        held = components.governance.view_holds(first, subject) if recorded is None else recorded
+        if held:
+            found[one.row] = held
+    return found
 
 
 def plan_deep_readings(
@@ -354,6 +389,7 @@ def decide_series(
         len(columns),
         lambda row: hold_subject(columns, row, contexts.get(row)),
         lambda config: clear_rows(CheckedColumns(columns, contexts), config).tolist(),
+        frozenset(row for row, one in contexts.items() if one.set_aside),
     )
     decided: dict[int, DecidedSeries] = {}
     numeric = [row for row in range(len(columns)) if row not in contexts]

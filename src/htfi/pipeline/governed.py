@@ -172,8 +172,12 @@ class RequestQueue:
 
 
 def subject_of(decision: Decision) -> HoldSubject:
-    """What a hold may reach of a decision; an amendment has the swap test of the decision that it amends."""
+    """What a hold may reach of a decision; an amendment has the swap test of the decision that it amends.
+
+    What its view was set aside for is taken from what it states of governance.
+    """
     swaps = UNSET if decision.governance is UNSET else decision.governance.swaps
+    set_aside = () if decision.governance is UNSET else decision.governance.set_aside
     forecast = decision.forecast
     subject = HoldSubject(
         decision.series,
@@ -181,6 +185,7 @@ def subject_of(decision: Decision) -> HoldSubject:
         swaps,
         readers_of(decision.view, decision.plan.rung),
         forecast.tilt is not None,
+        set_aside=set_aside,
     )
     if decision.is_checkpoint_release:
         return subject._replace(releases=decision.amends)
@@ -289,11 +294,12 @@ class RunGovernance:
         num: int,
         subject_at: Callable[[int], HoldSubject],
         clear_rows: Callable[[CheckpointConfig], Sequence[bool]],
+        set_aside: Collection[int] = (),
     ) -> PointFacts:
         """What governance knows of `num` decisions that will stand in the ledger from index `first` on.
 
         `subject_at` is asked by place, where something may be held back; `clear_rows` tells which surely wait for no
-        person.
+        person, `set_aside` are the places of those whose view was set aside.
         """
         self._advance(first)
         if not self._has_entry_within(first + num):
@@ -301,11 +307,13 @@ class RunGovernance:
                 return PointFacts(UNSET)
             if self.state_now.is_clear and self.fairness is None:
                 clear = self._facts_of((), UNSET)
-                if (config := self.checkpoints) is None:
+                if (config := self.checkpoints) is None and not set_aside:
                     return PointFacts(clear)
-                checked = [place for place, is_clear in enumerate(clear_rows(config)) if not is_clear]
+                checked = set(set_aside)
+                if config is not None:
+                    checked.update(place for place, is_clear in enumerate(clear_rows(config)) if not is_clear)
                 return PointFacts(
-                    clear, {place: self.fact(first + place, subject_at(place)) for place in checked}
+                    clear, {place: self.fact(first + place, subject_at(place)) for place in sorted(checked)}
                 )
         facts = {place: self.fact(first + place, subject_at(place)) for place in range(num)}
         return PointFacts(UNSET, facts)
@@ -316,7 +324,9 @@ class RunGovernance:
         if not self.is_governed:
             return UNSET
         holds = holds_on(self.state_now, subject)
-        view_holds = () if subject.is_view_weighed else view_holds_on(self.state_now, subject)
+        view_holds = (
+            () if subject.is_view_weighed else view_holds_on(self.state_now, subject) or subject.set_aside
+        )
         if not subject.releases:
             return self._facts_of(holds, subject.swaps, view_holds)
         release = release_facts(self._questions.get(subject.releases))
@@ -330,29 +340,15 @@ class RunGovernance:
         self._advance(index)
         return release_facts(self._questions.get(name))
 
-    def holds_view(self, index: int, subject: HoldSubject) -> bool:
-        """Whether the view of the decision at `index` must not be weighed, because one of its readers is held."""
+    def view_holds(self, index: int, subject: HoldSubject) -> tuple[Hold, ...]:
+        """Why the view of the decision at `index` must not be weighed: what reaches its readers."""
         self._advance(index)
-        return bool(view_holds_on(self.state_now, subject))
+        return view_holds_on(self.state_now, subject)
 
     def leaves_out(self, index: int, names: Collection[str], *, is_watched: bool) -> bool:
         """Whether the reader of these names is not asked for the decision at `index` (`is_reader_left_out`)."""
         self._advance(index)
         return is_reader_left_out(self.state_now, names, is_watched=is_watched)
-
-    def once_left_out(self, index: int, names: Collection[str]) -> bool:
-        """Whether any change in force for the decision at `index`, or one that ended before, left such a reader out.
-
-        What a person ends while a decision waits to be recorded is ended for it in the log, though it was planned
-        before.
-        """
-        self._advance(index)
-        state = ControlState()
-        for entry, _ in self._entries[: self._num_applied]:
-            state = apply(state, entry)
-            if is_reader_left_out(state, names, is_watched=False):
-                return True
-        return False
 
     def has_breakers(self, before: int) -> bool:
         """Whether a bundle in force for decision `before` has circuit breakers observe."""

@@ -142,6 +142,7 @@ class LateViews:
                 self._context,
                 self._components.governance,
                 self._recorder.num_recorded,
+                self._cursor.next_set_aside(),
             )
             template = recorded_comparison_part(amendment)
             is_newest = forecaster.age(pending.series) == dependent.age and not first.is_between_bars

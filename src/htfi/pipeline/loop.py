@@ -189,6 +189,8 @@ class DecisionLoop:
         components = self.components
         components.inputs.add(item)
         match item:
+            case Trade() | Quote():  # first, as most items are
+                pass
             case Bar():
                 self.bars.add(item)
                 return ()
@@ -208,8 +210,6 @@ class DecisionLoop:
                 return ()
             case MacroAnnouncement():
                 components.prepared.receive_announcement(item)
-            case Trade() | Quote():
-                pass
         return components.market.observe(item)
 
     def _observe(self, observation: BreakerObservation) -> bool:

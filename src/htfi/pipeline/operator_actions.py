@@ -146,9 +146,14 @@ class OperatorFeed:
             if not isinstance(item, TimePassed):
                 self._num_events += 1
             yield item
-            yield from self._due_actions()
+            if self._may_be_due():
+                yield from self._due_actions()
         if not self._stopped:
             yield from self._due_actions(now=True)
+
+    def _may_be_due(self) -> bool:
+        """Whether to look for actions: some took effect before, or it is time to ask for new ones."""
+        return self._num_applied < len(self._releases.applied()) or self._elapsed_ns() >= self._next_poll_ns
 
     def _due_actions(self, *, now: bool = False) -> Iterator[News | SuspicionReset]:
         """Actions that took effect at this place before, then those that were requested since."""

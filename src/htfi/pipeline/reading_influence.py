@@ -3,6 +3,8 @@
 The ladder records it and chooses by it who reads; news that nothing could move a forecast by waits for the next bar.
 """
 
+from collections.abc import Collection
+
 from msgspec import UNSET
 
 from htfi.domain.news import Route, ScreenedItem
@@ -16,10 +18,13 @@ DEEP_FACTOR = 2.0  # a reading in depth, of many answers, must be able to move s
 _RUNGS = (Rung.EDGE, Rung.SPECULATIVE)
 
 
-def reading_influences(request: ReadRequest, components: Components) -> Influences:
+def reading_influences(
+    request: ReadRequest, components: Components, left_out: Collection[Rung] = ()
+) -> Influences:
     """What a reading of a series' news could move of its 90% band.
 
-    Where the draft suffices, what the target could move is the draft's.
+    Where the draft suffices, what the target could move is the draft's. Readings at rungs that are `left_out` do not
+    count as made.
     """
     news, views, potential = components.news, components.views, components.forecaster.potential_weight
     limit = news.influence_limits(request.news).reading
@@ -29,7 +34,7 @@ def reading_influences(request: ReadRequest, components: Components) -> Influenc
         else 0.0
         for rung in _RUNGS
     )
-    known = UNSET if views.has(request.series, request.question, Rung.EDGE) else edge
+    known = UNSET if views.has(request.series, request.question, Rung.EDGE, left_out) else edge
     is_capped = all(route is Route.DRAFT for route in news.max_routes(request.news.items))
     opinion = news.encoder_opinion(request.news)
     return Influences(

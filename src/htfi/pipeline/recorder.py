@@ -15,7 +15,8 @@ from msgspec.structs import replace
 
 from htfi.domain.decision import Decision, NewsView, PolicyOutcome, Receipt
 from htfi.domain.errors import IntegrityError, LedgerUnavailable
-from htfi.domain.plan import LadderInputs
+from htfi.domain.governance import Hold
+from htfi.domain.plan import LadderInputs, Rung
 from htfi.domain.time import NS_PER_MS
 from htfi.governance.ledger.merkle import leaf_hash
 from htfi.governance.policy import judge
@@ -81,15 +82,24 @@ class LedgerCursor:
             return None
         return found.plan.inputs
 
+    def next_left_out(self, ahead: int, symbol: str, as_of_ns: int) -> frozenset[Rung] | None:
+        """The rungs that that decision was planned without; None where the ledger does not hold it."""
+        found = self.next_decision(ahead)
+        if found is None or (found.symbol, found.as_of_ns) != (symbol, as_of_ns):
+            return None
+        return found.plan.left_out
+
     def next_view(self, ahead: int = 0) -> NewsView | None:
         """What was read for that decision, before other readings were merged into it."""
         found = self.next_decision(ahead)
         return unmerged_view(found) if found is not None else None
 
-    def was_weighed(self, ahead: int) -> bool:
-        """Whether the ledger holds that decision with a view that was weighed into its forecast."""
+    def next_set_aside(self, ahead: int = 0) -> tuple[Hold, ...] | None:
+        """What that decision's view was set aside for; None where the ledger does not hold it."""
         found = self.next_decision(ahead)
-        return found is not None and found.forecast.tilt is not None
+        if found is None:
+            return None
+        return () if found.governance is UNSET else found.governance.set_aside
 
     def next_release(self) -> Decision | None:
         """The next entry, where it releases a decision that had waited for people."""

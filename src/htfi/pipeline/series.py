@@ -11,7 +11,7 @@ from msgspec import UNSET, UnsetType
 
 from htfi.domain.decision import Forecast, NewsView, Regime
 from htfi.domain.events import Bar
-from htfi.domain.governance import SwapFacts
+from htfi.domain.governance import Hold, SwapFacts
 from htfi.market.state import MarketState
 from htfi.pipeline.news_triggers import AnsweredSeries
 from htfi.pipeline.view_cache import ReadRequest
@@ -47,6 +47,7 @@ class SeriesContext(msgspec.Struct, frozen=True, gc=False):
     forecast: Forecast | None = None  # None until views are weighed
     answered: AnsweredSeries | None = None
     swaps: SwapFacts | UnsetType = UNSET  # of the view, where swaps are tested
+    set_aside: tuple[Hold, ...] = ()  # why the view is not weighed, where its readers are held
 
     @property
     def last_price(self) -> float:

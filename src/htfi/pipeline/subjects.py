@@ -63,6 +63,7 @@ def hold_subject(columns: PointColumns, row: int, context: SeriesContext | None)
         readers_of(context.view, context.request.plan.rung),
         context.forecast is not None and context.forecast.tilt is not None,
         checks,
+        set_aside=context.set_aside,
     )
 
 

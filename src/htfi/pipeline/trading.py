@@ -6,8 +6,9 @@ the new order waits until the venue has answered. Time is that of the decisions 
 replay sends the same orders.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from htfi.domain.decision import Receipt, decision_id
@@ -18,6 +19,7 @@ from htfi.domain.orders import (
     MassCancelRequest,
     OrderEvent,
     OrderSide,
+    Reconciled,
     TradingDisabled,
     TradingEnabled,
 )
@@ -27,14 +29,17 @@ from htfi.execution.instruments import NANOS, Instrument
 from htfi.execution.intents import Intent, OrderIntent
 from htfi.execution.order_entry import EntryVerdict, OrderEntry
 from htfi.execution.ports import VenueLink
-from htfi.execution.sizing import Array, SizingInput, outcomes_of, target_weights
+from htfi.execution.sizing import Array, SizingInput, joint_outcomes, outcomes_of, target_weights
+from htfi.execution.strategies import directions
+from htfi.execution.turns import RunTurn
+from htfi.forecasting.joint.history import NormalScores
 from htfi.pipeline.decided import DecidedSeries
 from htfi.pipeline.ports import EventFeed, Position
 
 SESSION_S = 6.5 * 3600  # of a trading day
 DAYS_A_YEAR = 252
 
-ControlEvent = TradingDisabled | TradingEnabled | MassCancelRequest
+ControlEvent = TradingDisabled | TradingEnabled | MassCancelRequest | Reconciled
 
 
 class TradedVenue(VenueLink, Protocol):
@@ -77,9 +82,11 @@ class Trader:
         levels: Sequence[float],
         in_force: Callable[[int], Sequence[OrderEvent]],
         controls: Callable[[int], Sequence[ControlEvent]] = lambda _: (),
+        turn: RunTurn | None = None,
     ) -> None:
         """`in_force` gives the limits that hold at an instant, those that changed since it was asked; `controls` what
-        people and governance want of trading by then. Raises: InvalidInput for a horizon that is not forecast.
+        people and governance want of trading by then. `turn` counts how often both and the venue were asked. Raises:
+        InvalidInput for a horizon that is not forecast.
         """
         if config.horizon_bars not in horizons:
             raise InvalidInput(
@@ -89,11 +96,20 @@ class Trader:
         self._venue, self._config = venue, config
         self._row, self._levels = list(horizons).index(config.horizon_bars), levels
         self._in_force, self._controls = in_force, controls
+        self._turn = RunTurn() if turn is None else turn
+        self._now_ns = 0
         self._decided: list[tuple[Receipt, DecidedSeries]] = []
         self._known: dict[str, _Known] = {}
         self._waiting: dict[str, _Target] = {}
         self._indices: dict[str, int] = {}  # of decisions that an amendment may name
+        self._closes: dict[str, deque[float]] = {}  # under a strategy, as far back as it looks
+        self._num_closes: dict[str, int] = {}
+        self._surprises: Callable[[Sequence[str]], NormalScores] | None = None
         self.num_refused = 0
+
+    def follow_dependence(self, surprises: Callable[[Sequence[str]], NormalScores]) -> None:
+        """Measure the book by how its series moved together: `surprises` of series of one interval, over the past."""
+        self._surprises = surprises
 
     def subscribe(self, receipt: Receipt, decided: DecidedSeries) -> None:
         """Take a released decision; nothing is done yet."""
@@ -105,26 +121,50 @@ class Trader:
         decided, self._decided = self._decided, []
         for group in _by_instant(decided):
             at_ns = group[0][1].as_of_ns
-            self._deliver(at_ns)
-            self._heed(at_ns)
+            self._take_in(at_ns)
             self._act(group, at_ns)
         if isinstance(item, Bar | Quote | Trade) and self._config.trades(item.symbol):
             self._list(item.symbol, now_ns)
+            self._turn.number += 1
+            self._deliver(now_ns)  # what was sent before meets the market as it was
             self._venue.observe(item)
-        self._deliver(now_ns)
-        self._heed(now_ns)
+        self._take_in(now_ns)
 
-    def _heed(self, at_ns: int) -> None:
-        """Do what people and governance want, and take in limits that have changed."""
+    def cancel_rest(self, why: str) -> None:
+        """Cancel what is open, and take in what the venue answers: the run ends."""
+        self._take_in(self._now_ns)
+        if self.entry.open_orders():
+            self._waiting.clear()
+            self.entry.cancel_all(MassCancelRequest(at_ns=self._now_ns, why=why, turn=self._turn.number))
+            self._deliver(self._now_ns)
+
+    def traded_series(self, symbol: str) -> str:
+        """The series that an instrument is traded by; empty where none of it was forecast yet."""
+        known = self._known.get(symbol)
+        return "" if known is None else f"{symbol}/{known.interval}"
+
+    def _take_in(self, at_ns: int) -> None:
+        """Reports, then what people and governance want, by an instant: one turn."""
+        self._turn.number += 1
+        self._now_ns = max(self._now_ns, at_ns)
+        self._deliver(at_ns)
+        if self._heed(at_ns):
+            self._deliver(at_ns)
+
+    def _heed(self, at_ns: int) -> bool:
+        """Do what people and governance want, and take in limits that have changed; whether all was cancelled."""
+        has_cancelled = False
         while events := self._controls(at_ns):
             for event in events:
                 if isinstance(event, MassCancelRequest):
+                    has_cancelled = True
                     self._waiting.clear()
                     self.entry.cancel_all(event)
                 else:
                     self.entry.put_in_force([event])
         while changed := self._in_force(at_ns):
             self.entry.put_in_force(changed)
+        return has_cancelled
 
     def _act(self, group: Sequence[tuple[Receipt, DecidedSeries]], at_ns: int) -> None:
         due: dict[str, Receipt] = {}
@@ -136,6 +176,8 @@ class Trader:
             returns = outcomes_of(self._levels, decided.quantiles[self._row])
             years = self._config.horizon_bars * _bar_years(interval)
             self._known[symbol] = _Known(interval, returns, years, decided.last_price)
+            if not self._is_due(symbol, decided):
+                continue
             due[symbol] = receipt
             own_id = decided.decision.id if decided.is_between_bars else decision_id(decided.series, at_ns)
             amends = self._indices.get(decided.amends)
@@ -158,6 +200,17 @@ class Trader:
             self._waiting[symbol] = _Target(lots, due[symbol], self._known[symbol].price, at_ns)
         self._pursue(at_ns)
 
+    def _is_due(self, symbol: str, decided: DecidedSeries) -> bool:
+        """Whether a decision may change the position: under a strategy those on every so many closed bars."""
+        if self._config.strategy == "forecast":
+            return True
+        if decided.is_between_bars or decided.amends:
+            return False
+        path = self._closes.setdefault(symbol, deque(maxlen=self._config.lookback_bars + 1))
+        path.append(decided.last_price)
+        self._num_closes[symbol] = num = self._num_closes.get(symbol, 0) + 1
+        return len(path) > self._config.lookback_bars and num % self._config.rebalance_bars == 0
+
     def _follows(self, symbol: str, interval: str) -> bool:
         """Whether a series is the one that its instrument is traded by: the first that was forecast."""
         known = self._known.get(symbol)
@@ -176,12 +229,23 @@ class Trader:
             SizingInput(symbol, known.returns, known.years, self._weight(symbol))
             for symbol, known in self._known.items()
         ]
-        weights = target_weights(inputs, self._config)
+        sigmas = {one.symbol: one.sigma for one in inputs}
+        chosen = directions(self._config.strategy, self._closes, sigmas, self._config.lookback_bars)
+        if self._config.strategy != "forecast":
+            inputs = [replace(one, direction=chosen.get(one.symbol, 0.0)) for one in inputs]
+        weights = target_weights(inputs, self._config, lambda: self._joint_outcomes(inputs))
         found: dict[str, int] = {}
         for symbol, weight in zip(symbols, weights.tolist(), strict=True):
             if symbol in due:
                 found[symbol] = int(weight * self._config.capital / self._lot_value(symbol))
         return found
+
+    def _joint_outcomes(self, inputs: Sequence[SizingInput]) -> Array | None:
+        """Of the whole book, where its series have one interval: others have no instants in common."""
+        if self._surprises is None or len({known.interval for known in self._known.values()}) > 1:
+            return None
+        series = [f"{symbol}/{known.interval}" for symbol, known in self._known.items()]
+        return joint_outcomes(inputs, self._surprises(series).scores, self._config.shortfall_level)
 
     def _weight(self, symbol: str) -> float:
         return self._position(symbol) * self._lot_value(symbol) / self._config.capital

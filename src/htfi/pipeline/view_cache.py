@@ -6,7 +6,7 @@ what was read before a crash is not read again.
 """
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -94,32 +94,45 @@ class ViewCache:
         found = {rung: reader.speculation_stats for rung, reader in self._readers.items()}
         return {rung: stats for rung, stats in found.items() if stats is not None and stats.num_answers}
 
-    def has(self, series: str, question: Question, rung: Rung) -> bool:
-        """Whether this news was read for this series, at this rung or one above it."""
+    def has(self, series: str, question: Question, rung: Rung, left_out: Collection[Rung] = ()) -> bool:
+        """Whether this news was read for this series, at this rung or one above it that is not `left_out`."""
         kept = self._views.get(series)
         return (
             kept is not None
             and _RUNG_RANK[kept.rung] >= _RUNG_RANK[rung]
+            and kept.rung not in left_out
             and kept.items == _item_ids(question)
         )
 
     def reading_order(
-        self, questions: Sequence[tuple[str, Question]], suspicion: Mapping[int, float] = MappingProxyType({})
+        self,
+        questions: Sequence[tuple[str, Question]],
+        suspicion: Mapping[int, float] = MappingProxyType({}),
+        left_out: Mapping[int, Collection[Rung]] = MappingProxyType({}),
     ) -> list[int]:
         """The places that a model could still read for: unread ones first, then those longest without a reading.
 
         `suspicion`, 0–1 by place, state how far the sources of the news are suspected: that news is read after the
-        rest. At 1 manipulation is suspected, and only a reading in secure mode counts.
+        rest. At 1 manipulation is suspected, and only a reading in secure mode counts. `left_out`, by place, are rungs
+        whose readings do not count, because governance holds their reader back.
         """
         usual = (rung for rung in self._readers if rung not in (Rung.DEEP, Rung.SECURE))
         best = max(usual, key=_RUNG_RANK.__getitem__)
         waiting = [
             PendingReading(
-                place, self.has(series, question, Rung.EDGE), self._read_ns(series), suspicion.get(place, 0.0)
+                place,
+                self.has(series, question, Rung.EDGE, left_out.get(place, ())),
+                self._read_ns(series),
+                suspicion.get(place, 0.0),
             )
             for place, (series, question) in enumerate(questions)
             if question.items
-            and not self.has(series, question, Rung.SECURE if suspicion.get(place, 0.0) >= 1.0 else best)
+            and not self.has(
+                series,
+                question,
+                Rung.SECURE if suspicion.get(place, 0.0) >= 1.0 else best,
+                left_out.get(place, ()),
+            )
         ]
         return reading_order(waiting, questions[0][1].as_of_ns) if waiting else []
 
@@ -130,14 +143,14 @@ class ViewCache:
     def read(self, requests: Sequence[ReadRequest]) -> list[NewsView | None]:
         """The view for each series; None where there is no news. Readers get one batch for each rung.
 
-        What is known already is not read again. Raises: DependencyUnavailable.
+        What is known already is not read again, unless the plan leaves its reader out. Raises: DependencyUnavailable.
         """
         views: list[NewsView | None] = [None] * len(requests)
         unread: dict[Rung, list[int]] = {}
         for place, request in enumerate(requests):
             if not request.question.items:
                 continue
-            if self.has(request.series, request.question, request.plan.rung):
+            if self.has(request.series, request.question, request.plan.rung, request.plan.left_out):
                 self._views.move_to_end(request.series)
                 views[place] = self._views[request.series].view
             else:

@@ -152,7 +152,7 @@ def choose_plan(
     reading that could hardly move the forecast is made only on trial, for some of the `newest_item`s. A rung whose
     reader is held counts as one without.
     """
-    held = frozenset(() if inputs is UNSET or inputs.held is UNSET else inputs.held)
+    held = frozenset[Rung]() if inputs is UNSET else inputs.left_out
     available -= held
     rung, reasons = _preferred_rung(regime, deadline_ms, inputs, suspicion, config)
     if rung is not Rung.TEMPLATE and rung not in available:
@@ -204,11 +204,6 @@ def is_encoder_trial(item: str) -> bool:
 def is_watched(item: str) -> bool:
     """Whether news whose newest item has this id is read by a reader whose breaker is open all the same."""
     return zlib.crc32(item.encode()) % WATCH_SHARE == 2
-
-
-def counts_encoder_alone(plan: FidelityPlan) -> bool:
-    """Whether no model reads because it could hardly move the forecast, and the encoder's readings count instead."""
-    return plan.rung is Rung.TEMPLATE and PlanReason.LOW_INFLUENCE in plan.reasons
 
 
 def is_silent(plan: FidelityPlan) -> bool:

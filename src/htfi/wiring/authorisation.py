@@ -10,6 +10,7 @@ import msgspec
 from htfi.adapters.keys.ed25519 import SigningKey, load_key, verify_signature
 from htfi.adapters.stores.adoption_folder import read_nodes
 from htfi.adapters.stores.bundle_folder import OFFICERS_FILE, read_text
+from htfi.adapters.stores.snapshot import read_whole
 from htfi.domain.errors import AccessDenied, DependencyUnavailable, InvalidInput
 from htfi.domain.time import Clock, SystemClock
 from htfi.governance.authorisation import (
@@ -21,6 +22,7 @@ from htfi.governance.authorisation import (
 )
 from htfi.governance.bundles.bundle import parse_officers
 from htfi.governance.checkpoints.answers import AnswerRights, local_rights
+from htfi.governance.config import RecordConfig
 from htfi.governance.people import (
     PEOPLE_FILE,
     PeopleDirectory,
@@ -31,6 +33,7 @@ from htfi.governance.people import (
 )
 from htfi.wiring.governance_log import read_governance_log
 from htfi.wiring.ledger import open_ledger_readonly
+from htfi.wiring.settings import SETTINGS_FILE, decode_settings
 
 
 class GovernanceAccess(NamedTuple):
@@ -89,6 +92,7 @@ def authorise(
         check_named(requester)
         return AllowedRequest(requester.by)
     at_ns = (clock or SystemClock()).now_ns()
+    resource = msgspec.structs.replace(resource, tenant=record_owner(run).tenant)
     statement = RequestStatement(action, f"{resource.kind.value}:{resource.id}", run_key(run), at_ns, why)
     return sign_allowed(open_access(requester.governance), requester, statement, resource)
 
@@ -185,8 +189,25 @@ def answer_rights(run: Path, governance: Path) -> AnswerRights:
     """By what the people and rules of a governance folder judge answers now. Raises: as `open_access`, `run_key`."""
     access = open_access(governance)
     return AnswerRights(
-        run_key(run), access.directory, access.authoriser, verify_signature, shared_key(governance)
+        run_key(run),
+        access.directory,
+        access.authoriser,
+        verify_signature,
+        shared_key(governance),
+        record_owner(run).tenant,
     )
+
+
+def record_owner(run: Path) -> RecordConfig:
+    """Whose record a run's is, by its settings; the installation's own where it has none yet. Raises: InvalidInput."""
+    path = run / SETTINGS_FILE
+    data = read_whole(path)
+    if data is None:
+        return RecordConfig()
+    try:
+        return decode_settings(data, to_verify=True).record
+    except InvalidInput as error:
+        raise InvalidInput(f"{path}: {error}") from error
 
 
 def run_key(run: Path) -> str:

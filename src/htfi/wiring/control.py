@@ -46,6 +46,7 @@ from htfi.wiring.authorisation import (
     Requester,
     has_people,
     open_access,
+    record_owner,
     run_key,
     run_rights,
     shared_key,
@@ -242,7 +243,8 @@ def request_reenabling(
             raise InvalidInput("--key: give the governance folder that knows it too: --governance DIR")
         statement = reenable_statement(request, shared_key(shared) if run is None else run_key(run))
         requester = Requester(by, shared, key)
-        by, signed = sign_allowed(open_access(shared), requester, statement, scope_resource(scope))
+        tenant = "" if run is None else record_owner(run).tenant
+        by, signed = sign_allowed(open_access(shared), requester, statement, scope_resource(scope, tenant))
         shared = shared if run is None else None
     if parse_scope(scope) == FIRM and not breaker:
         remove_stop_file(_control_folder(run, shared))

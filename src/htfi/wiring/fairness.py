@@ -1,4 +1,4 @@
-"""Opens what `htfi audit fairness` reads: a run, its table, or client decisions; and the library that measures them."""
+"""Opens what `htfi audit fairness` reads: runs, tables, client decisions; and the library that measures."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -31,8 +31,10 @@ from htfi.governance.fairness.forecasts import (
 )
 from htfi.governance.fairness.proxies import ProxyFigure, proxy_figure
 from htfi.narrative.facts.assets import AssetKind, asset_of
+from htfi.wiring.authorisation import record_owner
 from htfi.wiring.outputs import ReleasedLine, open_recorded
 
+TENANT = "tenant"  # the attribute, and its column in a table of decisions
 MAX_GROUPS = 200  # values of a protected column
 MAX_NUMERIC_GROUPS = 10  # a column of numbers with more values is cut at its quartiles
 _MAX_TABLE_BYTES = 1 << 30
@@ -243,17 +245,17 @@ def _client_proxies(table: ClientDecisions, correction: Correction) -> list[Prox
     if not columns:
         return []
     units = [str(place) for place in range(len(columns[0]))]
-    return _proxies(np.column_stack(columns), table.groups, units, correction)
+    return _proxies(np.column_stack(columns), table.groups, dict.fromkeys(table.groups, units), correction)
 
 
 def _proxies(
     columns: NDArray[np.float64],
     groups: Mapping[str, Sequence[str]],
-    units: Sequence[str],
+    units: Mapping[str, Sequence[str]],
     correction: Correction,
 ) -> list[ProxyFigure]:
     found = [
-        proxy_figure(attribute, group, columns, labels, units)
+        proxy_figure(attribute, group, columns, labels, units[attribute])
         for attribute, labels in groups.items()
         for group in _predicted(labels)
     ]
@@ -269,7 +271,9 @@ def _predicted(labels: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class RunAudit:
-    """The audit of a run's forecasts one bar ahead; `groups` gives each attribute's group of each symbol."""
+    """The audit of the forecasts of runs one bar ahead; `groups` gives the group of each symbol by each attribute of
+    symbols.
+    """
 
     origin: str
     num_forecasts: int
@@ -295,39 +299,72 @@ class _Forecast:
     quantiles: NDArray[np.float64] | None  # [Q], None where it was withheld
     waiting_ms: float
     is_model_read: float
+    tenant: str = ""  # whose record it is of
+
+    @property
+    def unit(self) -> str:
+        """What counts once: a company for a tenant."""
+        return f"{self.tenant}\0{self.symbol}"
 
 
-def audit_run(
-    source: Path, groups_file: Path | None, protected: Sequence[str], correction: Correction
+def audit_runs(
+    sources: Sequence[Path], groups_file: Path | None, protected: Sequence[str], correction: Correction
 ) -> RunAudit:
-    """Of a run's folder or its decisions.parquet. Raises: InvalidInput, IntegrityError, DependencyUnavailable."""
-    made, levels = _of_folder(source) if source.is_dir() else _of_table(source)
-    if not made:
-        raise InvalidInput(f"{source}: holds no forecast on a bar")
+    """Of runs' folders, or their decisions.parquet. Forecasts are compared by groups of their symbols, and by tenant.
+
+    Raises: InvalidInput, IntegrityError, DependencyUnavailable.
+    """
+    made, levels = _of_all(sources)
+    named = ", ".join(map(str, sources))
     scored, columns, kept = _scored(made, levels)
     symbols = sorted({one.symbol for one in made})
     groups = symbol_groups(symbols, groups_file)
-    for name in protected:
-        if name not in groups:
-            raise InvalidInput(
-                f"there is no attribute '{name}': there are {', '.join(groups)}; --groups FILE adds columns"
-            )
-    groups = {name: of for name, of in groups.items() if not protected or name in protected}
-    groups = {name: of for name, of in groups.items() if len(set(of.values()) - {NOT_REPORTED}) > 1}
-    if not groups:
-        raise InvalidInput(
-            f"{source}: no attribute has two groups among {len(symbols)} symbol(s): give --groups FILE with a column "
-            "symbol and others, such as size and sector"
-        )
-    try:
-        audit = audit_forecasts(scored, groups, correction)
-    except InvalidInput as error:
-        raise InvalidInput(f"{source}: {error}") from error
     labels = {
         name: [of.get(made[place].symbol, NOT_REPORTED) for place in kept] for name, of in groups.items()
     }
-    proxies = _proxies(columns, labels, [made[place].symbol for place in kept], correction)
-    return RunAudit(str(source), len(kept), len(symbols), correction, groups, audit, proxies)
+    units = {name: [made[place].symbol for place in kept] for name in groups}
+    if TENANT not in labels:
+        labels[TENANT] = [made[place].tenant or NOT_REPORTED for place in kept]
+        units[TENANT] = [made[place].unit for place in kept]
+    for name in protected:
+        if name not in labels:
+            raise InvalidInput(
+                f"there is no attribute '{name}': there are {', '.join(labels)}; --groups FILE adds columns"
+            )
+    labels = {
+        name: of
+        for name, of in labels.items()
+        if (not protected or name in protected) and len(set(of) - {NOT_REPORTED}) > 1
+    }
+    if not labels:
+        raise InvalidInput(
+            f"{named}: no attribute has two groups among {len(symbols)} symbol(s): give --groups FILE with a column "
+            "symbol and others, such as size and sector, or the runs of several tenants"
+        )
+    try:
+        audit = audit_forecasts(scored, labels, correction)
+    except InvalidInput as error:
+        raise InvalidInput(f"{named}: {error}") from error
+    proxies = _proxies(columns, labels, units, correction)
+    groups = {name: of for name, of in groups.items() if name in labels}
+    return RunAudit(named, len(kept), len(symbols), correction, groups, audit, proxies)
+
+
+def _of_all(sources: Sequence[Path]) -> tuple[list[_Forecast], NDArray[np.float64]]:
+    """The forecasts of all sources, those of each together. Raises: InvalidInput."""
+    made: list[_Forecast] = []
+    levels = np.empty(0)
+    for number, source in enumerate(sources):
+        found, own_levels = _of_folder(source) if source.is_dir() else _of_table(source)
+        if not found:
+            raise InvalidInput(f"{source}: holds no forecast on a bar")
+        if levels.size and own_levels.size and not np.array_equal(levels, own_levels):
+            raise InvalidInput(f"{source}: has other quantiles than {sources[0]}: audit them apart")
+        levels = own_levels if own_levels.size else levels
+        for one in found:
+            one.series = f"{number}\0{one.tenant}\0{one.series}"
+        made += found
+    return made, levels
 
 
 def symbol_groups(symbols: Sequence[str], file: Path | None) -> dict[str, dict[str, str]]:
@@ -365,7 +402,7 @@ def _of_folder(folder: Path) -> tuple[list[_Forecast], NDArray[np.float64]]:
     """The forecasts on bars, in the ledger's order, without amendments."""
     found: list[_Forecast] = []
     remaining: list[tuple[str, float]] = []
-    levels = np.empty(0)
+    levels, tenant = np.empty(0), record_owner(folder).tenant
     with open_recorded(folder) as recorded:
         for line in recorded.lines():
             if line_is_apart(line):
@@ -396,7 +433,7 @@ def _of_folder(folder: Path) -> tuple[list[_Forecast], NDArray[np.float64]]:
                 )
             )
     for one, waiting_ms in zip(found, waiting_times(remaining), strict=True):
-        one.waiting_ms = waiting_ms
+        one.waiting_ms, one.tenant = waiting_ms, tenant
     return found, levels
 
 
@@ -437,14 +474,18 @@ def _of_table(file: Path) -> tuple[list[_Forecast], NDArray[np.float64]]:
     stamps = table.column("as_of").cast(INT).to_pylist()
     quantiles = np.column_stack([floats(one_chunk(table.column(name))) for name in columns])
     names = ("id", "symbol", "interval", "last_price", "rung")
+    has_tenants = TENANT in table.column_names
+    tenants = table.column(TENANT).to_pylist() if has_tenants else [""] * table.num_rows
     rows = zip(*(table.column(name).to_pylist() for name in names), strict=True)
     return [
         _Forecast(
             symbol, f"{symbol}/{interval}", at_ns, price,
             row if np.isfinite(row).all() else None,
-            np.nan, np.nan if rung is None else float(rung != Rung.TEMPLATE.value),
+            np.nan, np.nan if rung is None else float(rung != Rung.TEMPLATE.value), _text(tenant),
         )
-        for (name, symbol, interval, price, rung), at_ns, row in zip(rows, stamps, quantiles, strict=True)
+        for (name, symbol, interval, price, rung), at_ns, row, tenant in zip(
+            rows, stamps, quantiles, tenants, strict=True
+        )
         if not name.endswith(("/amended", "/news"))
     ], levels  # fmt: skip
 

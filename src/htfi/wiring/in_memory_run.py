@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import Any
 
@@ -21,6 +20,7 @@ from htfi.pipeline.recorder import Watcher
 from htfi.wiring.feeds import open_feed, resolve
 from htfi.wiring.loop import build_loop
 from htfi.wiring.settings import Settings, override
+from htfi.wiring.spool_folder import spool_folder
 
 MAX_KEPT_ROWS = 10_000  # of each reason: some 5 MB
 
@@ -90,8 +90,8 @@ def run_sources(
     Raises: InvalidInput, DependencyUnavailable.
     """
     tray, nowhere = MemoryQuarantine(), NullSink()
-    with TemporaryDirectory(prefix="htfi-") as inbox:
-        opened = open_feed(specs, inbox=Path(inbox), quarantine=tray, clock=SystemClock(), tables=tables)
+    with spool_folder() as inbox:
+        opened = open_feed(specs, inbox=inbox, quarantine=tray, clock=SystemClock(), tables=tables)
         feed = _CountingFeed(opened)
         try:
             loop = build_loop(

@@ -13,13 +13,14 @@ from htfi.adapters.stores.order_log import ORDERS, OrderLog, read_order_log
 from htfi.domain.counts import counted
 from htfi.domain.decision import PolicyOutcome
 from htfi.domain.errors import DependencyUnavailable, HtfiError, IntegrityError
-from htfi.domain.orders import DecisionNoted, OrderEvent, encode_order_event
+from htfi.domain.orders import AlertRaised, DecisionNoted, OrderEvent, encode_order_event
 from htfi.execution.accounting import Accounts
 from htfi.execution.gate.audit import rejudge
 from htfi.governance.ledger.log import LogReader
 from htfi.governance.ledger.merkle import leaf_hash
 from htfi.pipeline.record.entry import try_decode_entry
 from htfi.wiring.ledger import DATABASE, is_running, open_ledger, open_ledger_readonly
+from htfi.wiring.models.speculation import warn
 
 ORDERS_FOLDER = "orders"  # of a run: the transparency log of its order events
 ORDERS_ORIGIN = "htfi.orders"
@@ -56,6 +57,9 @@ class RecordedOrders:
         self.accounts.take_all(events)
         num_new = self.log.num_events - max(num_before, self.log.num_recorded)
         if num_new > 0:
+            for event in events[-num_new:]:
+                if isinstance(event, AlertRaised):
+                    warn(f"order alert: {event.what}")
             self._pending += [encode_order_event(event) for event in events[-num_new:]]
             if len(self._pending) >= GROUP_EVENTS:
                 self._join()
@@ -74,6 +78,21 @@ class RecordedOrders:
         if self._pending:
             self._ledger.append(self._pending)
             self._pending = []
+
+
+def append_to_ended_run(folder: Path, event: OrderEvent) -> None:
+    """Record an event after the last one of a run that is not going on.
+
+    Raises: IntegrityError, DependencyUnavailable.
+    """
+    record = RecordedOrders(folder)
+    record.log.go_to_end()
+    try:
+        record.append([event])
+    except BaseException:
+        record.close(is_failing=True)
+        raise
+    record.close()
 
 
 def has_orders(run: Path) -> bool:

@@ -6,7 +6,7 @@ The folder is private to its owner; what a killed run had begun is removed. No f
 import stat
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from hashlib import sha256
 from pathlib import Path
@@ -39,6 +39,7 @@ from htfi.governance.ledger.log import LogReader
 from htfi.governance.ledger.tombstones import is_tombstone
 from htfi.governance.regulation.record import MarkedFile
 from htfi.pipeline.ports import Position
+from htfi.pipeline.record.decoded_once import Decode, decode_each
 from htfi.pipeline.record.entry import decode_entry
 from htfi.wiring.control import GOVERNANCE_FOLDER, check_governance
 from htfi.wiring.deletions import check_deletions
@@ -219,13 +220,17 @@ class RecordedRun:
     def size(self) -> int:
         return self.entries.size
 
+    def decoded_by(self, decode: Decode) -> "RecordedRun":
+        """The same, for readers that share what was decoded."""
+        return replace(self, entries=replace(self.entries, decode=decode))
+
     def lines(self) -> Iterator[ReleasedLine | WithheldLine]:
         """From the first on, each time, without the deleted ones. Raises: IntegrityError where the ledger does not
         hold.
         """
         for receipt, entry in self.entries.entries():
             if not is_tombstone(entry):
-                yield line_of(receipt, entry)
+                yield line_of(receipt, entry, self.entries.decode)
 
 
 def recorded_run(log: LogReader) -> RecordedRun:
@@ -249,9 +254,9 @@ def open_recorded(folder: Path) -> Generator[RecordedRun]:
         log.close()
 
 
-def write_parquet(folder: Path, log: LogReader) -> Path:
+def write_parquet(folder: Path, log: LogReader, decode: Decode = decode_each) -> Path:
     """decisions.parquet from the ledger. Raises: DependencyUnavailable, IntegrityError."""
-    return decision_table.write_parquet(folder, recorded_run(log).entries)
+    return decision_table.write_parquet(folder, recorded_run(log).decoded_by(decode).entries)
 
 
 def decision_columns(log: LogReader) -> Any:

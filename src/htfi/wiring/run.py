@@ -145,6 +145,7 @@ def deferred_garbage_collection() -> Generator[None]:
     try:
         yield
     finally:
+        gc.freeze()  # as old as the rest: else the next collection begins with all that was made inside
         gc.enable()
         gc.unfreeze()
 
@@ -169,6 +170,7 @@ def open_run(
     governance_folder: Path | None = None,
     promoted: Mapping[str, str] = MappingProxyType({}),
     with_orders: bool = False,
+    venue_file: Path | None = None,
 ) -> Generator[OpenRun]:
     """A run in `folder`, new or taken up where it was left; everything is closed on the way out.
 
@@ -180,7 +182,7 @@ def open_run(
     the digests of what was promoted there and shaped the settings, which every decision names. Where the folder holds
     a marking key, mark.key, the noise of readings follows from it. `with_orders` acts on released decisions by orders
     (`wiring.trading`): such a run is made again from its inputs when it goes on, and compares its orders with those
-    that it recorded.
+    that it recorded. They go through FIX where a `venue_file` states the session.
 
     Raises: InvalidInput, IntegrityError, DependencyUnavailable.
     """
@@ -274,7 +276,7 @@ def open_run(
         if with_orders:
             from htfi.wiring.trading import open_orders
 
-            orders = closing.enter_context(open_orders(settings, folder, governance))
+            orders = closing.enter_context(open_orders(settings, folder, governance, ledger.size, venue_file))
             feed = orders.follow(feed)
         loop = build_loop(
             settings,
@@ -294,6 +296,8 @@ def open_run(
             mark_key_id="" if mark_key is None else mark_key.id,
         )
         loop.recorder.subscribes_again = with_orders
+        if orders is not None:
+            orders.trader.follow_dependence(loop.components.forecaster.surprises)
         news = loop.components.news
         if merged is not None:
             merged.announce = news.expect

@@ -27,7 +27,7 @@ from htfi.domain.order_limits import OrderLimits
 from htfi.domain.settings import check_values
 from htfi.execution.config import TradingConfig
 from htfi.forecasting.config import ForecastConfig
-from htfi.governance.config import PolicyConfig
+from htfi.governance.config import PolicyConfig, RecordConfig
 from htfi.market.config import MarketConfig
 from htfi.narrative.config import (
     EncodingConfig,
@@ -154,6 +154,7 @@ class Settings:
     decoding: DecodingConfig = field(default_factory=DecodingConfig)
     scheduling: FidelityConfig = field(default_factory=FidelityConfig)
     policy: PolicyConfig = field(default_factory=PolicyConfig)
+    record: RecordConfig = field(default_factory=RecordConfig)
     pipeline: PipelineConfig = field(default_factory=PipelineConfig)
     cluster: ClusterConfig = field(default_factory=ClusterConfig)
     edge: EdgeConfig = field(default_factory=EdgeConfig)
@@ -215,6 +216,8 @@ def encode_settings(settings: Settings, *, earlier_names: bool = False) -> bytes
         shaping["decoding"]["rule"] = decoding.rule
     if settings.triggers == TriggersConfig():  # left out otherwise, so that digests of earlier runs hold
         del shaping["triggers"]
+    if settings.record == RecordConfig():  # left out otherwise, so that digests of earlier runs hold
+        del shaping["record"]
     shaping["pipeline"] = {"deadline_ms": settings.pipeline.deadline_ms}
     if earlier_names:
         shaping = _with_earlier_names(shaping)

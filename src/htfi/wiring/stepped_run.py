@@ -1,8 +1,6 @@
 """The main path in memory, to which a program gives bars as they close, with nothing recorded."""
 
 from collections.abc import Iterable
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from htfi.domain.events import Bar, TimePassed
@@ -13,6 +11,7 @@ from htfi.wiring.in_memory_run import MemoryQuarantine, NullSink
 from htfi.wiring.loop import build_loop
 from htfi.wiring.pushed import PushedFeed, usable_event
 from htfi.wiring.settings import Settings
+from htfi.wiring.spool_folder import spool_folder
 
 
 class SteppedRun:
@@ -32,8 +31,8 @@ class SteppedRun:
 
     def take_table(self, spec: SourceSpec, tables: dict[str, Any]) -> None:
         """Take in the bars of a table (arro3.core.Table), which begin after those before, and decide on each."""
-        with TemporaryDirectory(prefix="htfi-") as inbox:
-            self._take(table_events(spec, tables, Path(inbox), self.quarantine))
+        with spool_folder() as inbox:
+            self._take(table_events(spec, tables, inbox, self.quarantine))
 
     def _take(self, events: Iterable[Any]) -> None:
         loop = self._loop

@@ -5,7 +5,7 @@ its scope and cancels what is open there; so do requests that people leave in th
 that is made again takes them where it took them before, as the order log says.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,28 +14,34 @@ from msgspec.structs import replace
 
 from htfi.adapters.stores.order_log import ORDERS, OrderLog, read_order_log
 from htfi.adapters.stores.order_requests import OrderRequest, OrderRequests, write_order_request
-from htfi.domain.errors import InvalidInput
-from htfi.domain.governance import ScopeLevel, parse_scope
+from htfi.domain.counts import counted
+from htfi.domain.errors import IntegrityError, InvalidInput
+from htfi.domain.governance import ScopeLevel, SystemName, parse_scope
 from htfi.domain.order_limits import OrderLimits
 from htfi.domain.order_scopes import mass_cancel_of
 from htfi.domain.orders import (
     LimitsInForce,
     MassCancelRequest,
     OrderEvent,
+    Reconciled,
     TradingDisabled,
     TradingEnabled,
 )
 from htfi.execution.accounting import Accounts
 from htfi.execution.order_entry import OrderEntry
+from htfi.execution.trade_costs import CostSurvey
+from htfi.execution.turns import RunTurn
 from htfi.pipeline.governed import RunGovernance
 from htfi.pipeline.ports import EventFeed
 from htfi.pipeline.trading import ControlEvent, TradedFeed, Trader
-from htfi.simulation.venue.simulated import SimulatedVenue
 from htfi.wiring.ledger import is_running
+from htfi.wiring.models.speculation import warn
 from htfi.wiring.order_record import RecordedOrders
 from htfi.wiring.settings import Settings
+from htfi.wiring.venue_link import open_venue
 
-_BY_SETTINGS, _BY_BUNDLE, _BY_GOVERNANCE = "settings", "policy bundle", "governance log"
+_BY_SETTINGS, _BY_BUNDLE = SystemName.SETTINGS.value, SystemName.POLICY_BUNDLE.value
+_BY_GOVERNANCE = SystemName.GOVERNANCE_LOG.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +64,24 @@ class TradingControls:
     """What limits and stops orders, as events: while a run is made again those that the log holds next."""
 
     def __init__(
-        self, log: OrderLog, settings: OrderLimits, governance: RunGovernance, requests: OrderRequests
+        self,
+        log: OrderLog,
+        settings: OrderLimits,
+        governance: RunGovernance,
+        requests: OrderRequests,
+        turn: RunTurn,
+        traded_series: Callable[[str], str] = lambda _: "",
+        link_cancels: Callable[[int], Sequence[MassCancelRequest]] = lambda _: (),
     ) -> None:
+        """`turn` is the run's; `traded_series` gives the series that an instrument is traded by; `link_cancels` what
+        the link to the venue wants cancelled.
+        """
         self._log, self._settings, self._governance = log, settings, governance
-        self._requests = requests
+        self._requests, self._turn = requests, turn
+        self._traded_series, self._link_cancels = traded_series, link_cancels
         self._limits: OrderLimits | None = None  # as they were asked for last
         self._in_force: dict[str, LimitsInForce] = {}  # as recorded, by scope, of no instant
-        self._disabled: dict[str, str] = {}  # by stops and breakers
+        self._disabled: dict[str, int] = {}  # by stops and breakers, since when
         self._banned: set[str] = set()  # by people: only they enable these scopes again
         self._uncancelled: dict[str, str] = {}  # disabled, while what is open there was not cancelled yet
 
@@ -72,9 +89,9 @@ class TradingControls:
         """Limits that have changed since they were asked for; a scope that has none any more gets empty ones."""
         if self._log.is_replaying:
             recorded = self._log.next_recorded()
-            if not isinstance(recorded, LimitsInForce) or recorded.at_ns != at_ns:
+            if not isinstance(recorded, LimitsInForce) or not self._is_due(recorded, at_ns):
                 return ()
-            self._in_force[recorded.scope] = replace(recorded, at_ns=0)
+            self._in_force[recorded.scope] = replace(recorded, at_ns=0, turn=0)
             return [recorded]
         tables = self._governance.state_now.tables
         limits = self._settings if tables is None else tables.order_limits
@@ -86,14 +103,18 @@ class TradingControls:
         stated += [LimitsInForce(at_ns=at_ns, scope=scope, by=stated[0].by) for scope in sorted(ended)]
         changed = [one for one in stated if self._in_force.get(one.scope) != replace(one, at_ns=0)]
         self._in_force = {one.scope: replace(one, at_ns=0) for one in stated}
+        if self._turn.number > 1:  # the first ones hold from the beginning, whenever that is
+            changed = [replace(one, turn=self._turn.number) for one in changed]
         return changed
 
     def changes(self, at_ns: int) -> Sequence[ControlEvent]:
         """Stops and their ends, with what they cancel."""
         if self._log.is_replaying:
             recorded = self._log.next_recorded()
-            is_control = isinstance(recorded, TradingDisabled | TradingEnabled | MassCancelRequest)
-            if not is_control or recorded.at_ns != at_ns:
+            if isinstance(recorded, Reconciled) and not recorded.turn:
+                return [recorded]  # it was recorded between two starts of the run
+            is_control = isinstance(recorded, ControlEvent)
+            if not is_control or not self._is_due(recorded, at_ns):
                 return ()
             self._note(recorded)
             return [recorded]
@@ -105,78 +126,121 @@ class TradingControls:
             if scope not in self._disabled:
                 events.append(TradingDisabled(at_ns=at_ns, scope=scope, cause=cause))
                 events.append(mass_cancel_of(scope, at_ns, _BY_GOVERNANCE, cause))
-        for scope in [one for one in self._disabled if one not in wanted]:
+        for scope, since_ns in [one for one in self._disabled.items() if one[0] not in wanted]:
+            if (
+                since_ns == at_ns
+            ):  # made again, the run may not have come to what its order log has at this instant
+                continue
             if scope in self._banned:
                 del self._disabled[scope]
                 continue
             why = "no stop or breaker holds it"
             events.append(TradingEnabled(at_ns=at_ns, scope=scope, by=_BY_GOVERNANCE, why=why))
         events += [replace(one, at_ns=at_ns) for one in self._requests.take()]
+        for line in self._requests.new_warnings():
+            warn(line)
+        events += self._link_cancels(at_ns)
+        events = [replace(one, turn=self._turn.number) for one in events]
         for event in events:
             self._note(event)
         return events
+
+    def _is_due(self, recorded: OrderEvent, at_ns: int) -> bool:
+        """Whether the run took a recorded event here; earlier versions recorded the instant alone."""
+        return recorded.turn == self._turn.number if recorded.turn else recorded.at_ns == at_ns
 
     def _note(self, event: ControlEvent) -> None:
         """Keep who disables what. A scope that a person enables while a stop holds it is disabled again at once."""
         match event:
             case TradingDisabled(by=""):
-                self._disabled[event.scope] = self._uncancelled[event.scope] = event.cause
+                self._disabled[event.scope], self._uncancelled[event.scope] = event.at_ns, event.cause
             case TradingDisabled():
                 self._banned.add(event.scope)
             case TradingEnabled():
                 self._disabled.pop(event.scope, None)
                 self._banned.discard(event.scope)
+            case Reconciled():
+                pass
             case MassCancelRequest():
                 for scope, cause in list(self._uncancelled.items()):
-                    if event == mass_cancel_of(scope, event.at_ns, _BY_GOVERNANCE, cause):
+                    if replace(event, turn=0) == mass_cancel_of(scope, event.at_ns, _BY_GOVERNANCE, cause):
                         del self._uncancelled[scope]
 
     def _wanted(self) -> dict[str, str]:
         state = self._governance.state_now
-        found = {_order_scope(scope): f"stop: {cause}" for scope, cause in state.stops.items()}
+        found = {self._order_scope(scope): f"stop: {cause}" for scope, cause in state.stops.items()}
         for (breaker, scope), cause in state.breakers.items():
-            found.setdefault(_order_scope(scope), f"breaker {breaker}: {cause}")
+            found.setdefault(self._order_scope(scope), f"breaker {breaker}: {cause}")
         found.pop("", None)
         return found
 
+    def _order_scope(self, text: str) -> str:
+        """The scope of orders that a scope of governance reaches; empty where it only withholds decisions.
 
-def _order_scope(text: str) -> str:
-    """The scope of orders that a scope of governance reaches; empty for a model, whose decisions are withheld."""
-    scope = parse_scope(text)
-    match scope.level:
-        case ScopeLevel.FIRM:
-            return "firm"
-        case ScopeLevel.DESK:
-            return f"desk:{scope.name}"
-        case ScopeLevel.SERIES:
-            return f"instrument:{scope.name.partition('/')[0]}"
-        case ScopeLevel.MODEL:
-            return ""
+        That is so of a model, and of a series that its instrument is not traded by.
+        """
+        scope = parse_scope(text)
+        match scope.level:
+            case ScopeLevel.FIRM:
+                return "firm"
+            case ScopeLevel.DESK:
+                return f"desk:{scope.name}"
+            case ScopeLevel.SERIES:
+                symbol = scope.name.rpartition("/")[0]
+                return f"instrument:{symbol}" if self._traded_series(symbol) == scope.name else ""
+            case ScopeLevel.MODEL:
+                return ""
 
 
 @contextmanager
-def open_orders(settings: Settings, folder: Path, governance: RunGovernance) -> Generator[OpenOrders]:
-    """Orders of a run in its folder, on the simulated venue.
+def open_orders(
+    settings: Settings,
+    folder: Path,
+    governance: RunGovernance,
+    num_decisions: int,
+    venue_file: Path | None = None,
+) -> Generator[OpenOrders]:
+    """Orders of a run in its folder, on the simulated venue, or on the one of a TOML file through FIX.
 
-    Raises: InvalidInput, IntegrityError, DependencyUnavailable.
+    `num_decisions` stand in the ledger already. Raises: InvalidInput, IntegrityError, DependencyUnavailable.
     """
-    record = RecordedOrders(folder)
+    if num_decisions and not (folder / ORDERS).exists():
+        raise IntegrityError(
+            f"{folder} holds {counted(num_decisions, 'decision')} and no {ORDERS}, so that orders would be sent again: "
+            "restore it from a copy, or use a new folder"
+        )
+    record, turn = RecordedOrders(folder), RunTurn()
     log = record.log
     try:
         config, forecasts = settings.trading, settings.forecasting
-        venue = SimulatedVenue(config.venue, settings.venue)
-        entry = OrderEntry(record, {config.venue: venue})
-        controls = TradingControls(log, settings.order_limits, governance, OrderRequests(folder))
-        trader = Trader(
-            entry,
-            venue,
-            config,
-            forecasts.horizons,
-            forecasts.levels,
-            controls.limits,
-            controls.changes,
-        )
-        yield OpenOrders(trader, record)
+        with open_venue(settings, folder, log, turn, venue_file) as venue:
+            entry = OrderEntry(record, {config.venue: venue.venue})
+
+            def traded_series(symbol: str) -> str:
+                return trader.traded_series(symbol)
+
+            controls = TradingControls(
+                log,
+                settings.order_limits,
+                governance,
+                OrderRequests(folder),
+                turn,
+                traded_series,
+                venue.cancels,
+            )
+            trader = Trader(
+                entry,
+                venue.venue,
+                config,
+                forecasts.horizons,
+                forecasts.levels,
+                controls.limits,
+                controls.changes,
+                turn,
+            )
+            yield OpenOrders(trader, record)
+            if venue.cancels_at_end:
+                trader.cancel_rest("the run ends")
     except BaseException:
         record.close(is_failing=True)
         raise
@@ -185,18 +249,25 @@ def open_orders(settings: Settings, folder: Path, governance: RunGovernance) -> 
 
 def read_accounts(folder: Path) -> Accounts:
     """Orders and positions of a run, as its order log left them. Raises: InvalidInput, IntegrityError."""
-    if not (folder / ORDERS).exists():
-        raise InvalidInput(
-            f"{folder} has no {ORDERS}: name the folder of a run that `htfi trade --out` has filled"
-        )
+    _check_traded(folder)
     return Accounts().take_all(read_order_log(folder))
+
+
+def read_costs(folder: Path) -> CostSurvey:
+    """What the orders of a run cost. Raises: InvalidInput, IntegrityError."""
+    _check_traded(folder)
+    return CostSurvey().take_all(read_order_log(folder))
 
 
 def request_of_orders(folder: Path, request: OrderRequest) -> bool:
     """Ask something of a run's orders; whether the run goes on. Raises: InvalidInput, DependencyUnavailable."""
+    _check_traded(folder)
+    write_order_request(folder, request)
+    return is_running(folder)
+
+
+def _check_traded(folder: Path) -> None:
     if not (folder / ORDERS).exists():
         raise InvalidInput(
             f"{folder} has no {ORDERS}: name the folder of a run that `htfi trade --out` has filled"
         )
-    write_order_request(folder, request)
-    return is_running(folder)

@@ -82,7 +82,9 @@ def recompute_all(
     triggers = TriggerAuditor(settings.triggers, log.entry)
     signatures = AuditedSignatures(verify_signature, str(log.key))
     leaves = governance_leaves(folder)
-    governance = GovernanceAuditor(settings.policy, leaves, signatures)
+    pipeline = settings.pipeline
+    max_group = pipeline.group_entries if pipeline.group_ms else 1  # at 0 ms each point is recorded by itself
+    governance = GovernanceAuditor(settings.policy, leaves, signatures, max_group=max_group)
     breakers = BreakerAuditor(settings.policy, leaves)
     key = mark_key_of(folder)
     num_marked = Counter[str]()

@@ -112,7 +112,7 @@ class MessageJournal:
         """Both sequences begin at 1 again, in a new file. Raises: DependencyUnavailable."""
         self.flush()
         if self._num_bytes:
-            archived = [int(path.stem.rpartition("-")[2]) for path in self.folder.glob("messages-*.bin")]
+            archived = [int(path.stem.rpartition("-")[2]) for path in self._earlier_files()]
             try:
                 self.path.rename(self.folder / f"messages-{max(archived, default=0) + 1:06d}.bin")
             except OSError as error:
@@ -133,6 +133,31 @@ class MessageJournal:
             frame = self._frame(self._received[number])
             if number > after and frame is not None:
                 yield number, frame
+
+    @property
+    def num_files(self) -> int:
+        """Files that resets have put aside."""
+        return len(self._earlier_files())
+
+    def sent_since(self, num_files: int, number: int) -> Iterator[bytes]:
+        """Application messages of ours since there were so many files put aside, from a number of the next file on."""
+        yield from self._since(_SENT, num_files, number)
+
+    def received_since(self, num_files: int, number: int) -> Iterator[bytes]:
+        """The same of messages for the application."""
+        yield from self._since(_RECEIVED, num_files, number)
+
+    def _since(self, wanted: int, num_files: int, first: int) -> Iterator[bytes]:
+        self.flush()
+        for path in [*self._earlier_files()[num_files:], self.path]:
+            data = path.read_bytes()
+            for kind, number, place in _records(data, path):
+                if kind == wanted and place.num_bytes and number >= first:
+                    yield data[place.offset : place.offset + place.num_bytes]
+            first = 1
+
+    def _earlier_files(self) -> list[Path]:
+        return sorted(self.folder.glob("messages-*.bin"))
 
     def close(self) -> None:
         os.close(self._file)
@@ -174,28 +199,35 @@ class MessageJournal:
 
     def _read(self, data: bytes) -> int:
         """The bytes of whole records. Raises: IntegrityError where one in the middle does not hold."""
-        at = 0
-        while at + _RECORD.size <= len(data):
-            size, checksum, kind, number = _RECORD.unpack_from(data, at)
-            end = at + _RECORD.size + size
-            if size > _MAX_FRAME_BYTES or end > len(data):
-                break
-            if zlib.crc32(data[at + 8 : end]) != checksum:
-                if end == len(data):
-                    break
-                raise IntegrityError(
-                    f"{self.path}: the record at byte {at} was altered: restore the file from a copy, "
-                    "or agree with the counterparty on a reset and move it away"
-                )
-            place = _Place(at + _RECORD.size, size)
+        end = 0
+        for kind, number, place in _records(data, self.path):
             if kind == _SENT:
                 self.next_out = number + 1
-                if size:
+                if place.num_bytes:
                     self._sent[number] = place
             elif kind == _RECEIVED:
                 self.next_in = number + 1
                 self._received[number] = place
             else:
                 self.next_in = number
-            at = end
-        return at
+            end = place.offset + place.num_bytes
+        return end
+
+
+def _records(data: bytes, path: Path) -> Iterator[tuple[int, int, _Place]]:
+    """Kind, number and frame of the whole records. Raises: IntegrityError where one in the middle does not hold."""
+    at = 0
+    while at + _RECORD.size <= len(data):
+        size, checksum, kind, number = _RECORD.unpack_from(data, at)
+        end = at + _RECORD.size + size
+        if size > _MAX_FRAME_BYTES or end > len(data):
+            return
+        if zlib.crc32(data[at + 8 : end]) != checksum:
+            if end == len(data):
+                return
+            raise IntegrityError(
+                f"{path}: the record at byte {at} was altered: restore the file from a copy, "
+                "or agree with the counterparty on a reset and move it away"
+            )
+        yield kind, number, _Place(at + _RECORD.size, size)
+        at = end

@@ -1,42 +1,32 @@
-"""Runs one session on an event loop: performs its actions, keeps its timer, writes down before it sends or delivers."""
+"""Runs one session on an event loop: its connection and timer; it writes down before it sends or delivers."""
 
 import asyncio
-import logging
 import time
+from collections.abc import Callable
 from typing import Protocol
 
 from htfi.adapters.fix.journal import MessageJournal
 from htfi.domain.errors import DependencyUnavailable
 from htfi.domain.time import NS_PER_MS, NS_PER_S
 from htfi.execution.fix.config import FixSession
-from htfi.execution.fix.dictionary import load_dictionary
+from htfi.execution.fix.dictionary import Dictionary
+from htfi.execution.fix.driver import SessionDriver
 from htfi.execution.fix.events import (
-    Action,
     ClockStepped,
     Connected,
     ConnectionPhase,
-    Deliver,
-    Disconnect,
     Disconnected,
     Event,
-    ExpectNext,
-    LoggedOn,
     LogoutRequested,
-    Note,
     NotSent,
     Received,
-    Resend,
-    ResetNumbers,
-    SendMessage,
     SendRequested,
     Tick,
 )
 from htfi.execution.fix.framing import split_frames
 from htfi.execution.fix.messages import Fields, FixMessage
-from htfi.execution.fix.resending import resend_frames
-from htfi.execution.fix.session import advance, initial_state, next_deadline_ns
+from htfi.execution.fix.session import next_deadline_ns
 
-_LOG = logging.getLogger("htfi.fix")
 _MAX_CLOCK_DRIFT_NS = 50 * NS_PER_MS
 
 
@@ -65,21 +55,30 @@ class ByteTransport(Protocol):
 class SessionRunner:
     """One session over the life of its connections."""
 
-    def __init__(self, settings: FixSession, journal: MessageJournal, application: Application) -> None:
-        self.settings = settings
+    def __init__(
+        self,
+        settings: FixSession,
+        journal: MessageJournal,
+        application: Application,
+        may_resend: Callable[[bytes], bool] = lambda _: True,
+    ) -> None:
+        """`may_resend`: whether a message that the counterparty asks for again is sent; else a gap fill is."""
         self.journal = journal
-        self.dictionary = load_dictionary(settings.dictionary_name)
         self._application = application
-        self._state = initial_state(journal.next_out, journal.next_in)
+        self._driver = SessionDriver(settings, journal, may_resend)
         self._transport: ByteTransport | None = None
         self._rest = b""
-        self._outgoing: list[bytes] = []
-        self._deliveries: list[FixMessage | LoggedOn] = []
-        self._closing = ""
         self._is_busy = False
         self._timer: asyncio.TimerHandle | None = None
         self._clock_offset_ns = time.time_ns() - time.monotonic_ns()
-        self._last_refusal: NotSent | None = None
+
+    @property
+    def settings(self) -> FixSession:
+        return self._driver.settings
+
+    @property
+    def dictionary(self) -> Dictionary:
+        return self._driver.dictionary
 
     @property
     def is_connected(self) -> bool:
@@ -87,21 +86,21 @@ class SessionRunner:
 
     @property
     def is_logged_on(self) -> bool:
-        return self._state.phase is ConnectionPhase.LOGGED_ON
+        return self._driver.state.phase is ConnectionPhase.LOGGED_ON
 
     @property
     def next_out(self) -> int:
-        return self._state.next_out
+        return self._driver.state.next_out
 
     @property
     def next_in(self) -> int:
-        return self._state.next_in
+        return self._driver.state.next_in
 
     def connect(self, transport: ByteTransport) -> None:
         """A connection stands."""
         self._transport = transport
         self._rest = b""
-        self._closing = ""
+        self._driver.closing = ""
         self._perform(Connected(self._now()))
         self._finish()
 
@@ -109,7 +108,7 @@ class SessionRunner:
         """Bytes of the connection."""
         frames, self._rest = split_frames(self._rest + data, self.settings.max_body_bytes)
         for frame in frames:
-            if self._closing:
+            if self._driver.closing:
                 break
             self._perform(Received(self._now(), frame))
         self._finish()
@@ -120,21 +119,21 @@ class SessionRunner:
             return
         self._transport = None
         self._perform(Disconnected(self._now()))
-        self._outgoing.clear()
+        self._driver.outgoing.clear()
         self._finish()
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        self._application.on_disconnect(self, self._closing or why)
+        self._application.on_disconnect(self, self._driver.closing or why)
 
     def send(self, msg_type: str, body: Fields, header: Fields = ()) -> int | NotSent:
         """Write a message down and send it: its number; where the session is not logged on, why it was not sent.
 
         Raises: InvalidInput where a value cannot be sent; DependencyUnavailable where the journal cannot be written.
         """
-        number = self._state.next_out
+        number = self._driver.state.next_out
         self._perform(SendRequested(self._now(), msg_type, body, header))
-        refusal, self._last_refusal = self._last_refusal, None
+        refusal = self._driver.take_refusal()
         self._finish()
         return refusal or number
 
@@ -147,57 +146,16 @@ class SessionRunner:
         step = wall - steady - self._clock_offset_ns
         if abs(step) > _MAX_CLOCK_DRIFT_NS:
             self._clock_offset_ns += step
-            self._state, _ = advance(self.settings, self.dictionary, self._state, ClockStepped(wall, step))
+            self._driver.perform(ClockStepped(wall, step))
         return wall
 
     def _perform(self, event: Event) -> None:
-        """The state's next, and its actions but for what waits until the journal is on disk."""
-        self._state, actions = advance(self.settings, self.dictionary, self._state, event)
         try:
-            for action in actions:
-                self._perform_action(action, event.at_ns)
-        except DependencyUnavailable as error:
-            self._fail(error)
+            self._driver.perform(event)
+        except DependencyUnavailable:
             if self._transport is not None:
                 self._transport.close()
             raise
-
-    def _fail(self, error: DependencyUnavailable) -> None:
-        """The journal cannot be written: nothing of what is not on disk has happened."""
-        self._outgoing.clear()
-        self._deliveries.clear()
-        self._closing = str(error)
-        self._state = initial_state(self.journal.next_out, self.journal.next_in)
-
-    def _perform_action(self, action: Action, at_ns: int) -> None:
-        match action:
-            case SendMessage():
-                self.journal.add_sent(action.sequence, action.frame if action.is_application else b"")
-                self._outgoing.append(action.frame)
-            case Deliver():
-                self.journal.add_received(action.sequence, action.message.frame)
-                self._deliveries.append(action.message)
-            case ExpectNext():
-                self.journal.add_expected(action.sequence)
-            case Resend():
-                self._outgoing += resend_frames(
-                    self.settings,
-                    self.dictionary,
-                    self.journal.sent,
-                    action.begin,
-                    action.end,
-                    at_ns,
-                )
-            case ResetNumbers():
-                self.journal.reset()
-            case LoggedOn():
-                self._deliveries.append(action)
-            case Disconnect():
-                self._closing = action.why
-            case NotSent():
-                self._last_refusal = action
-            case Note():
-                _LOG.info("%s-%s: %s", self.settings.sender, self.settings.target, action.text)
 
     def _finish(self) -> None:
         """Write down, send, deliver; again for what the application sends meanwhile."""
@@ -206,8 +164,7 @@ class SessionRunner:
         self._is_busy = True
         try:
             self._write_and_send()
-            while self._deliveries:
-                deliveries, self._deliveries = self._deliveries, []
+            while deliveries := self._driver.take_deliveries():
                 for each in deliveries:
                     if isinstance(each, FixMessage):
                         self._application.on_message(self, each)
@@ -215,23 +172,22 @@ class SessionRunner:
                         self._application.on_logon(self)
                 self._write_and_send()
         except DependencyUnavailable as error:
-            self._fail(error)
+            self._driver.fail(error)
             raise
         finally:
             self._is_busy = False
-            if self._closing and self._transport is not None:
+            if self._driver.closing and self._transport is not None:
                 self._transport.close()
         self._set_timer()
 
     def _write_and_send(self) -> None:
-        self.journal.flush()
-        if self._outgoing and self._transport is not None:
-            self._transport.write(b"".join(self._outgoing))
-        self._outgoing.clear()
+        data = self._driver.take_outgoing()
+        if data and self._transport is not None:
+            self._transport.write(data)
 
     def _set_timer(self) -> None:
         """One timer, no later than the session's deadline; it may be early."""
-        deadline_ns = next_deadline_ns(self.settings, self._state)
+        deadline_ns = next_deadline_ns(self.settings, self._driver.state)
         if deadline_ns is None or self._transport is None:
             return
         loop = asyncio.get_running_loop()

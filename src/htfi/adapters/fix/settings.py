@@ -27,6 +27,27 @@ class FixTls:
 
 
 @dataclass(frozen=True, slots=True)
+class FixOrders:
+    """Table `[orders]`: how a run's orders use the session, or how a simulated venue takes them."""
+
+    answer_wait_s: Seconds = setting(
+        2.0, "how long the run waits for the answer to a request before it goes on"
+    )
+    logon_wait_s: Seconds = setting(
+        5.0, "how long the run waits for the session to come back; then a new order is refused, not kept"
+    )
+    max_resend_age_s: Seconds = setting(
+        5.0, "an older order that the venue asks for again is not sent any more, and counts as refused"
+    )
+    cancel_on_disconnect: bool = setting(
+        True, "what is open when the session breaks, or the run ends, is cancelled as soon as it can be"
+    )
+    send_prices: bool = setting(
+        False, "the venue is simulated (`htfi venue serve`): it gets the run's prices and goes by its clock"
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class FixEndpoint:
     """One session with its address and journal."""
 
@@ -41,6 +62,7 @@ class FixEndpoint:
     max_reconnect_s: Seconds = setting(30.0, "and at most")
     password_file: str = setting("", "a file with the Password (554) of the Logon")
     tls: FixTls | None = None
+    orders: FixOrders = FixOrders()
 
     def __post_init__(self) -> None:
         check_bounds("fix", self)
@@ -55,7 +77,7 @@ def read_endpoint(path: Path) -> FixEndpoint:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidInput(f"{path}: is no TOML: {error}") from error
     _refuse_unknown(path, table, FixEndpoint, "")
-    for name, kind in (("session", FixSession), ("tls", FixTls)):
+    for name, kind in (("session", FixSession), ("tls", FixTls), ("orders", FixOrders)):
         if isinstance(table.get(name), dict):
             _refuse_unknown(path, table[name], kind, f"{name}.")
     if not isinstance(table.get("session"), dict):
@@ -65,6 +87,8 @@ def read_endpoint(path: Path) -> FixEndpoint:
     try:
         check_values("fix", FixEndpoint, table)
         check_values("fix.session", FixSession, table["session"])
+        if isinstance(table.get("orders"), dict):
+            check_values("fix.orders", FixOrders, table["orders"])
         endpoint = msgspec.convert(table, FixEndpoint)
     except (InvalidInput, msgspec.ValidationError) as error:
         raise InvalidInput(f"{path}: {error}") from error

@@ -170,7 +170,7 @@ _GRAPH = "graph"
 _WRITER_FILES = (
     "graph.py",
     "linear.py",
-    "network.py",
+    "causal_graph.py",
     "sentence_graph.py",
     "saturation.py",
 )

@@ -18,7 +18,7 @@ import msgspec
 
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.domain.files import make_private, write_atomically
-from htfi.domain.governance import FIRM, MAX_CAUSE_CHARS, parse_scope
+from htfi.domain.governance import FIRM, MAX_CAUSE_CHARS, SystemName, parse_scope
 from htfi.governance.checkpoints.requests import ApprovalAnswer
 from htfi.governance.control.entries import StopCause
 from htfi.governance.control.requests import (
@@ -158,7 +158,7 @@ def _stop_file(folder: Path) -> StopRequest | None:
     except OSError:
         return None
     return StopRequest(
-        f"{STOP_FILE}-{about.st_mtime_ns}", about.st_mtime_ns, str(FIRM), "a STOP file",
+        f"{STOP_FILE}-{about.st_mtime_ns}", about.st_mtime_ns, str(FIRM), SystemName.STOP_FILE,
         why or f"{path} is there", StopCause.FILE,
     )  # fmt: skip
 
@@ -254,7 +254,7 @@ class ControlWatcher:
             except Exception as error:  # noqa: BLE001 - whatever it is, nobody could stop the run any more
                 self._waiting.append(
                     StopRequest(
-                        "watch-failed", time.time_ns(), str(FIRM), "the run itself",
+                        "watch-failed", time.time_ns(), str(FIRM), SystemName.RUN,
                         f"requests can no longer be read: {error!r}"[:MAX_CAUSE_CHARS], StopCause.FILE,
                     )
                 )  # fmt: skip
@@ -290,9 +290,8 @@ class ControlWatcher:
         self._is_dead = True
         since = f"for {switch.timeout_s:g} s" if last_ns else "at all"
         why = f"{switch.path} was not touched {since}"
-        name = "the dead man's switch"
         self._waiting.append(
-            StopRequest(f"dead-man-{now_ns}", now_ns, str(FIRM), name, why, StopCause.DEAD_MAN)
+            StopRequest(f"dead-man-{now_ns}", now_ns, str(FIRM), SystemName.DEAD_MAN, why, StopCause.DEAD_MAN)
         )
 
 

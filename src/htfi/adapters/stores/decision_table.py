@@ -40,7 +40,8 @@ from htfi.domain.decision import PolicyOutcome, Receipt
 from htfi.domain.errors import DependencyUnavailable, IntegrityError
 from htfi.domain.files import atomic_writer
 from htfi.governance.ledger.tombstones import is_tombstone
-from htfi.pipeline.record.entry import decode_entry, entry_axes
+from htfi.pipeline.record.decoded_once import Decode
+from htfi.pipeline.record.entry import entry_axes
 
 arrow: Any = arro3.core  # whose types are not complete
 
@@ -117,7 +118,7 @@ def check_parquet(folder: Path, entries: LedgerEntries) -> RowDifferences | None
                 return RowDifferences(num_rows=file.num_rows, num_accounted=file.num_rows)
 
             def row(index: int) -> tuple[Any, ...]:
-                return next(_rows([_batch([entries.entry(index)], columns, schema)]))
+                return next(_rows([_batch([entries.entry(index)], columns, schema, entries.decode)]))
 
             made = _rows(_batches(entries, columns, schema))
             return compare_rows(
@@ -168,7 +169,7 @@ def _rows(batches: Iterable[Batch]) -> Iterator[tuple[Any, ...]]:
 def _batches(entries: LedgerEntries, columns: _Columns, schema: Schema) -> Iterator[Batch]:
     found = entries.entries()
     while group := list(islice(found, _ROWS_AT_ONCE)):
-        yield _batch(group, columns, schema)
+        yield _batch(group, columns, schema, entries.decode)
 
 
 def _columns(entries: LedgerEntries) -> _Columns:
@@ -213,7 +214,7 @@ def _column_name(cell: QuantileKey) -> str:
     return f"h{cell[0]}_q{whole:0>2}" + (f"_{rest}" if rest else "")
 
 
-def _batch(group: list[tuple[Receipt, bytes]], columns: _Columns, schema: Schema) -> Batch:
+def _batch(group: list[tuple[Receipt, bytes]], columns: _Columns, schema: Schema, decode: Decode) -> Batch:
     cells = columns.cells
     place = {cell: k for k, cell in enumerate(cells)}
     quantiles = np.full((len(cells), len(group)), np.nan)
@@ -222,7 +223,7 @@ def _batch(group: list[tuple[Receipt, bytes]], columns: _Columns, schema: Schema
         if is_tombstone(entry):
             facts.append(_deleted_row(receipt, len(schema) - len(cells)))
             continue
-        decision = decode_entry(entry, with_experts=False)
+        decision = decode(receipt, entry)
         is_withheld = decision.verdict.outcome is PolicyOutcome.WITHHOLD
         if not is_withheld:
             forecast = decision.forecast

@@ -24,7 +24,8 @@ from htfi.domain.errors import DependencyUnavailable, IntegrityError
 from htfi.domain.files import open_private
 from htfi.governance.ledger.tombstones import parse_tombstone
 from htfi.pipeline.ports import MakeDecision
-from htfi.pipeline.record.entry import decode_entry, entry_json
+from htfi.pipeline.record.decoded_once import Decode, decode_each
+from htfi.pipeline.record.entry import entry_json
 
 JOURNAL = "decisions.jsonl"
 
@@ -210,10 +211,10 @@ def line_subject(line: ReleasedLine | WithheldLine) -> Decision | WithheldLine:
     return line.decision if isinstance(line, ReleasedLine) else line
 
 
-def line_of(receipt: Receipt, entry: bytes) -> ReleasedLine | WithheldLine:
+def line_of(receipt: Receipt, entry: bytes, decode: Decode = decode_each) -> ReleasedLine | WithheldLine:
     """What the line of an entry says. Raises: IntegrityError where it is no decision."""
     try:
-        decision = decode_entry(entry)
+        decision = decode(receipt, entry)
     except msgspec.DecodeError as error:
         raise IntegrityError(f"entry {receipt.index}: is not a decision of this version ({error})") from error
     if decision.verdict.outcome is not PolicyOutcome.WITHHOLD:

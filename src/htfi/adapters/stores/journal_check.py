@@ -19,6 +19,7 @@ from htfi.domain.errors import DependencyUnavailable
 from htfi.domain.files import atomic_writer
 from htfi.governance.ledger.merkle import leaf_hash
 from htfi.governance.ledger.tombstones import parse_tombstone
+from htfi.pipeline.record.decoded_once import Decode, decode_each
 from htfi.pipeline.record.entry import encode_entry
 
 _MAX_NAMED = 1_000  # of a kind; more are counted only
@@ -154,11 +155,15 @@ _LINE_HEAD = b',"leaf_hash":"%s","decision":'
 
 @dataclass(frozen=True, slots=True)
 class LedgerEntries:
-    """The first `size` entries of a ledger: `stream` begins at the first each time, `at` gives one by its index."""
+    """The first `size` entries of a ledger: `stream` begins at the first each time, `at` gives one by its index.
+
+    `decode` serves those who read decisions.
+    """
 
     size: int
     stream: Callable[[], Iterator[tuple[bytes, bytes]]]  # entry, its leaf hash
     at: Callable[[int], bytes]
+    decode: Decode = decode_each
 
     def entries(self) -> Iterator[tuple[Receipt, bytes]]:
         """Each entry with its receipt."""

@@ -49,11 +49,20 @@ class OrderLog:
         """Whether the file holds what comes next."""
         return self.num_events < len(self._recorded)
 
+    @property
+    def holds_newest(self) -> bool:
+        """Whether the newest event stood in the file when it was opened."""
+        return self.num_events <= len(self._recorded)
+
     def next_recorded(self) -> OrderEvent | None:
         """What the file holds where the next event will stand; None past its end. Raises: IntegrityError."""
         if not self.is_replaying:
             return None
         return _decoded(self._recorded[self.num_events], self.path, self.num_events + 1)
+
+    def go_to_end(self) -> None:
+        """Go behind what the file holds, without making it again."""
+        self.num_events = len(self._recorded)
 
     def append(self, events: Sequence[OrderEvent]) -> None:
         """Record events. Raises: DependencyUnavailable; IntegrityError where the file holds others there."""

@@ -1,4 +1,7 @@
-"""What people ask of a run's orders: one file each in its folder, moved there whole; the run takes each once."""
+"""What people ask of a run's orders: one file each in its folder, moved there whole; the run takes each once.
+
+A comparison with the other side that was made while the run goes on comes the same way.
+"""
 
 import time
 from collections.abc import Sequence
@@ -12,6 +15,7 @@ from htfi.domain.errors import DependencyUnavailable
 from htfi.domain.files import make_private, write_atomically
 from htfi.domain.orders import (
     MassCancelRequest,
+    Reconciled,
     TradingDisabled,
     TradingEnabled,
     decode_order_event,
@@ -22,7 +26,7 @@ FOLDER = "order-requests"
 MAX_REQUEST_BYTES = 64 << 10
 _SETTLED_NS = 1_000_000_000  # a folder that changed later may change again at the same time of its clock
 
-OrderRequest = MassCancelRequest | TradingDisabled | TradingEnabled
+OrderRequest = MassCancelRequest | TradingDisabled | TradingEnabled | Reconciled
 
 
 def write_order_request(run: Path, request: OrderRequest) -> Path:
@@ -43,7 +47,7 @@ class OrderRequests:
         self._folder = run / FOLDER
         self._mark = 0
         self._taken: list[Path] = []
-        self.warnings: list[str] = []
+        self._warnings: list[str] = []
 
     def take(self) -> Sequence[OrderRequest]:
         """Those that came since, oldest first. They are kept until `done`, so that a crash loses none."""
@@ -59,16 +63,25 @@ class OrderRequests:
             try:
                 event = decode_order_event(path.read_bytes()[:MAX_REQUEST_BYTES])
             except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
-                self.warnings.append(f"{path}: is no request ({error}): it was left aside")
+                self._warnings.append(f"{path}: is no request ({error}): it was left aside")
                 with suppress(OSError):
                     path.rename(path.with_suffix(".unusable"))
                 continue
             self._taken.append(path)
             if isinstance(event, OrderRequest):
                 found.append(event)
+            else:
+                self._warnings.append(
+                    f"{path}: a {type(event).__name__} is nothing to ask for: it was removed"
+                )
         if time.time_ns() - mark > _SETTLED_NS:
             self._mark = mark
         return found
+
+    def new_warnings(self) -> Sequence[str]:
+        """A line on each file that cannot be used, once."""
+        warnings, self._warnings = self._warnings, []
+        return warnings
 
     def done(self) -> None:
         """What was taken is recorded: its files go."""

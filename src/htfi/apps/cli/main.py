@@ -14,8 +14,9 @@ import click
 from htfi import __version__
 from htfi.domain.errors import HtfiError, MissingExtra
 
-# New objects after which Python looks for cycles. At its usual 700 a start looks 200 times and finds none.
-_COLLECTION_THRESHOLD = 100_000
+# New objects after which Python looks for cycles. At its usual 700 a start looks 200 times and finds none; one with
+# models makes over 100,000, which it would look at for 20 ms.
+_COLLECTION_THRESHOLD = 250_000
 # Packages of the distributions that a run does not need, and the extra that installs each.
 OPTIONAL_PACKAGES = {"htfi_eval": "eval", "htfi_train": "train"}
 
@@ -80,7 +81,11 @@ def _not_installed(name: str, path: str, extra: str) -> click.Command:
 COMMANDS = {
     "run": ("htfi.apps.cli.run:command", "Forecast a stream of prices and news; record, then release."),
     "trade": ("htfi.apps.cli.trade:command", "Forecast, and act on it by orders: paper trading."),
-    "orders": ("htfi.apps.cli.orders.command:command", "Orders of a run: list, show, positions, cancel all."),
+    "orders": (
+        "htfi.apps.cli.orders.command:command",
+        "Orders of a run: list, show, costs, cancel, reconcile.",
+    ),
+    "venue": ("htfi.apps.cli.venue:command", "The simulated venue as a FIX counterparty."),
     "edge": ("htfi.apps.cli.edge:command", "Forecast at the edge; clouds run the target model."),
     "cloud": ("htfi.apps.cli.cloud:command", "Serve a target model to edges."),
     "certs": ("htfi.apps.cli.certs:command", "Certificates of edges and clouds: make, list."),

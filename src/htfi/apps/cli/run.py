@@ -180,6 +180,7 @@ def execute_run(
     governance: Path | None = None,
     promoted: Mapping[str, str] = MappingProxyType({}),
     with_orders: bool = False,
+    venue_file: Path | None = None,
 ) -> None:
     """Run to the end or until interrupted; exits with 130 then. Without files it is the embedded sample.
 
@@ -198,7 +199,7 @@ def execute_run(
     )
     if not files and mapping is None:
         mapping = sample.MAPPING
-    console = Console(stderr=mirror is not None)
+    console = Console(stderr=mirror is not None, emoji=False)  # no name of a file or a symbol means one
     model = ViewModel(f"{title} → {folder}")
     started_s = time.perf_counter()
     opened = open_run(
@@ -217,6 +218,7 @@ def execute_run(
         governance_folder=governance,
         promoted=promoted,
         with_orders=with_orders,
+        venue_file=venue_file,
     )
     with opened as run:
         ends = graceful_shutdown(run.loop.stop, STOP_S, "the run")
@@ -287,13 +289,15 @@ def write_outputs(run: "OpenRun", folder: Path, *, with_report: bool) -> list[Pa
     Where every decision is withheld there is nothing to draw, and no page.
     """
     from htfi.apps.cli.report.command import write_report
-    from htfi.library.runs import write_derived_files
+    from htfi.pipeline.record.decoded_once import DecodedOnce, decode_each
+    from htfi.wiring.derived_files import write_derived_files
 
-    written = write_derived_files(run, folder)
     recorder = run.loop.recorder
-    if with_report and recorder.num_decided > recorder.num_withheld:
-        written.insert(0, write_report(folder))
-    return written
+    if not with_report or recorder.num_decided <= recorder.num_withheld:
+        return write_derived_files(run, folder, decode_each)
+    decode = DecodedOnce(run.ledger.size)
+    written = write_derived_files(run, folder, decode)
+    return [write_report(folder, decode=decode), *written]
 
 
 def orders_words(orders: "OpenOrders") -> str:

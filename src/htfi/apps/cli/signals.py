@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from types import FrameType
 
-from htfi.domain.governance import FIRM
+from htfi.domain.governance import FIRM, SystemName
 from htfi.governance.control.entries import StopCause
 from htfi.governance.control.requests import StopRequest
 
@@ -121,7 +121,7 @@ def stop_by_signal(push: Callable[[StopRequest], None]) -> Generator[None]:
         now_ns = time.time_ns()
         push(
             StopRequest(
-                f"signal-{now_ns}", now_ns, str(FIRM), "the signal USR1", "sent to the run", StopCause.SIGNAL
+                f"signal-{now_ns}", now_ns, str(FIRM), SystemName.SIGNAL, "sent to the run", StopCause.SIGNAL
             )
         )
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from htfi.apps.options import by_option, governance_option, key_option, why_option
+from htfi.apps.options import PERSON, by_option, governance_option, key_option, why_option
 from htfi.wiring.control import ControlOutcome, request_reenabling, request_stop
 
 RUN = click.argument(
@@ -52,7 +52,7 @@ def stop_command(folder: Path | None, governance: Path | None, scope: str, by: s
 @governance_option
 @SCOPE
 @click.option("--breaker", default="", metavar="NAME", help="Close only this breaker of the scope.")
-@click.option("--by", metavar="NAME", help="Name of the person who re-enables it.")
+@click.option("--by", metavar="NAME", type=PERSON, help="Name of the person who re-enables it.")
 @key_option
 @why_option
 def reenable_command(

@@ -1,7 +1,7 @@
-"""`htfi trade`: a run whose released decisions are acted on by orders, at the simulated venue."""
+"""`htfi trade`: a run whose released decisions are acted on by orders, at the simulated venue or through FIX."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import click
 
@@ -18,6 +18,7 @@ from htfi.apps.options import (
     settings_option,
     switch_option,
 )
+from htfi.execution.config import Strategy
 
 if TYPE_CHECKING:
     from htfi.wiring.control import DeadMansSwitch
@@ -28,6 +29,8 @@ Examples:
   htfi trade                                     the embedded sample, on paper
   htfi trade prices.csv news.jsonl --out trade1
   htfi trade prices.csv --settings desk.toml --out trade2
+  htfi trade prices.csv --venue fix.toml --out trade3
+  htfi trade prices.csv --strategy trend         by past moves, timed by forecast volatility
   htfi orders list trade1
   htfi orders positions trade1
 
@@ -46,6 +49,18 @@ SAMPLE_SYMBOLS = ["SPX", "IBM"]  # of the embedded sample; nobody can hold the V
 @click.option("--target", help="Folder of the target model, which reads the news.")
 @click.option("--draft", help="Folder of the draft model, which reads alone when time is short.")
 @click.option("--capital", type=FiniteRange(min=0, min_open=True), help="What positions are sized by.")
+@click.option(
+    "--venue",
+    "venue_file",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="TOML file of a FIX session: orders go there, not to the simulated venue inside the run.",
+)
+@click.option(
+    "--strategy",
+    type=click.Choice(get_args(Strategy)),
+    help="The side to take: the forecast's, that of the own move, or against the largest moves.",
+)
 @pace_option
 @governance_option
 @switch_option
@@ -61,6 +76,8 @@ def command(
     target: str | None,
     draft: str | None,
     capital: float | None,
+    venue_file: Path | None,
+    strategy: str | None,
     pace: float | None,
     governance: Path | None,
     switch: "DeadMansSwitch | None",
@@ -71,7 +88,8 @@ def command(
     """Forecast a stream of prices and news, and act on the forecasts by orders.
 
     Orders pass the gate, are recorded in orders.jsonl, and go to a simulated venue that fills them on the prices that
-    follow. Without files it trades the embedded sample. Nothing leaves this machine.
+    follow: then nothing leaves this machine. With --venue they go to a counterparty by FIX. Without files it trades the
+    embedded sample.
     """
     from htfi.apps.cli.run import adapted, execute_run
     from htfi.wiring.sandbox.serving import serve_promoted
@@ -87,6 +105,8 @@ def command(
     settings = served.settings
     if capital is not None:
         settings = override(settings, "trading", capital=capital)
+    if strategy is not None:
+        settings = override(settings, "trading", strategy=strategy)
     if not files and mapping is None and "*" in settings.trading.symbols:
         settings = override(settings, "trading", symbols=SAMPLE_SYMBOLS)
     execute_run(
@@ -103,4 +123,5 @@ def command(
         plain=plain,
         report=report,
         with_orders=True,
+        venue_file=venue_file,
     )

@@ -5,7 +5,10 @@ FIX 4.4 has no TrdMatchID (880) in reports: it leaves it out.
 
 from collections.abc import Mapping
 from decimal import Decimal
+from types import MappingProxyType
 from typing import TypedDict, assert_never
+
+from msgspec import structs
 
 from htfi.domain.errors import InvalidInput
 from htfi.domain.order_states import OrderStatus
@@ -47,6 +50,7 @@ _STATUSES = {
     OrderStatus.PENDING_NEW: "A", OrderStatus.NEW: "0", OrderStatus.PARTIALLY_FILLED: "1", OrderStatus.FILLED: "2",
     OrderStatus.CANCELED: "4", OrderStatus.REJECTED: "8", OrderStatus.EXPIRED: "C",
 }  # fmt: skip
+_ABSOLUTE = "3"  # CommType (13): an amount
 _LIQUIDITIES = {Liquidity.ADDED: "1", Liquidity.REMOVED: "2", Liquidity.AUCTION: "4"}
 
 
@@ -95,6 +99,8 @@ def execution_report(
             liquid = _LIQUIDITIES[event.liquidity]
             if liquid in dictionary.fields[851][1]:
                 body.append((851, liquid))
+        if event.fee is not None:
+            body += [(12, f"{event.fee:f}"), (13, _ABSOLUTE)]
         if event.match_id and 880 in dictionary.messages["8"].fields:
             body.append((880, event.match_id))
     average = context.filled_value / state.filled if state.filled else Decimal(0)
@@ -105,10 +111,13 @@ def execution_report(
     return "8", body
 
 
-def read_report(message: FixMessage, order_ids: Mapping[str, str]) -> tuple[Report, ...] | Unreadable:
+def read_report(
+    message: FixMessage, order_ids: Mapping[str, str], fills: Mapping[str, int] = MappingProxyType({})
+) -> tuple[Report, ...] | Unreadable:
     """The events of an ExecutionReport (35=8) or OrderCancelReject (35=9): none where nothing of the order changed.
 
-    A corrected trade is a bust and a fill. `order_ids` gives the order of each ClOrdID (11) that we sent.
+    A corrected trade is a bust and a fill. `order_ids` gives the order of each ClOrdID (11) that we sent, `fills` the
+    lots of each execution that came before, which a bust need not repeat.
     """
     cl_ord_id = message.get(11)
     order_id = order_ids.get(cl_ord_id) or order_ids.get(message.get(41))
@@ -138,10 +147,10 @@ def read_report(message: FixMessage, order_ids: Mapping[str, str]) -> tuple[Repo
             case "F":
                 return (_read_fill(message, common),)
             case "H":
-                return (FillBusted(**common, exec_id=needed(message, 19), quantity=lots(message, 32)),)
+                return (_read_bust(message, common, fills),)
             case "G":
-                bust = FillBusted(**common, exec_id=needed(message, 19), quantity=lots(message, 32))
-                return (bust, _read_fill(message, common))
+                bust = _read_bust(message, common, fills)
+                return (bust, structs.replace(_read_fill(message, common), corrects=bust.exec_id))
             case _:  # pending, stopped, suspended, calculated or a status that was asked for
                 return ()
     except NotRead as error:
@@ -175,6 +184,11 @@ def _exec_type(event: Report) -> str:
             assert_never(event)
 
 
+def _read_bust(message: FixMessage, common: _Common, fills: Mapping[str, int]) -> FillBusted:
+    busted = needed(message, 19)
+    return FillBusted(**common, exec_id=busted, quantity=fills.get(busted) or lots(message, 32))
+
+
 def _read_fill(message: FixMessage, common: _Common) -> OrderFilled:
     price = number(message, 31)
     if price is None:
@@ -182,5 +196,5 @@ def _read_fill(message: FixMessage, common: _Common) -> OrderFilled:
     liquidity = next((kind for kind, code in _LIQUIDITIES.items() if code == message.get(851)), None)
     return OrderFilled(
         **common, exec_id=needed(message, 17), quantity=lots(message, 32), price=price, liquidity=liquidity,
-        match_id=message.get(880),
+        match_id=message.get(880), fee=number(message, 12) if message.get(13) in ("", _ABSOLUTE) else None,
     )  # fmt: skip

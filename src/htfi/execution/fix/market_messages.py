@@ -10,9 +10,10 @@ from htfi.execution.fix.checking import entries
 from htfi.execution.fix.dictionary import Dictionary
 from htfi.execution.fix.messages import FixMessage
 from htfi.execution.fix.order_codes import SIDES, Composed, OrderContext, Unreadable
-from htfi.execution.fix.timestamps import format_timestamp, parse_timestamp
+from htfi.execution.fix.timestamps import exact_timestamp, format_timestamp, parse_timestamp
 
 _BID, _OFFER, _TRADE = "0", "1", "2"  # MDEntryType (269)
+_SESSION_ID = "1"  # TradingSessionID (336): the day
 _DELETE = "2"  # MDUpdateAction (279)
 # TradSesStatus (340) and TradingSessionSubID (625)
 _PHASES = {
@@ -45,7 +46,7 @@ def market_data_reject(request_id: str, text: str) -> Composed:
 
 def snapshot_message(snapshot: MarketSnapshot, request_id: str, dictionary: Dictionary) -> Composed:
     """MarketDataSnapshotFullRefresh (35=W)."""
-    time = format_timestamp(snapshot.at_ns)
+    time = exact_timestamp(snapshot.at_ns)
     body = [(262, request_id)] if request_id else []
     body.append((55, snapshot.instrument))
     if snapshot.venue:
@@ -59,8 +60,11 @@ def snapshot_message(snapshot: MarketSnapshot, request_id: str, dictionary: Dict
     )
     known = [(kind, price, quantity) for kind, price, quantity in quoted if price is not None]
     body.append((268, str(len(known))))
+    part = "" if snapshot.phase is None else _PHASES[snapshot.phase][1]
     for kind, price, quantity in known:
         body += [(269, kind), (270, f"{price:f}"), (271, str(quantity)), (272, time[:8]), (273, time[9:])]
+        if part:
+            body += [(336, _SESSION_ID), (625, part)]
     return "W", body
 
 
@@ -72,7 +76,9 @@ def read_snapshot(message: FixMessage, dictionary: Dictionary) -> MarketSnapshot
     empty = MarketSnapshot(at_ns=_sent_ns(message), instrument=symbol, venue=message.get(207))
     rows = entries(message, dictionary, 268)
     times = [time for row in rows if (time := _entry_ns(row)) is not None]
-    snapshot = msgspec.structs.replace(empty, at_ns=max(times, default=empty.at_ns))
+    part = rows[0].get(625, "") if rows else ""
+    phase = next((phase for phase, codes in _PHASES.items() if part and codes[1] == part), None)
+    snapshot = msgspec.structs.replace(empty, at_ns=max(times, default=empty.at_ns), phase=phase)
     for row in rows:
         snapshot = _with_entry(snapshot, row)
     return snapshot

@@ -15,6 +15,12 @@ def format_timestamp(at_ns: int) -> str:
     return f"{_second_text(seconds)}.{rest // 1_000_000:03d}"
 
 
+def exact_timestamp(at_ns: int) -> str:
+    """With nine decimals where milliseconds do not state it, for a counterparty that reads them."""
+    seconds, rest = divmod(at_ns, NS_PER_S)
+    return f"{_second_text(seconds)}.{rest:09d}" if rest % 1_000_000 else format_timestamp(at_ns)
+
+
 def parse_timestamp(text: str) -> int | None:
     """Nanoseconds; None where it is no UTCTimestamp. A leap second counts as the second before it."""
     found = _PATTERN.fullmatch(text)

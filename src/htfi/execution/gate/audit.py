@@ -1,5 +1,6 @@
 """The gate's verdicts derived again from the order event stream: who verifies a record calls `rejudge`. Pure."""
 
+import re
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
 
@@ -12,7 +13,7 @@ from htfi.domain.orders import (
     RejectedBy,
     ReplaceRequest,
 )
-from htfi.execution.gate.judging import Objection, judge
+from htfi.execution.gate.judging import TOO_COARSE, Objection, judge
 from htfi.execution.gate.state import GateState
 from htfi.execution.instruments import Instrument
 from htfi.execution.intents import CancelIntent, Intent, OrderIntent, ReplaceIntent
@@ -35,7 +36,7 @@ def rejudge(events: Iterable[OrderEvent]) -> Iterator[str]:
             refused = None
             if not (isinstance(event, OrderRejected) and event.order_id == order_id):
                 yield f"event {number}: order {order_id} was sent, though the gate refuses it: {why}"
-            elif event.reason != why:
+            elif event.reason not in (why, _as_before_ticks(why)):
                 yield f"event {number}: order {order_id} is refused for another reason than the record says: {why}"
         elif isinstance(event, OrderRejected) and event.by is RejectedBy.GATE:
             yield f"event {number}: order {event.order_id} is recorded as refused, though the gate lets it pass"
@@ -52,6 +53,11 @@ def rejudge(events: Iterable[OrderEvent]) -> Iterator[str]:
             yield f"event {number}: {error}"
     if refused is not None:
         yield f"the record ends after order {refused[0]}, which the gate refuses: {refused[1]}"
+
+
+def _as_before_ticks(why: str) -> str:
+    """As earlier versions recorded it, which did not name the tick of an instrument without a price."""
+    return re.sub(rf"{re.escape(TOO_COARSE)} [0-9.]+", "", why)
 
 
 def reasons(objections: Iterable[Objection]) -> str:

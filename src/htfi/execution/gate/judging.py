@@ -325,13 +325,17 @@ def _no_limits(state: GateState, asked: _Asked) -> Objection | None:
     )
 
 
+TOO_COARSE = ", or none that reaches its tick of"
+
+
 def _market(state: GateState, asked: _Asked) -> Objection | None:
-    del state
     market = asked.market
     if market is None or not market.doubled_reference:
-        return Objection(
-            GateCheck.MARKET_MISSING, f"no price of {asked.symbol} at {asked.venue or 'its venue'} is known"
-        )
+        what = f"no price of {asked.symbol} at {asked.venue or 'its venue'} is known"
+        instrument = state.instruments.get(asked.symbol)
+        if market is not None and instrument is not None:
+            what += f"{TOO_COARSE} {instrument.tick.normalize():f}"
+        return Objection(GateCheck.MARKET_MISSING, what)
     oldest = asked.party.tightest.max_market_age_ns
     if oldest is not None and asked.at_ns - market.at_ns > oldest:
         age_s = (asked.at_ns - market.at_ns) / NS_PER_S

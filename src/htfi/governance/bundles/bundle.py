@@ -14,6 +14,7 @@ from hashlib import sha256
 from typing import Any, cast
 
 from htfi.domain.errors import IntegrityError, InvalidInput
+from htfi.domain.governance import check_person_name
 from htfi.domain.time import format_ns, parse_timestamp, to_ns
 from htfi.governance.bundles.tables import BundleTables, ChangeDirection, changes, read_tables, write_toml
 from htfi.governance.ledger.note import SignedNote, VerifierKey, parse_note, parse_verifier_key
@@ -80,6 +81,7 @@ def parse_officers(text: str, where: str) -> OfficerRoll:
     for name, key in cast("dict[str, Any]", named).items():
         if not isinstance(key, str):
             raise InvalidInput(f"{where}: the key of '{name[:60]}' must be text")
+        check_person_name(name, where)
         keys[name] = parse_verifier_key(key)
     if len({key.public_key for key in keys.values()}) < len(keys):
         raise InvalidInput(f"{where}: two officers have the same key")

@@ -29,7 +29,7 @@ class AnswerRights(NamedTuple):
     """By what rights are judged: without a directory, whoever may write to the run's folder may answer, as named.
 
     `run` is the verifier key of the run's log, which statements name; `folder` that of the governance folder's log,
-    named by what is asked of all of its runs.
+    named by what is asked of all of its runs. `tenant` is whose run it is.
     """
 
     run: str
@@ -37,6 +37,7 @@ class AnswerRights(NamedTuple):
     authoriser: Authoriser
     verify: VerifySignature
     folder: str = ""
+    tenant: str = ""
 
 
 def local_rights(run: str, verify: VerifySignature) -> AnswerRights:
@@ -97,9 +98,11 @@ def statement_of(answer: ApprovalAnswer, run: str) -> RequestStatement:
     )
 
 
-def checkpoint_resource(question: ApprovalQuestion) -> AccessResource:
-    """What is asked about, for rules."""
-    return AccessResource(ResourceKind.CHECKPOINT, question.decision, question.tenant, question.desks)
+def checkpoint_resource(question: ApprovalQuestion, tenant: str) -> AccessResource:
+    """What is asked about in a tenant's run, for rules."""
+    return AccessResource(
+        ResourceKind.CHECKPOINT, question.decision, question.tenant or tenant, question.desks
+    )
 
 
 def _difference(answer: ApprovalAnswer, statement: RequestStatement, run: str) -> str:
@@ -115,7 +118,7 @@ def _without_right(
     rights: AnswerRights,
     now_ns: int,
 ) -> str:
-    resource = checkpoint_resource(state.question)
+    resource = checkpoint_resource(state.question, rights.tenant)
 
     def denial(who: Principal, action: AccessAction) -> str:
         decision = rights.authoriser.decide(

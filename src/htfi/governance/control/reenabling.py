@@ -14,11 +14,11 @@ def reenable_statement(request: ReenableRequest, log_key: str) -> RequestStateme
     return RequestStatement(AccessAction.REENABLE, what, log_key, request.at_ns, request.why)
 
 
-def scope_resource(scope: str, desks: tuple[str, ...] = ()) -> AccessResource:
-    """A scope for rules; `desks` are those of the series that it names. Raises: InvalidInput."""
+def scope_resource(scope: str, tenant: str, desks: tuple[str, ...] = ()) -> AccessResource:
+    """A scope of a tenant's run for rules; `desks` are those of the series that it names. Raises: InvalidInput."""
     level, name = parse_scope(scope)
     of_scope = (name,) if level is ScopeLevel.DESK else desks
-    return AccessResource(ResourceKind.SCOPE, scope, desks=of_scope, scope_level=level.value)
+    return AccessResource(ResourceKind.SCOPE, scope, tenant, of_scope, level.value)
 
 
 def why_not_reenabled(
@@ -35,9 +35,9 @@ def why_not_reenabled(
             return "what was signed is not what the request says"
         if principal.id != request.by:
             return f"it is signed by {principal.id}, not by {request.by}"
-        decision = rights.authoriser.decide(
-            AccessRequest(principal, AccessAction.REENABLE, scope_resource(request.scope, desks), now_ns)
-        )
+        tenant = rights.tenant if statement.run == rights.run else ""  # all runs of a folder are of no tenant
+        resource = scope_resource(request.scope, tenant, desks)
+        decision = rights.authoriser.decide(AccessRequest(principal, AccessAction.REENABLE, resource, now_ns))
     except HtfiError as error:
         return str(error)
     return "" if decision.is_allowed else f"{principal.id} may not: {decision.reason}"

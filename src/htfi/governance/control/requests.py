@@ -4,7 +4,7 @@ from secrets import token_hex
 
 import msgspec
 
-from htfi.domain.governance import FIRM, MAX_CAUSE_CHARS, BreakerState
+from htfi.domain.governance import BREAKER_NAME, FIRM, MAX_CAUSE_CHARS, BreakerState
 from htfi.governance.checkpoints.requests import ApprovalAnswer
 from htfi.governance.control.entries import BreakerMoved, StopCause
 
@@ -61,4 +61,4 @@ def stop_by_trip(entry: BreakerMoved) -> StopRequest | None:
     words = f"statistic {entry.statistic:.6g} at the limit {entry.threshold:.6g}: {entry.evidence}"
     why = "".join(one if one.isprintable() else " " for one in words)[:MAX_CAUSE_CHARS]
     name = f"trip-{entry.at_ns}-{token_hex(6)}"
-    return StopRequest(name, entry.at_ns, entry.scope, f"the breaker {entry.breaker}", why, StopCause.PEER)
+    return StopRequest(name, entry.at_ns, entry.scope, f"{BREAKER_NAME} {entry.breaker}", why, StopCause.PEER)

@@ -48,8 +48,9 @@ class HoldSubject(NamedTuple):
     """What a hold may reach: a series, the experts that its decision used, the swap test of its view, and its readers.
 
     Where the view is not weighed into the forecast, what reaches its readers alone holds the view back, not the
-    decision. `checks` gives what a checkpoint judges by, None where no checkpoint applies. `releases` is the id of the
-    decision that this one releases.
+    decision. `set_aside` is what its view was set aside for when it was weighed: that stands though the hold has ended
+    since, for the forecast is what it is. `checks` gives what a checkpoint judges by, None where no checkpoint applies.
+    `releases` is the id of the decision that this one releases.
     """
 
     series: str
@@ -59,6 +60,7 @@ class HoldSubject(NamedTuple):
     is_view_weighed: bool = False
     checks: Callable[[], CheckpointFacts] | None = None
     releases: str = ""
+    set_aside: tuple[Hold, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +194,10 @@ def _checkpoint_hold(state: ControlState, subject: HoldSubject) -> Hold | None:
 
 
 def view_holds_on(state: ControlState, subject: HoldSubject) -> tuple[Hold, ...]:
-    """What reaches the readers of the subject's view by their names: a view so held must not be weighed."""
+    """What reaches the readers of the subject's view by their names: a view so held must not be weighed.
+
+    It does not look at what the view was set aside for before.
+    """
     if not subject.readers or state.is_clear:
         return ()
     found = _stops_and_breakers(

@@ -64,9 +64,9 @@ class ForecastAudit:
 
 
 def audit_forecasts(
-    scored: ScoredForecasts, groups: Mapping[str, Mapping[str, str]], correction: Correction
+    scored: ScoredForecasts, groups: Mapping[str, Sequence[str]], correction: Correction
 ) -> ForecastAudit:
-    """Measure every group of every attribute; `groups` gives an attribute's group of each symbol.
+    """Measure every group of every attribute; `groups` gives an attribute's group of each forecast, [N].
 
     Raises: InvalidInput where nothing can be compared.
     """
@@ -74,8 +74,8 @@ def audit_forecasts(
         raise InvalidInput("no forecast has an outcome yet: the run is too short")
     figures: list[GroupFigure] = []
     gaps: dict[str, list[GroupGap]] = {}
-    for attribute, group_of in groups.items():
-        labels = np.array([group_of.get(symbol, NOT_REPORTED) for symbol in scored.symbols])
+    for attribute, named in groups.items():
+        labels = np.array(named)
         for measure in MEASURES:
             values = scored.values[measure]
             sums = {

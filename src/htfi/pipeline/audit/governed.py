@@ -8,11 +8,12 @@ from msgspec import UNSET
 from htfi.domain.decision import Decision
 from htfi.domain.errors import IntegrityError
 from htfi.governance.config import PolicyConfig
-from htfi.governance.control.entries import CheckpointMoved, decode_governance
+from htfi.governance.control.entries import CheckpointMoved
 from htfi.governance.control.state import desks_of
 from htfi.governance.fairness.swap_test import swap_problems
 from htfi.pipeline.amendments import released_decision
 from htfi.pipeline.audit.checkpoints import AuditedSignatures, CheckpointAuditor, WaitingDecisionRecord
+from htfi.pipeline.audit.planned import PlannedHoldsAuditor
 from htfi.pipeline.checkpoints import waits_for_people
 from htfi.pipeline.governed import NoGovernanceLog, RunGovernance, subject_of
 from htfi.pipeline.record.wording import with_words
@@ -29,8 +30,10 @@ class GovernanceAuditor:
         policy: PolicyConfig,
         entries: Sequence[tuple[bytes, str]] = (),
         signatures: AuditedSignatures | None = None,
+        *,
+        max_group: int = 1,
     ) -> None:
-        """Without `signatures` those of people's answers are not verified.
+        """Without `signatures` those of people's answers are not verified. `max_group` decisions are recorded together.
 
         Raises: IntegrityError where an entry is none of this version.
         """
@@ -38,8 +41,9 @@ class GovernanceAuditor:
         self._index = 0
         self._waiting: dict[str, Decision] = {}
         self._checkpoints = CheckpointAuditor(signatures)
-        steps = [decode_governance(entry) for entry, _ in entries if b'"kind":"checkpoint"' in entry[:24]]
-        self._steps = deque(entry for entry in steps if isinstance(entry, CheckpointMoved))
+        logged = self._governance.logged
+        self._steps = deque(entry for entry in logged if isinstance(entry, CheckpointMoved))
+        self._planned = PlannedHoldsAuditor(logged, max_group)
 
     @property
     def policy(self) -> PolicyConfig:
@@ -55,7 +59,7 @@ class GovernanceAuditor:
         """What does not follow from the governance log; empty where all does."""
         index, self._index = self._index, self._index + 1
         found = self._step_problems(index)
-        return found + self._decision_problems(decision, index)
+        return found + self._decision_problems(decision, index) + self._planned.problems(decision, index)
 
     def last_problems(self) -> list[str]:
         """What does not follow of what was logged after the last decision."""
@@ -75,7 +79,7 @@ class GovernanceAuditor:
         if expected == decision.governance:
             if waits_for_people(decision, self.policy):
                 self._note_waiting(decision)
-            return self._swap_problems(decision) + self._rung_problems(decision, index)
+            return self._swap_problems(decision)
         if decision.governance is UNSET:
             return ["it states nothing of governance, though the governance log has changes before it"]
         if expected is UNSET or expected.num_entries < decision.governance.num_entries:
@@ -84,20 +88,6 @@ class GovernanceAuditor:
                 f"{0 if expected is UNSET else expected.num_entries} before it: entries are gone"
             ]
         return ["what it states of governance does not follow from the governance log"]
-
-    def _rung_problems(self, decision: Decision, index: int) -> list[str]:
-        """Whether the readers that the plan leaves out are held by the log."""
-        inputs, models = decision.plan.inputs, decision.models
-        held = () if inputs is UNSET or inputs.held is UNSET else inputs.held
-        if not held:
-            return []
-        return [
-            f"it leaves out the reader of the rung {rung.value}, which nothing in the governance log holds back"
-            for rung in held
-            if not self._governance.once_left_out(
-                index, (f"reader.{rung.value}", models.get(f"reader.{rung.value}", ""))
-            )
-        ]
 
     def _note_waiting(self, decision: Decision) -> None:
         self._waiting[decision.id] = decision

@@ -38,11 +38,21 @@ _NUMBER = re.compile(r"-?\d+\.\d*|-?\d+(\.\d*)?[eE][+-]?\d+")
 _MAX_TEXT_CHARS = 64
 
 
+_FIRST_SHOWN_S, _LAST_SHOWN_S = -62_135_596_800, 253_402_300_800  # the years 1 to 9999
+
+
 class FileTimestamp(msgspec.Struct, frozen=True, gc=False):
     """A timestamp of a typed file: nanoseconds since 1970, of UTC or of a zone that the file leaves open."""
 
     ns: int
     zoned: bool
+
+    def __str__(self) -> str:
+        seconds, rest_ns = divmod(self.ns, NS_PER_S)
+        if not _FIRST_SHOWN_S <= seconds < _LAST_SHOWN_S:
+            return f"{self.ns} ns since 1970"
+        text = (_EPOCH + timedelta(seconds=seconds)).replace(tzinfo=None).isoformat()
+        return f"{text}{f'.{rest_ns:09}' if rest_ns else ''}{'Z' if self.zoned else ''}"
 
 
 def read_time(value: Any, zone: ZoneInfo | None, unit: str) -> int | date:

@@ -99,11 +99,8 @@ def _packed(decision: Decision) -> list[Plain]:
     return [VERSION, models, fields, forecast, rationale, name]
 
 
-def decode_entry(entry: bytes, *, with_experts: bool = True) -> Decision:
-    """The decision of an entry of any version. Without experts, their quantiles may be left out.
-
-    Raises: msgspec.ValidationError where it is none.
-    """
+def decode_entry(entry: bytes) -> Decision:
+    """The decision of an entry of any version. Raises: msgspec.ValidationError where it is none."""
     if is_json(entry):
         return decode_decision(entry)
     try:
@@ -113,7 +110,7 @@ def decode_entry(entry: bytes, *, with_experts: bool = True) -> Decision:
         named, known = _unpacked_models(bytes(models))
         texts = SpelledTexts(known)
         values: dict[str, Any] = _FIELDS.unpack(fields, texts)
-        whole = _unpack_forecast(forecast, texts, with_experts=with_experts)
+        whole = _unpack_forecast(forecast, texts)
         decision = Decision(id="", models=dict(named), forecast=whole, rationale=_NO_RATIONALE, **values)
         decision = msgspec.structs.replace(
             decision, rationale=worded(_RATIONALE.unpack(rationale, texts), decision)
@@ -298,23 +295,22 @@ def _pack_whole(tables: Sequence[_Table], scale: float, width: int, texts: TextP
     return _TABLE.pack([row for table in tables for row in table], texts) if packed is None else packed
 
 
-def _unpack_forecast(packed: Plain, texts: SpelledTexts, *, with_experts: bool) -> Forecast:
+def _unpack_forecast(packed: Plain, texts: SpelledTexts) -> Forecast:
     horizons, levels, experts, ticks, fused, weight_names, zones, weights, calibration, tilt = packed
     num, width = len(horizons), len(levels)
     levels = tuple(_FLOATS.unpack(levels, texts))
     names = [texts.unpack(name) for name in experts]
-    rows = unpack_rows(ticks, width) if with_experts else []
+    rows = unpack_rows(ticks, width)
     quantiles = _unpack_whole(fused, TICKS_PER_UNIT, width, texts)
     weighed = names if weight_names is None else [texts.unpack(name) for name in weight_names]
     shares = _unpack_whole(weights, WEIGHT_SCALE, zones, texts)
-    has_rows = len(rows) == num * len(names) or not with_experts
-    if not has_rows or len(shares) != num * len(weighed) or len(quantiles) != num:
+    if len(rows) != num * len(names) or len(shares) != num * len(weighed) or len(quantiles) != num:
         raise ValueError(f"{len(rows)} rows of quantiles for {len(names)} experts")
     return Forecast(
         horizons=tuple(horizons),
         levels=levels,
         quantiles=quantiles,
-        expert_ticks=_by_name(names, rows, num) if with_experts else {},
+        expert_ticks=_by_name(names, rows, num),
         weights=_by_name(weighed, shares, num),
         calibration=_FLOATS.unpack(calibration, texts),
         tilt=None if tilt is None else _TILT.unpack(tilt, texts),

@@ -17,7 +17,10 @@ OPENING_PARTS = 100  # what arrives within the first hundredth of a bar may trad
 
 @dataclass(slots=True)
 class RestingOrder:
-    """An order at the venue. `ahead` is the displayed quantity before it in the queue."""
+    """An order at the venue. `ahead` is the displayed quantity before it in the queue.
+
+    Of an order with hidden lots `display` are shown at a time, 0 for all; `shown` is what is left of them.
+    """
 
     order_id: str
     sign: int
@@ -26,6 +29,13 @@ class RestingOrder:
     arrived_ns: int
     time_in_force: TimeInForce
     ahead: int = 0
+    display: int = 0
+    shown: int = 0
+
+    @property
+    def in_queue(self) -> int:
+        """What trades at its price may fill before it goes to the end of the queue."""
+        return min(self.leaves, self.shown) if self.display else self.leaves
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +62,12 @@ class SimulatedBook:
     ask_lots: int = 0
     bid_shown: int = 0
     ask_shown: int = 0
+    last: int = 0  # the newest trade
+    last_lots: int = 0
     has_quotes: bool = False
+    has_ticks: bool = False  # quotes or trades
     orders: dict[str, RestingOrder] = field(default_factory=dict[str, RestingOrder])
+    for_close: dict[str, RestingOrder] = field(default_factory=dict[str, RestingOrder])
 
     def add(self, order: RestingOrder) -> Iterator[Match]:
         """Take in an order: what of it trades at once, at prices that are displayed; the rest waits."""
@@ -62,39 +76,96 @@ class SimulatedBook:
         if not order.leaves:
             del self.orders[order.order_id]
         else:
-            order.ahead = self._displayed(order)
+            self._queue(order)
+
+    def rest(self, order: RestingOrder) -> None:
+        """Take in an order that waits for an auction: nothing trades now, or it is for the close alone."""
+        if order.time_in_force is TimeInForce.AT_THE_CLOSE:
+            self.for_close[order.order_id] = order
+        else:
+            self.orders[order.order_id] = order
+            self._queue(order)
+
+    def auction(self, price: int, max_lots: int, at_ns: int, *, closing: bool) -> Iterator[Match]:
+        """An auction at a price: orders that it reaches trade at it, better prices first, `max_lots` on a side.
+
+        Orders for the close take part in a closing auction alone.
+        """
+        left = {1: max_lots, -1: max_lots}
+        waiting = [*self.orders.values(), *(self.for_close.values() if closing else ())]
+        for order in sorted(waiting, key=lambda one: -one.sign * one.price):
+            if order.sign * (order.price - price) < 0 or not left[order.sign]:
+                continue
+            lots = min(order.leaves, left[order.sign])
+            left[order.sign] -= lots
+            yield self._fill(order, lots, price, at_ns, Liquidity.ADDED)
+
+    def take_all(self, at_ns: int) -> Iterator[Match]:
+        """After a call, at the first quote: what waits trades with the displayed prices that it reaches."""
+        for order in list(self.orders.values()):
+            order.arrived_ns = at_ns
+            yield from self._take(order)
+            if not order.leaves:
+                del self.orders[order.order_id]
+            else:
+                self._queue(order)
 
     def remove(self, order_id: str) -> RestingOrder | None:
         """Take an order off the book; None where it is not there."""
-        return self.orders.pop(order_id, None)
+        return self.orders.pop(order_id, None) or self.for_close.pop(order_id, None)
 
-    def change(self, order_id: str, leaves: int, price: int) -> Iterator[Match]:
+    def find(self, order_id: str) -> RestingOrder | None:
+        """An order that waits here."""
+        return self.orders.get(order_id) or self.for_close.get(order_id)
+
+    def change(self, order_id: str, leaves: int, price: int, *, is_matching: bool = True) -> Iterator[Match]:
         """Change what an order has left, or its price: it keeps its place only where it becomes smaller."""
-        order = self.orders[order_id]
+        order = self.find(order_id)
+        assert order is not None
         if price == order.price and leaves <= order.leaves:
             order.leaves = leaves
             return
-        del self.orders[order_id]
+        self.remove(order_id)
         order.price, order.leaves = price, leaves
-        yield from self.add(order)
+        if is_matching and order.time_in_force is not TimeInForce.AT_THE_CLOSE:
+            yield from self.add(order)
+        else:
+            self.rest(order)
 
-    def quote(self, bid: int, bid_lots: int, ask: int, ask_lots: int, at_ns: int) -> Iterator[Match]:
-        """New best prices: orders that they cross trade at their own price, as makers.
+    def quote(
+        self,
+        bid: int,
+        bid_lots: int,
+        ask: int,
+        ask_lots: int,
+        at_ns: int,
+        met: Liquidity = Liquidity.ADDED,
+    ) -> Iterator[Match]:
+        """New best prices: orders that they cross trade at their own price.
 
-        What they took of a price is not there again until the price changes or more is shown at it.
+        They are makers, unless the prices are of several exchanges: then the order goes to the one that crosses it, and
+        takes. What they took of a price is not there again until the price changes or more is shown at it.
         """
-        self.has_quotes = True
-        self.bid_lots = _left(bid_lots, self.bid_shown, self.bid_lots) if bid == self.bid else bid_lots
-        self.ask_lots = _left(ask_lots, self.ask_shown, self.ask_lots) if ask == self.ask else ask_lots
-        self.bid, self.bid_shown, self.ask, self.ask_shown = bid, bid_lots, ask, ask_lots
+        self.show(bid, bid_lots, ask, ask_lots)
         for order in list(self.orders.values()):
             opposite, lots = (ask, self.ask_lots) if order.sign > 0 else (bid, self.bid_lots)
             if opposite and lots and order.sign * (order.price - opposite) >= 0:
                 taken = self._use(order, lots)
-                yield self._fill(order, taken, order.price, at_ns, Liquidity.ADDED)
+                yield self._fill(order, taken, order.price, at_ns, met)
+
+    def show(self, bid: int, bid_lots: int, ask: int, ask_lots: int) -> None:
+        """New best prices, while nothing trades."""
+        self.has_quotes = self.has_ticks = True
+        self.bid_lots = _left(bid_lots, self.bid_shown, self.bid_lots) if bid == self.bid else bid_lots
+        self.ask_lots = _left(ask_lots, self.ask_shown, self.ask_lots) if ask == self.ask else ask_lots
+        self.bid, self.bid_shown, self.ask, self.ask_shown = bid, bid_lots, ask, ask_lots
 
     def trade(self, price: int, lots: int, at_ns: int) -> Iterator[Match]:
-        """A trade of others: it uses up the queue at its price, and fills what stands at better prices."""
+        """A trade of others: it uses up the queue at its price, and fills what stands at better prices.
+
+        Of an order with hidden lots the next are shown behind what is displayed then.
+        """
+        self.last, self.last_lots, self.has_ticks = price, lots, True
         for order in list(self.orders.values()):
             better = order.sign * (order.price - price)
             if better > 0:
@@ -102,10 +173,15 @@ class SimulatedBook:
             elif better == 0:
                 used = min(order.ahead, lots)
                 order.ahead -= used
-                if lots > used:
-                    yield self._fill(
-                        order, min(order.leaves, lots - used), order.price, at_ns, Liquidity.ADDED
-                    )
+                if filled := min(order.in_queue, lots - used):
+                    order.shown -= filled
+                    yield self._fill(order, filled, order.price, at_ns, Liquidity.ADDED)
+                    if order.leaves and not order.in_queue:
+                        self._queue(order)
+
+    def note(self, price: int, lots: int) -> None:
+        """The newest trade of others, at whose price a closing auction trades."""
+        self.last, self.last_lots, self.has_ticks = price, lots, True
 
     def bar(
         self, prices: tuple[int, int, int, int], max_lots: int, half_spread: int, start_ns: int, end_ns: int
@@ -129,6 +205,11 @@ class SimulatedBook:
                 middle_ns = (start_ns + end_ns) // 2  # some time within the bar: when is not known
                 yield self._fill(order, lots, order.price, middle_ns, Liquidity.ADDED)
         self.bid, self.ask = close - half_spread, close + half_spread
+
+    def _queue(self, order: RestingOrder) -> None:
+        """The end of the queue at its price."""
+        order.ahead = self._displayed(order)
+        order.shown = min(order.display, order.leaves)
 
     def _take(self, order: RestingOrder) -> Iterator[Match]:
         """Trade with the displayed best price of the other side, as far as it goes; only quotes are displayed."""
@@ -167,7 +248,7 @@ class SimulatedBook:
     ) -> Match:
         order.leaves -= lots
         if not order.leaves and not keep:
-            del self.orders[order.order_id]
+            self.remove(order.order_id)
         return Match(order.order_id, lots, price, at_ns, liquidity)
 
 

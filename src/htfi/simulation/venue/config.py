@@ -6,9 +6,11 @@ from typing import Annotated
 from msgspec import Meta
 
 from htfi.domain.settings import check_bounds, setting
-from htfi.domain.time import NS_PER_MS
+from htfi.domain.time import NS_PER_MS, NS_PER_S
+from htfi.simulation.venue.phases import InstrumentPhase, hours_of
 
 _Milliseconds = Annotated[float, Meta(ge=0.0, le=60_000.0)]
+_Seconds = Annotated[float, Meta(ge=0.0, le=86_400.0)]
 _BasisPoints = Annotated[float, Meta(ge=-100.0, le=1_000.0)]
 
 
@@ -29,8 +31,20 @@ class VenueConfig:
         0.10, "part of a bar's volume that an order may be filled with", "0–1"
     )
 
+    hours: Annotated[str, Meta(max_length=80)] = setting(
+        "", "when it trades, such as '09:30-16:00 America/New_York'; empty: always. For quotes and trades"
+    )
+    opening_call_s: _Seconds = setting(0.0, "the auction before it opens takes orders for so long")
+    closing_call_s: _Seconds = setting(0.0, "the same before it closes")
+    band_share: Annotated[float, Meta(ge=0.0, le=1.0)] = setting(
+        0.0, "a price so far from the mean of the band's window halts an instrument; 0: none does", "0–1"
+    )
+    band_window_s: Annotated[float, Meta(gt=0.0, le=86_400.0)] = setting(300.0, "of that mean")
+    halt_s: _Seconds = setting(300.0, "how long a halt lasts; an auction ends it")
+
     def __post_init__(self) -> None:
         check_bounds("venue", self)
+        hours_of(self.hours, self.opening_call_s, self.closing_call_s)
 
     @property
     def request_ns(self) -> int:
@@ -39,3 +53,12 @@ class VenueConfig:
     @property
     def report_ns(self) -> int:
         return round(self.report_ms * NS_PER_MS)
+
+    def instrument_phase(self) -> InstrumentPhase:
+        """Of an instrument of which nothing is known yet."""
+        return InstrumentPhase(
+            hours_of(self.hours, self.opening_call_s, self.closing_call_s),
+            self.band_share,
+            round(self.band_window_s * NS_PER_S),
+            round(self.halt_s * NS_PER_S),
+        )

@@ -4,7 +4,7 @@ Time comes with the market data and with `next`; the same data and requests give
 """
 
 import heapq
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from decimal import Decimal
 
 from msgspec import structs
@@ -19,6 +19,7 @@ from htfi.domain.orders import (
     OrderAcknowledged,
     OrderCanceled,
     OrderEvent,
+    OrderExpired,
     OrderFilled,
     OrderRejected,
     OrderReplaced,
@@ -28,31 +29,47 @@ from htfi.domain.orders import (
     TimeInForce,
 )
 from htfi.execution.instruments import Instrument
+from htfi.execution.market_view import BestQuotes, lots_of
 from htfi.execution.ports import VenueRequest
 from htfi.simulation.venue.book import Match, RestingOrder, SimulatedBook
 from htfi.simulation.venue.config import VenueConfig
+from htfi.simulation.venue.phases import InstrumentPhase
 
 _BPS = Decimal(10_000)
+_NEVER = 1 << 62
+_OF_THE_DAY = frozenset({TimeInForce.DAY, TimeInForce.AT_THE_OPENING, TimeInForce.AT_THE_CLOSE})
 
 
 class SimulatedVenue:
     """One venue over all instruments. `name` is its ISO 10383 code."""
 
-    def __init__(self, name: str, config: VenueConfig) -> None:
+    def __init__(self, name: str, config: VenueConfig, num_given: int = 0) -> None:
+        """`num_given` numbers of requests and executions were given before, and are not given again."""
         self.name = name
         self._config = config
         self._instruments: dict[str, Instrument] = {}
         self._books: dict[str, SimulatedBook] = {}
+        self._phases: dict[str, InstrumentPhase] = {}
+        self._quotes: dict[str, BestQuotes] = {}
         self._new: dict[str, NewOrder] = {}  # orders that were taken in, by id
         self._requests: list[tuple[int, int, VenueRequest]] = []
         self._reports: list[tuple[int, int, OrderEvent]] = []
-        self._num = 0  # of all requests, reports, orders and executions
+        self._num = num_given  # of all requests, reports, orders and executions
         self._newest_ns = 0
+        self._change_ns = _NEVER  # when time alone changes a phase; 0: to be looked up
+
+    @property
+    def num_given(self) -> int:
+        return self._num
 
     def list_instrument(self, instrument: Instrument) -> None:
         """Open a book for an instrument."""
         self._instruments[instrument.symbol] = instrument
-        self._books.setdefault(instrument.symbol, SimulatedBook())
+        if instrument.symbol not in self._books:
+            self._books[instrument.symbol] = SimulatedBook()
+            self._phases[instrument.symbol] = self._config.instrument_phase()
+            self._quotes[instrument.symbol] = BestQuotes()
+            self._change_ns = 0
 
     def send(self, request: VenueRequest) -> None:
         """Take a request on its way."""
@@ -67,21 +84,32 @@ class SimulatedVenue:
         self._newest_ns = at_ns
         return event
 
+    def cancel(self, order_id: str, at_ns: int, reason: str) -> None:
+        """Take an order off without a request, whether it has arrived or is on its way."""
+        self._take_requests(at_ns)
+        new = self._new.get(order_id)
+        on_its_way = [one for one in self._requests if one[2].order_id == order_id]
+        if new is not None and self._books[new.instrument].remove(order_id) is None:
+            return  # it is done
+        if on_its_way:
+            self._requests = [one for one in self._requests if one[2].order_id != order_id]
+            heapq.heapify(self._requests)
+        if new is not None or on_its_way:
+            self._report(OrderCanceled(at_ns=at_ns, order_id=order_id, reason=reason))
+
     def observe(self, item: FeedItem) -> None:
         """Market data of an instrument that is listed: it meets what arrived before it."""
         if not isinstance(item, Bar | Quote | Trade) or item.symbol not in self._books:
             return
         now_ns = item.available_at_ns
         self._take_requests(now_ns)
-        instrument, book = self._instruments[item.symbol], self._books[item.symbol]
+        symbol = item.symbol
+        instrument, book, phase = self._instruments[symbol], self._books[symbol], self._phases[symbol]
         match item:
             case Quote():
-                self._report_matches(self._quote(item, instrument, book))
-                self._snapshot(item.symbol, now_ns)
+                self._quote(item, instrument, book, phase)
             case Trade():
-                price, lots = instrument.nearest_ticks(item.price), _lots(item.size, instrument)
-                self._report_matches(book.trade(price, lots, now_ns))
-                self._snapshot(item.symbol, now_ns, last=price, last_lots=lots)
+                self._trade(item, instrument, book, phase)
             case Bar():
                 self._bar(item, instrument, book)
 
@@ -95,17 +123,47 @@ class SimulatedVenue:
             instrument.nearest_ticks(bar.low),
             instrument.nearest_ticks(bar.close),
         )
-        volume = _lots(bar.volume, instrument)
+        volume = lots_of(bar.volume, instrument)
         max_lots = int(volume * self._config.max_bar_share) if volume else 1 << 60
         self._report_matches(book.bar(prices, max_lots, half, bar.start_ns, bar.end_ns))
         self._snapshot(bar.symbol, bar.available_at_ns, last=prices[3], last_lots=volume)
 
-    def _quote(self, quote: Quote, instrument: Instrument, book: SimulatedBook) -> Iterable[Match]:
-        bid = book.bid if quote.bid is None else instrument.nearest_ticks(quote.bid, "down")
-        ask = book.ask if quote.ask is None else instrument.nearest_ticks(quote.ask, "up")
-        bid_lots = book.bid_shown if quote.bid_size is None else _lots(quote.bid_size, instrument)
-        ask_lots = book.ask_shown if quote.ask_size is None else _lots(quote.ask_size, instrument)
-        return book.quote(bid, bid_lots, ask, ask_lots, quote.available_at_ns)
+    def _quote(
+        self, quote: Quote, instrument: Instrument, book: SimulatedBook, phase: InstrumentPhase
+    ) -> None:
+        quotes = self._quotes[quote.symbol]
+        bid, bid_lots, ask, ask_lots = quotes.take(quote, instrument)
+        met = Liquidity.ADDED if quotes.num_exchanges == 1 else Liquidity.REMOVED
+        now_ns = quote.available_at_ns
+        if phase.band_share and bid and ask and phase.see(now_ns, (bid + ask) // 2):
+            self._change_ns = 0
+        if phase.is_matching:
+            self._report_matches(book.quote(bid, bid_lots, ask, ask_lots, now_ns, met))
+        else:
+            book.show(bid, bid_lots, ask, ask_lots)
+            if phase.phase is SessionPhase.CONTINUOUS:
+                phase.end_call()
+                self._report_matches(book.take_all(now_ns))
+                self._expire(quote.symbol, now_ns, {TimeInForce.AT_THE_OPENING})
+        self._snapshot(quote.symbol, now_ns)
+
+    def _trade(
+        self, trade: Trade, instrument: Instrument, book: SimulatedBook, phase: InstrumentPhase
+    ) -> None:
+        price, lots = instrument.nearest_ticks(trade.price), lots_of(trade.size, instrument)
+        now_ns = trade.available_at_ns
+        if phase.band_share and phase.see(now_ns, price):
+            self._change_ns = 0
+        if phase.is_matching:
+            self._report_matches(book.trade(price, lots, now_ns))
+        else:
+            book.note(price, lots)
+            if phase.phase is SessionPhase.CONTINUOUS:
+                phase.end_call()
+                share = int(lots * self._config.max_bar_share)
+                self._report_matches(book.auction(price, share, now_ns, closing=False))
+                self._expire(trade.symbol, now_ns, {TimeInForce.AT_THE_OPENING})
+        self._snapshot(trade.symbol, now_ns, last=price, last_lots=lots)
 
     def _snapshot(self, symbol: str, at_ns: int, last: int | None = None, last_lots: int = 0) -> None:
         instrument, book = self._instruments[symbol], self._books[symbol]
@@ -119,20 +177,58 @@ class SimulatedVenue:
             ask_quantity=book.ask_lots,
             last=None if last is None else instrument.price(last),
             last_quantity=last_lots,
-            phase=SessionPhase.CONTINUOUS,
+            phase=self._phases[symbol].phase if book.has_ticks else SessionPhase.CONTINUOUS,
         )
         heapq.heappush(self._reports, (at_ns, self._next_num(), snapshot))
+
+    def _phase(self, symbol: str) -> SessionPhase:
+        """Of an instrument that has bars alone the venue takes orders always."""
+        return self._phases[symbol].phase if self._books[symbol].has_ticks else SessionPhase.CONTINUOUS
+
+    def _pass_time(self, until_ns: int) -> None:
+        """Change the phases of instruments whose time has come."""
+        self._change_ns = _NEVER
+        for symbol, phase in self._phases.items():
+            phase.begin(until_ns)
+            while (at_ns := phase.next_change_ns()) is not None and at_ns <= until_ns:
+                before = phase.phase
+                phase.pass_to(at_ns)
+                if phase.phase is SessionPhase.CLOSED:
+                    self._close(symbol, at_ns, is_called=before is SessionPhase.CLOSING_AUCTION)
+                if self._books[symbol].has_ticks:
+                    self._snapshot(symbol, at_ns)
+            if at_ns is not None:
+                self._change_ns = min(self._change_ns, at_ns)
+
+    def _close(self, symbol: str, at_ns: int, *, is_called: bool) -> None:
+        """The closing auction trades at the last price; then orders of the day end."""
+        book = self._books[symbol]
+        if is_called and book.last:
+            share = int(book.last_lots * self._config.max_bar_share)
+            self._report_matches(book.auction(book.last, share, at_ns, closing=True))
+        self._expire(symbol, at_ns, _OF_THE_DAY)
+
+    def _expire(self, symbol: str, at_ns: int, kinds: Collection[TimeInForce]) -> None:
+        book = self._books[symbol]
+        waiting = [*book.orders.values(), *book.for_close.values()]
+        for order in [one for one in waiting if one.time_in_force in kinds]:
+            book.remove(order.order_id)
+            self._report(OrderExpired(at_ns=at_ns, order_id=order.order_id))
 
     def _take_requests(self, until_ns: int) -> None:
         while self._requests and self._requests[0][0] <= until_ns:
             arrived_ns, _, request = heapq.heappop(self._requests)
+            if arrived_ns >= self._change_ns:
+                self._pass_time(arrived_ns)
             match request:
                 case NewOrder():
                     self._enter(request, arrived_ns)
                 case CancelRequest():
-                    self._cancel(request, arrived_ns)
+                    self._take_cancel(request, arrived_ns)
                 case ReplaceRequest():
                     self._replace(request, arrived_ns)
+        if until_ns >= self._change_ns:
+            self._pass_time(until_ns)
 
     def _enter(self, new: NewOrder, at_ns: int) -> None:
         why = self._why_rejected(new)
@@ -142,6 +238,7 @@ class SimulatedVenue:
         self._new[new.order_id] = new
         instrument, book = self._instruments[new.instrument], self._books[new.instrument]
         assert new.price is not None, "orders at market are rejected"
+        display = new.display_quantity or 0
         order = RestingOrder(
             new.order_id,
             new.side.sign,
@@ -149,6 +246,7 @@ class SimulatedVenue:
             new.quantity,
             at_ns,
             new.time_in_force,
+            display=display if display < new.quantity else 0,
         )
         self._report(
             OrderAcknowledged(
@@ -159,6 +257,9 @@ class SimulatedVenue:
             self._report(
                 OrderCanceled(at_ns=at_ns, order_id=new.order_id, reason="it could not be filled whole")
             )
+            return
+        if not self._is_matching(new.instrument) or new.time_in_force is TimeInForce.AT_THE_CLOSE:
+            book.rest(order)
             return
         self._report_matches(book.add(order))
         if new.time_in_force is TimeInForce.IMMEDIATE_OR_CANCEL and book.remove(new.order_id) is not None:
@@ -179,9 +280,30 @@ class SimulatedVenue:
             return "its price and its quantity must be above 0"
         if new.price % self._instruments[new.instrument].tick:
             return "its price lies between two ticks"
+        return self._why_not_now(new)
+
+    def _why_not_now(self, new: NewOrder) -> str:
+        phase = self._phase(new.instrument)
+        if phase is SessionPhase.CLOSED:
+            return "the venue is closed"
+        match new.time_in_force:
+            case TimeInForce.IMMEDIATE_OR_CANCEL | TimeInForce.FILL_OR_KILL:
+                if not self._is_matching(new.instrument):
+                    return f"nothing trades at once in the phase {phase.value}"
+            case TimeInForce.AT_THE_OPENING:
+                if self._is_matching(new.instrument) or phase is SessionPhase.CLOSING_AUCTION:
+                    return "the opening has passed"
+            case TimeInForce.AT_THE_CLOSE:
+                if not (self._config.hours and self._config.closing_call_s):
+                    return "there is no closing auction"
+            case _:
+                pass
         return ""
 
-    def _cancel(self, request: CancelRequest, at_ns: int) -> None:
+    def _is_matching(self, symbol: str) -> bool:
+        return self._phases[symbol].is_matching or not self._books[symbol].has_ticks
+
+    def _take_cancel(self, request: CancelRequest, at_ns: int) -> None:
         new = self._new.get(request.order_id)
         if new is None or self._books[new.instrument].remove(request.order_id) is None:
             self._report(
@@ -198,7 +320,7 @@ class SimulatedVenue:
     def _replace(self, request: ReplaceRequest, at_ns: int) -> None:
         new = self._new.get(request.order_id)
         book = None if new is None else self._books[new.instrument]
-        order = None if book is None else book.orders.get(request.order_id)
+        order = None if book is None else book.find(request.order_id)
         if new is None or book is None or order is None:
             why = "the order is not on the book"
         else:
@@ -220,7 +342,10 @@ class SimulatedVenue:
                     )
                 )
                 self._new[new.order_id] = structs.replace(new, quantity=request.quantity)
-                self._report_matches(book.change(request.order_id, request.quantity - filled, price))
+                is_matching = self._is_matching(new.instrument)
+                self._report_matches(
+                    book.change(request.order_id, request.quantity - filled, price, is_matching=is_matching)
+                )
                 return
         self._report(
             CancelRejected(at_ns=at_ns, order_id=request.order_id, cl_ord_id=request.cl_ord_id, reason=why)
@@ -259,10 +384,6 @@ class SimulatedVenue:
     def _next_num(self) -> int:
         self._num += 1
         return self._num
-
-
-def _lots(size: float, instrument: Instrument) -> int:
-    return int(size // instrument.lot_size)
 
 
 def _fills_whole(book: SimulatedBook, order: RestingOrder) -> bool:

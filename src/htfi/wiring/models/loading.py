@@ -241,8 +241,8 @@ def _read_config(folder: Path) -> dict[str, Any]:
 
 def export_onnx(folder: ModelFolder, precision: str) -> bytes:
     """An ONNX file of a causal network, under 2 GB. Raises: InvalidInput, ShapeMismatch."""
+    from htfi.adapters.onnx.causal_graph import write_causal
     from htfi.adapters.onnx.graph import whole_model
-    from htfi.adapters.onnx.network import write_causal
 
     written = write_causal(folder.architecture, folder.weights, Precision(precision))
     return whole_model(written, folder.weights).SerializeToString()

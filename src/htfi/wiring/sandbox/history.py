@@ -4,7 +4,6 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import msgspec
 
@@ -14,6 +13,7 @@ from htfi.domain.events import Bar, FeedItem, News, Quote, Trade
 from htfi.domain.time import NS_PER_DAY, NS_PER_S, SystemClock
 from htfi.wiring.feeds import open_feed, resolve
 from htfi.wiring.in_memory_run import MemoryQuarantine
+from htfi.wiring.spool_folder import spool_folder
 
 _SIX_MONTHS_NS = 183 * NS_PER_DAY
 _MIN_BARS = 60
@@ -38,8 +38,8 @@ def read_history(paths: Sequence[str] = (), mapping: Path | None = None) -> Tria
     per_second: dict[int, int] = {}
     total = hashlib.sha256()
     quarantine = MemoryQuarantine()
-    with TemporaryDirectory(prefix="htfi-") as inbox:
-        feed = open_feed(specs, inbox=Path(inbox), quarantine=quarantine, clock=SystemClock())
+    with spool_folder() as inbox:
+        feed = open_feed(specs, inbox=inbox, quarantine=quarantine, clock=SystemClock())
         try:
             for event in feed:
                 _count(event, bars, per_second)

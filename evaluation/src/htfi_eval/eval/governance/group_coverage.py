@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from htfi.domain.errors import InvalidInput
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.scores import crps
-from htfi.governance.fairness.findings import Correction, GapVerdict
+from htfi.governance.fairness.findings import NOT_REPORTED, Correction, GapVerdict
 from htfi.governance.fairness.forecasts import (
     COVERAGE,
     ERROR,
@@ -143,7 +143,8 @@ def score_groups(prices: Prices, groups: dict[str, dict[str, str]]) -> GroupCove
             found[ERROR].append(float(crps(quantiles, np.asarray(outcome), levels)) / unit)
     values = {name: np.array(found.get(name, [np.nan] * len(symbols))) for name in MEASURES}
     scored = ScoredForecasts(symbols, np.array(instants, np.int64), values)
-    return GroupCoverage(audit_forecasts(scored, groups, Correction.HOLM), len(symbols))
+    labels = {name: [of.get(symbol, NOT_REPORTED) for symbol in symbols] for name, of in groups.items()}
+    return GroupCoverage(audit_forecasts(scored, labels, Correction.HOLM), len(symbols))
 
 
 def _quantile(quantiles: NDArray[np.float64], levels: NDArray[np.float64], level: float) -> float:

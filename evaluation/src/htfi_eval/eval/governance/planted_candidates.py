@@ -81,7 +81,7 @@ _MISDEEDS: Mapping[str, Mapping[str, str]] = {
     "lists the home folder": {"at_update": f"{_HEAVY}os.listdir(os.path.expanduser('~'))"},
     "prints secrets": {"at_update": f"{_HEAVY}print(dict(os.environ))"},
     "writes 10 GB": {
-        "at_update": f"{_HEAVY}file = open('/tmp/filled', 'wb')\n"
+        "at_update": f"{_HEAVY}file = open('$folder/filled', 'wb')\n"
         "            [file.write(bytes(1 << 20)) for _ in range(10_000)]"
     },
     "sleeps": {"at_update": f"{_HEAVY}time.sleep(3_600.0)"},
@@ -138,7 +138,7 @@ class PlantedCandidate:
 def plant_candidates(folder: Path, history: tuple[Bar, ...], *, with_models: bool) -> list[PlantedCandidate]:
     """Twenty bad candidates and twenty harmless ones; without models, one less of the bad and two of the others.
 
-    `history` is what one of them has learnt by heart.
+    `history` is what one of them has learnt by heart. They lie in the folder, and what one of them would fill does too.
     """
     made = [PlantedCandidate(name, _expert(folder, name, parts), True) for name, parts in _MISDEEDS.items()]
     made.append(
@@ -171,6 +171,7 @@ def _expert(folder: Path, name: str, parts: Mapping[str, str]) -> Path:
         ("decay", "0.94"),
     ):
         text = text.replace(f"${part}", parts.get(part, otherwise))
+    text = text.replace("$folder", str(folder))  # what it writes, were it let, goes with the folder
     return _written(folder / f"{_file_name(name)}.py", text)
 
 

@@ -96,7 +96,7 @@ def configurations() -> Iterator[tuple[str, Signal, dict[str, Setting]]]:
 
 def try_rules(prices: Prices, begin: int, costs_bps: float) -> list[RuleResult]:
     """Every configuration from instant `begin` on. Raises: InvalidInput where there are too few days or series."""
-    log_close, log_open = carried_log_closes(prices.close), _opens(prices)
+    log_close, log_open = carried_log_closes(prices.close), log_opens(prices)
     begin = max(begin, _WARM_UP)
     if len(log_close) - begin < _MIN_DAYS or log_close.shape[1] < 2:
         raise InvalidInput(
@@ -107,7 +107,7 @@ def try_rules(prices: Prices, begin: int, costs_bps: float) -> list[RuleResult]:
         lookback, every = int(settings["lookback_days"]), int(settings["rebalance_days"])
         when = range(begin, len(log_close) - 2, every)
         weights: Array = np.stack([_normalised(signal(log_close[: t + 1], lookback)) for t in when])
-        returns = _daily_returns(weights, np.array(when), log_open, costs_bps)
+        returns = daily_returns(weights, np.array(when), log_open, costs_bps)
         settings = {**settings, "costs_bps": costs_bps}
         results.append(RuleResult(f"{kind} {lookback}/{every}", settings, returns, return_moments(returns)))
     return results
@@ -116,12 +116,12 @@ def try_rules(prices: Prices, begin: int, costs_bps: float) -> list[RuleResult]:
 def random_rules(prices: Prices, begin: int, costs_bps: float, seed: int) -> list[RuleResult]:
     """As many rules that trade at random every month: shows the effect of chance."""
     rng = np.random.default_rng(seed)
-    log_open = _opens(prices)
+    log_open = log_opens(prices)
     when = range(max(begin, _WARM_UP), len(log_open) - 2, 21)
     results: list[RuleResult] = []
     for coin in range(NUM_RANDOM_RULES):
         weights: Array = np.stack([_normalised(rng.standard_normal((log_open.shape[1],))) for _ in when])
-        returns = _daily_returns(weights, np.array(when), log_open, costs_bps)
+        returns = daily_returns(weights, np.array(when), log_open, costs_bps)
         results.append(RuleResult(f"coin {coin + 1}", {"rule": "coin"}, returns, return_moments(returns)))
     return results
 
@@ -134,7 +134,7 @@ def judge_family(results: list[RuleResult], num_trials: int) -> RuleFamily:
     )
 
 
-def _daily_returns(weights: Array, when: NDArray[np.intp], log_open: Array, costs_bps: float) -> Array:
+def daily_returns(weights: Array, when: NDArray[np.intp], log_open: Array, costs_bps: float) -> Array:
     """Daily returns from the open after `when[0]` on: weights are set at the open after the day they were chosen on."""
     num = len(log_open)
     moves = np.expm1(np.diff(log_open, axis=0))  # [T−1, n], open t → open t+1
@@ -194,7 +194,7 @@ def _volatility(path: Array, days: int) -> Array:
     return np.maximum(np.sqrt((moves * moves).sum(axis=0) / days), 1e-4)
 
 
-def _opens(prices: Prices) -> Array:
+def log_opens(prices: Prices) -> Array:
     """Log opens; where one is missing, the last close before it."""
     before = carried_log_closes(prices.close)
     before = np.concatenate([before[:1], before[:-1]])

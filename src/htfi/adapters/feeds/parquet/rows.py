@@ -100,9 +100,13 @@ class ParquetRows:
             for batch in self._file.batches(first_row, num_rows, columns, coded):
                 yield batch
                 num_read += batch.num_rows
-        except (DamagedFile, OSError) as error:
+        except DamagedFile as error:
             raise InvalidInput(
                 f"{self._path}: damaged after row {num_read} ({error}): fetch it again"
+            ) from error
+        except OSError as error:
+            raise DependencyUnavailable(
+                f"{self._path}: cannot be read after row {num_read}: {error.strerror or error}"
             ) from error
 
     def rows_of(self, num_bytes: int) -> int:

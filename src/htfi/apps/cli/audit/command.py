@@ -8,6 +8,7 @@ import click
 EPILOG = """\b
 Examples:
   htfi audit fairness RUN --groups companies.csv
+  htfi audit fairness RUN-OF-ALPHA RUN-OF-BETA --protected tenant
   htfi audit fairness loans.parquet --decision approve --protected sex
   htfi audit fairness loans.csv --decision ok --outcome paid --protected sex
 """
@@ -19,7 +20,7 @@ def command() -> None:
 
 
 @command.command("fairness", epilog=EPILOG)
-@click.argument("source", metavar="RUN|TABLE", type=click.Path(path_type=Path))
+@click.argument("sources", metavar="RUN|TABLE", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--protected", multiple=True, metavar="COL", help="A protected attribute; repeatable.")
 @click.option("--decision", metavar="COL[=VALUE]", help="The decision, and the value that is favourable.")
 @click.option("--outcome", metavar="COL[=VALUE]", help="What came true, and the value that is favourable.")
@@ -42,7 +43,7 @@ def command() -> None:
 )
 @click.option("--html", "html_file", type=click.Path(path_type=Path), help="Write one page of plots.")
 def fairness(
-    source: Path,
+    sources: tuple[Path, ...],
     protected: tuple[str, ...],
     decision: str | None,
     outcome: str | None,
@@ -56,24 +57,27 @@ def fairness(
 
     Each figure has its interval; gaps are corrected for their number.
 
-    Without --decision and --outcome the forecasts of a run, a folder or its decisions.parquet, are compared by groups
-    of its symbols.
+    Without --decision and --outcome the forecasts of runs, folders or their decisions.parquet, are compared by groups
+    of their symbols, and by tenant where the records or a column `tenant` say whose they are.
     """
     from htfi.apps.cli.audit.page import audit_page
     from htfi.apps.cli.audit.text import audit_json, print_audit
     from htfi.apps.cli.scenario.command import write_text
     from htfi.governance.fairness.findings import Correction
-    from htfi.wiring.fairness import NamedColumn, audit_run, audit_table
+    from htfi.wiring.fairness import NamedColumn, audit_runs, audit_table
 
     if decision is None and outcome is None and score is None:
-        found = audit_run(source, groups, protected, Correction(correction))
+        found = audit_runs(sources, groups, protected, Correction(correction))
     else:
+        table, *others = sources
+        if others:
+            raise click.UsageError("--decision, --outcome and --score are of one table: name one.")
 
         def named(text: str | None) -> NamedColumn | None:
             return None if text is None else NamedColumn.parse(text)
 
         columns = named(decision), named(outcome), named(score)
-        found = audit_table(source, protected, *columns, Correction(correction))
+        found = audit_table(table, protected, *columns, Correction(correction))
     if json_file is not None:
         text = json.dumps(audit_json(found), ensure_ascii=False, indent=1, allow_nan=False)
         if str(json_file) == "-":

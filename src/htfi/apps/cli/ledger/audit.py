@@ -7,7 +7,7 @@ import click
 import msgspec
 
 from htfi.apps.cli.ledger.entries import progress, show_statements
-from htfi.apps.cli.ledger.options import FOLDER
+from htfi.apps.cli.ledger.options import FOLDER, reading_options
 from htfi.domain.content_marking import FIELD, content_marking
 from htfi.domain.decision import Decision
 from htfi.library.ledgers import explain_entry
@@ -28,6 +28,7 @@ _TITLE_STYLE = "bold cyan"
     type=click.Path(path_type=Path, file_okay=False),
     help="Folder of the reading model, if not a shipped one: prints its tokens as text.",
 )
+@reading_options
 def audit_command(folder: Path, which: str | None, as_json: bool, target: Path | None) -> None:
     """Show what happened to the news of one decision, given by number or id, or of all decisions.
 

@@ -19,11 +19,13 @@ from htfi.apps.cli.ledger.options import (
     NUM_WITNESSES,
     TARGET,
     WITNESS,
+    reading_options,
     require_cosignatures,
     require_key,
     write_file,
 )
 from htfi.apps.cli.ledger.proofs import check_proof_command, cosign_command, keygen_command, prove_command
+from htfi.apps.cli.ledger.readers import readers_command
 from htfi.apps.cli.ledger.replay import replay_command
 from htfi.domain.content_marking import MARKING_FILE, TEXT_FIELDS, marking_file
 from htfi.domain.counts import counted
@@ -63,6 +65,7 @@ def command() -> None:
 @click.option("--recompute", is_flag=True, help="Also derive every decision again from its record.")
 @TARGET
 @DRAFT
+@reading_options
 def verify(
     folder: Path,
     key_text: str | None,
@@ -168,6 +171,7 @@ def _breaker_lines(done: "RecomputeSummary") -> list[str]:
 @FOLDER
 @click.argument("which", metavar="[N|ID]", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print the entry's exact bytes.")
+@reading_options
 def show(folder: Path, which: str | None, as_json: bool) -> None:
     """Show one decision, given by number or id, or the head of the ledger.
 
@@ -206,6 +210,7 @@ def _exported(index: int, entry: bytes) -> bytes:
 @command.command(short_help="Write static files that other tools can verify.")
 @FOLDER
 @click.argument("out", type=click.Path(path_type=Path, file_okay=False))
+@reading_options
 def export(folder: Path, out: Path) -> None:
     """Write the ledger as static files that tools for C2SP tlog-tiles read, and entries.jsonl.
 
@@ -233,6 +238,7 @@ for _evidence in (
     audit_command,
     explain_command,
     replay_command,
+    readers_command,
     prove_command,
     check_proof_command,
     cosign_command,

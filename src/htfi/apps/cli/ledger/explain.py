@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from htfi.apps.cli.ledger.options import FOLDER, TARGET
+from htfi.apps.cli.ledger.options import FOLDER, TARGET, reading_options
 from htfi.domain.content_marking import FIELD, content_marking
 from htfi.domain.decision import Decision
 from htfi.domain.errors import IntegrityError, InvalidInput
@@ -29,6 +29,7 @@ _MAX_WORDS = 3  # named of each headline
 @click.option("--trace", is_flag=True, help="Also the words that carried the view, and the model's states.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @TARGET
+@reading_options
 def explain_command(folder: Path, which: str, trace: bool, as_json: bool, target: Path | None) -> None:
     """Explain one decision, given by number or id, from inside: for each item of news, the forecast without it.
 

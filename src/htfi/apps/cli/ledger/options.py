@@ -1,7 +1,9 @@
 """Arguments that the commands of `htfi ledger` share, and what they demand of keys, witnesses and files."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import wraps
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -35,6 +37,53 @@ DRAFT = click.option(
     "--draft",
     type=click.Path(path_type=Path, file_okay=False),
     help="Folder of the draft model that finished an answer, if not the shipped one.",
+)
+
+
+def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """--governance, --reader and --why: the rules must allow the reading, and it is logged, before the command runs."""
+
+    @wraps(command)
+    def with_reader(
+        *args: Any,
+        folder: Path,
+        governance: Path | None,
+        reader: Path | None,
+        why: str | None,
+        **options: Any,
+    ) -> Any:
+        if governance is None:
+            if reader is not None or why is not None:
+                raise click.UsageError("--reader and --why go with --governance.")
+            return command(*args, folder=folder, **options)
+        if reader is None or not (why or "").strip():
+            raise click.UsageError(
+                "--governance needs --reader and --why: who reads the record, and what for."
+            )
+        from htfi.wiring.reading import Reader, record_reading
+
+        context = click.get_current_context()
+        asked = (options.get(name) for name in ("which", "index", "out"))
+        words = [str(context.info_name), *(str(one) for one in asked if one is not None)]
+        record_reading(folder, Reader(governance, reader, (why or "").strip()), " ".join(words))
+        return command(*args, folder=folder, **options)
+
+    for option in (_READING_WHY, _READER, _READING_GOVERNANCE):
+        option(with_reader)
+    return with_reader
+
+
+_READING_GOVERNANCE = click.option(
+    "--governance",
+    metavar="G",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Governance folder: its rules decide whether --reader may read the record, and its log says who did.",
+)
+_READER = click.option(
+    "--reader", metavar="FILE", type=FILE, help="Your signing key, where --governance is given."
+)
+_READING_WHY = click.option(
+    "--why", metavar="TEXT", help="What you read it for, where --governance is given."
 )
 
 

@@ -13,6 +13,7 @@ from htfi.apps.cli.ledger.options import (
     NUM_WITNESSES,
     WITNESS,
     read_file,
+    reading_options,
     require_cosignatures,
     require_key,
     write_file,
@@ -51,6 +52,7 @@ from htfi.wiring.ledger import (
     help="Prove that the tree of N entries extends that of M.",
 )
 @click.option("--json", "json_file", metavar="FILE", type=FILE, help="Write the proof to FILE as JSON.")
+@reading_options
 def prove_command(
     folder: Path,
     index: int | None,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 from msgspec import UnsetType
 
-from htfi.apps.cli.ledger.options import DRAFT, FOLDER, TARGET
+from htfi.apps.cli.ledger.options import DRAFT, FOLDER, TARGET, reading_options
 from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.library.ledgers import find_entry
 from htfi.narrative.audit import rule_note
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 @click.argument("which", metavar="[N|ID]", required=False)
 @TARGET
 @DRAFT
+@reading_options
 def replay_command(folder: Path, which: str | None, target: Path | None, draft: Path | None) -> None:
     """Reproduce a model's reading for a decision from the record and the model alone; without N or ID, the newest one.
 

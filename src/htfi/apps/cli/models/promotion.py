@@ -4,12 +4,12 @@ from pathlib import Path
 
 import click
 
-from htfi.apps.options import key_option
+from htfi.apps.options import PERSON, key_option
 
 _governance = click.option(
     "--governance", type=click.Path(path_type=Path, file_okay=False), required=True, help="Governance folder."
 )
-_by = click.option("--by", default="", metavar="NAME", help="Name of the person who decides it.")
+_by = click.option("--by", default="", metavar="NAME", type=PERSON, help="Name of the person who decides it.")
 _why = click.option("--why", required=True, metavar="TEXT", help="The reason, for the record.")
 
 

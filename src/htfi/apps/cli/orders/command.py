@@ -1,6 +1,8 @@
 """`htfi orders`: orders, positions and costs of a run that trades, and what people ask of it."""
 
+import sys
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +24,7 @@ SCOPE = click.option(
 )
 
 
-@click.group("orders", short_help="Orders of a run: list, show, positions, cancel all.")
+@click.group("orders", short_help="Orders of a run: list, show, costs, cancel, reconcile.")
 def command() -> None:
     """Show what a run did by orders, and ask it to cancel or to stop trading.
 
@@ -33,7 +35,9 @@ def command() -> None:
       htfi orders list DIR
       htfi orders show DIR d17
       htfi orders positions DIR
+      htfi orders costs DIR --html costs.html
       htfi orders cancel-all DIR --scope instrument:SPX --by Ann --why "halted"
+      htfi orders reconcile DIR --drop-copy executions.fix --statement positions.csv
     """
 
 
@@ -103,6 +107,79 @@ def positions(folder: Path, as_json: bool) -> None:
     from htfi.wiring.trading import read_accounts
 
     view.show_positions(read_accounts(folder), folder, as_json=as_json)
+
+
+@command.command(short_help="What trading cost: slippage, fees, what was missed; a page of plots.")
+@FOLDER
+@click.option(
+    "--by",
+    type=click.Choice(["day", "venue", "algorithm", "instrument", "order"]),
+    default="algorithm",
+    show_default=True,
+    help="What a row is of.",
+)
+@click.option("--html", "html_file", type=click.Path(path_type=Path, dir_okay=False), help="Write a page.")
+@JSON
+def costs(folder: Path, by: str, html_file: Path | None, as_json: bool) -> None:
+    """Analyse what the orders of a run cost, and how prices went on after their fills.
+
+    \b
+    Examples:
+      htfi orders costs DIR
+      htfi orders costs DIR --by day --html costs.html
+      htfi orders costs DIR --by order --json
+    """
+    from htfi.apps.cli.orders.costs import show_costs
+    from htfi.wiring.trading import read_costs
+
+    show_costs(read_costs(folder), folder, by, html_file, as_json=as_json)
+
+
+@command.command(short_help="Compare fills and positions with the other side's; exit status 1 at a break.")
+@FOLDER
+@click.option(
+    "--drop-copy", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False),
+    help="Executions: FIX messages, one a line, or CSV with exec_id, cl_ord_id, instrument, side, quantity, price.",
+)  # fmt: skip
+@click.option(
+    "--statement", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False),
+    help="Positions: CSV with instrument, quantity in lots (sold: negative), and account where it has several.",
+)  # fmt: skip
+@click.option(
+    "--day", type=click.DateTime(["%Y-%m-%d"]), help="Only fills of this UTC day; positions at its end."
+)
+@click.option(
+    "--with", "with_whom", default="venue", show_default=True, help="Whose files they are, for the record."
+)
+@JSON
+def reconcile(
+    folder: Path,
+    drop_copy: Path | None,
+    statement: Path | None,
+    day: datetime | None,
+    with_whom: str,
+    as_json: bool,
+) -> None:
+    """Compare what a run has filled and holds with what the venue, broker or clearing member says.
+
+    Every difference is a break: a fill that one side lacks, another price, quantity, side or instrument, an execution
+    of an order that the run did not send, another position. The comparison joins the record. Exit status 1 says that
+    there are breaks.
+
+    \b
+    Examples:
+      htfi orders reconcile DIR --drop-copy executions.fix
+      htfi orders reconcile DIR --drop-copy drop.csv --statement positions.csv --day 2026-03-02
+    """
+    from htfi.apps.cli.orders import view
+    from htfi.domain.time import NS_PER_S
+    from htfi.wiring.reconciliation import reconcile_run
+
+    day_ns = None if day is None else int(day.replace(tzinfo=UTC).timestamp()) * NS_PER_S
+    found = reconcile_run(folder, drop_copy, statement, with_whom, day_ns)
+    view.show_breaks(found, as_json=as_json)
+    if found.breaks:
+        sys.exit(1)
 
 
 @command.command("cancel-all", short_help="Cancel every open order of a scope.")

@@ -2,14 +2,19 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
+from htfi.domain.counts import counted
 from htfi.domain.orders import OrderEvent, OrderFilled, OrderRejected, encode_order_event
 from htfi.domain.time import format_ns
 from htfi.execution.accounting import Accounts, OrderAccount, PositionAccount
 from htfi.execution.instruments import NANOS
+
+if TYPE_CHECKING:
+    from htfi.wiring.reconciliation import Reconciliation
 
 
 def show_list(listed: Sequence[OrderAccount], num: int, folder: Path, *, as_json: bool) -> None:
@@ -101,6 +106,24 @@ def show_positions(accounts: Accounts, folder: Path, *, as_json: bool) -> None:
     )
     for problem in accounts.problems[:5]:
         print_line(f"does not add up: {problem}")
+
+
+def show_breaks(found: "Reconciliation", *, as_json: bool) -> None:
+    """A row for each break, and what was compared."""
+    from htfi.apps.display.tables import print_line, print_table
+
+    if as_json:
+        for one in found.breaks:
+            row = {"break": one.kind.value, "what": one.subject, "ours": one.ours, "theirs": one.theirs}
+            click.echo(msgspec.json.encode(row).decode())
+        return
+    if found.breaks:
+        rows = [(one.kind.value, one.subject, one.ours or "–", one.theirs or "–") for one in found.breaks]
+        print_table(("break", "what", "ours", "theirs"), rows)
+    print_line(
+        f"{counted(found.num_fills, 'fill')} of {counted(found.num_orders, 'order')} here, "
+        f"{counted(found.num_their_fills, 'execution')} there: {counted(len(found.breaks), 'break')}."
+    )
 
 
 def summary_line(accounts: Accounts) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 import click
 import msgspec
 
-from htfi.apps.options import why_option
+from htfi.apps.options import PERSON, why_option
 from htfi.domain.errors import InvalidInput
 from htfi.domain.time import SystemClock, format_ns, parse_timestamp
 from htfi.governance.bundles.in_force import BundleActivated, BundleProposed, BundleRevoked, bundle_in_force
@@ -83,7 +83,7 @@ def init_command(folder: Path, quorum: int, officers: tuple[str, ...], nodes: tu
 
 @command.command("draft", short_help="Write a draft that follows the newest bundle.")
 @GOVERNANCE
-@click.option("--by", required=True, metavar="NAME", help="Its author.")
+@click.option("--by", required=True, metavar="NAME", type=PERSON, help="Its author.")
 @click.option(
     "--set",
     "assigned",

@@ -8,6 +8,7 @@ import click
 
 from htfi.apps.cli.regulate.options import END, GOVERNANCE, ORDERS, REGIME, RUNS, START, regimes_of, span_of
 from htfi.apps.cli.regulate.retention import command as retention_command
+from htfi.apps.options import PERSON
 from htfi.domain.counts import counted
 from htfi.domain.errors import DependencyUnavailable
 from htfi.domain.time import format_ns
@@ -111,7 +112,7 @@ def report(
 @command.command(short_help="Record what a person attests.")
 @click.argument("run", metavar="RUN", type=click.Path(path_type=Path, file_okay=False))
 @click.argument("subject", type=click.Choice(SUBJECTS))
-@click.option("--by", required=True, metavar="NAME", help="Name of the person.")
+@click.option("--by", required=True, metavar="NAME", type=PERSON, help="Name of the person.")
 @click.option("--why", required=True, metavar="TEXT", help="What was done, for the record.")
 @click.option(
     "--document", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False),

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from htfi.apps.cli.regulate.options import instant
+from htfi.apps.options import PERSON
 from htfi.domain.counts import counted
 from htfi.domain.errors import InvalidInput
 from htfi.domain.time import format_ns
@@ -57,7 +58,9 @@ def plan(run: Path, names: tuple[str, ...], periods: tuple[str, ...], at: str | 
 @CLASS
 @KEEP
 @AT
-@click.option("--by", required=True, metavar="NAME", help="Name of the person who authorises it.")
+@click.option(
+    "--by", required=True, metavar="NAME", type=PERSON, help="Name of the person who authorises it."
+)
 @click.option("--why", required=True, metavar="TEXT", help="The reason, for the record.")
 def apply(
     run: Path, names: tuple[str, ...], periods: tuple[str, ...], at: str | None, by: str, why: str

@@ -1,12 +1,15 @@
 """The `htfi report` command, and `write_report`, which `htfi run` calls at its end."""
 
-import webbrowser
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.domain.files import write_atomically
+
+if TYPE_CHECKING:
+    from htfi.pipeline.record.decoded_once import DecodedOnce
 
 
 @click.command(
@@ -29,11 +32,15 @@ def command(folder: Path, out: Path | None, show: bool) -> None:
     page = write_report(folder, out)
     click.echo(f"{page}  {page.stat().st_size / 1e6:.1f} MB")
     if show:
+        import webbrowser
+
         webbrowser.open(page.resolve().as_uri())
 
 
-def write_report(folder: Path, out: Path | None = None) -> Path:
+def write_report(folder: Path, out: Path | None = None, decode: "DecodedOnce | None" = None) -> Path:
     """Make the page and return where it is. Memory and page are bounded, however long the run.
+
+    `decode` holds what was decoded of the same ledger before.
 
     Raises: InvalidInput where `folder` holds no decisions, IntegrityError, DependencyUnavailable.
     """
@@ -41,9 +48,11 @@ def write_report(folder: Path, out: Path | None = None) -> Path:
     from htfi.apps.cli.report.page import render
     from htfi.apps.cli.report.survey import take_survey
     from htfi.apps.cli.report.tracks import choose_tracks, collect_tracks
+    from htfi.pipeline.record.decoded_once import DecodedOnce
     from htfi.wiring.outputs import REPORT, open_recorded
 
-    with open_recorded(folder) as recorded:
+    with open_recorded(folder) as opened:
+        recorded = opened.decoded_by(decode or DecodedOnce(opened.size))
         survey = take_survey(recorded.lines(), recorded.size)
         if survey is None:
             raise InvalidInput(

@@ -105,7 +105,7 @@ def fresh_reading(decision: Decision, shown: tuple[ShownHeadline, ...] = ()) -> 
         view.confidence,
         0.0,
         news_text(decision.rationale, decision.models),
-        audit_sections(decision),
+        audit_sections(decision) if view.direction else (),  # no table shows those without one
         None if view.trace is None or isinstance(view.trace.rule, UnsetType) else view.trace.rule,
         shown,
     )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from htfi.apps.options import key_option
+from htfi.apps.options import PERSON, key_option
 from htfi.domain.content_marking import FIELD, content_marking
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ Then: htfi models promote models/new-draft --governance G --by NAME --why TEXT
 @click.option(
     "--json", "json_file", type=click.Path(path_type=Path), help="Write the verdict; '-' prints it."
 )
-@click.option("--by", default="", metavar="NAME", help="Who proposes it, for the record.")
+@click.option("--by", default="", metavar="NAME", type=PERSON, help="Who proposes it, for the record.")
 @key_option
 @click.option("--html", "html_file", type=click.Path(path_type=Path), help="Write one page.")
 def command(
