@@ -186,6 +186,17 @@ def native() -> Extension:
     )
 
 
+def encoder() -> Extension:
+    """The sentence encoder in C, with the bits of the general engine."""
+    names = ("products", "floats", "wide", "attention", "forward")
+    return Extension(
+        "htfi.adapters.native.encoder_core",
+        [str(NATIVE / "encoder_core.c")],
+        depends=[str(NATIVE / f"encoder_{name}.h") for name in names],
+        extra_compile_args=EXACT,
+    )
+
+
 setup(
     extras_require=EXTRAS,
     ext_modules=[
@@ -206,6 +217,7 @@ setup(
         hashing(),
         portable(),
         native(),
+        encoder(),
     ],
     cmdclass={"build_ext": BuildGroups},
     options={"build_ext": {"parallel": True}},

@@ -45,9 +45,10 @@ class BundleNetwork:
     side: dict[str, int] = field(default_factory=dict[str, int])
     refused: list[str] = field(default_factory=list[str])
     kill_at: int = -1  # how many acts until the node that acts is killed
+    nodes: tuple[str, ...] = NODES
 
     def __post_init__(self) -> None:
-        for node in NODES:
+        for node in self.nodes:
             self.saved[node], self.applied[node] = AdoptionRecord(), []
             self.side[node] = 0
             self.start(node)
@@ -57,7 +58,7 @@ class BundleNetwork:
         return AdoptionTime(self.now_s, int(self.now_s * 1e9))
 
     def start(self, node: str) -> None:
-        state, actions = start_adoption(node, NODES, self.saved[node])
+        state, actions = start_adoption(node, self.nodes, self.saved[node])
         self._do(node, state, actions)
 
     def kill(self, node: str) -> None:
@@ -87,13 +88,13 @@ class BundleNetwork:
     def settle(self) -> None:
         """Everything works again: rounds until all is quiet."""
         self.loss, self.kill_at = 0.0, -1
-        self.side = dict.fromkeys(NODES, 0)
-        for node in NODES:
+        self.side = dict.fromkeys(self.nodes, 0)
+        for node in self.nodes:
             if node not in self.states:
                 self.start(node)
         for _ in range(80):
             self.now_s += 0.1
-            for node in NODES:
+            for node in self.nodes:
                 self.tick(node)
             for _ in range(400):
                 self.deliver()

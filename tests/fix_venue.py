@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from htfi.adapters.stores.order_log import ORDERS
-from htfi.wiring.settings import Settings
+from htfi.wiring.settings import load_settings
 from htfi.wiring.venue_server import open_venue_server
 
 
@@ -34,7 +34,7 @@ def write_session(
 
 
 @contextmanager
-def served(path: Path) -> Generator[list[str]]:
+def served(path: Path, settings_file: Path | None = None) -> Generator[list[str]]:
     """The venue of a TOML file on a thread; the lines that it shows."""
     lines: list[str] = []
     is_listening = threading.Event()
@@ -43,7 +43,7 @@ def served(path: Path) -> Generator[list[str]]:
         lines.append(line)
         is_listening.set()
 
-    server = open_venue_server(path, Settings(), show)
+    server = open_venue_server(path, load_settings(settings_file), show)
     thread = threading.Thread(target=server.serve)
     thread.start()
     assert is_listening.wait(20)

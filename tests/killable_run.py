@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 from htfi.adapters.feeds.spool import SpoolReader
 from htfi.adapters.fix.journal import MessageJournal
 from htfi.adapters.fix.session_thread import SessionThread
+from htfi.adapters.fix.venue_links import SteppedVenueLink
 from htfi.adapters.stores import decision_table
 from htfi.adapters.stores.decisions import DecisionJournal
 from htfi.adapters.stores.held_news import HeldNewsFile, QuarantineFile
@@ -136,6 +137,7 @@ POINTS: dict[str, tuple[Any, str]] = {
     "sorted rows": (SpoolReader, "_sort"),
     "orders": (OrderLog, "append"),
     "order is sent": (SimulatedVenue, "send"),
+    "order is sent by FIX": (SteppedVenueLink, "send"),
     "trip": (RunGovernance, "log_changes"),  # a breaker has changed, and nothing says so yet
     "message is sent": (SessionThread, "post"),
     "message is written": (MessageJournal, "flush"),

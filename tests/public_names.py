@@ -13,7 +13,6 @@ import click
 import griffe
 
 from htfi.apps.cli.main import cli
-from syntax_nodes import no_collections
 
 ROOT = Path(__file__).parents[1]
 LISTING = ROOT / "docs" / "api.txt"
@@ -30,8 +29,7 @@ _ANNOUNCING = r"(?m)^### (?:Changed|Removed)\n(.*?)(?=^##|\Z)"
 
 def names_listing(folder: Path = ROOT / "src") -> str:
     """The stub of all public names, in order of the alphabet."""
-    with no_collections():
-        module = griffe.load("htfi", search_paths=[folder], allow_inspection=False)
+    module = griffe.load("htfi", search_paths=[folder], allow_inspection=False)
     found = {name: one.target_path for name, one in module.members.items() if one.is_alias}
     names = sorted(
         name for name, path in found.items() if path.startswith("htfi.") and path.endswith(f".{name}")

@@ -105,8 +105,8 @@ def test_the_tracer_sees_what_is_asked_of_other_machines(tmp_path: Path, words: 
 
 COMMANDS = (
     ("report", "run1"),
-    ("forecast", "prices.csv", "--symbol", "AAA"),
     ("scenario", "run1", "--headline", "Regulators open an inquiry into AAA", "--shock", "AAA -5%"),
+    ("forecast", "prices.csv", "--symbol", "AAA"),
     ("ledger", "verify", "run1", "--recompute"),
     ("ledger", "replay", "run-0.1.0"),
     ("ledger", "audit", "run1"),
@@ -119,7 +119,7 @@ COMMANDS = (
 
 @pytest.mark.parametrize(
     "command",
-    [*COMMANDS[:3], *(pytest.param(words, marks=pytest.mark.slow) for words in COMMANDS[3:])],
+    [*COMMANDS[:2], *(pytest.param(words, marks=pytest.mark.slow) for words in COMMANDS[2:])],
     ids=lambda words: " ".join(words[:2]),
 )
 def test_a_command_on_files_calls_no_other_machine(work: Path, home: Path, command: tuple[str, ...]) -> None:

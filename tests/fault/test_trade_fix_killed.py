@@ -67,6 +67,18 @@ def test_a_run_killed_at_a_place_sends_each_order_once(
     assert orders_of(tmp_path / "run") == whole
 
 
+def test_a_full_disk_sends_nothing_and_is_one_line(
+    few_prices: Path, runs: KillableRuns, whole: list[dict[str, object]], venue: VenueProcess, tmp_path: Path
+) -> None:
+    words = words_of(few_prices, tmp_path)
+    assert runs.run(*words, point="message is sent", count=90, act="full") == 1
+    (line,) = [one for one in runs.said.splitlines() if one.startswith("htfi: ")]
+    assert "cannot write the FIX journal" in line
+    assert "nothing was sent" in line
+    assert runs.run(*words) == 0, runs.said
+    assert orders_of(tmp_path / "run") == whole
+
+
 @pytest.mark.parametrize("num_kills", [3, pytest.param(60, marks=pytest.mark.slow)])
 def test_a_venue_and_a_run_killed_at_random_instants_trade_as_if_they_had_not_been(
     few_prices: Path,
@@ -105,3 +117,30 @@ def test_a_venue_and_a_run_killed_at_random_instants_trade_as_if_they_had_not_be
     assert num_venue_kills > 0
     outcome(tmp_path / "run")
     assert orders_of(tmp_path / "run") == whole
+
+
+def test_what_was_open_at_the_venue_of_a_killed_run_is_cancelled_and_the_run_goes_on(
+    few_prices: Path, runs: KillableRuns, tmp_path: Path
+) -> None:
+    port = free_port()
+    write_session(
+        tmp_path / "fix.toml", port, is_venue=False, orders="send_prices = true\nlogon_wait_s = 60.0"
+    )
+    venue = VenueProcess(write_session(tmp_path / "venue.toml", port, is_venue=True))
+    venue.start()
+    try:
+        words = words_of(few_prices, tmp_path)
+        assert runs.run(*words, point="order is sent by FIX", count=8) == -9
+        assert runs.run(*words) == 0, runs.said
+        outcome(tmp_path / "run")
+        recorded = (tmp_path / "run" / ORDERS).read_bytes()
+        cancels = [
+            one for one in orders_of(tmp_path / "run") if one.get("reason") == "canceled on disconnect"
+        ]
+        assert cancels
+        venue.end()
+        venue.start()
+        assert runs.run(*words) == 0, runs.said
+        assert (tmp_path / "run" / ORDERS).read_bytes() == recorded
+    finally:
+        venue.end()

@@ -150,7 +150,9 @@ def test_with_a_governance_folder_rules_decide_and_the_run_judges_again(
 
     wrong_desk = answer("bo")
     assert isinstance(wrong_desk.exception, AccessDenied)
-    assert str(wrong_desk.exception).startswith("refused: bo may not: no rule allows it")
+    assert str(wrong_desk.exception).startswith(
+        "refused: bo may not: no rule allows it (it is of desk equities);"
+    )
     stranger = answer("eve")
     assert isinstance(stranger.exception, AccessDenied)
     assert "is the key of no person in people.toml" in str(stranger.exception)

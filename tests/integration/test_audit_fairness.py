@@ -30,12 +30,12 @@ def table(folder: Path, text: str) -> Path:
 
 def clients(num: int = 200, gap: float = 0.3) -> str:
     rng = np.random.default_rng(3)
-    lines = ["approve,repaid,score,sex,age,one"]
+    lines = ["approve,repaid,score,sex,age,one,none"]
     for place in range(num):
         sex = "fm"[place % 2]
         good = rng.random() < 0.7
         approve = rng.random() < (0.8 if sex == "m" else 0.8 - gap)
-        lines.append(f"{int(approve)},{int(good)},{0.6 + 0.1 * good:.2f},{sex},{20 + place % 50},x")
+        lines.append(f"{int(approve)},{int(good)},{0.6 + 0.1 * good:.2f},{sex},{20 + place % 50},x,")
     return "\n".join(lines) + "\n"
 
 
@@ -64,6 +64,7 @@ def test_unequal_decisions_are_found_with_their_interval(tmp_path: Path) -> None
     ("words", "message"),
     [
         (("--decision", "approve", "--protected", "one"), "column 'one' has 1 group(s)"),
+        (("--decision", "approve", "--protected", "none"), "column 'none' is empty"),
         (("--decision", "approve"), "no protected attribute is named"),
         (("--decision", "nothing", "--protected", "sex"), "there is no column 'nothing'"),
         (("--decision", "age", "--protected", "sex"), "column 'age' is not binary: it holds 50 values"),

@@ -17,7 +17,7 @@ from htfi.adapters.fix.settings import FixEndpoint, FixTls, read_endpoint
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.execution.fix.config import FixSession
 from htfi.execution.fix.events import NotSent
-from htfi.wiring.fix import fix_acceptor, open_fix_initiator, open_fix_session
+from htfi.wiring.fix import open_fix_session
 
 
 def endpoint(port: int, **changes: object) -> FixEndpoint:
@@ -327,11 +327,13 @@ def test_reset_that_the_disk_refuses_changes_no_number(
 def test_initiator_of_a_file_logs_on(tmp_path: Path) -> None:
     async def exchange() -> tuple[int, bool]:
         client = Recorder()
-        acceptor = fix_acceptor([open_fix_session(VENUE, tmp_path / "venue", Recorder(), sync=False)])
+        acceptor = Acceptor([open_fix_session(VENUE, tmp_path / "venue", Recorder(), sync=False)])
         port = await acceptor.listen("127.0.0.1", 0)
         path = tmp_path / "client.toml"
         path.write_text(f'port = {port}\nsync = false\n[session]\nsender = "HTFI"\ntarget = "VENUE"\n')
-        initiator = open_fix_initiator(path, client)
+        endpoint = read_endpoint(path)
+        runner = open_fix_session(endpoint.session, Path(endpoint.journal), client, sync=endpoint.sync)
+        initiator = Initiator(endpoint, runner)
         running = asyncio.ensure_future(initiator.run())
         await until(lambda: client.num_logons == 1, "the logon")
         initiator.close()

@@ -101,7 +101,7 @@ def test_a_day_without_fills_has_none_to_compare(traded: Path) -> None:
         ("exec_id,instrument\n", "the column cl_ord_id is missing"),
         ("exec_id,cl_ord_id,instrument,side,quantity,price\nE,d,A,long,1,1\n", "line 2: side is 'long'"),
         ("exec_id,cl_ord_id,instrument,side,quantity,price\nE,d,A,buy,1.5,1\n", "no whole number of lots"),
-        ("exec_id,cl_ord_id,instrument,side,quantity,price\nE,d,A,buy,1,x\n", "'x' is no number"),
+        ("exec_id,cl_ord_id,instrument,side,quantity,price\nE,d,A,buy,1,x\n", "'x' is not a number"),
     ],
 )
 def test_a_drop_copy_that_cannot_be_read_is_one_line(

@@ -218,3 +218,31 @@ def test_settings_that_cannot_hold_stop_the_start(tmp_path: Path, settings: str,
     ]
     with pytest.raises(InvalidInput, match=what):
         CliRunner().invoke(cli, [str(word) for word in words], catch_exceptions=False)
+
+
+def test_a_stopped_model_cancels_the_orders_that_rest_on_its_decisions(tmp_path: Path) -> None:
+    prices, run, settings = tmp_path / "prices.csv", tmp_path / "run", tmp_path / "s.toml"
+    settings.write_text("[trading]\nlimit_bps = 0.0\n")  # so that orders rest at the last price
+    words = ("trade", prices, "--settings", settings, "--out", run, "--plain", "--no-report")
+    write_prices(prices, 50)
+    before = prices.read_text()
+    say(*words)
+    say("stop", run, "--scope", "model:ewma", "--by", "Ann", "--why", "odd")
+    gaps_down = [
+        f"{time.strftime('%Y-%m-%dT21:00:00Z', time.gmtime(1_262_304_000 + 86_400 * day))},{symbol},"
+        + ",".join([f"{price * 0.97 ** (day - 49):.4f}"] * 4)
+        + ",1000000"
+        for day in range(50, 54)
+        for symbol, price in (("AAA", 112.0), ("BBB", 52.0))
+    ]
+    prices.write_text(before + "\n".join(gaps_down) + "\n")
+    say(*words)
+    events = list(order_events(run))
+    cancels = [one for one in events if isinstance(one, MassCancelRequest)]
+    assert [(one.instrument, one.by, one.why) for one in cancels] == [
+        (symbol, "governance log", "model:ewma: stop: command by Ann: odd") for symbol in ("AAA", "BBB")
+    ]
+    assert not any(isinstance(one, TradingDisabled) for one in events)
+    orders = [json.loads(line) for line in say("orders", "list", run, "--num", 9_999, "--json").splitlines()]
+    assert [one["status"] for one in orders[-2:]] == ["canceled", "canceled"]
+    assert "judged again by the gate, positions add up" in say("ledger", "verify", run)

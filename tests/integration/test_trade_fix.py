@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from test_trade_command import say, write_prices
+from test_trade_on_quotes import DESK, write_quotes
 
 from fix_venue import free_port, orders_of, served, write_session
 from htfi.apps.cli.main import cli
@@ -55,6 +56,23 @@ def test_a_run_through_fix_trades_as_the_run_on_paper_to_the_last_fill(
     assert orders_of(tmp_path / "run") == orders_of(paper / "run")
     assert sum(line.startswith("filled ") for line in lines) > 10
     assert "positions add up" in say("ledger", "verify", tmp_path / "run")
+
+
+def test_hours_halts_and_auctions_of_a_venue_behind_fix_are_those_on_paper(tmp_path: Path) -> None:
+    write_quotes(tmp_path / "quotes.csv", 40)
+    desk = tmp_path / "desk.toml"
+    desk.write_text(
+        DESK + 'hours = "14:00-14:30 UTC"\nopening_call_s = 60.0\nband_share = 0.0005\nhalt_s = 30.0\n'
+    )
+    words = ("trade", tmp_path / "quotes.csv", "--bar", "60s", "--settings", desk, "--plain", "--no-report")
+    say(*words, "--out", tmp_path / "paper", "--outputs", "jsonl")
+    venue, client = sessions(tmp_path)
+    with served(venue, desk):
+        say(*words, "--out", tmp_path / "run", "--outputs", "jsonl", "--venue", client)
+    recorded = orders_of(tmp_path / "run")
+    assert recorded == orders_of(tmp_path / "paper")
+    assert {"fill", "market", "new"} <= {str(one["kind"]) for one in recorded}
+    assert {"continuous", "halted"} <= {str(one.get("phase")) for one in recorded}
 
 
 def test_a_second_run_on_the_same_session_has_orders_of_its_own(paper: Path, tmp_path: Path) -> None:

@@ -80,3 +80,22 @@ def test_a_minority_that_is_cut_off_while_activating_activates_nothing(seed: int
             net.deliver()
     assert all(len(net.applied[node]) == 1 for node in majority)
     assert agree(net), f"seed {seed}: {net.applied}"
+
+
+@settings(max_examples=examples(100))
+@given(st.integers(0, 2**32))
+def test_of_four_nodes_cut_in_halves_neither_half_activates_and_both_agree_once_linked(seed: int) -> None:
+    net = BundleNetwork(random.Random(seed), loss=0.0, nodes=NODES[:4])
+    net.side = {node: int(node in "cd") for node in net.nodes}
+    net.ask("a", "1:one")
+    net.ask("c", "1:two")
+    for _ in range(100):
+        net.now_s += 0.02
+        for node in net.nodes:
+            net.tick(node)
+        for _ in range(10):
+            net.deliver()
+    assert [net.applied[node] for node in net.nodes] == [[], [], [], []]
+    net.settle()
+    assert [len(net.applied[node]) for node in net.nodes] == [1, 1, 1, 1], f"seed {seed}: {net.applied}"
+    assert agree(net), f"seed {seed}: {net.applied}"

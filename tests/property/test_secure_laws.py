@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from htfi.domain.events import SuspicionReset
 from htfi.narrative.config import SUSPICION_HALF_LIFE_NS, SuspicionConfig
-from htfi.narrative.sanitising.sanitiser import ScreeningIncident
+from htfi.narrative.sanitising.incidents import ScreeningIncident
 from htfi.narrative.suspicion import SuspicionMonitor
 
 NOW = 1_221_500_000 * 10**9

@@ -123,6 +123,21 @@ def test_threads_change_no_bit(minilm) -> None:
     assert np.array_equal(shared.encode(texts), minilm.encode(texts))
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_parts_come_in_order_with_the_same_bits(threads: int) -> None:
+    encoder = open_encoder(EncodingConfig(threads=threads))
+    assert encoder is not None
+    texts = [" ".join(["word"] * (1 + at * 7 % 40)) + f" {at}" for at in range(120)]
+    points, states = encoder.read(texts)
+    parts = list(encoder.read_parts(texts))
+    assert np.array_equal(np.concatenate([part.points for part in parts]), points)
+    assert [len(one) for part in parts for one in part.states] == [len(one) for one in states]
+    assert np.array_equal(
+        np.concatenate([one for part in parts for one in part.states]), np.concatenate(states)
+    )
+    assert [len(part.states) for part in encoder.read_parts([])] == [0]
+
+
 def test_a_saved_graph_gives_the_bits_of_its_folder_in_either_form(tmp_path: Path) -> None:
     save(bert_model(CONFIG, 3), tmp_path)
     opened = ModelFolder.open(tmp_path)

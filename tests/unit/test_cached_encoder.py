@@ -1,5 +1,7 @@
 """Texts are encoded once; where a text may lie, and when it must be forgotten, follows its item."""
 
+from collections.abc import Iterator, Sequence
+
 import msgspec
 import numpy as np
 import pytest
@@ -31,6 +33,9 @@ class Letters:
         self.asked += texts
         counts = np.array([[text.lower().count(chr(97 + k)) + 0.5 for k in range(26)] for text in texts])
         return (counts / np.linalg.norm(counts, axis=1, keepdims=True)).astype(np.float32)
+
+    def read_parts(self, texts: Sequence[str]) -> Iterator[TextEmbeddings]:
+        yield self.read(texts)
 
     def read(self, texts):
         points = self.encode(texts)

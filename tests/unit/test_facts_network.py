@@ -9,6 +9,7 @@ import pytest
 from htfi import models
 from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.narrative.config import EncodingConfig
+from htfi.narrative.encoding.heads import softmax
 from htfi.narrative.encoding.linking import EntityLinker
 from htfi.narrative.facts.extraction import FactScores, extract_facts
 from htfi.narrative.facts.network import LABELS, TOKEN_LABELS, WEIGHTS_FILE, FactHeads
@@ -46,6 +47,20 @@ def test_heads_come_back_from_their_files(tmp_path: Path) -> None:
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
         np.testing.assert_allclose(getattr(one, name).sum(axis=-1), 1.0)
     assert made.save(tmp_path) == digest
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_heads_of_the_text_read_together_give_the_bits_of_each_alone(seed: int) -> None:
+    made = heads(seed)
+    states = np.random.default_rng(seed).normal(size=(3 + seed, WIDTH)).astype(np.float32)
+    powers = np.exp(states @ made.attention - (states @ made.attention).max())
+    shares = powers / np.add.reduce(powers)
+    pooled = np.concatenate([np.add.reduce(states, axis=0) / np.float32(len(states)), shares @ states])
+    found = made.read(states, np.zeros((len(states), 2), np.int64))
+    for name in LABELS:
+        logits = (pooled @ made.weights[name] + made.biases[name]).astype(np.float64)
+        wanted = softmax(logits / made.temperatures.get(name, 1.0))
+        np.testing.assert_array_equal(getattr(found, name), wanted)
 
 
 def test_changed_or_foreign_files_are_refused(tmp_path: Path) -> None:

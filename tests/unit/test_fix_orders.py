@@ -218,6 +218,19 @@ def test_execution_of_an_unknown_order_says_so() -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("phase", SessionPhase)
+@pytest.mark.parametrize("bid", [None, Decimal("9.5")])
+def test_a_snapshot_arrives_with_its_phase_also_where_it_has_no_price(
+    version: str, phase: SessionPhase, bid: Decimal | None
+) -> None:
+    snapshot = MarketSnapshot(
+        at_ns=NOW + 7, instrument="IBM", venue="XSIM", bid=bid, bid_quantity=3 if bid else 0, phase=phase
+    )
+    message = sent(snapshot_message(snapshot, "", load_dictionary(version)), version)
+    assert read_snapshot(message, load_dictionary(version)) == snapshot
+
+
+@pytest.mark.parametrize("version", VERSIONS)
 def test_unsupported_message_is_answered_by_a_business_reject(version: str) -> None:
     order = sent(order_request(ORDER, "O1", load_dictionary(version)), version)
     reject = sent(business_reject(order, 3, "Unsupported Message Type"), version)

@@ -1,5 +1,7 @@
 """The simulated venue behind FIX: its client's messages in, its own out, the same again for the same."""
 
+from typing import Any
+
 import pytest
 
 from htfi.domain.events import Quote
@@ -34,8 +36,8 @@ def instrument(symbol: str) -> Instrument:
 class Client:
     """A client of one venue; what it is answered with."""
 
-    def __init__(self) -> None:
-        self.venue = FixVenue("XSIM", VenueConfig(), instrument, FIX44)
+    def __init__(self, **settings: Any) -> None:
+        self.venue = FixVenue("XSIM", VenueConfig(**settings), instrument, FIX44)
 
     def send(self, kind: str, fields: dict[int, str] | Composed) -> list[dict[int, str]]:
         return [read(one) for one in self.venue.handle(message(kind, fields))]
@@ -100,6 +102,14 @@ def test_what_is_open_is_cancelled_where_the_connection_broke() -> None:
     assert not client.venue.has_open_orders
     client.quote(T + 20_000_000, ask=99.0)
     assert [one for one in client.ask(T + 30_000_000) if one[35] == "8"] == []
+
+
+def test_the_hours_of_a_venue_do_not_run_on_while_it_answers_at_once() -> None:
+    client = Client(hours="09:30-16:00 America/New_York")
+    client.quote()  # at a quarter past five there
+    (rejected,) = client.send("D", ORDER)
+    assert (rejected[150], rejected[58]) == ("8", "the venue is closed")
+    assert client.ask(T)[-1][625] == "5"
 
 
 def test_a_mass_cancel_reaches_what_it_names() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
-from syntax_nodes import no_collections, nodes
+from syntax_nodes import nodes
 
 ROOT = Path(__file__).parents[2]
 CODE = ("src/htfi", "evaluation/src/htfi_eval", "training/src/htfi_train")
@@ -62,25 +62,18 @@ FRAMES = Path("docs/protocol.md")  # writes a frame's name without the "Frame" o
 TESTS = Path("docs/tests.md")
 
 
-Modules = dict[Path, list[ast.AST]]  # the nodes of each, its tree first
-
-
-def modules_read() -> Modules:
-    with no_collections():  # with them it takes five times as long
-        return {path: nodes(ast.parse(text)) for path, text in SOURCES.items()}
-
-
 class Definitions:
     """What the packages define: names anywhere, members of classes, and names local to a file."""
 
-    def __init__(self, modules: Modules) -> None:
+    def __init__(self) -> None:
         self.names: set[str] = set(dir(builtins))
         self.local: dict[Path, set[str]] = {}
         self.members: dict[str, set[str]] = defaultdict(set)
         self.bases: dict[str, set[str]] = defaultdict(set)
-        for path, found in modules.items():
+        self.docstrings: list[tuple[Path, int, str]] = []  # file, line, text
+        for path, text in SOURCES.items():
             self.names.update(part.removesuffix(".py") for part in path.parts)
-            self.local[path] = self._add(found)
+            self.local[path] = self._add(path, ast.parse(text))
         self.local[FRAMES] = {name.removesuffix("Frame") for name in self.members if name.endswith("Frame")}
         self.local[TESTS] = {
             word
@@ -88,10 +81,10 @@ class Definitions:
             for word in re.findall(r"\w+", path.read_text(encoding="utf-8"))
         }
 
-    def _add(self, found: list[ast.AST]) -> set[str]:
+    def _add(self, path: Path, tree: ast.Module) -> set[str]:
         local: set[str] = set()
         names = self.names
-        for owner in found:
+        for owner in nodes(tree):
             if isinstance(owner, ast.ClassDef):
                 names.add(owner.name)
                 self._add_class(owner)
@@ -109,10 +102,15 @@ class Definitions:
                 names.update((owner.asname or owner.name).split("."))
             elif isinstance(owner, ast.Name):
                 local.add(owner.id)
+            elif (
+                isinstance(owner, ast.Expr)
+                and isinstance(owner.value, ast.Constant)
+                and isinstance(owner.value.value, str)
+            ):
+                self.docstrings.append((path, owner.lineno, owner.value.value))
             elif isinstance(owner, ast.Constant) and isinstance(owner.value, str) and len(owner.value) < 40:
                 names.add(owner.value)  # a setting, a column, a key of a record
-        assert isinstance(found[0], ast.Module)
-        for statement in found[0].body:
+        for statement in tree.body:
             names.update(_targets(statement))
         return local
 
@@ -168,17 +166,11 @@ def _targets(statement: ast.stmt) -> Iterator[str]:
                 yield node.id
 
 
-def _texts(modules: Modules) -> Iterator[tuple[Path, int, str]]:
+def _texts(docstrings: list[tuple[Path, int, str]]) -> Iterator[tuple[Path, int, str]]:
     """(file, line, text) of each docstring, comment and page."""
-    for path, found in modules.items():
-        for node in found:
-            if (
-                isinstance(node, ast.Expr)
-                and isinstance(node.value, ast.Constant)
-                and isinstance(node.value.value, str)
-            ):
-                yield path, node.lineno, node.value.value
-        for number, line in enumerate(SOURCES[path].splitlines(), 1):
+    yield from docstrings
+    for path, source in SOURCES.items():
+        for number, line in enumerate(source.splitlines(), 1):
             _, sign, comment = line.partition("#")
             if sign and "`" in comment:
                 yield path, number, comment
@@ -206,9 +198,9 @@ def _undefined(path: Path, text: str, defined: Definitions) -> Iterator[tuple[in
 
 
 def test_names_in_backticks_are_defined() -> None:
-    modules = modules_read()
-    assert len(modules) > 500, "the packages are where this test looks for them"
-    defined = Definitions(modules)
+    assert len(SOURCES) > 500, "the packages are where this test looks for them"
+    defined = Definitions()
+    assert len(defined.docstrings) > 5_000
     sample = Path("docs/architecture.md")
     assert [name for _, name in _undefined(sample, "`NoSuchClass`, `Decision.no_such_field`", defined)] == [
         "NoSuchClass",
@@ -220,7 +212,7 @@ def test_names_in_backticks_are_defined() -> None:
     ]
     missing = [
         f"{path}:{line + text[:start].count(chr(10))}: {name}"
-        for path, line, text in _texts(modules)
+        for path, line, text in _texts(defined.docstrings)
         for start, name in _undefined(path, text, defined)
     ]
     assert not missing, "\n".join(missing)

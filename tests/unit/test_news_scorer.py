@@ -1,6 +1,6 @@
 """The scorer: linking alone where there is no encoder, the same bits however items come, state that goes on."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
 
 import numpy as np
@@ -28,6 +28,9 @@ class Letters:
     """An encoder whose points come from the digest of a text."""
 
     version, size = "letters@1", SIZE
+
+    def read_parts(self, texts: Sequence[str]) -> Iterator[TextEmbeddings]:
+        yield self.read(texts)
 
     def read(self, texts: Sequence[str]) -> TextEmbeddings:
         points = np.zeros((len(texts), SIZE), np.float32)

@@ -6,7 +6,7 @@ from htfi.domain.errors import InvalidInput
 from htfi.domain.events import SuspicionReset
 from htfi.domain.time import NS_PER_DAY
 from htfi.narrative.config import SuspicionConfig
-from htfi.narrative.sanitising.sanitiser import ScreeningIncident
+from htfi.narrative.sanitising.incidents import ScreeningIncident
 from htfi.narrative.suspicion import DIVERGENCE, SuspicionMonitor, divergence_incident
 
 NOW = 1_221_500_000 * 10**9

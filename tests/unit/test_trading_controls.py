@@ -1,8 +1,9 @@
 """Who holds trading back: stops and people beside each other, also where a run goes on from its order log."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -38,12 +39,17 @@ class Run:
     def ask(self, request: OrderRequest) -> None:
         write_order_request(self.folder, request)
 
-    def heed(self, at_ns: int, state: ControlState | None = None) -> list[str]:
-        """What was done in the next turn, a word each."""
+    def heed(
+        self,
+        at_ns: int,
+        state: ControlState | None = None,
+        resting: Mapping[str, Collection[str]] = MappingProxyType({}),
+    ) -> list[str]:
+        """What was done in the next turn, a word each. `resting` are the models behind open orders, by instrument."""
         self.turn.number += 1
         self.governance.state_now = state or ControlState()
         done: list[str] = []
-        while events := self._controls.changes(at_ns):
+        while events := self._controls.changes(at_ns, lambda: resting):
             self.log.append(events)
             done += _words(events)
         return done
@@ -154,3 +160,27 @@ def test_an_order_log_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
     (tmp_path / ORDERS).mkdir()
     with pytest.raises(DependencyUnavailable, match="cannot be read: Is a directory"):
         list(read_order_log(tmp_path))
+
+
+def of_model(name: str, scope: str = "breaker") -> ControlState:
+    if scope == "stop":
+        return ControlState(stops={f"model:{name}": "command by Ann: a drill"})
+    return ControlState(breakers={("views_shift", f"model:{name}"): "views_shift is open: other views"})
+
+
+@pytest.mark.parametrize("cause", ["stop", "breaker"])
+def test_a_held_model_cancels_the_orders_that_go_back_to_it_and_disables_nothing(
+    tmp_path: Path, cause: str
+) -> None:
+    run = Run(tmp_path)
+    resting = {"SPX": {"ewma", "target"}, "IBM": {"ewma"}, "VIX": set[str]()}
+    assert run.heed(10, of_model("other", cause), resting) == []
+    assert run.heed(20, of_model("target", cause), resting) == ["cancel by governance log"]
+    (event,) = read_order_log(tmp_path)
+    assert isinstance(event, MassCancelRequest)
+    assert (event.instrument, event.why.partition(":")[0]) == ("SPX", "model")
+    assert event.why.startswith("model:target: ")
+    assert run.heed(20, of_model("target", cause), resting) == []  # asked for once an instant
+    resting["SPX"] = set()  # cancelled
+    assert run.heed(30, of_model("target", cause), resting) == []
+    assert run.heed(40, of_model("ewma", cause), resting) == ["cancel by governance log"]

@@ -160,7 +160,7 @@ def test_a_reject_of_nothing_that_is_open_is_an_alert() -> None:
     desk = Desk()
     (_, alert) = desk.take(report(REPORT), report({45: "5", 58: "late", 373: "99"}, "3"))
     assert isinstance(alert, AlertRaised)
-    assert "is no open request: late" in alert.what
+    assert "is not an open request: late" in alert.what
 
 
 def test_an_order_that_the_venue_does_not_know_when_it_is_cancelled_was_never_there() -> None:

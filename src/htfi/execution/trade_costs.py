@@ -87,7 +87,7 @@ class _Watched:
 
 
 @dataclass(slots=True)
-class _Market:
+class _MarketMiddle:
     """Of one instrument at one venue."""
 
     middle: int = 0
@@ -99,7 +99,7 @@ class CostSurvey:
 
     def __init__(self) -> None:
         self.accounts = Accounts()
-        self._markets: dict[tuple[str, str], _Market] = {}
+        self._markets: dict[tuple[str, str], _MarketMiddle] = {}
         self._at_fill: dict[tuple[str, str], int] = {}  # middle, by order and execution
         self._later: dict[tuple[str, str], list[int]] = {}  # middles after it, 0: not known
         self._last: dict[str, int] = {}  # middle when the order ended, or now
@@ -146,8 +146,8 @@ class CostSurvey:
         if not order.state.is_open:
             self._last[event.order_id] = market.middle
 
-    def _market(self, instrument: str, venue: str) -> _Market:
-        return self._markets.setdefault((instrument, venue), _Market())
+    def _market(self, instrument: str, venue: str) -> _MarketMiddle:
+        return self._markets.setdefault((instrument, venue), _MarketMiddle())
 
     def _costs(self, order: OrderAccount) -> OrderCosts:
         new, sign, arrival = order.new, order.new.side.sign, order.arrival

@@ -128,9 +128,18 @@ def require_access(authoriser: Authoriser, request: AccessRequest) -> AccessDeci
     if not decision.is_allowed:
         raise AccessDenied(
             f"{request.principal.id} may not {action_words(request.action)} "
-            f"({request.resource.kind.value} {request.resource.id}): {decision.reason}"
+            f"({request.resource.kind.value} {request.resource.id}): {denial_words(decision, request.resource)}"
         )
     return decision
+
+
+def denial_words(decision: AccessDecision, resource: AccessResource) -> str:
+    """Why a request is denied; where no rule allows it, of which desks and tenant the resource is."""
+    if decision.rules:
+        return decision.reason
+    of = [f"desk {desk}" for desk in resource.desks]
+    of += [f"tenant {resource.tenant}"] if resource.tenant else []
+    return f"{decision.reason} (it is of {', '.join(of)})" if of else decision.reason
 
 
 def action_words(action: AccessAction) -> str:

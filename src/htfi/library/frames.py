@@ -19,6 +19,7 @@ from htfi.arrow.columns import (
     make_table,
     one_chunk,
 )
+from htfi.arrow.failures import DamagedFile, failures_as_damage
 from htfi.domain.errors import InvalidInput
 from htfi.library.arrow_table import ArrowTable
 from htfi.library.pandas_columns import column_of_series, pandas_frame
@@ -77,7 +78,14 @@ def read_columns(native: Any) -> dict[Any, Column]:
         native = native.collect()
     if not (hasattr(native, "__arrow_c_stream__") or hasattr(native, "__arrow_c_array__")):
         native = _collected(native)
-    table = native if isinstance(native, arrow.Table) else arrow.Table.from_arrow(native)
+    try:
+        with failures_as_damage():
+            table = native if isinstance(native, arrow.Table) else arrow.Table.from_arrow(native)
+    except DamagedFile as error:
+        raise InvalidInput(
+            f"a column of the {type(native).__name__} is of a type that Arrow does not have ({error}): cast it to "
+            "numbers, times or texts"
+        ) from error
     return dict(zip(table.column_names, map(_in_one_piece, table.columns), strict=True))
 
 

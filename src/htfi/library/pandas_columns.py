@@ -31,6 +31,8 @@ def column_of_series(series: Any) -> Column:
         return one_chunk(import_module("pyarrow").Array.from_pandas(series))
     if name == "CategoricalDtype":
         return _of_categories(series)
+    if name == "SparseDtype":
+        return column_of_series(series.sparse.to_dense())
     if name == "DatetimeTZDtype":
         zone = getattr(kind.tz, "key", None) or getattr(kind.tz, "zone", None) or "UTC"
         return instants_of_array(series.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy(), zone)

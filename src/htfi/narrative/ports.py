@@ -1,6 +1,6 @@
 """What the narrative package needs from outside: a reader of news, a text generator, an encoder, a cache."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -175,6 +175,13 @@ class TextEncoder(Protocol):
 
     def read(self, texts: Sequence[str]) -> "TextEmbeddings":
         """As `encode`, with the states of the tokens. Raises: DependencyUnavailable."""
+        ...
+
+    def read_parts(self, texts: Sequence[str]) -> "Iterator[TextEmbeddings]":
+        """As `read`, in parts, in order: what follows may be read on another core meanwhile. No texts are one part.
+
+        Raises: DependencyUnavailable.
+        """
         ...
 
 

@@ -28,7 +28,7 @@ from htfi.narrative.config import (
     SUSPICION_HALF_LIFE_NS,
     SuspicionConfig,
 )
-from htfi.narrative.sanitising.sanitiser import ScreeningIncident
+from htfi.narrative.sanitising.incidents import ScreeningIncident
 from htfi.narrative.text import clean
 
 DIVERGENCE = "divergence"  # the rule of the incident that `divergence_incident` finds

@@ -152,9 +152,11 @@ class DecisionLoop:
         """One item: what ended before it is decided without it, recorded, released, and learnt from."""
         if self.triggers.next_ns < item.available_at_ns:
             self._answer_news(item.available_at_ns)
-        self._decide_bars(self.bars.ended_by(item.available_at_ns))
+        if ended := self.bars.ended_by(item.available_at_ns):
+            self._decide_bars(ended)
         self._open_due_announcements(item.available_at_ns)
-        self._decide_bars(self.observe(item))
+        if completed := self.observe(item):
+            self._decide_bars(completed)
         if self.late.is_due(item):
             self.amend_late()
         self.release_answered()

@@ -7,7 +7,7 @@ replay sends the same orders.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -34,12 +34,27 @@ from htfi.execution.strategies import directions
 from htfi.execution.turns import RunTurn
 from htfi.forecasting.joint.history import NormalScores
 from htfi.pipeline.decided import DecidedSeries
+from htfi.pipeline.governed import subject_of
 from htfi.pipeline.ports import EventFeed, Position
 
 SESSION_S = 6.5 * 3600  # of a trading day
 DAYS_A_YEAR = 252
 
 ControlEvent = TradingDisabled | TradingEnabled | MassCancelRequest | Reconciled
+RestingModels = Callable[[], Mapping[str, Collection[str]]]
+"""By instrument the models, as scopes name them, that its open and waiting orders go back to."""
+
+
+class Controls(Protocol):
+    """What people and governance want of trading by an instant."""
+
+    def __call__(self, at_ns: int, resting: RestingModels) -> Sequence[ControlEvent]: ...
+
+
+def no_controls(at_ns: int, resting: RestingModels) -> Sequence[ControlEvent]:
+    """Null controls: nobody wants anything."""
+    del at_ns, resting
+    return ()
 
 
 class TradedVenue(VenueLink, Protocol):
@@ -56,6 +71,7 @@ class _Target:
 
     lots: int
     receipt: Receipt
+    decided: DecidedSeries
     price: float
     at_ns: int
 
@@ -81,7 +97,7 @@ class Trader:
         horizons: Sequence[int],
         levels: Sequence[float],
         in_force: Callable[[int], Sequence[OrderEvent]],
-        controls: Callable[[int], Sequence[ControlEvent]] = lambda _: (),
+        controls: Controls = no_controls,
         turn: RunTurn | None = None,
     ) -> None:
         """`in_force` gives the limits that hold at an instant, those that changed since it was asked; `controls` what
@@ -101,6 +117,7 @@ class Trader:
         self._decided: list[tuple[Receipt, DecidedSeries]] = []
         self._known: dict[str, _Known] = {}
         self._waiting: dict[str, _Target] = {}
+        self._models: dict[str, frozenset[str]] = {}  # of the decision behind each order
         self._indices: dict[str, int] = {}  # of decisions that an amendment may name
         self._closes: dict[str, deque[float]] = {}  # under a strategy, as far back as it looks
         self._num_closes: dict[str, int] = {}
@@ -138,6 +155,15 @@ class Trader:
             self.entry.cancel_all(MassCancelRequest(at_ns=self._now_ns, why=why, turn=self._turn.number))
             self._deliver(self._now_ns)
 
+    def resting_models(self) -> dict[str, set[str]]:
+        """By instrument the models that its open and waiting orders go back to; those being cancelled left out."""
+        found = {symbol: set(_models_of(target)) for symbol, target in self._waiting.items()}
+        for order in self.entry.open_orders():
+            if not order.pending:
+                names = self._models.get(order.new.order_id, ())
+                found.setdefault(order.new.instrument, set()).update(names)
+        return found
+
     def traded_series(self, symbol: str) -> str:
         """The series that an instrument is traded by; empty where none of it was forecast yet."""
         known = self._known.get(symbol)
@@ -154,7 +180,7 @@ class Trader:
     def _heed(self, at_ns: int) -> bool:
         """Do what people and governance want, and take in limits that have changed; whether all was cancelled."""
         has_cancelled = False
-        while events := self._controls(at_ns):
+        while events := self._controls(at_ns, self.resting_models):
             for event in events:
                 if isinstance(event, MassCancelRequest):
                     has_cancelled = True
@@ -167,7 +193,7 @@ class Trader:
         return has_cancelled
 
     def _act(self, group: Sequence[tuple[Receipt, DecidedSeries]], at_ns: int) -> None:
-        due: dict[str, Receipt] = {}
+        due: dict[str, tuple[Receipt, DecidedSeries]] = {}
         notes: list[OrderEvent] = []
         for receipt, decided in group:
             symbol, interval = decided.series.rsplit("/", 1)
@@ -178,7 +204,7 @@ class Trader:
             self._known[symbol] = _Known(interval, returns, years, decided.last_price)
             if not self._is_due(symbol, decided):
                 continue
-            due[symbol] = receipt
+            due[symbol] = receipt, decided
             own_id = decided.decision.id if decided.is_between_bars else decision_id(decided.series, at_ns)
             amends = self._indices.get(decided.amends)
             if not decided.amends:
@@ -197,7 +223,7 @@ class Trader:
             return
         self.entry.put_in_force(notes)
         for symbol, lots in self._targets(due).items():
-            self._waiting[symbol] = _Target(lots, due[symbol], self._known[symbol].price, at_ns)
+            self._waiting[symbol] = _Target(lots, *due[symbol], self._known[symbol].price, at_ns)
         self._pursue(at_ns)
 
     def _is_due(self, symbol: str, decided: DecidedSeries) -> bool:
@@ -222,7 +248,7 @@ class Trader:
         self.entry.put_in_force([self._config.terms(symbol, at_ns)])
         self._venue.list_instrument(self.entry.state.instruments[symbol])
 
-    def _targets(self, due: dict[str, Receipt]) -> dict[str, int]:
+    def _targets(self, due: Collection[str]) -> dict[str, int]:
         """Lots wanted of each instrument that is due; the others count in the book as they are."""
         symbols = list(self._known)
         inputs = [
@@ -275,6 +301,7 @@ class Trader:
 
     def _order(self, symbol: str, target: _Target, lots: int, at_ns: int) -> OrderIntent:
         config, instrument = self._config, self.entry.state.instruments[symbol]
+        self._models[f"d{target.receipt.index}"] = _models_of(target)
         side = OrderSide.BUY if lots > 0 else OrderSide.SELL
         limit = target.price * (1 + side.sign * config.limit_bps / 1e4)
         return OrderIntent(
@@ -335,6 +362,12 @@ def _by_instant(
         else:
             groups.append([one])
     return groups
+
+
+def _models_of(target: _Target) -> frozenset[str]:
+    """The experts of a decision, and the readers of its view where that was weighed."""
+    subject = subject_of(target.decided.decision)
+    return frozenset({*subject.models, *(subject.readers if subject.is_view_weighed else ())})
 
 
 def _is_refused_order(verdict: EntryVerdict) -> bool:

@@ -5,6 +5,7 @@ diverges as few ever did, and rests on items of little trust, is an incident, wh
 """
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
@@ -17,17 +18,19 @@ from htfi.forecasting.tilts import VERSION_WITHOUT_BOUND, Opinion, derive_tilt, 
 from htfi.narrative.config import EXTREME_DIVERGENCE, SuspicionConfig
 from htfi.narrative.influence import influence_problems, max_view_influence, recorded_limits
 from htfi.narrative.merging import merge_views, part_weight, rederive, supported_trust
-from htfi.narrative.processor import NewsProcessor
 from htfi.narrative.suspicion import divergence_incident
-from htfi.pipeline.series import SeriesContext
-from htfi.pipeline.view_cache import ReadRequest
+
+if TYPE_CHECKING:  # who reads a record weighs nothing, and needs none of what reads the news
+    from htfi.narrative.processor import NewsProcessor
+    from htfi.pipeline.series import SeriesContext
+    from htfi.pipeline.view_cache import ReadRequest
 
 
 def join_parts(
     view: NewsView | None,
     parts: Sequence[ViewPart],
     readings: Mapping[str, ItemReading],
-    news: NewsProcessor,
+    news: "NewsProcessor",
     as_of_ns: int,
 ) -> NewsView | None:
     """A model's view, trusted as far as its items are and as their `readings` by facts support it, with other parts."""
@@ -139,12 +142,12 @@ def without_view(forecast: Forecast) -> Forecast:
     return replace(forecast, quantiles=[], tilt=None)
 
 
-def max_view_weight(request: ReadRequest, config: SuspicionConfig) -> float:
+def max_view_weight(request: "ReadRequest", config: SuspicionConfig) -> float:
     """How much a view may weigh at most, 0–1."""
     return config.max_view_weight if request.news.suspicion else 1.0
 
 
-def report_divergence(series: Sequence[SeriesContext], news: NewsProcessor) -> None:
+def report_divergence(series: "Sequence[SeriesContext]", news: "NewsProcessor") -> None:
     """Report to the suspicion monitor which views diverge as few ever did and rest on items of little trust."""
     monitor = news.suspicion_monitor
     for one in series:
@@ -158,7 +161,7 @@ def report_divergence(series: Sequence[SeriesContext], news: NewsProcessor) -> N
             monitor.observe_once(incident, view.cited, now_ns)
 
 
-def _supporting_sources(view: NewsView, now_ns: int, news: NewsProcessor) -> list[tuple[str, float, float]]:
+def _supporting_sources(view: NewsView, now_ns: int, news: "NewsProcessor") -> list[tuple[str, float, float]]:
     """Source, trust and weight of what a view rests on."""
     if not view.parts:
         return [(_least_trusted_source(view.cited, news), news.mean_trust(view.cited), view.confidence)]
@@ -168,7 +171,7 @@ def _supporting_sources(view: NewsView, now_ns: int, news: NewsProcessor) -> lis
     ]
 
 
-def _least_trusted_source(cited: Sequence[str], news: NewsProcessor) -> str:
+def _least_trusted_source(cited: Sequence[str], news: "NewsProcessor") -> str:
     """Where the least trusted of these items came from."""
     least = min(news.items(cited), key=lambda item: news.mean_trust((item.id,)), default=None)
     return least.source if least is not None else ""

@@ -19,6 +19,7 @@ from htfi.adapters.stores.adoption_folder import (
 from htfi.adapters.stores.bundle_folder import OFFICERS_FILE, bundle_path, read_text, write_text
 from htfi.domain.errors import DependencyUnavailable, HtfiError, IntegrityError, InvalidInput
 from htfi.domain.time import NS_PER_S, Clock, SystemClock
+from htfi.governance.breakers.config import unusable_scopes
 from htfi.governance.bundles.bundle import (
     BundleHead,
     BundleKind,
@@ -140,7 +141,18 @@ def draft_bundle(
     now_ns = (clock or SystemClock()).now_ns() // NS_PER_S * NS_PER_S
     start_ns = now_ns if valid_from_ns is None else valid_from_ns
     head = BundleHead(number, newest.digest if newest is not None else "", kind, author, start_ns, expires_ns)
-    return parse_bundle(write_bundle(head, read_tables(_without_none(found))))
+    drafted = parse_bundle(write_bundle(head, read_tables(_without_none(found))))
+    _check_breakers(drafted)
+    return drafted
+
+
+def _check_breakers(bundle: PolicyBundle) -> None:
+    """Raises: InvalidInput where a breaker would never trip, because it cannot act at the scope that is named.
+
+    A bundle that is in force already is not judged by it: what was signed stays readable.
+    """
+    if wrong := unusable_scopes(bundle.tables.breakers):
+        raise InvalidInput(f"bundle {bundle.head.number}: {wrong[0]}")
 
 
 def _without_none(values: dict[str, Any]) -> dict[str, Any]:
@@ -216,6 +228,7 @@ def propose_bundle(folder: Path, file: Path, clock: Clock | None = None) -> Bund
             f"{file}: no officer has signed it: sign it with `htfi policy sign {file} --key FILE`"
         )
     _check_follows(folder, found.bundle)
+    _check_breakers(found.bundle)
     write_text(bundle_path(folder, found.bundle.head.number), content)
     head = found.bundle.head
     _record(
@@ -257,6 +270,7 @@ def activate_bundle(
                 )
             return bundle, list(one.signers)
     now_ns = (clock or SystemClock()).now_ns()
+    _check_breakers(bundle)
     bundle, signers = check_bundle(note, roll, verify_signature, newest_quorum(entries), now_ns, MAX_LEAD_NS)
     # Also what it must not loosen: an emergency bundle that still holds.
     activated = [one.note for one in entries if isinstance(one, BundleActivated)]

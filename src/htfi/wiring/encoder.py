@@ -7,18 +7,20 @@ import hashlib
 import os
 import shutil
 import tomllib
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, lru_cache
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from htfi import models
-from htfi.adapters.onnx.sentence_encoder import OnnxSentenceEncoder, mean_pooled, write_graph
+from htfi.adapters.native.sentence_encoder import NativeSentenceEncoder, serves
+from htfi.adapters.onnx.sentence_encoder import OnnxSentenceEncoder, load_encoder, write_graph
 from htfi.adapters.onnx.session import Precision, save_graph
 from htfi.decoding.checkpoint.folder import CONFIG, TOKENIZER, Architecture, ModelFolder, parse_architecture
 from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
@@ -31,10 +33,20 @@ if TYPE_CHECKING:
     from htfi.adapters.tokenizer.hugging_face import HuggingFaceTokenizer
 
 _CHARS_PER_TOKEN = 16  # a text is cut to so many before it is split: more than words of any language need
-_MAX_KEPT = 128  # texts whose tokens are kept
-_BATCH_TOKENS = 512  # at once: what they come to stays in the nearest memory
+_MAX_KEPT = 1_024  # texts whose tokens are kept: a batch's, until their facts are read
+_FIRST_PART_TOKENS, _PART_TOKENS = 256, 1_024  # of texts that are read while others are used
 # int8-all: weights, activations and the table of words. In "int8", as older runs name it, the table was fp32.
 _PRECISION_NAMES = {Precision.INT8: "int8-all", Precision.FP32: "fp32"}
+
+
+class EncoderNetwork(Protocol):
+    """A network that reads texts of ids."""
+
+    def read(
+        self, texts: Sequence[Sequence[int]], threads: int = 1
+    ) -> tuple[NDArray[np.float32], list[NDArray[np.float32]]]:
+        """Points of length 1 [n, D] and states n × [T, D]. Raises: InvalidInput, DependencyUnavailable."""
+        ...
 
 
 def open_encoder(
@@ -74,10 +86,14 @@ def packed_encoder(
         _check_digest(folder, expected, digest_file)
     architecture = parse_architecture((folder / CONFIG).read_bytes(), str(folder / CONFIG))
 
-    def network(_: Callable[[str], list[int]]) -> OnnxSentenceEncoder:
+    def network(_: Callable[[str], list[int]]) -> EncoderNetwork:
         if digest_file is None:
             _check_digest(folder, expected, file_digest)
-        return OnnxSentenceEncoder.of_graph(folder / models.ENCODER_GRAPH, architecture, expected)
+        file = folder / models.ENCODER_GRAPH
+        written = load_encoder(file)
+        if serves(architecture):
+            return NativeSentenceEncoder(architecture, written.content, written.computed, expected)
+        return OnnxSentenceEncoder.of_written(written, file, architecture, expected)
 
     source = f"{name}@{expected[:12]}"
     return SentenceEncoder(source, architecture, folder / TOKENIZER, config, network)
@@ -145,8 +161,10 @@ def _calibration_ids(precision: Precision, tokens: Callable[[str], list[int]]) -
 
 
 class SentenceEncoder:
-    """Texts to points: tokens, states, their mean over the tokens, length 1. Texts of equal length share a batch, so
-    that none is padded. `source` names the weights, `version` also the precision and the bound on tokens."""
+    """Texts to points: tokens, states, their mean over the tokens, length 1; none is padded.
+
+    `source` names the weights, `version` also the precision and the bound on tokens.
+    """
 
     def __init__(
         self,
@@ -154,7 +172,7 @@ class SentenceEncoder:
         architecture: Architecture,
         tokenizer_file: Path,
         config: EncodingConfig,
-        open_network: Callable[[Callable[[str], list[int]]], OnnxSentenceEncoder],
+        open_network: Callable[[Callable[[str], list[int]]], EncoderNetwork],
     ) -> None:
         self._tokenizer_file = tokenizer_file
         self._open_network = open_network
@@ -169,23 +187,36 @@ class SentenceEncoder:
 
     def read(self, texts: Sequence[str]) -> TextEmbeddings:
         """Points [n, D] and states n × [T, D]. Raises: DependencyUnavailable, InvalidInput."""
-        points = np.zeros((len(texts), self.size), np.float32)
-        states: list[NDArray[np.float32]] = [points[:0]] * len(texts)
-        tokens = [self.tokens(text) for text in texts]
-        batches = _batches([len(ids) for ids in tokens])
-        work = [np.array([tokens[place] for place in batch], np.int64) for batch in batches]
-        for batch, found in zip(batches, self._run(work), strict=True):
-            points[batch] = mean_pooled(found)
-            for row, place in enumerate(batch):
-                states[place] = found[row]
-        return TextEmbeddings(points, states)
+        if not texts:
+            return TextEmbeddings(np.zeros((0, self.size), np.float32), [])
+        return TextEmbeddings(*self._network.read([self.tokens(text) for text in texts], self._threads))
 
-    def _run(self, work: Sequence[NDArray[np.int64]]) -> list[NDArray[np.float32]]:
+    def read_parts(self, texts: Sequence[str]) -> Iterator[TextEmbeddings]:
+        """As `read`, in parts. Where there is a second core the next part is read on it while the last one is used.
+
+        Raises: DependencyUnavailable, InvalidInput.
+        """
+        tokens = [self.tokens(text) for text in texts]
+        parts = _parts([len(ids) for ids in tokens])
+        # The general engine asks for the interpreter too often: it gains nothing from it.
+        if self._threads < 2 or len(parts) < 2 or not isinstance(self._network, NativeSentenceEncoder):
+            yield self.read(texts)
+            return
+        with ThreadPoolExecutor(1) as pool:
+            waiting = deque(parts)
+            ahead = pool.submit(self._network.read, tokens[waiting.popleft()])
+            while waiting:
+                found = ahead.result()
+                ahead = pool.submit(self._network.read, tokens[waiting.popleft()])
+                yield TextEmbeddings(*found)
+            yield TextEmbeddings(*ahead.result())
+
+    def product_kernel(self) -> Callable[[int], None] | None:
+        """The integer products of a pass over so many tokens alone, for a benchmark's floor; None where the general
+        engine reads. Raises: DependencyUnavailable.
+        """
         network = self._network
-        if self._threads < 2 or len(work) < 2:
-            return [network.encode(ids) for ids in work]
-        with ThreadPoolExecutor(min(self._threads, len(work))) as pool:  # the engine lets other threads run
-            return list(pool.map(network.encode, work))
+        return network.multiply if isinstance(network, NativeSentenceEncoder) else None
 
     def tokens(self, text: str) -> list[int]:
         """The ids of a text between [CLS] and [SEP], cut to the bound."""
@@ -203,7 +234,7 @@ class SentenceEncoder:
         return lru_cache(maxsize=_MAX_KEPT)(self._tokenizer.encode_with_spans)
 
     @cached_property
-    def _network(self) -> OnnxSentenceEncoder:
+    def _network(self) -> EncoderNetwork:
         return self._open_network(self.tokens)
 
     @cached_property
@@ -227,16 +258,16 @@ class SentenceEncoder:
         return found
 
 
-def _batches(lengths: Sequence[int]) -> list[list[int]]:
-    """Places of texts of equal length, together as many as fit, the shortest first."""
-    of_length: dict[int, list[int]] = {}
+def _parts(lengths: Sequence[int]) -> list[slice]:
+    """Texts of these numbers of tokens in parts, the first a small one: nothing else is done while it is read."""
+    parts: list[slice] = []
+    start = tokens = 0
     for place, length in enumerate(lengths):
-        of_length.setdefault(length, []).append(place)
-    batches: list[list[int]] = []
-    for length, places in sorted(of_length.items()):
-        at_once = max(_BATCH_TOKENS // length, 1)
-        batches += [places[start : start + at_once] for start in range(0, len(places), at_once)]
-    return batches
+        if tokens and tokens + length > (_PART_TOKENS if parts else _FIRST_PART_TOKENS):
+            parts.append(slice(start, place))
+            start, tokens = place, 0
+        tokens += length
+    return [*parts, slice(start, len(lengths))]
 
 
 def open_heads() -> Heads:

@@ -1,9 +1,7 @@
 """Opens the reader of facts: the heads of facts on the shipped encoder, and the names of a run's symbols."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-
-import numpy as np
 
 from htfi import models
 from htfi.narrative.config import EncodingConfig
@@ -32,9 +30,13 @@ class ShippedFactNetwork:
             f"+heads@{models.DIGESTS[models.HEADS][:12]}"
         )
 
-    def read(self, texts: Sequence[str]) -> list[FactScores]:
-        """One per text, in order. Raises: IntegrityError, DependencyUnavailable."""
-        return self.scores(texts, self._encoder.read(texts))
+    def read(self, texts: Sequence[str]) -> Iterator[FactScores]:
+        """One per text, in order, as they are asked for. Raises: IntegrityError, DependencyUnavailable."""
+        start = 0
+        for embeddings in self._encoder.read_parts(texts):
+            end = start + len(embeddings.states)
+            yield from self.scores(texts[start:end], embeddings)
+            start = end
 
     def scores(self, texts: Sequence[str], embeddings: TextEmbeddings) -> list[FactScores]:
         """One per text, in order, from what the encoder gave for it. Raises: IntegrityError."""
@@ -45,7 +47,7 @@ class ShippedFactNetwork:
         found: list[FactScores] = []
         for text, state, mood in zip(texts, states, moods, strict=True):
             scores = heads.read(state, self._encoder.spans(text))
-            found.append(scores._replace(tone=np.mean([scores.tone, mood], axis=0)))
+            found.append(scores._replace(tone=(scores.tone + mood) / 2.0))
         return found
 
     @cached_property

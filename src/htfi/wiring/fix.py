@@ -1,13 +1,12 @@
-"""Builds FIX sessions: of a TOML file, or of settings and a folder for the journal."""
+"""Builds FIX sessions of settings and a folder for the journal, for who measures them."""
 
-from collections.abc import Iterable
 from pathlib import Path
 
-from htfi.adapters.fix.connections import Acceptor, Initiator
+from htfi.adapters.fix.connections import Initiator
 from htfi.adapters.fix.journal import MessageJournal
 from htfi.adapters.fix.runner import Application
 from htfi.adapters.fix.runner import SessionRunner as SessionRunner
-from htfi.adapters.fix.settings import FixEndpoint, FixTls, read_endpoint
+from htfi.adapters.fix.settings import FixEndpoint
 from htfi.execution.fix.config import FixSession
 
 
@@ -27,15 +26,3 @@ def fix_initiator(
     """Connects a session without TLS."""
     endpoint = FixEndpoint(settings, host, port, reconnect_s=reconnect_s, max_reconnect_s=30 * reconnect_s)
     return Initiator(endpoint, runner)
-
-
-def open_fix_initiator(path: Path, application: Application) -> Initiator:
-    """The initiator of a TOML file, not connected yet. Raises: InvalidInput, DependencyUnavailable, IntegrityError."""
-    endpoint = read_endpoint(path)
-    runner = open_fix_session(endpoint.session, Path(endpoint.journal), application, sync=endpoint.sync)
-    return Initiator(endpoint, runner)
-
-
-def fix_acceptor(runners: Iterable[SessionRunner], tls: FixTls | None = None) -> Acceptor:
-    """An acceptor of these sessions, not listening yet. Raises: InvalidInput."""
-    return Acceptor(runners, tls)

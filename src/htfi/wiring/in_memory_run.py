@@ -48,7 +48,7 @@ class InMemoryRun:
         if self.num_ticks:
             return (
                 f"{files} holds {self.num_ticks:,} ticks, too few bars of {self.settings.market.bar}: a forecast needs "
-                f"{needed}; name a shorter --interval{also}"
+                f"{needed}; name a shorter interval{also}"
             )
         if aside:
             most = max(self.num_quarantined, key=self.num_quarantined.__getitem__)

@@ -20,7 +20,7 @@ from htfi.governance.ledger.log import LogReader
 from htfi.governance.ledger.merkle import leaf_hash
 from htfi.pipeline.record.entry import try_decode_entry
 from htfi.wiring.ledger import DATABASE, is_running, open_ledger, open_ledger_readonly
-from htfi.wiring.models.speculation import warn
+from htfi.wiring.notices import warn
 
 ORDERS_FOLDER = "orders"  # of a run: the transparency log of its order events
 ORDERS_ORIGIN = "htfi.orders"

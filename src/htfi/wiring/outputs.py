@@ -44,7 +44,7 @@ from htfi.pipeline.record.entry import decode_entry
 from htfi.wiring.control import GOVERNANCE_FOLDER, check_governance
 from htfi.wiring.deletions import check_deletions
 from htfi.wiring.ledger import DATABASE, SIGNING_KEY, is_running, open_ledger_readonly
-from htfi.wiring.models.caching import CACHE_FOLDER
+from htfi.wiring.models.config import CACHE_FOLDER
 from htfi.wiring.order_record import check_orders
 from htfi.wiring.settings import SETTINGS_FILE
 

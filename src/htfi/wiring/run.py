@@ -38,9 +38,9 @@ from htfi.wiring.ledger import open_ledger
 from htfi.wiring.loop import build_loop
 from htfi.wiring.models.caching import RunCache, open_cache
 from htfi.wiring.models.readers import open_readers
-from htfi.wiring.models.speculation import warn
 from htfi.wiring.news import open_calendar
 from htfi.wiring.news_ahead import NewsAhead, reads_ahead
+from htfi.wiring.notices import warn
 from htfi.wiring.outputs import (
     INBOX,
     QUARANTINE,

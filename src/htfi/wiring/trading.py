@@ -5,7 +5,7 @@ its scope and cancels what is open there; so do requests that people leave in th
 that is made again takes them where it took them before, as the order log says.
 """
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ from htfi.adapters.stores.order_log import ORDERS, OrderLog, read_order_log
 from htfi.adapters.stores.order_requests import OrderRequest, OrderRequests, write_order_request
 from htfi.domain.counts import counted
 from htfi.domain.errors import IntegrityError, InvalidInput
-from htfi.domain.governance import ScopeLevel, SystemName, parse_scope
+from htfi.domain.governance import MAX_CAUSE_CHARS, ScopeLevel, SystemName, parse_scope
 from htfi.domain.order_limits import OrderLimits
 from htfi.domain.order_scopes import mass_cancel_of
 from htfi.domain.orders import (
@@ -31,17 +31,23 @@ from htfi.execution.accounting import Accounts
 from htfi.execution.order_entry import OrderEntry
 from htfi.execution.trade_costs import CostSurvey
 from htfi.execution.turns import RunTurn
+from htfi.governance.bundles.tables import BundleTables
 from htfi.pipeline.governed import RunGovernance
 from htfi.pipeline.ports import EventFeed
-from htfi.pipeline.trading import ControlEvent, TradedFeed, Trader
+from htfi.pipeline.trading import ControlEvent, RestingModels, TradedFeed, Trader
 from htfi.wiring.ledger import is_running
-from htfi.wiring.models.speculation import warn
+from htfi.wiring.notices import warn
 from htfi.wiring.order_record import RecordedOrders
 from htfi.wiring.settings import Settings
 from htfi.wiring.venue_link import open_venue
 
 _BY_SETTINGS, _BY_BUNDLE = SystemName.SETTINGS.value, SystemName.POLICY_BUNDLE.value
 _BY_GOVERNANCE = SystemName.GOVERNANCE_LOG.value
+
+
+def no_orders() -> Mapping[str, Collection[str]]:
+    """No order is open or waits."""
+    return {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +90,7 @@ class TradingControls:
         self._disabled: dict[str, int] = {}  # by stops and breakers, since when
         self._banned: set[str] = set()  # by people: only they enable these scopes again
         self._uncancelled: dict[str, str] = {}  # disabled, while what is open there was not cancelled yet
+        self._cancelled: dict[str, int] = {}  # instruments whose orders were cancelled for a model, when last
 
     def limits(self, at_ns: int) -> Sequence[OrderEvent]:
         """Limits that have changed since they were asked for; a scope that has none any more gets empty ones."""
@@ -107,8 +114,8 @@ class TradingControls:
             changed = [replace(one, turn=self._turn.number) for one in changed]
         return changed
 
-    def changes(self, at_ns: int) -> Sequence[ControlEvent]:
-        """Stops and their ends, with what they cancel."""
+    def changes(self, at_ns: int, resting: RestingModels = no_orders) -> Sequence[ControlEvent]:
+        """Stops and their ends, with what they cancel: of a model the orders that go back to it."""
         if self._log.is_replaying:
             recorded = self._log.next_recorded()
             if isinstance(recorded, Reconciled) and not recorded.turn:
@@ -127,15 +134,14 @@ class TradingControls:
                 events.append(TradingDisabled(at_ns=at_ns, scope=scope, cause=cause))
                 events.append(mass_cancel_of(scope, at_ns, _BY_GOVERNANCE, cause))
         for scope, since_ns in [one for one in self._disabled.items() if one[0] not in wanted]:
-            if (
-                since_ns == at_ns
-            ):  # made again, the run may not have come to what its order log has at this instant
-                continue
+            if since_ns == at_ns:
+                continue  # made again, the run may not have come to what its order log has at this instant
             if scope in self._banned:
                 del self._disabled[scope]
                 continue
             why = "no stop or breaker holds it"
             events.append(TradingEnabled(at_ns=at_ns, scope=scope, by=_BY_GOVERNANCE, why=why))
+        events += self._model_cancels(at_ns, resting)
         events += [replace(one, at_ns=at_ns) for one in self._requests.take()]
         for line in self._requests.new_warnings():
             warn(line)
@@ -143,6 +149,28 @@ class TradingControls:
         events = [replace(one, turn=self._turn.number) for one in events]
         for event in events:
             self._note(event)
+        return events
+
+    def _model_cancels(self, at_ns: int, resting: RestingModels) -> list[ControlEvent]:
+        """Of each instrument whose orders go back to a model that is held. Once cancelled they rest no more."""
+        state = self._governance.state_now
+        if state.is_clear:
+            return []
+        held = {scope: f"stop: {cause}" for scope, cause in state.stops.items()}
+        for (breaker, scope), cause in state.breakers.items():
+            held.setdefault(scope, f"breaker {breaker}: {cause}")
+        tables = state.tables or BundleTables()
+        events: list[ControlEvent] = []
+        for instrument, names in resting().items():
+            if self._cancelled.get(instrument) == at_ns:
+                continue  # what cannot be cancelled is asked for once an instant
+            for name in sorted(names):
+                scope = f"{ScopeLevel.MODEL.value}:{name}"
+                refusal = "the policy bundle does not permit it" if tables.models.refuses(name) else ""
+                if cause := held.get(scope, refusal):
+                    why = f"{scope}: {cause}"[:MAX_CAUSE_CHARS]
+                    events.append(mass_cancel_of(f"instrument:{instrument}", at_ns, _BY_GOVERNANCE, why))
+                    break
         return events
 
     def _is_due(self, recorded: OrderEvent, at_ns: int) -> bool:
@@ -162,6 +190,8 @@ class TradingControls:
             case Reconciled():
                 pass
             case MassCancelRequest():
+                if event.by == _BY_GOVERNANCE and event.instrument:
+                    self._cancelled[event.instrument] = event.at_ns
                 for scope, cause in list(self._uncancelled.items()):
                     if replace(event, turn=0) == mass_cancel_of(scope, event.at_ns, _BY_GOVERNANCE, cause):
                         del self._uncancelled[scope]
@@ -175,9 +205,9 @@ class TradingControls:
         return found
 
     def _order_scope(self, text: str) -> str:
-        """The scope of orders that a scope of governance reaches; empty where it only withholds decisions.
+        """The scope of orders that a scope of governance disables; empty where it disables none.
 
-        That is so of a model, and of a series that its instrument is not traded by.
+        That is so of a model, whose orders alone are cancelled, and of a series that its instrument is not traded by.
         """
         scope = parse_scope(text)
         match scope.level:

@@ -1,12 +1,12 @@
-"""The floor of reading a text: the integer products of the encoder's layers alone, in onnxruntime, on one core.
+"""The floor of reading a text: the integer products of the encoder's layers alone, by its own engine, on one core.
 
-The same node that the encoder multiplies by (MatMulIntegerToFloat) runs on as many rows as a text has tokens, with
-the weights of every layer apart, so that they come from as far as the encoder's do. Attention, norms and what makes
+The kernel that the encoder multiplies by runs on as many rows as a text has tokens, with the weights of every layer:
+that of the encoder in C, or where onnxruntime reads the node MatMulIntegerToFloat. Attention, norms and what makes
 integers of floats are left out.
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from statistics import median
@@ -17,6 +17,8 @@ from onnx import TensorProto, helper
 
 from htfi import models
 from htfi.decoding.checkpoint.folder import CONFIG, Architecture, parse_architecture
+from htfi.narrative.config import EncodingConfig
+from htfi.wiring.encoder import shipped_encoder
 from htfi_eval.bench.floors import Floor
 from htfi_eval.bench.processes import available_cores, on_one_core
 
@@ -38,11 +40,12 @@ class EncoderFloors:
     @classmethod
     def measure(cls, num_tokens: float) -> "EncoderFloors":
         """For items of so many tokens."""
-        of, num_cores = encoder_shape(), len(available_cores())
+        num_cores, multiply = len(available_cores()), product_kernel()
+        engine = "onnxruntime" if multiply is None else "C"
         with on_one_core():
-            alone_us = products_s(of, max(round(num_tokens), 1)) * 1e6
-            batch_us = products_s(of, _BATCH_ROWS) * num_tokens / _BATCH_ROWS * 1e6
-        what = "the encoder's integer products of the scored text alone, in onnxruntime"
+            alone_us = products_s(max(round(num_tokens), 1), multiply) * 1e6
+            batch_us = products_s(_BATCH_ROWS, multiply) * num_tokens / _BATCH_ROWS * 1e6
+        what = f"the encoder's integer products of the scored text alone, in {engine}"
         at_once = f"{what}, {_BATCH_ROWS} tokens at once"
         return cls(
             Floor(alone_us, what),
@@ -57,8 +60,21 @@ def encoder_shape() -> Architecture:
     return parse_architecture((models.FACTS / CONFIG).read_bytes(), str(models.FACTS / CONFIG))
 
 
-def products_s(of: Architecture, num_rows: int) -> float:
-    """The median seconds of all integer products of a pass over `num_rows` tokens, in one thread."""
+def product_kernel() -> Callable[[int], None] | None:
+    """The products of the encoder in C over so many tokens; None where onnxruntime reads."""
+    return shipped_encoder(EncodingConfig()).product_kernel()
+
+
+def products_s(num_rows: int, multiply: Callable[[int], None] | None) -> float:
+    """The median seconds of all integer products of a pass over `num_rows` tokens, in one thread: by `multiply`, or in
+    onnxruntime where there is none.
+    """
+    if multiply is not None:
+        return _median_s(lambda: multiply(num_rows))
+    return _onnx_products_s(encoder_shape(), num_rows)
+
+
+def _onnx_products_s(of: Architecture, num_rows: int) -> float:
     ort: Any = import_module("onnxruntime")  # which ships no types
     options = ort.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
@@ -69,10 +85,14 @@ def products_s(of: Architecture, num_rows: int) -> float:
         f"rows_{size}": noise.integers(0, 256, (num_rows, size), np.uint8)
         for size in {num_inputs for num_inputs, _ in _layers(of)}
     }
+    return _median_s(lambda: session.run(None, inputs))
+
+
+def _median_s(work: Callable[[], object]) -> float:
     times: list[float] = []
     for _ in range(_NUM_WARM + _NUM_TIMED):
         began = time.perf_counter()
-        session.run(None, inputs)
+        work()
         times.append(time.perf_counter() - began)
     return median(times[_NUM_WARM:])
 

@@ -192,10 +192,12 @@ def stages_us(settings: Settings, pairs: Pairs, encoder: SentenceEncoder) -> dic
         if heads is not None:
             found["heads"] = _us(lambda: heads.score(points, states, texts), len(items))
         network = ShippedFactNetwork(encoder)
-        network.read(texts[:1])
+        list(network.read(texts[:1]))
         reader = FactReader(network, linker)
         bodies = [one.item.body for one in screened]
-        found["facts, network"] = _us(lambda: network.read(texts), len(items)) - found["encode, in batches"]
+        found["facts, network"] = (
+            _us(lambda: list(network.read(texts)), len(items)) - found["encode, in batches"]
+        )
         found["facts, whole"] = _us(lambda: reader.read(texts, bodies), len(items))
         novelty = NoveltyIndex(encoder.size, MAX_RECENT, RECENT_HALF_LIFE_NS)
         found["novelty"] = _us(

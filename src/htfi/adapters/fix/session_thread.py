@@ -24,6 +24,7 @@ from htfi.execution.fix.order_codes import Composed
 from htfi.execution.fix.timestamps import parse_timestamp
 
 _CLOSE_S = 5.0
+_POST_S = 60.0
 
 
 class JournalPlace(NamedTuple):
@@ -42,7 +43,9 @@ class SessionThread:
         self.endpoint = endpoint
         self.dictionary: Dictionary = load_dictionary(endpoint.session.dictionary_name)
         self.num_interruptions = 0  # logons after the first of all
-        self._journal = MessageJournal(Path(endpoint.journal), sync=endpoint.sync)
+        self._journal = MessageJournal(
+            Path(endpoint.journal), sync=endpoint.sync and not endpoint.orders.send_prices
+        )
         self._runner = SessionRunner(endpoint.session, self._journal, self, self._may_resend)
         self._initiator = Initiator(endpoint, self._runner)
         self._changed = threading.Condition()
@@ -81,7 +84,11 @@ class SessionThread:
         """
         self._check()
         assert self._loop is not None, "post before start"
-        return asyncio.run_coroutine_threadsafe(self._send(composed), self._loop).result()
+        try:
+            return asyncio.run_coroutine_threadsafe(self._send(composed), self._loop).result(_POST_S)
+        except (TimeoutError, RuntimeError) as error:  # its event loop has ended, or hangs
+            self._check()
+            raise DependencyUnavailable(f"{self.name} does not take messages any more") from error
 
     def next_message(self, wait_s: float = 0.0) -> FixMessage | None:
         """The next message for the application; None where none came in time. Raises: DependencyUnavailable.

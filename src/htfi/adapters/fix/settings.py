@@ -31,7 +31,7 @@ class FixOrders:
     """Table `[orders]`: how a run's orders use the session, or how a simulated venue takes them."""
 
     answer_wait_s: Seconds = setting(
-        2.0, "how long the run waits for the answer to a request before it goes on"
+        2.0, "how long the run waits for the answer to a request before it continues"
     )
     logon_wait_s: Seconds = setting(
         5.0, "how long the run waits for the session to come back; then a new order is refused, not kept"

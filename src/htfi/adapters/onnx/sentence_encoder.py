@@ -6,9 +6,11 @@ text, in sizes that its own length fixes.
 
 import hashlib
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from htfi.adapters.onnx.saturation import adds_signed_exactly, exact_graph
 from htfi.adapters.onnx.session import (
@@ -26,6 +28,8 @@ from htfi.decoding.checkpoint.weights import CheckpointWeights
 from htfi.decoding.ports import Floats, Ids
 from htfi.domain.errors import IntegrityError, InvalidInput, ShapeMismatch
 from htfi.domain.file_digests import file_digest
+
+_BATCH_TOKENS = 512  # at once: what they come to stays in the nearest memory
 
 
 class OnnxSentenceEncoder:
@@ -77,9 +81,13 @@ class OnnxSentenceEncoder:
 
         Raises: IntegrityError, DependencyUnavailable.
         """
-        saved = load_graph(file)
-        if saved is None:
-            raise IntegrityError(f"{file} is damaged: reinstall htfi")
+        return cls.of_written(load_encoder(file), file, architecture, digest)
+
+    @classmethod
+    def of_written(
+        cls, saved: WrittenGraph, file: Path, architecture: Architecture, digest: str
+    ) -> "OnnxSentenceEncoder":
+        """From the graph that `load_encoder` read from `file`. Raises: DependencyUnavailable."""
         cache_folder = default_cache_folder()
         if adds_signed_exactly(cache_folder):
             return cls(saved, architecture, digest)
@@ -90,6 +98,30 @@ class OnnxSentenceEncoder:
     def digest(self) -> str:
         """SHA-256 (hex) of the weights, the architecture, the precision and the usual texts."""
         return self._digest
+
+    def read(
+        self, texts: Sequence[Sequence[int]], threads: int = 1
+    ) -> tuple[Floats, list[NDArray[np.float32]]]:
+        """Points of length 1 [n, H] and states n × [T, H] of texts of ids. Texts of equal length share a batch, so that
+        none is padded; batches go to `threads` at once.
+
+        Raises: ShapeMismatch; InvalidInput, for ids out of range; DependencyUnavailable.
+        """
+        points = np.zeros((len(texts), self._architecture.hidden_size), np.float32)
+        states: list[NDArray[np.float32]] = [points[:0]] * len(texts)
+        batches = _batches([len(ids) for ids in texts])
+        work = [np.array([texts[place] for place in batch], np.int64) for batch in batches]
+        for batch, found in zip(batches, self._run(work, threads), strict=True):
+            points[batch] = mean_pooled(found)
+            for row, place in enumerate(batch):
+                states[place] = found[row]
+        return points, states
+
+    def _run(self, work: Sequence[Ids], threads: int) -> list[Floats]:
+        if threads < 2 or len(work) < 2:
+            return [self.encode(ids) for ids in work]
+        with ThreadPoolExecutor(min(threads, len(work))) as pool:  # the engine lets other threads run
+            return list(pool.map(self.encode, work))
 
     def encode(self, ids: Ids) -> Floats:
         """States [B, T, H] of the texts `ids` [B, T]. Raises: ShapeMismatch; InvalidInput, for ids out of range."""
@@ -104,6 +136,26 @@ class OnnxSentenceEncoder:
                 f"token ids must be within 0 to {self._architecture.vocab_size - 1}: use the model's own tokenizer"
             )
         return self._session.run(("states",), {"ids": ids})[0]
+
+
+def load_encoder(file: Path) -> WrittenGraph:
+    """The graph of an encoder that was saved, weights included. Raises: IntegrityError."""
+    saved = load_graph(file)
+    if saved is None:
+        raise IntegrityError(f"{file} is damaged: reinstall htfi")
+    return saved
+
+
+def _batches(lengths: Sequence[int]) -> list[list[int]]:
+    """Places of texts of equal length, together as many as fit, the shortest first."""
+    of_length: dict[int, list[int]] = {}
+    for place, length in enumerate(lengths):
+        of_length.setdefault(length, []).append(place)
+    batches: list[list[int]] = []
+    for length, places in sorted(of_length.items()):
+        at_once = max(_BATCH_TOKENS // max(length, 1), 1)
+        batches += [places[start : start + at_once] for start in range(0, len(places), at_once)]
+    return batches
 
 
 def mean_pooled(states: Floats) -> Floats:

@@ -18,7 +18,7 @@ def read_text(path: Path) -> str:
     except OSError as error:
         raise InvalidInput(f"{path}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise InvalidInput(f"{path}: is no text: {error}") from error
+        raise InvalidInput(f"{path}: is not text: {error}") from error
 
 
 def read_rows(path: Path, columns: tuple[str, ...]) -> Iterator[tuple[str, dict[str, str]]]:
@@ -47,5 +47,5 @@ def decimal_of(where: str, text: str) -> Decimal:
     except InvalidOperation:
         value = Decimal("nan")
     if not value.is_finite():
-        raise InvalidInput(f"{where}: '{text[:40]}' is no number")
+        raise InvalidInput(f"{where}: '{text[:40]}' is not a number")
     return value

@@ -30,7 +30,7 @@ Examples:
   htfi trade prices.csv news.jsonl --out trade1
   htfi trade prices.csv --settings desk.toml --out trade2
   htfi trade prices.csv --venue fix.toml --out trade3
-  htfi trade prices.csv --strategy trend         by past moves, timed by forecast volatility
+  htfi trade prices.csv --strategy trend         by past moves
   htfi orders list trade1
   htfi orders positions trade1
 

@@ -27,7 +27,7 @@ def serve(file: Path, settings_file: Path | None, quiet: bool) -> None:
     """Listen for the client of a FIX session until Ctrl-C, and fill its orders on the prices that it sends.
 
     FILE is a TOML file of the session with `initiator = false`. [venue] and [trading.instruments] of the settings are
-    the venue's; give the same settings as to the run. A venue that was killed goes on where it was: run it again.
+    the venue's; give the same settings as to the run. A venue that was killed continues where it was: run it again.
 
     \b
     Examples:

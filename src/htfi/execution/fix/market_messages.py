@@ -14,6 +14,7 @@ from htfi.execution.fix.timestamps import exact_timestamp, format_timestamp, par
 
 _BID, _OFFER, _TRADE = "0", "1", "2"  # MDEntryType (269)
 _SESSION_ID = "1"  # TradingSessionID (336): the day
+_QUIESCENT = "7"  # TradingSessionSubID (625) of a snapshot while trading is halted
 _DELETE = "2"  # MDUpdateAction (279)
 # TradSesStatus (340) and TradingSessionSubID (625)
 _PHASES = {
@@ -58,11 +59,16 @@ def snapshot_message(snapshot: MarketSnapshot, request_id: str, dictionary: Dict
         (_OFFER, snapshot.ask, snapshot.ask_quantity),
         (_TRADE, snapshot.last, snapshot.last_quantity),
     )
-    known = [(kind, price, quantity) for kind, price, quantity in quoted if price is not None]
+    known = [one for one in quoted if one[1] is not None]
+    if not known and snapshot.phase is not None:  # there is no price yet
+        known = [(_TRADE, None, 0)]
     body.append((268, str(len(known))))
-    part = "" if snapshot.phase is None else _PHASES[snapshot.phase][1]
+    part = "" if snapshot.phase is None else _PHASES[snapshot.phase][1] or _QUIESCENT
     for kind, price, quantity in known:
-        body += [(269, kind), (270, f"{price:f}"), (271, str(quantity)), (272, time[:8]), (273, time[9:])]
+        body.append((269, kind))
+        if price is not None:
+            body += [(270, f"{price:f}"), (271, str(quantity))]
+        body += [(272, time[:8]), (273, time[9:])]
         if part:
             body += [(336, _SESSION_ID), (625, part)]
     return "W", body
@@ -77,7 +83,9 @@ def read_snapshot(message: FixMessage, dictionary: Dictionary) -> MarketSnapshot
     rows = entries(message, dictionary, 268)
     times = [time for row in rows if (time := _entry_ns(row)) is not None]
     part = rows[0].get(625, "") if rows else ""
-    phase = next((phase for phase, codes in _PHASES.items() if part and codes[1] == part), None)
+    phase = next(
+        (phase for phase, codes in _PHASES.items() if part and (codes[1] or _QUIESCENT) == part), None
+    )
     snapshot = msgspec.structs.replace(empty, at_ns=max(times, default=empty.at_ns), phase=phase)
     for row in rows:
         snapshot = _with_entry(snapshot, row)

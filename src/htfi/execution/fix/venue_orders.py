@@ -172,7 +172,7 @@ class VenueOrders:
         """A Reject (35=3) or BusinessMessageReject (35=j) of a request of ours."""
         request = self._unanswered.pop(cl_ord_id, None)
         if request is None:
-            return [_alert(message, Unreadable("a message of ours was refused, which is no open request"))]
+            return [_alert(message, Unreadable("the venue refused a message that is not an open request"))]
         why = (
             f"the venue cannot read it: {message.get(58) or f'reason {message.get(373) or message.get(380)}'}"
         )

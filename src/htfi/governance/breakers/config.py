@@ -110,4 +110,21 @@ class BreakerConfig:
         return getattr(self, breaker)
 
 
+def unusable_scopes(config: BreakerConfig) -> list[str]:
+    """In words, the levels at which a breaker is to act and cannot: it would never trip there."""
+    found: list[str] = []
+    for name in MEANINGS:
+        usable = _BAR_LEVELS if name in _OF_BARS else getattr(BreakerConfig(), name).scopes
+        wrong = [scope for scope in config.of(name).scopes if scope not in usable]
+        if wrong:
+            found.append(
+                f"breakers.{name}.scopes: it cannot act at {', '.join(wrong)}, only at {', '.join(usable)}"
+            )
+    return found
+
+
+_BAR_LEVELS = (ScopeLevel.SERIES.value, ScopeLevel.DESK.value, ScopeLevel.FIRM.value)
+_OF_BARS = frozenset(
+    {"bands_left", "frozen_feed", "price_unconfirmed", "clock", "market_crash", "experts_identical"}
+)
 MEANINGS: dict[str, str] = {one.name: one.metadata["meaning"] for one in fields(BreakerConfig)}

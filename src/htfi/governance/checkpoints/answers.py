@@ -11,6 +11,7 @@ from htfi.governance.authorisation import (
     LocalUserAuthoriser,
     Principal,
     ResourceKind,
+    denial_words,
 )
 from htfi.governance.checkpoints.requests import AnswerKind, ApprovalAnswer, ApprovalQuestion
 from htfi.governance.checkpoints.state import Answered, CheckpointState
@@ -124,7 +125,7 @@ def _without_right(
         decision = rights.authoriser.decide(
             AccessRequest(who, action, resource, now_ns, state.is_escalated)
         )  # fmt: skip
-        return "" if decision.is_allowed else f"{who.id} may not: {decision.reason}"
+        return "" if decision.is_allowed else f"{who.id} may not: {denial_words(decision, resource)}"
 
     refusal = denial(principal, ACTIONS[answer.answer])
     if refusal or answer.answer is not AnswerKind.DELEGATE or rights.directory is None:

@@ -2,7 +2,13 @@
 
 from htfi.domain.errors import HtfiError
 from htfi.domain.governance import ScopeLevel, parse_scope
-from htfi.governance.authorisation import AccessAction, AccessRequest, AccessResource, ResourceKind
+from htfi.governance.authorisation import (
+    AccessAction,
+    AccessRequest,
+    AccessResource,
+    ResourceKind,
+    denial_words,
+)
 from htfi.governance.checkpoints.answers import AnswerRights
 from htfi.governance.control.requests import ReenableRequest
 from htfi.governance.people import RequestStatement, identify
@@ -40,4 +46,4 @@ def why_not_reenabled(
         decision = rights.authoriser.decide(AccessRequest(principal, AccessAction.REENABLE, resource, now_ns))
     except HtfiError as error:
         return str(error)
-    return "" if decision.is_allowed else f"{principal.id} may not: {decision.reason}"
+    return "" if decision.is_allowed else f"{principal.id} may not: {denial_words(decision, resource)}"

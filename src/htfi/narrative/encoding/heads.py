@@ -5,7 +5,7 @@ import itertools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from zlib import crc32
 
@@ -49,11 +49,12 @@ def cue_words(text: str) -> list[str]:
     return found
 
 
-def cue_ids(text: str) -> list[int]:
+@lru_cache(maxsize=1_024)  # the heads of news and those of facts ask for the same texts
+def cue_ids(text: str) -> tuple[int, ...]:
     """CRC-32 of the text's words and of its pairs of neighbours, each once, in rising order."""
     found = cue_words(text)
     grams = [*found, *(f"{one} {two}" for one, two in itertools.pairwise(found))]
-    return sorted({crc32(gram.encode()) for gram in grams})
+    return tuple(sorted({crc32(gram.encode()) for gram in grams}))
 
 
 FORMAT = 1

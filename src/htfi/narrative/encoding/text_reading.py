@@ -66,7 +66,13 @@ class EncoderTextReader:
         """One per text, in order, all in one pass of the encoder. Raises: DependencyUnavailable."""
         if not texts:
             return []
-        embeddings = self._encoder.read(texts)
+        found: list[TextReading] = []
+        for embeddings in self._encoder.read_parts(texts):
+            start = len(found)
+            found += self._readings(texts[start : start + len(embeddings.states)], embeddings)
+        return found
+
+    def _readings(self, texts: Sequence[str], embeddings: TextEmbeddings) -> list[TextReading]:
         points, states = embeddings
         shares = {} if self._heads is None else self._heads.score(points, states, texts)
         facts: dict[int, bytes] = {}

@@ -5,7 +5,7 @@ comparisons with expectations are found by code, and the roles of companies by b
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -69,8 +69,11 @@ class FactNetwork(Protocol):
         """Name and digest, for the record of a decision."""
         ...
 
-    def read(self, texts: Sequence[str]) -> list[FactScores]:
-        """One per text, in order; of a long text, its beginning. Raises: DependencyUnavailable."""
+    def read(self, texts: Sequence[str]) -> Iterable[FactScores]:
+        """One per text, in order, perhaps as they are asked for; of a long text, its beginning.
+
+        Raises: DependencyUnavailable.
+        """
         ...
 
 

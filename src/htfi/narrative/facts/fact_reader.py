@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -160,7 +160,7 @@ class FactReader:
         by_key = {one: _digest(*one) for one in texts}
         found = {one: self._kept[key] for one, key in by_key.items() if key in self._kept}
         unread = [one for one in by_key if one not in found]
-        scores: Sequence[FactScores | None] = [None] * len(unread)
+        scores: Iterable[FactScores | None] = [None] * len(unread)
         if self._network is not None and unread:
             scores = self._network.read([text for text, _ in unread])
         for (text, whom), one in zip(unread, scores, strict=True):

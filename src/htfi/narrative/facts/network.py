@@ -4,6 +4,7 @@ the role of a party and what the event means for it. Numpy alone; `htfi models f
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import msgspec
@@ -27,6 +28,12 @@ LABELS: Mapping[str, tuple[str, ...]] = {
     "tense": tuple(Tense),
 }
 TOKEN_LABELS: Mapping[str, tuple[str, ...]] = {"roles": (*ROLES, "none"), "effects": SIDES}
+
+
+_SIZES = np.array([len(labels) for labels in LABELS.values()])
+_ENDS = np.cumsum(_SIZES)
+_STARTS = _ENDS - _SIZES
+_PLACES = dict(zip(LABELS, zip(_STARTS.tolist(), _ENDS.tolist(), strict=True), strict=True))
 
 
 class FactHeadsMetadata(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -61,9 +68,22 @@ class FactHeads:
         powers = np.exp(weights - weights.max())
         shares = powers / np.add.reduce(powers)
         pooled = np.concatenate([np.add.reduce(states, axis=0) / np.float32(len(states)), shares @ states])
-        of_text = {name: self._shares(name, pooled) for name in LABELS}
+        logits = np.concatenate([pooled @ self.weights[name] for name in LABELS])
+        logits += self._biases
+        of_text = _shares_of_groups(logits.astype(np.float64) / self._warmths)
         of_token = {name: self._shares(name, states) for name in TOKEN_LABELS}
-        return FactScores(**of_text, spans=spans, **of_token)
+        parts = {name: of_text[start:end] for name, (start, end) in _PLACES.items()}
+        return FactScores(**parts, spans=spans, **of_token)
+
+    @cached_property
+    def _biases(self) -> Floats:
+        """Of the heads of the text, one behind the other."""
+        return np.concatenate([self.biases[name] for name in LABELS])
+
+    @cached_property
+    def _warmths(self) -> NDArray[np.float64]:
+        """The temperature of each label of the heads of the text."""
+        return np.repeat([self.temperatures.get(name, 1.0) for name in LABELS], _SIZES)
 
     def _shares(self, name: str, values: Floats) -> NDArray[np.float64]:
         logits = (values @ self.weights[name] + self.biases[name]).astype(np.float64)
@@ -124,6 +144,15 @@ class FactHeads:
         write_atomically(folder / METADATA_FILE, described, private=False)
         write_atomically(folder / WEIGHTS_FILE, raw, private=False)
         return heads_digest(described, raw)
+
+
+def _shares_of_groups(logits: NDArray[np.float64]) -> NDArray[np.float64]:
+    """`softmax` of the logits of each head of the text, all in one pass, with the same bits: `reduceat` would add in
+    another order than `reduce`, so sums are made head by head.
+    """
+    powers = np.exp(logits - np.repeat(np.maximum.reduceat(logits, _STARTS), _SIZES))
+    sums = [np.add.reduce(powers[start:end]) for start, end in _PLACES.values()]
+    return powers / np.repeat(sums, _SIZES)
 
 
 def _sizes(width: int) -> dict[str, tuple[int, ...]]:

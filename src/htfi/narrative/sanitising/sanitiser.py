@@ -30,6 +30,7 @@ from htfi.narrative.sanitising.contradictions import Claimant, ClaimIndex, Contr
 from htfi.narrative.sanitising.deobfuscation import deobfuscate
 from htfi.narrative.sanitising.duplicates import DuplicateIndex, SimilarItems, StoryItem
 from htfi.narrative.sanitising.impersonation import ImpersonationChecker, Provenance
+from htfi.narrative.sanitising.incidents import ScreeningIncident
 from htfi.narrative.sanitising.manipulation import find_manipulation
 from htfi.narrative.sanitising.sources import (
     NEWCOMER_TRUST,
@@ -61,15 +62,6 @@ class UndisguisedText(msgspec.Struct, frozen=True, array_like=True, gc=False):
     headline: str
     body: str
     findings: tuple[ScreeningFinding, ...]
-
-
-class ScreeningIncident(msgspec.Struct, frozen=True, gc=False):
-    """An item was held back: its source, its symbols, the rule, and when it came."""
-
-    source: str
-    symbols: tuple[str, ...]
-    rule: str
-    at_ns: int
 
 
 class Sanitiser:

@@ -95,7 +95,7 @@ def make_basis(source: ScenarioSource, interval: str | None = None) -> ScenarioB
     others = sorted({clock for clock in clocks if clock != chosen})
     if others:
         notes.append(
-            f"series of {', '.join(others)} are left out: scenarios join series of one interval (--interval)"
+            f"series of {', '.join(others)} are left out: scenarios join series of one interval: name another interval for them"
         )
     if len(kept) < len(of_clock):
         gone = [all_series[k] for k in of_clock if k not in kept]

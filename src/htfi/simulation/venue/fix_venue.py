@@ -39,7 +39,6 @@ from htfi.simulation.venue.simulated import SimulatedVenue
 
 CLOCK = "T"  # begins the MDReqID (262) that states an instant
 INTERRUPTED = "canceled on disconnect"
-_FOR_EVER_NS = 1 << 62
 _UNKNOWN_ORDER = "1"  # CxlRejReason (102)
 
 
@@ -87,7 +86,7 @@ class FixVenue:
     def interrupt(self) -> list[Composed]:
         """Cancel what is open of a client whose connection broke: cancel on disconnect. All is reported at once."""
         self._cancel_all(MassCancelRequest(at_ns=self._now_ns), INTERRUPTED)
-        return self._reports(_FOR_EVER_NS)
+        return self._reports_on_their_way()
 
     def _observe(self, message: FixMessage) -> list[Composed]:
         price = read_price(message, self._dictionary)
@@ -119,7 +118,7 @@ class FixVenue:
             self._now_ns = max(self._now_ns, int(instant))
             sent = self._reports(int(instant))
         market = self._markets.get(symbols[0]) if symbols else None
-        if market is None or (market.bid is None and market.ask is None and market.last is None):
+        if market is None:
             return [*sent, market_data_reject(request_id, "no price is known")]
         return [*sent, snapshot_message(market, request_id, self._dictionary)]
 
@@ -154,7 +153,14 @@ class FixVenue:
 
     def _reports_at_once(self) -> list[Composed]:
         """To a client without a clock of its own everything that follows is reported now."""
-        return [] if self._is_clocked else self._reports(_FOR_EVER_NS)
+        return [] if self._is_clocked else self._reports_on_their_way()
+
+    def _reports_on_their_way(self) -> list[Composed]:
+        """Everything that follows from what has happened, without waiting for its time."""
+        sent: list[Composed] = []
+        while (until_ns := self._venue.busy_until_ns()) is not None:
+            sent += self._reports(until_ns)
+        return sent
 
     def _reports(self, until_ns: int) -> list[Composed]:
         sent: list[Composed] = []
@@ -165,8 +171,7 @@ class FixVenue:
     def _message(self, event: OrderEvent) -> list[Composed]:
         if isinstance(event, MarketSnapshot):
             self._markets[event.instrument] = event
-            is_empty = event.bid is None and event.ask is None and event.last is None
-            return [] if is_empty or not self._is_clocked else [snapshot_message(event, "", self._dictionary)]
+            return [snapshot_message(event, "", self._dictionary)] if self._is_clocked else []
         assert isinstance(event, Report)
         context = self._contexts.get(event.order_id)
         assert context is not None, "a report on an order that did not come by FIX"

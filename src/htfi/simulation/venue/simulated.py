@@ -84,6 +84,11 @@ class SimulatedVenue:
         self._newest_ns = at_ns
         return event
 
+    def busy_until_ns(self) -> int | None:
+        """When the newest of the requests and reports that are on their way arrives; None where none is."""
+        arrivals = [one[0] for one in (*self._requests, *self._reports)]
+        return max(arrivals, default=None)
+
     def cancel(self, order_id: str, at_ns: int, reason: str) -> None:
         """Take an order off without a request, whether it has arrived or is on its way."""
         self._take_requests(at_ns)

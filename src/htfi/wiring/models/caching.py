@@ -25,10 +25,9 @@ from htfi.narrative.deep_reader import DeepReader
 from htfi.narrative.encoding.heads import Heads
 from htfi.narrative.encoding.text_reading import TextReader
 from htfi.narrative.ports import ItemScorer, NewsReader
-from htfi.wiring.models.config import CacheConfig
+from htfi.wiring.models.config import CACHE_FOLDER, CacheConfig
 from htfi.wiring.models.loading import LoadableModel
 
-CACHE_FOLDER = "context"  # in a run's folder
 MIB = 2**20
 
 

@@ -15,6 +15,7 @@ ONNX_PRECISIONS = (
     "int8-wide",
 )  # those of `adapters.onnx.session`, which takes longer to load
 TORCH_PRECISIONS = {"fp32": "float32", "bf16": "bfloat16"}
+CACHE_FOLDER = "context"  # in a run's folder: the context cache
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,8 @@ from htfi.pipeline.audit.attribution import ExplainingModel, traced_states
 from htfi.wiring.models.caching import RunCache
 from htfi.wiring.models.config import ModelsConfig
 from htfi.wiring.models.loading import LoadableModel, open_like, open_model
-from htfi.wiring.models.speculation import require_shared_noise, speculative_generator, warn
+from htfi.wiring.models.speculation import require_shared_noise, speculative_generator
+from htfi.wiring.notices import warn
 
 
 def open_model_pair(

@@ -1,6 +1,5 @@
 """Joins a target and a draft: the strategy, the draft lengths and the acceptance rule that the settings name."""
 
-import sys
 from typing import assert_never
 
 from htfi.decoding.acceptance import AcceptanceAlarm
@@ -23,6 +22,7 @@ from htfi.decoding.strategies.sampled import SampledStrategy
 from htfi.decoding.strategy import AcceptanceRule, DraftStrategy, OutcomeDraft, StrategyParts
 from htfi.domain.errors import InvalidInput
 from htfi.wiring.models.loading import LoadableModel
+from htfi.wiring.notices import warn
 
 _TYPICAL_ACCEPTANCE = 0.93  # of the shipped pair's drafted tokens, somewhat below what was measured
 
@@ -110,8 +110,3 @@ def build_draft_length_planner(config: DecodingConfig) -> DraftLengthPlanner:
             )
         case _:
             assert_never(config.draft_length)
-
-
-def warn(line: str) -> None:
-    """A line on standard error about something that runs beside an answer and changes none."""
-    print(f"htfi: {line}", file=sys.stderr)  # noqa: T201  # the draft process's only way to a person

@@ -37,7 +37,7 @@ def command() -> None:
       htfi orders positions DIR
       htfi orders costs DIR --html costs.html
       htfi orders cancel-all DIR --scope instrument:SPX --by Ann --why "halted"
-      htfi orders reconcile DIR --drop-copy executions.fix --statement positions.csv
+      htfi orders reconcile DIR --drop-copy drop.fix --statement held.csv
     """
 
 
@@ -169,7 +169,7 @@ def reconcile(
     \b
     Examples:
       htfi orders reconcile DIR --drop-copy executions.fix
-      htfi orders reconcile DIR --drop-copy drop.csv --statement positions.csv --day 2026-03-02
+      htfi orders reconcile DIR --statement held.csv --day 2026-03-02
     """
     from htfi.apps.cli.orders import view
     from htfi.domain.time import NS_PER_S

@@ -1,7 +1,8 @@
 """`htfi policy`: draft, diff, sign, propose, activate and revoke the bundle of limits that runs go by."""
 
+from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import click
 import msgspec
@@ -258,7 +259,19 @@ def _word(change: ValueChange) -> str:
 
 
 def _shown(value: Any) -> str:
-    return "none" if value is None else str(value)
+    """A value in words, without the names that Python has for it."""
+    match value:
+        case None | ():
+            return "none"
+        case Mapping():
+            entries = cast("Mapping[Any, Any]", value).items()
+            return ", ".join(f"{_shown(name)}: {_shown(one)}" for name, one in entries) or "none"
+        case tuple() | list() | set() | frozenset():
+            return ", ".join(map(_shown, cast("Collection[Any]", value))) or "none"
+        case bool():
+            return str(value).lower()
+        case _:
+            return str(value)
 
 
 def _as_json(record: object) -> str:

@@ -1,0 +1,229 @@
+/* The Python module of the sentence encoder in C: a Model made of arrays, and its passes. NativeSentenceEncoder alone
+ * imports it. */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "encoder_forward.h"
+
+typedef struct {
+    PyObject_HEAD
+    Model model;
+    Py_buffer *views; /* of the arrays that the model's pointers lead into */
+    Py_ssize_t num_views;
+} Encoder;
+
+/* The numbers of array `at`, of exactly `count` items of `size` bytes; null, with an error set, for any other. */
+static const void *numbers(const Encoder *self, Py_ssize_t at, long count, long size)
+{
+    const Py_buffer *view = self->views + at;
+    if (view->itemsize != size || view->len != count * size) {
+        PyErr_Format(PyExc_ValueError, "array %zd: %ld numbers of %ld bytes are due", at, count, size);
+        return NULL;
+    }
+    return view->buf;
+}
+
+static const float *floats(const Encoder *self, Py_ssize_t at, long count)
+{
+    return numbers(self, at, count, sizeof(float));
+}
+
+/* Three arrays from `at` on: weights [inputs, outputs], scales and bias [outputs]. */
+static int read_product(Encoder *self, Product *product, Py_ssize_t at, int outputs, int inputs, int zero, float step)
+{
+    *product = (Product){.num_outputs = outputs, .num_inputs = inputs, .zero = zero};
+    const int8_t *weights = numbers(self, at, (long)outputs * inputs, 1);
+    const float *scales = floats(self, at + 1, outputs);
+    product->bias = floats(self, at + 2, outputs);
+    if (!weights || !scales || !product->bias) return 0;
+    if (!lay_out(product, weights, step, scales, self->model.level)) return PyErr_NoMemory(), 0;
+    return 1;
+}
+
+enum { OF_MODEL = 5, OF_LAYER = 19 };
+
+static int read_layer(Encoder *self, Layer *layer, Py_ssize_t at)
+{
+    const int hidden = self->model.hidden, inner = self->model.inner;
+    const float *steps = floats(self, at, 4); /* of the bytes before qkv, out, up and down */
+    if (!steps) return 0;
+    layer->attention.step = steps[0], layer->mixed_step = steps[1];
+    layer->feed.step = steps[2], layer->share_step = steps[3];
+    const float **rows[] = {&layer->attention.inverse, &layer->attention.gain, &layer->attention.shift,
+                            &layer->feed.inverse,      &layer->feed.gain,      &layer->feed.shift};
+    for (int i = 0; i < 6; i++)
+        if (!(*rows[i] = floats(self, at + 1 + i, hidden))) return 0;
+    return read_product(self, &layer->qkv, at + 7, 3 * hidden, hidden, 128, steps[0]) &&
+           read_product(self, &layer->out, at + 10, hidden, hidden, 128, steps[1]) &&
+           read_product(self, &layer->up, at + 13, inner, hidden, 128, steps[2]) &&
+           read_product(self, &layer->down, at + 16, hidden, inner, 16, steps[3]);
+}
+
+static int read_model(Encoder *self, PyObject *arrays)
+{
+    Model *m = &self->model;
+    if (m->num_layers < 1 || m->num_heads < 1 || m->head_dim % LANES || m->hidden != m->num_heads * m->head_dim ||
+        m->hidden % GROUP || m->inner % GROUP || m->vocab < 1 || m->max_positions < 1)
+        return PyErr_SetString(PyExc_ValueError, "the sizes are none that the encoder in C takes"), 0;
+    const Py_ssize_t num = PyTuple_GET_SIZE(arrays);
+    if (num != OF_MODEL + (Py_ssize_t)OF_LAYER * m->num_layers)
+        return PyErr_SetString(PyExc_ValueError, "the arrays are not as many as the layers ask for"), 0;
+    if (!(self->views = calloc((size_t)num, sizeof(Py_buffer)))) return PyErr_NoMemory(), 0;
+    if (!(m->layers = calloc((size_t)m->num_layers, sizeof(Layer)))) return PyErr_NoMemory(), 0;
+    for (; self->num_views < num; self->num_views++)
+        if (PyObject_GetBuffer(PyTuple_GET_ITEM(arrays, self->num_views), self->views + self->num_views,
+                               PyBUF_C_CONTIGUOUS) < 0)
+            return 0;
+    if (!(m->words = numbers(self, 0, (long)m->vocab * m->hidden, 1)) ||
+        !(m->word_scales = floats(self, 1, m->vocab)) ||
+        !(m->places = floats(self, 2, (long)m->max_positions * m->hidden)) ||
+        !(m->gain = floats(self, 3, m->hidden)) || !(m->shift = floats(self, 4, m->hidden)))
+        return 0;
+    for (int layer = 0; layer < m->num_layers; layer++)
+        if (!read_layer(self, m->layers + layer, OF_MODEL + (Py_ssize_t)OF_LAYER * layer)) return 0;
+    return 1;
+}
+
+static PyObject *encoder_new(PyTypeObject *type, PyObject *args, PyObject *named)
+{
+    Model of = {0};
+    PyObject *arrays;
+    int most_level;
+    static char *names[] = {"sizes", "eps", "least", "arrays", "level", NULL};
+    if (!PyArg_ParseTupleAndKeywords(args, named, "(iiiiiii)ffO!i", names, &of.num_layers, &of.num_heads, &of.head_dim,
+                                     &of.hidden, &of.inner, &of.vocab, &of.max_positions, &of.eps, &of.least,
+                                     &PyTuple_Type, &arrays, &most_level))
+        return NULL;
+    const int level = processor_level();
+    of.level = most_level < level ? most_level : level;
+    Encoder *self = (Encoder *)type->tp_alloc(type, 0);
+    if (!self) return NULL;
+    self->model = of;
+    if (!read_model(self, arrays)) {
+        Py_DECREF(self);
+        return NULL;
+    }
+    return (PyObject *)self;
+}
+
+static void free_product(Product *product)
+{
+    free(product->weights);
+    free(product->scales);
+    free(product->start);
+}
+
+static void encoder_dealloc(Encoder *self)
+{
+    Model *m = &self->model;
+    for (int layer = 0; m->layers && layer < m->num_layers; layer++) {
+        free_product(&m->layers[layer].qkv);
+        free_product(&m->layers[layer].out);
+        free_product(&m->layers[layer].up);
+        free_product(&m->layers[layer].down);
+    }
+    free(m->layers);
+    while (self->num_views) PyBuffer_Release(self->views + --self->num_views);
+    free(self->views);
+    Py_TYPE(self)->tp_free((PyObject *)self);
+}
+
+enum { IDS, LENGTHS, STATES, SUMS, NUM_ARRAYS };
+
+/* Whether the arrays fit each other and nothing in them leads outside. */
+static int read_texts(const Model *m, const Py_buffer *views, Texts *of)
+{
+    static const Py_ssize_t sizes[] = {sizeof(int64_t), sizeof(int32_t), sizeof(float), sizeof(float)};
+    static const int ndims[] = {1, 1, 2, 2};
+    for (int i = 0; i < NUM_ARRAYS; i++)
+        if (views[i].itemsize != sizes[i] || views[i].ndim != ndims[i]) return 0;
+    const Py_ssize_t tokens = views[IDS].shape[0], texts = views[LENGTHS].shape[0];
+    if (views[STATES].shape[0] != tokens || views[STATES].shape[1] != m->hidden || views[SUMS].shape[0] != texts ||
+        views[SUMS].shape[1] != m->hidden || texts > INT32_MAX || tokens > INT32_MAX)
+        return 0;
+    *of = (Texts){.ids = views[IDS].buf, .lengths = views[LENGTHS].buf, .num_texts = (int)texts,
+                  .states = views[STATES].buf, .sums = views[SUMS].buf};
+    Py_ssize_t sum = 0;
+    for (Py_ssize_t i = 0; i < texts; i++) {
+        if (of->lengths[i] < 1 || of->lengths[i] > m->max_positions) return 0;
+        sum += of->lengths[i];
+    }
+    for (Py_ssize_t i = 0; i < tokens; i++)
+        if (of->ids[i] < 0 || of->ids[i] >= m->vocab) return 0;
+    return sum == tokens;
+}
+
+/* read(ids, lengths, states, sums): whether the arrays fit; other threads run meanwhile. */
+static PyObject *encoder_read(Encoder *self, PyObject *const *args, Py_ssize_t num_args)
+{
+    if (num_args != NUM_ARRAYS) return PyErr_Format(PyExc_TypeError, "read takes %d arrays", NUM_ARRAYS);
+    Py_buffer views[NUM_ARRAYS];
+    int num_views = 0, there_was_memory = 1;
+    for (; num_views < NUM_ARRAYS; num_views++) {
+        const int flags = PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | (num_views < STATES ? 0 : PyBUF_WRITABLE);
+        if (PyObject_GetBuffer(args[num_views], views + num_views, flags) < 0) break;
+    }
+    Texts of;
+    const int all_there = num_views == NUM_ARRAYS, is_fit = all_there && read_texts(&self->model, views, &of);
+    if (is_fit) {
+        Py_BEGIN_ALLOW_THREADS
+        there_was_memory = encode(&self->model, &of);
+        Py_END_ALLOW_THREADS
+    }
+    while (num_views) PyBuffer_Release(views + --num_views);
+    if (!all_there) return NULL;
+    if (!there_was_memory) return PyErr_NoMemory();
+    return PyBool_FromLong(is_fit);
+}
+
+/* multiply(num_tokens): the integer products alone, of zeros, as a benchmark's floor. */
+static PyObject *encoder_multiply(Encoder *self, PyObject *number)
+{
+    const long num_tokens = PyLong_AsLong(number);
+    if (num_tokens < 0 || num_tokens > INT32_MAX) {
+        if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "a number of tokens is due");
+        return NULL;
+    }
+    if (!multiply_only(&self->model, (int)num_tokens)) return PyErr_NoMemory();
+    Py_RETURN_NONE;
+}
+
+static PyObject *encoder_level(Encoder *self, void *unused)
+{
+    (void)unused;
+    return PyLong_FromLong(self->model.level);
+}
+
+static PyMethodDef encoder_methods[] = {
+    {"read", (PyCFunction)(void (*)(void))encoder_read, METH_FASTCALL, NULL},
+    {"multiply", (PyCFunction)encoder_multiply, METH_O, NULL},
+    {NULL, NULL, 0, NULL},
+};
+static PyGetSetDef encoder_members[] = {{"level", (getter)encoder_level, NULL, NULL, NULL}, {NULL, NULL, NULL, NULL, NULL}};
+
+static PyTypeObject encoder_type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "htfi.adapters.native.encoder_core.Encoder",
+    .tp_basicsize = sizeof(Encoder),
+    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_new = encoder_new,
+    .tp_dealloc = (destructor)encoder_dealloc,
+    .tp_methods = encoder_methods,
+    .tp_getset = encoder_members,
+};
+
+static PyObject *best_level(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    return PyLong_FromLong(processor_level());
+}
+
+static PyMethodDef functions[] = {{"best_level", best_level, METH_NOARGS, NULL}, {NULL, NULL, 0, NULL}};
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "encoder_core", NULL, -1, functions, NULL, NULL, NULL, NULL};
+
+PyMODINIT_FUNC PyInit_encoder_core(void)
+{
+    if (PyType_Ready(&encoder_type) < 0) return NULL;
+    PyObject *made = PyModule_Create(&module);
+    if (made && PyModule_AddObjectRef(made, "Encoder", (PyObject *)&encoder_type) < 0) Py_CLEAR(made);
+    return made;
+}

@@ -1,0 +1,23 @@
+from typing import Any
+
+from numpy.typing import NDArray
+
+class Encoder:
+    """The encoder in C. `sizes`: layers, heads, head size, hidden, inner, vocabulary, positions."""
+
+    def __init__(
+        self,
+        sizes: tuple[int, int, int, int, int, int, int],
+        eps: float,
+        least: float,
+        arrays: tuple[NDArray[Any], ...],
+        level: int,
+    ) -> None: ...
+    @property
+    def level(self) -> int: ...
+    def read(
+        self, ids: NDArray[Any], lengths: NDArray[Any], states: NDArray[Any], sums: NDArray[Any]
+    ) -> bool: ...
+    def multiply(self, num_tokens: int) -> None: ...
+
+def best_level() -> int: ...
