@@ -10,6 +10,7 @@ from htfi.narrative.name_swaps import (
     companies,
     nationalities,
     people,
+    people_in,
     religions,
     replace_word,
     swap_gender,
@@ -73,6 +74,26 @@ def test_swapped_companies_have_tickers_of_no_company() -> None:
     ]
 
 
+def test_a_company_is_swapped_wherever_it_stands_by_any_of_its_names() -> None:
+    found = swapped_texts("Apple falls 2% as $AAPL options expire", ("AAPL", "Apple"), LINKER)
+    assert [one.text for one in found if one.kind is SwapKind.FAME] == [
+        "Zorvane falls 2% as Zorvane options expire"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Norvik CEO José O'Brien quits over a probe", ["José O'Brien"]),
+        ("Norvik hires investor Anna B. Smith as Chief Compliance Officer", ["Anna B. Smith"]),
+        ("Norvik CEO Steps Down Amid Probe", []),
+        ("Norvik chief Jorge Paulo Lemann buys shares", ["Jorge Paulo Lemann"]),
+    ],
+)
+def test_a_person_is_named_behind_a_title(text: str, names: list[str]) -> None:
+    assert people_in(text) == names
+
+
 def test_joint_swaps_are_the_same_for_texts_that_differ_in_names_alone() -> None:
     other = "Mexican investor Mary Brown says he sold his stake in Braxiton to a Hindu charity"
     first, second = (
@@ -90,7 +111,7 @@ def test_a_joint_swap_replaces_names_in_all_items_of_a_question() -> None:
         for at, text in enumerate((LINE, "Zorvane denies talks with investor John Walsh"))
     )
     found = swapped_questions(Question("ZRV", 5, NS_PER_DAY, items), "Zorvane", LINKER, 2)
-    joint = [one for kind, one in found if kind is SwapKind.JOINT and one.items[0].headline != LINE]
+    joint = [one for kind, one, _ in found if kind is SwapKind.JOINT and one.items[0].headline != LINE]
     assert joint
     assert not [one for one in joint if "John Walsh" in one.items[1].headline]
     assert {one.symbol for one in joint} == {symbol for one in joint for symbol in one.items[1].symbols}

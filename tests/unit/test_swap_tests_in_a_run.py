@@ -11,6 +11,7 @@ from test_pipeline_loop import days
 from htfi.domain.decision import Decision, FidelityPlan, NewsView, Rung
 from htfi.domain.events import News
 from htfi.domain.governance import GovernanceFacts, HoldKind, SwapFacts, SwapMove
+from htfi.domain.news import ItemReading
 from htfi.domain.time import NS_PER_DAY
 from htfi.governance.bundles.bundle import BundleHead, BundleKind, parse_bundle, write_bundle
 from htfi.governance.bundles.tables import BundleTables
@@ -18,8 +19,9 @@ from htfi.governance.control.entries import BundleAdopted, encode_governance
 from htfi.governance.control.state import ControlState, HoldSubject, holds_on
 from htfi.governance.fairness.config import FairnessConfig
 from htfi.governance.fairness.swap_test import judge_swaps, swap_hold
+from htfi.narrative.processor import NewsProcessor
 from htfi.narrative.question import Question
-from htfi.narrative.recent_news import NO_NEWS
+from htfi.narrative.recent_news import NO_NEWS, NewsSelection
 from htfi.pipeline.audit.governed import GovernanceAuditor
 from htfi.pipeline.governed import NoGovernanceLog, RunGovernance
 from htfi.pipeline.record.entry import decode_entry
@@ -76,6 +78,24 @@ def test_a_run_records_the_swap_test_of_its_views_and_an_auditor_derives_it_agai
     assert all(one.view is not None for one in decisions if swaps_of(one) is not None)
 
 
+def readers_of(decisions: Sequence[Decision]) -> set[str]:
+    """Who read the facts of the items that decisions considered."""
+    considered = [
+        item for one in decisions if one.news_context is not None for item in one.news_context.considered
+    ]
+    return {item.reading.reader for item in considered if item.reading is not UNSET}
+
+
+def test_a_run_that_tests_its_views_reads_facts_with_neutral_names(tested_run: Any) -> None:
+    decisions, _, _ = tested_run
+    (reader,) = readers_of(decisions)
+    moves = [move for one in decisions if (swaps := swaps_of(one)) is not None for move in swaps.moves]
+    assert reader.endswith("+neutral/1")
+    assert len(moves) > 0
+    assert [move for move in moves if move.after != move.before] == []
+    assert all(move.before < 0.0 for move in moves)
+
+
 def test_an_auditor_finds_a_weight_that_does_not_follow_from_its_swaps(tested_run: Any) -> None:
     decisions, _, _ = tested_run
     place = next(place for place, one in enumerate(decisions) if swaps_of(one) is not None)
@@ -105,9 +125,32 @@ def test_a_view_that_a_swap_turns_round_counts_for_nothing(tested_run: Any) -> N
 
 def test_a_run_without_such_a_bundle_tests_no_view() -> None:
     decisions, problems, _ = run(FairnessConfig(test_views=False))
+    (reader,) = readers_of(decisions)
+    assert not reader.endswith("+neutral/1")
     assert problems == []
     assert len(decisions) > 0
     assert all(swaps_of(one) is None for one in decisions)
+
+
+def test_items_are_read_again_where_names_become_neutral_and_stay_so_after_a_restart() -> None:
+    settings = override(SETTINGS, "narrative", symbol_names={"A": "Zorvane"})
+    news = build_news_processor(settings)
+    news.receive(News(0, 0, "wire", 1, "n1", HEADLINE, ("A",)))
+
+    def reading(of: NewsProcessor) -> ItemReading:
+        return of.select("A", 1).readings["n1"]
+
+    usual = reading(news)
+    news.read_neutrally(True)
+    neutral = reading(news)
+    assert neutral.reader == f"{usual.reader}+neutral/1"
+    restarted = build_news_processor(settings)
+    restarted.restore(news.state())
+    assert reading(restarted) == neutral
+    news.receive(News(0, 0, "wire", 2, "n2", "Zorvane wins an order", ("A",)))
+    assert news.select("A", 1).readings["n2"].reader == neutral.reader
+    news.read_neutrally(False)
+    assert reading(news) == usual
 
 
 class FameReader:
@@ -140,3 +183,21 @@ def test_draft_and_target_are_both_put_to_the_swap_test() -> None:
     assert hold.kind is HoldKind.FAIRNESS
     held = holds_on(ControlState(), HoldSubject("AAPL/1d", (), swaps))
     assert held == (hold,)
+
+
+def test_with_neutral_names_a_model_is_asked_the_same_under_every_swap() -> None:
+    item = News(0, 0, "wire", 1, "n1", "Apple buys Investor Anna Smith's stake in Oracle", ("AAPL", "ORCL"))
+    news = build_news_processor(SETTINGS)
+    news.read_neutrally(True)
+    question = news.with_neutral_names(Question("AAPL", 1, NS_PER_DAY, (item,)))
+    reader = FameReader()
+    views = ViewCache({Rung.EDGE: reader, Rung.SPECULATIVE: reader}, 4)
+    selection = NewsSelection((item,), (), (), "")
+    request = ReadRequest("AAPL/1d", question, FidelityPlan(Rung.SPECULATIVE), selection)
+    (swaps,) = SwapTests().run([request], news, views, FairnessConfig(test_views=True))
+    assert isinstance(swaps, SwapFacts)
+    moves = [move for move in swaps.moves if not move.reader.startswith("facts")]
+    assert {move.kind for move in moves} >= {"company", "fame", "person", "joint"}
+    assert {(move.before, move.after) for move in moves} == {(-0.5, -0.5)}
+    assert question.asked_as == question.items[0].symbols[0]
+    assert question.items[0].headline.startswith("Acme buys Investor Sam Taylor's stake in Globex")

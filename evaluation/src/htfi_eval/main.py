@@ -32,6 +32,10 @@ EVALUATIONS = {
         "htfi_eval.eval.governance.command:command",
         "What breakers, sandbox, fairness, monitors and marks find.",
     ),
+    "execution": (
+        "htfi_eval.eval.execution.command:command",
+        "Execution algorithms and smart routing, on real quotes of several venues.",
+    ),
     "trials": ("htfi_eval.eval.trials:command", "All configurations ever evaluated."),
     "report": ("htfi_eval.report:command", "One page of all evaluations."),
 }

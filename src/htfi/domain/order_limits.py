@@ -37,6 +37,7 @@ class ScopeOrderLimits:
     max_market_age_s: _Seconds | None = None
     max_decision_age_s: _Seconds | None = None
     max_identical_orders: _Number | None = None
+    max_parent_s: _Seconds | None = None
     permitted: tuple[str, ...] | None = None
     restricted: tuple[str, ...] = ()
 
@@ -67,6 +68,7 @@ class OrderLimits:
     max_market_age_s: _Seconds = setting(60.0, "largest age of the market data that an order is judged by")
     max_decision_age_s: _Seconds = setting(60.0, "largest age of the decision that an order acts on")
     max_identical_orders: _Number = setting(2, "open orders alike that were sent within a second", "orders")
+    max_parent_s: _Seconds = setting(3600.0, "longest time that an algorithm may work a parent order")
     permitted: tuple[str, ...] = setting(("*",), "instruments that may be traded; '*' permits all")
     restricted: tuple[str, ...] = setting((), "instruments that may not")
     by_scope: dict[str, ScopeOrderLimits] = setting_from(
@@ -108,6 +110,7 @@ def _event(scope: str, limits: OrderLimits | ScopeOrderLimits, at_ns: int, by: s
         max_market_age_ns=None if limits.max_market_age_s is None else _ns(limits.max_market_age_s),
         max_decision_age_ns=None if limits.max_decision_age_s is None else _ns(limits.max_decision_age_s),
         max_identical_orders=limits.max_identical_orders,
+        max_parent_ns=None if limits.max_parent_s is None else _ns(limits.max_parent_s),
     )
 
 

@@ -194,7 +194,8 @@ class OrderExpired(_OrderMessage, frozen=True, kw_only=True, tag="expire", omit_
 class MarketSnapshot(_Event, frozen=True, kw_only=True, tag="market", omit_defaults=True):
     """The market as the sender saw it (35=W): best prices and the newest trade of all participants, in lots.
 
-    `last_quantity` is of a trade at this instant, 0 where there was none.
+    `last_quantity` is of a trade at this instant, 0 where there was none. A side that is not stated is as it was; at a
+    price of 0 nothing is displayed.
     """
 
     instrument: str
@@ -227,7 +228,8 @@ class LimitsInForce(_Event, frozen=True, kw_only=True, tag="limits", omit_defaul
     it; `window_collar` the same from the oldest reference within `collar_window_ns`, so that prices that run away
     block too. `max_book_distance` is how far beyond the opposite best price an order may reach, as a share of it.
     `max_market_age_ns` is the largest age of the market data that an order is judged by, `max_decision_age_ns` that of
-    the decision that it acts on. At most `max_identical_orders` alike may be open that were sent within a second.
+    the decision that it acts on; for a child order that of its parent's, which an algorithm may work for
+    `max_parent_ns` at most. At most `max_identical_orders` alike may be open that were sent within a second.
     `permitted` and `restricted` are instruments; '*' is any.
     """
 
@@ -249,6 +251,7 @@ class LimitsInForce(_Event, frozen=True, kw_only=True, tag="limits", omit_defaul
     max_market_age_ns: int | None = None
     max_decision_age_ns: int | None = None
     max_identical_orders: int | None = None
+    max_parent_ns: int | None = None
 
 
 class TradingDisabled(_Event, frozen=True, kw_only=True, tag="disabled", omit_defaults=True):
@@ -296,6 +299,45 @@ class DecisionNoted(_Event, frozen=True, kw_only=True, tag="decision", omit_defa
     amends: int | None = None  # the index of the decision whose place it takes
 
 
+class PaceBound(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """Until an instant, the lots of a parent order that may be open or filled at most."""
+
+    until_ns: int
+    max_lots: int
+
+
+class ParentOrder(_Event, frozen=True, kw_only=True, tag="parent", omit_defaults=True):
+    """An order that an algorithm works by child orders until `end_ns`; it is not sent itself.
+
+    Children name it as their parent and keep to what it states: instrument, side, quantity, decision, limit, the pace
+    until each instant, and an urgency within its bounds.
+    """
+
+    order_id: str
+    instrument: str
+    side: OrderSide
+    quantity: int  # lots
+    algo: str
+    end_ns: int
+    limit_price: Decimal | None = None
+    decision: Receipt | None = None
+    min_urgency: float = 0.0
+    max_urgency: float = 0.0
+    pace: tuple[PaceBound, ...] = ()  # in order of time; after the last one the whole quantity
+    trader: str = ""
+    desk: str = ""
+    client: str = ""
+    account: str = ""
+
+
+class UrgencyChanged(_Event, frozen=True, kw_only=True, tag="urgency", omit_defaults=True):
+    """An algorithm works a parent order sooner or later than it did, and why: a forecast, or news."""
+
+    order_id: str  # of the parent
+    urgency: float
+    why: str = ""
+
+
 class Reconciled(_Event, frozen=True, kw_only=True, tag="reconciled", omit_defaults=True):
     """The own orders and fills compared with those of a venue, broker or clearing member (RTS 6 art. 17(3))."""
 
@@ -311,7 +353,7 @@ OrderMessage = (
 )  # fmt: skip
 OrderEvent = (
     OrderMessage | MassCancelRequest | MarketSnapshot | InstrumentTerms | LimitsInForce | TradingDisabled
-    | TradingEnabled | LimitOverride | AlertRaised | DecisionNoted | Reconciled
+    | TradingEnabled | LimitOverride | AlertRaised | DecisionNoted | ParentOrder | UrgencyChanged | Reconciled
 )  # fmt: skip
 
 _ENCODER = msgspec.json.Encoder()

@@ -18,6 +18,8 @@ from htfi.domain.orders import (
     OrderFilled,
     OrderMessage,
     OrderRejected,
+    ParentOrder,
+    UrgencyChanged,
 )
 from htfi.execution.instruments import NANOS, Instrument, instrument_of
 
@@ -83,11 +85,46 @@ class OrderAccount:
         return self.new.side.sign * (average - self.arrival) / self.arrival * 1e4
 
 
+@dataclass(slots=True)
+class ParentAccount:
+    """An order that an algorithm worked: its children by id, and the urgencies that it was worked with."""
+
+    order: ParentOrder
+    arrival: int = (
+        0  # middle of the market when it began, at the venue that it was seen at last, nanos; 0: not known
+    )
+    children: list[OrderAccount] = field(default_factory=list[OrderAccount])
+    urgencies: list[UrgencyChanged] = field(default_factory=list[UrgencyChanged])
+
+    @property
+    def filled(self) -> int:
+        return sum(one.state.filled for one in self.children)
+
+    @property
+    def fees(self) -> int:
+        return sum(one.fees for one in self.children)
+
+    @property
+    def average_price(self) -> float | None:
+        """Of its fills; None where there is none."""
+        filled = self.filled
+        return sum(one.filled_value for one in self.children) / filled / NANOS if filled else None
+
+    @property
+    def slippage_bps(self) -> float | None:
+        """How much worse than the market at its beginning it was filled, in basis points; None: not known."""
+        average = self.average_price
+        if average is None or not self.arrival:
+            return None
+        return self.order.side.sign * (average * NANOS - self.arrival) / self.arrival * 1e4
+
+
 class Accounts:
     """Orders and positions as the stream left them."""
 
     def __init__(self) -> None:
         self.orders: dict[str, OrderAccount] = {}
+        self.parents: dict[str, ParentAccount] = {}
         self.positions: dict[tuple[str, str], PositionAccount] = {}
         self.instruments: dict[str, Instrument] = {}
         self.num_events = 0
@@ -95,6 +132,7 @@ class Accounts:
         self.num_refused = 0
         self.problems: list[str] = []
         self._middle: dict[tuple[str, str], int] = {}
+        self._newest_middle: dict[str, int] = {}  # by instrument, of any venue
 
     def take_all(self, events: Iterable[OrderEvent]) -> "Accounts":
         for event in events:
@@ -115,7 +153,15 @@ class Accounts:
                     self._problem(event, "the order's id was used before" if state is None else state.why)
                     return
                 arrival = self.middle(event.instrument, event.venue)
-                self.orders[event.order_id] = OrderAccount(event, state, [event], arrival)
+                order = self.orders[event.order_id] = OrderAccount(event, state, [event], arrival)
+                if event.parent_id in self.parents:
+                    self.parents[event.parent_id].children.append(order)
+            case ParentOrder():
+                arrival = self._newest_middle.get(event.instrument, 0)
+                self.parents.setdefault(event.order_id, ParentAccount(event, arrival))
+            case UrgencyChanged():
+                if event.order_id in self.parents:
+                    self.parents[event.order_id].urgencies.append(event)
             case _:
                 if isinstance(event, OrderMessage):
                     self._take_message(event)
@@ -158,6 +204,11 @@ class Accounts:
                     return
                 order.fills[event.exec_id] = event
                 self._add_fill(order, event, 1)
+                parent = self.parents.get(order.new.parent_id)
+                if parent is not None and parent.filled + event.quantity > parent.order.quantity:
+                    self._problem(
+                        event, f"parent order {order.new.parent_id} is filled with more than it asked for"
+                    )
             case FillBusted():
                 fill = order.fills.pop(event.exec_id, None)
                 if fill is None:
@@ -192,13 +243,14 @@ class Accounts:
 
     def _mark(self, event: MarketSnapshot) -> None:
         key = (event.instrument, event.venue)
-        if event.bid is not None and event.ask is not None:
+        if event.bid and event.ask:
             middle = int((event.bid + event.ask) * NANOS) // 2
         elif event.last is not None:
             middle = int(event.last * NANOS)
         else:
             return
         self._middle[key] = middle
+        self._newest_middle[event.instrument] = middle
         for (_, instrument), position in self.positions.items():
             if instrument == event.instrument:
                 position.mark = middle

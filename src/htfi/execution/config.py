@@ -11,6 +11,7 @@ from htfi.domain.orders import InstrumentTerms
 from htfi.domain.settings import Share, check_bounds, setting, setting_from
 
 Strategy = Literal["forecast", "trend", "reversal"]
+AlgorithmName = Literal["direct", "twap", "vwap", "pov", "shortfall", "peg", "sniper"]
 _Name = Annotated[str, Meta(max_length=64)]
 _GivenName = Annotated[str, Meta(min_length=1, max_length=64)]
 _NAMES = ("venue", "algo", "trader", "desk", "client", "account")
@@ -82,7 +83,13 @@ class TradingConfig:
         10.0, "how far beyond the last price an order's limit lies", "basis points"
     )
     venue: _GivenName = setting("XSIM", "where orders go, an ISO 10383 code; XSIM is the simulated venue")
-    algo: _GivenName = setting("direct", "the algorithm that orders name")
+    algorithm: AlgorithmName = setting(
+        "direct",
+        "how orders are executed: direct sends them whole, the others work them by table `algorithms`",
+    )
+    algo: _GivenName = setting(
+        "direct", "the algorithm that orders name; under 'direct' the one that works them"
+    )
     trader: _GivenName = setting("paper", "the trader that orders name")
     desk: _Name = setting("default", "the desk that orders name")
     client: _Name = setting("own", "the client that orders name; own: the firm itself")
@@ -106,6 +113,11 @@ class TradingConfig:
     def terms(self, symbol: str, at_ns: int) -> InstrumentTerms:
         """What is known of an instrument; of one that is not named, a tick of 0.01 and a lot of 1."""
         return self.instruments.get(symbol, InstrumentConfig()).terms(symbol, self.venue, at_ns)
+
+    @property
+    def working_algo(self) -> str:
+        """What orders that an algorithm works name."""
+        return self.algorithm if self.algo == "direct" else self.algo
 
     def trades(self, symbol: str) -> bool:
         return "*" in self.symbols or symbol in self.symbols

@@ -42,6 +42,7 @@ class OrderEntry:
         self.state = GateState()
         self._record = record
         self._venues = venues
+        self._links = tuple(dict.fromkeys(venues.values()))  # one may serve several venues
         self._markets: dict[tuple[str, str], MarketSnapshot] = {}  # the newest, where it is not recorded yet
         self._recorded_ns: dict[tuple[str, str], int] = {}
         self._num_cancels = 0
@@ -138,7 +139,7 @@ class OrderEntry:
 
     def next_report(self, until_ns: int) -> OrderEvent | None:
         """The next of all venues' events that has arrived by an instant."""
-        for link in self._venues.values():
+        for link in self._links:
             event = link.next(until_ns)
             if event is not None:
                 return event

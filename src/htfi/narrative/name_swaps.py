@@ -19,6 +19,8 @@ from htfi.narrative.facts.naming import find_name
 from htfi.narrative.question import Question
 
 MAX_SWAPS = 16  # of each kind
+_NAME = r"[A-ZÀ-ÖØ-Þ][\w'’-]*[^\W\dA-Z_](?<!['’]s)"
+_TITLED_SHARE = 0.7  # of words with a capital, above which all have one
 
 
 class SwapKind(StrEnum):
@@ -39,9 +41,16 @@ _NAME_KINDS = (SwapKind.COMPANY, SwapKind.PERSON, SwapKind.NATIONALITY, SwapKind
 _SINGLE_KINDS = tuple(kind for kind in SwapKind if kind is not SwapKind.JOINT)
 
 
+class NamedCompany(NamedTuple):
+    """A company in a text, by all the names and tickers that stand there for it, the longest first."""
+
+    names: tuple[str, ...]
+    is_own: bool  # whether it is the one that is asked about
+
+
 class SwappedText(NamedTuple):
     """A text after a swap; `name` and `symbol` are those of the asset asked about in it, where they are new. `pairs`
-    are the words replaced, where they are several.
+    are all words replaced, none for a swap of gender; `old` and `new` those of a single name.
     """
 
     kind: SwapKind
@@ -61,41 +70,43 @@ def swapped_texts(
 
     `asked` are symbol and name of the asset asked about; its own name is swapped as the others' are.
     """
-    own = _company_name(text, asked, linker)
+    named = companies_in(text, asked, linker)
     found: list[SwappedText] = []
     for kind in _SINGLE_KINDS:
         made: list[SwappedText] = []
-        for old, others in _sites(kind, text, own, asked, linker):
+        for words, is_own, others in _sites(kind, text, named, linker):
             for new in others[:num_each]:
-                swapped = replace_word(text, old, new)
+                swapped = _replaced(text, words, new)
                 if swapped != text:
-                    is_own = old == own and bool(own)
                     name, symbol = (new, ticker_of(new)) if is_own else (asked[1], "")
-                    made.append(SwappedText(kind, swapped, name, old, new, symbol))
+                    pairs = tuple((old, new) for old in words)
+                    made.append(SwappedText(kind, swapped, name, words[0], new, symbol, pairs))
         found += made[: min(num_each, MAX_SWAPS)]
     gendered = swap_gender(text)
     if gendered != text:
         found.append(SwappedText(SwapKind.GENDER, gendered, asked[1], "", ""))
     made_before = {text, *(one.text for one in found)}
-    joint = (_jointly_swapped(place, text, own, asked, linker) for place in range(min(num_each, MAX_SWAPS)))
+    joint = (
+        _jointly_swapped(place, text, named, asked[1], linker) for place in range(min(num_each, MAX_SWAPS))
+    )
     return [*found, *(one for one in joint if one is not None and one.text not in made_before)]
 
 
 def _jointly_swapped(
-    place: int, text: str, own: str, asked: tuple[str, str], linker: EntityLinker
+    place: int, text: str, named: Sequence[NamedCompany], name: str, linker: EntityLinker
 ) -> SwappedText | None:
     """Every name swapped at once, for the one at `place` of its list and those after: the same text for all texts that
     differ in names alone. None where the text has no name.
     """
-    swapped, name, symbol = text, asked[1], ""
+    swapped, symbol = text, ""
     pairs: list[tuple[str, str]] = []
     for kind in _NAME_KINDS:
         names = _joint_names(kind, place)
-        for count, (old, _) in enumerate(_sites(kind, text, own, asked, linker)):
+        for count, (words, is_own, _) in enumerate(_sites(kind, text, named, linker)):
             new = names[(place + count) % len(names)]
-            pairs.append((old, new))
-            swapped = replace_word(swapped, old, new)
-            if own and old == own:
+            pairs += [(old, new) for old in words]
+            swapped = _replaced(swapped, words, new)
+            if is_own:
                 name, symbol = new, ticker_of(new)
     return SwappedText(SwapKind.JOINT, swapped, name, "", "", symbol, tuple(pairs)) if pairs else None
 
@@ -119,22 +130,39 @@ def replace_word(text: str, old: str, new: str) -> str:
     return re.sub(rf"(?<![\w&]){re.escape(old)}(?![\w&])", lambda _: written, text)
 
 
+def _replaced(text: str, words: Sequence[str], new: str) -> str:
+    for old in words:
+        text = replace_word(text, old, new)
+    return text
+
+
 def swap_gender(text: str) -> str:
     """The text with each gendered word replaced by its counterpart."""
     by_word = _counterparts()
 
-    def counterpart(match: re.Match[str]) -> str:
-        word = match[0]
-        other = by_word[word.casefold()]
-        return (
-            other.upper()
-            if word.isupper() and len(word) > 2
-            else other.capitalize()
-            if word[0].isupper()
-            else other
-        )
+    return _gender_pattern().sub(lambda match: _in_case_of(match[0], by_word[match[0].casefold()]), text)
 
-    return _gender_pattern().sub(counterpart, text)
+
+def _in_case_of(word: str, other: str) -> str:
+    """Another word, written with the capitals of a word."""
+    if word.isupper() and len(word) > 2:
+        return other.upper()
+    return other.capitalize() if word[0].isupper() else other
+
+
+def gendered_words(text: str) -> Iterator[re.Match[str]]:
+    """The words of a text that tell a gender and have a counterpart."""
+    return _gender_pattern().finditer(text)
+
+
+def neutral_gender(word: str) -> str:
+    """The word that stands for a gendered word and for its counterpart, in the same case."""
+    return _in_case_of(word, _first_of_pairs()[word.casefold()])
+
+
+def nouns_of_people() -> str:
+    """The nouns before which a nationality or a religion is that of a person or a firm, joined for a pattern."""
+    return "|".join(_lists()["nouns"]["words"].split())
 
 
 def ticker_of(name: str) -> str:
@@ -160,7 +188,22 @@ def companies(*, famous: bool) -> tuple[str, ...]:
     return tuple(_lists()["companies"]["famous" if famous else "unknown"])
 
 
-def _company_name(text: str, asked: tuple[str, str], linker: EntityLinker) -> str:
+def companies_in(text: str, asked: tuple[str, str], linker: EntityLinker) -> list[NamedCompany]:
+    """The companies that a text names: the one that is asked about first, then others in the order of the text."""
+    own = _own_name(text, asked, linker)
+    found: dict[str, list[str]] = {asked[0]: [own]} if own else {}
+    for one in linker.mentions(text):
+        name = text[one.start : one.end]
+        is_known = any(name in names for names in found.values())
+        if not is_known and names_company(one.symbol, name) and (own or one.symbol != asked[0]):
+            found.setdefault(one.symbol, []).append(name)
+    return [
+        NamedCompany(tuple(sorted(names, key=len, reverse=True)), bool(own) and symbol == asked[0])
+        for symbol, names in found.items()
+    ]
+
+
+def _own_name(text: str, asked: tuple[str, str], linker: EntityLinker) -> str:
     """How the text names the company that is asked about; empty where it does not."""
     symbol, name = asked
     if not (symbol or name) or asset_of(symbol or name, name).kind is not AssetKind.EQUITY:
@@ -172,32 +215,34 @@ def _company_name(text: str, asked: tuple[str, str], linker: EntityLinker) -> st
 
 
 def _sites(
-    kind: SwapKind, text: str, own: str, asked: tuple[str, str], linker: EntityLinker
-) -> Iterator[tuple[str, Sequence[str]]]:
-    """What stands in the text of a kind, and what may stand in its place."""
+    kind: SwapKind, text: str, named: Sequence[NamedCompany], linker: EntityLinker
+) -> Iterator[tuple[tuple[str, ...], bool, Sequence[str]]]:
+    """The words that stand in the text for one of a kind, whether it is the company asked about, and what may stand in
+    their place.
+    """
     if kind in (SwapKind.COMPANY, SwapKind.FAME):
-        names = [own] if own else []
-        names += [
-            text[one.start : one.end]
-            for one in linker.mentions(text)
-            if one.symbol != asked[0] and names_company(one.symbol, text[one.start : one.end])
-        ]
-        for name in dict.fromkeys(names):
-            is_known = bool(linker.link(name))
+        for names, is_own in named:
+            is_known = any(map(linker.link, names))
             others = companies(famous=not is_known if kind is SwapKind.FAME else is_known)
-            yield name, [other for other in others if other not in text]
+            yield names, is_own, [other for other in others if other not in text]
     elif kind is SwapKind.PERSON:
-        for name in _people_in(text):
-            yield name, [other for other in people() if other != name]
+        for name in people_in(text):
+            yield (name,), False, [other for other in people() if other != name]
     elif kind in (SwapKind.NATIONALITY, SwapKind.RELIGION):
         words = nationalities() if kind is SwapKind.NATIONALITY else religions()
         for match in _adjectives(kind).finditer(text):
-            yield match[0], [other for other in words if other.casefold() != match[0].casefold()]
+            yield (match[0],), False, [other for other in words if other.casefold() != match[0].casefold()]
 
 
-def _people_in(text: str) -> list[str]:
+def people_in(text: str) -> list[str]:
+    """The names of people that a text holds: those of the lists, and what stands behind a title."""
     known = [name for name in people() if name in text]
-    return list(dict.fromkeys([*known, *(match[1] for match in _titled().finditer(text))]))
+    words = [word for word in text.split() if word[0].isalpha()]
+    if sum(word[0].isupper() for word in words) > _TITLED_SHARE * len(words):
+        return known
+    titled = (match[1] for match in _titled().finditer(text))
+    titles = _lists()["nouns"]["titles"].split()
+    return list(dict.fromkeys([*known, *(one for one in titled if one.split()[-1].casefold() not in titles)]))
 
 
 @cache
@@ -217,6 +262,17 @@ def _counterparts() -> Mapping[str, str]:
 
 
 @cache
+def _first_of_pairs() -> dict[str, str]:
+    """One word for all that are counterparts of one another: he for she, his for her and him."""
+    found: dict[str, str] = {}
+    for pair in _lists()["gender"]["pairs"]:
+        words = pair.casefold().split()
+        first = next((found[word] for word in words if word in found), pair.split()[0])
+        found.update(dict.fromkeys(words, first))
+    return found
+
+
+@cache
 def _gender_pattern() -> re.Pattern[str]:
     words = sorted(_counterparts(), key=len, reverse=True)
     return re.compile(rf"(?<![\w.])(?:{'|'.join(map(re.escape, words))})(?!\w)", re.IGNORECASE)
@@ -225,26 +281,27 @@ def _gender_pattern() -> re.Pattern[str]:
 @cache
 def _adjectives(kind: SwapKind) -> re.Pattern[str]:
     words = nationalities() if kind is SwapKind.NATIONALITY else religions()
-    nouns = "|".join(_lists()["nouns"]["words"].split())
-    return re.compile(rf"\b(?:{'|'.join(words)})(?=[ -](?:[a-z]+ )?(?:{nouns})\b)")
+    return re.compile(rf"\b(?:{'|'.join(words)})(?=[ -](?:[a-z]+ )?(?:{nouns_of_people()})\b)")
 
 
 @cache
 def _titled() -> re.Pattern[str]:
     titles = "|".join(re.escape(one) for one in _lists()["nouns"]["titles"].split())
-    return re.compile(rf"(?<!\w)(?:{titles}) ([A-Z][a-z]+ [A-Z][a-z]+)(?!\w)")
+    return re.compile(rf"(?<!\w)(?i:{titles}) ({_NAME} (?:[A-Z]\. )?{_NAME}(?: {_NAME})?)(?!\w)")
 
 
 def swapped_questions(
     question: Question, name: str, linker: EntityLinker, num_each: int = 1
-) -> list[tuple[SwapKind, Question]]:
-    """The question with names swapped in all of its items; a swap of the company asked about swaps its ticker too."""
+) -> list[tuple[SwapKind, Question, str]]:
+    """The question with names swapped in all of its items, and what its symbol is called then; a swap of the company
+    asked about swaps its ticker too.
+    """
     own = (question.symbol, name)
-    found: dict[tuple[object, ...], tuple[SwapKind, Question]] = {}
+    found: dict[tuple[object, ...], tuple[SwapKind, Question, str]] = {}
     for item in question.items:
         for one in swapped_texts(item.headline, own, linker, num_each):
             key = (one.kind, one.old, one.new, one.pairs)
-            found.setdefault(key, (one.kind, _swapped_question(question, own, one)))
+            found.setdefault(key, (one.kind, _swapped_question(question, own, one), one.name))
     return list(found.values())
 
 
@@ -267,7 +324,6 @@ def _swapped_question(question: Question, own: tuple[str, str], swap: SwappedTex
 
 def _swapped_as(headline: str, swap: SwappedText) -> str:
     """Another headline of the same question with the same words replaced."""
-    pairs = swap.pairs or (((swap.old, swap.new),) if swap.old else ())
-    for old, new in pairs:
+    for old, new in swap.pairs:
         headline = replace_word(headline, old, new)
-    return headline if pairs else swap_gender(headline)
+    return headline if swap.pairs else swap_gender(headline)

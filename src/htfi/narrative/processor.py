@@ -33,16 +33,17 @@ from htfi.narrative.encoding.read_ahead import ReadAheadTextReader
 from htfi.narrative.encoding.scorer import text_to_score
 from htfi.narrative.facts.bodies import num_passages_worth
 from htfi.narrative.facts.extraction import MAX_TEXT_CHARS
-from htfi.narrative.facts.fact_reader import FactReader, without_text
-from htfi.narrative.facts.naming import is_word_symbol
+from htfi.narrative.facts.fact_reader import NOTHING_ASKED, Asked, FactReader, without_text
+from htfi.narrative.facts.naming import find_name, is_word_symbol
 from htfi.narrative.facts.reading import read_for, reading_record
 from htfi.narrative.facts.record import FACTS_VERSION, NewsFacts
 from htfi.narrative.facts.statements.compared import ComparedDocument, ComparedDocuments
 from htfi.narrative.influence import InfluenceLimits, limits_of
 from htfi.narrative.merging import READER_SEPARATOR
+from htfi.narrative.neutral_questions import neutral_question
 from htfi.narrative.ports import ItemScorer
 from htfi.narrative.preparing import ItemsAhead, PreparedItem
-from htfi.narrative.question import MAX_ITEMS, item_name
+from htfi.narrative.question import MAX_ITEMS, Question, item_name
 from htfi.narrative.readers import facts_reader, is_part, part_from_reading, part_from_scores, part_reader
 from htfi.narrative.recent_news import (
     MAX_ID_CHARS,
@@ -86,13 +87,15 @@ class NewsProcessor:
         secure: SuspicionMonitor,
         *,
         facts: FactReader | None = None,
+        neutral_facts: FactReader | None = None,
         read_ahead: ReadAheadTextReader | None = None,
         deadline_ms: float = DEFAULT_DEADLINE_MS,
         has_frontier: bool = False,
         forget: Callable[[Sequence[str]], None] = forget_nothing,
     ) -> None:
-        """`facts` reads what items say; without it, the scorer's numbers are all that is known of them. `read_ahead`
-        reads the texts that both need. `forget` drops from caches what was derived from an item that is corrected or
+        """`facts` reads what items say; without it, the scorer's numbers are all that is known of them. `neutral_facts`
+        reads the same from texts with neutral names, where `read_neutrally` asks for it. `read_ahead` reads the texts
+        that both need. `forget` drops from caches what was derived from an item that is corrected or
         retracted.
 
         `deadline_ms` is that of a reading: it limits the passages of a body that are read.
@@ -101,6 +104,7 @@ class NewsProcessor:
         """
         self._forget_cached = forget
         self._facts, self._read_ahead = facts, read_ahead
+        self._usual_facts, self._neutral_facts = facts, neutral_facts
         self._prepared: dict[str, PreparedItem] = {}  # of items that are not scored yet
         self.items_ahead: ItemsAhead | None = None  # set by a run whose news is known beforehand
         self._symbol_readings = SymbolReadings(config)
@@ -127,6 +131,62 @@ class NewsProcessor:
         """The scorer and the reader of facts, for the record of a decision."""
         named = {"encoder": self.scorer.version, "facts": "" if self._facts is None else self._facts.version}
         return {name: version for name, version in named.items() if version}
+
+    def read_neutrally(self, is_on: bool) -> None:
+        """Read facts from texts with neutral names from now on, or as usual. Items that are held are read again, from
+        the headline, which is all that is kept. Raises: DependencyUnavailable.
+        """
+        reader = self._neutral_facts if is_on and self._neutral_facts is not None else self._usual_facts
+        if reader is self._facts:
+            return
+        self.score_pending()  # they arrived before
+        self._facts = reader
+        notes = [note for note in self._records.values() if note.facts is not None]
+        read = self._read_headlines_of(notes)
+        for note, facts in zip(notes, read, strict=True):
+            name = note.screened.item.id
+            self._symbol_readings.forget(name)
+            self._records[name] = replace(note, facts=without_text(facts))
+
+    @property
+    def is_neutral(self) -> bool:
+        """Whether facts are read from texts with neutral names."""
+        return self._facts is not self._usual_facts
+
+    def with_neutral_names(self, question: Question, name: str | None = None) -> Question:
+        """The question as a model is asked it: with neutral names where facts are read so. `name` is what its symbol is
+        called, if not as in the settings.
+        """
+        if not self.is_neutral or not question.items:
+            return question
+        return neutral_question(
+            question, self.name_of(question.symbol) if name is None else name, self.linker
+        )
+
+    def _read_headlines_of(self, notes: Sequence[NewsRecord]) -> Sequence[NewsFacts]:
+        """The facts of the headlines of items; none where none are read. Raises: DependencyUnavailable."""
+        if self._facts is None:
+            return []
+        items = [note.screened.item for note in notes]
+        return self._facts.read([item.headline for item in items], asked=self._named_in(items))
+
+    def _named_in(self, items: Sequence[News]) -> list[Asked]:
+        """Of each item the first of its symbols that its headline names, for a reader that hides names; nothing for
+        others, who read an item for all symbols at once.
+        """
+        if not self.is_neutral:
+            return [NOTHING_ASKED] * len(items)
+        return [
+            next(
+                (
+                    (symbol, name)
+                    for symbol in item.symbols
+                    if find_name(item.headline, symbol, name := self.name_of(symbol)) is not None
+                ),
+                NOTHING_ASKED,
+            )
+            for item in items
+        ]
 
     def expect(self, items: Sequence[News]) -> None:
         """The items that will be received next: they are prepared elsewhere, or their texts are read together when the
@@ -224,7 +284,7 @@ class NewsProcessor:
         """The facts of an item as they were prepared; None where they were not."""
         item = note.screened.item
         known = self._prepared.get(item.id)
-        if known is None or known.alone is None:
+        if known is None or known.alone is None or self.is_neutral:
             return None
         allowed = max_passages(note.most, self._deadline_ms)
         return known.facts(item.symbols, allowed if self._concerns_series(note, known.alone) else 0)
@@ -244,7 +304,8 @@ class NewsProcessor:
 
         if self._facts is None or not notes:
             return []
-        return self._facts.read([one.screened.item.headline for one in notes], bodies, num_passages)
+        items = [one.screened.item for one in notes]
+        return self._facts.read([one.headline for one in items], bodies, num_passages, self._named_in(items))
 
     def _concerns_series(self, note: NewsRecord, facts: NewsFacts) -> bool:
         item = note.screened.item
@@ -355,7 +416,7 @@ class NewsProcessor:
         """
         if self._facts is None:
             return [None] * len(texts)
-        facts = self._facts.read(texts)
+        facts = self._facts.read(texts, asked=asked if self.is_neutral else ())
         return [reading_record(one, read_for(one, *whom)) for one, whom in zip(facts, asked, strict=True)]
 
     def _remove_expired(self, now_ns: int) -> None:
@@ -649,6 +710,7 @@ class NewsProcessor:
             "asked": sorted(self._series_symbols),
             "unread": self._unread.state(),
             "dropped_rows": self.num_dropped_rows,
+            **({"neutral": True} if self.is_neutral else {}),
             **self._symbol_readings.state(),
         }
 
@@ -657,7 +719,7 @@ class NewsProcessor:
         kept.
         """
         old = [note for note in notes if note.facts is not None and note.facts.version != FACTS_VERSION]
-        found = [] if self._facts is None else self._facts.read([one.screened.item.headline for one in old])
+        found = self._read_headlines_of(old)
         anew = {note.screened.item.id: without_text(one) for note, one in zip(old, found, strict=False)}
         ids = {note.screened.item.id for note in old}
         return [
@@ -675,6 +737,8 @@ class NewsProcessor:
         self.readable.restore(state["wire"])
         self._encoder_only.restore(state["noted"])
         self._set_aside.restore(state["aside"])
+        is_neutral = state.get("neutral", False)
+        self._facts = self._neutral_facts if is_neutral else self._usual_facts
         notes = self._with_current_facts(_decode_records(state["notes"]))
         self._records = OrderedDict((note.screened.item.id, note) for note in notes)
         self._symbol_readings.restore(state)

@@ -52,6 +52,7 @@ class Question(msgspec.Struct, frozen=True):
     name: str = ""  # what the symbol stands for, where known
     most_items: int = MAX_ITEMS  # shown to a model, newest first
     facts: dict[str, FactMarks] = {}
+    asked_as: str = ""  # what the prompt calls the symbol, where that is another name
 
 
 def shown_items(question: Question) -> tuple[News, ...]:
@@ -94,6 +95,7 @@ def question_id(question: Question) -> str:
         question.context,
         question.name,
         *((facts,) if any(facts) else ()),
+        *((question.asked_as,) if question.asked_as else ()),
     )
     return blake2b(msgspec.msgpack.encode(identity), digest_size=16).hexdigest()
 
@@ -136,7 +138,7 @@ def _mini_prompt(question: Question, ages: Sequence[float], facts: Sequence[Fact
     shared = len(segments)
     segments += [
         ControlToken("asset"),
-        PlainText(f" {question.symbol}" + (f", {question.name}" if question.name else "")),
+        PlainText(f" {_asked(question)}" + (f", {question.name}" if question.name else "")),
         ControlToken("ages"),
     ]
     for place, (age, marks) in enumerate(zip(ages, facts, strict=True), 1):
@@ -146,6 +148,10 @@ def _mini_prompt(question: Question, ages: Sequence[float], facts: Sequence[Fact
             segments += [ControlToken(mark) for mark in marks if not is_item_mark(mark)]
     segments += [ControlToken("prices"), ScaledMoves(question.context[-MAX_CONTEXT_RETURNS:])]
     return tuple(segments), shared
+
+
+def _asked(question: Question) -> str:
+    return question.asked_as or question.symbol
 
 
 def _subject_segments(item: News) -> list[PromptSegment]:
@@ -166,7 +172,7 @@ def _plain_prompt(
         about = ", ".join(item.symbols[:MAX_TICKERS]) or "market"
         lines.append(f"[{place}] ({about}) {item.headline}\n")
     news = "".join(lines)
-    asked = f"\nSymbol: {question.symbol}" + (f" ({question.name})" if question.name else "")
+    asked = f"\nSymbol: {_asked(question)}" + (f" ({question.name})" if question.name else "")
     ages_text = "; ".join(f"[{place}] {age:.1f}" for place, age in enumerate(ages, 1))
     moves: tuple[PromptSegment, ...] = ()
     if question.context:

@@ -67,8 +67,9 @@ def plan_readings(
 
     The deadline is shared by the series that have news to read: a few series are read by the target, many by the
     draft, and those for which no time is left come first at a later point. A rung whose reader governance holds back
-    from decision `first` on is left out.
+    from decision `first` on is left out. Where views are put to the swap test, facts are read with neutral names.
     """
+    components.news.read_neutrally(components.governance.fairness is not None)
     series = _contexts(columns, components, context)
     if all(series_context.request.news is NO_NEWS for series_context in series):
         return series
@@ -158,8 +159,8 @@ def _make_series_context(
         if answered is None and sigma and last is not None:  # the newest, which nothing has learnt from yet
             returns = (*returns, last / sigma)
     marks = facts_of(news.items, news.readings)
-    question = Question(
-        bar.symbol, columns.as_of_ns, bar.end_ns - bar.start_ns, news.items, returns, facts=marks
+    question = components.news.with_neutral_names(
+        Question(bar.symbol, columns.as_of_ns, bar.end_ns - bar.start_ns, news.items, returns, facts=marks)
     )
     plan = _plan(regime, context.pipeline.deadline_ms, news, components, context)
     request = ReadRequest(series, question, plan, news)

@@ -8,6 +8,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 
 from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
 
 from htfi.domain.decision import NewsView, Rung
 from htfi.domain.governance import SwapFacts, SwapMove
@@ -16,6 +17,7 @@ from htfi.governance.fairness.config import FairnessConfig
 from htfi.governance.fairness.swap_test import judge_swaps
 from htfi.narrative.name_swaps import swapped_questions, swapped_texts
 from htfi.narrative.processor import NewsProcessor
+from htfi.narrative.question import Question, question_id
 from htfi.pipeline.view_cache import ReadRequest, ViewCache
 
 MAX_CACHED = 4_096  # series whose last test is kept
@@ -90,15 +92,23 @@ def model_moves(
 ) -> list[SwapMove]:
     """What a rung's reader makes of the news before and after each swap."""
     question = request.question
-    swaps = swapped_questions(question, news.name_of(question.symbol), news.linker, num_swaps)
+    named = replace(question, items=request.news.items, asked_as="") if news.is_neutral else question
+    swaps = swapped_questions(named, news.name_of(question.symbol), news.linker, num_swaps)
     if not swaps:
         return []
-    asked = [question, *(swapped for _, swapped in swaps)]
-    before, *after = views.read_apart(rung, asked)
+    asked = [question, *(_as_asked(swapped, name, question.symbol, news) for _, swapped, name in swaps)]
+    unique = {question_id(one): one for one in asked}
+    read = dict(zip(unique, views.read_apart(rung, list(unique.values())), strict=True))
+    before, *after = (read[question_id(one)] for one in asked)
     return [
         SwapMove(f"{rung.value} {before.reader}", kind.value, view_move(before), view_move(one))
-        for (kind, _), one in zip(swaps, after, strict=True)
+        for (kind, *_), one in zip(swaps, after, strict=True)
     ]
+
+
+def _as_asked(swapped: Question, name: str, symbol: str, news: NewsProcessor) -> Question:
+    """A swapped question as a model is asked it; with neutral names its noise is that of the symbol itself."""
+    return replace(news.with_neutral_names(swapped, name), symbol=symbol) if news.is_neutral else swapped
 
 
 def view_move(view: NewsView) -> float:

@@ -11,6 +11,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from msgspec import structs
+
 from htfi.domain.decision import Receipt, decision_id
 from htfi.domain.errors import InvalidInput
 from htfi.domain.events import Bar, FeedItem, Quote, Trade
@@ -24,10 +26,12 @@ from htfi.domain.orders import (
     TradingEnabled,
 )
 from htfi.domain.time import parse_duration
+from htfi.execution.algorithms.planning import Algorithm
 from htfi.execution.config import TradingConfig
 from htfi.execution.instruments import NANOS, Instrument
 from htfi.execution.intents import Intent, OrderIntent
 from htfi.execution.order_entry import EntryVerdict, OrderEntry
+from htfi.execution.parent_orders import ParentTerms, ParentWorker, WorkedOrder
 from htfi.execution.ports import VenueLink
 from htfi.execution.sizing import Array, SizingInput, joint_outcomes, outcomes_of, target_weights
 from htfi.execution.strategies import directions
@@ -39,6 +43,7 @@ from htfi.pipeline.ports import EventFeed, Position
 
 SESSION_S = 6.5 * 3600  # of a trading day
 DAYS_A_YEAR = 252
+KEPT_SHARE = 0.1  # of an order: by how much a newer target may differ before it is worked anew
 
 ControlEvent = TradingDisabled | TradingEnabled | MassCancelRequest | Reconciled
 RestingModels = Callable[[], Mapping[str, Collection[str]]]
@@ -75,6 +80,11 @@ class _Target:
     price: float
     at_ns: int
 
+    @property
+    def why(self) -> str:
+        """What an algorithm's urgency goes back to."""
+        return "news" if self.decided.is_between_bars else "forecast"
+
 
 @dataclass(slots=True)
 class _Known:
@@ -99,10 +109,11 @@ class Trader:
         in_force: Callable[[int], Sequence[OrderEvent]],
         controls: Controls = no_controls,
         turn: RunTurn | None = None,
+        worker: ParentWorker | None = None,
     ) -> None:
         """`in_force` gives the limits that hold at an instant, those that changed since it was asked; `controls` what
-        people and governance want of trading by then. `turn` counts how often both and the venue were asked. Raises:
-        InvalidInput for a horizon that is not forecast.
+        people and governance want of trading by then. `turn` counts how often both and the venue were asked; `worker`
+        works orders where an algorithm does. Raises: InvalidInput for a horizon that is not forecast.
         """
         if config.horizon_bars not in horizons:
             raise InvalidInput(
@@ -123,6 +134,9 @@ class Trader:
         self._num_closes: dict[str, int] = {}
         self._surprises: Callable[[Sequence[str]], NormalScores] | None = None
         self.num_refused = 0
+        self._worker = worker
+        self._ticking: set[str] = set()  # instruments of which quotes or trades were seen
+        self._traded: set[str] = set()  # of which trades were
 
     def follow_dependence(self, surprises: Callable[[Sequence[str]], NormalScores]) -> None:
         """Measure the book by how its series moved together: `surprises` of series of one interval, over the past."""
@@ -145,7 +159,20 @@ class Trader:
             self._turn.number += 1
             self._deliver(now_ns)  # what was sent before meets the market as it was
             self._venue.observe(item)
+            if self._worker is not None:
+                self._note_volume(item, self._worker)
         self._take_in(now_ns)
+
+    def _note_volume(self, item: Bar | Quote | Trade, worker: ParentWorker) -> None:
+        """What traded, for algorithms: by trades, of instruments that have none by bars."""
+        if isinstance(item, Quote | Trade):
+            self._ticking.add(item.symbol)
+        if isinstance(item, Trade):
+            self._traded.add(item.symbol)
+        volume = item.volume if isinstance(item, Bar) else item.size if isinstance(item, Trade) else 0.0
+        if volume and (isinstance(item, Trade) or item.symbol not in self._traded):
+            lot = self.entry.state.instruments[item.symbol].lot_size
+            worker.traded(item.symbol, int(volume // lot), item.available_at_ns)
 
     def cancel_rest(self, why: str) -> None:
         """Cancel what is open, and take in what the venue answers: the run ends."""
@@ -160,8 +187,10 @@ class Trader:
         found = {symbol: set(_models_of(target)) for symbol, target in self._waiting.items()}
         for order in self.entry.open_orders():
             if not order.pending:
-                names = self._models.get(order.new.order_id, ())
+                names = self._models.get(order.new.parent_id or order.new.order_id, ())
                 found.setdefault(order.new.instrument, set()).update(names)
+        for order_id, symbol in self._worker.parents() if self._worker is not None else ():
+            found.setdefault(symbol, set()).update(self._models.get(order_id, ()))
         return found
 
     def traded_series(self, symbol: str) -> str:
@@ -185,6 +214,8 @@ class Trader:
                 if isinstance(event, MassCancelRequest):
                     has_cancelled = True
                     self._waiting.clear()
+                    if self._worker is not None:
+                        self._worker.stop_all(event, at_ns)
                     self.entry.cancel_all(event)
                 else:
                     self.entry.put_in_force([event])
@@ -288,16 +319,61 @@ class Trader:
         """Send what is wanted of instruments without open orders; cancel what is open of the others."""
         intents: list[Intent] = []
         for symbol in list(self._waiting):
+            if self._worker is not None and (worked := self._worker.worked(symbol)) is not None:
+                self._redirect(symbol, worked, self._worker, at_ns)
+                continue
             is_open = [one for one in self.entry.open_orders() if one.new.instrument == symbol]
             if is_open:
                 intents += [self.entry.cancel_intent(one, at_ns) for one in is_open if not one.pending]
                 continue
             target = self._waiting.pop(symbol)
             lots = target.lots - self._position(symbol)
-            if lots:
-                intents.append(self._order(symbol, target, lots, at_ns))
+            if not lots:
+                continue
+            order = self._order(symbol, target, lots, at_ns)
+            if self._worker is not None and self._is_worked(symbol):
+                self._begin(order, target, self._worker, at_ns)
+            else:
+                intents.append(order)
         verdicts = self.entry.submit(intents)
         self.num_refused += sum(_is_refused_order(one) for one in verdicts)
+
+    def _is_worked(self, symbol: str) -> bool:
+        """Whether an algorithm sees enough of an instrument: quotes, trades, or bars short for its duration."""
+        if symbol in self._ticking:
+            return True
+        assert self._worker is not None
+        try:
+            return 2 * parse_duration(self._known[symbol].interval) <= self._worker.config.duration_ns
+        except InvalidInput:
+            return False
+
+    def _redirect(self, symbol: str, worked: WorkedOrder, worker: ParentWorker, at_ns: int) -> None:
+        """What a newer decision means for an order that is being worked: more or less urgency, or its end."""
+        target = self._waiting[symbol]
+        left = worked.spec.sign * worked.left
+        wanted = target.lots - self._position(symbol)
+        is_same = left * wanted > 0 and abs(wanted - left) <= KEPT_SHARE * worked.spec.lots
+        if is_same and not target.decided.amends and not worked.is_stopped:
+            del self._waiting[symbol]
+            urgency = worked.spec.base_urgency + self._urgency(symbol, worked.spec.sign, worker)
+            worker.change_urgency(worked, urgency, at_ns, target.why)
+        elif not worked.is_stopped:
+            worker.stop(symbol, at_ns)
+
+    def _begin(self, order: OrderIntent, target: _Target, worker: ParentWorker, at_ns: int) -> None:
+        limit_ticks = order.price_ticks
+        assert limit_ticks is not None, "orders have a limit"
+        order = structs.replace(order, algo=self._config.working_algo)
+        terms = ParentTerms(order.order_id, order.instrument, order.side, order.lots, limit_ticks, order)
+        urgency = self._urgency(order.instrument, order.side.sign, worker)
+        worker.begin(terms, Algorithm(self._config.algorithm), at_ns, urgency, target.why)
+
+    def _urgency(self, symbol: str, sign: int, worker: ParentWorker) -> float:
+        """What a forecast adds: more where the price is expected to move away from the order."""
+        returns = self._known[symbol].returns
+        sigma = float(returns.std())
+        return worker.config.urgency_per_sigma * sign * float(returns.mean()) / sigma if sigma > 0 else 0.0
 
     def _order(self, symbol: str, target: _Target, lots: int, at_ns: int) -> OrderIntent:
         config, instrument = self._config, self.entry.state.instruments[symbol]
@@ -322,6 +398,9 @@ class Trader:
 
     def _deliver(self, until_ns: int) -> None:
         """Take in what the venue has reported by an instant; targets that waited for it go on."""
+        if self._worker is not None:
+            self._worker.run_until(until_ns, lambda at_ns: self._pursue(at_ns) if self._waiting else None)
+            return
         while (event := self.entry.next_report(until_ns)) is not None:
             self.entry.receive([event])
             if self._waiting:

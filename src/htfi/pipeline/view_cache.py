@@ -229,4 +229,5 @@ def late_question_id(rung: Rung, question: str) -> str:
 
 
 def _item_ids(question: Question) -> tuple[str, ...]:
-    return tuple(item.id for item in question.items)
+    names = tuple(item.id for item in question.items)
+    return (*names, question.asked_as) if question.asked_as else names

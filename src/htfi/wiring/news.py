@@ -17,6 +17,7 @@ from htfi.narrative.encoding.read_ahead import ReadAheadTextReader
 from htfi.narrative.encoding.scorer import NewsScorer
 from htfi.narrative.encoding.text_reading import EncoderTextReader, TextReader
 from htfi.narrative.facts.fact_reader import FactReader
+from htfi.narrative.neutral_reader import NeutralFactReader
 from htfi.narrative.processor import NewsProcessor, forget_nothing
 from htfi.narrative.sanitising.sanitiser import Sanitiser
 from htfi.narrative.suspicion import SuspicionMonitor
@@ -46,7 +47,7 @@ def build_news_processor(
     opened = open_encoder(config, digest_file)
     linker = EntityLinker({symbol: [name] for symbol, name in names.items()})
     if opened is None:
-        texts = ahead = cached = heads = None
+        texts = ahead = cached = heads = neutral = None
         facts = fact_reader(None, names) if config.model == "auto" else None
     else:
         heads = heads_for(opened)
@@ -57,6 +58,7 @@ def build_news_processor(
         cached = None if context is None else context.wrap_texts(ahead, heads, version, settings.narrative)
         texts = cached or ahead
         facts = None if network is None else FactReader(network, names_of_facts, texts)
+        neutral = None if network is None else NeutralFactReader(network, names_of_facts)
     scorer = NewsScorer(texts, heads, linker)
     return NewsProcessor(
         settings.narrative,
@@ -65,6 +67,7 @@ def build_news_processor(
         scorer if context is None else context.wrap_scorer(scorer, cached),
         SuspicionMonitor(settings.suspicion),
         facts=facts,
+        neutral_facts=neutral,
         read_ahead=ahead,
         deadline_ms=settings.pipeline.deadline_ms,
         has_frontier=has_frontier,
@@ -83,6 +86,14 @@ def open_readers_of_items(settings: Settings) -> tuple[TextReader, FactReader]:
     network = ShippedFactNetwork(opened, heads)
     texts = _text_reader(opened, heads, network, linker)
     return texts, FactReader(network, linker, texts)
+
+
+def open_neutral_reader(settings: Settings) -> FactReader:
+    """The reader of facts with which a run reads where its views are put to the swap test. Raises: InvalidInput,
+    IntegrityError.
+    """
+    network = ShippedFactNetwork(shipped_encoder(settings.encoding))
+    return NeutralFactReader(network, symbol_linker(settings.narrative.symbol_names))
 
 
 def _text_reader(

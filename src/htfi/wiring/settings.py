@@ -25,6 +25,7 @@ from htfi.decoding.config import DecodingConfig, EdgeConfig, VerificationServerC
 from htfi.domain.errors import InvalidInput
 from htfi.domain.order_limits import OrderLimits
 from htfi.domain.settings import check_values
+from htfi.execution.algorithms.config import AlgorithmConfig
 from htfi.execution.config import TradingConfig
 from htfi.forecasting.config import ForecastConfig
 from htfi.governance.config import PolicyConfig, RecordConfig
@@ -41,7 +42,7 @@ from htfi.narrative.sanitising.config import SanitiserConfig
 from htfi.pipeline.config import PipelineConfig
 from htfi.scheduling.config import FidelityConfig, PlacementConfig, TurnsConfig
 from htfi.scheduling.health.config import HealthConfig
-from htfi.simulation.venue.config import VenueConfig
+from htfi.simulation.venue.config import ListedVenueConfig, VenueConfig
 from htfi.wiring.config import ClusterConfig, NodeConfig
 from htfi.wiring.models.config import CacheConfig, ModelsConfig
 
@@ -69,6 +70,7 @@ _APART_TABLES = (
     "trading",
     "order_limits",
     "venue",
+    "algorithms",
 )  # how work is shared among machines, and what is done with decisions: neither shapes a decision
 SETTINGS_FILE = "settings.json"  # where a run leaves those it was made under
 
@@ -166,6 +168,7 @@ class Settings:
     trading: TradingConfig = field(default_factory=TradingConfig)
     order_limits: OrderLimits = field(default_factory=OrderLimits)
     venue: VenueConfig = field(default_factory=VenueConfig)
+    algorithms: AlgorithmConfig = field(default_factory=AlgorithmConfig)
 
 
 _TABLES = tuple(item.name for item in fields(Settings))
@@ -189,6 +192,21 @@ def override(settings: Settings, table: str, origin: str = "the command line", /
     `origin` is where the values come from, in messages.
     """
     return _overlay(settings, {table: values}, origin)
+
+
+def with_venues(settings: Settings, file: Path) -> Settings:
+    """Settings with the venues of a TOML file, a table each with the keys of [venue]. Raises: InvalidInput."""
+    listed = _read_toml(file)
+    known = [item.name for item in fields(ListedVenueConfig)]
+    for name, values in listed.items():
+        if not isinstance(values, dict):
+            raise InvalidInput(f"{file}: '{name}' must be a table of a venue, such as [{name}]")
+        unknown = next((key for key in cast("dict[str, Any]", values) if key not in known), None)
+        if unknown is not None:
+            raise InvalidInput(f"{file}: {name}: unknown key '{unknown}': the keys are {', '.join(known)}")
+    if not listed:
+        raise InvalidInput(f"{file}: no venue: write a table for each, such as [XNYS]")
+    return override(settings, "venue", str(file), by_name=listed)
 
 
 def encode_settings(settings: Settings, *, earlier_names: bool = False) -> bytes:

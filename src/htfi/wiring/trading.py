@@ -29,6 +29,7 @@ from htfi.domain.orders import (
 )
 from htfi.execution.accounting import Accounts
 from htfi.execution.order_entry import OrderEntry
+from htfi.execution.parent_orders import ParentWorker
 from htfi.execution.trade_costs import CostSurvey
 from htfi.execution.turns import RunTurn
 from htfi.governance.bundles.tables import BundleTables
@@ -244,7 +245,12 @@ def open_orders(
     try:
         config, forecasts = settings.trading, settings.forecasting
         with open_venue(settings, folder, log, turn, venue_file) as venue:
-            entry = OrderEntry(record, {config.venue: venue.venue})
+            entry = OrderEntry(record, dict.fromkeys((one.name for one in venue.terms), venue.venue))
+            worker = (
+                None
+                if config.algorithm == "direct"
+                else ParentWorker(entry, venue.terms, settings.algorithms)
+            )
 
             def traded_series(symbol: str) -> str:
                 return trader.traded_series(symbol)
@@ -267,6 +273,7 @@ def open_orders(
                 controls.limits,
                 controls.changes,
                 turn,
+                worker,
             )
             yield OpenOrders(trader, record)
             if venue.cancels_at_end:

@@ -6,7 +6,7 @@ session's journal, so that it knows its own messages when it goes on.
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING
@@ -17,8 +17,11 @@ from htfi.adapters.stores.order_log import ORDERS
 from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
 from htfi.domain.files import write_atomically
 from htfi.domain.orders import MassCancelRequest
+from htfi.execution.order_routing.venues import VenueTerms
 from htfi.execution.turns import RecordedEvents, RunTurn
 from htfi.pipeline.trading import TradedVenue
+from htfi.simulation.venue.config import ListedVenueConfig, SimulatedVenueConfig
+from htfi.simulation.venue.several import SimulatedVenues
 from htfi.simulation.venue.simulated import SimulatedVenue
 from htfi.wiring.settings import Settings
 
@@ -31,9 +34,12 @@ _PREFIX_BYTES = 3
 
 @dataclass(frozen=True, slots=True)
 class OpenVenue:
-    """A venue that is open: what it wants cancelled, and whether a run that ends leaves nothing open there."""
+    """A venue that is open, or several: their names and fees, what they want cancelled, whether a run that ends leaves
+    nothing open there.
+    """
 
     venue: TradedVenue
+    terms: tuple[VenueTerms, ...]
     cancels: Callable[[int], Sequence[MassCancelRequest]] = lambda _: ()
     cancels_at_end: bool = False
 
@@ -58,8 +64,12 @@ def open_venue(
     if venue_file is None:
         if (folder / FIX_FILE).exists():
             raise InvalidInput(f"{folder} trades through FIX: give --venue with the file of its session")
-        yield OpenVenue(SimulatedVenue(settings.trading.venue, settings.venue))
+        yield _simulated(settings)
         return
+    if settings.trading.algorithm != "direct" or settings.venue.by_name:
+        raise InvalidInput(
+            f"{venue_file}: algorithms and several venues are simulated: leave --venue out, or them"
+        )
     if has_traded and not (folder / FIX_FILE).exists():
         raise InvalidInput(f"{folder} trades on paper: leave --venue out, or use a new folder")
     from htfi.adapters.fix.session_thread import JournalPlace, SessionThread
@@ -80,12 +90,50 @@ def open_venue(
         sent = session.start(JournalPlace(run.num_files, run.next_out, run.next_in))
         orders = VenueOrders(session.dictionary, run.prefix)
         if endpoint.orders.send_prices:
-            yield OpenVenue(SteppedVenueLink(session, orders, sent))
+            yield OpenVenue(SteppedVenueLink(session, orders, sent), (VenueTerms(settings.trading.venue),))
         else:
             link = LiveVenueLink(settings.trading.venue, session, orders, sent, recorded, turn)
-            yield OpenVenue(link, link.cancels, endpoint.orders.cancel_on_disconnect)
+            yield OpenVenue(
+                link,
+                (VenueTerms(settings.trading.venue),),
+                link.cancels,
+                endpoint.orders.cancel_on_disconnect,
+            )
     finally:
         session.close()
+
+
+def _simulated(settings: Settings) -> OpenVenue:
+    """The simulated market, and what the router is told of its venues.
+
+    Of a bar's volume the venues share what one may fill. Raises: InvalidInput where they do not fit the settings.
+    """
+    config, listed = settings.trading, settings.venue.by_name
+    if not listed:
+        venue = SimulatedVenue(config.venue, settings.venue)
+        return OpenVenue(venue, (_terms(config.venue, settings.venue),))
+    if config.algorithm == "direct":
+        raise InvalidInput(
+            "venue.by_name lists several venues: choose an algorithm that routes, such as trading.algorithm = 'vwap'"
+        )
+    feeds = [one.feed or name for name, one in listed.items()]
+    twice = next((one for one in feeds if feeds.count(one) > 1), "")
+    if twice:
+        raise InvalidInput(f"venue.by_name: two venues have the feed's name '{twice}'")
+    share = 1 / len(listed)
+    venues = {
+        one.feed or name: SimulatedVenue(name, replace(one, max_bar_share=share * one.max_bar_share))
+        for name, one in listed.items()
+    }
+    several = SimulatedVenues(venues)
+    return OpenVenue(several, tuple(_terms(name, one) for name, one in listed.items()))
+
+
+def _terms(name: str, config: SimulatedVenueConfig) -> VenueTerms:
+    is_protected = config.is_protected if isinstance(config, ListedVenueConfig) else True
+    return VenueTerms(
+        name, config.take_fee_bps, config.make_fee_bps, config.request_ns + config.report_ns, is_protected
+    )
 
 
 def run_prefix(folder: Path) -> str:

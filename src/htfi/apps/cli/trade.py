@@ -18,7 +18,7 @@ from htfi.apps.options import (
     settings_option,
     switch_option,
 )
-from htfi.execution.config import Strategy
+from htfi.execution.config import AlgorithmName, Strategy
 
 if TYPE_CHECKING:
     from htfi.wiring.control import DeadMansSwitch
@@ -31,6 +31,7 @@ Examples:
   htfi trade prices.csv --settings desk.toml --out trade2
   htfi trade prices.csv --venue fix.toml --out trade3
   htfi trade prices.csv --strategy trend         by past moves
+  htfi trade quotes.csv --algorithm vwap --venues venues.toml
   htfi orders list trade1
   htfi orders positions trade1
 
@@ -61,6 +62,13 @@ SAMPLE_SYMBOLS = ["SPX", "IBM"]  # of the embedded sample; nobody can hold the V
     type=click.Choice(get_args(Strategy)),
     help="The side to take: the forecast's, that of the own move, or against the largest moves.",
 )
+@click.option("--algorithm", type=click.Choice(get_args(AlgorithmName)), help="How orders are executed.")
+@click.option(
+    "--venues",
+    "venues_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="TOML of several venues, a table each.",
+)
 @pace_option
 @governance_option
 @switch_option
@@ -78,6 +86,8 @@ def command(
     capital: float | None,
     venue_file: Path | None,
     strategy: str | None,
+    algorithm: str | None,
+    venues_file: Path | None,
     pace: float | None,
     governance: Path | None,
     switch: "DeadMansSwitch | None",
@@ -93,7 +103,7 @@ def command(
     """
     from htfi.apps.cli.run import adapted, execute_run
     from htfi.wiring.sandbox.serving import serve_promoted
-    from htfi.wiring.settings import override
+    from htfi.wiring.settings import override, with_venues
 
     served = serve_promoted(
         settings_file,
@@ -107,6 +117,10 @@ def command(
         settings = override(settings, "trading", capital=capital)
     if strategy is not None:
         settings = override(settings, "trading", strategy=strategy)
+    if algorithm is not None:
+        settings = override(settings, "trading", algorithm=algorithm)
+    if venues_file is not None:
+        settings = with_venues(settings, venues_file)
     if not files and mapping is None and "*" in settings.trading.symbols:
         settings = override(settings, "trading", symbols=SAMPLE_SYMBOLS)
     execute_run(

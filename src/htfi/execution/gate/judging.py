@@ -14,7 +14,14 @@ from htfi.domain.order_states import TERMINAL, OrderStatus
 from htfi.domain.orders import OrderType, SessionPhase, TimeInForce
 from htfi.domain.time import NS_PER_S
 from htfi.execution.gate.limits import SHARE
-from htfi.execution.gate.records import KnownDecision, KnownMarket, LiveOrder, OrderParty
+from htfi.execution.gate.records import (
+    MAX_CLOCK_STEP_NS,
+    KnownDecision,
+    KnownMarket,
+    KnownParent,
+    LiveOrder,
+    OrderParty,
+)
 from htfi.execution.gate.state import GateState, Identity
 from htfi.execution.instruments import NANOS, Instrument
 from htfi.execution.intents import CancelIntent, Intent, OrderIntent, ReplaceIntent
@@ -22,7 +29,6 @@ from htfi.execution.intents import CancelIntent, Intent, OrderIntent, ReplaceInt
 MAX_LOTS = 10**12
 MAX_TICKS = 10**15
 MAX_ID_CHARS = 64
-MAX_CLOCK_STEP_NS = NS_PER_S  # how far the clock of an intent may lag behind what the gate has seen
 _OPEN_PHASES = frozenset(
     {SessionPhase.CONTINUOUS, SessionPhase.OPENING_AUCTION, SessionPhase.CLOSING_AUCTION}
 )
@@ -46,6 +52,7 @@ class GateCheck(StrEnum):
     DECISION_AGE = "decision_age"
     DECISION_SYMBOL = "decision_symbol"
     DECISION_USED = "decision_used"
+    PARENT = "parent"
     DISABLED = "disabled"
     PERMISSION = "permission"
     NO_LIMITS = "no_limits"
@@ -275,8 +282,10 @@ def _decision(state: GateState, asked: _Asked) -> Objection | None:
             GateCheck.DECISION_AMENDED, f"decision {receipt.index} was amended: act on the newer one"
         )
     oldest = asked.party.tightest.max_decision_age_ns
-    if asked.new is not None and oldest is not None and asked.at_ns - decision.noted_ns > oldest:
-        age_s = (asked.at_ns - decision.noted_ns) / NS_PER_S
+    parent = _parent_of(state, asked)
+    acted_ns = asked.at_ns if parent is None else parent.order.at_ns
+    if asked.new is not None and oldest is not None and acted_ns - decision.noted_ns > oldest:
+        age_s = (acted_ns - decision.noted_ns) / NS_PER_S
         return Objection(
             GateCheck.DECISION_AGE,
             f"decision {receipt.index} is {age_s:.3f} s old, {oldest / NS_PER_S:g} s are allowed",
@@ -301,6 +310,61 @@ def _use(decision: KnownDecision, index: int, asked: _Asked) -> Objection | None
             f"{use.lots + more} lots in all, where {parent_lots} of its parent act on decision {index}",
         )
     return None
+
+
+def _parent_of(state: GateState, asked: _Asked) -> KnownParent | None:
+    """The order that an algorithm works by this one; None where there is none, or none that is known."""
+    parent_id = (
+        asked.new.parent_id if asked.new is not None else asked.order.new.parent_id if asked.order else ""
+    )
+    return state.parents.get(parent_id) if parent_id else None
+
+
+def _parent(state: GateState, asked: _Asked) -> Objection | None:
+    """A child keeps to what its parent states: who, what, until when, at which price, and how fast."""
+    parent = _parent_of(state, asked)
+    if parent is None:
+        return None
+    order, words = parent.order, ""
+    longest = asked.party.tightest.max_parent_ns
+    if longest is None:
+        return Objection(GateCheck.PARENT, "no limit max_parent_ns is in force for the order")
+    differs = _differs(asked.new, parent) if asked.new is not None else ""
+    if differs:
+        words = f"its {differs} is not that of its parent {order.order_id}"
+    elif order.end_ns - order.at_ns > longest:
+        words = f"its parent lasts {(order.end_ns - order.at_ns) / NS_PER_S:g} s, {longest / NS_PER_S:g} s are allowed"
+    elif not order.at_ns <= asked.at_ns <= order.end_ns:
+        words = f"its parent {order.order_id} is not worked at that time"
+    elif parent.limit is not None and (asked.price is None or asked.sign * (asked.price - parent.limit) > 0):
+        words = f"its price lies beyond the limit {order.limit_price} of its parent"
+    elif not parent.is_urgency_in_bounds:
+        words = f"an urgency of {parent.urgency:g}, from {order.min_urgency:g} to {order.max_urgency:g} are allowed"
+    else:
+        decision = None if order.decision is None else state.decisions.get(order.decision.index)
+        used = 0 if decision is None else decision.use.lots
+        lots = used + asked.lots - (asked.order.used_lots if asked.order is not None else 0)
+        most = parent.max_lots(asked.at_ns)
+        if lots > most:
+            words = f"{lots} lots of its parent would be open or filled, {most} are allowed by then"
+    return Objection(GateCheck.PARENT, words) if words else None
+
+
+def _differs(new: OrderIntent, parent: KnownParent) -> str:
+    """What a child states otherwise than its parent; empty where nothing."""
+    order = parent.order
+    pairs = {
+        "instrument": (new.instrument, order.instrument),
+        "side": (new.side, order.side),
+        "parent's quantity": (new.parent_lots, order.quantity),
+        "algorithm": (new.algo, order.algo),
+        "decision": (new.receipt, order.decision),
+        "trader": (new.trader, order.trader),
+        "desk": (new.desk, order.desk),
+        "client": (new.client, order.client),
+        "account": (new.account, order.account),
+    }
+    return next((name for name, (own, stated) in pairs.items() if own != stated), "")
 
 
 def _disabled(state: GateState, asked: _Asked) -> Objection | None:
@@ -507,6 +571,7 @@ CHECKS: tuple[Check, ...] = (
     _order_id,
     _clock,
     _decision,
+    _parent,
     _disabled,  # RTS 6 art. 12, 15(5); SEC 15c3-5(c)(2)(ii)
     _permission,  # RTS 6 art. 15(5); SEC 15c3-5(c)(2)(ii)
     _no_limits,

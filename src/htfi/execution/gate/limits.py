@@ -31,6 +31,7 @@ class ScopeLimits:
     max_market_age_ns: int | None
     max_decision_age_ns: int | None
     max_identical_orders: int | None
+    max_parent_ns: int | None
     permitted: frozenset[str] | None
     restricted: frozenset[str]
 
@@ -44,7 +45,7 @@ class ScopeLimits:
 
 
 NO_LIMITS = ScopeLimits(
-    "", None, None, 0, None, None, None, None, None, 0, None, None, None, None, None, None, frozenset()
+    "", None, None, 0, None, None, None, None, None, 0, None, None, None, None, None, None, None, frozenset()
 )
 # No order goes without these.
 REQUIRED = (
@@ -54,6 +55,7 @@ REQUIRED = (
 _TIGHTEST = (
     "price_collar", "max_book_distance", "max_order_value", "max_order_lots", "max_messages_per_s",
     "max_open_value", "max_position_value", "max_market_age_ns", "max_decision_age_ns", "max_identical_orders",
+    "max_parent_ns",
 )  # fmt: skip
 
 
@@ -95,6 +97,7 @@ def limits_of(event: LimitsInForce) -> ScopeLimits:
         _count(event, "max_market_age_ns"),
         _count(event, "max_decision_age_ns"),
         _count(event, "max_identical_orders"),
+        _count(event, "max_parent_ns"),
         frozenset(event.permitted) if event.permitted and ANY not in event.permitted else None,
         frozenset(event.restricted),
     )

@@ -5,10 +5,12 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from htfi.domain.order_states import OrderState
-from htfi.domain.orders import NewOrder, SessionPhase
+from htfi.domain.orders import NewOrder, ParentOrder, SessionPhase
+from htfi.domain.time import NS_PER_S
 from htfi.execution.gate.limits import NO_LIMITS, REQUIRED, ScopeLimits, tightest_of
 from htfi.execution.instruments import NANOS
 
+MAX_CLOCK_STEP_NS = NS_PER_S  # how far the clock of an intent may lag behind what the gate has seen
 MAX_MESSAGES_PER_S = 100_000  # of a scope: what is counted
 
 
@@ -93,6 +95,26 @@ class KnownDecision:
     is_released: bool
     is_superseded: bool = False
     use: DecisionUse = field(default_factory=DecisionUse)
+
+
+@dataclass(slots=True)
+class KnownParent:
+    """An order that an algorithm works, and how urgently it does."""
+
+    order: ParentOrder
+    limit: int | None  # nanos
+    urgency: float
+
+    def max_lots(self, at_ns: int) -> int:
+        """Lots that may be open or filled by an instant."""
+        for bound in self.order.pace:
+            if at_ns <= bound.until_ns:
+                return bound.max_lots
+        return self.order.quantity
+
+    @property
+    def is_urgency_in_bounds(self) -> bool:
+        return self.order.min_urgency <= self.urgency <= self.order.max_urgency
 
 
 @dataclass(slots=True)

@@ -27,16 +27,20 @@ from htfi.domain.orders import (
     OrderMessage,
     OrderRejected,
     OrderReplaced,
+    ParentOrder,
     Reconciled,
     RejectedBy,
     ReplaceRequest,
     TradingDisabled,
     TradingEnabled,
+    UrgencyChanged,
 )
 from htfi.execution.gate.limits import limits_of
 from htfi.execution.gate.records import (
+    MAX_CLOCK_STEP_NS,
     KnownDecision,
     KnownMarket,
+    KnownParent,
     LiveOrder,
     OrderParty,
     RestingPrices,
@@ -48,6 +52,7 @@ from htfi.execution.instruments import Instrument, instrument_of
 MAX_DECISIONS = 100_000  # the newest are remembered: an order on an older one is refused as unknown
 MAX_CLOSED_ORDERS = 100_000  # the newest are remembered: late fills, busts, ids that may not be used again
 MAX_OVERRIDES = 10_000
+MAX_PARENTS = 100_000  # the newest are remembered: a child of an older one is judged as if it had none
 MAX_RECENT = 100_000
 MAX_IDENTICAL_SEEN = 64
 REFERENCE_STEPS = 32  # how finely the prices within a collar's window are remembered
@@ -80,6 +85,7 @@ class GateState:
     instruments: dict[str, Instrument] = field(default_factory=dict[str, Instrument])
     markets: dict[tuple[str, str], KnownMarket] = field(default_factory=dict[tuple[str, str], KnownMarket])
     decisions: "OrderedDict[int, KnownDecision]" = field(default_factory=OrderedDict[int, KnownDecision])
+    parents: "OrderedDict[str, KnownParent]" = field(default_factory=OrderedDict[str, KnownParent])
     scopes: dict[str, ScopeState] = field(default_factory=lambda: {FIRM: ScopeState(FIRM)})
     orders: dict[str, LiveOrder] = field(default_factory=dict[str, LiveOrder])
     resting: dict[tuple[str, str], RestingPrices] = field(
@@ -154,6 +160,11 @@ class GateState:
                     self.overrides.popitem(last=False)
             case NewOrder():
                 self._take_new(event)
+            case ParentOrder():
+                self._take_parent(event)
+            case UrgencyChanged():
+                if event.order_id in self.parents:
+                    self.parents[event.order_id].urgency = event.urgency
             case MassCancelRequest() | AlertRaised() | Reconciled():
                 pass  # a mass cancel becomes a cancel for each order
             case _:
@@ -192,6 +203,15 @@ class GateState:
         self.decisions[event.receipt.index] = noted
         if len(self.decisions) > MAX_DECISIONS:
             self.decisions.popitem(last=False)
+
+    def _take_parent(self, event: ParentOrder) -> None:
+        """The first parent of an id counts; one that claims to be older than what was seen does not."""
+        if event.order_id in self.parents or event.at_ns < self.newest_ns - MAX_CLOCK_STEP_NS:
+            return
+        limit = None if event.limit_price is None else nanos(event.limit_price)
+        self.parents[event.order_id] = KnownParent(event, limit, event.min_urgency)
+        if len(self.parents) > MAX_PARENTS:
+            self.parents.popitem(last=False)
 
     def _enable(self, event: TradingEnabled) -> None:
         if not event.by:

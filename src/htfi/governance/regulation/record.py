@@ -84,7 +84,7 @@ class SeenMarket:
 
     @property
     def mid(self) -> float | None:
-        if self.bid is not None and self.ask is not None:
+        if self.bid and self.ask:
             return (self.bid + self.ask) / 2
         return self.last
 

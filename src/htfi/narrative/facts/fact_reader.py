@@ -25,7 +25,7 @@ from htfi.narrative.facts.record import NewsFacts
 _MAX_KEPT = 1_024  # texts whose facts are kept: wires repeat headlines, stories their paragraphs
 
 Asked = tuple[str, str]  # symbol and name
-_NOTHING: Asked = ("", "")
+NOTHING_ASKED: Asked = ("", "")
 MaxPassages = Callable[[int, NewsFacts], int]  # of the body at a place, from the facts of its headline
 
 
@@ -86,7 +86,7 @@ class FactReader:
         """
         texts = [text[:MAX_TEXT_CHARS] for text in texts]
         bodies = bodies or [""] * len(texts)
-        asked = asked or [_NOTHING] * len(texts)
+        asked = asked or [NOTHING_ASKED] * len(texts)
         found = self._read_headlines(texts, asked)
         return [one.whole for one in self.read_bodies(found, bodies, max_passages, asked)]
 
@@ -100,7 +100,7 @@ class FactReader:
         """What `read` makes of headlines whose facts are known and of the bodies below them, '' for none. Raises:
         DependencyUnavailable.
         """
-        asked = asked or [_NOTHING] * len(headlines)
+        asked = asked or [NOTHING_ASKED] * len(headlines)
         chosen = [
             self._passages(facts, body, place, max_passages)
             for place, (facts, body) in enumerate(zip(headlines, bodies, strict=True))
@@ -129,15 +129,17 @@ class FactReader:
 
     def keep(self, facts: NewsFacts) -> None:
         """Keep the facts of a text that was read elsewhere, for when it is asked for."""
-        self._kept[_digest(facts.text, _NOTHING)] = facts
+        self._kept[_digest(facts.text, NOTHING_ASKED)] = facts
 
     def _read_headlines(self, texts: Sequence[str], asked: Sequence[Asked]) -> list[NewsFacts]:
         known: dict[str, NewsFacts] = {}
         if self._headlines is not None:
-            of_all = [text for text, whom in zip(texts, asked, strict=True) if whom == _NOTHING]
+            of_all = [text for text, whom in zip(texts, asked, strict=True) if whom == NOTHING_ASKED]
             readings = zip(of_all, self._headlines.read(of_all), strict=True)
             known = {text: decode_facts(one.facts) for text, one in readings if one.facts}
-        unknown = [one for one in zip(texts, asked, strict=True) if one[1] != _NOTHING or one[0] not in known]
+        unknown = [
+            one for one in zip(texts, asked, strict=True) if one[1] != NOTHING_ASKED or one[0] not in known
+        ]
         found = self._read_texts(unknown)
         return [
             found[text, whom] if (text, whom) in found else known[text]
@@ -160,10 +162,7 @@ class FactReader:
         by_key = {one: _digest(*one) for one in texts}
         found = {one: self._kept[key] for one, key in by_key.items() if key in self._kept}
         unread = [one for one in by_key if one not in found]
-        scores: Iterable[FactScores | None] = [None] * len(unread)
-        if self._network is not None and unread:
-            scores = self._network.read([text for text, _ in unread])
-        for (text, whom), one in zip(unread, scores, strict=True):
+        for (text, whom), one in zip(unread, self._scores(unread), strict=True):
             found[text, whom] = extract_facts(text, one, self._linker, self.version, whom)
         for one, key in by_key.items():
             self._kept[key] = found[one]
@@ -171,6 +170,12 @@ class FactReader:
         while len(self._kept) > _MAX_KEPT:
             self._kept.popitem(last=False)
         return found
+
+    def _scores(self, texts: Sequence[tuple[str, Asked]]) -> Iterable[FactScores | None]:
+        """What the network says of each text, for whom it is asked. Raises: DependencyUnavailable."""
+        if self._network is None or not texts:
+            return [None] * len(texts)
+        return self._network.read([text for text, _ in texts])
 
 
 def _digest(text: str, asked: Asked) -> bytes:

@@ -30,6 +30,7 @@ from htfi.narrative.deep_reader import (
 from htfi.narrative.fact_marks import marks_of
 from htfi.narrative.influence import bound_parts, recorded_limits
 from htfi.narrative.merging import recorded_trust, unmerged
+from htfi.narrative.neutral_questions import has_neutral_names, neutral_ticker
 from htfi.narrative.question import MAX_ITEMS, Question, build_prompt, reading_seed
 from htfi.narrative.readers import combined_version, part_from_reading, part_from_scores
 from htfi.narrative.view_calibration import ViewCalibration
@@ -130,6 +131,13 @@ def prompt_items(
         if shown_as != (item.id, item.available_at_ns, bool(item.symbols)):
             found.append(f"item {place + 1} that it read, {item.id}, differs from that of its news")
     return shown, found
+
+
+def _asked_as(decision: Decision, read: NewsView) -> str:
+    """What the prompt calls the symbol: a neutral ticker where facts were read with neutral names."""
+    considered = decision.news_context.considered if decision.news_context is not None else ()
+    readers = [one.reading.reader for one in considered if one.reading is not msgspec.UNSET]
+    return neutral_ticker(decision.symbol) if not read.prepared and has_neutral_names(readers) else ""
 
 
 def fact_problems(
@@ -368,6 +376,7 @@ class ReadingAuditor:
             known.context,
             most_items=max(len(items), MAX_ITEMS),
             facts={one.id: one.facts for one in shown if one.facts is not msgspec.UNSET},
+            asked_as=_asked_as(decision, read),
         )
         return question, found
 

@@ -94,9 +94,7 @@ def make_basis(source: ScenarioSource, interval: str | None = None) -> ScenarioB
     notes: list[str] = []
     others = sorted({clock for clock in clocks if clock != chosen})
     if others:
-        notes.append(
-            f"series of {', '.join(others)} are left out: scenarios join series of one interval: name another interval for them"
-        )
+        notes.append(f"series of {', '.join(others)} are left out: scenarios join series of one interval")
     if len(kept) < len(of_clock):
         gone = [all_series[k] for k in of_clock if k not in kept]
         notes.append(f"{len(gone)} series whose newest bar is old are left out: {', '.join(gone[:5])}")

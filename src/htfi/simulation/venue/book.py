@@ -65,6 +65,8 @@ class SimulatedBook:
     last: int = 0  # the newest trade
     last_lots: int = 0
     has_quotes: bool = False
+    bid_gone: bool = False  # a quote has stated that nothing is displayed on that side
+    ask_gone: bool = False
     has_ticks: bool = False  # quotes or trades
     orders: dict[str, RestingOrder] = field(default_factory=dict[str, RestingOrder])
     for_close: dict[str, RestingOrder] = field(default_factory=dict[str, RestingOrder])
@@ -156,6 +158,8 @@ class SimulatedBook:
     def show(self, bid: int, bid_lots: int, ask: int, ask_lots: int) -> None:
         """New best prices, while nothing trades."""
         self.has_quotes = self.has_ticks = True
+        self.bid_gone = self.bid_gone or (self.bid > 0 and not bid)
+        self.ask_gone = self.ask_gone or (self.ask > 0 and not ask)
         self.bid_lots = _left(bid_lots, self.bid_shown, self.bid_lots) if bid == self.bid else bid_lots
         self.ask_lots = _left(ask_lots, self.ask_shown, self.ask_lots) if ask == self.ask else ask_lots
         self.bid, self.bid_shown, self.ask, self.ask_shown = bid, bid_lots, ask, ask_lots

@@ -5,18 +5,19 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from htfi.domain.settings import check_bounds, setting
+from htfi.domain.settings import check_bounds, setting, setting_from
 from htfi.domain.time import NS_PER_MS, NS_PER_S
 from htfi.simulation.venue.phases import InstrumentPhase, hours_of
 
 _Milliseconds = Annotated[float, Meta(ge=0.0, le=60_000.0)]
+_Name = Annotated[str, Meta(max_length=64)]
 _Seconds = Annotated[float, Meta(ge=0.0, le=86_400.0)]
 _BasisPoints = Annotated[float, Meta(ge=-100.0, le=1_000.0)]
 
 
 @dataclass(frozen=True, slots=True)
-class VenueConfig:
-    """Table `[venue]`: the venue that paper trading sends orders to."""
+class SimulatedVenueConfig:
+    """What one simulated venue is like."""
 
     request_ms: _Milliseconds = setting(1.0, "from sending a request to its arrival")
     report_ms: _Milliseconds = setting(1.0, "from an execution to the arrival of its report")
@@ -62,3 +63,22 @@ class VenueConfig:
             round(self.band_window_s * NS_PER_S),
             round(self.halt_s * NS_PER_S),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class ListedVenueConfig(SimulatedVenueConfig):
+    """Table `[venue.by_name.NAME]`: one of several venues, with settings of the same names."""
+
+    feed: _Name = setting("", "the name that the feed's rows give it; empty: its own")
+    is_protected: bool = setting(
+        True, "whether orders elsewhere may not trade at worse prices than it displays"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class VenueConfig(SimulatedVenueConfig):
+    """Table `[venue]`: the venue that paper trading sends orders to, or several."""
+
+    by_name: dict[str, ListedVenueConfig] = setting_from(
+        dict[str, ListedVenueConfig], "several venues in place of one, by ISO 10383 code"
+    )

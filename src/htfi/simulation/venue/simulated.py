@@ -32,7 +32,7 @@ from htfi.execution.instruments import Instrument
 from htfi.execution.market_view import BestQuotes, lots_of
 from htfi.execution.ports import VenueRequest
 from htfi.simulation.venue.book import Match, RestingOrder, SimulatedBook
-from htfi.simulation.venue.config import VenueConfig
+from htfi.simulation.venue.config import SimulatedVenueConfig
 from htfi.simulation.venue.phases import InstrumentPhase
 
 _BPS = Decimal(10_000)
@@ -43,7 +43,7 @@ _OF_THE_DAY = frozenset({TimeInForce.DAY, TimeInForce.AT_THE_OPENING, TimeInForc
 class SimulatedVenue:
     """One venue over all instruments. `name` is its ISO 10383 code."""
 
-    def __init__(self, name: str, config: VenueConfig, num_given: int = 0) -> None:
+    def __init__(self, name: str, config: SimulatedVenueConfig, num_given: int = 0) -> None:
         """`num_given` numbers of requests and executions were given before, and are not given again."""
         self.name = name
         self._config = config
@@ -83,6 +83,14 @@ class SimulatedVenue:
         at_ns, _, event = heapq.heappop(self._reports)
         self._newest_ns = at_ns
         return event
+
+    @property
+    def next_ns(self) -> int | None:
+        """When the next request or report arrives, or time changes a phase; None where nothing is known to come."""
+        first = [queue[0][0] for queue in (self._requests, self._reports) if queue]
+        if 0 < self._change_ns < _NEVER:
+            first.append(self._change_ns)
+        return min(first) if first else None
 
     def busy_until_ns(self) -> int | None:
         """When the newest of the requests and reports that are on their way arrives; None where none is."""
@@ -176,9 +184,9 @@ class SimulatedVenue:
             at_ns=at_ns,
             instrument=symbol,
             venue=self.name,
-            bid=instrument.price(book.bid) if book.bid > 0 else None,
+            bid=instrument.price(book.bid) if book.bid > 0 or book.bid_gone else None,
             bid_quantity=book.bid_lots,
-            ask=instrument.price(book.ask) if book.ask > 0 else None,
+            ask=instrument.price(book.ask) if book.ask > 0 or book.ask_gone else None,
             ask_quantity=book.ask_lots,
             last=None if last is None else instrument.price(last),
             last_quantity=last_lots,

@@ -27,10 +27,12 @@ from htfi.domain.orders import (
     OrderMessage,
     OrderRejected,
     OrderReplaced,
+    ParentOrder,
     RejectedBy,
     ReplaceRequest,
     TradingDisabled,
     TradingEnabled,
+    UrgencyChanged,
 )
 from htfi.execution.intents import CancelIntent, Intent, OrderIntent, ReplaceIntent
 
@@ -92,6 +94,8 @@ class GateWorld:
     orders: dict[str, SeenOrder] = field(default_factory=dict[str, SeenOrder])
     sent: list[tuple[int, str, NewOrder]] = field(default_factory=list[tuple[int, str, NewOrder]])
     overrides: list[LimitOverride] = field(default_factory=list[LimitOverride])
+    parents: dict[str, ParentOrder] = field(default_factory=dict[str, ParentOrder])
+    urgencies: dict[str, float] = field(default_factory=dict[str, float])
     newest: int = 0
 
 
@@ -143,6 +147,12 @@ def happen(world: GateWorld, event: OrderEvent) -> None:
             world.amended.add(event.amends)
     elif isinstance(event, LimitOverride):
         world.overrides.append(event)
+    elif isinstance(event, ParentOrder):
+        if event.order_id not in world.parents and event.at_ns >= world.newest - SECOND:
+            world.parents[event.order_id] = event
+            world.urgencies[event.order_id] = event.min_urgency
+    elif isinstance(event, UrgencyChanged):
+        world.urgencies[event.order_id] = event.urgency
     elif isinstance(event, NewOrder):
         enter(world, event)
     elif isinstance(event, OrderMessage) and event.order_id in world.orders:
@@ -340,20 +350,53 @@ def decision_refusals(
         return {"decision_withheld"}
     if decision.instrument != symbol:
         return {"decision_symbol"}
-    taken, parent = taken_of(world, receipt.index), parent_of(world, receipt.index)
+    taken, acting = taken_of(world, receipt.index), parent_of(world, receipt.index)
     if isinstance(intent, OrderIntent):
         if receipt.index in world.amended:
             return {"decision_amended"}
         ages = stated(world, intent.message(None), "max_decision_age_ns")
-        if ages and intent.at_ns - decision.at_ns > min(ages):
+        parent = world.parents.get(intent.parent_id)
+        acted = intent.at_ns if parent is None else parent.at_ns
+        if ages and acted - decision.at_ns > min(ages):
             return {"decision_age"}
         mine = (intent.parent_id or intent.order_id, intent.parent_lots or intent.lots)
-        if parent is not None and parent != mine:
+        if acting is not None and acting != mine:
             return {"decision_used"}
         return {"decision_used"} if taken + intent.lots > mine[1] else set()
     assert order is not None
-    allowed = parent[1] if parent is not None else 0
+    allowed = acting[1] if acting is not None else 0
     return {"decision_used"} if taken - order.taken + intent.lots > allowed else set()
+
+
+def parent_refusals(
+    world: GateWorld, new: NewOrder, at: int, lots: int, price: Fraction | None, order: SeenOrder | None
+) -> set[str]:
+    """What a child of an order that an algorithm works may not do."""
+    parent = world.parents.get(new.parent_id)
+    if parent is None:
+        return set()
+    longest = stated(world, new, "max_parent_ns")
+    if not longest or parent.end_ns - parent.at_ns > min(longest) or at < parent.at_ns or at > parent.end_ns:
+        return {"parent"}
+    child_says = (new.instrument, new.side, new.parent_quantity, new.algo, new.decision, new.trader, new.desk)
+    parent_says = (
+        parent.instrument, parent.side, parent.quantity, parent.algo, parent.decision, parent.trader, parent.desk
+    )  # fmt: skip
+    if order is None and (
+        child_says != parent_says or (new.client, new.account) != (parent.client, parent.account)
+    ):
+        return {"parent"}
+    if parent.limit_price is not None:
+        limit = Fraction(parent.limit_price)
+        if price is None or (price > limit if new.side.sign > 0 else price < limit):
+            return {"parent"}
+    if not parent.min_urgency <= world.urgencies[parent.order_id] <= parent.max_urgency:
+        return {"parent"}
+    index = -1 if parent.decision is None else parent.decision.index
+    taken = taken_of(world, index) if index in world.decisions else 0
+    bounds = [one.max_lots for one in parent.pace if one.until_ns >= at]
+    most = bounds[0] if bounds else parent.quantity
+    return {"parent"} if taken - (order.taken if order is not None else 0) + lots > most else set()
 
 
 def stated(world: GateWorld, new: NewOrder, name: str) -> list[Any]:
@@ -377,7 +420,7 @@ def common_refusals(
     order: SeenOrder | None,
 ) -> set[str]:
     """What holds for new orders and for replaces alike."""
-    found: set[str] = set()
+    found = parent_refusals(world, new, at, lots, price, order)
     market = world.markets.get((new.instrument, new.venue))
     middle = middle_of(market)
     if new.instrument not in world.terms:

@@ -26,11 +26,14 @@ from htfi.domain.orders import (
     OrderReplaced,
     OrderSide,
     OrderType,
+    PaceBound,
+    ParentOrder,
     RejectedBy,
     SessionPhase,
     TimeInForce,
     TradingDisabled,
     TradingEnabled,
+    UrgencyChanged,
 )
 from htfi.execution.intents import CancelIntent, Intent, OrderIntent, ReplaceIntent
 
@@ -59,6 +62,7 @@ class RandomSession:
     receipts: list[Receipt] = field(default_factory=list[Receipt])
     decided: dict[int, str] = field(default_factory=dict[int, str])  # decision → instrument
     parents: dict[int, tuple[str, int]] = field(default_factory=dict[int, tuple[str, int]])
+    worked: dict[str, ParentOrder] = field(default_factory=dict[str, ParentOrder])  # by algorithms
     newest: OrderIntent | None = None  # that was sent
     num: int = 0
 
@@ -106,6 +110,7 @@ class RandomSession:
             max_market_age_ns=maybe(rng.choice((3 * SECOND, 60 * SECOND, 60 * SECOND))),
             max_decision_age_ns=maybe(rng.choice((SECOND, 30 * SECOND, 30 * SECOND))),
             max_identical_orders=maybe(rng.choice((1, 2))),
+            max_parent_ns=maybe(rng.choice((20 * SECOND, 600 * SECOND))),
             permitted=rng.choice(((), (), ("*",), ("AAA", "BBB"), ("AAA",) if rng.random() < 0.3 else ())),
             restricted=rng.choice(((), (), (), ("BBB",) if rng.random() < 0.3 else ())),
         )
@@ -148,6 +153,11 @@ class RandomSession:
             yield self.market(rng.choice(SYMBOLS), rng.choice(VENUES))
         if rng.random() < 0.9:
             yield self.decide()
+        if self.receipts and rng.random() < 0.2:
+            yield self.parent(self.receipts[-1])
+        if self.worked and rng.random() < 0.05:
+            urgency = rng.choice((-1.0, 0.0, 2.0, 2.5))
+            yield UrgencyChanged(at_ns=self.now, order_id=rng.choice(list(self.worked)), urgency=urgency)
         if rng.random() < 0.03:
             yield self.limits(rng.choice(("firm", "desk:d1", "algo:a1")), complete=rng.random() < 0.9)
         if rng.random() < 0.01:
@@ -180,6 +190,31 @@ class RandomSession:
             is_released=rng.random() < 0.95,
             amends=amends,
         )
+
+    def parent(self, receipt: Receipt) -> ParentOrder:
+        rng, symbol = self.rng, self.decided[receipt.index]
+        tick = Decimal("0.01") if symbol == "AAA" else Decimal("0.25")
+        side, lots = rng.choice((OrderSide.BUY, OrderSide.SELL)), rng.choice((20, 100))
+        order_id, _ = self.parents.setdefault(receipt.index, (f"p{self.num}", lots))
+        limit = round(self.mids[symbol] * (1 + side.sign * rng.choice((0, 0.002, 0.05))))
+        self.worked[order_id] = ParentOrder(
+            at_ns=self.now - rng.choice((0, 0, 0, SECOND, 2 * SECOND)),
+            order_id=order_id,
+            instrument=symbol,
+            side=side,
+            quantity=lots,
+            algo=rng.choice(("a1", "a2")),
+            end_ns=self.now + rng.choice((2, 30, 300)) * SECOND,
+            limit_price=rng.choice((None, limit * tick)),
+            decision=receipt,
+            min_urgency=-1.0,
+            max_urgency=2.0,
+            pace=rng.choice(
+                ((), (PaceBound(self.now + SECOND, lots // 4), PaceBound(self.now + 9 * SECOND, lots)))
+            ),
+            trader=rng.choice(("t1", "t2")),
+        )
+        return self.worked[order_id]
 
     def scope(self) -> str:
         return self.rng.choice(("firm", "desk:d1", "trader:t2", "algo:a1", "client:c1", "instrument:BBB"))
@@ -265,7 +300,7 @@ class RandomSession:
                 receipt.index, (f"p{self.num}", rng.choice((20, 100)))
             )
         order_type = OrderType.LIMIT if rng.random() < 0.95 else rng.choice(tuple(OrderType))
-        return OrderIntent(
+        order = OrderIntent(
             at_ns=self.now - (2 * SECOND if rng.random() < 0.01 else 0),
             order_id=f"o{self.num}" if rng.random() < 0.98 else rng.choice(("", "x" * 65, *self.orders[-1:])),
             instrument=symbol,
@@ -288,6 +323,19 @@ class RandomSession:
             client=rng.choice(("c1", "")),
             parent_id=parent_id if rng.random() < 0.99 else "other",
             parent_lots=parent_lots,
+        )
+        parent = self.worked.get(order.parent_id)
+        if parent is None or rng.random() < 0.1:
+            return order
+        return structs.replace(
+            order,
+            side=parent.side,
+            algo=parent.algo,
+            trader=parent.trader,
+            desk="",
+            client="",
+            receipt=parent.decision if rng.random() < 0.95 else receipt,
+            parent_lots=parent.quantity,
         )
 
     def receipt(self) -> Receipt | None:

@@ -6,9 +6,11 @@ genders, nationalities and religions, drawn by a seed. Nothing was trained on SE
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
+from msgspec.structs import replace
 
 from htfi.domain.decision import NewsView, Rung
 from htfi.domain.errors import InvalidInput
@@ -17,6 +19,7 @@ from htfi.domain.governance import SwapMove
 from htfi.domain.time import NS_PER_DAY
 from htfi.governance.fairness.config import FairnessConfig
 from htfi.governance.fairness.swap_test import judge_swaps, num_moved
+from htfi.narrative.encoding.linking import EntityLinker
 from htfi.narrative.facts.assets import AssetKind, asset_of
 from htfi.narrative.facts.fact_reader import FactReader
 from htfi.narrative.facts.reading import read_for, reading_record
@@ -29,13 +32,15 @@ from htfi.narrative.name_swaps import (
     religions,
     swapped_texts,
 )
+from htfi.narrative.neutral_questions import neutral_question
 from htfi.narrative.ports import NewsReader
-from htfi.narrative.question import Question
+from htfi.narrative.question import Question, question_id
 from htfi.pipeline.swap_tests import reading_move, view_move
 from htfi.wiring.models.readers import open_readers
-from htfi.wiring.news import open_readers_of_items
-from htfi.wiring.settings import load_settings
+from htfi.wiring.news import open_neutral_reader, open_readers_of_items
+from htfi.wiring.settings import load_settings, override
 from htfi_eval.eval.governance.group_coverage import measure_coverage
+from htfi_eval.eval.governance.neutral_accuracy import measure_accuracy
 from htfi_eval.eval.governance.swap_cost import measure_cost
 from htfi_eval.eval.prices import STAGED, read_rows
 from htfi_eval.results import PartFigures
@@ -80,6 +85,7 @@ def figures(quick: bool) -> PartFigures:
     """Shares of views that a swap moves by more than noise, by reader. Raises: InvalidInput, IntegrityError."""
     settings = load_settings()
     _, facts = open_readers_of_items(settings)
+    neutral = open_neutral_reader(settings)
     num = 60 if quick else 250  # of each kind and seed
     notes: list[str] = []
     lines = [line for seed in SEEDS for line in own_lines(facts, num, seed)]
@@ -91,12 +97,14 @@ def figures(quick: bool) -> PartFigures:
     moves = {
         "facts, asked for the company": fact_moves_of(lines, facts, asked=True),
         "facts, as in a run": fact_moves_of(lines, facts, asked=False),
+        "facts with neutral names": fact_moves_of(lines, neutral, asked=True),
     }
     readers = open_readers(settings.models, settings.narrative, settings.decoding)
     shown = lines[:: max(len(lines) // (60 if quick else 240), 1)]
     for rung, name in ((Rung.EDGE, "draft"), (Rung.SPECULATIVE, "target")):
         if rung in readers:
             moves[name] = model_moves_of(shown, readers[rung], name)
+            moves[f"{name} with neutral names"] = model_moves_of(shown, readers[rung], name, facts.linker)
     rows: list[dict[str, object]] = []
     shares: dict[str, float] = {}
     for reader, found in moves.items():
@@ -105,20 +113,23 @@ def figures(quick: bool) -> PartFigures:
             of_kind = [one for one in found if kind in ("", one.kind)]
             if of_kind:
                 rows.append(swap_row(reader, kind or "all", of_kind, limit))
-    released = released_moves(lines, facts, FairnessConfig(test_views=True))
+    released = released_moves(lines, neutral, FairnessConfig(test_views=True))
     rows.append(swap_row("facts as in a run, behind the swap test", "all", released, limit))
     metrics: dict[str, float | None] = {
         "swap_moved_share": num_moved(released, limit) / max(len(released), 1),
         "swap_moved_share_asked": shares["facts, asked for the company"],
         "swap_moved_share_untested": shares["facts, as in a run"],
+        "swap_moved_share_neutral": shares["facts with neutral names"],
         "swap_moved_share_draft": shares.get("draft"),
         "swap_moved_share_target": shares.get("target"),
+        "swap_moved_share_neutral_draft": shares.get("draft with neutral names"),
+        "swap_moved_share_neutral_target": shares.get("target with neutral names"),
     }
     notes += [
         f"a view moves where direction · size · confidence changes by more than {limit:g} standard deviations of a bar",
         f"{len(lines):,} lines; draft and target read {len(shown):,} of them",
     ]
-    for add in (add_coverage, add_cost):
+    for add in (add_coverage, add_cost, add_accuracy):
         try:
             add(metrics, rows, notes, quick)
         except InvalidInput as error:
@@ -147,6 +158,22 @@ def add_cost(
     metrics["swap_test_crps_cost"] = found.cost
     metrics["swap_test_withheld_share"] = found.num_withheld / len(found.days)
     notes.append(found.note)
+
+
+def add_accuracy(
+    metrics: dict[str, float | None], rows: list[dict[str, object]], notes: list[str], quick: bool
+) -> None:
+    """What is understood with neutral names, as `htfi eval reading` measures it. Raises: InvalidInput,
+    DependencyUnavailable.
+    """
+    del rows, notes
+    settings = load_settings()
+    metrics |= measure_accuracy(
+        STAGED,
+        lambda names: open_neutral_reader(override(settings, "narrative", symbol_names=dict(names))),
+        0,
+        quick=quick,
+    )
 
 
 def own_lines(facts: FactReader, num: int, seed: int) -> list[SwapLine]:
@@ -234,7 +261,10 @@ def _fact_values(
 
 
 def released_moves(lines: Sequence[SwapLine], facts: FactReader, config: FairnessConfig) -> list[SwapMove]:
-    """What is released before and after each swap where both views are put to the swap test; a held one is 0."""
+    """What is released before and after each swap where both views are put to the swap test; a held one is 0.
+
+    `facts` reads with neutral names, as a run does that tests its views.
+    """
     firsts = [(line.text, line.name, _SYMBOL) for line in lines]
     seconds = [(one.text, one.name, one.symbol or _SYMBOL) for line in lines for one in line.swaps]
     texts = [*firsts, *seconds]
@@ -243,7 +273,7 @@ def released_moves(lines: Sequence[SwapLine], facts: FactReader, config: Fairnes
     ]
     asked = [(text, (symbol, name)) for text, name, symbol in texts]
     asked += [(one.text, (one.symbol or _SYMBOL, one.name)) for swaps in tested for one in swaps]
-    values = _fact_values(asked, facts, asked=False)
+    values = _fact_values(asked, facts, asked=True)
     after = iter(values[len(texts) :])
     released: list[float] = []
     for before, swaps in zip(values, tested, strict=False):
@@ -257,13 +287,20 @@ def released_moves(lines: Sequence[SwapLine], facts: FactReader, config: Fairnes
     ]
 
 
-def model_moves_of(lines: Sequence[SwapLine], reader: NewsReader, name: str) -> list[SwapMove]:
-    """What a model makes of each line before and after each swap."""
-    asked = [_question(line.text, _SYMBOL) for line in lines]
-    asked += [_question(one.text, one.symbol or _SYMBOL) for line in lines for one in line.swaps]
-    views: list[NewsView] = []
-    for start in range(0, len(asked), 64):
-        views += reader.read(asked[start : start + 64], 600_000.0)
+def model_moves_of(
+    lines: Sequence[SwapLine], reader: NewsReader, name: str, linker: EntityLinker | None = None
+) -> list[SwapMove]:
+    """What a model makes of each line before and after each swap; with neutral names where there is a `linker`."""
+    asked = [_question(line.text, _SYMBOL, line.name, linker) for line in lines]
+    asked += [
+        _question(one.text, one.symbol or _SYMBOL, one.name, linker) for line in lines for one in line.swaps
+    ]
+    unique = {question_id(one): one for one in asked}
+    read: dict[str, NewsView] = {}
+    for start in range(0, len(unique), 64):
+        batch = dict(islice(unique.items(), start, start + 64))
+        read |= zip(batch, reader.read(list(batch.values()), 600_000.0), strict=True)
+    views = [read[question_id(one)] for one in asked]
     after = iter(views[len(lines) :])
     return [
         SwapMove(name, one.kind.value, view_move(before), view_move(next(after)))
@@ -272,9 +309,10 @@ def model_moves_of(lines: Sequence[SwapLine], reader: NewsReader, name: str) -> 
     ]
 
 
-def _question(text: str, symbol: str) -> Question:
+def _question(text: str, symbol: str, name: str, linker: EntityLinker | None) -> Question:
     item = News(_NOON_NS, _NOON_NS, "line", 1, "n1", text, (symbol,))
-    return Question(symbol, _NOON_NS + 1, NS_PER_DAY, (item,))
+    question = Question(symbol, _NOON_NS + 1, NS_PER_DAY, (item,))
+    return question if linker is None else replace(neutral_question(question, name, linker), symbol=_SYMBOL)
 
 
 def swap_row(reader: str, kind: str, moves: Sequence[SwapMove], limit: float) -> dict[str, object]:

@@ -35,7 +35,7 @@ class EncodedTexts:
     points: dict[str, Floats]
     states: dict[str, NDArray[np.float16]]
 
-    def of(self, texts: Sequence[str]) -> tuple[Floats, list[Floats], list[list[int]]]:
+    def of(self, texts: Sequence[str]) -> tuple[Floats, list[Floats], list[tuple[int, ...]]]:
         """Points, states and cues of texts, the input of a head."""
         points = np.stack([self.points[text] for text in texts])
         states = [self.states[text].astype(np.float32) for text in texts]

@@ -34,6 +34,7 @@ def command() -> None:
     Examples:
       htfi orders list DIR
       htfi orders show DIR d17
+      htfi orders show DIR d17.3
       htfi orders positions DIR
       htfi orders costs DIR --html costs.html
       htfi orders cancel-all DIR --scope instrument:SPX --by Ann --why "halted"
@@ -77,7 +78,7 @@ def list_command(
 @click.argument("order_id", metavar="ID")
 @JSON
 def show(folder: Path, order_id: str, as_json: bool) -> None:
-    """Show one order: what it acted on, every message on it, what it cost.
+    """Show one order: what it acted on, every message on it, what it cost; its children where it has some.
 
     \b
     Examples:
@@ -87,7 +88,12 @@ def show(folder: Path, order_id: str, as_json: bool) -> None:
     from htfi.domain.errors import InvalidInput
     from htfi.wiring.trading import read_accounts
 
-    found = read_accounts(folder).orders.get(order_id)
+    accounts = read_accounts(folder)
+    parent = accounts.parents.get(order_id)
+    if parent is not None:
+        view.show_parent(parent, as_json=as_json)
+        return
+    found = accounts.orders.get(order_id)
     if found is None:
         raise InvalidInput(f"{folder} has no order {order_id[:60]}: `htfi orders list {folder}` shows them")
     view.show_order(found, as_json=as_json)

@@ -10,7 +10,7 @@ import msgspec
 from htfi.domain.counts import counted
 from htfi.domain.orders import OrderEvent, OrderFilled, OrderRejected, encode_order_event
 from htfi.domain.time import format_ns
-from htfi.execution.accounting import Accounts, OrderAccount, PositionAccount
+from htfi.execution.accounting import Accounts, OrderAccount, ParentAccount, PositionAccount
 from htfi.execution.instruments import NANOS
 
 if TYPE_CHECKING:
@@ -70,6 +70,33 @@ def show_order(order: OrderAccount, *, as_json: bool) -> None:
     print_line("")
     for event in order.events:
         print_line(f"{format_ns(event.at_ns)}  {_event_words(event)}")
+
+
+def show_parent(parent: ParentAccount, *, as_json: bool) -> None:
+    """An order that an algorithm worked: what it stated, its urgencies, its children and their fills."""
+    from htfi.apps.display.tables import print_facts, print_line, print_table
+
+    order = parent.order
+    if as_json:
+        row = msgspec.Raw(encode_order_event(order))
+        children = [_order_row(one) for one in parent.children]
+        facts = {"filled": parent.filled, "fees": parent.fees / NANOS, "slippage_bps": parent.slippage_bps}
+        click.echo(msgspec.json.encode({"parent": row, **facts, "children": children}).decode())
+        return
+    acts_on = "none" if order.decision is None else f"decision {order.decision.index}"
+    print_facts({
+        "parent order": order.order_id,
+        "acts on": acts_on,
+        "what": f"{order.side.value} {order.quantity:,} lots of {order.instrument}, at {order.limit_price} at worst",
+        "worked by": f"{order.algo}, until {format_ns(order.end_ns)}, urgency from {order.min_urgency:g} to "
+        f"{order.max_urgency:g}",
+        "filled": f"{parent.filled:,} lots at {_price(parent.average_price)}, fees {_money(parent.fees)}",
+        "slippage": f"{_bps(parent.slippage_bps)} against the market when it began",
+    })  # fmt: skip
+    for one in parent.urgencies:
+        print_line(f"{format_ns(one.at_ns)}  urgency {one.urgency:.2f}: {one.why}")
+    columns = ("order", "sent", "venue", "lots", "limit", "status", "filled", "at", "fills", "why refused")
+    print_table(columns, [_child_cells(one) for one in parent.children])
 
 
 def show_positions(accounts: Accounts, folder: Path, *, as_json: bool) -> None:
@@ -157,6 +184,7 @@ def _order_row(order: OrderAccount) -> dict[str, object]:
         "average_price": order.average_price,
         "fees": order.fees / NANOS,
         "slippage_bps": order.slippage_bps,
+        "parent": new.parent_id or None,
         "decision": None if new.decision is None else new.decision.index,
         "reason": order.reason,
     }
@@ -175,6 +203,22 @@ def _cells(order: OrderAccount) -> tuple[str, ...]:
         f"{order.state.filled:,}",
         _price(order.average_price),
         _bps(order.slippage_bps),
+        order.reason,
+    )
+
+
+def _child_cells(order: OrderAccount) -> tuple[str, ...]:
+    new = order.new
+    return (
+        new.order_id,
+        format_ns(new.at_ns),
+        new.venue,
+        f"{order.state.quantity:,}",
+        "market" if new.price is None else str(new.price),
+        order.state.status.value.replace("_", " "),
+        f"{order.state.filled:,}",
+        _price(order.average_price),
+        ", ".join(order.fills),
         order.reason,
     )
 

@@ -1,0 +1,1 @@
+"""`htfi eval execution`: algorithms and routing on recorded quotes of several venues."""
